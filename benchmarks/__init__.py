@@ -1,0 +1,1 @@
+"""Benchmarks of pygsampler: run ``python -m benchmarks`` from the root of the repository."""

@@ -1,0 +1,112 @@
+"""Where and with what a benchmark ran: the part of its JSON that makes a figure repeatable."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("pygsampler", "dgl", "torch", "torch-geometric", "numpy")
+_ROOT = Path(__file__).resolve().parent.parent
+
+
+def describe(arguments: list[str], module: str = "benchmarks") -> dict[str, Any]:
+    """Date, command, commit, hardware and versions; values that the system hides are None."""
+    return {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": " ".join(["python", "-m", module, *arguments]),
+        "commit": _git("rev-parse", "HEAD"),
+        "changed_files": len((_git("status", "--porcelain") or "").splitlines()),
+        "hardware": hardware(),
+        "versions": versions(),
+    }
+
+
+def hardware() -> dict[str, Any]:
+    """Processor, cores that this process may use, caches, memory, huge pages, load average."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        "caches": _caches(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "transparent_huge_pages": _huge_pages(),
+        "load_average": [round(load, 2) for load in os.getloadavg()],
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what takes part, None for what is not installed."""
+    found: dict[str, str | None] = {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = None
+    return found
+
+
+def huge_page_share() -> float | None:
+    """Share of this process's anonymous memory on huge pages: they speed random reads up."""
+    fields = dict.fromkeys(("Anonymous", "AnonHugePages"), 0)
+    for line in (_read("/proc/self/smaps_rollup") or "").splitlines():
+        name, _, value = line.partition(":")
+        if name in fields:
+            fields[name] = int(value.split()[0])
+    if not fields["Anonymous"]:
+        return None
+    return round(fields["AnonHugePages"] / fields["Anonymous"], 3)
+
+
+def summary(record: dict[str, Any]) -> str:
+    """One line of `describe` for the head of a table."""
+    machine, used = record["hardware"], record["versions"]
+    names = [f"{name} {used[name]}" for name in _PACKAGES if used[name]]
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores; Python {used['python']}, {', '.join(names)}"
+    )
+
+
+def _cpu_model() -> str:
+    for line in (_read("/proc/cpuinfo") or "").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _caches() -> dict[str, str]:
+    caches = {}
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
+        if level and kind and size:
+            caches[f"L{level} {kind.lower()}"] = size
+    return caches
+
+
+def _huge_pages() -> str | None:
+    text = _read("/sys/kernel/mm/transparent_hugepage/enabled")
+    return text.partition("[")[2].partition("]")[0] if text else None
+
+
+def _read(path: str | Path) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(_ROOT), *arguments], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,262 @@
+"""The benchmarks run, and they refuse to show times of a sampler that loses edges."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("graphs")
+
+
+@pytest.fixture(autouse=True)
+def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYGSAMPLER_CACHE", str(cache))
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+@pytest.fixture
+def bench(_private_cache: None) -> SimpleNamespace:
+    names = ("check", "compare", "contenders", "graphs", "report", "scaling")
+    return SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
+
+
+@pytest.fixture
+def graph(bench: SimpleNamespace) -> Any:
+    return bench.graphs.load("quick")
+
+
+class Exact:
+    """A slow sampler in NumPy that keeps every law; the tests spoil its batches."""
+
+    label = "NumPy"
+    overlaps = False
+
+    def __init__(self, bench: SimpleNamespace, name: str = "exact", spoil: Any = None) -> None:
+        self.name = name
+        self._bench = bench
+        self._spoil = spoil
+
+    def open(self, graph: Any, fanouts: Sequence[int], seed: int) -> Exact:
+        self._graph, self._fanouts = graph, fanouts
+        self._rng = np.random.default_rng(seed)
+        self._calls = 0
+        return self
+
+    def run(self, batches: Sequence[np.ndarray], epoch: int) -> Iterator[Any]:
+        for seeds in batches:
+            blocks: list[Any] = []
+            for fanout in reversed(self._fanouts):
+                blocks.insert(0, self._block(blocks[0].src if blocks else seeds, fanout))
+            if self._spoil:
+                blocks = self._spoil(blocks, self._calls)
+            self._calls += 1
+            yield blocks
+
+    def edges(self, batch: Any) -> list[int]:
+        return [len(block.eid) for block in batch]
+
+    def views(self, batch: Any) -> list[Any]:
+        return list(batch)
+
+    def _block(self, dst: np.ndarray, fanout: int) -> Any:
+        ends = self._graph.indptr[np.stack([dst, dst + 1])].T
+        picks = [
+            np.arange(lo, hi)
+            if fanout == -1 or hi - lo <= fanout
+            else lo + self._rng.choice(hi - lo, fanout, replace=False)
+            for lo, hi in ends
+        ]
+        row = np.repeat(np.arange(len(dst)), [len(pick) for pick in picks])
+        eid = np.concatenate(picks)
+        new = np.setdiff1d(self._graph.indices[eid], dst)
+        src = np.concatenate([dst, new])
+        place = np.zeros(self._graph.num_nodes, np.int64)
+        place[src] = np.arange(len(src))
+        col = place[self._graph.indices[eid]]
+        return self._bench.check.BlockView(dst, src, row, col, eid)
+
+
+def changed(block: Any, **arrays: Any) -> Any:
+    return type(block)(**{**vars(block), **arrays})
+
+
+def without_edges(block: Any, keep: slice) -> Any:
+    return changed(block, row=block.row[keep], col=block.col[keep], eid=block.eid[keep])
+
+
+SMALL = {"rounds": 3, "batches": 4}
+
+
+@pytest.mark.parametrize("shape", ["quick", "physics", "arxiv"])
+def test_generated_graph_has_the_shape_of_its_name(bench: SimpleNamespace, shape: str) -> None:
+    want = bench.graphs.SHAPES[shape]
+    made = bench.graphs.load(shape)
+    assert (made.num_nodes, made.num_edges) == (want.nodes, want.edges)
+    assert made.indptr.dtype == made.indices.dtype == np.int64
+    degree = np.diff(made.indptr)
+    assert made.indptr[0] == 0 and degree.min() >= 0 and made.indptr[-1] == want.edges
+    assert made.indices.min() >= 0 and made.indices.max() < want.nodes
+    assert degree.max() > 20 * np.median(degree)  # a power law, not a random graph
+    popularity = np.sort(np.bincount(made.indices, minlength=want.nodes))
+    assert popularity[-want.nodes // 10 :].sum() > 0.25 * want.edges
+
+
+def test_graph_is_the_same_from_the_cache_and_made_again(bench: SimpleNamespace) -> None:
+    first = bench.graphs.load("quick", np.int32)
+    indptr, indices = bench.graphs.generate(bench.graphs.SHAPES["quick"], 1)
+    assert first.indices.dtype == np.int32
+    np.testing.assert_array_equal(first.indptr, indptr)
+    np.testing.assert_array_equal(first.indices, indices)
+    other = bench.graphs.load("quick", np.int32, seed=2)
+    assert (other.indices != indices).any()
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("nowhere", "int64"), ("quick", "float32")])
+def test_bad_graph_is_named(bench: SimpleNamespace, name: str, dtype: str) -> None:
+    with pytest.raises(ValueError, match="expected .*, got"):
+        bench.graphs.load(name, dtype)
+
+
+def test_setting_is_parsed_and_written(bench: SimpleNamespace) -> None:
+    parse = bench.compare.Setting.parse
+    assert str(parse("1024x5,10,15")) == str(parse("1024x(5, 10, 15)")) == "1024x(5,10,15)"
+    assert parse("1x-1").fanouts == (-1,)
+    for text in ("1024", "0x10", "1024x", "1024x10,", "x10"):
+        with pytest.raises(ValueError, match="setting: expected"):
+            parse(text)
+
+
+def test_right_samplers_are_compared(bench: SimpleNamespace, graph: Any) -> None:
+    pool = [Exact(bench, "dgl"), Exact(bench, "second")]
+    ticks: list[int] = []
+    setting = bench.compare.Setting(64, (5, -1, 3))
+    rows = bench.compare.compare(
+        graph, setting, pool, tick=lambda: ticks.append(1), rounds=3, batches=4
+    )
+    assert [row.contender for row in rows] == ["dgl", "second"]
+    assert len(ticks) == 3
+    assert rows[0].ratio.median == 1
+    for row in rows:
+        assert 0 < row.milliseconds.best <= row.milliseconds.median
+        assert row.edges_per_second == pytest.approx(
+            row.edges_per_batch / row.milliseconds.median * 1e3
+        )
+        assert row.label in bench.report.line(row) and row.label in bench.report.table(rows)
+
+
+def lose_from_second_call(blocks: list[Any], call: int) -> list[Any]:
+    """What DGL's fused sampler does to int32 graphs."""
+    return blocks if call == 0 else [without_edges(blocks[0], slice(None, None, 2)), *blocks[1:]]
+
+
+def lose_an_edge_of_the_seeds_later(blocks: list[Any], call: int) -> list[Any]:
+    """Right while it is checked edge by edge, wrong by one edge under the clock."""
+    return [*blocks[:-1], without_edges(blocks[-1], slice(1, None))] if call == 9 else blocks
+
+
+def lose_deep_edges_later(blocks: list[Any], call: int) -> list[Any]:
+    """Right at the seeds, where counts are exact, a tenth short beyond them."""
+    short = slice(len(blocks[0].eid) // 10, None)
+    return [without_edges(blocks[0], short), *blocks[1:]] if 3 <= call < 19 else blocks
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lose_from_second_call, "expected .* edges for .* rows, got"),
+        (lose_an_edge_of_the_seeds_later, "edges at the seeds"),
+        (lose_deep_edges_later, r"lossy has .* edges a batch, dgl .*expected a difference"),
+    ],
+)
+def test_lost_edges_are_refused(bench: SimpleNamespace, graph: Any, spoil: Any, words: str) -> None:
+    pool = [Exact(bench, "dgl"), Exact(bench, "lossy", spoil)]
+    with pytest.raises(bench.check.CheckError, match=words):
+        bench.compare.compare(graph, bench.compare.Setting(64, (10, 10)), pool, **SMALL)
+
+
+def twice(block: Any) -> Any:
+    """The first edge of a row of two or more stands in for its second one."""
+    at = int(np.flatnonzero(block.row[1:] == block.row[:-1])[0])
+    eid, col = block.eid.copy(), block.col.copy()
+    eid[at + 1], col[at + 1] = eid[at], col[at]
+    return changed(block, eid=eid, col=col)
+
+
+def moved(block: Any) -> Any:
+    row = block.row.copy()
+    row[row == row[0]] = row[-1]
+    return changed(block, row=row)
+
+
+SPOILT_BLOCKS = {
+    "an edge stands twice": twice,
+    r"row \d+: expected": moved,
+    "an edge of another row": lambda b: changed(b, row=b.row[::-1][np.argsort(b.row[::-1])[::-1]]),
+    "an edge from another vertex": lambda b: changed(b, col=(b.col + 1) % len(b.src)),
+    "does not begin with dst": lambda b: changed(b, src=b.src[::-1]),
+    "dst nodes are not the frontier": lambda b: changed(b, dst=b.dst[::-1]),
+    "ids outside the graph": lambda b: changed(b, eid=b.eid + 10**9),
+    "ids outside the src": lambda b: changed(b, col=b.col + len(b.src)),
+    "a src node stands twice": lambda b: changed(b, src=np.append(b.src, b.src[-1])),
+}
+
+
+@pytest.mark.parametrize("words", SPOILT_BLOCKS)
+def test_check_names_the_broken_law(bench: SimpleNamespace, graph: Any, words: str) -> None:
+    seeds = np.flatnonzero(np.diff(graph.indptr) > 4)[:32]
+    (blocks,) = Exact(bench).open(graph, [3], 1).run([seeds], 0)
+    bench.check.check_batch(graph, [3], seeds, blocks, "exact")
+    with pytest.raises(bench.check.CheckError, match=words):
+        bench.check.check_batch(graph, [3], seeds, [SPOILT_BLOCKS[words](blocks[0])], "spoilt")
+
+
+def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """As a user does it, from the root of the repository."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_entry_point(tmp_path: Path) -> None:
+    done = run_module("benchmarks", "--quick", "--repeat", "3", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    out = done.stdout
+    assert out.index("synthetic") < out.index("PGSampler.sample  ") < out.index("| graph |")
+    record = json.loads((tmp_path / "sampling.json").read_text())
+    assert {row["contender"] for row in record["rows"]} >= {"sample", "loader"}
+    assert record["hardware"]["cores"] > 0 and record["versions"]["numpy"]
+    assert (tmp_path / "sampling.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_scaling_entry_point(tmp_path: Path) -> None:
+    done = run_module("benchmarks.scaling", "--quick", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "scaling.json").read_text())
+    assert {"sample", "loader"} <= set(record["growth"])
+    assert {found["seeds"] for found in record["hub"]} >= {"the hub", "one of 100 neighbours"}
+    assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_bad_command_line_is_named() -> None:
+    done = run_module("benchmarks", "--setting", "1024")
+    assert done.returncode == 2
+    assert "setting: expected a form like 1024x10,10, got '1024'" in done.stderr
