@@ -1,0 +1,165 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	core "github.com/pygsampler/pygsampler/pygsampler"
+)
+
+// Symbol is the address of a C function that Python calls through ctypes.
+func Symbol(name string) (address int64, err error) {
+	defer finish(&err)
+	return core.Symbol(name)
+}
+
+// ArrowExport is the address of an Arrow C pair; arrow_export takes it over.
+func ArrowExport(mem, data, length, bits int64) (pair int64, err error) {
+	defer finish(&err)
+	return core.ArrowExport(mem, data, length, int(bits))
+}
+
+// ArrowImport describes a borrowed Arrow array as JSON.
+func ArrowImport(schema, array int64) (description string, err error) {
+	defer finish(&err)
+	return core.ArrowImport(schema, array)
+}
+
+// GraphNew validates a borrowed CSC and returns its handle.
+func GraphNew(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes int64) (graph int64, err error) {
+	defer finish(&err)
+	g, err := core.NewGraph(core.CSC{
+		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
+		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
+		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return graphs.add(g), nil
+}
+
+// GraphClose waits for the jobs that read the graph and forgets it.
+func GraphClose(graph int64) (zero int64, err error) {
+	defer finish(&err)
+	if g, ok := graphs.take(graph); ok {
+		g.Close()
+	}
+	return 0, nil
+}
+
+// GraphFromCOO builds a CSC from edge lists and returns its memory.
+func GraphFromCOO(src, dst, bits, numEdges, numNodes int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.FromCOO(src, dst, int(bits), numEdges, numNodes)
+}
+
+// ExpandRows is the row of every edge of a block, as a memory.
+func ExpandRows(indptr, numRows, bits int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.ExpandRows(indptr, numRows, int(bits))
+}
+
+// SamplerNew checks the options and returns their handle.
+func SamplerNew(fanouts, numFanouts, replace, seed int64, mode string, mapLimit int64) (sampler int64, err error) {
+	defer finish(&err)
+	o, err := core.NewOptions(fanouts, numFanouts, replace != 0, seed, mode, mapLimit)
+	if err != nil {
+		return 0, err
+	}
+	return samplers.add(o), nil
+}
+
+// SamplerClose forgets the options; jobs on their way keep theirs.
+func SamplerClose(sampler int64) (zero int64, err error) {
+	defer finish(&err)
+	samplers.take(sampler)
+	return 0, nil
+}
+
+// Submit queues a batch and returns its job.
+func Submit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads int64) (job int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	o, ok := samplers.get(sampler)
+	if !ok {
+		return 0, closed("sampler")
+	}
+	j, err := core.Submit(g, o, core.Call{
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+		Exclude: exclude, NumExclude: numExclude, Threads: threads,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return jobs.add(j), nil
+}
+
+// Wait waits up to timeoutMS milliseconds (-1: for ever) and returns the job's
+// memory, or 0 while it is on its way.
+func Wait(job, timeoutMS int64) (mem int64, err error) {
+	defer finish(&err)
+	j, ok := jobs.get(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	address, finished, err := j.Wait(timeoutMS)
+	if !finished {
+		return 0, nil
+	}
+	if _, mine := jobs.take(job); !mine {
+		// Another thread took the result, or cancelled, while this one waited.
+		return 0, closed("job")
+	}
+	return address, err
+}
+
+// Cancel ends a job; it returns once no memory of the graph is read for it.
+func Cancel(job int64) (zero int64, err error) {
+	defer finish(&err)
+	if j, ok := jobs.take(job); ok {
+		j.Cancel()
+	}
+	return 0, nil
+}
+
+// Shuffle permutes an array in place.
+func Shuffle(array, length, bits, seed, epoch int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.Shuffle(array, length, int(bits), seed, epoch)
+}
+
+// SetThreads bounds how many threads sample at once; returns the bound before.
+func SetThreads(n int64) (before int64, err error) {
+	defer finish(&err)
+	return core.SetThreads(n)
+}
+
+// Threads is the bound that SetThreads sets.
+func Threads() (n int64, err error) {
+	defer finish(&err)
+	return core.Threads(), nil
+}
+
+// MemoryStats is the engine's counters as JSON.
+func MemoryStats() (stats string, err error) {
+	defer finish(&err)
+	text, err := json.Marshal(core.Stats())
+	return string(text), err
+}
+
+// Trim gives memory that no batch uses back to the system.
+func Trim() (zero int64, err error) {
+	defer finish(&err)
+	core.Trim()
+	return 0, nil
+}
+
+// Shutdown ends every job.
+func Shutdown() (zero int64, err error) {
+	defer finish(&err)
+	core.Shutdown()
+	return 0, nil
+}

@@ -1,0 +1,69 @@
+// Package bridge is the flat surface that gopy compiles into the extension
+// pygsampler._bridge: scalars, strings and addresses, no Go object. Every function
+// recovers, and every error reads "Kind: text", Kind being the Python exception.
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	core "github.com/pygsampler/pygsampler/pygsampler"
+)
+
+// table gives Go objects numbers that Python keeps. Numbers are never reused, so
+// a stale one is refused, not mistaken.
+type table[T any] struct {
+	sync.Mutex
+	last  int64
+	items map[int64]T
+}
+
+func (t *table[T]) add(item T) int64 {
+	t.Lock()
+	defer t.Unlock()
+	if t.items == nil {
+		t.items = make(map[int64]T)
+	}
+	t.last++
+	t.items[t.last] = item
+	return t.last
+}
+
+func (t *table[T]) get(handle int64) (T, bool) {
+	t.Lock()
+	defer t.Unlock()
+	item, ok := t.items[handle]
+	return item, ok
+}
+
+// take removes the item; of several callers one gets it.
+func (t *table[T]) take(handle int64) (T, bool) {
+	t.Lock()
+	defer t.Unlock()
+	item, ok := t.items[handle]
+	delete(t.items, handle)
+	return item, ok
+}
+
+var (
+	graphs   table[*core.Graph]
+	samplers table[*core.Options]
+	jobs     table[*core.Job]
+)
+
+// finish turns what a function ends with, a panic included, into an error whose
+// message Python can sort.
+func finish(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%v", p)
+	}
+	if *err != nil {
+		kind, text := core.KindOf(*err)
+		*err = errors.New(string(kind) + ": " + text)
+	}
+}
+
+func closed(what string) error {
+	return core.Errorf(core.KindClosed, "%s: expected an open one, got a closed one", what)
+}

@@ -1,0 +1,69 @@
+package pygsampler
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Kind is the Python exception that an error becomes.
+type Kind string
+
+// The kinds that Python knows.
+const (
+	KindType      Kind = "TypeError"
+	KindValue     Kind = "ValueError"
+	KindIndex     Kind = "IndexError"
+	KindOverflow  Kind = "OverflowError"
+	KindMemory    Kind = "MemoryError"
+	KindClosed    Kind = "ClosedError"
+	KindCuda      Kind = "CudaError"
+	KindInterrupt Kind = "KeyboardInterrupt"
+	KindOther     Kind = "Error"
+)
+
+// Error is an error with the kind of exception it becomes.
+type Error struct {
+	Kind Kind
+	Text string
+}
+
+func (e *Error) Error() string { return "pygsampler: " + e.Text }
+
+// Errorf makes an Error.
+func Errorf(kind Kind, format string, args ...any) error {
+	return &Error{kind, fmt.Sprintf(format, args...)}
+}
+
+// KindOf sorts any error of this module into a kind and its text for Python.
+func KindOf(err error) (Kind, string) {
+	var own *Error
+	var value *csc.ValueError
+	var wrongType *interchange.TypeError
+	switch {
+	case errors.As(err, &own):
+		return own.Kind, own.Text
+	case errors.As(err, &value):
+		return KindValue, value.Text
+	case errors.As(err, &wrongType):
+		return KindType, wrongType.Text
+	case errors.Is(err, memory.ErrNoMemory):
+		return KindMemory, err.Error()
+	}
+	for sentinel, kind := range map[error]Kind{
+		cpu.ErrIndex: KindIndex, cpu.ErrOverflow: KindOverflow, cpu.ErrValue: KindValue, cpu.ErrCancelled: KindInterrupt,
+	} {
+		if errors.Is(err, sentinel) {
+			text := err.Error()
+			if prefix := sentinel.Error() + ": "; len(text) > len(prefix) && text[:len(prefix)] == prefix {
+				text = text[len(prefix):]
+			}
+			return kind, text
+		}
+	}
+	return KindOther, err.Error()
+}

@@ -1,0 +1,132 @@
+package pygsampler
+
+import (
+	"runtime"
+	"sync"
+)
+
+// executor runs jobs, at most as many goroutines at once as it has threads. With
+// several jobs waiting each gets one thread, which is best for throughput; a job
+// alone borrows the idle threads for its large hops, which is best for latency.
+type executor struct {
+	mu      sync.Mutex
+	threads int
+	busy    int // threads in use, borrowed ones counted
+	waiting []*Job
+}
+
+var engine = executor{threads: runtime.GOMAXPROCS(0)}
+
+func (e *executor) submit(j *Job) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.busy < e.threads {
+		e.busy++
+		go e.run(j)
+		return
+	}
+	e.waiting = append(e.waiting, j)
+}
+
+// run executes j and then what waits, on one thread.
+func (e *executor) run(j *Job) {
+	for j != nil {
+		j.run()
+		j = e.next()
+	}
+}
+
+func (e *executor) next() *Job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.waiting) == 0 || e.busy > e.threads {
+		e.busy--
+		return nil
+	}
+	j := e.waiting[0]
+	e.waiting[0] = nil
+	e.waiting = e.waiting[1:]
+	return j
+}
+
+// borrow gets up to n idle threads, unless jobs wait for them.
+func (e *executor) borrow(n int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.waiting) > 0 {
+		return 0
+	}
+	n = max(0, min(n, e.threads-e.busy))
+	e.busy += n
+	return n
+}
+
+// give returns borrowed threads; jobs that came meanwhile start on them.
+func (e *executor) give(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for range n {
+		if len(e.waiting) > 0 && e.busy <= e.threads {
+			j := e.waiting[0]
+			e.waiting[0] = nil
+			e.waiting = e.waiting[1:]
+			go e.run(j)
+		} else {
+			e.busy--
+		}
+	}
+}
+
+// setThreads changes the number of threads and returns the one before.
+func (e *executor) setThreads(n int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.threads
+	e.threads = n
+	if n > runtime.GOMAXPROCS(0) {
+		runtime.GOMAXPROCS(n)
+	}
+	for e.busy < e.threads && len(e.waiting) > 0 {
+		j := e.waiting[0]
+		e.waiting[0] = nil
+		e.waiting = e.waiting[1:]
+		e.busy++
+		go e.run(j)
+	}
+	return before
+}
+
+// crew lends the executor's threads to one job, at most limit beside its own; it
+// is the cpu.Crew of that job.
+type crew struct{ limit int }
+
+// Borrow gets up to n workers, maybe none, without waiting.
+func (c crew) Borrow(n int) int {
+	if n = min(n, c.limit); n <= 0 {
+		return 0
+	}
+	return engine.borrow(n)
+}
+
+// Return gives n borrowed workers back.
+func (c crew) Return(n int) {
+	if n > 0 {
+		engine.give(n)
+	}
+}
+
+// SetThreads bounds how many threads sample at once and returns the bound before.
+// Samples do not depend on it.
+func SetThreads(n int64) (int64, error) {
+	if n < 1 || n > 4096 {
+		return 0, Errorf(KindValue, "threads: expected 1 to 4096, got %d", n)
+	}
+	return int64(engine.setThreads(int(n))), nil
+}
+
+// Threads is the bound that SetThreads sets.
+func Threads() int64 {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	return int64(engine.threads)
+}

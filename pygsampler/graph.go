@@ -1,0 +1,126 @@
+package pygsampler
+
+import (
+	"sync"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Graph is a validated CSC over borrowed arrays, counted by the jobs that read
+// it. The arrays must stay valid and unchanged until Close returns.
+type Graph struct {
+	csc    csc.Graph
+	mu     sync.Mutex
+	idle   *sync.Cond
+	jobs   int
+	closed bool
+}
+
+// CSC is the addresses and lengths of a caller's arrays; bits are 32 or 64, and
+// EdgeIDs 0 means that an edge's id is its position.
+type CSC struct {
+	Indptr     int64
+	IndptrBits int
+	NumRows    int64
+	Indices    int64
+	IDBits     int
+	NumEdges   int64
+	EdgeIDs    int64
+	EdgeIDBits int
+	NumNodes   int64
+}
+
+// NewGraph borrows the arrays of a CSC and validates them once, on all cores.
+func NewGraph(c CSC) (*Graph, error) {
+	if c.NumRows < 0 || c.NumEdges < 0 || c.NumNodes < 0 {
+		return nil, Errorf(KindValue, "graph: expected sizes >= 0, got %d rows, %d edges, %d nodes", c.NumRows, c.NumEdges, c.NumNodes)
+	}
+	for name, bits := range map[string]int{"indptr": c.IndptrBits, "indices": c.IDBits} {
+		if bits != 32 && bits != 64 {
+			return nil, Errorf(KindType, "%s: expected 32 or 64 bits, got %d", name, bits)
+		}
+	}
+	g := &Graph{csc: csc.Graph{
+		Indptr:   csc.Borrow(c.Indptr, c.NumRows+1, c.IndptrBits),
+		Indices:  csc.Borrow(c.Indices, c.NumEdges, c.IDBits),
+		NumNodes: c.NumNodes,
+	}}
+	if c.EdgeIDs != 0 {
+		if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 {
+			return nil, Errorf(KindType, "edge_ids: expected 32 or 64 bits, got %d", c.EdgeIDBits)
+		}
+		g.csc.EdgeIDs = csc.Borrow(c.EdgeIDs, c.NumEdges, c.EdgeIDBits)
+	}
+	g.idle = sync.NewCond(&g.mu)
+	if err := g.csc.Validate(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Close waits for the jobs that read the graph; later jobs are refused.
+func (g *Graph) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	for g.jobs > 0 {
+		g.idle.Wait()
+	}
+}
+
+func (g *Graph) enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return Errorf(KindClosed, "graph: expected an open graph, got a closed one")
+	}
+	g.jobs++
+	return nil
+}
+
+func (g *Graph) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.jobs--; g.jobs == 0 {
+		g.idle.Broadcast()
+	}
+}
+
+// FromCOO builds a CSC from edge lists at the given addresses; numNodes -1 takes
+// the largest id plus one. The memory's address is returned with one reference.
+func FromCOO(src, dst int64, bits int, numEdges, numNodes int64) (int64, error) {
+	if bits != 32 && bits != 64 {
+		return 0, Errorf(KindType, "src: expected 32 or 64 bits, got %d", bits)
+	}
+	if numEdges < 0 || numNodes < -1 {
+		return 0, Errorf(KindValue, "num_nodes: expected at least 0, got %d", numNodes)
+	}
+	m, err := csc.FromCOO(csc.Borrow(src, numEdges, bits), csc.Borrow(dst, numEdges, bits), numNodes)
+	if err != nil {
+		return 0, err
+	}
+	return m.Address(), nil
+}
+
+// ExpandRows is the row of every edge of a block: the destination half of its COO
+// form. indptr has numRows+1 elements of the given width, and so has the memory
+// that is returned indptr[numRows].
+func ExpandRows(indptr, numRows int64, bits int) (int64, error) {
+	if numRows < 0 || bits != 32 && bits != 64 {
+		return 0, Errorf(KindValue, "indptr: expected at least 0 rows of 32 or 64 bits, got %d rows of %d", numRows, bits)
+	}
+	m, err := csc.ExpandRows(csc.Borrow(indptr, numRows+1, bits))
+	if err != nil {
+		return 0, err
+	}
+	return m.Address(), nil
+}
+
+// Symbol is the address of a C function that Python calls directly.
+func Symbol(name string) (int64, error) {
+	if address := memory.Symbol(name); address != 0 {
+		return address, nil
+	}
+	return 0, Errorf(KindValue, "symbol: expected a known name, got %q", name)
+}

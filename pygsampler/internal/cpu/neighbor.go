@@ -1,0 +1,250 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// DefaultMapLimit is the largest direct map that a batch in flight gets unless
+// the caller says otherwise: 256 MiB are 33 million vertices.
+const DefaultMapLimit = 256 << 20
+
+// sampling is one batch in the making; I is the type of the graph's ids.
+type sampling[I csc.Index] struct {
+	*Request
+	*scratch
+	crew Crew
+	stop *atomic.Bool
+
+	out      *batch.Builder
+	offNodes int64
+	n        int64          // distinct vertices so far
+	direct   bool           // numbers come from the direct map, else from the table
+	finished *finishedTasks // what the queue engine sampled; nil: rows are drawn tile by tile
+}
+
+func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
+	s := &sampling[I]{Request: req, scratch: takeScratch(req.Graph.NumNodes), crew: crew, stop: stop}
+	defer s.scratch.put()
+	if err := s.begin(); err != nil {
+		if s.out != nil {
+			s.out.Discard()
+		}
+		return memory.Memory{}, err
+	}
+	complete := false
+	defer func() {
+		if !complete {
+			s.out.Discard()
+		}
+	}()
+	if req.Queue {
+		if err := s.runQueue(); err != nil {
+			return memory.Memory{}, err
+		}
+	}
+	for hop := range req.Fanouts {
+		if err := s.hop(hop); err != nil {
+			return memory.Memory{}, err
+		}
+	}
+	s.out.Set(batch.WordNumNodes, s.n)
+	complete = true
+	// The list of vertices is as long as its bound; what lies beyond was not touched.
+	return s.out.Finish((s.bound() - s.n) * idBits[I]() / 8), nil
+}
+
+// bound is the most distinct vertices that a batch can hold; beyond it lies one
+// element of slack that claimDirect stores to.
+func (r *Request) bound() int64 {
+	most := float64(r.Seeds.Len())
+	for _, fanout := range r.Fanouts {
+		if fanout < 0 {
+			return r.Graph.NumNodes + 1
+		}
+		most *= float64(1 + fanout)
+	}
+	return int64(min(most, float64(r.Graph.NumNodes))) + 1
+}
+
+func idBits[I csc.Index]() int64 { return int64(unsafe.Sizeof(I(0))) * 8 }
+
+// begin checks and numbers the seeds.
+func (s *sampling[I]) begin() error {
+	g, width, seeds := s.Graph, idBits[I]()/8, s.Seeds.Len()
+	for i := range seeds {
+		if v := s.Seeds.At(i); uint64(v) >= uint64(g.NumNodes) {
+			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", ErrIndex, i, g.NumNodes, v)
+		}
+	}
+	limit := s.MapLimit
+	if limit == 0 {
+		limit = DefaultMapLimit
+	}
+	s.direct = g.NumNodes*8 <= limit
+	if s.direct {
+		if err := s.scratch.direct.begin(g.NumNodes); err != nil {
+			return err
+		}
+	} else {
+		s.table.begin()
+	}
+	bound := s.bound()
+	var err error
+	if s.out, err = batch.NewBuilder(len(s.Fanouts), (bound+2*seeds)*width+4096); err != nil {
+		return err
+	}
+	if s.offNodes, err = s.out.Alloc(bound * width); err != nil {
+		return err
+	}
+	index, err := s.out.Alloc(seeds * width)
+	if err != nil {
+		return err
+	}
+	given, err := s.out.Alloc(seeds * width)
+	if err != nil {
+		return err
+	}
+	local, seedIDs := memory.At[I](s.out.Memory, index, seeds), memory.At[I](s.out.Memory, given, seeds)
+	for i := range seeds {
+		seedIDs[i] = I(s.Seeds.At(i))
+	}
+	copy(local, seedIDs)
+	if err := s.reserve(seeds); err != nil {
+		return err
+	}
+	s.claim(local)
+	if s.n == seeds {
+		given = s.offNodes
+	}
+	for word, value := range map[int]int64{
+		batch.WordIDBits: width * 8, batch.WordEdgeIDBits: int64(g.EdgeIDBits()), batch.WordNumOutput: seeds,
+		batch.WordOffNodes: s.offNodes, batch.WordOffOutputNodes: given, batch.WordOffOutputIndex: index,
+	} {
+		s.out.Set(word, value)
+	}
+	return nil
+}
+
+// nodes is the list of distinct vertices with its slack.
+func (s *sampling[I]) nodes() []I {
+	return memory.At[I](s.out.Memory, s.offNodes, s.bound())
+}
+
+// reserve prepares the numbering for up to more new vertices.
+func (s *sampling[I]) reserve(more int64) error {
+	if s.direct {
+		return nil
+	}
+	return reserve(&s.table, min(s.n+more, s.Graph.NumNodes), s.nodes()[:s.n])
+}
+
+// claim numbers ids, in order, in place.
+func (s *sampling[I]) claim(ids []I) {
+	if s.direct {
+		s.n = claimDirect(&s.scratch.direct, ids, s.nodes(), s.n)
+	} else {
+		s.n = claimHashed(&s.table, ids, s.nodes(), s.n)
+	}
+}
+
+// hop samples the rows of all vertices found so far; hop 0 is next to the seeds.
+func (s *sampling[I]) hop(hop int) error {
+	depth := len(s.Fanouts)
+	fanout := s.Fanouts[depth-1-hop]
+	rows := s.n
+	tiles := (rows + tileRows - 1) / tileRows
+	s.starts, s.degrees = sized(s.starts, rows), sized(s.degrees, rows)
+	s.offsets, s.drawn = sized(s.offsets, tiles+1), sized(s.drawn, tiles)
+	workers := workersFor(s.crew, tiles)
+	defer s.crew.Return(workers - 1)
+
+	frontier := s.nodes()[:rows]
+	err := each(workers, tiles, s.stop, func(_ int, t int64) {
+		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
+		if s.finished != nil {
+			s.offsets[t] = countFinished(s.finished, frontier[lo:hi], hop, s.starts[lo:hi], s.degrees[lo:hi])
+			return
+		}
+		s.offsets[t] = s.count(frontier, lo, hi, fanout)
+	})
+	if err != nil {
+		return err
+	}
+	if s.stop.Load() {
+		return ErrCancelled
+	}
+	edges := int64(0)
+	for t, n := range s.offsets[:tiles] {
+		s.offsets[t] = edges
+		edges += n
+	}
+	s.offsets[tiles] = edges
+	if idBits[I]() == 32 && edges > math.MaxInt32 {
+		return fmt.Errorf("%w: a block of %d edges needs int64 ids", ErrOverflow, edges)
+	}
+	block, err := s.newBlock(depth-1-hop, rows, edges)
+	if err != nil {
+		return err
+	}
+	if err := s.reserve(edges); err != nil {
+		return err
+	}
+	frontier = s.nodes()[:rows]
+	stream := rng.NewStream(s.Seed, s.Epoch, s.Batch, uint8(hop), rng.Neighbors)
+	for w := range workers {
+		s.worker(w)
+	}
+	err = pipeline(workers, s.drawn[:tiles], s.stop, func(w int, t int64) {
+		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
+		if s.finished != nil {
+			s.copyFinished(lo, hi, s.offsets[t], block)
+			return
+		}
+		s.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], fanout, block)
+	}, func(t int64) {
+		s.claim(block.indices[s.offsets[t]:s.offsets[t+1]])
+	})
+	if err != nil {
+		return err
+	}
+	if s.stop.Load() {
+		return ErrCancelled
+	}
+	block.indptr[rows] = I(edges)
+	s.out.Set(batch.HeaderWords+batch.BlockWords*(depth-1-hop)+batch.WordNumSrc, s.n)
+	return nil
+}
+
+// block is the arrays of a hop in the making; the edge ids are in one of two.
+type block[I csc.Index] struct {
+	indptr, indices []I
+	ids32           []int32
+	ids64           []int64
+}
+
+func (s *sampling[I]) newBlock(i int, rows, edges int64) (b block[I], err error) {
+	width, idWidth := idBits[I]()/8, int64(s.Graph.EdgeIDBits())/8
+	var offsets [3]int64
+	for k, bytes := range [3]int64{(rows + 1) * width, edges * width, edges * idWidth} {
+		if offsets[k], err = s.out.Alloc(bytes); err != nil {
+			return b, err
+		}
+	}
+	m := s.out.Memory
+	b.indptr, b.indices = memory.At[I](m, offsets[0], rows+1), memory.At[I](m, offsets[1], edges)
+	if idWidth == 4 {
+		b.ids32 = memory.At[int32](m, offsets[2], edges)
+	} else {
+		b.ids64 = memory.At[int64](m, offsets[2], edges)
+	}
+	s.out.SetBlock(i, [6]int64{0, rows, edges, offsets[0], offsets[1], offsets[2]})
+	return b, nil
+}

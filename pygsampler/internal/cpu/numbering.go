@@ -1,0 +1,149 @@
+package cpu
+
+import (
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Two maps give vertices their local numbers by first occurrence. Each serves one
+// batch at a time and is reused without clearing: an entry is live while its tag
+// is the batch's.
+
+// directMap is a word for every vertex: tag << 32 | local number.
+type directMap struct {
+	pages *memory.Pages
+	words []uint64
+	tag   uint32
+}
+
+func (d *directMap) begin(numNodes int64) error {
+	if int64(len(d.words)) < numNodes {
+		d.free()
+		pages, err := memory.Map(numNodes * 8)
+		if err != nil {
+			return err
+		}
+		d.pages, d.words, d.tag = pages, pages.Words(numNodes), 0
+	}
+	d.tag++
+	if d.tag == 0 {
+		clear(d.words)
+		d.tag = 1
+	}
+	return nil
+}
+
+func (d *directMap) free() {
+	if d.pages != nil {
+		d.pages.Free()
+	}
+	*d = directMap{}
+}
+
+// claimDirect replaces the original ids in ids by local numbers and appends each
+// new vertex to nodes[:n]; it returns the new n. nodes has room for one more than
+// all vertices, since the loop stores before it knows whether a vertex is new:
+// a branch there would be mispredicted on half of all edges.
+func claimDirect[I csc.Index](d *directMap, ids, nodes []I, n int64) int64 {
+	words, tag := d.words, uint64(d.tag)<<32
+	next := uint64(n)
+	for k, v := range ids {
+		word := words[v]
+		number := word ^ tag
+		isNew := uint64(0)
+		if number>>32 != 0 {
+			isNew = 1
+		}
+		if isNew != 0 {
+			number = next
+		}
+		nodes[next] = v
+		words[v] = tag | number
+		ids[k] = I(number)
+		next += isNew
+	}
+	return int64(next)
+}
+
+// hashTable is open addressing with linear probing, sized to the batch: at most
+// half full, 16 bytes an entry. Vertices have at most 48 bits, which leaves the
+// upper 16 of the key for the tag.
+type hashTable struct {
+	pages   *memory.Pages
+	entries []uint64 // key and number, in turns
+	shift   uint     // 64 - log2(number of entries)
+	tag     uint64   // 1..65535
+}
+
+const (
+	keyBits    = 48
+	minEntries = 1 << 10
+)
+
+func (h *hashTable) begin() {
+	h.tag++
+	if h.tag == 1<<16 {
+		clear(h.entries)
+		h.tag = 1
+	}
+}
+
+// reserve makes room for count vertices; those already numbered, nodes, are
+// entered again when the table has to grow.
+func reserve[I csc.Index](h *hashTable, count int64, nodes []I) error {
+	size := int64(minEntries)
+	for size < 2*count {
+		size *= 2
+	}
+	if int64(len(h.entries)) >= 2*size {
+		return nil
+	}
+	pages, err := memory.Map(size * 16)
+	if err != nil {
+		return err
+	}
+	if h.pages != nil {
+		h.pages.Free()
+	}
+	h.pages, h.entries, h.tag = pages, pages.Words(2*size), 1
+	h.shift = uint(64 - bits.TrailingZeros64(uint64(size)))
+	for i, v := range nodes {
+		slot, _ := h.find(uint64(v))
+		h.entries[slot] = h.tag<<keyBits | uint64(v)
+		h.entries[slot+1] = uint64(i)
+	}
+	return nil
+}
+
+// find is the slot of v, and whether v stands there already.
+func (h *hashTable) find(v uint64) (slot int, found bool) {
+	mask := len(h.entries) - 1
+	slot = int(v*0x9E3779B97F4A7C15>>h.shift) * 2
+	for {
+		key := h.entries[slot]
+		if key>>keyBits != h.tag {
+			return slot, false
+		}
+		if key&(1<<keyBits-1) == v {
+			return slot, true
+		}
+		slot = (slot + 2) & mask
+	}
+}
+
+// claimHashed is claimDirect over the table.
+func claimHashed[I csc.Index](h *hashTable, ids, nodes []I, n int64) int64 {
+	for k, v := range ids {
+		slot, found := h.find(uint64(v))
+		if !found {
+			h.entries[slot] = h.tag<<keyBits | uint64(v)
+			h.entries[slot+1] = uint64(n)
+			nodes[n] = v
+			n++
+		}
+		ids[k] = I(h.entries[slot+1])
+	}
+	return n
+}

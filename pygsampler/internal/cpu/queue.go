@@ -1,0 +1,180 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/task"
+)
+
+// fetchSize is how many tasks a worker takes from the queue at a time (PGSampler,
+// section III-C).
+const fetchSize = 16
+
+// finishedTasks is what the workers of a queue leave behind: for every task, in
+// whatever order it ran, the CSC positions of its edges. A pass in canonical
+// order numbers them.
+type finishedTasks struct {
+	queue     *task.Queue
+	rows      []finishedRow // by slot of the queue
+	positions []int64
+	used      atomic.Int64
+	overflow  atomic.Bool
+	slots     map[task.Task]int64 // filled once all tasks are finished
+}
+
+type finishedRow struct{ first, take int64 }
+
+// runQueue samples all tasks of the batch by persistent workers without a barrier
+// between hops, again with twice the room while the queue or the positions
+// overflow; a row is a pure function of its task, so a repeated batch is equal.
+func (s *sampling[I]) runQueue() error {
+	if len(s.Fanouts) > task.MaxHops {
+		return fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", ErrValue, task.MaxHops, len(s.Fanouts))
+	}
+	if need := s.Graph.NumNodes * 8; !s.direct {
+		return fmt.Errorf("%w: mode='queue': expected map_limit of at least %d bytes (8 a vertex), got less", ErrValue, need)
+	}
+	tasks := max(s.n*int64(len(s.Fanouts))*8, 1024)
+	edges := 8 * tasks
+	for !s.stop.Load() {
+		f, err := s.drain(tasks, edges)
+		if err != nil {
+			return err
+		}
+		if s.stop.Load() {
+			break
+		}
+		full, long := f.queue.Overflowed(), f.overflow.Load()
+		if !full && !long {
+			f.slots = make(map[task.Task]int64, f.queue.Published())
+			for slot := range f.queue.Published() {
+				f.slots[f.queue.At(slot)] = slot
+			}
+			s.finished = f
+			return nil
+		}
+		if full {
+			tasks *= 2
+		}
+		if long {
+			edges = max(2*edges, f.used.Load())
+		}
+	}
+	return ErrCancelled
+}
+
+// drain runs the queue from the seeds to its end, or to an overflow.
+func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
+	if tasks > math.MaxInt32 {
+		return nil, fmt.Errorf("%w: wanted a queue of %d tasks", memory.ErrNoMemory, tasks)
+	}
+	f := &finishedTasks{
+		queue: task.NewQueue(int(tasks), fetchSize), rows: make([]finishedRow, tasks), positions: make([]int64, edges),
+	}
+	pages, err := memory.Map(s.Graph.NumNodes * 8)
+	if err != nil {
+		return nil, err
+	}
+	defer pages.Free()
+	seen := task.NewSeen(pages.Words(s.Graph.NumNodes), len(s.Fanouts))
+	var seeds []task.Task
+	for _, v := range s.nodes()[:s.n] {
+		seeds = seen.Claim(seeds, int64(v), 0)
+	}
+	if !f.queue.Publish(seeds) {
+		return f, nil
+	}
+	streams := make([]rng.Stream, len(s.Fanouts))
+	for hop := range streams {
+		streams[hop] = rng.NewStream(s.Seed, s.Epoch, s.Batch, uint8(hop), rng.Neighbors)
+	}
+	workers := workersFor(s.crew, int64(len(seeds)))
+	defer s.crew.Return(workers - 1)
+	err = together(workers, func(int) {
+		defer func() {
+			if p := recover(); p != nil {
+				// Its task will never be finished: the others must not wait for it.
+				s.stop.Store(true)
+				panic(p)
+			}
+		}()
+		var ticket task.Ticket
+		var chooser rng.Chooser
+		var fresh []task.Task
+		for !s.stop.Load() {
+			slot, t, ok := f.queue.Fetch(&ticket)
+			if !ok {
+				if f.queue.Done() || f.overflow.Load() {
+					return
+				}
+				runtime.Gosched()
+				continue
+			}
+			row, fits := s.runTask(f, &chooser, streams[t.Hop], t)
+			if !fits {
+				return
+			}
+			f.rows[slot] = row
+			fresh = fresh[:0]
+			for _, p := range f.positions[row.first : row.first+row.take] {
+				fresh = seen.Claim(fresh, s.Graph.Indices.At(p), int(t.Hop)+1)
+			}
+			if !f.queue.Publish(fresh) {
+				return
+			}
+			f.queue.Finish()
+		}
+	})
+	return f, err
+}
+
+// runTask samples one row into the shared positions; fits is false when they are
+// used up.
+func (s *sampling[I]) runTask(f *finishedTasks, c *rng.Chooser, stream rng.Stream, t task.Task) (row finishedRow, fits bool) {
+	fanout := s.Fanouts[len(s.Fanouts)-1-int(t.Hop)]
+	start, degree := s.row(t.Vertex)
+	take := s.take(degree, fanout)
+	end := f.used.Add(take)
+	if end > int64(len(f.positions)) {
+		f.overflow.Store(true)
+		return row, false
+	}
+	row = finishedRow{end - take, take}
+	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, s.whole(degree, fanout))
+	return row, true
+}
+
+// row is where the edges of v begin and how many of them are not excluded.
+func (r *Request) row(v int64) (start, degree int64) {
+	if v >= r.Graph.Rows() {
+		return 0, 0
+	}
+	start = r.Graph.Indptr.At(v)
+	return start, r.Graph.Indptr.At(v+1) - start - int64(len(r.Exclude.Of(v)))
+}
+
+// countFinished is count for rows whose tasks are finished: starts are offsets in
+// the shared positions.
+func countFinished[I csc.Index](f *finishedTasks, frontier []I, hop int, starts, takes []int64) (edges int64) {
+	for i, v := range frontier {
+		row := f.rows[f.slots[task.Task{Vertex: int64(v), Hop: uint8(hop)}]]
+		starts[i], takes[i] = row.first, row.take
+		edges += row.take
+	}
+	return edges
+}
+
+// copyFinished is draw for rows whose tasks are finished.
+func (s *sampling[I]) copyFinished(lo, hi, at int64, b block[I]) {
+	for i := lo; i < hi; i++ {
+		b.indptr[i] = I(at)
+		gather(s.Graph, s.finished.positions[s.starts[i]:s.starts[i]+s.degrees[i]], at, b)
+		at += s.degrees[i]
+	}
+}

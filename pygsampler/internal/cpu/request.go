@@ -1,0 +1,69 @@
+// Package cpu is the CPU engine: it samples L-hop neighbourhoods into a batch.
+//
+// A hop runs in three steps over tiles of rows: count reads the row offsets and
+// sizes the block, draw chooses positions and gathers neighbours, claim gives
+// every new vertex its local number. Loads within a step are independent, so the
+// hardware overlaps their misses. Tiles are counted and drawn by any worker in
+// any order, but claimed in order, one at a time: numbering by first occurrence
+// comes from that order alone, and no worker count can change it.
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Request says what to sample. It is read-only while a batch is made, and its
+// arrays must stay valid until then.
+type Request struct {
+	Graph   *csc.Graph
+	Fanouts []int64 // outermost hop first; -1 takes all edges
+	Replace bool
+	Seed    uint64
+	Epoch   uint32
+	Batch   uint64
+	Seeds   csc.Array
+	Exclude *csc.Exclusions
+	// Queue runs the task queue engine instead of the tiles; the result is equal.
+	Queue bool
+	// MapLimit bounds the bytes of a direct map of all vertices; a larger graph
+	// takes a hash table sized to the batch.
+	MapLimit int64
+}
+
+// Crew lends workers beside the caller's own goroutine.
+type Crew interface {
+	// Borrow gets up to n workers, maybe none, without waiting.
+	Borrow(n int) int
+	Return(n int)
+}
+
+// Errors of a request.
+var (
+	ErrCancelled = errors.New("cancelled")
+	ErrIndex     = errors.New("index error")
+	ErrOverflow  = errors.New("overflow")
+	ErrValue     = errors.New("value error")
+)
+
+// Sample makes the batch of a request and hands its memory, with one reference,
+// to the caller. It returns ErrCancelled soon after stop is set.
+func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+	defer recovered(&err)
+	if req.Graph.Indices.Bits == 32 {
+		return sampleHops[int32](req, crew, stop)
+	}
+	return sampleHops[int64](req, crew, stop)
+}
+
+// recovered turns a panic into an error: arrays that the caller changes while a
+// batch is made end in a bounds check, and must not end the interpreter.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the graph's arrays changed while a batch was sampled, or a fault of pygsampler: %v", p)
+	}
+}

@@ -1,0 +1,183 @@
+package cpu
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// count reads where the rows [lo, hi) of the frontier begin and how many edges
+// each has, and returns how many of them the hop takes.
+func (s *sampling[I]) count(frontier []I, lo, hi, fanout int64) (edges int64) {
+	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
+	if s.Graph.Indptr.Bits == 32 {
+		readRows(s.Graph.Indptr.I32, frontier[lo:hi], starts, degrees)
+	} else {
+		readRows(s.Graph.Indptr.I64, frontier[lo:hi], starts, degrees)
+	}
+	for i, v := range frontier[lo:hi] {
+		if s.Exclude != nil {
+			degrees[i] -= int64(len(s.Exclude.Of(int64(v))))
+		}
+		edges += s.take(degrees[i], fanout)
+	}
+	return edges
+}
+
+// readRows is the first position and the degree of each vertex; those beyond
+// indptr have no edges.
+func readRows[I, P csc.Index](indptr []P, vertices []I, starts, degrees []int64) {
+	rows := int64(len(indptr)) - 1
+	for i, v := range vertices {
+		start, degree := int64(0), int64(0)
+		if int64(v) < rows {
+			start = int64(indptr[v])
+			degree = int64(indptr[v+1]) - start
+		}
+		starts[i], degrees[i] = start, degree
+	}
+}
+
+// take is how many edges a row of the given degree gives.
+func (r *Request) take(degree, fanout int64) int64 {
+	if fanout < 0 || degree == 0 || !r.Replace && degree < fanout {
+		return degree
+	}
+	return fanout
+}
+
+// whole says that a row gives all its edges, in CSC order, without a draw.
+func (r *Request) whole(degree, fanout int64) bool {
+	return fanout < 0 || degree == 0 || !r.Replace && degree <= fanout
+}
+
+// longRow is the size from which a whole row is copied on its own instead of by
+// way of the tile's positions, which stay small that way.
+const longRow = 1024
+
+// draw chooses the edges of the rows [lo, hi) of the frontier and writes them, as
+// original ids, into the block from edge first on.
+func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first, fanout int64, b block[I]) {
+	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
+	// The states of all rows that draw, at once: independent chains of
+	// multiplications overlap, one after the other they do not.
+	chosen := w.rows[:len(degrees)]
+	k := 0
+	for i, degree := range degrees {
+		chosen[k] = int32(i)
+		if !s.whole(degree, fanout) {
+			k++
+		}
+	}
+	states := w.states[:k]
+	for j, i := range chosen[:k] {
+		states[j] = stream.State(uint64(frontier[lo+int64(i)]))
+	}
+	next := 0
+	flushed, at := first, first
+	positions := w.positions[:0]
+	for i, degree := range degrees {
+		b.indptr[lo+int64(i)] = I(at)
+		take := s.take(degree, fanout)
+		whole := next >= k || int(chosen[next]) != i
+		if whole && take >= longRow && s.Exclude == nil {
+			gather(s.Graph, positions, flushed, b)
+			positions = positions[:0]
+			copyRow(s.Graph, starts[i], take, at, b)
+			at += take
+			flushed = at
+			continue
+		}
+		row := grow(&positions, take)
+		state := uint64(0)
+		if !whole {
+			state = states[next]
+			next++
+		}
+		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, whole)
+		at += take
+	}
+	gather(s.Graph, positions, flushed, b)
+	w.positions = positions[:0]
+}
+
+// choose fills row with the CSC positions of the edges that row v gives; state is
+// the row's, start and degree are what count found.
+func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, whole bool) {
+	switch {
+	case whole:
+		for j := range row {
+			row[j] = int64(j)
+		}
+	case r.Replace:
+		rng.Repeated(row, state, degree)
+	default:
+		c.Distinct(row, state, degree)
+	}
+	if r.Exclude != nil {
+		if excluded := r.Exclude.Of(v); len(excluded) > 0 {
+			for j, p := range row {
+				row[j] = csc.Skip(excluded, p)
+			}
+		}
+	}
+	for j := range row {
+		row[j] += start
+	}
+}
+
+// grow appends n elements of any value to a and returns them.
+func grow(a *[]int64, n int64) []int64 {
+	old := int64(len(*a))
+	if int64(cap(*a)) < old+n {
+		larger := make([]int64, old, 2*(old+n)+tileRows)
+		copy(larger, *a)
+		*a = larger
+	}
+	*a = (*a)[:old+n]
+	return (*a)[old:]
+}
+
+// gather fetches the neighbours and edge ids at CSC positions into the block from
+// edge at on. Its loads are independent, so their cache misses overlap.
+func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
+	to := at + int64(len(positions))
+	source := csc.Of[I](g.Indices)
+	for k, dst := 0, b.indices[at:to]; k < len(dst) && k < len(positions); k++ {
+		dst[k] = source[positions[k]]
+	}
+	switch {
+	case g.EdgeIDs.Bits == 32:
+		for k, dst := 0, b.ids32[at:to]; k < len(dst) && k < len(positions); k++ {
+			dst[k] = g.EdgeIDs.I32[positions[k]]
+		}
+	case g.EdgeIDs.Bits == 64:
+		for k, dst := 0, b.ids64[at:to]; k < len(dst) && k < len(positions); k++ {
+			dst[k] = g.EdgeIDs.I64[positions[k]]
+		}
+	case b.ids32 != nil:
+		for k, dst := 0, b.ids32[at:to]; k < len(dst) && k < len(positions); k++ {
+			dst[k] = int32(positions[k])
+		}
+	default:
+		copy(b.ids64[at:to], positions)
+	}
+}
+
+// copyRow is gather for a whole row of n edges from CSC position start on.
+func copyRow[I csc.Index](g *csc.Graph, start, n, at int64, b block[I]) {
+	copy(b.indices[at:at+n], csc.Of[I](g.Indices)[start:start+n])
+	switch {
+	case g.EdgeIDs.Bits == 32:
+		copy(b.ids32[at:at+n], g.EdgeIDs.I32[start:start+n])
+	case g.EdgeIDs.Bits == 64:
+		copy(b.ids64[at:at+n], g.EdgeIDs.I64[start:start+n])
+	case b.ids32 != nil:
+		for j, ids := int64(0), b.ids32[at:at+n]; j < n; j++ {
+			ids[j] = int32(start + j)
+		}
+	default:
+		for j, ids := int64(0), b.ids64[at:at+n]; j < n; j++ {
+			ids[j] = start + j
+		}
+	}
+}

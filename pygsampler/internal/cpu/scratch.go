@@ -1,0 +1,92 @@
+package cpu
+
+import (
+	"sync"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// scratch is what a batch needs beside graph and output; it is kept between
+// batches, so that a steady state allocates nothing. One batch uses it at a time.
+type scratch struct {
+	direct  directMap
+	table   hashTable
+	starts  []int64 // per row of the hop: its first CSC position
+	degrees []int64 // per row: its edges that are not excluded
+	offsets []int64 // per tile: its first edge in the block
+	drawn   []int32 // per tile: set once its neighbours are there
+	workers []*worker
+}
+
+// shelf keeps the scratches of finished batches; one for each batch that was ever
+// in flight at once.
+var shelf struct {
+	sync.Mutex
+	free []*scratch
+}
+
+// takeScratch prefers a scratch whose direct map already fits.
+func takeScratch(numNodes int64) *scratch {
+	shelf.Lock()
+	defer shelf.Unlock()
+	best := -1
+	for i, s := range shelf.free {
+		if best < 0 || int64(len(s.direct.words)) >= numNodes {
+			best = i
+		}
+	}
+	if best < 0 {
+		return &scratch{}
+	}
+	s := shelf.free[best]
+	last := len(shelf.free) - 1
+	shelf.free[best] = shelf.free[last]
+	shelf.free[last] = nil
+	shelf.free = shelf.free[:last]
+	return s
+}
+
+func (s *scratch) put() {
+	shelf.Lock()
+	defer shelf.Unlock()
+	shelf.free = append(shelf.free, s)
+}
+
+// Trim frees the scratch of idle batches.
+func Trim() {
+	shelf.Lock()
+	defer shelf.Unlock()
+	for _, s := range shelf.free {
+		s.direct.free()
+		if s.table.pages != nil {
+			s.table.pages.Free()
+		}
+	}
+	shelf.free = nil
+}
+
+// sized is a with length n, with new memory only where a is too short; its old
+// contents are lost then.
+func sized[T any](a []T, n int64) []T {
+	if int64(cap(a)) < n {
+		return make([]T, n, n+n/4)
+	}
+	return a[:n]
+}
+
+// worker is the scratch of one goroutine within a batch.
+type worker struct {
+	chooser   rng.Chooser
+	positions []int64
+	rows      []int32
+	states    []uint64
+}
+
+func (s *scratch) worker(i int) *worker {
+	for len(s.workers) <= i {
+		s.workers = append(s.workers, &worker{
+			rows: make([]int32, tileRows), states: make([]uint64, tileRows),
+		})
+	}
+	return s.workers[i]
+}

@@ -1,0 +1,176 @@
+package csc
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Words at the beginning of the memory that FromCOO returns.
+const (
+	COONumNodes = iota
+	COONumEdges
+	COOIDBits
+	COOEdgeIDBits
+	COOOffIndptr
+	COOOffIndices
+	COOOffEdgeIDs
+	cooWords
+)
+
+// FromCOO builds the CSC of the edges src[i] -> dst[i] by a stable counting sort
+// on all cores: a row lists its edges in the order of the input, and edge id i is
+// the edge's position there. numNodes -1 takes the largest id plus one. The
+// memory begins with the words above; indptr is int64, the rest as wide as the
+// ids (edge ids int64 when there are more than 2^31 edges).
+func FromCOO(src, dst Array, numNodes int64) (memory.Memory, error) {
+	if src.Len() != dst.Len() {
+		return memory.Memory{}, valueError("dst: expected %d elements (len(src)), got %d", src.Len(), dst.Len())
+	}
+	if src.Bits == 32 {
+		return fromCOO(src.I32, dst.I32, numNodes, 32)
+	}
+	return fromCOO(src.I64, dst.I64, numNodes, 64)
+}
+
+func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, error) {
+	edges := int64(len(src))
+	if numNodes < 0 {
+		numNodes = max(largest(src), largest(dst)) + 1
+	}
+	limit := int64(1) << 48
+	if bits == 32 {
+		limit = 1 << 31
+	}
+	if numNodes > limit {
+		return memory.Memory{}, valueError("num_nodes: expected at most %d, got %d", limit, numNodes)
+	}
+	for _, side := range []struct {
+		name string
+		ids  []T
+	}{{"src", src}, {"dst", dst}} {
+		if i := outsideIn(side.ids, numNodes); i >= 0 {
+			return memory.Memory{}, valueError("%s[%d]: expected an id in [0, %d), got %d",
+				side.name, i, numNodes, side.ids[i])
+		}
+	}
+	eidBits := bits
+	if edges > 1<<31-1 {
+		eidBits = 64
+	}
+	offIndptr := align(cooWords * 8)
+	offIndices := align(offIndptr + (numNodes+1)*8)
+	offEdgeIDs := align(offIndices + edges*int64(bits/8))
+	size := offEdgeIDs + edges*int64(eidBits/8)
+	m, err := memory.New(size)
+	if err != nil {
+		return m, err
+	}
+	m.SetSize(size)
+	copy(memory.At[int64](m, 0, cooWords),
+		[]int64{numNodes, edges, int64(bits), int64(eidBits), offIndptr, offIndices, offEdgeIDs})
+	indptr := memory.At[int64](m, offIndptr, numNodes+1)
+	indices := memory.At[T](m, offIndices, edges)
+	if eidBits == 32 {
+		err = countingSort(src, dst, indptr, indices, memory.At[int32](m, offEdgeIDs, edges))
+	} else {
+		err = countingSort(src, dst, indptr, indices, memory.At[int64](m, offEdgeIDs, edges))
+	}
+	if err != nil {
+		m.Release()
+		return memory.Memory{}, err
+	}
+	return m, nil
+}
+
+// countingSort keeps the order of edges within a row: part p of the input writes
+// its edges of a row behind those of all earlier parts. Each part counts into its
+// own array of rows, so parts are limited to where that costs less than the edges
+// themselves.
+func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E) error {
+	rows, edges := int64(len(indptr)-1), int64(len(dst))
+	parts := max(1, min(int64(runtime.GOMAXPROCS(0)), edges>>16, 2*edges/(rows+1)))
+	scratch, err := memory.Map(parts * rows * 8)
+	if err != nil {
+		return err
+	}
+	defer scratch.Free()
+	counts := scratch.Words(parts * rows)
+	each := func(f func(counts []uint64, lo, hi int64)) {
+		var wg sync.WaitGroup
+		for p := range parts {
+			wg.Go(func() { f(counts[p*rows:(p+1)*rows], edges*p/parts, edges*(p+1)/parts) })
+		}
+		wg.Wait()
+	}
+	each(func(counts []uint64, lo, hi int64) {
+		for _, v := range dst[lo:hi] {
+			counts[v]++
+		}
+	})
+	next := int64(0)
+	for v := range rows {
+		indptr[v] = next
+		for p := range parts {
+			c := &counts[p*rows+v]
+			n := int64(*c)
+			*c = uint64(next)
+			next += n
+		}
+	}
+	indptr[rows] = next
+	each(func(counts []uint64, lo, hi int64) {
+		for i := lo; i < hi; i++ {
+			at := &counts[dst[i]]
+			indices[*at] = src[i]
+			ids[*at] = E(i)
+			*at++
+		}
+	})
+	return nil
+}
+
+func largest[T Index](a []T) int64 {
+	var mu sync.Mutex
+	top := int64(-1)
+	Parallel(0, int64(len(a)), func(lo, hi int64) {
+		m := int64(-1)
+		for _, v := range a[lo:hi] {
+			m = max(m, int64(v))
+		}
+		mu.Lock()
+		top = max(top, m)
+		mu.Unlock()
+	})
+	return top
+}
+
+func align(n int64) int64 { return (n + 63) &^ 63 }
+
+// ExpandRows is the row number of every edge, as wide as indptr.
+func ExpandRows(indptr Array) (memory.Memory, error) {
+	size := indptr.At(indptr.Len()-1) * int64(indptr.Bits/8)
+	m, err := memory.New(max(size, 1))
+	if err != nil {
+		return m, err
+	}
+	m.SetSize(size)
+	if indptr.Bits == 32 {
+		expand(indptr.I32, m)
+	} else {
+		expand(indptr.I64, m)
+	}
+	return m, nil
+}
+
+func expand[T Index](indptr []T, m memory.Memory) {
+	rows := len(indptr) - 1
+	out := memory.At[T](m, 0, int64(indptr[rows]))
+	for v := range rows {
+		row := out[indptr[v]:indptr[v+1]]
+		for i := range row {
+			row[i] = T(v)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package csc
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// Exclusions are edges that a batch samples around: for each row that has any,
+// their offsets within the row, ascending. The zero value excludes nothing.
+type Exclusions struct {
+	rows map[int64][]int64
+}
+
+// Of is the excluded offsets of row v.
+func (x *Exclusions) Of(v int64) []int64 {
+	if x == nil {
+		return nil
+	}
+	return x.rows[v]
+}
+
+// Exclude finds the rows and positions of the given original edge ids. Ids may
+// repeat; one that the graph does not have is an error.
+func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	g.lookup.Do(g.buildLookup)
+	var positions []int64
+	for i, id := range ids {
+		before := len(positions)
+		positions = g.appendPositions(positions, id)
+		if len(positions) == before {
+			return nil, valueError("exclude[%d]: expected the id of an edge of the graph, got %d", i, id)
+		}
+	}
+	slices.Sort(positions)
+	positions = slices.Compact(positions)
+	x := &Exclusions{rows: make(map[int64][]int64)}
+	for lo := 0; lo < len(positions); {
+		// The row of a position is the last whose indptr is at or below it.
+		p := positions[lo]
+		v := int64(sort.Search(int(g.Rows()), func(r int) bool { return g.Indptr.At(int64(r)+1) > p }))
+		start, end := g.Indptr.At(v), g.Indptr.At(v+1)
+		hi := lo
+		for hi < len(positions) && positions[hi] < end {
+			positions[hi] -= start
+			hi++
+		}
+		x.rows[v] = positions[lo:hi]
+		lo = hi
+	}
+	return x, nil
+}
+
+// Skip is the offset of the p-th edge of a row that is not excluded.
+func Skip(excluded []int64, p int64) int64 {
+	// excluded[i]-i kept edges stand before excluded[i].
+	return p + int64(sort.Search(len(excluded), func(i int) bool { return excluded[i]-int64(i) > p }))
+}
+
+// buildLookup makes the way from an edge id to its position, once per graph: the
+// inverse permutation where ids are dense and distinct, a sorted index otherwise.
+func (g *Graph) buildLookup() {
+	n := g.NumEdges()
+	if g.EdgeIDs.Bits == 0 {
+		g.identityID = true
+		return
+	}
+	inverse := make([]int64, n)
+	for i := range inverse {
+		inverse[i] = -1
+	}
+	for p := range n {
+		id := g.EdgeIDs.At(p)
+		if uint64(id) >= uint64(n) || inverse[id] >= 0 {
+			g.sortByID()
+			return
+		}
+		inverse[id] = p
+	}
+	g.inverse = inverse
+}
+
+func (g *Graph) sortByID() {
+	g.byID = make([]int64, g.NumEdges())
+	for i := range g.byID {
+		g.byID[i] = int64(i)
+	}
+	slices.SortStableFunc(g.byID, func(a, b int64) int { return cmp.Compare(g.EdgeIDs.At(a), g.EdgeIDs.At(b)) })
+}
+
+func (g *Graph) appendPositions(positions []int64, id int64) []int64 {
+	switch {
+	case g.identityID:
+		if uint64(id) < uint64(g.NumEdges()) {
+			positions = append(positions, id)
+		}
+	case g.inverse != nil:
+		if uint64(id) < uint64(len(g.inverse)) {
+			positions = append(positions, g.inverse[id])
+		}
+	default:
+		i := sort.Search(len(g.byID), func(i int) bool { return g.EdgeIDs.At(g.byID[i]) >= id })
+		for ; i < len(g.byID) && g.EdgeIDs.At(g.byID[i]) == id; i++ {
+			positions = append(positions, g.byID[i])
+		}
+	}
+	return positions
+}

@@ -1,0 +1,119 @@
+package csc
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// ValueError is an input that has the right type and a wrong value.
+type ValueError struct{ Text string }
+
+func (e *ValueError) Error() string { return e.Text }
+
+func valueError(format string, args ...any) error {
+	return &ValueError{fmt.Sprintf(format, args...)}
+}
+
+// Validate checks every invariant of the graph once, on all cores, and names the
+// first offender.
+func (g *Graph) Validate() error {
+	if g.Indptr.Len() < 1 {
+		return valueError("indptr: expected at least 1 element, got 0")
+	}
+	if g.NumNodes < g.Rows() {
+		return valueError("num_nodes: expected at least %d (len(indptr) - 1), got %d", g.Rows(), g.NumNodes)
+	}
+	if g.NumNodes > 1<<48 {
+		return valueError("num_nodes: expected at most 2^48, got %d", g.NumNodes)
+	}
+	if g.Indices.Bits == 32 && g.NumNodes > 1<<31 {
+		return valueError("num_nodes: expected at most 2^31 with int32 ids, got %d", g.NumNodes)
+	}
+	if first := g.Indptr.At(0); first != 0 {
+		return valueError("indptr[0]: expected 0, got %d", first)
+	}
+	if last := g.Indptr.At(g.Rows()); last != g.NumEdges() {
+		return valueError("indptr[%d]: expected %d (len(indices)), got %d", g.Rows(), g.NumEdges(), last)
+	}
+	if i := firstIn(g.Indptr, decrease[int32], decrease[int64]); i >= 0 {
+		return valueError("indptr[%d]: expected at least %d (indptr[%d]), got %d",
+			i, g.Indptr.At(i-1), i-1, g.Indptr.At(i))
+	}
+	bad32 := func(a []int32) int64 { return outsideIn(a, g.NumNodes) }
+	bad64 := func(a []int64) int64 { return outsideIn(a, g.NumNodes) }
+	if i := firstIn(g.Indices, bad32, bad64); i >= 0 {
+		return valueError("indices[%d]: expected an id in [0, %d), got %d", i, g.NumNodes, g.Indices.At(i))
+	}
+	if g.EdgeIDs.Bits != 0 && g.EdgeIDs.Len() != g.NumEdges() {
+		return valueError("edge_ids: expected %d elements (len(indices)), got %d", g.NumEdges(), g.EdgeIDs.Len())
+	}
+	return nil
+}
+
+func firstIn(a Array, bad32 func([]int32) int64, bad64 func([]int64) int64) int64 {
+	if a.Bits == 32 {
+		return bad32(a.I32)
+	}
+	return bad64(a.I64)
+}
+
+// decrease is the lowest index whose element is below the one before, or -1.
+func decrease[T Index](a []T) int64 {
+	return lowest(1, int64(len(a)), func(i int64) bool { return a[i] < a[i-1] }, func(lo, hi int64) bool {
+		for i := lo; i < hi; i++ {
+			if a[i] < a[i-1] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// outsideIn is the lowest index whose id is not in [0, n), or -1.
+func outsideIn[T Index](a []T, n int64) int64 {
+	return lowest(0, int64(len(a)), func(i int64) bool { return uint64(int64(a[i])) >= uint64(n) }, func(lo, hi int64) bool {
+		for _, v := range a[lo:hi] {
+			// One unsigned comparison refuses negative ids too.
+			if uint64(int64(v)) >= uint64(n) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// lowest is the first index of [lo, hi) at which bad holds, or -1. anyBad is the
+// same question of a whole range, as a tight loop, for all cores at once.
+func lowest(lo, hi int64, bad func(int64) bool, anyBad func(lo, hi int64) bool) int64 {
+	var found atomic.Bool
+	Parallel(lo, hi, func(lo, hi int64) {
+		if anyBad(lo, hi) {
+			found.Store(true)
+		}
+	})
+	if found.Load() {
+		for i := lo; i < hi; i++ {
+			if bad(i) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// Parallel runs f over [lo, hi) in parts, one for each core; a short range runs
+// in the caller.
+func Parallel(lo, hi int64, f func(lo, hi int64)) {
+	parts := min(int64(runtime.GOMAXPROCS(0)), (hi-lo)>>16+1)
+	if parts <= 1 {
+		f(lo, max(lo, hi))
+		return
+	}
+	var wg sync.WaitGroup
+	for p := range parts {
+		wg.Go(func() { f(lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts) })
+	}
+	wg.Wait()
+}

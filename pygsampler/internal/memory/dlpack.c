@@ -1,0 +1,81 @@
+// DLPack capsules, legacy and versioned (DLPack 1.0), of one-dimensional signed
+// integers in CPU memory. Each holds one reference to its memory.
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "memory.h"
+#include "python.h"
+
+enum { DL_CPU = 1, DL_INT = 0, DL_READ_ONLY = 1 };
+
+typedef struct {
+  void *data;
+  struct { int32_t type, id; } device;
+  int32_t ndim;
+  struct { uint8_t code, bits; uint16_t lanes; } dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct dl_managed {
+  dl_tensor tensor;
+  void *context;
+  void (*deleter)(struct dl_managed *);
+} dl_managed;
+
+typedef struct dl_managed_versioned {
+  struct { uint32_t major, minor; } version;
+  void *context;
+  void (*deleter)(struct dl_managed_versioned *);
+  uint64_t flags;
+  dl_tensor tensor;
+} dl_managed_versioned;
+
+// One allocation holds the struct that the consumer sees and what it points to.
+typedef struct {
+  union { dl_managed legacy; dl_managed_versioned versioned; } managed;
+  int64_t shape, stride;
+  pgs_memory *memory;
+} export;
+
+static void drop(void *context) {
+  export *e = context;
+  pgs_memory_release(e->memory);
+  free(e);
+}
+
+static void delete_legacy(dl_managed *m) { drop(m->context); }
+static void delete_versioned(dl_managed_versioned *m) { drop(m->context); }
+
+// A consumed capsule has another name; then the consumer's deleter call is due,
+// not ours.
+static void capsule_legacy(PyObject *capsule) {
+  if (PyCapsule_IsValid(capsule, "dltensor")) delete_legacy(PyCapsule_GetPointer(capsule, "dltensor"));
+}
+static void capsule_versioned(PyObject *capsule) {
+  if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+    delete_versioned(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+}
+
+PyObject *pgs_dlpack_export(void *memory, void *data, int64_t length, int32_t bits, int32_t readonly,
+                            int32_t versioned) {
+  export *e = calloc(1, sizeof *e);
+  if (!e) return PyErr_NoMemory();
+  e->shape = length;
+  e->stride = 1;
+  e->memory = memory;
+  dl_tensor t = {.data = data, .device = {DL_CPU, 0}, .ndim = 1, .dtype = {DL_INT, (uint8_t)bits, 1},
+                 .shape = &e->shape, .strides = &e->stride};
+  pgs_memory_retain(memory);
+  PyObject *capsule;
+  if (versioned) {
+    e->managed.versioned = (dl_managed_versioned){
+        .version = {1, 0}, .context = e, .deleter = delete_versioned, .flags = readonly ? DL_READ_ONLY : 0, .tensor = t};
+    capsule = PyCapsule_New(&e->managed.versioned, "dltensor_versioned", capsule_versioned);
+  } else {
+    e->managed.legacy = (dl_managed){.tensor = t, .context = e, .deleter = delete_legacy};
+    capsule = PyCapsule_New(&e->managed.legacy, "dltensor", capsule_legacy);
+  }
+  if (!capsule) drop(e);
+  return capsule;
+}

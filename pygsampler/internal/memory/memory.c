@@ -1,0 +1,143 @@
+#define _GNU_SOURCE
+#include "memory.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "python.h"
+
+// Freed memories wait here for the next batch: mapping fresh pages costs more
+// than sampling into warm ones. Bounded in number and in bytes.
+enum { POOL_SLOTS = 16 };
+static const int64_t POOL_BYTES = 1LL << 30;
+static const int64_t HUGE_PAGE = 2LL << 20;
+
+static pgs_memory *pool[POOL_SLOTS];
+static int pooled;
+static int64_t pooled_bytes;
+static int64_t live, live_bytes;
+
+// Only ever tried, never waited for: a child forked while another thread held the
+// lock must not hang on it, and falls back to plain mmap and munmap.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void count_live(int64_t n, int64_t bytes) {
+  __atomic_add_fetch(&live, n, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&live_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static void advise(pgs_memory *m) {
+  if (m->capacity >= 2 * HUGE_PAGE) madvise(m->data, m->capacity, MADV_HUGEPAGE);
+}
+
+static int64_t rounded(int64_t bytes) {
+  int64_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : 1 << 14;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+static pgs_memory *take_pooled(int64_t capacity) {
+  pgs_memory *found = NULL;
+  if (pthread_mutex_trylock(&lock)) return NULL;
+  int best = -1;
+  for (int i = 0; i < pooled; i++)
+    if (pool[i]->capacity >= capacity && (best < 0 || pool[i]->capacity < pool[best]->capacity)) best = i;
+  if (best >= 0) {
+    found = pool[best];
+    pool[best] = pool[--pooled];
+    pooled_bytes -= found->size;
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+static int give_pooled(pgs_memory *m) {
+  int kept = 0;
+  if (m->size > POOL_BYTES || pthread_mutex_trylock(&lock)) return 0;
+  if (pooled < POOL_SLOTS && pooled_bytes + m->size <= POOL_BYTES) {
+    pool[pooled++] = m;
+    pooled_bytes += m->size;
+    kept = 1;
+  }
+  pthread_mutex_unlock(&lock);
+  return kept;
+}
+
+pgs_memory *pgs_memory_new(int64_t capacity) {
+  pgs_memory *m = take_pooled(capacity);
+  if (!m) {
+    m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    m->capacity = rounded(capacity);
+    // The bound on a batch is often far above its size: pages that nobody touches
+    // must not count as memory.
+    m->data = mmap(NULL, m->capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m->data == MAP_FAILED) {
+      free(m);
+      return NULL;
+    }
+    advise(m);
+  }
+  m->refs = 1;
+  m->size = 0;
+  count_live(1, m->capacity);
+  return m;
+}
+
+int pgs_memory_grow(pgs_memory *m, int64_t capacity) {
+  if (capacity <= m->capacity) return 0;
+  capacity = rounded(capacity);
+  void *data = mremap(m->data, m->capacity, capacity, MREMAP_MAYMOVE);
+  if (data == MAP_FAILED) return -1;
+  count_live(0, capacity - m->capacity);
+  m->data = data;
+  m->capacity = capacity;
+  advise(m);
+  return 0;
+}
+
+void pgs_memory_retain(void *memory) {
+  __atomic_add_fetch(&((pgs_memory *)memory)->refs, 1, __ATOMIC_RELAXED);
+}
+
+void pgs_memory_release(void *memory) {
+  pgs_memory *m = memory;
+  if (__atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
+  count_live(-1, -m->capacity);
+  if (m->object) {
+    pgs_object_release(m->object);
+    free(m);
+    return;
+  }
+  if (give_pooled(m)) return;
+  munmap(m->data, m->capacity);
+  free(m);
+}
+
+void *pgs_memory_of_object(void *object) {
+  pgs_memory *m = calloc(1, sizeof *m);
+  if (!m) return NULL;
+  pgs_object_retain(object);
+  m->refs = 1;
+  m->object = object;
+  count_live(1, 0);
+  return m;
+}
+
+void pgs_memory_count(pgs_memory_counts *counts) {
+  counts->live = __atomic_load_n(&live, __ATOMIC_RELAXED);
+  counts->live_bytes = __atomic_load_n(&live_bytes, __ATOMIC_RELAXED);
+  counts->pooled = __atomic_load_n(&pooled, __ATOMIC_RELAXED);
+  counts->pooled_bytes = __atomic_load_n(&pooled_bytes, __ATOMIC_RELAXED);
+}
+
+void pgs_memory_trim(void) {
+  if (pthread_mutex_trylock(&lock)) return;
+  while (pooled) {
+    pgs_memory *m = pool[--pooled];
+    munmap(m->data, m->capacity);
+    free(m);
+  }
+  pooled_bytes = 0;
+  pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,111 @@
+// Package memory holds what C owns: the refcounted memory of a batch, its pool,
+// and the DLPack and Arrow views that leave the process's Go part behind. The
+// functions whose addresses Symbol gives never enter Go.
+package memory
+
+/*
+#cgo CFLAGS: -O2 -std=gnu11
+#include "memory.h"
+#include "arrow.h"
+#include "python.h"
+extern PyObject *pgs_dlpack_export(void *, void *, int64_t, int32_t, int32_t, int32_t);
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// ErrNoMemory says that the system has no memory; it is wrapped with the size.
+var ErrNoMemory = errors.New("out of memory")
+
+// Memory is a refcounted region that C owns, as Python sees it: a plain address.
+// The zero value is no memory. Until it is handed out it has one owner, who alone
+// may grow it or write to it.
+type Memory struct {
+	c *C.pgs_memory
+}
+
+// New returns a memory of at least size bytes with one reference; its contents
+// are undefined.
+func New(size int64) (Memory, error) {
+	m := C.pgs_memory_new(C.int64_t(size))
+	if m == nil {
+		return Memory{}, fmt.Errorf("%w: wanted %d bytes for a batch", ErrNoMemory, size)
+	}
+	return Memory{m}, nil
+}
+
+// FromAddress is the memory that Python knows by its address.
+func FromAddress(address int64) Memory {
+	return Memory{(*C.pgs_memory)(pointer(address))}
+}
+
+// Grow makes the capacity at least size; the contents stay, their address may
+// change.
+func (m Memory) Grow(size int64) error {
+	if size <= int64(m.c.capacity) {
+		return nil
+	}
+	// Half as much again, so that a batch whose hops grow remaps rarely.
+	if C.pgs_memory_grow(m.c, C.int64_t(size+size/2)) != 0 && C.pgs_memory_grow(m.c, C.int64_t(size)) != 0 {
+		return fmt.Errorf("%w: wanted %d bytes for a batch", ErrNoMemory, size)
+	}
+	return nil
+}
+
+// SetSize records how many bytes were written, which is what the pool counts.
+func (m Memory) SetSize(n int64) { m.c.size = C.int64_t(n) }
+
+// Release drops the caller's reference.
+func (m Memory) Release() { C.pgs_memory_release(unsafe.Pointer(m.c)) }
+
+// Data is where the bytes begin.
+func (m Memory) Data() unsafe.Pointer { return m.c.data }
+
+// Address is what Python gets; the reference goes with it.
+func (m Memory) Address() int64 { return int64(uintptr(unsafe.Pointer(m.c))) }
+
+// Counts tells how many memories live or wait in the pool, and their bytes.
+type Counts struct {
+	Live        int64 `json:"live"`
+	LiveBytes   int64 `json:"live_bytes"`
+	Pooled      int64 `json:"pooled"`
+	PooledBytes int64 `json:"pooled_bytes"`
+}
+
+// Count reads the counters.
+func Count() Counts {
+	var c C.pgs_memory_counts
+	C.pgs_memory_count(&c)
+	return Counts{int64(c.live), int64(c.live_bytes), int64(c.pooled), int64(c.pooled_bytes)}
+}
+
+// Trim gives the pool's memory back to the system.
+func Trim() { C.pgs_memory_trim() }
+
+// Symbol is the address of a C function that Python calls directly, or 0.
+func Symbol(name string) int64 {
+	var p unsafe.Pointer
+	switch name {
+	case "memory_retain":
+		p = C.pgs_memory_retain
+	case "memory_release":
+		p = C.pgs_memory_release
+	case "memory_of_object":
+		p = C.pgs_memory_of_object
+	case "dlpack_export":
+		p = C.pgs_dlpack_export
+	case "arrow_export":
+		p = C.pgs_arrow_export
+	}
+	return int64(uintptr(p))
+}
+
+// pointer turns an address from outside into a pointer; such memory is never the
+// Go heap's, so the collector has no say in it.
+func pointer(address int64) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
+}

@@ -1,0 +1,42 @@
+// A refcounted memory that C owns: outputs of a batch live here, and every view
+// of them (a pgs.Array, a DLPack capsule, an Arrow array) holds one reference.
+// Nothing in this file enters Go, so the last reference may be dropped by any
+// thread, after a fork, or while the interpreter ends.
+#ifndef PYGSAMPLER_MEMORY_H
+#define PYGSAMPLER_MEMORY_H
+
+#include <stdint.h>
+
+// Python reads the first three words (refs, data, size): keep their order.
+typedef struct pgs_memory {
+  int64_t refs;      // atomic
+  void *data;
+  int64_t size;      // bytes written
+  int64_t capacity;  // bytes mapped at data; 0 where another owner has them
+  void *object;      // the PyObject that owns data, or NULL
+} pgs_memory;
+
+// A memory of at least capacity bytes with one reference, from the pool where it
+// has one; NULL when the system has no memory. Its contents are undefined.
+pgs_memory *pgs_memory_new(int64_t capacity);
+
+// Makes the capacity at least the given one and keeps the contents; data may
+// move. 0, or -1 (memory unchanged) when the system has no memory. Only for the
+// sole owner.
+int pgs_memory_grow(pgs_memory *memory, int64_t capacity);
+
+void pgs_memory_retain(void *memory);
+void pgs_memory_release(void *memory);
+
+// A memory that keeps a Python object alive. Needs the interpreter's lock.
+void *pgs_memory_of_object(void *object);
+
+typedef struct pgs_memory_counts {
+  int64_t live, live_bytes, pooled, pooled_bytes;
+} pgs_memory_counts;
+void pgs_memory_count(pgs_memory_counts *counts);
+
+// Unmaps what the pool holds.
+void pgs_memory_trim(void);
+
+#endif

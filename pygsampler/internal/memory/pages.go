@@ -1,0 +1,49 @@
+package memory
+
+import (
+	"fmt"
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+const hugePage = 2 << 20
+
+// Pages is zeroed scratch memory of its own mapping, on huge pages where the
+// system grants them: a map of all vertices is read at random, and small pages
+// would cost a page walk for each read. The mapping goes when Pages is collected
+// or freed.
+type Pages struct {
+	bytes []byte
+}
+
+// Map returns at least size zeroed bytes.
+func Map(size int64) (*Pages, error) {
+	size = max((size+4095)&^4095, 4096)
+	bytes, err := syscall.Mmap(-1, 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("%w: wanted %d bytes of scratch (%v)", ErrNoMemory, size, err)
+	}
+	if size >= hugePage {
+		// A hint: without huge pages everything works, more slowly.
+		_ = syscall.Madvise(bytes, syscall.MADV_HUGEPAGE)
+	}
+	p := &Pages{bytes}
+	runtime.SetFinalizer(p, (*Pages).Free)
+	return p, nil
+}
+
+// Free unmaps the pages; slices of them must no longer be used.
+func (p *Pages) Free() {
+	if p.bytes != nil {
+		runtime.SetFinalizer(p, nil)
+		_ = syscall.Munmap(p.bytes)
+		p.bytes = nil
+	}
+}
+
+// Words is the pages as n 64-bit words.
+func (p *Pages) Words(n int64) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(p.bytes))), n)
+}

@@ -1,0 +1,106 @@
+package rng
+
+// Chooser draws the positions of a row's sampled edges within [0, degree). It
+// owns the scratch that large fanouts need; its zero value is ready, and one
+// goroutine at a time may use it.
+type Chooser struct {
+	table []slot
+	stamp uint32
+}
+
+// slot is an entry of the open-addressing set that large fanouts use; it is
+// live while its stamp is the set's, so that no row pays for clearing.
+type slot struct {
+	value uint64
+	stamp uint32
+}
+
+// scanned is the largest fanout whose earlier choices are found by a scan behind
+// a 64-bit filter; above it the filter fills up and a hash set is cheaper.
+const scanned = 32
+
+// Distinct fills pos with len(pos) distinct positions of [0, degree) by Robert
+// Floyd's algorithm, in draw order. It needs degree > len(pos); its cost is
+// O(len(pos)) whatever the degree.
+func (c *Chooser) Distinct(pos []int64, state uint64, degree int64) {
+	if len(pos) > scanned {
+		c.distinctHashed(pos, state, degree)
+		return
+	}
+	first := uint64(degree) - uint64(len(pos))
+	var filter uint64
+	for j := range pos {
+		state += golden
+		top := first + uint64(j)
+		t := Below(Mix(state), top+1)
+		if filter>>(t&63)&1 != 0 && contains(pos[:j], int64(t)) {
+			t = top
+		}
+		filter |= 1 << (t & 63)
+		pos[j] = int64(t)
+	}
+}
+
+func contains(a []int64, x int64) bool {
+	for _, v := range a {
+		if v == x {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Chooser) distinctHashed(pos []int64, state uint64, degree int64) {
+	mask := c.reset(len(pos))
+	first := uint64(degree) - uint64(len(pos))
+	for j := range pos {
+		state += golden
+		top := first + uint64(j)
+		t := Below(Mix(state), top+1)
+		if !c.insert(t, mask) {
+			// top is above every earlier choice, so it is always new.
+			t = top
+			c.insert(t, mask)
+		}
+		pos[j] = int64(t)
+	}
+}
+
+// reset empties the set and makes it at least twice as large as n.
+func (c *Chooser) reset(n int) uint64 {
+	size := 64
+	for size < 2*n {
+		size *= 2
+	}
+	if len(c.table) < size {
+		c.table = make([]slot, size)
+		c.stamp = 0
+	}
+	c.stamp++
+	if c.stamp == 0 {
+		clear(c.table)
+		c.stamp = 1
+	}
+	return uint64(size - 1)
+}
+
+func (c *Chooser) insert(x, mask uint64) bool {
+	for i := x * golden >> 32 & mask; ; i = (i + 1) & mask {
+		s := &c.table[i]
+		if s.stamp != c.stamp {
+			*s = slot{x, c.stamp}
+			return true
+		}
+		if s.value == x {
+			return false
+		}
+	}
+}
+
+// Repeated fills pos with len(pos) independent positions of [0, degree).
+func Repeated(pos []int64, state uint64, degree int64) {
+	for j := range pos {
+		state += golden
+		pos[j] = int64(Below(Mix(state), uint64(degree)))
+	}
+}

@@ -1,0 +1,80 @@
+// Package rng holds the counter-based random numbers of the sampler.
+//
+// A sample is a pure function of (seed, epoch, batch, hop, vertex): each row (a
+// vertex at a hop of a batch) gets one 64-bit state from one Philox4x32-10 call,
+// and draw j of the row is SplitMix64's finaliser of that state advanced j+1
+// times. Nothing here keeps a position in a stream, so threads, workers and
+// backends cannot disagree.
+package rng
+
+// Philox4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011.
+const (
+	philoxM0 = 0xD2511F53
+	philoxM1 = 0xCD9E8D57
+	philoxW0 = 0x9E3779B9
+	philoxW1 = 0xBB67AE85
+	rounds   = 10
+)
+
+// Philox4x32 is the ten-round block function: 128 bits of counter and 64 bits
+// of key give 128 random bits.
+func Philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 {
+	c0, c1, c2, c3 := counter[0], counter[1], counter[2], counter[3]
+	k0, k1 := key[0], key[1]
+	for range rounds {
+		p0 := uint64(c0) * philoxM0
+		p1 := uint64(c2) * philoxM1
+		c0, c1, c2, c3 = uint32(p1>>32)^c1^k0, uint32(p1), uint32(p0>>32)^c3^k1, uint32(p0)
+		k0 += philoxW0
+		k1 += philoxW1
+	}
+	return [4]uint32{c0, c1, c2, c3}
+}
+
+// Purpose separates uses of the random numbers that share seed, epoch and batch.
+type Purpose uint8
+
+const (
+	// Neighbors is the choice of in-neighbours of a row.
+	Neighbors Purpose = 0
+	// Shuffling is the order of the seeds in an epoch.
+	Shuffling Purpose = 1
+)
+
+// Limits of the counter's fields.
+const (
+	MaxVertex = 1<<48 - 1
+	MaxBatch  = 1<<40 - 1
+	MaxEpoch  = 1<<24 - 1
+	MaxHops   = 1 << 8
+)
+
+// Stream gives the states of all rows of one hop of one batch. The zero value is
+// the stream of seed, epoch, batch, hop and purpose 0. It is read-only after
+// NewStream, so any number of goroutines may share it.
+type Stream struct {
+	k0, k1     uint32
+	c1, c2, c3 uint32
+}
+
+// NewStream packs the fields into Philox's key and counter: key = seed; counter
+// word 1 = vertex bits 32..47 | hop << 16 | purpose << 24, word 2 = batch low 32
+// bits, word 3 = batch bits 32..39 | epoch << 8.
+func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpose) Stream {
+	return Stream{
+		k0: uint32(seed), k1: uint32(seed >> 32),
+		c1: uint32(hop)<<16 | uint32(purpose)<<24,
+		c2: uint32(batch),
+		c3: uint32(batch>>32)&0xFF | epoch<<8,
+	}
+}
+
+// State is the 64-bit state of vertex v's row.
+func (s Stream) State(v uint64) uint64 {
+	out := Philox4x32(
+		[4]uint32{uint32(v), s.c1 | uint32(v>>32)&0xFFFF, s.c2, s.c3},
+		[2]uint32{s.k0, s.k1},
+	)
+	return uint64(out[0]) | uint64(out[1])<<32
+}

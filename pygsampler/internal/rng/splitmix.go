@@ -1,0 +1,36 @@
+package rng
+
+import "math/bits"
+
+// golden is the increment of SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
+// splittable pseudorandom number generators", OOPSLA 2014).
+const golden = 0x9E3779B97F4A7C15
+
+// Mix is SplitMix64's finaliser, a bijection of 64-bit words.
+func Mix(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
+	z = (z ^ z>>27) * 0x94D049BB133111EB
+	return z ^ z>>31
+}
+
+// Draw is draw j (from 0) of a row with the given state.
+func Draw(state uint64, j int) uint64 {
+	return Mix(state + uint64(j+1)*golden)
+}
+
+// Below reduces a draw to [0, n) by the high half of a 64-bit multiplication.
+// The bias is below n / 2^64, which no test of a sampler can see.
+func Below(x, n uint64) uint64 {
+	hi, _ := bits.Mul64(x, n)
+	return hi
+}
+
+// Shuffle permutes a by Fisher and Yates from the back; the permutation depends
+// on seed, epoch and len(a) alone.
+func Shuffle[T any](a []T, seed uint64, epoch uint32) {
+	state := NewStream(seed, epoch, 0, 0, Shuffling).State(0)
+	for i := len(a) - 1; i > 0; i-- {
+		j := Below(Draw(state, len(a)-1-i), uint64(i+1))
+		a[i], a[j] = a[j], a[i]
+	}
+}

@@ -1,0 +1,177 @@
+package pygsampler
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Job is one batch on its way. It is finished exactly once, by a result or an
+// error; until then it reads the graph's memory.
+type Job struct {
+	graph   *Graph
+	request cpu.Request
+	exclude []int64
+	threads int
+	stop    atomic.Bool
+	done    chan struct{}
+	memory  memory.Memory
+	err     error
+}
+
+// Call is what a job samples; seeds and excluded edges are read from addresses
+// and copied before Submit returns.
+type Call struct {
+	Seeds      int64
+	NumSeeds   int64
+	SeedBits   int
+	Epoch      int64
+	Batch      int64
+	Exclude    int64 // int64 edge ids to sample around, or 0
+	NumExclude int64
+	Threads    int64 // at most so many; 0: as many as are idle
+}
+
+// running holds every job that is not finished, so that Shutdown can end them.
+var running struct {
+	sync.Mutex
+	jobs map[*Job]struct{}
+}
+
+// Submit queues a batch and returns at once.
+func Submit(g *Graph, o *Options, c Call) (*Job, error) {
+	if c.SeedBits != 32 && c.SeedBits != 64 {
+		return nil, Errorf(KindType, "seeds: expected 32 or 64 bits, got %d", c.SeedBits)
+	}
+	if c.NumSeeds < 0 || c.NumExclude < 0 {
+		return nil, Errorf(KindValue, "seeds: expected a length >= 0, got %d", min(c.NumSeeds, c.NumExclude))
+	}
+	if c.Epoch < 0 || c.Epoch > rng.MaxEpoch {
+		return nil, Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, c.Epoch)
+	}
+	if c.Batch < 0 || c.Batch > rng.MaxBatch {
+		return nil, Errorf(KindValue, "batch: expected an integer in [0, %d], got %d", int64(rng.MaxBatch), c.Batch)
+	}
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
+	seeds.I32 = append([]int32(nil), seeds.I32...)
+	seeds.I64 = append([]int64(nil), seeds.I64...)
+	j := &Job{
+		graph: g,
+		request: cpu.Request{
+			Graph: &g.csc, Fanouts: o.Fanouts, Replace: o.Replace, Seed: o.Seed, Epoch: uint32(c.Epoch),
+			Batch: uint64(c.Batch), Seeds: seeds, Queue: o.Mode == "queue", MapLimit: o.MapLimit,
+		},
+		threads: math.MaxInt,
+		done:    make(chan struct{}),
+	}
+	if c.NumExclude > 0 {
+		j.exclude = append(j.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
+	}
+	if c.Threads > 0 {
+		j.threads = int(c.Threads)
+	}
+	running.Lock()
+	if running.jobs == nil {
+		running.jobs = make(map[*Job]struct{})
+	}
+	running.jobs[j] = struct{}{}
+	running.Unlock()
+	engine.submit(j)
+	return j, nil
+}
+
+// run executes the job on the executor's goroutine.
+func (j *Job) run() {
+	defer func() {
+		j.graph.leave()
+		running.Lock()
+		delete(running.jobs, j)
+		running.Unlock()
+		close(j.done)
+	}()
+	if j.stop.Load() {
+		j.err = cpu.ErrCancelled
+		return
+	}
+	if j.request.Exclude, j.err = j.graph.csc.Exclude(j.exclude); j.err != nil {
+		return
+	}
+	j.memory, j.err = cpu.Sample(&j.request, crew{j.threads - 1}, &j.stop)
+}
+
+// Wait waits up to timeout milliseconds, for ever if negative. finished is false
+// when the job is still on its way; otherwise the memory's address, with its
+// reference, or the error is the caller's.
+func (j *Job) Wait(timeout int64) (address int64, finished bool, err error) {
+	select {
+	case <-j.done:
+	default:
+		if timeout < 0 {
+			<-j.done
+			break
+		}
+		timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case <-j.done:
+		case <-timer.C:
+			return 0, false, nil
+		}
+	}
+	if j.err != nil {
+		return 0, true, j.err
+	}
+	return j.memory.Address(), true, nil
+}
+
+// Cancel ends the job and returns once it no longer touches the graph's memory;
+// a result that was ready is dropped.
+func (j *Job) Cancel() {
+	j.stop.Store(true)
+	<-j.done
+	if j.err == nil {
+		j.memory.Release()
+	}
+}
+
+// Shutdown ends all jobs and returns once no memory of any graph is read.
+func Shutdown() {
+	running.Lock()
+	jobs := make([]*Job, 0, len(running.jobs))
+	for j := range running.jobs {
+		j.stop.Store(true)
+		jobs = append(jobs, j)
+	}
+	running.Unlock()
+	for _, j := range jobs {
+		<-j.done
+	}
+}
+
+// MemoryStats is the bytes that batches and the pool hold, and the jobs on their way.
+type MemoryStats struct {
+	memory.Counts
+	Jobs int `json:"jobs"`
+}
+
+// Stats reads the counters.
+func Stats() MemoryStats {
+	running.Lock()
+	defer running.Unlock()
+	return MemoryStats{memory.Count(), len(running.jobs)}
+}
+
+// Trim gives pooled and scratch memory that no batch uses back to the system.
+func Trim() {
+	cpu.Trim()
+	memory.Trim()
+}

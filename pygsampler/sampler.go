@@ -1,0 +1,54 @@
+package pygsampler
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Options say what is sampled: pure data, the same for every engine.
+type Options struct {
+	Fanouts  []int64 // outermost hop first; -1 takes all edges
+	Replace  bool
+	Seed     uint64
+	Mode     string // "auto" or "queue"
+	MapLimit int64  // bytes of the vertex map of a batch in flight; 0: the default
+}
+
+// NewOptions checks the options; fanouts are read from an address and copied.
+func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string, mapLimit int64) (*Options, error) {
+	if numFanouts < 1 || numFanouts > rng.MaxHops {
+		return nil, Errorf(KindValue, "fanouts: expected 1 to %d hops, got %d", rng.MaxHops, numFanouts)
+	}
+	o := &Options{
+		Fanouts: append([]int64(nil), memory.View[int64](fanouts, numFanouts)...),
+		Replace: replace, Seed: uint64(seed), Mode: mode, MapLimit: mapLimit,
+	}
+	for i, f := range o.Fanouts {
+		if f < -1 {
+			return nil, Errorf(KindValue, "fanouts[%d]: expected an integer >= -1, got %d", i, f)
+		}
+	}
+	if mode != "auto" && mode != "queue" {
+		return nil, Errorf(KindValue, "mode: expected 'auto' or 'queue', got '%s'", mode)
+	}
+	if mapLimit < 0 {
+		return nil, Errorf(KindValue, "map_limit: expected at least 0, got %d", mapLimit)
+	}
+	return o, nil
+}
+
+// Shuffle permutes the array at an address in place, as seed and epoch say.
+func Shuffle(array, length int64, bits int, seed int64, epoch int64) error {
+	if epoch < 0 || epoch > rng.MaxEpoch {
+		return Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, epoch)
+	}
+	switch bits {
+	case 32:
+		rng.Shuffle(memory.View[int32](array, length), uint64(seed), uint32(epoch))
+	case 64:
+		rng.Shuffle(memory.View[int64](array, length), uint64(seed), uint32(epoch))
+	default:
+		return Errorf(KindType, "array: expected 32 or 64 bits, got %d", bits)
+	}
+	return nil
+}
