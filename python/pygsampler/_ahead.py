@@ -1,0 +1,59 @@
+"""Jobs in flight ahead of the consumer, handed over in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import Protocol, TypeVar
+
+__all__ = ["in_order"]
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+
+class Pending(Protocol[T_co]):
+    """What a loader needs of a job: its result, which may raise, and a way to drop it."""
+
+    def result(self) -> T_co: ...
+
+    def cancel(self) -> None: ...
+
+
+def in_order(submit: Callable[[int], Pending[T]], steps: int, depth: int) -> Generator[T, None, None]:
+    """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
+
+    While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
+    only when its result is asked for. A job that fails, in ``submit`` or in ``result``, raises at
+    its own place, after the results before it. However the generator ends (exhausted, closed,
+    dropped, failed, interrupted), every job that is still in flight is cancelled.
+    """
+    waiting: deque[Pending[T] | Exception] = deque()
+    submitted = 0
+
+    def fill(limit: int) -> None:
+        nonlocal submitted
+        while len(waiting) < limit and submitted < steps:
+            try:
+                waiting.append(submit(submitted))
+                submitted += 1
+            except Exception as error:
+                # Raised when the consumer arrives here: the batches before it are good.
+                waiting.append(error)
+                submitted = steps
+
+    try:
+        for _ in range(steps):
+            fill(max(depth, 1))
+            head = waiting.popleft()
+            if isinstance(head, Exception):
+                raise head
+            result = head.result()
+            del head
+            fill(depth)
+            yield result
+            del result
+    finally:
+        for job in waiting:
+            if not isinstance(job, Exception):
+                job.cancel()

@@ -1,0 +1,103 @@
+"""Order, depth, failure and cancellation of jobs in flight, with jobs made of Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from pygsampler._ahead import in_order
+
+
+class Desk:
+    """Takes jobs and remembers what happened to them."""
+
+    def __init__(self, fails_in_result: int = -1, fails_in_submit: int = -1) -> None:
+        self.fails_in_result = fails_in_result
+        self.fails_in_submit = fails_in_submit
+        self.submitted: list[int] = []
+        self.ended: list[int] = []
+        self.cancelled: list[int] = []
+
+    def submit(self, step: int) -> FakeJob:
+        if step == self.fails_in_submit:
+            raise RuntimeError(f"submit {step}")
+        self.submitted.append(step)
+        return FakeJob(self, step)
+
+
+class FakeJob:
+    def __init__(self, desk: Desk, step: int) -> None:
+        self.desk = desk
+        self.step = step
+
+    def result(self) -> int:
+        self.desk.ended.append(self.step)
+        if self.step == self.desk.fails_in_result:
+            raise RuntimeError(f"result {self.step}")
+        return self.step
+
+    def cancel(self) -> None:
+        self.desk.cancelled.append(self.step)
+
+    @property
+    def in_flight(self) -> bool:
+        return self.step not in self.desk.ended
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 5, 100])
+def test_in_order_and_never_deeper_than_asked(depth: int) -> None:
+    desk = Desk()
+    for expected, got in enumerate(in_order(desk.submit, 20, depth)):
+        assert got == expected
+        assert len(desk.submitted) == min(20, expected + 1 + depth)
+    assert desk.submitted == desk.ended == list(range(20))
+    assert desk.cancelled == []
+
+
+def test_nothing_runs_before_the_first_is_asked_for() -> None:
+    desk = Desk()
+    in_order(desk.submit, 20, 4)
+    assert desk.submitted == []
+
+
+def test_no_steps() -> None:
+    assert list(in_order(Desk().submit, 0, 4)) == []
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+@pytest.mark.parametrize("where", ["result", "submit"])
+def test_a_failure_raises_in_its_place(depth: int, where: str) -> None:
+    desk = Desk(**{f"fails_in_{where}": 6})
+    got = []
+    with pytest.raises(RuntimeError, match=f"{where} 6"):
+        for step in in_order(desk.submit, 20, depth):
+            got.append(step)
+    assert got == list(range(6))
+    assert sorted(desk.ended + desk.cancelled) == sorted(desk.submitted)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+def test_leaving_early_cancels_what_is_in_flight(depth: int) -> None:
+    desk = Desk()
+    batches = in_order(desk.submit, 20, depth)
+    next(batches)
+    next(batches)
+    batches.close()
+    assert desk.cancelled == list(range(2, 2 + depth))
+    dropped = in_order(desk.submit, 20, depth)
+    next(dropped)
+    desk.cancelled.clear()
+    del dropped
+    assert desk.cancelled == list(range(1, 1 + depth))
+
+
+def test_an_interrupt_cancels_what_is_in_flight() -> None:
+    class Interrupted(Desk):
+        def submit(self, step: int) -> FakeJob:
+            if step == 4:
+                raise KeyboardInterrupt
+            return super().submit(step)
+
+    desk = Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(desk.submit, 20, 2))
+    assert sorted(desk.ended + desk.cancelled) == desk.submitted == [0, 1, 2, 3]

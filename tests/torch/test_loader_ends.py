@@ -1,0 +1,158 @@
+"""Every way to stop using a loader: break, error, closed graph, Ctrl-C, end of the interpreter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+import torch
+
+import pygsampler as pgs
+from pygsampler.torch import DataLoader
+
+SEEDS = torch.arange(2000)
+
+
+def make_graph() -> pgs.Graph:
+    indptr = torch.arange(0, 2001 * 20, 20)
+    indices = torch.randint(0, 2000, (40000,), generator=torch.Generator().manual_seed(1))
+    return pgs.Graph.from_csc(indptr, indices)
+
+
+def test_break_and_again() -> None:
+    loader = DataLoader(make_graph(), SEEDS, [10, 10], batch_size=50, seed=1)
+    for _ in range(50):
+        for step, _ in enumerate(loader):
+            if step == 2:
+                break
+    assert sum(1 for _ in loader) == 40
+
+
+def test_an_error_in_the_loop_leaves_the_loader_usable() -> None:
+    loader = DataLoader(make_graph(), SEEDS, [10, 10], batch_size=50, seed=1)
+    with pytest.raises(ZeroDivisionError):
+        for _ in loader:
+            1 / 0  # noqa: B018
+    assert sum(1 for _ in loader) == 40
+
+
+def test_a_closed_graph_raises_where_the_batch_is_consumed() -> None:
+    graph = make_graph()
+    loader = DataLoader(graph, SEEDS, [10, 10], batch_size=50, seed=1, prefetch=3)
+    batches = iter(loader)
+    next(batches)
+    graph.close()
+    good = 0
+    with pytest.raises(pgs.ClosedError):
+        for _ in batches:
+            good += 1
+    # Three jobs were in flight, and closing the graph lets jobs in flight finish.
+    assert good == 3
+    with pytest.raises(pgs.ClosedError):
+        next(iter(loader))
+
+
+def test_a_graph_that_only_the_iterator_holds() -> None:
+    batches = iter(DataLoader(make_graph(), SEEDS, [10, 10], batch_size=50, seed=1))
+    assert sum(batch.output_nodes.numel() for batch in batches) == 2000
+
+
+def test_batches_outlive_everything() -> None:
+    loader = DataLoader(make_graph(), SEEDS, [10, 10], batch_size=500, seed=1)
+    nodes = [batch.input_nodes for batch in loader]
+    expected = [tensor.tolist() for tensor in nodes]
+    loader.set_epoch(0)
+    list(loader)
+    del loader
+    assert [tensor.tolist() for tensor in nodes] == expected
+
+
+PRELUDE = """
+import torch
+import pygsampler as pgs
+from pygsampler.torch import DataLoader
+n = 20000
+indptr = torch.arange(0, (n + 1) * 50, 50)
+graph = pgs.Graph.from_csc(indptr, torch.randint(0, n, (n * 50,)))
+loader = DataLoader(graph, torch.arange(n), [15, 15, 15], batch_size=5000, prefetch=8)
+"""
+
+
+def run(script: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "batches = iter(loader); next(batches)",
+        "batches = iter(loader); next(batches); import sys; sys.exit(0)",
+        "keep = [iter(loader) for _ in range(3)]; kept = [next(batches) for batches in keep]",
+        "import threading\nthread = threading.Thread(target=list, args=(loader,), daemon=True)\n"
+        "thread.start()\nimport time; time.sleep(0.05)",
+    ],
+    ids=["suspended", "exit", "three", "daemon"],
+)
+def test_the_interpreter_ends_while_jobs_run(script: str) -> None:
+    process = run(script)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_ctrl_c_stops_a_wait_at_once() -> None:
+    process = run(
+        """
+        import time
+        slow = DataLoader(graph, torch.arange(n), [-1, -1, -1, -1], batch_size=n, prefetch=2)
+        print("ready", flush=True)
+        start = time.perf_counter()
+        try:
+            while True:
+                list(slow)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+        list(DataLoader(graph, torch.arange(100), [2], batch_size=10))
+        print("usable", flush=True)
+        """
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    start = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    assert process.stdout.readline() == "stopped\n"
+    waited = time.perf_counter() - start
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "usable\n", "")
+    assert waited < 5
+
+
+def test_a_fork_while_jobs_run() -> None:
+    """The child drops the parent's iterator without touching its jobs; both go on sampling."""
+    process = run(
+        """
+        import os
+        batches = iter(loader)
+        next(batches)
+        child = os.fork()
+        small = DataLoader(graph, torch.arange(100), [2], batch_size=10, seed=1)
+        assert sum(1 for _ in small) == 10
+        if child:
+            assert sum(1 for _ in batches) == 3
+            _, status = os.waitpid(child, 0)
+            assert status == 0, status
+        """
+    )
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "", "")
