@@ -1,0 +1,116 @@
+# Every target makes what it needs: `make test` on a fresh clone is enough.
+#
+#   ENV=current|classic   the set of test partners (tests/requirements-$(ENV).txt)
+#   ARGS=...              more arguments for pytest or the benchmarks
+#   PYTHON=python3        the interpreter that all environments are made from
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help build quickstart test lint test-go test-python bench wheel clean
+
+PYTHON ?= python3
+ENV ?= current
+ARGS ?=
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_NO_INPUT := 1
+
+tools := .venv
+tests := .venv-$(ENV)
+demo := .venv-quickstart
+
+# What ends up in a wheel, or decides how.
+sources := go.mod go.sum setup.py pyproject.toml LICENSE \
+	$(shell find bridge gpu kernels pygsampler python -type f 2>/dev/null \
+		\( -name '*.go' -o -name '*.[ch]' -o -name '*.cu*' -o -name '*.py*' -o -name '*.npz' \) \
+		! -name '*_test.go' ! -name '*.pyc')
+
+# Go as the extension is built with it: the user's or PyPI's, with cuda.h and the driver shim.
+with_go = env=$$($(tools)/bin/python setup.py cgo_env) && eval "$$env" &&
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+# ---- environments ----------------------------------------------------------------------------
+
+# The build requirements stand in pyproject.toml alone; only Python 3.10 has no tomllib.
+define build_requires
+try:
+    import tomllib
+except ImportError:
+    from pip._vendor import tomli as tomllib
+print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
+endef
+export build_requires
+
+$(tools)/made: pyproject.toml setup.py
+	$(PYTHON) -m venv $(tools)
+	$(tools)/bin/python -c "$$build_requires" >$(tools)/requires.txt
+	$(tools)/bin/pip install -q -r $(tools)/requires.txt auditwheel==6.8.2
+	$(tools)/bin/python -c 'import setup; print(*setup.get_requires_for_build_wheel(), sep="\n")' >$(tools)/go.txt
+	$(tools)/bin/pip install -q -r $(tools)/go.txt
+	touch $@
+
+.venv-%/made: tests/requirements.txt tests/requirements-%.txt
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/pip install -q -r tests/requirements-$*.txt
+	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q -r $$after
+	touch $@
+
+# A wheel as users build it: isolated, from the tree.
+dist/made: $(sources) | $(tools)/made
+	rm -rf dist
+	$(tools)/bin/pip wheel -q --no-deps -w dist .
+	touch $@
+
+.venv-%/installed: dist/made .venv-%/made
+	.venv-$*/bin/pip install -q dist/*.whl
+	.venv-$*/bin/pip install -q --no-deps --force-reinstall dist/*.whl
+	touch $@
+
+# ---- targets ---------------------------------------------------------------------------------
+
+build: $(tools)/built ## the extension in place and .venv/ that imports the package from python/
+
+$(tools)/built: $(filter-out python/%,$(sources)) $(tools)/made
+	$(tools)/bin/pip install -q --no-build-isolation -e .
+	touch $@
+
+quickstart: $(demo)/installed ## install into a fresh environment, train on a real graph, draw the result
+	$(demo)/bin/python -m pygsampler quickstart $(ARGS)
+
+$(demo)/installed: $(sources)
+	$(PYTHON) -m venv --clear $(demo)
+	$(demo)/bin/pip install '.[quickstart]'
+	touch $@
+
+ifeq ($(ENV),current)
+test: lint
+endif
+test: test-go test-python ## every check, with the partners of ENV=current or ENV=classic
+
+test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
+	$(with_go) go test ./...
+	$(with_go) go test -race -short ./pygsampler/...
+
+test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
+	$(tests)/bin/python -m pytest $(ARGS)
+
+lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict
+	$(with_go) test -z "$$(gofmt -l bridge gpu pygsampler | tee /dev/stderr)"
+	$(with_go) go vet ./... && go tool staticcheck ./...
+	.venv-current/bin/ruff check .
+	.venv-current/bin/ruff format --check .
+	.venv-current/bin/mypy
+
+bench: .venv-classic/installed ## ours against DGL's sampler, in one process, on the same seeds
+	.venv-classic/bin/python -m benchmarks $(ARGS)
+
+wheel: dist/made ## the wheel in dist/, with its size and what auditwheel says of it
+	ls -l dist/*.whl
+	$(tools)/bin/auditwheel show dist/*.whl
+
+clean: ## remove all that make made: environments, builds, caches
+	rm -rf .venv .venv-* build dist python/*.egg-info python/pygsampler/*.so
+	find . -name __pycache__ -prune -exec rm -rf {} +

