@@ -1,0 +1,53 @@
+"""Samples mini-batches of large graphs for training graph neural networks."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._engine import get_num_threads, set_num_threads
+from pygsampler.array import Array
+from pygsampler.block import Block
+from pygsampler.errors import ClosedError, CudaError, Error
+from pygsampler.graph import Graph
+from pygsampler.minibatch import MiniBatch
+from pygsampler.sampler import PGSampler
+
+if TYPE_CHECKING:
+    from pygsampler import cuda, datasets, dgl, torch
+
+    __version__: str
+
+__all__ = [
+    "Array",
+    "Block",
+    "ClosedError",
+    "CudaError",
+    "Error",
+    "Graph",
+    "MiniBatch",
+    "PGSampler",
+    "cuda",
+    "datasets",
+    "dgl",
+    "get_num_threads",
+    "set_num_threads",
+    "torch",
+]
+
+# Loaded when they are first named: the adapters import their framework.
+_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "torch"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"pygsampler.{name}")
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pygsampler")
+    raise AttributeError(f"module 'pygsampler' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

@@ -1,0 +1,225 @@
+"""One copy of the Go engine per process: loading, calling, forking, ending.
+
+The extension is loaded at the first call. A forked child cannot use its parent's Go runtime
+(its threads are gone), so the child drops that copy and loads a second one from a memory file.
+``generation()`` tells the copies apart: a handle is worth something only together with the
+generation it was made in.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+import tempfile
+import threading
+import time
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pygsampler.errors import ClosedError, from_engine
+
+_MODULE = "pygsampler._bridge"
+# How long the end of the interpreter waits for other threads to leave the engine.
+_LEAVE_SECONDS = 5.0
+
+VoidFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+OwnFunction = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)
+DlpackFunction = ctypes.PYFUNCTYPE(
+    ctypes.py_object,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+)
+ArrowFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
+
+
+class Engine:
+    """A loaded copy of the extension and its C functions.
+
+    The C functions never enter Go, so they stay usable in a forked child: a memory made by the
+    parent's copy is released there through the parent's function.
+    """
+
+    __slots__ = ("arrow_export", "dlpack_export", "memory_of_object", "module", "release", "retain")
+
+    def __init__(self, module: ModuleType) -> None:
+        def symbol(name: str) -> int:
+            return int(module.bridge_Symbol(name))
+
+        self.module = module
+        self.retain = VoidFunction(symbol("memory_retain"))
+        self.release = VoidFunction(symbol("memory_release"))
+        self.memory_of_object = OwnFunction(symbol("memory_of_object"))
+        self.dlpack_export = DlpackFunction(symbol("dlpack_export"))
+        self.arrow_export = ArrowFunction(symbol("arrow_export"))
+
+
+class _State:
+    """What a forked child has to start anew with; locks may have been held by lost threads."""
+
+    def __init__(self, generation: int, threads: int | None) -> None:
+        self.generation = generation
+        self.engine: Engine | None = None
+        self.shut = False
+        self.threads = threads
+        self.load_lock = threading.Lock()
+        self.handle_lock = threading.RLock()
+        self.count_lock = threading.Lock()
+        self.inside: set[object] = set()
+
+
+_state = _State(0, None)
+# The files that children were loaded from. They stay open: a number that is used again would
+# give two copies one path, and the dynamic linker would hand out the old, dead copy.
+_copies: list[int] = []
+
+
+def _after_fork_in_child() -> None:
+    global _state
+    _state = _State(_state.generation + 1, _state.threads)
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+def generation() -> int:
+    """Grows by one in every forked child; handles of another generation are dead."""
+    return _state.generation
+
+
+def handle_lock() -> threading.RLock:
+    """Held while a graph or sampler makes or gives up its handle; a fresh one in each child."""
+    return _state.handle_lock
+
+
+def count_lock() -> threading.Lock:
+    """Held for moments while a counter advances; a fresh one in each child."""
+    return _state.count_lock
+
+
+def alive(made_in: int) -> bool:
+    """Whether handles of generation ``made_in`` can still be given back to an engine."""
+    return made_in == _state.generation and _state.engine is not None and not _state.shut
+
+
+def extension_path() -> Path:
+    """Where this interpreter's extension file lies; ImportError where there is none."""
+    folder = Path(__file__).parent
+    for suffix in EXTENSION_SUFFIXES:
+        path = folder / f"_bridge{suffix}"
+        if path.is_file():
+            return path
+    version = ".".join(map(str, sys.version_info[:2]))
+    raise ImportError(
+        f"pygsampler: expected the compiled engine _bridge{EXTENSION_SUFFIXES[0]} in {folder}, "
+        f"found none for CPython {version}; pip install pygsampler (or make build) brings it"
+    )
+
+
+def engine() -> Engine:
+    """This process's engine, loaded now when it was not yet."""
+    state = _state
+    loaded = state.engine
+    if loaded is not None:
+        return loaded
+    if state.shut:
+        raise ClosedError("pygsampler: the interpreter is ending, the engine has been shut down")
+    with state.load_lock:
+        if state.engine is None:
+            path = str(extension_path())
+            module = _load(_copy(path) if state.generation else path)
+            if state.threads is not None:
+                module.bridge_SetThreads(state.threads)
+            state.engine = Engine(module)
+            atexit.register(_shutdown, state)
+        return state.engine
+
+
+def call(name: str, *args: Any) -> Any:
+    """Runs ``bridge_<name>``; the engine's errors arrive as their Python classes."""
+    state = _state
+    function = getattr(engine().module, "bridge_" + name)
+    ticket = object()
+    try:
+        state.inside.add(ticket)
+        if state.shut:
+            raise ClosedError("pygsampler: the interpreter is ending, the engine is shut down")
+        return function(*args)
+    except RuntimeError as error:
+        raise from_engine(str(error)) from None
+    finally:
+        state.inside.discard(ticket)
+
+
+def set_num_threads(count: int) -> int:
+    """Sets how many threads sampling may use in this process; returns the number before."""
+    from pygsampler._check import integer
+
+    number = integer(count, "count", 1, 1 << 16)
+    before = int(call("SetThreads", number))
+    _state.threads = number
+    return before
+
+
+def get_num_threads() -> int:
+    """How many threads sampling may use in this process."""
+    return int(call("Threads"))
+
+
+def _load(path: str) -> ModuleType:
+    loader = ExtensionFileLoader(_MODULE, path)
+    spec = spec_from_file_location(_MODULE, path, loader=loader)
+    assert spec is not None
+    # Under RTLD_GLOBAL a second copy would bind to the symbols of the first, dead one.
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_NOW | os.RTLD_LOCAL)
+    try:
+        module = module_from_spec(spec)
+        loader.exec_module(module)
+    finally:
+        sys.setdlopenflags(flags)
+    return module
+
+
+def _copy(path: str) -> str:
+    """A path under which the dynamic linker takes the extension for another library."""
+    with open(path, "rb") as source:
+        try:
+            copy = os.memfd_create("pygsampler", os.MFD_CLOEXEC)
+        except (AttributeError, OSError):
+            copy, name = tempfile.mkstemp(prefix="pygsampler-", suffix=".so")
+            os.unlink(name)
+        size = os.fstat(source.fileno()).st_size
+        done = 0
+        while done < size:
+            sent = os.sendfile(copy, source.fileno(), done, size - done)
+            if not sent:
+                raise ImportError(f"pygsampler: {path} shrank while it was being copied")
+            done += sent
+    _copies.append(copy)
+    # Someone may close all descriptors and so bring an old number back: the dots keep the path
+    # of each generation its own.
+    return "/proc/self/" + "./" * _state.generation + f"fd/{copy}"
+
+
+def _shutdown(state: _State) -> None:
+    """Ends the engine of this process, and waits until other threads have left it.
+
+    A daemon thread that came back from Go after the interpreter's end would be unwound through
+    Go's frames, which aborts the process.
+    """
+    if state is not _state or state.engine is None or state.shut:
+        return
+    state.shut = True
+    state.engine.module.bridge_Shutdown()
+    end = time.monotonic() + _LEAVE_SECONDS
+    while state.inside and time.monotonic() < end:
+        time.sleep(0.001)

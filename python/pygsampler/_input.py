@@ -1,0 +1,303 @@
+"""Turns what a caller passes into an address and a length, without a copy where that can be.
+
+Taken, in this order: our own arrays, torch tensors, NumPy arrays, anything with the buffer
+protocol, Arrow's PyCapsule interface, DLPack or ``__array__``, and sequences of Python integers.
+Only one-dimensional signed 32 or 64 bit integers in CPU memory are ids; nothing else is converted,
+since a silent cast of float or unsigned ids hides mistakes. Arrays that are not contiguous are
+copied with a UserWarning.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import operator
+import sys
+import warnings
+from array import array
+from collections.abc import Mapping, Sequence, Set, Sized
+from itertools import islice
+from typing import Any, NamedTuple, NoReturn
+
+from pygsampler import _dlpack, _engine, _memory
+from pygsampler._check import describe
+
+_EXPECTED = "a one-dimensional array of int32 or int64 in CPU memory"
+# A range can claim any length; past this one the memory for its integers would hang the machine.
+_LONGEST_SEQUENCE = 1 << 31
+_BUFFER_KINDS = "ilqn"
+
+
+class View(NamedTuple):
+    """Signed integers in memory: where, how many, how wide, and what keeps them there.
+
+    ``source`` is what pickling should store: the caller's object when it pickles well by itself
+    (a torch tensor then travels through shared memory), else None.
+    """
+
+    address: int
+    length: int
+    bits: int
+    readonly: bool
+    owner: object
+    source: object | None
+
+
+def take(value: Any, where: str) -> View:
+    """A view of ``value``; the error names ``where`` when it is none that can be sampled with."""
+    from pygsampler.array import Array
+
+    if isinstance(value, Array):
+        return value._view()
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
+        return _from_torch(torch, value, where)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, getattr(numpy, "ndarray", ())):
+        return _from_numpy(value, where)
+    if isinstance(value, (list, tuple, range)):
+        return _from_sequence(value, where)
+    try:
+        buffer = memoryview(value)
+    except (TypeError, BufferError, ValueError):
+        return _from_protocol(value, where)
+    return _from_buffer(value, buffer, where)
+
+
+def as_int64(view: View) -> View:
+    """The same integers in 64 bits, copied when they are narrower."""
+    if view.bits == 64:
+        return view
+    wide = array("q", _memory.integer_view(view.address, view.length, view.bits))
+    return _from_buffer(wide, memoryview(wide), "")
+
+
+def moved(owner: object, address: int) -> bool:
+    """Whether a tensor's memory has gone elsewhere: torch moves it in place on some calls
+    (``share_memory_``, ``resize_``, sending it to another process)."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(owner, torch.Tensor):
+        return False
+    return int(owner.data_ptr()) != address
+
+
+def without_moving(shown: Any, source: Any) -> Any:
+    """What to pickle in place of ``source``, whose values ``shown`` is a view of.
+
+    Sending a tensor to another process moves its memory into a shared file and frees the old
+    one, on which an engine may be working. An alias with a storage of its own is moved instead;
+    the caller keeps it, so that several workers share one file.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(source, torch.Tensor) or source.is_shared():
+        return source
+    return shown.torch()
+
+
+def _from_torch(torch: Any, tensor: Any, where: str) -> View:
+    if tensor.layout is not torch.strided:
+        _refuse_type(where, f"a {tensor.layout} tensor")
+    if tensor.device.type != "cpu":
+        _refuse_device(where, str(tensor.device), ".cpu()")
+    if tensor.dtype is torch.int64:
+        bits = 64
+    elif tensor.dtype is torch.int32:
+        bits = 32
+    else:
+        _refuse_type(where, str(tensor.dtype))
+    if tensor.dim() != 1:
+        _refuse_shape(where, tuple(tensor.shape))
+    if not tensor.is_contiguous():
+        tensor = tensor.contiguous()
+        _warn_copy(where, tensor.numel() * bits // 8)
+    try:
+        address = int(tensor.data_ptr())
+    except RuntimeError as error:
+        raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
+    if not address and tensor.numel():
+        _refuse_type(where, f"a {type(tensor).__name__} without memory")
+    return View(address, int(tensor.numel()), bits, False, tensor, tensor)
+
+
+def _from_numpy(values: Any, where: str) -> View:
+    dtype = values.dtype
+    if dtype.kind != "i" or dtype.itemsize not in (4, 8) or not dtype.isnative:
+        _refuse_type(where, str(dtype))
+    if hasattr(values, "mask"):
+        _refuse_type(where, "a masked array")
+    if values.ndim != 1:
+        _refuse_shape(where, values.shape)
+    flags = values.flags
+    if not (flags.c_contiguous and flags.aligned):
+        values = values.copy(order="C")
+        _warn_copy(where, values.nbytes)
+    address = int(values.__array_interface__["data"][0])
+    bits = 8 * dtype.itemsize
+    return View(address, len(values), bits, not flags.writeable, values, values)
+
+
+def _from_buffer(value: Any, buffer: memoryview, where: str) -> View:
+    order, kind = buffer.format[:-1], buffer.format[-1:]
+    native = ("", "@", "=", "<" if sys.byteorder == "little" else ">")
+    if order not in native or kind not in _BUFFER_KINDS or buffer.itemsize not in (4, 8):
+        _refuse_type(where, f"{type(value).__name__} of format {buffer.format!r}")
+    if buffer.ndim != 1:
+        _refuse_shape(where, buffer.shape or ())
+    bits = 8 * buffer.itemsize
+    length = buffer.shape[0] if buffer.shape else 0
+    address = _address_of(buffer) if buffer.contiguous else 0
+    if not buffer.contiguous or address % buffer.itemsize:
+        # An array's memory is aligned and, while its buffer is held, stays where it is.
+        copied = array("i" if bits == 32 else "q")
+        copied.frombytes(buffer.tobytes())
+        _warn_copy(where, buffer.nbytes)
+        value, buffer = copied, memoryview(copied)
+        address = _address_of(buffer)
+    source = value if isinstance(value, array) else None
+    return View(address, length, bits, buffer.readonly, buffer, source)
+
+
+def _from_protocol(value: Any, where: str) -> View:
+    if hasattr(value, "__arrow_c_array__"):
+        return _from_arrow(value, where)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return _from_dlpack(value, where)
+    if hasattr(value, "__cuda_array_interface__"):
+        _refuse_device(where, "a CUDA device", "copy it to the CPU")
+    if hasattr(value, "__array__"):
+        converted = value.__array__()
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not isinstance(converted, numpy.ndarray):
+            _refuse_type(where, describe(value))
+        return _from_numpy(converted, where)
+    return _from_sequence(value, where)
+
+
+def _from_arrow(value: Any, where: str) -> View:
+    try:
+        schema, values = value.__arrow_c_array__()
+        found = json.loads(
+            _engine.call(
+                "ArrowImport",
+                _dlpack.capsule_pointer(schema, b"arrow_schema"),
+                _dlpack.capsule_pointer(values, b"arrow_array"),
+            )
+        )
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{where}: expected {_EXPECTED}, got Arrow data: {error}") from None
+    if found["null_count"]:
+        raise ValueError(f"{where}: expected no nulls, got {found['null_count']}")
+    owner = (schema, values)
+    source = value if type(value).__module__.partition(".")[0] == "pyarrow" else None
+    return View(found["data"], found["length"], found["bits"], True, owner, source)
+
+
+def _from_dlpack(value: Any, where: str) -> View:
+    try:
+        kind, number = value.__dlpack_device__()
+        if int(kind) not in _dlpack.CPU_DEVICES:
+            name = _dlpack.device_name(int(kind), int(number))
+            _refuse_device(where, name, "copy it to the CPU")
+        tensor = _dlpack.borrow(value)
+    except (BufferError, TypeError, AttributeError, RuntimeError) as error:
+        text = f"{where}: expected {_EXPECTED}, got {type(value).__name__}: {error}"
+        raise TypeError(text) from error
+    if not tensor.signed or tensor.bits not in (32, 64) or tensor.lanes != 1:
+        _refuse_type(where, tensor.type_name)
+    if len(tensor.shape) != 1:
+        _refuse_shape(where, tensor.shape)
+    length = tensor.shape[0]
+    stride = tensor.strides[0] if tensor.strides else 1
+    if stride != 1 and length > 1:
+        raise ValueError(f"{where}: expected a contiguous array, got a stride of {stride} elements")
+    if tensor.address % (tensor.bits // 8):
+        raise ValueError(f"{where}: expected aligned memory, got address {tensor.address:#x}")
+    return View(tensor.address, length, tensor.bits, tensor.readonly, tensor.capsule, None)
+
+
+def _from_sequence(value: Any, where: str) -> View:
+    if isinstance(value, (str, bytes, bytearray, Mapping, Set)) or not (
+        isinstance(value, Sized) and hasattr(value, "__iter__")
+    ):
+        hint = "; list(...) makes a sequence" if hasattr(value, "__iter__") else ""
+        text = f"{where}: expected {_EXPECTED} or a sequence of int, got {describe(value)}{hint}"
+        raise TypeError(text)
+    length = len(value)
+    if length > _LONGEST_SEQUENCE:
+        raise ValueError(f"{where}: expected an array for so many values, got {length} Python ints")
+    items: Sequence[Any]
+    if isinstance(value, (list, tuple, range)):
+        items = value
+    else:
+        items = list(islice(value, length))
+    if not isinstance(items, range) and set(map(type, items)) - {int}:
+        items = [_element(item, where, i) for i, item in enumerate(items)]
+    try:
+        values = array("q", items)
+    except OverflowError:
+        place = next(i for i, item in enumerate(items) if not -(1 << 63) <= item < 1 << 63)
+        text = f"{where}[{place}]: expected an integer of 64 bits, got {describe(items[place])}"
+        raise IndexError(text) from None
+    return _from_buffer(values, memoryview(values), where)
+
+
+def _element(item: Any, where: str, place: int) -> int:
+    try:
+        if not isinstance(item, bool):
+            return operator.index(item)
+    except TypeError:
+        pass
+    raise TypeError(f"{where}[{place}]: expected an integer, got {describe(item)}")
+
+
+def _refuse_type(where: str, got: str) -> NoReturn:
+    raise TypeError(f"{where}: expected {_EXPECTED}, got {got}")
+
+
+def _refuse_shape(where: str, shape: tuple[int, ...]) -> NoReturn:
+    raise ValueError(f"{where}: expected {_EXPECTED}, got shape {tuple(shape)}")
+
+
+def _refuse_device(where: str, device: str, remedy: str) -> NoReturn:
+    raise ValueError(f"{where}: expected {_EXPECTED}, got one on {device}; {remedy} first")
+
+
+def _warn_copy(where: str, size: int) -> None:
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("pygsampler."):
+        frame, level = frame.f_back, level + 1
+    text = f"{where}: not contiguous, so {size} bytes were copied; pass a contiguous array"
+    warnings.warn(text, UserWarning, stacklevel=level - 1)
+
+
+class _PyBuffer(ctypes.Structure):
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
+_get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int]
+_release_buffer = ctypes.pythonapi.PyBuffer_Release
+_release_buffer.argtypes = [ctypes.POINTER(_PyBuffer)]
+_release_buffer.restype = None
+
+
+def _address_of(buffer: memoryview) -> int:
+    """The address of a contiguous buffer, good for as long as the memoryview is held."""
+    raw = _PyBuffer()
+    _get_buffer(buffer, ctypes.byref(raw), 0)
+    try:
+        return raw.buf or 0
+    finally:
+        _release_buffer(ctypes.byref(raw))

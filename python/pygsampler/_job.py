@@ -1,0 +1,160 @@
+"""``Job``: a batch on its way."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pygsampler import _engine, _input, _memory
+from pygsampler.errors import ClosedError, Error
+from pygsampler.minibatch import MiniBatch
+
+if TYPE_CHECKING:
+    from pygsampler.graph import Graph
+    from pygsampler.sampler import PGSampler
+
+# Python runs signal handlers between two waits: this bounds how late Ctrl-C is.
+_SLICE_MS = 50
+
+
+class Job:
+    """A batch that the engine samples in the background; made by ``PGSampler.submit``.
+
+    ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It keeps the
+    graph's arrays alive. It belongs to the process that submitted it: it cannot be pickled, and
+    in a forked child ``result()`` raises Error.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_generation",
+        "_graph",
+        "_handle",
+        "_lock",
+        "_outcome",
+        "_sampler",
+        "batch",
+        "epoch",
+    )
+
+    epoch: int
+    batch: int
+
+    def __init__(
+        self,
+        graph: Graph,
+        sampler: PGSampler,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+    ) -> None:
+        self._outcome: MiniBatch | Exception | None = None
+        self._handle = 0
+        self._lock = threading.Lock()
+        self._generation = _engine.generation()
+        self._graph = graph
+        self._sampler = sampler
+        self.epoch = epoch
+        self.batch = batch
+        ids = _input.take(seeds, "seeds")
+        without = None
+        if exclude is not None:
+            without = _input.as_int64(_input.take(exclude, "exclude"))
+        self._handle = _engine.call(
+            "Submit",
+            graph._handle(),
+            sampler._handle(),
+            ids.address,
+            ids.length,
+            ids.bits,
+            epoch,
+            batch,
+            without.address if without else 0,
+            without.length if without else 0,
+            threads,
+        )
+
+    def result(self) -> MiniBatch:
+        """The batch, waiting until it is there; raises what went wrong with it.
+
+        Ctrl-C while waiting cancels the job and raises KeyboardInterrupt.
+        """
+        try:
+            while not self._poll(_SLICE_MS):
+                pass
+        except BaseException:
+            self.cancel()
+            raise
+        outcome = self._outcome
+        if isinstance(outcome, MiniBatch):
+            return outcome
+        assert outcome is not None
+        raise outcome
+
+    def done(self) -> bool:
+        """Whether ``result()`` would return, or raise, at once."""
+        return self._poll(0)
+
+    def cancel(self) -> None:
+        """Ends the job if it is on its way: ``result()`` then raises Error.
+
+        Returns once the engine no longer reads the graph for it. A result that has been taken
+        stays.
+        """
+        if self._outcome is None:
+            self._outcome = Error("job: expected a job on its way, got one that was cancelled")
+            self._drop()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", 0) and self._outcome is None:
+            self._drop()
+
+    def __repr__(self) -> str:
+        outcome = self._outcome
+        if outcome is None:
+            state = "lost in a fork" if self._is_foreign() else "on its way"
+        else:
+            state = "done" if isinstance(outcome, MiniBatch) else f"failed: {outcome}"
+        return f"Job(epoch={self.epoch}, batch={self.batch}, {state})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "Job: expected something to pickle, got a job of this process's engine; "
+            "pickle its result()"
+        )
+
+    def _is_foreign(self) -> bool:
+        return self._generation != _engine.generation()
+
+    def _poll(self, timeout_ms: int) -> bool:
+        """Waits a moment; True when there is an outcome."""
+        if self._outcome is not None:
+            return True
+        if self._is_foreign():
+            raise Error(
+                "job: expected a job of this process, got one submitted before a fork; "
+                "submit it in the child"
+            )
+        with self._lock:
+            if self._outcome is not None:
+                return True
+            try:
+                address = _engine.call("Wait", self._handle, timeout_ms)
+            except Exception as error:
+                # After a cancel in another thread its outcome stands.
+                self._outcome = self._outcome or error
+                return True
+            if not address:
+                return False
+            batch = MiniBatch._of(_memory.Memory(address), self.epoch, self.batch)
+            self._outcome = self._outcome or batch
+            return True
+
+    def _drop(self) -> None:
+        if _engine.alive(self._generation):
+            with suppress(ClosedError):
+                _engine.call("Cancel", self._handle)

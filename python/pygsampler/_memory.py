@@ -1,0 +1,91 @@
+"""Who keeps the bytes behind an address alive.
+
+Every array names an owner: a ``Memory`` (a block of the engine's, with a reference count that C
+code keeps), or any other Python object (a caller's array, a DLPack capsule, a buffer).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pygsampler import _engine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FORMATS = {32: "i", 64: "q"}
+_READ = 0x100  # PyBUF_READ
+_view_of = ctypes.pythonapi.PyMemoryView_FromMemory
+_view_of.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
+_view_of.restype = ctypes.py_object
+
+
+class Memory:
+    """One counted reference to a block of the engine's memory, given back when this goes.
+
+    ``data`` and ``size`` are the address and the number of bytes. The block is released through
+    the engine copy it was born in, which works in forked children and after the engine's end.
+    """
+
+    __slots__ = ("__weakref__", "_engine", "_generation", "address", "data", "size")
+
+    def __init__(self, address: int) -> None:
+        self._engine = _engine.engine()
+        self._generation = _engine.generation()
+        self.address = address
+        _, self.data, self.size = read_int64(address, 3)
+
+    def __del__(self) -> None:
+        try:
+            engine, address = self._engine, self.address
+        except AttributeError:
+            return
+        engine.release(address)
+
+    def is_of(self, generation: int) -> bool:
+        """Whether the engine copy of that generation made the block."""
+        return self._generation == generation
+
+
+@contextmanager
+def counted(owner: object) -> Iterator[int]:
+    """The address of an engine memory that keeps ``owner`` alive, valid inside the block.
+
+    Exports retain it. An owner that this process's engine did not make is wrapped in a memory
+    that holds one Python reference to it.
+    """
+    engine = _engine.engine()
+    if isinstance(owner, Memory) and owner.is_of(_engine.generation()):
+        yield owner.address
+        return
+    address = engine.memory_of_object(owner)
+    if not address:
+        raise MemoryError("pygsampler: no memory for a reference to the owner of an array")
+    try:
+        yield address
+    finally:
+        engine.release(address)
+
+
+def read_int64(address: int, count: int) -> list[int]:
+    """The first ``count`` 64 bit integers at an address."""
+    return memory_view(address, 8 * count).cast("q").tolist()
+
+
+def memory_view(address: int, size: int) -> memoryview:
+    """The bytes at an address. The view does not keep them alive: use it at once."""
+    return _view_of(address, size, _READ) if size else memoryview(b"")
+
+
+def integer_view(address: int, length: int, bits: int) -> memoryview:
+    """The signed integers at an address, likewise for use at once."""
+    return memory_view(address, length * bits // 8).cast("B").cast(_FORMATS[bits])
+
+
+def owned_view(address: int, size: int, owner: object) -> memoryview:
+    """The bytes at an address as a buffer that keeps ``owner`` alive."""
+    raw: Any = (ctypes.c_char * size).from_address(address)
+    raw.owner = owner
+    return memoryview(raw).cast("B")

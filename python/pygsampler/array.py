@@ -1,0 +1,250 @@
+"""``Array``: a one-dimensional view of integers that every array library can take."""
+
+from __future__ import annotations
+
+import operator
+from pickle import PickleBuffer
+from typing import TYPE_CHECKING, Any, NoReturn, overload
+
+from pygsampler import _engine, _input, _memory
+from pygsampler._check import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy
+    import torch
+
+_CPU_DLPACK = (1, 0)
+_SHOWN = 3
+
+
+class Array:
+    """Vertex ids, edge ids, offsets or positions: a view of int32 or int64 values on the CPU.
+
+    An array keeps the memory that it shows alive, on its own: the batch or graph that it came
+    from may go. It is zero-copy for NumPy (``numpy.asarray``, ``numpy.from_dlpack``), torch, JAX
+    and others (``from_dlpack``) and pyarrow (``pyarrow.array``). ``len``, iteration, an integer
+    index (gives an int) and a slice of step 1 (gives a view) work; ``==`` compares identity.
+    """
+
+    __slots__ = ("__weakref__", "_address", "_bits", "_length", "_owner", "_readonly", "_source")
+
+    _address: int
+    _length: int
+    _bits: int
+    _readonly: bool
+    _owner: object
+    _source: object | None
+
+    def __init__(self) -> NoReturn:
+        raise TypeError("Array: made by pygsampler only; numpy.asarray and others take one")
+
+    @classmethod
+    def _of(
+        cls, address: int, length: int, bits: int, owner: object, *, readonly: bool = False
+    ) -> Array:
+        array = object.__new__(cls)
+        array._address = address
+        array._length = length
+        array._bits = bits
+        array._readonly = readonly
+        array._owner = owner
+        array._source = None
+        return array
+
+    @classmethod
+    def _of_view(cls, view: _input.View) -> Array:
+        array = cls._of(view.address, view.length, view.bits, view.owner, readonly=view.readonly)
+        array._source = view.source
+        return array
+
+    def _view(self) -> _input.View:
+        source = self if self._source is None else self._source
+        return _input.View(
+            self._address, self._length, self._bits, self._readonly, self._owner, source
+        )
+
+    @property
+    def shape(self) -> tuple[int]:
+        """``(length,)``."""
+        return (self._length,)
+
+    @property
+    def dtype(self) -> str:
+        """``"int32"`` or ``"int64"``: equal to the NumPy dtype of that name, and its argument."""
+        return f"int{self._bits}"
+
+    @property
+    def device(self) -> str:
+        """``"cpu"``."""
+        return "cpu"
+
+    @property
+    def readonly(self) -> bool:
+        """Whether the memory must not be written to (a view of a caller's read-only array)."""
+        return self._readonly
+
+    @property
+    def nbytes(self) -> int:
+        """Length times item size."""
+        return self._length * self._bits // 8
+
+    def numpy(self) -> numpy.ndarray[Any, Any]:
+        """A NumPy array on the same memory; it is writeable unless this array is read-only."""
+        try:
+            import numpy
+        except ImportError:
+            raise ImportError(
+                "Array.numpy: expected NumPy, found none; pip install numpy"
+            ) from None
+        return numpy.asarray(self)
+
+    def torch(self) -> torch.Tensor:
+        """A torch tensor on the same memory; a copy when this array is read-only.
+
+        Torch has no read-only tensors, and a write into a read-only file mapping would crash.
+        """
+        try:
+            from torch.utils.dlpack import from_dlpack
+        except ImportError:
+            raise ImportError(
+                "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'"
+            ) from None
+        tensor: torch.Tensor = from_dlpack(self._capsule(copy=self._readonly, versioned=False))
+        return tensor
+
+    def tolist(self) -> list[int]:
+        """The values as a list of int."""
+        return self._memoryview().tolist()
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[int]:
+        yield from self._memoryview()
+
+    @overload
+    def __getitem__(self, key: int) -> int: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Array: ...
+
+    def __getitem__(self, key: int | slice) -> int | Array:
+        if isinstance(key, slice):
+            start, stop, step = key.indices(self._length)
+            if step != 1:
+                raise ValueError(f"Array: expected a slice of step 1, got {step}; use numpy()")
+            address = self._address + start * self._bits // 8
+            length = max(0, stop - start)
+            return Array._of(address, length, self._bits, self._owner, readonly=self._readonly)
+        try:
+            place = operator.index(key)
+        except TypeError:
+            text = f"Array: expected an integer or a slice as index, got {describe(key)}"
+            raise TypeError(text) from None
+        if not -self._length <= place < self._length:
+            raise IndexError(f"Array: expected an index below {self._length}, got {place}")
+        return self._memoryview()[place]
+
+    def __repr__(self) -> str:
+        shown = [str(value) for value in self[:_SHOWN]]
+        if self._length > 2 * _SHOWN:
+            shown.append("...")
+        shown += [str(value) for value in self[max(_SHOWN, self._length - _SHOWN) :]]
+        flag = ", read-only" if self._readonly else ""
+        return f"Array([{', '.join(shown)}], length={self._length}, dtype={self.dtype}{flag})"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """Pickles the values; an object of another library that is shown pickles itself."""
+        if self._source is not None:
+            self._source = _input.without_moving(self, self._source)
+            return _from_source, (self._source,)
+        if protocol < 5:
+            return _from_bytes, (bytes(self._memoryview().cast("B")), self._bits)
+        values = PickleBuffer(_memory.owned_view(self._address, self.nbytes, self._owner))
+        return _from_bytes, (values, self._bits)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU_DLPACK
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule: versioned from ``max_version`` (1, 0) on, else legacy.
+
+        BufferError for a device other than the CPU, and for a read-only array in a legacy
+        capsule, which has no flag for it (``copy=True`` helps).
+        """
+        if stream is not None and stream != -1:
+            raise BufferError(f"stream: expected None on the CPU, got {describe(stream)}")
+        if dl_device is not None and tuple(dl_device) != _CPU_DLPACK:
+            raise BufferError(f"dl_device: expected {_CPU_DLPACK} (the CPU), got {dl_device!r}")
+        versioned = max_version is not None and max_version[0] >= 1
+        return self._capsule(copy=bool(copy), versioned=versioned)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Arrow's PyCapsule interface: (schema, array), without nulls and without a copy.
+
+        A requested schema is only a wish by that interface, and is not followed.
+        """
+        with _memory.counted(self._owner) as memory:
+            pair = _engine.call("ArrowExport", memory, self._address, self._length, self._bits)
+        capsules: tuple[object, object] = _engine.engine().arrow_export(pair)
+        return capsules
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {
+            "version": 3,
+            "shape": (self._length,),
+            "typestr": f"<i{self._bits // 8}",
+            "data": (self._address, self._readonly),
+        }
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray[Any, Any]:
+        values = self.numpy()
+        if dtype is not None and dtype != values.dtype:
+            if copy is False:
+                raise ValueError(f"Array: expected dtype {self.dtype} without a copy, got {dtype}")
+            return values.astype(dtype)
+        return values.copy() if copy else values
+
+    def _memoryview(self) -> memoryview:
+        return _memory.integer_view(self._address, self._length, self._bits)
+
+    def _capsule(self, *, copy: bool, versioned: bool) -> Any:
+        if copy:
+            values = _from_bytes(bytearray(self._memoryview().cast("B")), self._bits)
+            return values._capsule(copy=False, versioned=versioned)
+        if self._readonly and not versioned:
+            raise BufferError(
+                "Array: expected max_version (1, 0) or copy=True for a read-only array, "
+                "since a legacy DLPack capsule has no read-only flag"
+            )
+        with _memory.counted(self._owner) as memory:
+            return _engine.engine().dlpack_export(
+                memory, self._address, self._length, self._bits, self._readonly, versioned
+            )
+
+
+def _from_source(source: object) -> Array:
+    return Array._of_view(_input.take(source, "array"))
+
+
+def _from_bytes(values: bytes | bytearray | memoryview | PickleBuffer, bits: int) -> Array:
+    """An array on a buffer of bytes, as pickle gives it back."""
+    buffer = memoryview(values)
+    if not buffer.nbytes:
+        return Array._of(0, 0, bits, None)
+    address = _input._address_of(buffer)
+    if buffer.readonly or address % 8:
+        # A copy may be written to; and bytes handed over out of band may lie anywhere.
+        buffer = memoryview(bytearray(buffer))
+        address = _input._address_of(buffer)
+    return Array._of(address, buffer.nbytes * 8 // bits, bits, buffer)

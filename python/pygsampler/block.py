@@ -1,0 +1,118 @@
+"""``Block``: the edges of one hop, as a bipartite graph in local ids."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from pygsampler import _engine, _memory
+from pygsampler.array import Array
+
+# Words that describe a block in the memory of a batch.
+WORDS = 8
+
+
+class Block:
+    """The edges sampled for one hop, from source to destination vertices in local ids.
+
+    Destination i is ``dst_nodes[i]`` and its edges stand at ``indptr[i]:indptr[i + 1]`` of
+    ``indices`` (local source ids: positions in ``src_nodes``) and of ``edge_ids`` (original ids).
+    The destinations come first among the sources. Arrays are views of the batch's memory.
+    """
+
+    __slots__ = ("__weakref__", "_arrays", "_bits", "_edge_id_bits", "_memory", "_nodes", "_words")
+
+    _memory: _memory.Memory | memoryview
+    _nodes: Array
+    _bits: int
+    _edge_id_bits: int
+    # num_src, num_dst, num_edges, and the addresses of indptr, indices and edge ids.
+    _words: tuple[int, int, int, int, int, int]
+    _arrays: dict[str, Array]
+
+    def __init__(self) -> NoReturn:
+        raise TypeError("Block: made by PGSampler.sample")
+
+    @classmethod
+    def _of(
+        cls,
+        memory: _memory.Memory | memoryview,
+        data: int,
+        nodes: Array,
+        edge_id_bits: int,
+        words: list[int],
+    ) -> Block:
+        block = object.__new__(cls)
+        num_src, num_dst, num_edges, indptr, indices, edge_ids = words[:6]
+        block._memory = memory
+        block._nodes = nodes
+        block._bits = nodes._bits
+        block._edge_id_bits = edge_id_bits
+        block._words = (num_src, num_dst, num_edges, data + indptr, data + indices, data + edge_ids)
+        block._arrays = {}
+        return block
+
+    @property
+    def num_src_nodes(self) -> int:
+        """Number of source vertices, the destinations among them."""
+        return self._words[0]
+
+    @property
+    def num_dst_nodes(self) -> int:
+        """Number of destination vertices."""
+        return self._words[1]
+
+    @property
+    def num_edges(self) -> int:
+        """Number of sampled edges."""
+        return self._words[2]
+
+    @property
+    def indptr(self) -> Array:
+        """Row offsets, shape [num_dst_nodes + 1], in the graph's id dtype."""
+        return self._array("indptr", self._words[3], self._words[1] + 1, self._bits)
+
+    @property
+    def indices(self) -> Array:
+        """Local source id of each edge, shape [num_edges], in the graph's id dtype."""
+        return self._array("indices", self._words[4], self._words[2], self._bits)
+
+    @property
+    def edge_ids(self) -> Array:
+        """Original id of each edge, shape [num_edges]."""
+        return self._array("edge_ids", self._words[5], self._words[2], self._edge_id_bits)
+
+    @property
+    def src_nodes(self) -> Array:
+        """Original ids of the sources, shape [num_src_nodes]; the destinations come first."""
+        return self._nodes[: self._words[0]]
+
+    @property
+    def dst_nodes(self) -> Array:
+        """Original ids of the destinations, shape [num_dst_nodes]: distinct vertices."""
+        return self._nodes[: self._words[1]]
+
+    def coo(self) -> tuple[Array, Array]:
+        """The edges as (source, destination) in local ids, each of shape [num_edges]."""
+        dst = self._arrays.get("dst")
+        if dst is None:
+            memory = _memory.Memory(
+                _engine.call("ExpandRows", self._words[3], self._words[1], self._bits)
+            )
+            dst = Array._of(memory.data, self._words[2], self._bits, memory)
+            self._arrays["dst"] = dst
+        return self.indices, dst
+
+    def __repr__(self) -> str:
+        return (
+            f"Block(num_src_nodes={self.num_src_nodes}, num_dst_nodes={self.num_dst_nodes}, "
+            f"num_edges={self.num_edges})"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Block: expected something to pickle, got a view; pickle its MiniBatch")
+
+    def _array(self, name: str, address: int, length: int, bits: int) -> Array:
+        array = self._arrays.get(name)
+        if array is None:
+            array = self._arrays[name] = Array._of(address, length, bits, self._memory)
+        return array

@@ -1,0 +1,157 @@
+"""Mini-batches in the arrays of torch, NumPy and pyarrow: what ``MiniBatch.torch()``,
+``numpy()`` and ``arrow()`` return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import numpy
+    import torch
+
+    from pygsampler.array import Array
+
+ArrayT = TypeVar("ArrayT")
+BlockT = TypeVar("BlockT")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvertedBlock(Generic[ArrayT]):
+    """A ``Block`` whose arrays are another library's; the names and shapes are the same."""
+
+    indptr: ArrayT
+    indices: ArrayT
+    edge_ids: ArrayT
+    src_nodes: ArrayT
+    dst_nodes: ArrayT
+
+    @property
+    def num_src_nodes(self) -> int:
+        """Number of source vertices, the destinations among them."""
+        return len(self.src_nodes)  # type: ignore[arg-type]
+
+    @property
+    def num_dst_nodes(self) -> int:
+        """Number of destination vertices."""
+        return len(self.dst_nodes)  # type: ignore[arg-type]
+
+    @property
+    def num_edges(self) -> int:
+        """Number of sampled edges."""
+        return len(self.indices)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(num_src_nodes={self.num_src_nodes}, "
+            f"num_dst_nodes={self.num_dst_nodes}, num_edges={self.num_edges})"
+        )
+
+
+class TorchBlock(ConvertedBlock["torch.Tensor"]):
+    """A block of torch tensors."""
+
+    def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The edges as (source, destination) in local ids, each of shape [num_edges]."""
+        import torch
+
+        rows = torch.arange(
+            self.num_dst_nodes, dtype=self.indices.dtype, device=self.indices.device
+        )
+        degrees = self.indptr.diff()
+        return self.indices, rows.repeat_interleave(degrees, output_size=self.num_edges)
+
+    @property
+    def edge_index(self) -> torch.Tensor:
+        """The edges as PyG takes them: int64, shape [2, num_edges], row 0 the sources."""
+        import torch
+
+        return torch.stack(self.coo()).long()
+
+
+class NumpyBlock(ConvertedBlock["numpy.ndarray[Any, Any]"]):
+    """A block of NumPy arrays."""
+
+    def coo(self) -> tuple[numpy.ndarray[Any, Any], numpy.ndarray[Any, Any]]:
+        """The edges as (source, destination) in local ids, each of shape [num_edges]."""
+        import numpy
+
+        rows = numpy.arange(self.num_dst_nodes, dtype=self.indices.dtype)
+        return self.indices, numpy.repeat(rows, numpy.diff(self.indptr))
+
+    @property
+    def edge_index(self) -> numpy.ndarray[Any, Any]:
+        """The edges as int64, shape [2, num_edges], row 0 the sources."""
+        import numpy
+
+        return numpy.stack(self.coo()).astype(numpy.int64, copy=False)
+
+
+class ArrowBlock(ConvertedBlock[Any]):
+    """A block of ``pyarrow.Array``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConvertedBatch(Generic[ArrayT, BlockT]):
+    """A ``MiniBatch`` whose arrays are another library's; the names are the same."""
+
+    input_nodes: ArrayT
+    output_nodes: ArrayT
+    output_index: ArrayT
+    blocks: tuple[BlockT, ...]
+    epoch: int
+    batch: int
+
+    def __repr__(self) -> str:
+        blocks = ", ".join(map(repr, self.blocks))
+        return (
+            f"{type(self).__name__}(seeds={len(self.output_nodes)}, "  # type: ignore[arg-type]
+            f"input_nodes={len(self.input_nodes)}, "  # type: ignore[arg-type]
+            f"blocks=[{blocks}], epoch={self.epoch}, batch={self.batch})"
+        )
+
+
+class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
+    """A mini-batch of torch tensors."""
+
+    def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchBatch:
+        """The batch on another device; tensors that are there already are shared."""
+        return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> TorchBatch:
+        """The batch in page-locked memory, as torch's DataLoader asks for it."""
+        return self._map(lambda tensor: tensor.pin_memory())
+
+    def _map(self, move: Any) -> TorchBatch:
+        nodes = move(self.input_nodes)
+        blocks = tuple(
+            TorchBlock(
+                move(block.indptr),
+                move(block.indices),
+                move(block.edge_ids),
+                nodes[: block.num_src_nodes],
+                nodes[: block.num_dst_nodes],
+            )
+            for block in self.blocks
+        )
+        seeds, index = move(self.output_nodes), move(self.output_index)
+        return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch)
+
+
+class NumpyBatch(ConvertedBatch["numpy.ndarray[Any, Any]", NumpyBlock]):
+    """A mini-batch of NumPy arrays."""
+
+
+class ArrowBatch(ConvertedBatch[Any, ArrowBlock]):
+    """A mini-batch of ``pyarrow.Array``."""
+
+
+def arrow_array(values: Array) -> Any:
+    """``values`` as a ``pyarrow.Array`` on the same memory."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(
+            "MiniBatch.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+        ) from None
+    return pyarrow.array(values)

@@ -1,0 +1,37 @@
+"""Errors that have no fitting type among Python's own."""
+
+from __future__ import annotations
+
+
+class Error(Exception):
+    """Something went wrong inside pygsampler; the base of its other errors."""
+
+
+class CudaError(Error):
+    """The CUDA driver, or the engine that runs on it, cannot do what was asked."""
+
+
+class ClosedError(Error):
+    """A graph, sampler or engine was used after it had been closed."""
+
+
+_KINDS: dict[str, type[Exception]] = {
+    "TypeError": TypeError,
+    "ValueError": ValueError,
+    "IndexError": IndexError,
+    "OverflowError": OverflowError,
+    "MemoryError": MemoryError,
+    "KeyboardInterrupt": Error,
+    "ClosedError": ClosedError,
+    "CudaError": CudaError,
+    "Error": Error,
+}
+
+
+def from_engine(message: str) -> Exception:
+    """The exception for an engine error, which arrives as the text ``Kind: what happened``."""
+    kind, colon, text = message.partition(": ")
+    cls = _KINDS.get(kind)
+    if not colon or cls is None:
+        return Error(message)
+    return cls(text)

@@ -1,0 +1,337 @@
+"""``PGSampler``: uniform neighbour sampling over L hops."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Set, Sized
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from pygsampler import _engine
+from pygsampler._check import boolean, describe, integer
+from pygsampler._job import Job
+from pygsampler.errors import ClosedError
+from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler.minibatch import MiniBatch
+
+# The counters of the random numbers hold a hop in 8, an epoch in 24 and a batch in 40 bits.
+MAX_HOPS = 1 << 8
+MAX_EPOCH = (1 << 24) - 1
+MAX_BATCH = (1 << 40) - 1
+_MAX_FANOUT = (1 << 31) - 1
+_SEED_MASK = (1 << 64) - 1
+_MODES = ("auto", "queue")
+
+
+class PGSampler:
+    """Samples in-neighbours uniformly, hop by hop, from seeds outwards.
+
+    At each hop every vertex reached so far gets ``fanout`` of its in-edges, drawn afresh. The
+    sample is a pure function of (graph, options, seed, epoch, batch, seeds): never of threads,
+    processes or earlier calls.
+
+    Parameters
+    ----------
+    fanouts : sequence of int
+        In-edges for each vertex, outermost hop first: ``fanouts[-1]`` is applied to the seeds.
+        -1 takes all, also with replacement; 0 takes none.
+    replace : bool
+        Draw with replacement: then a vertex with any in-edge gets exactly ``fanout`` draws.
+        Without, a vertex with at most ``fanout`` in-edges gets all of them.
+    seed : int, optional
+        From -2**63 to 2**64 - 1, taken modulo 2**64. Without one it is ``torch.initial_seed()``
+        when torch has been imported, else it comes from the operating system.
+    ordered : bool
+        Accepted for the engines to come: on the CPU both give the canonical order.
+    mode : str
+        ``"auto"``, or ``"queue"`` for the task queue of the paper; results are equal.
+    map_limit : int, optional
+        Bytes that a batch in flight may use to number its vertices. Above it tables grow with
+        the batch, where else a map of 8 bytes for each vertex of the graph is faster.
+
+    Notes
+    -----
+    Random numbers are counter-based (Philox4x32-10 for each row, SplitMix64 for each draw), and
+    sampling without replacement is Robert Floyd's algorithm, so that a row costs O(fanout) at
+    any degree. One sampler may be used from many threads at once. Pickling keeps options, seed,
+    epoch and the number of the next batch.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_counted_in",
+        "_epoch",
+        "_fanouts",
+        "_made",
+        "_map_limit",
+        "_mode",
+        "_next",
+        "_ordered",
+        "_replace",
+        "_seed",
+    )
+
+    def __init__(
+        self,
+        fanouts: Sequence[int],
+        *,
+        replace: bool = False,
+        seed: int | None = None,
+        ordered: bool = True,
+        mode: str = "auto",
+        map_limit: int | None = None,
+    ) -> None:
+        # (generation, handle), made at first use: a sampler costs nothing before.
+        self._made: tuple[int, int] | None = None
+        self._fanouts = _check_fanouts(fanouts)
+        self._replace = boolean(replace, "replace")
+        self._ordered = boolean(ordered, "ordered")
+        if mode not in _MODES:
+            raise ValueError(f"mode: expected one of {_MODES}, got {describe(mode)}")
+        self._mode = mode
+        if map_limit is not None:
+            map_limit = integer(map_limit, "map_limit", 1, (1 << 63) - 1)
+        self._map_limit = map_limit
+        if seed is None:
+            self._seed = _fresh_seed()
+        else:
+            self._seed = integer(seed, "seed", -(1 << 63), _SEED_MASK) & _SEED_MASK
+        self._epoch = 0
+        self._next = 0
+        # The engine generation whose process the batch counter was set up for.
+        self._counted_in: int | None = None
+
+    @property
+    def fanouts(self) -> tuple[int, ...]:
+        """In-edges for each vertex, outermost hop first."""
+        return self._fanouts
+
+    @property
+    def replace(self) -> bool:
+        """Whether edges are drawn with replacement."""
+        return self._replace
+
+    @property
+    def seed(self) -> int:
+        """The 64 bit seed, 0 <= seed < 2**64."""
+        return self._seed
+
+    @property
+    def ordered(self) -> bool:
+        """As it was given."""
+        return self._ordered
+
+    @property
+    def mode(self) -> str:
+        """``"auto"`` or ``"queue"``."""
+        return self._mode
+
+    @property
+    def map_limit(self) -> int | None:
+        """As it was given."""
+        return self._map_limit
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of calls that give none; ``set_epoch`` sets it."""
+        return self._epoch
+
+    def set_epoch(self, n: int) -> None:
+        """Makes ``n`` (0 to 2**24 - 1) the epoch, and the next batch without a number batch 0.
+
+        Call it before each epoch, as with torch's DistributedSampler, and two runs see the same
+        samples; without it the batch numbers go on, so that no two epochs see the same.
+        """
+        epoch = integer(n, "epoch", 0, MAX_EPOCH)
+        with _engine.count_lock():
+            self._epoch = epoch
+            self._next = 0
+            self._counted_in = None
+
+    def sample(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+    ) -> MiniBatch:
+        """The sampled neighbourhood of ``seeds``.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : int32 or int64, shape [N], or a sequence of int
+            Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once.
+        epoch : int, optional
+            0 to 2**24 - 1; the sampler's own by default.
+        batch : int, optional
+            0 to 2**40 - 1. By default the next number of the sampler's counter, so that two
+            calls never repeat a sample. A worker of torch's DataLoader starts to count at a place
+            that its own seed says. Other copies (made by fork or pickle) go on counting alike:
+            give them numbers, or seeds, of their own.
+        exclude : int32 or int64, shape [K], optional
+            Original ids of edges to sample around, as if they were not in the graph.
+        threads : int
+            The most threads for this batch; 0 for all that are idle.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument of the wrong type, shape or range.
+        IndexError
+            For a seed that is not a vertex.
+        ClosedError
+            When the graph was closed.
+        """
+        return self.submit(
+            graph, seeds, epoch=epoch, batch=batch, exclude=exclude, threads=threads
+        ).result()
+
+    def submit(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+    ) -> Job:
+        """Starts what ``sample`` does in the background; ``Job.result()`` gives the MiniBatch.
+
+        The seeds and excluded ids are copied before it returns.
+        """
+        if not isinstance(graph, Graph):
+            raise TypeError(
+                f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
+                "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one"
+            )
+        epoch = self._epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
+        if batch is None:
+            batch = self._next_batch()
+        batch = integer(batch, "batch", 0, MAX_BATCH)
+        threads = integer(threads, "threads", 0, _MAX_FANOUT)
+        return Job(graph, self, seeds, epoch=epoch, batch=batch, exclude=exclude, threads=threads)
+
+    def __repr__(self) -> str:
+        options = "".join(
+            f", {name}={value!r}"
+            for name, value, default in (
+                ("replace", self._replace, False),
+                ("ordered", self._ordered, True),
+                ("mode", self._mode, "auto"),
+                ("map_limit", self._map_limit, None),
+            )
+            if value != default
+        )
+        return f"PGSampler({list(self._fanouts)}{options}, seed={self._seed})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {
+            "replace": self._replace,
+            "seed": self._seed,
+            "ordered": self._ordered,
+            "mode": self._mode,
+            "map_limit": self._map_limit,
+        }
+        return _restore, (self._fanouts, options, self._epoch, self._next)
+
+    def __del__(self) -> None:
+        made = getattr(self, "_made", None)
+        if made is not None and _engine.alive(made[0]):
+            with suppress(ClosedError):
+                _engine.call("SamplerClose", made[1])
+
+    def _next_batch(self) -> int:
+        with _engine.count_lock():
+            if self._counted_in != _engine.generation():
+                self._counted_in = _engine.generation()
+                self._next = _worker_start(self._next)
+            number = self._next
+            self._next += 1
+            return number
+
+    def _handle(self) -> int:
+        """The handle in this process's engine, made anew after a fork."""
+        made = self._made
+        if made is not None and made[0] == _engine.generation():
+            return made[1]
+        with _engine.handle_lock():
+            made = self._made
+            if made is None or made[0] != _engine.generation():
+                fanouts = array("q", self._fanouts)
+                seed = self._seed - (1 << 64) if self._seed >> 63 else self._seed
+                handle = _engine.call(
+                    "SamplerNew",
+                    fanouts.buffer_info()[0],
+                    len(fanouts),
+                    int(self._replace),
+                    seed,
+                    self._mode,
+                    self._map_limit or 0,
+                )
+                made = self._made = (_engine.generation(), handle)
+            return made[1]
+
+
+def _check_fanouts(fanouts: Any) -> tuple[int, ...]:
+    if (
+        isinstance(fanouts, (str, bytes, Mapping, Set))
+        or not isinstance(fanouts, Sized)
+        or not isinstance(fanouts, Iterable)
+    ):
+        raise TypeError(
+            f"fanouts: expected a sequence of int, outermost hop first, got {describe(fanouts)}"
+        )
+    if not 1 <= len(fanouts) <= MAX_HOPS:
+        raise ValueError(f"fanouts: expected 1 to {MAX_HOPS} hops, got {len(fanouts)}")
+    items = islice(fanouts, len(fanouts))
+    return tuple(_check_fanout(item, f"fanouts[{i}]") for i, item in enumerate(items))
+
+
+def _check_fanout(value: Any, where: str) -> int:
+    fanout = integer(value, where, -1)
+    if fanout > _MAX_FANOUT:
+        raise ValueError(f"{where}: expected at most {_MAX_FANOUT} (-1 for all), got {fanout}")
+    return fanout
+
+
+def _fresh_seed() -> int:
+    torch = sys.modules.get("torch")
+    initial_seed = getattr(torch, "initial_seed", None)
+    if initial_seed is None:
+        return secrets.randbits(64)
+    return int(initial_seed()) & _SEED_MASK
+
+
+def _worker_start(number: int) -> int:
+    """Where the batch counter goes on in this process.
+
+    The workers of torch's DataLoader are copies of one another, and of the workers of the epoch
+    before: torch gives each a seed of its own, and the numbers start where that says.
+    """
+    data = sys.modules.get("torch.utils.data")
+    info = data.get_worker_info() if data is not None else None
+    if info is None:
+        return number
+    mixed = (int(info.seed) & _SEED_MASK) * 0x9E3779B97F4A7C15 & _SEED_MASK
+    return mixed >> 25
+
+
+def _restore(
+    fanouts: tuple[int, ...], options: dict[str, Any], epoch: int, number: int
+) -> PGSampler:
+    sampler = PGSampler(fanouts, **options)
+    sampler._epoch = epoch
+    sampler._next = number
+    return sampler
