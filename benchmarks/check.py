@@ -30,7 +30,7 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class BlockView:
-    """One hop in NumPy, int64 all: original ids `dst`, `src`; per edge local `row`, `col`, `eid`."""
+    """One hop, int64 arrays: original ids `dst` and `src`; per edge local `row`, `col`; `eid`."""
 
     dst: Int64s
     src: Int64s
@@ -93,10 +93,8 @@ def check_agreement(edges: Mapping[str, Int64s]) -> None:
 def _check_block(graph: Csc, fanout: int, block: BlockView, where: str) -> None:
     count = len(block.dst)
     want = _row_sizes(graph, fanout, block.dst)
-    _expect(
-        len(block.row) == len(block.col) == len(block.eid),
-        f"{where}: row, col and eid have {len(block.row)}, {len(block.col)}, {len(block.eid)} edges",
-    )
+    lengths = len(block.row), len(block.col), len(block.eid)
+    _expect(len(set(lengths)) == 1, f"{where}: row, col and eid have {lengths} edges")
     _expect(
         len(block.row) == want.sum(),
         f"{where}: expected {want.sum()} edges for {count} rows, got {len(block.row)}",

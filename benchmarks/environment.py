@@ -65,6 +65,32 @@ def huge_page_share() -> float | None:
     return round(fields["AnonHugePages"] / fields["Anonymous"], 3)
 
 
+class OtherLoad:
+    """Share of this machine's cores that others took since the last look.
+
+    DGL's threads spin at barriers: one other busy process makes it ten times slower and us twice,
+    so a ratio measured beside one flatters us.
+    """
+
+    def __init__(self) -> None:
+        self._last = self._read()
+
+    def share(self) -> float:
+        """0 on an idle machine, 1 when others kept every core busy; 0 where it can't be read."""
+        before, self._last = self._last, self._read()
+        machine, own, wall = (now - then for now, then in zip(self._last, before, strict=True))
+        return max(0.0, machine - own) / (wall * (os.cpu_count() or 1)) if machine else 0.0
+
+    @staticmethod
+    def _read() -> tuple[float, float, float]:
+        """Seconds of work of the machine (stolen time too), of this process, and of the clock."""
+        times = os.times()
+        fields = (_read("/proc/stat") or "cpu").splitlines()[0].split()[1:9]
+        # user, nice, system, idle, iowait, irq, softirq, steal
+        busy = sum(int(field) for place, field in enumerate(fields) if place not in (3, 4))
+        return busy / os.sysconf("SC_CLK_TCK"), times.user + times.system, times.elapsed
+
+
 def summary(record: dict[str, Any]) -> str:
     """One line of `describe` for the head of a table."""
     machine, used = record["hardware"], record["versions"]

@@ -40,7 +40,11 @@ def line(row: Row) -> str:
         f"({spread.q25:.3f} to {spread.q75:.3f})  {row.edges_per_batch:11,.0f} edges  "
         f"{row.edges_per_second / 1e6:7.1f} M edges/s  {row.bytes_per_second / 1e9:6.2f} GB/s"
     )
-    return text if row.ratio is None else f"{text}  {row.ratio.median:5.2f}x DGL"
+    if row.ratio is not None:
+        text += f"  {row.ratio.median:5.2f}x DGL"
+    if row.disturbed:
+        text += f"  ({row.disturbed} of {row.rounds} rounds beside other busy processes)"
+    return text
 
 
 def table(rows: Sequence[Row]) -> str:

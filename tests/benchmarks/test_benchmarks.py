@@ -29,9 +29,12 @@ def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def bench(_private_cache: None) -> SimpleNamespace:
+def bench(_private_cache: None, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The modules; no round is repeated because the test machine is busy."""
     names = ("check", "compare", "contenders", "graphs", "report", "scaling")
-    return SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
+    found = SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
+    monkeypatch.setattr(found.compare.OtherLoad, "share", lambda self: 0.0)
+    return found
 
 
 @pytest.fixture
@@ -127,7 +130,7 @@ def test_graph_is_the_same_from_the_cache_and_made_again(bench: SimpleNamespace)
 
 @pytest.mark.parametrize(("name", "dtype"), [("nowhere", "int64"), ("quick", "float32")])
 def test_bad_graph_is_named(bench: SimpleNamespace, name: str, dtype: str) -> None:
-    with pytest.raises(ValueError, match="expected .*, got"):
+    with pytest.raises(ValueError, match=r"expected .*, got"):
         bench.graphs.load(name, dtype)
 
 
@@ -136,7 +139,7 @@ def test_setting_is_parsed_and_written(bench: SimpleNamespace) -> None:
     assert str(parse("1024x5,10,15")) == str(parse("1024x(5, 10, 15)")) == "1024x(5,10,15)"
     assert parse("1x-1").fanouts == (-1,)
     for text in ("1024", "0x10", "1024x", "1024x10,", "x10"):
-        with pytest.raises(ValueError, match="setting: expected"):
+        with pytest.raises(ValueError, match=r"setting: expected"):
             parse(text)
 
 
@@ -158,6 +161,24 @@ def test_right_samplers_are_compared(bench: SimpleNamespace, graph: Any) -> None
         assert row.label in bench.report.line(row) and row.label in bench.report.table(rows)
 
 
+@pytest.mark.parametrize(("share", "rounds", "disturbed"), [(0.0, 3, 0), (1.0, 15, 3)])
+def test_rounds_beside_other_processes_are_repeated(
+    bench: SimpleNamespace,
+    graph: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+    rounds: int,
+    disturbed: int,
+) -> None:
+    monkeypatch.setattr(bench.compare.OtherLoad, "share", lambda self: share)
+    pool = [Exact(bench, "dgl")]
+    (row,) = bench.compare.compare(graph, bench.compare.Setting(8, (2,)), pool, **SMALL)
+    assert (row.rounds, row.disturbed) == (3, disturbed)
+    checked_and_warm = 3 + SMALL["batches"] + 1
+    assert pool[0]._calls == checked_and_warm + rounds * SMALL["batches"]
+    assert ("rounds beside" in bench.report.line(row)) == bool(disturbed)
+
+
 def lose_from_second_call(blocks: list[Any], call: int) -> list[Any]:
     """What DGL's fused sampler does to int32 graphs."""
     return blocks if call == 0 else [without_edges(blocks[0], slice(None, None, 2)), *blocks[1:]]
@@ -171,7 +192,7 @@ def lose_an_edge_of_the_seeds_later(blocks: list[Any], call: int) -> list[Any]:
 def lose_deep_edges_later(blocks: list[Any], call: int) -> list[Any]:
     """Right at the seeds, where counts are exact, a tenth short beyond them."""
     short = slice(len(blocks[0].eid) // 10, None)
-    return [without_edges(blocks[0], short), *blocks[1:]] if 3 <= call < 19 else blocks
+    return [without_edges(blocks[0], short), *blocks[1:]] if 3 <= call < 3 + 4 + 12 else blocks
 
 
 @pytest.mark.parametrize(
