@@ -1,0 +1,38 @@
+"""The wheel under test: the one in dist/ that make built, or one built here for the session."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    made = list((ROOT / "dist").glob(f"pygsampler-*-{tag}-{tag}-*.whl"))
+    if not made:
+        folder = tmp_path_factory.mktemp("dist")
+        command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), "."]
+        subprocess.run(command, cwd=ROOT, check=True)
+        made = list(folder.glob("*.whl"))
+    assert len(made) == 1, f"expected one wheel for {tag}, got {made}"
+    return made[0]
+
+
+@pytest.fixture(scope="session")
+def extension(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The extension out of the wheel, in a folder of its own: it must not need its place."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".so"))
+        return Path(archive.extract(name, tmp_path_factory.mktemp("extension")))

