@@ -28,16 +28,54 @@ func (c *Chooser) Distinct(pos []int64, state uint64, degree int64) {
 		return
 	}
 	first := uint64(degree) - uint64(len(pos))
-	var filter uint64
+	if degree <= 64 {
+		distinctInWord(pos, state, first)
+		return
+	}
+	// First all draws as if none met another: the loop has no branch to mispredict,
+	// and few rows need the second one.
+	var filter [8]uint64
+	met := uint64(0)
+	for j := range pos {
+		state += golden
+		t := Below(Mix(state), first+uint64(j)+1)
+		pos[j] = int64(t)
+		word := &filter[t>>6&7]
+		met |= *word >> (t & 63)
+		*word |= 1 << (t & 63)
+	}
+	if met&1 != 0 {
+		replaceRepeated(pos, int64(first))
+	}
+}
+
+// distinctInWord is Floyd's algorithm with the set in one word, for degrees up to
+// 64, where draws meet so often that a branch would be mispredicted.
+func distinctInWord(pos []int64, state, first uint64) {
+	var set uint64
 	for j := range pos {
 		state += golden
 		top := first + uint64(j)
 		t := Below(Mix(state), top+1)
-		if filter>>(t&63)&1 != 0 && contains(pos[:j], int64(t)) {
-			t = top
-		}
-		filter |= 1 << (t & 63)
+		taken := -(set >> (t & 63) & 1)
+		t ^= (t ^ top) & taken
+		set |= 1 << (t & 63)
 		pos[j] = int64(t)
+	}
+}
+
+// replaceRepeated finishes Floyd's algorithm: a draw that was chosen before gives
+// way to the largest position of its step, which is above every earlier choice.
+func replaceRepeated(pos []int64, first int64) {
+	var filter uint64
+	for j, t := range pos {
+		bit := uint64(1) << (t & 63)
+		if filter&bit != 0 && contains(pos[:j], t) {
+			t = first + int64(j)
+			pos[j] = t
+			bit = 1 << (t & 63)
+		}
+		filter |= bit
 	}
 }
 

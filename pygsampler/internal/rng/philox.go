@@ -70,11 +70,35 @@ func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpo
 	}
 }
 
-// State is the 64-bit state of vertex v's row.
+// State is the 64-bit state of vertex v's row: the first two words of the block.
+// It is Philox4x32 written out, since a row pays for it once and the compiler does
+// not unroll the loop.
 func (s Stream) State(v uint64) uint64 {
-	out := Philox4x32(
-		[4]uint32{uint32(v), s.c1 | uint32(v>>32)&0xFFFF, s.c2, s.c3},
-		[2]uint32{s.k0, s.k1},
-	)
-	return uint64(out[0]) | uint64(out[1])<<32
+	c0, c1, c2, c3 := v&0xFFFFFFFF, uint64(s.c1)|v>>32&0xFFFF, uint64(s.c2), uint64(s.c3)
+	k0, k1 := uint64(s.k0), uint64(s.k1)
+	// Counters are 32-bit values in 64-bit words; keys keep their carry above bit
+	// 31, which the mask drops.
+	p0, p1 := c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^k0)&low, p1&low, (p0>>32^c3^k1)&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+1*philoxW0))&low, p1&low, (p0>>32^c3^(k1+1*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+2*philoxW0))&low, p1&low, (p0>>32^c3^(k1+2*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+3*philoxW0))&low, p1&low, (p0>>32^c3^(k1+3*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+4*philoxW0))&low, p1&low, (p0>>32^c3^(k1+4*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+5*philoxW0))&low, p1&low, (p0>>32^c3^(k1+5*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+6*philoxW0))&low, p1&low, (p0>>32^c3^(k1+6*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+7*philoxW0))&low, p1&low, (p0>>32^c3^(k1+7*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1, c2, c3 = (p1>>32^c1^(k0+8*philoxW0))&low, p1&low, (p0>>32^c3^(k1+8*philoxW1))&low, p0&low
+	p0, p1 = c0*philoxM0, c2*philoxM1
+	c0, c1 = (p1>>32^c1^(k0+9*philoxW0))&low, p1&low
+	return c0 | c1<<32
 }
+
+const low = 1<<32 - 1
