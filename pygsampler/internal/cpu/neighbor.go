@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultMapLimit is the largest direct map that a batch in flight gets unless
-// the caller says otherwise: 256 MiB are 33 million vertices.
+// the caller says otherwise: 256 MiB are 64 million vertices.
 const DefaultMapLimit = 256 << 20
 
 // sampling is one batch in the making; I is the type of the graph's ids.
@@ -25,8 +25,8 @@ type sampling[I csc.Index] struct {
 
 	out      *batch.Builder
 	offNodes int64
-	n        int64          // distinct vertices so far
-	direct   bool           // numbers come from the direct map, else from the table
+	n        int64 // distinct vertices so far
+	numbers  numbering
 	finished *finishedTasks // what the queue engine sampled; nil: rows are drawn tile by tile
 }
 
@@ -61,6 +61,30 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory
 	return s.out.Finish((s.bound() - s.n) * idBits[I]() / 8), nil
 }
 
+// numbering says where a batch's local numbers come from.
+type numbering uint8
+
+const (
+	narrowMap numbering = iota // 4 bytes a vertex, for batches below 2^24 vertices
+	wideMap                    // 8 bytes a vertex
+	hashed                     // the table sized to the batch
+)
+
+// numberBy chooses the numbering: a direct map while it is within the limit.
+func (r *Request) numberBy() numbering {
+	limit := r.MapLimit
+	if limit == 0 {
+		limit = DefaultMapLimit
+	}
+	switch narrow := r.bound() <= narrowNumbers; {
+	case narrow && r.Graph.NumNodes*4 <= limit:
+		return narrowMap
+	case !narrow && r.Graph.NumNodes*8 <= limit:
+		return wideMap
+	}
+	return hashed
+}
+
 // bound is the most distinct vertices that a batch can hold; beyond it lies one
 // element of slack that claimDirect stores to.
 func (r *Request) bound() int64 {
@@ -84,20 +108,20 @@ func (s *sampling[I]) begin() error {
 			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", ErrIndex, i, g.NumNodes, v)
 		}
 	}
-	limit := s.MapLimit
-	if limit == 0 {
-		limit = DefaultMapLimit
-	}
-	s.direct = g.NumNodes*8 <= limit
-	if s.direct {
-		if err := s.scratch.direct.begin(g.NumNodes); err != nil {
-			return err
-		}
-	} else {
+	s.numbers = s.numberBy()
+	var err error
+	switch s.numbers {
+	case narrowMap:
+		err = s.narrow.begin(g.NumNodes, narrowNumbers)
+	case wideMap:
+		err = s.wide.begin(g.NumNodes, wideNumbers)
+	case hashed:
 		s.table.begin()
 	}
+	if err != nil {
+		return err
+	}
 	bound := s.bound()
-	var err error
 	if s.out, err = batch.NewBuilder(len(s.Fanouts), (bound+2*seeds)*width+4096); err != nil {
 		return err
 	}
@@ -140,7 +164,7 @@ func (s *sampling[I]) nodes() []I {
 
 // reserve prepares the numbering for up to more new vertices.
 func (s *sampling[I]) reserve(more int64) error {
-	if s.direct {
+	if s.numbers != hashed {
 		return nil
 	}
 	return reserve(&s.table, min(s.n+more, s.Graph.NumNodes), s.nodes()[:s.n])
@@ -148,9 +172,12 @@ func (s *sampling[I]) reserve(more int64) error {
 
 // claim numbers ids, in order, in place.
 func (s *sampling[I]) claim(ids []I) {
-	if s.direct {
-		s.n = claimDirect(&s.scratch.direct, ids, s.nodes(), s.n)
-	} else {
+	switch s.numbers {
+	case narrowMap:
+		s.n = claimDirect(&s.narrow, ids, s.nodes(), s.n)
+	case wideMap:
+		s.n = claimDirect(&s.wide, ids, s.nodes(), s.n)
+	case hashed:
 		s.n = claimHashed(&s.table, ids, s.nodes(), s.n)
 	}
 }

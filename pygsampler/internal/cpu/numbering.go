@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
@@ -11,49 +12,60 @@ import (
 // batch at a time and is reused without clearing: an entry is live while its tag
 // is the batch's.
 
-// directMap is a word for every vertex: tag << 32 | local number.
-type directMap struct {
+// word is an entry of a direct map: the batch's tag above the local number.
+type word interface{ uint32 | uint64 }
+
+// Numbers that fit the narrow map, which takes half the cache of the wide one.
+const (
+	narrowNumbers = 1 << 24
+	wideNumbers   = 1 << 32
+)
+
+// directMap is a word for every vertex. It holds numbers below limit, and the tag
+// counts batches in the bits above; when those run out the map is cleared.
+type directMap[W word] struct {
 	pages *memory.Pages
-	words []uint64
-	tag   uint32
+	words []W
+	tag   W
+	limit W
 }
 
-func (d *directMap) begin(numNodes int64) error {
+func (d *directMap[W]) begin(numNodes int64, limit W) error {
 	if int64(len(d.words)) < numNodes {
 		d.free()
-		pages, err := memory.Map(numNodes * 8)
+		pages, err := memory.Map(numNodes * int64(unsafe.Sizeof(limit)))
 		if err != nil {
 			return err
 		}
-		d.pages, d.words, d.tag = pages, pages.Words(numNodes), 0
+		d.pages, d.words = pages, memory.Slice[W](pages, numNodes)
 	}
-	d.tag++
+	d.limit = limit
+	d.tag += limit
 	if d.tag == 0 {
 		clear(d.words)
-		d.tag = 1
+		d.tag = limit
 	}
 	return nil
 }
 
-func (d *directMap) free() {
+func (d *directMap[W]) free() {
 	if d.pages != nil {
 		d.pages.Free()
 	}
-	*d = directMap{}
+	*d = directMap[W]{}
 }
 
 // claimDirect replaces the original ids in ids by local numbers and appends each
 // new vertex to nodes[:n]; it returns the new n. nodes has room for one more than
 // all vertices, since the loop stores before it knows whether a vertex is new:
 // a branch there would be mispredicted on half of all edges.
-func claimDirect[I csc.Index](d *directMap, ids, nodes []I, n int64) int64 {
-	words, tag := d.words, uint64(d.tag)<<32
-	next := uint64(n)
+func claimDirect[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) int64 {
+	words, tag, limit := d.words, d.tag, d.limit
+	next := W(n)
 	for k, v := range ids {
-		word := words[v]
-		number := word ^ tag
-		isNew := uint64(0)
-		if number>>32 != 0 {
+		number := words[v] ^ tag
+		isNew := W(0)
+		if number >= limit {
 			isNew = 1
 		}
 		if isNew != 0 {
@@ -107,7 +119,7 @@ func reserve[I csc.Index](h *hashTable, count int64, nodes []I) error {
 	if h.pages != nil {
 		h.pages.Free()
 	}
-	h.pages, h.entries, h.tag = pages, pages.Words(2*size), 1
+	h.pages, h.entries, h.tag = pages, memory.Slice[uint64](pages, 2*size), 1
 	h.shift = uint(64 - bits.TrailingZeros64(uint64(size)))
 	for i, v := range nodes {
 		slot, _ := h.find(uint64(v))

@@ -37,7 +37,7 @@ func (s *sampling[I]) runQueue() error {
 	if len(s.Fanouts) > task.MaxHops {
 		return fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", ErrValue, task.MaxHops, len(s.Fanouts))
 	}
-	if need := s.Graph.NumNodes * 8; !s.direct {
+	if need := s.Graph.NumNodes * 8; s.numbers == hashed {
 		return fmt.Errorf("%w: mode='queue': expected map_limit of at least %d bytes (8 a vertex), got less", ErrValue, need)
 	}
 	tasks := max(s.n*int64(len(s.Fanouts))*8, 1024)
@@ -82,7 +82,7 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
 		return nil, err
 	}
 	defer pages.Free()
-	seen := task.NewSeen(pages.Words(s.Graph.NumNodes), len(s.Fanouts))
+	seen := task.NewSeen(memory.Slice[uint64](pages, s.Graph.NumNodes), len(s.Fanouts))
 	var seeds []task.Task
 	for _, v := range s.nodes()[:s.n] {
 		seeds = seen.Claim(seeds, int64(v), 0)

@@ -9,7 +9,8 @@ import (
 // scratch is what a batch needs beside graph and output; it is kept between
 // batches, so that a steady state allocates nothing. One batch uses it at a time.
 type scratch struct {
-	direct  directMap
+	narrow  directMap[uint32]
+	wide    directMap[uint64]
 	table   hashTable
 	starts  []int64 // per row of the hop: its first CSC position
 	degrees []int64 // per row: its edges that are not excluded
@@ -31,7 +32,7 @@ func takeScratch(numNodes int64) *scratch {
 	defer shelf.Unlock()
 	best := -1
 	for i, s := range shelf.free {
-		if best < 0 || int64(len(s.direct.words)) >= numNodes {
+		if best < 0 || int64(max(len(s.narrow.words), len(s.wide.words))) >= numNodes {
 			best = i
 		}
 	}
@@ -57,7 +58,8 @@ func Trim() {
 	shelf.Lock()
 	defer shelf.Unlock()
 	for _, s := range shelf.free {
-		s.direct.free()
+		s.narrow.free()
+		s.wide.free()
 		if s.table.pages != nil {
 			s.table.pages.Free()
 		}

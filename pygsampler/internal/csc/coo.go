@@ -96,7 +96,7 @@ func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E
 		return err
 	}
 	defer scratch.Free()
-	counts := scratch.Words(parts * rows)
+	counts := memory.Slice[uint64](scratch, parts*rows)
 	each := func(f func(counts []uint64, lo, hi int64)) {
 		var wg sync.WaitGroup
 		for p := range parts {

@@ -43,7 +43,7 @@ func (p *Pages) Free() {
 	}
 }
 
-// Words is the pages as n 64-bit words.
-func (p *Pages) Words(n int64) []uint64 {
-	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(p.bytes))), n)
+// Slice is the pages as n elements of T.
+func Slice[T any](p *Pages, n int64) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(p.bytes))), n)
 }
