@@ -1,0 +1,69 @@
+"""The CUDA devices that this process may use.
+
+The driver is opened and initialised by the first question, not by the import, and no question
+makes a context: nothing here takes memory on a device or gets in the way of torch.
+
+A process that was forked after its parent had initialised CUDA cannot use CUDA any more. The
+driver says so with an error, hence there :func:`is_available` is False and the others raise.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from pygsampler._check import describe
+from pygsampler._engine import call
+from pygsampler.errors import CudaError
+
+__all__ = ["device_count", "device_name", "driver_version", "is_available"]
+
+
+def is_available() -> bool:
+    """Whether there is a CUDA device that this process may use.
+
+    False without a driver, and also where the driver is there but broken: never an error.
+    :func:`device_count` raises what is wrong with it.
+    """
+    try:
+        return device_count() > 0
+    except CudaError:
+        return False
+
+
+def device_count() -> int:
+    """How many CUDA devices this process may use, as CUDA_VISIBLE_DEVICES leaves them.
+
+    0 without a driver.
+
+    Raises:
+        CudaError: the driver is there and fails, with its own name and number for the reason.
+    """
+    return int(call("DeviceCount"))
+
+
+def device_name(index: int = 0) -> str:
+    """What device ``index`` calls itself, as in ``"NVIDIA H200"``.
+
+    Raises:
+        TypeError: ``index`` is no integer.
+        IndexError: there is no such device; negative indices do not count from the end.
+        CudaError: the driver fails.
+    """
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError(f"index: expected an integer, got {describe(index)}")
+    number = operator.index(index)
+    count = device_count()
+    if not 0 <= number < count:
+        raise IndexError(f"index: expected 0 <= index < device_count() = {count}, got {number}")
+    return str(call("DeviceName", number))
+
+
+def driver_version() -> int:
+    """The newest CUDA version that the driver supports, 1000 * major + 10 * minor.
+
+    12090 is CUDA 12.9. 0 without a driver.
+
+    Raises:
+        CudaError: the driver fails.
+    """
+    return int(call("DriverVersion"))

@@ -1,0 +1,63 @@
+"""What tests share that need a GPU, or a driver that only pretends to have one.
+
+A test that needs a GPU calls :func:`need_cuda` first. Without one it is skipped, with the reason;
+with ``cuda`` in the comma-separated list PYGSAMPLER_REQUIRE it fails instead, so that a machine
+that is there for these tests cannot pass without running them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pygsampler as pgs
+
+FAKE_DRIVER = Path(__file__).parents[1] / "gpu" / "shim" / "testdata" / "fake_libcuda.c"
+
+
+def need_cuda() -> None:
+    """Skips the calling test where there is no CUDA device, or fails it where one is required."""
+    try:
+        if pgs.cuda.device_count() > 0:
+            return
+        reason = "needs a CUDA device, found none"
+    except pgs.CudaError as error:
+        reason = f"needs a CUDA device, found a driver that fails: {error}"
+    if "cuda" in os.environ.get("PYGSAMPLER_REQUIRE", "").split(","):
+        pytest.fail(f"PYGSAMPLER_REQUIRE names cuda: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def fake_driver(folder: Path, *flags: str) -> Path:
+    """Compiles the fake libcuda.so.1 into ``folder``, and returns the folder."""
+    compiler = shlex.split(os.environ.get("CC", "cc"))
+    library = folder / "libcuda.so.1"
+    subprocess.run(
+        [*compiler, *flags, "-shared", "-fPIC", "-o", str(library), str(FAKE_DRIVER)], check=True
+    )
+    return folder
+
+
+def no_driver(folder: Path) -> Path:
+    """Makes ``folder`` one where the search for a driver ends, on machines with one, too.
+
+    The dynamic linker does not look past a file of the right name that is no library.
+    """
+    (folder / "libcuda.so.1").touch()
+    return folder
+
+
+def run_with_driver(driver: Path, code: str, **variables: str) -> str:
+    """What a fresh interpreter prints that runs ``code`` with the driver in folder ``driver``."""
+    environment = {**os.environ, **variables, "LD_LIBRARY_PATH": str(driver)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
