@@ -163,3 +163,21 @@ func Shutdown() (zero int64, err error) {
 	core.Shutdown()
 	return 0, nil
 }
+
+// DeviceCount is the number of CUDA devices, 0 without a driver.
+func DeviceCount() (n int64, err error) {
+	defer finish(&err)
+	return core.DeviceCount()
+}
+
+// DeviceName is the name of CUDA device i.
+func DeviceName(i int64) (name string, err error) {
+	defer finish(&err)
+	return core.DeviceName(i)
+}
+
+// DriverVersion is the CUDA version of the driver, 0 without one.
+func DriverVersion() (version int64, err error) {
+	defer finish(&err)
+	return core.DriverVersion()
+}

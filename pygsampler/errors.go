@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
@@ -43,12 +44,15 @@ func Errorf(kind Kind, format string, args ...any) error {
 func KindOf(err error) (Kind, string) {
 	var own *Error
 	var value *csc.ValueError
+	var driver *gpu.Error
 	var wrongType *interchange.TypeError
 	switch {
 	case errors.As(err, &own):
 		return own.Kind, own.Text
 	case errors.As(err, &value):
 		return KindValue, value.Text
+	case errors.As(err, &driver):
+		return KindCuda, driver.Error()
 	case errors.As(err, &wrongType):
 		return KindType, wrongType.Text
 	case errors.Is(err, memory.ErrNoMemory):
