@@ -79,15 +79,7 @@ func SamplerClose(sampler int64) (zero int64, err error) {
 // Submit queues a batch and returns its job.
 func Submit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads int64) (job int64, err error) {
 	defer finish(&err)
-	g, ok := graphs.get(graph)
-	if !ok {
-		return 0, closed("graph")
-	}
-	o, ok := samplers.get(sampler)
-	if !ok {
-		return 0, closed("sampler")
-	}
-	j, err := core.Submit(g, o, core.Call{
+	j, err := start(core.Submit, graph, sampler, core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
 		Exclude: exclude, NumExclude: numExclude, Threads: threads,
 	})
@@ -95,6 +87,35 @@ func Submit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, nu
 		return 0, err
 	}
 	return jobs.add(j), nil
+}
+
+// Sample returns the memory of a batch where it is small enough to be made on the
+// spot, else the job, negated, to wait for.
+func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads int64) (memOrJob int64, err error) {
+	defer finish(&err)
+	j, err := start(core.Sample, graph, sampler, core.Call{
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+		Exclude: exclude, NumExclude: numExclude, Threads: threads,
+	})
+	if err != nil {
+		return 0, err
+	}
+	if address, finished, err := j.Wait(0); finished {
+		return address, err
+	}
+	return -jobs.add(j), nil
+}
+
+func start(how func(*core.Graph, *core.Options, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
+	g, ok := graphs.get(graph)
+	if !ok {
+		return nil, closed("graph")
+	}
+	o, ok := samplers.get(sampler)
+	if !ok {
+		return nil, closed("sampler")
+	}
+	return how(g, o, c)
 }
 
 // Wait waits up to timeoutMS milliseconds (-1: for ever) and returns the job's

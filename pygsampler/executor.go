@@ -28,6 +28,18 @@ func (e *executor) submit(j *Job) {
 	e.waiting = append(e.waiting, j)
 }
 
+// enter takes an idle thread for the caller's own use, to be returned by give(1);
+// it refuses while all are busy.
+func (e *executor) enter() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.busy >= e.threads {
+		return false
+	}
+	e.busy++
+	return true
+}
+
 // run executes j and then what waits, on one thread.
 func (e *executor) run(j *Job) {
 	for j != nil {

@@ -46,6 +46,34 @@ var running struct {
 
 // Submit queues a batch and returns at once.
 func Submit(g *Graph, o *Options, c Call) (*Job, error) {
+	j, err := newJob(g, o, c)
+	if err == nil {
+		engine.submit(j)
+	}
+	return j, err
+}
+
+// promptEdges is the size up to which Sample runs a batch on the caller's thread:
+// some milliseconds, in which nobody misses Ctrl-C.
+const promptEdges = 1 << 19
+
+// Sample is Submit for a caller who waits at once. A small batch is finished when
+// it returns, without the wake-ups that handing it to another thread costs.
+func Sample(g *Graph, o *Options, c Call) (*Job, error) {
+	j, err := newJob(g, o, c)
+	if err != nil {
+		return nil, err
+	}
+	if j.request.Expected() <= promptEdges && engine.enter() {
+		j.run()
+		engine.give(1)
+	} else {
+		engine.submit(j)
+	}
+	return j, nil
+}
+
+func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 	if c.SeedBits != 32 && c.SeedBits != 64 {
 		return nil, Errorf(KindType, "seeds: expected 32 or 64 bits, got %d", c.SeedBits)
 	}
@@ -85,7 +113,6 @@ func Submit(g *Graph, o *Options, c Call) (*Job, error) {
 	}
 	running.jobs[j] = struct{}{}
 	running.Unlock()
-	engine.submit(j)
 	return j, nil
 }
 

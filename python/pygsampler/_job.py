@@ -51,6 +51,7 @@ class Job:
         batch: int,
         exclude: Any = None,
         threads: int = 0,
+        prompt: bool = False,
     ) -> None:
         self._outcome: MiniBatch | Exception | None = None
         self._handle = 0
@@ -64,8 +65,10 @@ class Job:
         without = None
         if exclude is not None:
             without = _input.as_int64(_input.take(exclude, "exclude"))
-        self._handle = _engine.call(
-            "Submit",
+        # "Sample" makes a small batch on the spot: handing it to another thread and waking this
+        # one again takes longer than sampling it.
+        started = _engine.call(
+            "Sample" if prompt else "Submit",
             graph._handle(),
             sampler._handle(),
             ids.address,
@@ -77,6 +80,10 @@ class Job:
             without.length if without else 0,
             threads,
         )
+        if prompt and started > 0:
+            self._outcome = MiniBatch._of(_memory.Memory(started), epoch, batch)
+        else:
+            self._handle = abs(started)
 
     def result(self) -> MiniBatch:
         """The batch, waiting until it is there; raises what went wrong with it.

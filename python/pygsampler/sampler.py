@@ -193,9 +193,7 @@ class PGSampler:
         ClosedError
             When the graph was closed.
         """
-        return self.submit(
-            graph, seeds, epoch=epoch, batch=batch, exclude=exclude, threads=threads
-        ).result()
+        return self._start(graph, seeds, epoch, batch, exclude, threads, prompt=True).result()
 
     def submit(
         self,
@@ -211,6 +209,18 @@ class PGSampler:
 
         The seeds and excluded ids are copied before it returns.
         """
+        return self._start(graph, seeds, epoch, batch, exclude, threads, prompt=False)
+
+    def _start(
+        self,
+        graph: Graph,
+        seeds: Any,
+        epoch: int | None,
+        batch: int | None,
+        exclude: Any,
+        threads: int,
+        prompt: bool,
+    ) -> Job:
         if not isinstance(graph, Graph):
             raise TypeError(
                 f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
@@ -221,7 +231,16 @@ class PGSampler:
             batch = self._next_batch()
         batch = integer(batch, "batch", 0, MAX_BATCH)
         threads = integer(threads, "threads", 0, _MAX_FANOUT)
-        return Job(graph, self, seeds, epoch=epoch, batch=batch, exclude=exclude, threads=threads)
+        return Job(
+            graph,
+            self,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            prompt=prompt,
+        )
 
     def __repr__(self) -> str:
         options = "".join(

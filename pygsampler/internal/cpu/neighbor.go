@@ -20,7 +20,7 @@ const DefaultMapLimit = 256 << 20
 type sampling[I csc.Index] struct {
 	*Request
 	*scratch
-	crew Crew
+	team *team
 	stop *atomic.Bool
 
 	out      *batch.Builder
@@ -31,8 +31,9 @@ type sampling[I csc.Index] struct {
 }
 
 func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
-	s := &sampling[I]{Request: req, scratch: takeScratch(req.Graph.NumNodes), crew: crew, stop: stop}
+	s := &sampling[I]{Request: req, scratch: takeScratch(req.Graph.NumNodes), team: muster(crew, req.Expected()), stop: stop}
 	defer s.scratch.put()
+	defer s.team.dismiss()
 	if err := s.begin(); err != nil {
 		if s.out != nil {
 			s.out.Discard()
@@ -83,6 +84,22 @@ func (r *Request) numberBy() numbering {
 		return wideMap
 	}
 	return hashed
+}
+
+// Expected is a rough guess of a batch's edges: what its seeds give if no two
+// vertices meet, the whole graph at most.
+func (r *Request) Expected() int64 {
+	mean := float64(r.Graph.NumEdges()) / float64(max(r.Graph.NumNodes, 1))
+	rows, edges := float64(r.Seeds.Len()), 0.0
+	for i := range r.Fanouts {
+		take := min(float64(r.Fanouts[len(r.Fanouts)-1-i]), mean)
+		if r.Fanouts[len(r.Fanouts)-1-i] < 0 {
+			take = mean
+		}
+		edges = rows * take
+		rows += edges
+	}
+	return int64(min(edges, float64(r.Graph.NumEdges())))
 }
 
 // bound is the most distinct vertices that a batch can hold; beyond it lies one
@@ -190,11 +207,9 @@ func (s *sampling[I]) hop(hop int) error {
 	tiles := (rows + tileRows - 1) / tileRows
 	s.starts, s.degrees = sized(s.starts, rows), sized(s.degrees, rows)
 	s.offsets, s.drawn = sized(s.offsets, tiles+1), sized(s.drawn, tiles)
-	workers := workersFor(s.crew, tiles)
-	defer s.crew.Return(workers - 1)
 
 	frontier := s.nodes()[:rows]
-	err := each(workers, tiles, s.stop, func(_ int, t int64) {
+	err := s.team.each(tiles, s.stop, func(_ int, t int64) {
 		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
 		if s.finished != nil {
 			s.offsets[t] = countFinished(s.finished, frontier[lo:hi], hop, s.starts[lo:hi], s.degrees[lo:hi])
@@ -226,10 +241,10 @@ func (s *sampling[I]) hop(hop int) error {
 	}
 	frontier = s.nodes()[:rows]
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Batch, uint8(hop), rng.Neighbors)
-	for w := range workers {
+	for w := range s.team.size {
 		s.worker(w)
 	}
-	err = pipeline(workers, s.drawn[:tiles], s.stop, func(w int, t int64) {
+	err = s.team.pipeline(s.drawn[:tiles], s.stop, func(w int, t int64) {
 		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
 		if s.finished != nil {
 			s.copyFinished(lo, hi, s.offsets[t], block)

@@ -94,9 +94,7 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
 	for hop := range streams {
 		streams[hop] = rng.NewStream(s.Seed, s.Epoch, s.Batch, uint8(hop), rng.Neighbors)
 	}
-	workers := workersFor(s.crew, int64(len(seeds)))
-	defer s.crew.Return(workers - 1)
-	err = together(workers, func(int) {
+	err = s.team.run(func(int) {
 		defer func() {
 			if p := recover(); p != nil {
 				// Its task will never be finished: the others must not wait for it.

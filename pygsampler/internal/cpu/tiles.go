@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 )
 
@@ -11,28 +10,22 @@ import (
 // cache until they are claimed.
 const tileRows = 128
 
-// crewTiles is how many tiles a hop needs before waking another worker pays.
-const crewTiles = 8
-
-// workers is how many workers, the caller's goroutine counted, a hop of n tiles
-// gets; it must be given back by Return(workers - 1).
-func workersFor(crew Crew, n int64) int {
-	if n < crewTiles {
-		return 1
-	}
-	return 1 + crew.Borrow(int(min(n/(crewTiles/2), 256))-1)
-}
-
 // each runs f for every tile, on all workers, in any order.
-func each(workers int, n int64, stop *atomic.Bool, f func(worker int, tile int64)) error {
+func (t *team) each(n int64, stop *atomic.Bool, f func(worker int, tile int64)) error {
+	if t.size == 1 || n < 2 {
+		for tile := int64(0); tile < n && !stop.Load(); tile++ {
+			f(0, tile)
+		}
+		return nil
+	}
 	var next atomic.Int64
-	return together(workers, func(w int) {
+	return t.run(func(w int) {
 		for !stop.Load() {
-			t := next.Add(1) - 1
-			if t >= n {
+			tile := next.Add(1) - 1
+			if tile >= n {
 				return
 			}
-			f(w, t)
+			f(w, tile)
 		}
 	})
 }
@@ -40,32 +33,31 @@ func each(workers int, n int64, stop *atomic.Bool, f func(worker int, tile int64
 // pipeline draws every tile, on all workers, and claims the drawn tiles in order,
 // one at a time. Whoever finds the next tile drawn claims it, else draws another,
 // so no worker waits while there is work of either kind.
-func pipeline(workers int, drawn []int32, stop *atomic.Bool, draw func(worker int, tile int64), claim func(tile int64)) error {
-	clear(drawn)
+func (t *team) pipeline(drawn []int32, stop *atomic.Bool, draw func(worker int, tile int64), claim func(tile int64)) error {
 	n := int64(len(drawn))
-	if workers == 1 {
-		for t := range n {
-			if stop.Load() {
-				break
-			}
-			draw(0, t)
-			claim(t)
+	if t.size == 1 || n < 2 {
+		for tile := int64(0); tile < n && !stop.Load(); tile++ {
+			draw(0, tile)
+			claim(tile)
 		}
 		return nil
 	}
+	clear(drawn)
 	var next, claimed atomic.Int64
 	var claiming atomic.Bool
 	// claimDrawn leaves no drawn tile behind: one drawn while another worker holds
 	// the claim is found by that worker's check after it has let go.
 	claimDrawn := func() {
 		for {
-			t := claimed.Load()
-			if t >= n || atomic.LoadInt32(&drawn[t]) == 0 || !claiming.CompareAndSwap(false, true) {
+			tile := claimed.Load()
+			if tile >= n || atomic.LoadInt32(&drawn[tile]) == 0 || !claiming.CompareAndSwap(false, true) {
 				return
 			}
-			for t = claimed.Load(); t < n && atomic.LoadInt32(&drawn[t]) != 0 && !stop.Load(); t++ {
-				claim(t)
-				claimed.Store(t + 1)
+			tile = claimed.Load()
+			for tile < n && atomic.LoadInt32(&drawn[tile]) != 0 && !stop.Load() {
+				claim(tile)
+				tile++
+				claimed.Store(tile)
 			}
 			claiming.Store(false)
 			if stop.Load() {
@@ -73,7 +65,7 @@ func pipeline(workers int, drawn []int32, stop *atomic.Bool, draw func(worker in
 			}
 		}
 	}
-	return together(workers, func(w int) {
+	return t.run(func(w int) {
 		defer func() {
 			if p := recover(); p != nil {
 				// The others wait for this worker's tile otherwise.
@@ -82,12 +74,12 @@ func pipeline(workers int, drawn []int32, stop *atomic.Bool, draw func(worker in
 			}
 		}()
 		for !stop.Load() {
-			t := next.Add(1) - 1
-			if t >= n {
+			tile := next.Add(1) - 1
+			if tile >= n {
 				break
 			}
-			draw(w, t)
-			atomic.StoreInt32(&drawn[t], 1)
+			draw(w, tile)
+			atomic.StoreInt32(&drawn[tile], 1)
 			claimDrawn()
 		}
 		for w == 0 && claimed.Load() < n && !stop.Load() {
@@ -95,26 +87,4 @@ func pipeline(workers int, drawn []int32, stop *atomic.Bool, draw func(worker in
 			runtime.Gosched()
 		}
 	})
-}
-
-// together runs f on all workers, worker 0 in the caller, and waits for all of
-// them; a panic of any becomes an error.
-func together(workers int, f func(worker int)) error {
-	errs := make([]error, workers)
-	guarded := func(w int) {
-		defer recovered(&errs[w])
-		f(w)
-	}
-	var wg sync.WaitGroup
-	for w := 1; w < workers; w++ {
-		wg.Go(func() { guarded(w) })
-	}
-	guarded(0)
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

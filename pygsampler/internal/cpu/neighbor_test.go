@@ -1,0 +1,345 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// idle is a crew with a fixed number of workers to lend.
+type idle int
+
+func (n idle) Borrow(want int) int { return min(int(n), max(want, 0)) }
+func (n idle) Return(int)          {}
+
+// sampled is a batch in plain slices, for comparison.
+type sampled struct {
+	Nodes, Output, OutputIndex []int64
+	Blocks                     []sampledBlock
+}
+
+type sampledBlock struct {
+	Src, Dst                int64
+	Indptr, Indices, EdgeID []int64
+}
+
+func read(m memory.Memory) (s sampled) {
+	words := memory.At[int64](m, 0, batch.HeaderWords)
+	hops := words[batch.WordNumHops]
+	words = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
+	ids := func(offset, n, bits int64) []int64 {
+		out := make([]int64, n)
+		for i := range out {
+			if bits == 32 {
+				out[i] = int64(memory.At[int32](m, offset, n)[i])
+			} else {
+				out[i] = memory.At[int64](m, offset, n)[i]
+			}
+		}
+		return out
+	}
+	bits := words[batch.WordIDBits]
+	s.Nodes = ids(words[batch.WordOffNodes], words[batch.WordNumNodes], bits)
+	s.Output = ids(words[batch.WordOffOutputNodes], words[batch.WordNumOutput], bits)
+	s.OutputIndex = ids(words[batch.WordOffOutputIndex], words[batch.WordNumOutput], bits)
+	for i := range hops {
+		w := words[batch.HeaderWords+batch.BlockWords*i:]
+		dst, edges := w[batch.WordNumDst], w[batch.WordNumEdges]
+		s.Blocks = append(s.Blocks, sampledBlock{
+			Src: w[batch.WordNumSrc], Dst: dst,
+			Indptr: ids(w[batch.WordOffIndptr], dst+1, bits), Indices: ids(w[batch.WordOffIndices], edges, bits),
+			EdgeID: ids(w[batch.WordOffEdgeIDs], edges, words[batch.WordEdgeIDBits]),
+		})
+	}
+	return s
+}
+
+// reference samples row by row with maps, straight from the contract.
+func reference(r *Request) (s sampled) {
+	number := map[int64]int64{}
+	claim := func(v int64) int64 {
+		n, ok := number[v]
+		if !ok {
+			n = int64(len(s.Nodes))
+			number[v] = n
+			s.Nodes = append(s.Nodes, v)
+		}
+		return n
+	}
+	for i := range r.Seeds.Len() {
+		s.Output = append(s.Output, r.Seeds.At(i))
+		s.OutputIndex = append(s.OutputIndex, claim(r.Seeds.At(i)))
+	}
+	for hop := range r.Fanouts {
+		fanout := r.Fanouts[len(r.Fanouts)-1-hop]
+		b := sampledBlock{Dst: int64(len(s.Nodes)), Indptr: []int64{0}}
+		for _, v := range slices.Clone(s.Nodes) {
+			for _, p := range referenceRow(r, v, hop, fanout) {
+				b.Indices = append(b.Indices, claim(r.Graph.Indices.At(p)))
+				if r.Graph.EdgeIDs.Bits != 0 {
+					p = r.Graph.EdgeIDs.At(p)
+				}
+				b.EdgeID = append(b.EdgeID, p)
+			}
+			b.Indptr = append(b.Indptr, int64(len(b.Indices)))
+		}
+		b.Src = int64(len(s.Nodes))
+		s.Blocks = append([]sampledBlock{b}, s.Blocks...)
+	}
+	return s
+}
+
+func referenceRow(r *Request, v int64, hop int, fanout int64) []int64 {
+	var kept []int64
+	if v < r.Graph.Rows() {
+		start := r.Graph.Indptr.At(v)
+		for p := start; p < r.Graph.Indptr.At(v+1); p++ {
+			if !slices.Contains(r.Exclude.Of(v), p-start) {
+				kept = append(kept, p)
+			}
+		}
+	}
+	degree := int64(len(kept))
+	if fanout < 0 || degree == 0 || !r.Replace && degree <= fanout {
+		return kept
+	}
+	state := rng.NewStream(r.Seed, r.Epoch, r.Batch, uint8(hop), rng.Neighbors).State(uint64(v))
+	var chosen []int64
+	for j := range fanout {
+		x := rng.Draw(state, int(j))
+		t := int64(rng.Below(x, uint64(degree)))
+		if !r.Replace {
+			top := degree - fanout + j
+			if t = int64(rng.Below(x, uint64(top+1))); slices.Contains(chosen, t) {
+				t = top
+			}
+		}
+		chosen = append(chosen, t)
+	}
+	for i, t := range chosen {
+		chosen[i] = kept[t]
+	}
+	return chosen
+}
+
+// graphOf builds a graph from adjacency lists of in-neighbours, with the given
+// widths; withIDs numbers the edges backwards.
+func graphOf(rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) *csc.Graph {
+	indptr, indices := []int64{0}, []int64(nil)
+	for _, row := range rows {
+		indices = append(indices, row...)
+		indptr = append(indptr, int64(len(indices)))
+	}
+	var ids []int64
+	for i := range indices {
+		ids = append(ids, int64(len(indices)-1-i))
+	}
+	g := &csc.Graph{Indptr: array(indptr, indptrBits), Indices: array(indices, idBits), NumNodes: numNodes}
+	if withIDs {
+		g.EdgeIDs = array(ids, idBits)
+	}
+	if err := g.Validate(); err != nil {
+		panic(err)
+	}
+	return g
+}
+
+func array(a []int64, bits int) csc.Array {
+	if bits == 64 {
+		return csc.Array{Bits: 64, I64: append([]int64{}, a...)}
+	}
+	narrow := make([]int32, len(a))
+	for i, v := range a {
+		narrow[i] = int32(v)
+	}
+	return csc.Array{Bits: 32, I32: narrow}
+}
+
+// randomRows is n rows whose degrees are skewed; some are empty, edges may be
+// parallel or self loops.
+func randomRows(n int, seed uint64) [][]int64 {
+	rows := make([][]int64, n)
+	for v := range rows {
+		state := rng.NewStream(seed, 0, 0, 0, rng.Shuffling).State(uint64(v))
+		degree := rng.Below(rng.Draw(state, 0), 8)
+		if rng.Draw(state, 1)%16 == 0 {
+			degree *= 40
+		}
+		for j := range degree {
+			rows[v] = append(rows[v], int64(rng.Below(rng.Draw(state, int(j)+2), uint64(n))))
+		}
+	}
+	return rows
+}
+
+func sample(t *testing.T, r *Request, crew Crew) sampled {
+	t.Helper()
+	var stop atomic.Bool
+	m, err := Sample(r, crew, &stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Release()
+	return read(m)
+}
+
+// check compares every engine, crew and numbering with the reference.
+func check(t *testing.T, r Request) {
+	t.Helper()
+	want := fmt.Sprint(reference(&r))
+	for _, queue := range []bool{false, true} {
+		for _, crew := range []idle{0, 3} {
+			for _, limit := range []int64{0, 1} {
+				if queue && limit == 1 {
+					continue // the queue needs its map
+				}
+				r.Queue, r.MapLimit = queue, limit
+				if got := fmt.Sprint(sample(t, &r, crew)); got != want {
+					t.Fatalf("queue=%v crew=%d limit=%d fanouts=%v replace=%v:\n got %.400s\nwant %.400s",
+						queue, crew, limit, r.Fanouts, r.Replace, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Every small degree with every small fanout, with and without replacement.
+func TestEveryDegreeAndFanout(t *testing.T) {
+	var rows [][]int64
+	for degree := range 71 {
+		var row []int64
+		for j := range degree {
+			row = append(row, int64((degree*7+j*3)%71))
+		}
+		rows = append(rows, row)
+	}
+	seeds := make([]int64, 71)
+	for i := range seeds {
+		seeds[i] = int64(70 - i)
+	}
+	for _, bits := range []int{32, 64} {
+		g := graphOf(rows, 71, bits, 96-bits, bits == 32)
+		for fanout := int64(1); fanout <= 40; fanout++ {
+			for _, replace := range []bool{false, true} {
+				check(t, Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: array(seeds, 64)})
+			}
+		}
+	}
+}
+
+func TestRandomGraphs(t *testing.T) {
+	g64 := graphOf(randomRows(3000, 1), 3100, 64, 64, true)
+	g32 := graphOf(randomRows(3000, 2), 3000, 32, 32, false)
+	var seeds []int64
+	for i := range 300 {
+		seeds = append(seeds, int64(i*i%3000))
+	}
+	for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}} {
+		for _, replace := range []bool{false, true} {
+			for _, g := range []*csc.Graph{g32, g64} {
+				check(t, Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: array(seeds, 32+32*(i%2))})
+			}
+		}
+	}
+}
+
+func TestAwkwardGraphs(t *testing.T) {
+	hub := make([]int64, 5000)
+	for i := range hub {
+		hub[i] = int64(i % 5001)
+	}
+	star := append([][]int64{hub}, make([][]int64, 5000)...)
+	graphs := map[string][][]int64{
+		"star": star, "empty": {}, "isolated": make([][]int64, 5), "self loops": {{0, 0}, {1}, {2, 2, 2}},
+		"parallel": {{1, 1, 1, 1, 1, 1}, {0, 0}}, "path": {{1}, {2}, {3}, {}},
+	}
+	for name, rows := range graphs {
+		t.Run(name, func(t *testing.T) {
+			n := int64(len(rows))
+			for _, withIDs := range []bool{false, true} {
+				g := graphOf(rows, n+2, 64, 32, withIDs) // two trailing vertices
+				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
+					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
+						check(t, Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)})
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestExcludedEdges(t *testing.T) {
+	rows := randomRows(500, 9)
+	for _, withIDs := range []bool{false, true} {
+		g := graphOf(rows, 500, 64, 64, withIDs)
+		var ids []int64
+		for e := int64(0); e < g.NumEdges(); e += 3 {
+			ids = append(ids, e, e)
+		}
+		x, err := g.Exclude(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fanouts := range [][]int64{{3, 3}, {-1, 5}} {
+			r := Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array([]int64{1, 2, 3, 50, 60}, 64), Exclude: x}
+			check(t, r)
+			for _, b := range sample(t, &r, idle(0)).Blocks {
+				for _, id := range b.EdgeID {
+					if id%3 == 0 {
+						t.Fatalf("edge %d was excluded", id)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSeedOutOfRange(t *testing.T) {
+	g := graphOf([][]int64{{1}, {0}}, 2, 64, 64, false)
+	var stop atomic.Bool
+	for _, bad := range []int64{-1, 2, 1 << 40} {
+		_, err := Sample(&Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, bad}, 64)}, idle(0), &stop)
+		if want := fmt.Sprintf("index error: seeds[1]: expected an id in [0, 2), got %d", bad); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// An array that its owner changes while a batch is made is an error, not a crash.
+func TestChangedArrays(t *testing.T) {
+	for _, crew := range []idle{0, 3} {
+		for _, queue := range []bool{false, true} {
+			g := graphOf(randomRows(3000, 1), 3000, 64, 64, false)
+			for i := range g.Indices.I64 {
+				g.Indices.I64[i] = 1 << 40
+			}
+			seeds := make([]int64, 3000)
+			for i := range seeds {
+				seeds[i] = int64(i)
+			}
+			var stop atomic.Bool
+			r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array(seeds, 64), Queue: queue}
+			if _, err := Sample(&r, crew, &stop); err == nil {
+				t.Fatal("no error")
+			}
+		}
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	g := graphOf(randomRows(3000, 1), 3000, 64, 64, false)
+	var stop atomic.Bool
+	stop.Store(true)
+	for _, queue := range []bool{false, true} {
+		r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array([]int64{1, 2}, 64), Queue: queue}
+		if _, err := Sample(&r, idle(0), &stop); err != ErrCancelled {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
