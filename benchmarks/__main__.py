@@ -16,7 +16,13 @@ from .check import CheckError
 
 GRAPHS = ("arxiv", "reddit", "products")
 SETTINGS = ("1024x10,10", "1024x5,10,15", "2048x10,10,10")
-QUICK = {"graph": ["quick"], "setting": ["128x10,10", "64x5,10,15"], "repeat": 5, "batches": 8}
+QUICK = {
+    "graph": ["quick"],
+    "setting": ["128x10,10", "64x5,10,15"],
+    "repeat": 5,
+    "batches": 8,
+    "wait": 0,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,6 +75,7 @@ def _run(
                     rounds=options.repeat,
                     batches=options.batches,
                     seed=options.seed,
+                    wait=options.wait,
                     tick=bar.update,
                 )
             for row in done:
@@ -113,6 +120,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--batches", type=_count, help="batches in a round (default: by speed)")
     parser.add_argument("--ids", choices=("int32", "int64"), default="int64")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--wait",
+        type=float,
+        default=60,
+        help="seconds to wait for other processes to rest, for each setting (default: 60)",
+    )
     parser.add_argument("--out", type=Path, help="folder for sampling.json and sampling.png")
     return parser
 

@@ -26,9 +26,9 @@ CHECKED = 3
 # A round lasts long enough that starting and draining a loader's pipeline is lost in it.
 _ROUND_SECONDS = 0.5
 _ROUND_BATCHES = 16, 128
-# A round beside other busy processes is repeated, at most this many times the rounds asked for.
+# A round counts as disturbed when other processes took more than this share of the cores.
 _OTHER_SHARE = 0.05
-_REPEATS = 4
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,13 @@ def compare(
     rounds: int = 20,
     batches: int | None = None,
     seed: int = 1,
+    wait: float = 0.0,
     tick: Callable[[], object] = lambda: None,
 ) -> list[Row]:
     """Checks and times `contenders`; `tick` is called once a round.
 
-    `batches` is the length of a round, None lets the first contender's speed decide.
+    `batches` is the length of a round, None lets the first contender's speed decide. For `wait`
+    seconds in all it waits for other processes to rest, and repeats rounds which they disturbed.
     CheckError when a contender breaks a law of sampling or samples fewer edges than another.
     """
     rng = np.random.default_rng(seed)
@@ -122,8 +124,9 @@ def compare(
     seeds: list[Int64s] = []
     times: dict[str, list[float]] = {c.name: [] for c in contenders}
     edges: dict[str, list[list[int]]] = {c.name: [] for c in contenders}
-    disturbed, repeats = 0, _REPEATS * rounds
+    disturbed, patience = 0, wait
     while len(times[contenders[0].name]) < rounds:
+        patience -= _await_idle(patience)
         drawn = _draw(graph, setting, rng, batches)
         epoch = 2 + len(seeds) // batches
         seeds += drawn
@@ -135,8 +138,8 @@ def compare(
             spent[contender.name] = seconds / batches
             edges[contender.name] += counts
         if others.share() > _OTHER_SHARE:
-            if repeats:
-                repeats -= 1
+            patience -= batches * sum(spent.values())
+            if patience > 0:
                 continue
             disturbed += 1
         for name, seconds in spent.items():
@@ -152,6 +155,17 @@ def compare(
         _row(graph, setting, c, times, totals[c.name], size, (rounds, disturbed, batches))
         for c in contenders
     ]
+
+
+def _await_idle(patience: float) -> float:
+    """Waits until other processes rest, `patience` seconds at most; returns the seconds waited."""
+    start = time.perf_counter()
+    while (waited := time.perf_counter() - start) < patience:
+        others = OtherLoad()
+        time.sleep(_LOOK_SECONDS)
+        if others.share() <= _OTHER_SHARE:
+            break
+    return waited
 
 
 def _draw(graph: Csc, setting: Setting, rng: np.random.Generator, count: int) -> list[Int64s]:

@@ -240,13 +240,14 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
         with_dgl = ours
     graph = graphs.load("quick" if options.quick else options.graph)
     repeat = options.repeat or (3 if options.quick else 20)
-    batches = 4 if options.quick else None
+    how: dict[str, Any] = {"rounds": repeat, "batches": 4 if options.quick else None}
+    how["wait"] = 0 if options.quick else options.wait
     sizes = (64, 128, 256) if options.quick else SIZES
     settings = [compare.Setting(sizes[-1] if options.quick else 1024, (10, 10))]
     if not options.quick:
         settings.append(compare.Setting(2048, (10, 10, 10)))
 
-    size_rows = by_size(graph, (10, 10), sizes, with_dgl, rounds=repeat, batches=batches)
+    size_rows = by_size(graph, (10, 10), sizes, with_dgl, **how)
     for row in size_rows:
         print(report.line(row))
     exponents = growth(size_rows)
@@ -255,7 +256,7 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
 
     print()
     counts = range(1, environment.hardware()["cores"] + 1)
-    thread_rows = by_threads(graph, settings, counts, ours, rounds=repeat, batches=batches)
+    thread_rows = by_threads(graph, settings, counts, ours, **how)
     for row in thread_rows:
         print(report.line(row))
 
@@ -284,6 +285,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
     parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="products")
     parser.add_argument("--repeat", type=int, help="rounds (default: 20, with --quick 3)")
+    parser.add_argument("--wait", type=float, default=60, help="as in python -m benchmarks")
     parser.add_argument("--out", type=Path, help="folder for scaling.json and scaling.png")
     return parser
 

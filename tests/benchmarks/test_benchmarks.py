@@ -161,22 +161,27 @@ def test_right_samplers_are_compared(bench: SimpleNamespace, graph: Any) -> None
         assert row.label in bench.report.line(row) and row.label in bench.report.table(rows)
 
 
-@pytest.mark.parametrize(("share", "rounds", "disturbed"), [(0.0, 3, 0), (1.0, 15, 3)])
 def test_rounds_beside_other_processes_are_repeated(
-    bench: SimpleNamespace,
-    graph: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    share: float,
-    rounds: int,
-    disturbed: int,
+    bench: SimpleNamespace, graph: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench.compare.OtherLoad, "share", lambda self: share)
+    shares = iter([1.0, 0.0, 1.0, 0.0] + [0.0] * 5)  # busy, idle: round one, disturbed; and so on
+    monkeypatch.setattr(bench.compare.OtherLoad, "share", lambda self: next(shares))
     pool = [Exact(bench, "dgl")]
-    (row,) = bench.compare.compare(graph, bench.compare.Setting(8, (2,)), pool, **SMALL)
-    assert (row.rounds, row.disturbed) == (3, disturbed)
+    (row,) = bench.compare.compare(graph, bench.compare.Setting(8, (2,)), pool, **SMALL, wait=60)
+    assert (row.rounds, row.disturbed) == (3, 0)
     checked_and_warm = 3 + SMALL["batches"] + 1
-    assert pool[0]._calls == checked_and_warm + rounds * SMALL["batches"]
-    assert ("rounds beside" in bench.report.line(row)) == bool(disturbed)
+    assert pool[0]._calls == checked_and_warm + (1 + row.rounds) * SMALL["batches"]
+    assert next(shares, None) is None
+
+
+def test_disturbed_rounds_are_told(
+    bench: SimpleNamespace, graph: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.compare.OtherLoad, "share", lambda self: 1.0)
+    setting = bench.compare.Setting(8, (2,))
+    (row,) = bench.compare.compare(graph, setting, [Exact(bench, "dgl")], **SMALL, wait=0.5)
+    assert (row.rounds, row.disturbed) == (3, 3)
+    assert "3 of 3 rounds beside other busy processes" in bench.report.line(row)
 
 
 def lose_from_second_call(blocks: list[Any], call: int) -> list[Any]:
