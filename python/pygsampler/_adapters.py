@@ -49,7 +49,7 @@ def of_pyg(data: Any) -> Csc | Coo:
     if hasattr(data, "edge_types"):
         raise TypeError("data: expected a homogeneous Data, got HeteroData; data.to_homogeneous()")
     adjacency = getattr(data, "adj_t", None)
-    edge_index = getattr(data, "edge_index", None)
+    edge_index: Any = getattr(data, "edge_index", None)
     if adjacency is None and edge_index is None:
         raise TypeError(f"data: expected edge_index or adj_t, got {describe(data)}")
     num_nodes = data.num_nodes

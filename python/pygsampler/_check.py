@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from typing import Any
 
 
 def describe(value: Any) -> str:
     """A short text for what was got: its type, and its value when that is short."""
-    text = repr(value)
+    text = reprlib.repr(value)
     name = type(value).__name__
     return f"{name} {text}" if len(text) <= 40 and "\n" not in text else name
 
 
+def index(value: Any) -> int:
+    """``value`` as an int: anything with ``__index__`` but a truth value, else TypeError."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool"):
+        raise TypeError("expected an integer, got a truth value")
+    return operator.index(value)
+
+
 def integer(value: Any, where: str, low: int, high: int | None = None) -> int:
-    """``value`` as an int in [low, high]; anything with ``__index__`` but bool is an integer."""
+    """``value`` as an int in [low, high]; a truth value is no integer."""
     expected = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
-    if isinstance(value, bool):
-        raise TypeError(f"{where}: expected {expected}, got {describe(value)}")
     try:
-        number = operator.index(value)
+        number = index(value)
     except TypeError:
         raise TypeError(f"{where}: expected {expected}, got {describe(value)}") from None
     if number < low or (high is not None and number > high):

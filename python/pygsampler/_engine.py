@@ -131,7 +131,7 @@ def engine() -> Engine:
     if loaded is not None:
         return loaded
     if state.shut:
-        raise ClosedError("pygsampler: the interpreter is ending, the engine has been shut down")
+        raise _ended()
     with state.load_lock:
         if state.engine is None:
             path = str(extension_path())
@@ -151,12 +151,18 @@ def call(name: str, *args: Any) -> Any:
     try:
         state.inside.add(ticket)
         if state.shut:
-            raise ClosedError("pygsampler: the interpreter is ending, the engine is shut down")
+            raise _ended()
         return function(*args)
     except RuntimeError as error:
         raise from_engine(str(error)) from None
     finally:
         state.inside.discard(ticket)
+
+
+def _ended() -> ClosedError:
+    return ClosedError(
+        "engine: expected a running one, got one that the end of the interpreter has shut down"
+    )
 
 
 def set_num_threads(count: int) -> int:

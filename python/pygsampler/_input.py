@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import ctypes
 import json
-import operator
 import sys
 import warnings
 from array import array
-from collections.abc import Mapping, Sequence, Set, Sized
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
 from pygsampler import _dlpack, _engine, _memory
-from pygsampler._check import describe
+from pygsampler._check import describe, index
 
 _EXPECTED = "a one-dimensional array of int32 or int64 in CPU memory"
 # A range can claim any length; past this one the memory for its integers would hang the machine.
@@ -145,8 +144,9 @@ def _from_buffer(value: Any, buffer: memoryview, where: str) -> View:
         _refuse_shape(where, buffer.shape or ())
     bits = 8 * buffer.itemsize
     length = buffer.shape[0] if buffer.shape else 0
-    address = _address_of(buffer) if buffer.contiguous else 0
-    if not buffer.contiguous or address % buffer.itemsize:
+    # Nothing at all may lie anywhere.
+    address = _address_of(buffer) if length and buffer.contiguous else 0
+    if length and (not buffer.contiguous or address % buffer.itemsize):
         # An array's memory is aligned and, while its buffer is held, stays where it is.
         copied = array("i" if bits == 32 else "q")
         copied.frombytes(buffer.tobytes())
@@ -217,7 +217,7 @@ def _from_dlpack(value: Any, where: str) -> View:
 
 def _from_sequence(value: Any, where: str) -> View:
     if isinstance(value, (str, bytes, bytearray, Mapping, Set)) or not (
-        isinstance(value, Sized) and hasattr(value, "__iter__")
+        isinstance(value, Sized) and isinstance(value, Iterable)
     ):
         hint = "; list(...) makes a sequence" if hasattr(value, "__iter__") else ""
         text = f"{where}: expected {_EXPECTED} or a sequence of int, got {describe(value)}{hint}"
@@ -243,11 +243,10 @@ def _from_sequence(value: Any, where: str) -> View:
 
 def _element(item: Any, where: str, place: int) -> int:
     try:
-        if not isinstance(item, bool):
-            return operator.index(item)
+        return index(item)
     except TypeError:
-        pass
-    raise TypeError(f"{where}[{place}]: expected an integer, got {describe(item)}")
+        text = f"{where}[{place}]: expected an integer, got {describe(item)}"
+        raise TypeError(text) from None
 
 
 def _refuse_type(where: str, got: str) -> NoReturn:
@@ -267,7 +266,7 @@ def _warn_copy(where: str, size: int) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("pygsampler."):
         frame, level = frame.f_back, level + 1
     text = f"{where}: not contiguous, so {size} bytes were copied; pass a contiguous array"
-    warnings.warn(text, UserWarning, stacklevel=level - 1)
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 class _PyBuffer(ctypes.Structure):

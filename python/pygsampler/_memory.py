@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pygsampler import _engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FORMATS = {32: "i", 64: "q"}
+_FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
 _READ = 0x100  # PyBUF_READ
 _view_of = ctypes.pythonapi.PyMemoryView_FromMemory
 _view_of.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
@@ -81,7 +81,7 @@ def memory_view(address: int, size: int) -> memoryview:
 
 def integer_view(address: int, length: int, bits: int) -> memoryview:
     """The signed integers at an address, likewise for use at once."""
-    return memory_view(address, length * bits // 8).cast("B").cast(_FORMATS[bits])
+    return memory_view(address, length * bits // 8).cast("B").cast(_FORMAT[bits])
 
 
 def owned_view(address: int, size: int, owner: object) -> memoryview:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from pygsampler import _engine, _input, _memory
 from pygsampler._check import describe
@@ -12,8 +12,8 @@ from pygsampler._check import describe
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy
-    import torch
+    from numpy import ndarray
+    from torch import Tensor
 
 _CPU_DLPACK = (1, 0)
 _SHOWN = 3
@@ -37,7 +37,7 @@ class Array:
     _owner: object
     _source: object | None
 
-    def __init__(self) -> NoReturn:
+    def __init__(self) -> None:
         raise TypeError("Array: made by pygsampler only; numpy.asarray and others take one")
 
     @classmethod
@@ -90,7 +90,7 @@ class Array:
         """Length times item size."""
         return self._length * self._bits // 8
 
-    def numpy(self) -> numpy.ndarray[Any, Any]:
+    def numpy(self) -> ndarray[Any, Any]:
         """A NumPy array on the same memory; it is writeable unless this array is read-only."""
         try:
             import numpy
@@ -100,7 +100,7 @@ class Array:
             ) from None
         return numpy.asarray(self)
 
-    def torch(self) -> torch.Tensor:
+    def torch(self) -> Tensor:
         """A torch tensor on the same memory; a copy when this array is read-only.
 
         Torch has no read-only tensors, and a write into a read-only file mapping would crash.
@@ -111,7 +111,7 @@ class Array:
             raise ImportError(
                 "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'"
             ) from None
-        tensor: torch.Tensor = from_dlpack(self._capsule(copy=self._readonly, versioned=False))
+        tensor: Tensor = from_dlpack(self._capsule(copy=self._readonly, versioned=False))
         return tensor
 
     def tolist(self) -> list[int]:
@@ -207,7 +207,7 @@ class Array:
             "data": (self._address, self._readonly),
         }
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray[Any, Any]:
         values = self.numpy()
         if dtype is not None and dtype != values.dtype:
             if copy is False:

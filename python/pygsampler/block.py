@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from pygsampler import _engine, _memory
+from pygsampler import _engine
+from pygsampler._memory import Memory
 from pygsampler.array import Array
 
 # Words that describe a block in the memory of a batch.
@@ -21,7 +22,7 @@ class Block:
 
     __slots__ = ("__weakref__", "_arrays", "_bits", "_edge_id_bits", "_memory", "_nodes", "_words")
 
-    _memory: _memory.Memory | memoryview
+    _memory: Memory | memoryview
     _nodes: Array
     _bits: int
     _edge_id_bits: int
@@ -29,13 +30,13 @@ class Block:
     _words: tuple[int, int, int, int, int, int]
     _arrays: dict[str, Array]
 
-    def __init__(self) -> NoReturn:
+    def __init__(self) -> None:
         raise TypeError("Block: made by PGSampler.sample")
 
     @classmethod
     def _of(
         cls,
-        memory: _memory.Memory | memoryview,
+        memory: Memory | memoryview,
         data: int,
         nodes: Array,
         edge_id_bits: int,
@@ -95,9 +96,7 @@ class Block:
         """The edges as (source, destination) in local ids, each of shape [num_edges]."""
         dst = self._arrays.get("dst")
         if dst is None:
-            memory = _memory.Memory(
-                _engine.call("ExpandRows", self._words[3], self._words[1], self._bits)
-            )
+            memory = Memory(_engine.call("ExpandRows", self._words[3], self._words[1], self._bits))
             dst = Array._of(memory.data, self._words[2], self._bits, memory)
             self._arrays["dst"] = dst
         return self.indices, dst

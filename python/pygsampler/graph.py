@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pygsampler import _adapters, _engine, _input, _memory
 from pygsampler._check import integer
@@ -43,7 +43,7 @@ class Graph:
     # (generation, handle): the handle is dead in any other copy of the engine.
     _made: tuple[int, int] | None
 
-    def __init__(self) -> NoReturn:
+    def __init__(self) -> None:
         raise TypeError("Graph: use from_csc, from_coo, from_dgl, from_pyg or from_scipy")
 
     @classmethod

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from html import escape
 from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from pygsampler import _input, _memory
+from pygsampler._memory import Memory
 from pygsampler.array import Array
 from pygsampler.block import WORDS, Block
 from pygsampler.converted import (
@@ -55,23 +56,21 @@ class MiniBatch:
     blocks: tuple[Block, ...]
     epoch: int
     batch: int
-    _memory: _memory.Memory | memoryview
+    _memory: Memory | memoryview
     _data: int
     _size: int
     _output_nodes: Array
     _output_index: Array
 
-    def __init__(self) -> NoReturn:
+    def __init__(self) -> None:
         raise TypeError("MiniBatch: made by PGSampler.sample")
 
     @classmethod
-    def _of(cls, memory: _memory.Memory, epoch: int, batch: int) -> MiniBatch:
+    def _of(cls, memory: Memory, epoch: int, batch: int) -> MiniBatch:
         return cls._read(memory, memory.data, epoch, batch)
 
     @classmethod
-    def _read(
-        cls, memory: _memory.Memory | memoryview, data: int, epoch: int, batch: int
-    ) -> MiniBatch:
+    def _read(cls, memory: Memory | memoryview, data: int, epoch: int, batch: int) -> MiniBatch:
         header = _memory.read_int64(data, _HEADER_WORDS)
         magic, bits, edge_id_bits, hops, num_output, nodes, num_nodes = header[:7]
         output_nodes, output_index, size = header[7:10]

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+
+# Modules that tests share. At the end of the path: nothing in it may hide an installed package.
+sys.path.append(str(Path(__file__).parent / "support"))
+
+# The engine is loaded, and its goroutines woken, inside the first example: no deadlines.
+hypothesis.settings.register_profile("pygsampler", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("pygsampler")
+
+
+@pytest.fixture
+def run_python(tmp_path: Path) -> Callable[..., str]:
+    """Runs a script in an interpreter of its own and returns what it printed."""
+
+    def run(script: str, *, timeout: float = 60, ends_with: int = 0) -> str:
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        assert done.returncode == ends_with, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def dgl() -> Any:
+    """DGL, whose import warns about packages of others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import dgl
+
+    return dgl

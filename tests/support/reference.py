@@ -1,0 +1,123 @@
+"""The sampling contract once more, slowly and in plain Python.
+
+Written from the contract and not from the engine: Philox4x32-10 makes one state for each row,
+SplitMix64's finaliser makes the draws, Robert Floyd's algorithm chooses positions, and vertices are
+numbered by first occurrence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MASK32 = (1 << 32) - 1
+MASK64 = (1 << 64) - 1
+GAMMA = 0x9E3779B97F4A7C15
+NEIGHBORS = 0  # the purpose of the draws
+
+
+def philox4x32(counter: tuple[int, ...], key: tuple[int, int], rounds: int = 10) -> tuple[int, ...]:
+    """Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(rounds):
+        p0, p1 = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (
+            (p1 >> 32) ^ c1 ^ k0,
+            p1 & MASK32,
+            (p0 >> 32) ^ c3 ^ k1,
+            p0 & MASK32,
+        )
+        k0, k1 = (k0 + 0x9E3779B9) & MASK32, (k1 + 0xBB67AE85) & MASK32
+    return c0, c1, c2, c3
+
+
+def splitmix64(z: int) -> int:
+    """The finaliser of Steele, Lea and Flood's SplitMix64, OOPSLA 2014."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK64
+    return z ^ (z >> 31)
+
+
+def row_state(seed: int, epoch: int, batch: int, hop: int, vertex: int) -> int:
+    """The state of one row: the first two words of Philox, low word first."""
+    counter = (
+        vertex & MASK32,
+        (vertex >> 32 & 0xFFFF) | hop << 16 | NEIGHBORS << 24,
+        batch & MASK32,
+        (batch >> 32 & 0xFF) | epoch << 8,
+    )
+    low, high, _, _ = philox4x32(counter, (seed & MASK32, seed >> 32 & MASK32))
+    return low | high << 32
+
+
+def draw(state: int, j: int, bound: int) -> int:
+    """Draw j of a row, reduced to [0, bound) by the high half of a product."""
+    return splitmix64((state + (j + 1) * GAMMA) & MASK64) * bound >> 64
+
+
+def choose(degree: int, fanout: int, replace: bool, state: int) -> list[int]:
+    """The positions in [0, degree) that a row takes, in order."""
+    if fanout < 0 or (not replace and degree <= fanout):
+        return list(range(degree))
+    if degree == 0:
+        return []
+    if replace:
+        return [draw(state, j, degree) for j in range(fanout)]
+    chosen: list[int] = []
+    for j in range(fanout):
+        last = degree - fanout + j
+        position = draw(state, j, last + 1)
+        chosen.append(last if position in chosen else position)
+    return chosen
+
+
+class Block(NamedTuple):
+    indptr: list[int]
+    indices: list[int]
+    edge_ids: list[int]
+    num_src: int
+    num_dst: int
+
+
+@dataclass
+class Batch:
+    nodes: list[int]
+    output_nodes: list[int]
+    output_index: list[int]
+    blocks: list[Block]
+
+
+def sample(
+    indptr: list[int],
+    indices: list[int],
+    seeds: list[int],
+    fanouts: list[int],
+    *,
+    edge_ids: list[int] | None = None,
+    replace: bool = False,
+    seed: int = 0,
+    epoch: int = 0,
+    batch: int = 0,
+    exclude: list[int] | None = None,
+) -> Batch:
+    """What ``PGSampler.sample`` has to return."""
+    without = set(exclude or ())
+    place: dict[int, int] = {}
+    for v in seeds:
+        place.setdefault(v, len(place))
+    blocks = []
+    for hop, fanout in enumerate(reversed(fanouts)):
+        frontier = list(place)
+        starts, sources, ids = [0], [], []
+        for v in frontier:
+            row = range(indptr[v], indptr[v + 1]) if v + 1 < len(indptr) else range(0)
+            edges = [e for e in row if (edge_ids[e] if edge_ids else e) not in without]
+            state = row_state(seed, epoch, batch, hop, v)
+            for position in choose(len(edges), fanout, replace, state):
+                edge = edges[position]
+                sources.append(place.setdefault(indices[edge], len(place)))
+                ids.append(edge_ids[edge] if edge_ids else edge)
+            starts.append(len(sources))
+        blocks.insert(0, Block(starts, sources, ids, len(place), len(frontier)))
+    return Batch(list(place), list(seeds), [place[v] for v in seeds], blocks)
