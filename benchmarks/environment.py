@@ -7,6 +7,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -76,19 +77,24 @@ class OtherLoad:
         self._last = self._read()
 
     def share(self) -> float:
-        """0 on an idle machine, 1 when others kept every core busy; 0 where it can't be read."""
+        """0 on an idle machine, 1 when others kept every core busy.
+
+        0 also where it can't be read: outside Linux, and for less than 0.1 s, since the system
+        counts in steps of 10 ms.
+        """
         before, self._last = self._last, self._read()
         machine, own, wall = (now - then for now, then in zip(self._last, before, strict=True))
-        return max(0.0, machine - own) / (wall * (os.cpu_count() or 1)) if machine else 0.0
+        if not machine or wall < 0.1:
+            return 0.0
+        return max(0.0, machine - own) / (wall * (os.cpu_count() or 1))
 
     @staticmethod
     def _read() -> tuple[float, float, float]:
         """Seconds of work of the machine (stolen time too), of this process, and of the clock."""
-        times = os.times()
         fields = (_read("/proc/stat") or "cpu").splitlines()[0].split()[1:9]
         # user, nice, system, idle, iowait, irq, softirq, steal
         busy = sum(int(field) for place, field in enumerate(fields) if place not in (3, 4))
-        return busy / os.sysconf("SC_CLK_TCK"), times.user + times.system, times.elapsed
+        return busy / os.sysconf("SC_CLK_TCK"), time.process_time(), time.perf_counter()
 
 
 def summary(record: dict[str, Any]) -> str:

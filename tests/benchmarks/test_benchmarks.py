@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -182,6 +183,15 @@ def test_disturbed_rounds_are_told(
     (row,) = bench.compare.compare(graph, setting, [Exact(bench, "dgl")], **SMALL, wait=0.5)
     assert (row.rounds, row.disturbed) == (3, 3)
     assert "3 of 3 rounds beside other busy processes" in bench.report.line(row)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/stat")
+def test_load_of_others_is_seen(_private_cache: None) -> None:
+    others = importlib.import_module("benchmarks.environment").OtherLoad()
+    spin = "import time\nend = time.monotonic() + 1\nwhile time.monotonic() < end: pass"
+    subprocess.run([sys.executable, "-c", spin], check=True)
+    assert 0.3 / (os.cpu_count() or 1) < others.share() <= 1.1
+    assert others.share() == 0  # too short to tell
 
 
 def lose_from_second_call(blocks: list[Any], call: int) -> list[Any]:
