@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Make pygsampler's Debian data set from the text that `apt-cache dumpavail` prints.
+"""Make pygsampler's Debian data set from the text that ``apt-cache dumpavail`` prints.
 
     apt-cache dumpavail > packages.txt
     python tools/make_debian.py packages.txt --title "Debian 12 (bookworm), main, amd64"
 
 The result depends on the text alone, not on the order of its stanzas: the same metadata gives the
 same arrays, and with the same zlib the same bytes. docs/debian.md explains every field.
-`--check` compares with the file in the package instead of writing.
+``--check`` compares with the file in the package instead of writing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PACKED = Path(__file__).parents[1] / "python" / "pygsampler" / "datasets" / "deb
 Stanza = dict[str, str]
 Arrays = dict[str, np.ndarray]
 
-# The order is part of the file: `kind` holds positions in this tuple.
+# The order is part of the file: ``kind`` holds positions in this tuple.
 KINDS = ("Depends", "Recommends", "Suggests", "Enhances", "Pre-Depends")
 FIELDS = frozenset(
     ("Package", "Source", "Maintainer", "Section", "Description", "Provides", *KINDS)
@@ -37,7 +37,7 @@ FIELDS = frozenset(
 # Four letters leave out nearly all words without a meaning, and need no list of them.
 WORD = re.compile(r"[a-z]{4,}")
 
-# A relation is `name:arch (>= version) [arch] <profile>`; only the name says which edge it is.
+# A relation is ``name:arch (>= version) [arch] <profile>``; only the name says which edge it is.
 RELATION_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]*")
 
 
@@ -78,7 +78,7 @@ def read(lines: Iterable[str]) -> list[Stanza]:
 
 
 def names_in(relations: str) -> list[str]:
-    """Every name in a relation field: clauses (`,`) and alternatives (`|`) without versions."""
+    """Every name in a relation field: clauses (``,``) and alternatives (``|``) without versions."""
     found = []
     for relation in re.split(r"[,|]", relations):
         if relation.strip():
@@ -139,7 +139,7 @@ def text(values: list[str]) -> np.ndarray:
 def build(packages: list[Stanza], title: str, vocabulary_size: int = 512) -> Arrays:
     """The arrays of the data set."""
     names = [p["Package"] for p in packages]
-    # `contrib/net` and `net` are the same subject.
+    # ``contrib/net`` and ``net`` are the same subject.
     sections = [p["Section"].rpartition("/")[2] for p in packages]
     classes = sorted(set(sections))
     label = {name: i for i, name in enumerate(classes)}
@@ -157,7 +157,7 @@ def build(packages: list[Stanza], title: str, vocabulary_size: int = 512) -> Arr
         "dst": triples[:, 2],
         "word_count": np.array([len(one) for one in said], dtype=np.uint8),
         "word": np.array([word for one in said for word in one], dtype=np.uint16),
-        # `Source: name (version)`; without the field the source has the package's name.
+        # ``Source: name (version)``; without the field the source has the package's name.
         "source": np.array(
             by_first_use(p.get("Source", p["Package"]).split()[0] for p in packages), np.uint16
         ),
@@ -195,7 +195,7 @@ def differences(path: Path, arrays: Arrays) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("listing", type=Path, help="what `apt-cache dumpavail` printed")
+    parser.add_argument("listing", type=Path, help="what ``apt-cache dumpavail`` printed")
     parser.add_argument("--title", default="", help="which metadata it is, kept in the file")
     parser.add_argument("--out", type=Path, default=PACKED, help="default: %(default)s")
     parser.add_argument("--check", action="store_true", help="compare with --out, write nothing")

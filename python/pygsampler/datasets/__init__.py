@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._debian import Debian, debian
+from pygsampler.datasets._debian import Debian, debian
 
 __all__ = ["Debian", "debian"]

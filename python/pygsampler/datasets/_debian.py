@@ -6,33 +6,49 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+try:
     import numpy as np
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "pygsampler.datasets needs NumPy: pip install 'pygsampler[quickstart]'", name=error.name
+    ) from None
+
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..graph import Graph
+    from pygsampler.graph import Graph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Debian:
-    """A graph of software packages: an edge says that package `src` names package `dst`.
+    """A graph of software packages: an edge says that package ``src`` names package ``dst``.
 
     N packages, E edges; node v is the package names[v], edge e is src[e] -> dst[e].
 
-    Attributes:
-        title: which release and day the metadata is of.
-        names: the N package names, ascending.
-        src, dst: [E] int64, the edges, ordered by (src, kind, dst).
-        kind: [E] uint8, position in `kinds`: what the edge says.
-        kinds: "Depends", "Recommends", "Suggests", "Enhances", "Pre-Depends".
-        labels: [N] int64, position in `classes`: the section of the archive.
-        classes: the names of the sections, ascending.
-        word_indptr, word_indices: [N+1] and [W] int64, CSR of the words of each package's short
-            description, as positions in `vocabulary`. `features()` is the same as a matrix.
-        vocabulary: the 512 commonest words, ascending.
-        source: [N] int64, number of the source package that the package is built from.
-        maintainer: [N] int64, number of the package's maintainer.
-        train, val, test: int64 ids of 30, 10 and 60 % of the packages, ascending; fixed.
+    Attributes
+    ----------
+    title : str
+        Which release and day the metadata is of.
+    names : tuple of str
+        The N package names, ascending.
+    src, dst : int64, shape [E]
+        The edges, ordered by (src, kind, dst).
+    kind : uint8, shape [E]
+        What the edge says, as a position in ``kinds``.
+    kinds : tuple of str
+        "Depends", "Recommends", "Suggests", "Enhances", "Pre-Depends".
+    labels : int64, shape [N]
+        The section of the archive, as a position in ``classes``.
+    classes : tuple of str
+        The names of the sections, ascending.
+    word_indptr, word_indices : int64, shapes [N + 1] and [W]
+        CSR of the words of each package's short description, as positions in ``vocabulary``.
+    vocabulary : tuple of str
+        The 512 commonest words, ascending.
+    source, maintainer : int64, shape [N]
+        Numbers of the source package that the package is built from, and of its maintainer.
+    train, val, test : int64
+        The ids of 30, 10 and 60 % of the packages, ascending; always the same.
     """
 
     title: str
@@ -58,7 +74,7 @@ class Debian:
 
     @property
     def num_edges(self) -> int:
-        """The number of relations; `graph()` has each in both directions."""
+        """The number of relations; ``graph()`` has each in both directions."""
         return len(self.src)
 
     @property
@@ -72,12 +88,11 @@ class Debian:
     def graph(self, *, directed: bool = False) -> Graph:
         """The graph to sample from, with int64 ids.
 
-        Relation e is edge e, from the package to what it names. Unless `directed`, edge
+        Relation e is edge e, from the package to what it names. Unless ``directed``, edge
         num_edges + e is the same relation backwards, so that a package also hears from those that
         name it. A pair of packages related in two ways has two parallel edges.
         """
-        np = _numpy()
-        from ..graph import Graph
+        from pygsampler.graph import Graph
 
         src, dst = self.src, self.dst
         if not directed:
@@ -87,13 +102,24 @@ class Debian:
     def features(self, dtype: Any = "float32") -> NDArray[Any]:
         """The words as a dense matrix [N, 512]: 1 where the description has the word, else 0.
 
-        It takes 130 MB as float32; `word_indptr` and `word_indices` say the same in 2 MB.
+        It takes 130 MB as float32; ``word_indptr`` and ``word_indices`` say the same in 2 MB.
         """
-        np = _numpy()
         matrix = np.zeros((self.num_nodes, self.num_features), dtype=dtype)
         rows = np.repeat(np.arange(self.num_nodes), np.diff(self.word_indptr))
         matrix[rows, self.word_indices] = 1
         return matrix
+
+    def words(self) -> NDArray[np.int64]:
+        """The words as rows of equal length [N, 19], padded with num_features.
+
+        For an embedding table with num_features + 1 rows, where a sum of rows is what a product
+        with ``features()`` would be, at a hundredth of the work.
+        """
+        count = np.diff(self.word_indptr)
+        table = np.full((self.num_nodes, int(count.max())), self.num_features, dtype=np.int64)
+        rows = np.repeat(np.arange(self.num_nodes), count)
+        table[rows, np.arange(len(rows)) - self.word_indptr[rows]] = self.word_indices
+        return table
 
     def __repr__(self) -> str:
         return (
@@ -106,12 +132,11 @@ class Debian:
 def debian() -> Debian:
     """Loads the data set, which is part of the package; nothing is downloaded.
 
-    63,666 packages, 351,419 relations of five kinds, 58 classes. ImportError without NumPy.
+    63,666 packages, 351,419 relations of five kinds, 58 classes.
     """
-    np = _numpy()
-    with resources.files(__package__).joinpath("debian.npz").open("rb") as file:
-        with np.load(file, allow_pickle=False) as packed:
-            raw = {name: packed[name] for name in packed.files}
+    file = resources.files(__package__).joinpath("debian.npz")
+    with file.open("rb") as opened, np.load(opened, allow_pickle=False) as packed:
+        raw: dict[str, NDArray[Any]] = {name: packed[name] for name in packed.files}
 
     def strings(name: str) -> tuple[str, ...]:
         return tuple(raw[name].tobytes().decode().split("\n"))
@@ -141,13 +166,3 @@ def debian() -> Debian:
         val=part(1),
         test=part(2),
     )
-
-
-def _numpy() -> Any:
-    try:
-        import numpy
-    except ImportError:
-        raise ImportError(
-            "pygsampler.datasets needs NumPy: pip install 'pygsampler[quickstart]'"
-        ) from None
-    return numpy
