@@ -55,7 +55,7 @@ $(tools)/made: pyproject.toml setup.py
 .venv-%/made: tests/requirements.txt tests/requirements-%.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/pip install -q -r tests/requirements-$*.txt
-	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q -r $$after
+	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q --no-warn-conflicts -r $$after
 	touch $@
 
 # A wheel as users build it: isolated, from the tree.
