@@ -22,6 +22,9 @@ func ArrowExport(mem, data, length int64, bits int) (int64, error) {
 
 // ArrowImport describes a borrowed Arrow array of ids as JSON.
 func ArrowImport(schema, array int64) (string, error) {
+	if schema == 0 || array == 0 {
+		return "", Errorf(KindValue, "array: expected the addresses of an Arrow schema and array, got %d and %d", schema, array)
+	}
 	ids, err := interchange.Import(schema, array)
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package pygsampler
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -86,9 +87,6 @@ func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 	if c.Batch < 0 || c.Batch > rng.MaxBatch {
 		return nil, Errorf(KindValue, "batch: expected an integer in [0, %d], got %d", int64(rng.MaxBatch), c.Batch)
 	}
-	if err := g.enter(); err != nil {
-		return nil, err
-	}
 	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	seeds.I32 = append([]int32(nil), seeds.I32...)
 	seeds.I64 = append([]int64(nil), seeds.I64...)
@@ -107,6 +105,11 @@ func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 	if c.Threads > 0 {
 		j.threads = int(c.Threads)
 	}
+	// Only now: nothing that panics on a bad address may stand between entering the
+	// graph and the job that leaves it, or Close would wait for ever.
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
 	running.Lock()
 	if running.jobs == nil {
 		running.jobs = make(map[*Job]struct{})
@@ -119,6 +122,10 @@ func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 // run executes the job on the executor's goroutine.
 func (j *Job) run() {
 	defer func() {
+		if p := recover(); p != nil {
+			// Excluded edges are looked up in arrays that their owner may have changed.
+			j.err = fmt.Errorf("the graph's arrays changed while a batch was sampled, or a fault of pygsampler: %v", p)
+		}
 		j.graph.leave()
 		running.Lock()
 		delete(running.jobs, j)

@@ -1,6 +1,8 @@
 package pygsampler
 
 import (
+	"math"
+
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -27,6 +29,9 @@ func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string
 		if f < -1 {
 			return nil, Errorf(KindValue, "fanouts[%d]: expected an integer >= -1, got %d", i, f)
 		}
+		if f > math.MaxInt32 {
+			return nil, Errorf(KindValue, "fanouts[%d]: expected at most %d (-1 for all), got %d", i, math.MaxInt32, f)
+		}
 	}
 	if mode != "auto" && mode != "queue" {
 		return nil, Errorf(KindValue, "mode: expected 'auto' or 'queue', got '%s'", mode)
@@ -41,6 +46,9 @@ func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string
 func Shuffle(array, length int64, bits int, seed int64, epoch int64) error {
 	if epoch < 0 || epoch > rng.MaxEpoch {
 		return Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, epoch)
+	}
+	if length < 0 {
+		return Errorf(KindValue, "array: expected a length >= 0, got %d", length)
 	}
 	switch bits {
 	case 32:

@@ -80,7 +80,7 @@ func (r *Request) numberBy() numbering {
 	switch narrow := r.bound() <= narrowNumbers; {
 	case narrow && r.Graph.NumNodes*4 <= limit:
 		return narrowMap
-	case !narrow && r.Graph.NumNodes*8 <= limit:
+	case !narrow && r.bound() <= wideNumbers && r.Graph.NumNodes*8 <= limit:
 		return wideMap
 	}
 	return hashed
