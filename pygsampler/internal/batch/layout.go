@@ -88,5 +88,8 @@ func (b *Builder) Finish(untouched int64) memory.Memory {
 	return b.Memory
 }
 
-// Discard gives the memory back.
-func (b *Builder) Discard() { b.Memory.Release() }
+// Discard gives the memory back; all of it counts as written, for the pool's bound.
+func (b *Builder) Discard() {
+	b.Memory.SetSize(b.used)
+	b.Memory.Release()
+}

@@ -34,18 +34,15 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory
 	s := &sampling[I]{Request: req, scratch: takeScratch(req.Graph.NumNodes), team: muster(crew, req.Expected()), stop: stop}
 	defer s.scratch.put()
 	defer s.team.dismiss()
-	if err := s.begin(); err != nil {
-		if s.out != nil {
-			s.out.Discard()
-		}
-		return memory.Memory{}, err
-	}
 	complete := false
 	defer func() {
-		if !complete {
+		if !complete && s.out != nil {
 			s.out.Discard()
 		}
 	}()
+	if err := s.begin(); err != nil {
+		return memory.Memory{}, err
+	}
 	if req.Queue {
 		if err := s.runQueue(); err != nil {
 			return memory.Memory{}, err

@@ -45,7 +45,7 @@ static pgs_memory *take_pooled(int64_t capacity) {
   if (best >= 0) {
     found = pool[best];
     pool[best] = pool[--pooled];
-    pooled_bytes -= found->size;
+    pooled_bytes -= found->touched;
   }
   pthread_mutex_unlock(&lock);
   return found;
@@ -53,10 +53,12 @@ static pgs_memory *take_pooled(int64_t capacity) {
 
 static int give_pooled(pgs_memory *m) {
   int kept = 0;
-  if (m->size > POOL_BYTES || pthread_mutex_trylock(&lock)) return 0;
-  if (pooled < POOL_SLOTS && pooled_bytes + m->size <= POOL_BYTES) {
+  // A large memory that last held a small batch still has its pages.
+  if (m->size > m->touched) m->touched = m->size;
+  if (m->touched > POOL_BYTES || pthread_mutex_trylock(&lock)) return 0;
+  if (pooled < POOL_SLOTS && pooled_bytes + m->touched <= POOL_BYTES) {
     pool[pooled++] = m;
-    pooled_bytes += m->size;
+    pooled_bytes += m->touched;
     kept = 1;
   }
   pthread_mutex_unlock(&lock);

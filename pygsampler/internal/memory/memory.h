@@ -13,6 +13,7 @@ typedef struct pgs_memory {
   void *data;
   int64_t size;      // bytes written
   int64_t capacity;  // bytes mapped at data; 0 where another owner has them
+  int64_t touched;   // the most bytes that any batch wrote here: pages that stay
   void *object;      // the PyObject that owns data, or NULL
 } pgs_memory;
 
