@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 from collections import deque
 from collections.abc import Callable, Generator
-from typing import Protocol, TypeVar
+from contextlib import suppress
+from typing import Any, Protocol, TypeVar
+from weakref import WeakSet
 
-__all__ = ["in_order"]
+__all__ = ["close_at_exit", "in_order"]
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -20,7 +23,9 @@ class Pending(Protocol[T_co]):
     def cancel(self) -> None: ...
 
 
-def in_order(submit: Callable[[int], Pending[T]], steps: int, depth: int) -> Generator[T, None, None]:
+def in_order(
+    submit: Callable[[int], Pending[T]], steps: int, depth: int
+) -> Generator[T, None, None]:
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
     While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
@@ -57,3 +62,23 @@ def in_order(submit: Callable[[int], Pending[T]], steps: int, depth: int) -> Gen
         for job in waiting:
             if not isinstance(job, Exception):
                 job.cancel()
+
+
+_open: WeakSet[Generator[Any, None, None]] = WeakSet()
+
+
+def close_at_exit(batches: Generator[T, None, None]) -> Generator[T, None, None]:
+    """``batches``, to be closed at the end of the interpreter if it is still open then.
+
+    Left to the garbage collector it would end after the modules that its jobs need are emptied.
+    """
+    _open.add(batches)
+    return batches
+
+
+@atexit.register
+def _close_all() -> None:
+    for batches in list(_open):
+        # ValueError: a daemon thread is in the middle of it.
+        with suppress(ValueError):
+            batches.close()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import dgl
 import torch
 from dgl import graph_index, heterograph_index, utils
+from dgl.heterograph import DGLBlock
 
 if TYPE_CHECKING:
-    from .minibatch import TorchBatch
+    from pygsampler.minibatch import MiniBatch
 
 __all__ = ["Hop", "hops_of", "make_block"]
 
@@ -28,28 +28,35 @@ class Hop(NamedTuple):
     edge_ids: torch.Tensor
 
 
-def hops_of(batch: TorchBatch) -> list[Hop]:
+def hops_of(batch: MiniBatch) -> list[Hop]:
     """The blocks of a batch, outermost hop first, with one last row for each seed.
 
     The engine samples a vertex that is twice among the seeds once. DGL's loaders hand out labels
     by ``output_nodes``, duplicates included, so the rows of such a batch are repeated here: equal
     seeds get equal rows, in every block, since a block's destinations must be a prefix of its
-    sources and the next block's sources.
+    sources, which are the destinations of the block before.
     """
+    nodes = batch.input_nodes.torch()
     hops = [
-        Hop(block.indptr, block.indices, block.src_nodes, block.dst_nodes, block.edge_ids)
+        Hop(
+            block.indptr.torch(),
+            block.indices.torch(),
+            nodes[: block.num_src_nodes],
+            nodes[: block.num_dst_nodes],
+            block.edge_ids.torch(),
+        )
         for block in batch.blocks
     ]
-    if hops and batch.output_nodes.numel() != hops[-1].dst.numel():
-        seeds, row_of_seed = batch.output_nodes, batch.output_index
-        return [_repeat(hop, seeds, row_of_seed, hops[-1].dst.numel()) for hop in hops]
+    distinct = batch.blocks[-1].num_dst_nodes
+    if len(batch.output_nodes) != distinct:
+        seeds, row_of_seed = batch.output_nodes.torch(), batch.output_index.torch().long()
+        return [_repeat(hop, seeds, row_of_seed, distinct) for hop in hops]
     return hops
 
 
 def _repeat(hop: Hop, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: int) -> Hop:
     """``hop`` with its first ``distinct`` vertices replaced by the seeds, which repeat some."""
     more = seeds.numel() - distinct
-    row_of_seed = row_of_seed.long()
     rows = torch.cat([row_of_seed, torch.arange(distinct, hop.dst.numel())])
     starts = hop.indptr.long()[rows]
     degrees = hop.indptr.long()[rows + 1] - starts
@@ -89,7 +96,7 @@ def make_block(g: Any, hop: Hop) -> Any:
         True,
     )
     index = heterograph_index.create_heterograph_from_relations(_metagraph(), [relation], None)
-    block = dgl.heterograph.DGLBlock(index, (g.ntypes, g.ntypes), g.etypes)
+    block = DGLBlock(index, (g.ntypes, g.ntypes), g.etypes)
     utils.set_new_frames(
         block,
         node_frames=utils.extract_node_subframes_for_block(g, [hop.src], [hop.dst]),

@@ -5,7 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from .graph import Graph
+import dgl
+import torch
+
+from pygsampler._check import describe
+from pygsampler.graph import Graph
 
 __all__ = ["graph_of"]
 
@@ -24,8 +28,11 @@ def graph_of(g: Any) -> Graph:
 
     A graph whose formats exclude CSC is sorted into a CSC of our own, with the edge ids of ``g``.
 
-    Raises ``NotImplementedError`` for heterographs, blocks and graphs on another device.
+    Raises ``TypeError`` for anything but a DGLGraph, ``NotImplementedError`` for heterographs,
+    blocks and graphs on another device.
     """
+    if not isinstance(g, dgl.DGLGraph):
+        raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
     index = g._graph
     known = _graphs.get(id(index))
     if known is not None and known[0]() is index:
@@ -52,7 +59,10 @@ def _take(g: Any) -> Graph:
         raise NotImplementedError(f"g: expected a graph on the CPU, got one on {g.device}")
     formats = g.formats()
     if "csc" not in formats["created"] + formats["not created"]:
-        src, dst = g.edges(order="eid")
+        # Not ordered by id, which not every format can do.
+        u, v, eid = g.edges(form="all", order=None)
+        src, dst = torch.empty_like(u), torch.empty_like(v)
+        src[eid.long()], dst[eid.long()] = u, v
         return Graph.from_coo(src, dst, num_nodes=g.num_nodes())
     indptr, indices, edge_ids = g.adj_tensors("csc")
     # DGL says "the edge ids are 0, 1, 2, ..." with an empty array.

@@ -15,19 +15,18 @@ try:
 except ImportError as error:
     raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
 
-from . import sampler as _core
-from ._check import boolean, describe, integer
-from ._dgl_block import hops_of, make_block
-from ._dgl_graph import graph_of
+from pygsampler import sampler as _core
+from pygsampler._check import boolean, integer
+from pygsampler._dgl_block import hops_of, make_block
+from pygsampler._dgl_graph import graph_of
 
 __all__ = ["PGSampler"]
 
-EPOCH_BITS = 24
-BATCH_BITS = 40
+BATCH_BITS = _core.MAX_BATCH.bit_length()
 UNSET = -1
 
 
-class PGSampler(BlockSampler):
+class PGSampler(BlockSampler):  # type: ignore[misc]
     """Uniform neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
     Takes the place of ``dgl.dataloading.NeighborSampler``::
@@ -135,7 +134,8 @@ class PGSampler(BlockSampler):
         self.fused = fused
         self._calls = itertools.count()
         # In shared memory, so that workers that live through several epochs see set_epoch too.
-        self._epoch = torch.full((1,), UNSET, dtype=torch.int64).share_memory_()
+        self._epoch: Any = torch.full((1,), UNSET, dtype=torch.int64)
+        self._epoch.share_memory_()
 
     @property
     def seed(self) -> int:
@@ -150,7 +150,7 @@ class PGSampler(BlockSampler):
         if epoch is None:
             self._epoch[0] = UNSET
         else:
-            self._epoch[0] = integer(epoch, "epoch", 0, (1 << EPOCH_BITS) - 1)
+            self._epoch[0] = integer(epoch, "epoch", 0, _core.MAX_EPOCH)
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
@@ -187,7 +187,7 @@ class PGSampler(BlockSampler):
             exclude=exclude,
             threads=0 if worker is None else 1,
         )
-        hops = hops_of(job.result().torch())
+        hops = hops_of(job.result())
         blocks = [make_block(g, hop) for hop in hops]
         input_nodes, output_nodes = hops[0].src, seed_nodes
         if self.output_device is not None and torch.device(self.output_device).type != "cpu":
@@ -203,16 +203,16 @@ class PGSampler(BlockSampler):
         A batch carries no number that would be the same for every number of workers: its content
         does. Ranks of a data-parallel run differ by it too.
         """
-        content = hashlib.blake2b(memoryview(seeds.numpy()), digest_size=8)
+        content = hashlib.blake2b(seeds.numpy().tobytes(), digest_size=8)
         if exclude is not None:
             # The length keeps (seeds, exclude) apart from another cut of the same numbers.
             content.update(b"exclude %d " % exclude.numel())
-            content.update(memoryview(exclude.numpy()))
+            content.update(exclude.numpy().tobytes())
         epoch = int(self._epoch)
         if epoch == UNSET:
             content.update(b"call %d of %d" % (next(self._calls), worker_seed or 0))
         number = int.from_bytes(content.digest(), "little")
-        batch = number & ((1 << BATCH_BITS) - 1)
+        batch = number & _core.MAX_BATCH
         return (number >> BATCH_BITS if epoch == UNSET else epoch), batch
 
     def __getstate__(self) -> dict[str, Any]:
@@ -241,18 +241,17 @@ def _only(values: Any, where: str) -> Any:
 
 def _ids(values: Any, where: str) -> torch.Tensor:
     """A 1-D CPU tensor of int32 or int64."""
-    if not isinstance(values, torch.Tensor):
-        values = torch.as_tensor(values)
-        if not values.numel():
-            values = values.long()
-    if values.dtype not in (torch.int32, torch.int64):
-        hint = "; mask.nonzero().squeeze(1) gives its ids" if values.dtype == torch.bool else ""
-        raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}{hint}")
-    if values.dim() > 1:
-        raise ValueError(f"{where}: expected a 1-D tensor, got shape {tuple(values.shape)}")
-    if values.device.type != "cpu":
+    ids = torch.as_tensor(values)
+    if not ids.numel() and not isinstance(values, torch.Tensor):
+        ids = ids.long()
+    if ids.dtype not in (torch.int32, torch.int64):
+        hint = "; mask.nonzero().squeeze(1) gives its ids" if ids.dtype == torch.bool else ""
+        raise TypeError(f"{where}: expected int32 or int64 ids, got {ids.dtype}{hint}")
+    if ids.dim() > 1:
+        raise ValueError(f"{where}: expected a 1-D tensor, got shape {tuple(ids.shape)}")
+    if ids.device.type != "cpu":
         raise NotImplementedError(
-            f"{where}: expected a tensor on the CPU, got {values.device}; "
+            f"{where}: expected a tensor on the CPU, got {ids.device}; "
             f"use_uva=True and graphs on a GPU are not offered yet"
         )
-    return values.reshape(-1).contiguous()
+    return ids.reshape(-1).contiguous()

@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 try:
     import torch
+    from torch.utils.dlpack import from_dlpack
 except ImportError as error:
-    raise ImportError(
-        "pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'"
-    ) from error
+    raise ImportError("pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'") from error
 
-from ._ahead import in_order
-from ._check import boolean, describe, integer
-from ._engine import call
-from ._shards import Shards
-from .graph import Graph
-from .sampler import PGSampler
+from pygsampler._ahead import close_at_exit, in_order
+from pygsampler._check import boolean, describe, integer
+from pygsampler._engine import call
+from pygsampler._shards import Shards
+from pygsampler.graph import Graph
+from pygsampler.sampler import MAX_EPOCH, PGSampler
 
 if TYPE_CHECKING:
-    from ._job import Job
-    from .minibatch import MiniBatch, TorchBatch
+    from pygsampler._job import Job
+    from pygsampler.minibatch import MiniBatch, TorchBatch
 
 __all__ = ["DataLoader"]
 
-EPOCHS = 1 << 24
-"""Epochs are 24 bits of the random numbers' counter."""
+SEED_MASK = (1 << 64) - 1
 
 
 class DataLoader:
@@ -82,8 +80,8 @@ class DataLoader:
     ``rank`` and ``world_size``; ``prefetch`` and the number of threads never change them. Each
     ``iter()`` takes the current epoch and advances it by one, so two passes never repeat the
     same samples by accident; ``set_epoch(n)`` chooses the epoch of the next pass, as a resumed run
-    does. Iterators are independent of each other and several may be in use at once, each of
-    its own epoch. A batch that fails raises when its turn comes, after the batches before it. Leaving
+    does. Iterators are independent of each other and several may be in use at once, each of its
+    own epoch. A batch that fails raises when its turn comes, after the batches before it. Leaving
     a loop early, an error, Ctrl-C and the end of the interpreter cancel what is in flight.
 
     A loader can be pickled when its graph can; its iterators cannot.
@@ -126,7 +124,7 @@ class DataLoader:
         self.rank = integer(rank, "rank", 0, self.world_size - 1)
         self.progress = boolean(progress, "progress")
         if seed is not None:
-            seed = integer(seed, "seed", 0, (1 << 64) - 1)
+            seed = integer(seed, "seed", -(1 << 63), SEED_MASK) & SEED_MASK
         if isinstance(sampler_or_fanouts, PGSampler):
             self.sampler = sampler_or_fanouts
         else:
@@ -134,9 +132,7 @@ class DataLoader:
         self.seed = self.sampler.seed if seed is None else seed
         self.graph = graph
         self._seeds = _seed_tensor(seeds, graph.num_nodes)
-        self._shards = Shards(
-            len(self._seeds), self.batch_size, self.world_size, self.drop_last
-        )
+        self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
         self._epoch = 0
 
     @property
@@ -149,7 +145,7 @@ class DataLoader:
 
         Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
         """
-        self._epoch = integer(epoch, "epoch", 0, EPOCHS - 1)
+        self._epoch = integer(epoch, "epoch", 0, MAX_EPOCH)
 
     def __len__(self) -> int:
         """Number of batches of one epoch on this rank, the same on every rank."""
@@ -157,10 +153,10 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[TorchBatch]:
         epoch = self._epoch
-        self._epoch = (epoch + 1) % EPOCHS
+        self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
         if self.progress:
-            return self._with_bar(self._batches(epoch), epoch)
-        return self._tensors(self._batches(epoch))
+            return close_at_exit(self._with_bar(self._batches(epoch), epoch))
+        return close_at_exit(self._tensors(self._batches(epoch)))
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
@@ -171,7 +167,7 @@ class DataLoader:
         )
 
     def _batches(self, epoch: int) -> Generator[MiniBatch, None, None]:
-        """The batches of this rank at ``epoch``; none is submitted before the first is asked for."""
+        """The batches of this rank; none is submitted before the first is asked for."""
         order = self._order(epoch)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = 1 if self.prefetch >= 2 else 0
@@ -192,19 +188,22 @@ class DataLoader:
         if not self.shuffle:
             return self._seeds
         order = self._seeds.clone()
-        call(
-            "Shuffle", order.data_ptr(), order.numel(), order.element_size() * 8, self.seed, epoch
-        )
+        bits = 8 * order.element_size()
+        # The engine takes the 64 bits as a signed number.
+        seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed
+        call("Shuffle", order.data_ptr(), order.numel(), bits, seed, epoch)
         return order
 
-    def _tensors(self, batches: Generator[MiniBatch, None, None]) -> Iterator[TorchBatch]:
+    def _tensors(
+        self, batches: Generator[MiniBatch, None, None]
+    ) -> Generator[TorchBatch, None, None]:
         with closing(batches):
             for batch in batches:
                 yield batch.torch()
 
     def _with_bar(
         self, batches: Generator[MiniBatch, None, None], epoch: int
-    ) -> Iterator[TorchBatch]:
+    ) -> Generator[TorchBatch, None, None]:
         try:
             from tqdm.auto import tqdm
         except ImportError as error:
@@ -214,7 +213,7 @@ class DataLoader:
         with closing(batches), bar:
             start = time.perf_counter()
             for batch in batches:
-                edges += sum(block.num_edges for block in batch.blocks)
+                edges += batch.num_edges
                 rate = edges / max(time.perf_counter() - start, 1e-9)
                 bar.set_postfix_str(f"{rate / 1e6:.2f} M edges/s", refresh=False)
                 yield batch.torch()
@@ -226,7 +225,7 @@ def _seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     if isinstance(seeds, torch.Tensor):
         tensor = seeds
     elif hasattr(seeds, "__dlpack__") and not hasattr(seeds, "__array__"):
-        tensor = torch.from_dlpack(seeds)
+        tensor = from_dlpack(seeds)
     else:
         try:
             tensor = torch.as_tensor(seeds)

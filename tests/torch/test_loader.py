@@ -145,8 +145,15 @@ def test_ranks_share_the_seeds_exactly(graph: pgs.Graph, shuffle: bool, drop_las
     seeds = torch.arange(1001)
     ranks = [
         DataLoader(
-            graph, seeds, [3], batch_size=100, shuffle=shuffle, drop_last=drop_last, seed=5,
-            rank=rank, world_size=3,
+            graph,
+            seeds,
+            [3],
+            batch_size=100,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            seed=5,
+            rank=rank,
+            world_size=3,
         )
         for rank in range(3)
     ]
@@ -179,15 +186,21 @@ def test_two_iterators_at_once(graph: pgs.Graph) -> None:
     loader = DataLoader(graph, SEEDS, [5], batch_size=100, shuffle=True, seed=2)
     epochs = [contents(loader), contents(loader)]
     loader.set_epoch(0)
-    pairs = list(zip(loader, loader))
+    pairs = list(zip(loader, loader, strict=True))
     assert [content(a) for a, _ in pairs] == epochs[0]
     assert [content(b) for _, b in pairs] == epochs[1]
 
 
 @pytest.mark.parametrize(
     "seeds",
-    [[3, 1, 2], (3, 1, 2), np.array([3, 1, 2]), np.array([3, 1, 2], np.int32),
-     torch.tensor([3, 1, 2], dtype=torch.int32), torch.tensor([3, 0, 1, 0, 2, 0])[::2]],
+    [
+        [3, 1, 2],
+        (3, 1, 2),
+        np.array([3, 1, 2]),
+        np.array([3, 1, 2], np.int32),
+        torch.tensor([3, 1, 2], dtype=torch.int32),
+        torch.tensor([3, 0, 1, 0, 2, 0])[::2],
+    ],
     ids=["list", "tuple", "numpy", "numpy32", "torch32", "strided"],
 )
 def test_kinds_of_seeds(graph: pgs.Graph, seeds: Any) -> None:
@@ -234,9 +247,7 @@ def test_repr_says_what_it_is(graph: pgs.Graph) -> None:
     assert "rank=1, world_size=2" in text
 
 
-def test_bar_counts_batches_and_edges(
-    graph: pgs.Graph, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bar_counts_batches_and_edges(graph: pgs.Graph, capsys: pytest.CaptureFixture[str]) -> None:
     loader = DataLoader(graph, SEEDS, [5], batch_size=100, seed=2, progress=True)
     shown = contents(loader)
     captured = capsys.readouterr()

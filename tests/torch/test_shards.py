@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from pygsampler._shards import Shards
 
-cuts = st.tuples(
-    st.integers(0, 300), st.integers(1, 40), st.integers(1, 12), st.booleans()
-)
+cuts = st.tuples(st.integers(0, 300), st.integers(1, 40), st.integers(1, 12), st.booleans())
 
 
 @given(cuts)
@@ -56,7 +54,7 @@ def test_a_share_that_is_short_of_a_batch_borrows_a_seed() -> None:
 
 
 def test_where_no_exact_cut_exists() -> None:
-    with pytest.raises(ValueError, match="world_size: .* got 4 ranks for 3 seeds"):
+    with pytest.raises(ValueError, match=r"world_size: .* got 4 ranks for 3 seeds"):
         Shards(3, 2, world_size=4)
     with pytest.raises(ValueError, match="batch_size: expected at least 2"):
         Shards(5, 1, world_size=2)

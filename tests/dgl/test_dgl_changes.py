@@ -1,0 +1,86 @@
+"""A graph's CSC is taken once, without a copy, and anew when the graph is another."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import dgl
+import pytest
+import torch
+from dgl_graphs import check_blocks, random_graph
+
+from pygsampler import _dgl_graph
+from pygsampler._dgl_graph import graph_of
+from pygsampler.dgl import PGSampler
+
+
+def test_taken_once_and_not_copied() -> None:
+    g = random_graph()
+    graph = graph_of(g)
+    indptr, indices, edge_ids = g.adj_tensors("csc")
+    assert graph.indptr.torch().data_ptr() == indptr.data_ptr()
+    assert graph.indices.torch().data_ptr() == indices.data_ptr()
+    assert graph.edge_ids.torch().data_ptr() == edge_ids.data_ptr()
+    PGSampler([3]).sample(g, torch.arange(4))
+    g.create_formats_()
+    g.ndata["more"] = torch.zeros(500)
+    assert graph_of(g) is graph
+    assert graph_of(g.local_var()) is graph
+
+
+def test_forgotten_with_the_graph() -> None:
+    g = random_graph()
+    graph = weakref.ref(graph_of(g))
+    key = id(g._graph)
+    assert key in _dgl_graph._graphs
+    del g
+    gc.collect()
+    assert graph() is None
+    assert key not in _dgl_graph._graphs
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {
+    "add_edges": lambda g: g.add_edges(torch.arange(50), torch.arange(50)),
+    "remove_edges": lambda g: g.remove_edges(torch.arange(0, 4000, 2)),
+    "add_nodes": lambda g: g.add_nodes(10),
+    "remove_nodes": lambda g: g.remove_nodes(torch.arange(100, 200)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_in_place_is_noticed(change: Callable[[Any], Any]) -> None:
+    g = random_graph()
+    sampler = PGSampler([-1, 4])
+    seeds = torch.arange(50)
+    check_blocks(g, [-1, 4], seeds, sampler.sample(g, seeds))
+    change(g)
+    check_blocks(g, [-1, 4], seeds, sampler.sample(g, seeds))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [lambda g: g.int(), lambda g: g.formats("coo"), dgl.reverse, dgl.add_self_loop],
+    ids=["int", "coo", "reverse", "self_loop"],
+)
+def test_one_sampler_for_several_graphs(other: Callable[[Any], Any]) -> None:
+    g = random_graph()
+    h = other(g)
+    sampler = PGSampler([-1, 4])
+    seeds = torch.arange(50)
+    for graph in (g, h, g, h):
+        ids = seeds.to(graph.idtype)
+        check_blocks(graph, [-1, 4], ids, sampler.sample(graph, ids))
+
+
+def test_out_edges_by_the_reversed_graph() -> None:
+    """What the error for edge_dir='out' recommends keeps the edge ids."""
+    g = random_graph()
+    _, _, (block,) = PGSampler([3]).sample(dgl.reverse(g), torch.arange(50))
+    u, v = g.edges(order="eid")
+    rows, cols = block.edges()
+    eid = block.edata[dgl.EID]
+    assert v[eid].equal(block.srcdata[dgl.NID][rows])
+    assert u[eid].equal(block.dstdata[dgl.NID][cols])
