@@ -195,7 +195,7 @@ def differences(path: Path, arrays: Arrays) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("listing", type=Path, help="what ``apt-cache dumpavail`` printed")
+    parser.add_argument("listing", type=Path, help="what apt-cache dumpavail printed")
     parser.add_argument("--title", default="", help="which metadata it is, kept in the file")
     parser.add_argument("--out", type=Path, default=PACKED, help="default: %(default)s")
     parser.add_argument("--check", action="store_true", help="compare with --out, write nothing")

@@ -1,5 +1,5 @@
 """Train a GraphSAGE on a real graph with pygsampler and plain torch, in seconds.
 
-``python -m pygsampler quickstart`` runs it. ``model``, ``training``, ``neighbourhood`` and ``picture`` are
-its parts, for notebooks and tests.
+``python -m pygsampler quickstart`` runs it. Its parts, for notebooks and tests, are ``model``,
+``training``, ``neighbourhood`` and ``picture``.
 """

@@ -162,7 +162,7 @@ def label(axes: Any, name: str, ring: int, angle: float, at: Any, colour: str) -
             fontsize=10 if ring else 12.5,
             fontweight="bold",
             color=strong,
-            zorder=7,
+            zorder=4,
             bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "alpha": 0.8, "linewidth": 0},
         )
         return
