@@ -271,6 +271,13 @@ type block[I csc.Index] struct {
 
 func (s *sampling[I]) newBlock(i int, rows, edges int64) (b block[I], err error) {
 	width, idWidth := idBits[I]()/8, int64(s.Graph.EdgeIDBits())/8
+	// A count that overflowed is negative here, or too large even for a bound.
+	if edges < 0 || edges > math.MaxInt64/32 {
+		return b, fmt.Errorf("%w: wanted a block of more than 2^58 edges", memory.ErrNoMemory)
+	}
+	if err := memory.Affordable((rows+1)*width + edges*(width+idWidth)); err != nil {
+		return b, err
+	}
 	var offsets [3]int64
 	for k, bytes := range [3]int64{(rows + 1) * width, edges * width, edges * idWidth} {
 		if offsets[k], err = s.out.Alloc(bytes); err != nil {

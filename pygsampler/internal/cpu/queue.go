@@ -74,6 +74,10 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
 	if tasks > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: wanted a queue of %d tasks", memory.ErrNoMemory, tasks)
 	}
+	// 16 bytes an edge are the blocks', which the engine would ask for next.
+	if err := memory.Affordable(tasks*48 + edges*(8+16)); err != nil {
+		return nil, err
+	}
 	f := &finishedTasks{
 		queue: task.NewQueue(int(tasks), fetchSize), rows: make([]finishedRow, tasks), positions: make([]int64, edges),
 	}

@@ -50,8 +50,9 @@ func (r *Request) whole(degree, fanout int64) bool {
 	return fanout < 0 || degree == 0 || !r.Replace && degree <= fanout
 }
 
-// longRow is the size from which a whole row is copied on its own instead of by
-// way of the tile's positions, which stay small that way.
+// longRow is the size from which a row is copied, or drawn with replacement, on its
+// own instead of by way of the tile's positions, which stay small that way: nothing
+// but the fanout bounds a row drawn with replacement.
 const longRow = 1024
 
 // draw chooses the edges of the rows [lo, hi) of the frontier and writes them, as
@@ -87,12 +88,26 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 			flushed = at
 			continue
 		}
-		row := grow(&positions, take)
 		state := uint64(0)
 		if !whole {
 			state = states[next]
 			next++
 		}
+		if !whole && s.Replace && take >= longRow {
+			gather(s.Graph, positions, flushed, b)
+			positions = positions[:0]
+			for ; take > 0; state = rng.Advance(state, longRow) {
+				row := grow(&positions, min(take, longRow))
+				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, whole)
+				gather(s.Graph, row, at, b)
+				positions = positions[:0]
+				at += int64(len(row))
+				take -= int64(len(row))
+			}
+			flushed = at
+			continue
+		}
+		row := grow(&positions, take)
 		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, whole)
 		at += take
 	}

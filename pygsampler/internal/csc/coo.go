@@ -63,6 +63,10 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 	offIndices := align(offIndptr + (numNodes+1)*8)
 	offEdgeIDs := align(offIndices + edges*int64(bits/8))
 	size := offEdgeIDs + edges*int64(eidBits/8)
+	// A single id that is far too large, a hash perhaps, asks for this.
+	if err := memory.Affordable(size + numNodes*8); err != nil {
+		return memory.Memory{}, err
+	}
 	m, err := memory.New(size)
 	if err != nil {
 		return m, err

@@ -17,6 +17,21 @@ type Pages struct {
 	bytes []byte
 }
 
+// Affordable refuses memory that will all be written and that the machine does not
+// have. Mappings here reserve nothing, so the system itself would not refuse them:
+// it would end the process when their pages are touched.
+func Affordable(size int64) error {
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) != nil {
+		return nil
+	}
+	total := float64(info.Totalram+info.Totalswap) * float64(info.Unit)
+	if size < 0 || float64(size) > total {
+		return fmt.Errorf("%w: wanted %d bytes, the machine has %.0f", ErrNoMemory, size, total)
+	}
+	return nil
+}
+
 // Map returns at least size zeroed bytes.
 func Map(size int64) (*Pages, error) {
 	size = max((size+4095)&^4095, 4096)
