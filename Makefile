@@ -45,7 +45,7 @@ endef
 export build_requires
 
 $(tools)/made: pyproject.toml setup.py
-	$(PYTHON) -m venv $(tools)
+	$(PYTHON) -m venv --clear $(tools)
 	$(tools)/bin/python -c "$$build_requires" >$(tools)/requires.txt
 	$(tools)/bin/pip install -q -r $(tools)/requires.txt auditwheel==6.8.2
 	$(tools)/bin/python -c 'import setup; print(*setup.get_requires_for_build_wheel(), sep="\n")' >$(tools)/go.txt
@@ -53,7 +53,7 @@ $(tools)/made: pyproject.toml setup.py
 	touch $@
 
 .venv-%/made: tests/requirements.txt tests/requirements-%.txt
-	$(PYTHON) -m venv .venv-$*
+	$(PYTHON) -m venv --clear .venv-$*
 	.venv-$*/bin/pip install -q -r tests/requirements-$*.txt
 	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q --no-warn-conflicts -r $$after
 	touch $@

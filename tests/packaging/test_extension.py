@@ -78,7 +78,6 @@ def test_functions_are_those_of_the_stub(extension: Path, root: Path) -> None:
 
 def test_leaves_floating_point_as_it_was(extension: Path) -> None:
     """An extension linked with -Ofast makes the whole process flush denormal numbers to zero."""
-    assert "set_fast_math" not in read("objdump", "-d", "--section=.init", str(extension))
     code = """
 load(sys.argv[1]).bridge_Threads()
 tiny = float(sys.argv[2])

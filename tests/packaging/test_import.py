@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 REPORT = """
-import json, os, sys
+import json, os, pathlib, sys
 before = dict(os.environ)
 import pygsampler
 print(json.dumps({
@@ -18,7 +18,7 @@ print(json.dumps({
     "modules": sorted(sys.modules),
     "threads": len(os.listdir("/proc/self/task")),
     "environ": before == dict(os.environ),
-    "maps": open("/proc/self/maps").read(),
+    "maps": pathlib.Path("/proc/self/maps").read_text(),
 }))
 """
 
