@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import torch  # here, since torch keeps the frames of its first import, and all they hold, alive
 
 from .check import BlockView, Int64s
 from .graphs import Csc
@@ -54,8 +55,6 @@ class _Dgl:
         self._sampler = sampler
 
     def run(self, batches: Sequence[Int64s], epoch: int) -> Iterator[Any]:
-        import torch
-
         for seeds in batches:
             ids = torch.from_numpy(seeds).to(self._graph.idtype)
             yield self._sampler.sample(self._graph, ids)[2]
@@ -181,7 +180,6 @@ ALL: tuple[Contender, ...] = (DglSampler(), OneBatch(), Loader(), DglAdapter())
 def dgl_graph(graph: Csc) -> Any:
     """The graph as a DGLGraph over the same indices (and, for int64 ids, the same indptr)."""
     import dgl
-    import torch
 
     indices = torch.from_numpy(graph.indices)
     indptr = torch.from_numpy(graph.indptr).to(indices.dtype)
