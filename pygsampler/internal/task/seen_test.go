@@ -1,0 +1,77 @@
+package task
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// Claim against a set of (vertex, hop) pairs, as Algorithm 2 of the paper keeps it,
+// for every number of hops up to the most that a word holds.
+func TestClaimAgainstPairs(t *testing.T) {
+	for _, hops := range []int{1, 2, 3, 31, 32, 33, 63, MaxHops} {
+		words := make([]uint64, 5)
+		seen := NewSeen(words, hops)
+		pairs := map[Task]bool{}
+		// Later hops first and last, and each twice.
+		for _, hop := range []int{hops - 1, hops - 1, hops / 2, hops / 3, hops, 0, 0, hops - 1, hops + 3} {
+			for v := int64(0); v < 5; v += 2 {
+				var want []Task
+				for h := hop; h < hops; h++ {
+					if k := (Task{v, uint8(h)}); !pairs[k] {
+						pairs[k] = true
+						want = append(want, k)
+					}
+				}
+				prefix := []Task{{-1, 7}}
+				got := seen.Claim(prefix, v, hop)
+				if fmt.Sprint(got) != fmt.Sprint(append(prefix, want...)) {
+					t.Fatalf("%d hops, vertex %d from hop %d: got %v, want %v", hops, v, hop, got[1:], want)
+				}
+			}
+		}
+		if words[1] != 0 || words[3] != 0 {
+			t.Errorf("%d hops: vertices that nobody claimed are marked", hops)
+		}
+	}
+}
+
+// Of many goroutines that claim the same vertices from different hops on, each
+// task falls to exactly one.
+func TestClaimOnce(t *testing.T) {
+	const vertices, workers = 300, 8
+	for _, hops := range []int{3, MaxHops} {
+		words := make([]uint64, vertices)
+		seen := NewSeen(words, hops)
+		claimed := make([][]Task, workers)
+		var wg sync.WaitGroup
+		for w := range workers {
+			wg.Go(func() {
+				for round := range hops {
+					for i := range int64(vertices) {
+						v := (i*7 + int64(w)) % vertices
+						claimed[w] = seen.Claim(claimed[w], v, (round*5+w)%hops)
+					}
+				}
+				for v := range int64(vertices) {
+					claimed[w] = seen.Claim(claimed[w], v, 0)
+				}
+			})
+		}
+		wg.Wait()
+		count := map[Task]int{}
+		for _, tasks := range claimed {
+			for _, task := range tasks {
+				count[task]++
+			}
+		}
+		if len(count) != vertices*hops {
+			t.Errorf("%d hops: %d tasks were claimed, want %d", hops, len(count), vertices*hops)
+		}
+		for task, n := range count {
+			if n != 1 {
+				t.Fatalf("%v was claimed %d times", task, n)
+			}
+		}
+	}
+}
