@@ -7,11 +7,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-from torch.utils.data import get_worker_info
-
 try:
+    import torch
     from dgl.dataloading import BlockSampler
+    from torch.utils.data import get_worker_info
 except ImportError as error:
     raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
 
@@ -135,7 +134,7 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         self._calls = itertools.count()
         # In shared memory, so that workers that live through several epochs see set_epoch too.
         self._epoch: Any = torch.full((1,), UNSET, dtype=torch.int64)
-        self._epoch.share_memory_()
+        self._epoch.share_memory_()  # type: ignore[no-untyped-call]
 
     @property
     def seed(self) -> int:
