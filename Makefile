@@ -22,8 +22,8 @@ demo := .venv-quickstart
 
 # What ends up in a wheel, or decides how.
 sources := go.mod go.sum setup.py pyproject.toml LICENSE \
-	$(shell find bridge gpu kernels pygsampler python -type f 2>/dev/null \
-		\( -name '*.go' -o -name '*.[ch]' -o -name '*.cu*' -o -name '*.py*' -o -name '*.npz' \) \
+	$(shell find bridge gpu pygsampler python -type f \
+		\( -name '*.go' -o -name '*.[ch]' -o -name '*.py*' -o -name '*.npz' \) \
 		! -name '*_test.go' ! -name '*.pyc')
 
 # Go as the extension is built with it: the user's or PyPI's, with cuda.h and the driver shim.
