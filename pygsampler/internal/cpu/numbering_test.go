@@ -1,0 +1,261 @@
+package cpu
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// The rule of the maps, on both sides of every limit.
+func TestNumberBy(t *testing.T) {
+	const million = 1 << 20
+	for _, k := range []struct {
+		nodes, seeds int64
+		fanouts      []int64
+		limit        int64
+		want         numbering
+		bound        int64
+	}{
+		{100, 3, []int64{2, 2}, 0, narrowMap, 28},
+		{100, 20, []int64{2, 2}, 0, narrowMap, 101},
+		{100, 0, []int64{2, 2}, 0, narrowMap, 1},
+		{100, 3, []int64{2, -1}, 0, narrowMap, 101},
+		{100, 3, []int64{2, 2}, 400, narrowMap, 28},
+		{100, 3, []int64{2, 2}, 399, hashed, 28},
+		{64 * million, 1000, []int64{10}, 0, narrowMap, 11001},
+		{64*million + 1, 1000, []int64{10}, 0, hashed, 11001},
+		{64*million + 1, 1000, []int64{10}, 1 << 40, narrowMap, 11001},
+		{32 * million, 1 << 24, []int64{0}, 0, wideMap, 1<<24 + 1},
+		{32 * million, 1<<24 - 1, []int64{0}, 0, narrowMap, 1 << 24},
+		{32 * million, 1000, []int64{-1}, 0, wideMap, 32*million + 1},
+		{32*million + 1, 1000, []int64{-1}, 0, hashed, 32*million + 2},
+		{1<<32 - 1, 1, []int64{-1}, 1 << 40, wideMap, 1 << 32},
+		{1 << 32, 1, []int64{-1}, 1 << 40, hashed, 1<<32 + 1},
+		{1 << 48, 1, []int64{-1}, 1 << 62, hashed, 1<<48 + 1},
+		// Products beyond any integer.
+		{1000, 10, slices.Repeat([]int64{1<<31 - 1}, 256), 0, narrowMap, 1001},
+	} {
+		r := Request{Graph: &csc.Graph{NumNodes: k.nodes}, Fanouts: k.fanouts, MapLimit: k.limit}
+		r.Seeds = csc.Array{Bits: 32, I32: memory.Slice[int32](pagesOf(t, k.seeds*4), k.seeds)}
+		if got, bound := r.numberBy(), r.bound(); got != k.want || bound != k.bound {
+			t.Errorf("%d nodes, %d seeds, %.40v, limit %d: got %d with bound %d, want %d with %d",
+				k.nodes, k.seeds, k.fanouts, k.limit, got, bound, k.want, k.bound)
+		}
+	}
+}
+
+func pagesOf(t *testing.T, bytes int64) *memory.Pages {
+	t.Helper()
+	pages, err := memory.Map(bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pages.Free)
+	return pages
+}
+
+// batches runs many batches of random ids through one numbering and compares each
+// with a map: the numbers, the list of vertices, and nothing from batches before.
+func batches(t *testing.T, count int, vertices []int64, begin func(), claim func(ids, nodes []int64, n int64) int64) {
+	t.Helper()
+	for b := range count {
+		begin()
+		number := map[int64]int64{}
+		var want []int64
+		nodes, n := make([]int64, len(vertices)+1), int64(0)
+		for part := range 3 {
+			ids, wantIDs := make([]int64, 40), make([]int64, 40)
+			state := rng.Mix(uint64(b*3 + part))
+			for i := range ids {
+				v := vertices[rng.Below(rng.Draw(state, i), uint64(len(vertices)))]
+				if _, ok := number[v]; !ok {
+					number[v] = int64(len(want))
+					want = append(want, v)
+				}
+				ids[i], wantIDs[i] = v, number[v]
+			}
+			n = claim(ids, nodes, n)
+			if !slices.Equal(ids, wantIDs) || !slices.Equal(nodes[:n], want) {
+				t.Fatalf("batch %d: got %v of %v, want %v of %v", b, ids, nodes[:n], wantIDs, want)
+			}
+		}
+	}
+}
+
+// upTo is n vertices, the last of them last.
+func upTo(n, last int64) (a []int64) {
+	for i := range n {
+		a = append(a, i*last/(n-1))
+	}
+	return a
+}
+
+func TestDirectMapTags(t *testing.T) {
+	var narrow directMap[uint32]
+	defer narrow.free()
+	batches(t, 600, upTo(90, 1000), func() {
+		if err := narrow.begin(1001, narrowNumbers); err != nil {
+			t.Fatal(err)
+		}
+		if narrow.tag == 0 {
+			t.Fatal("a cleared map's entries are live")
+		}
+	}, func(ids, nodes []int64, n int64) int64 { return claimDirect(&narrow, ids, nodes, n) })
+
+	var wide directMap[uint64]
+	defer wide.free()
+	wraps := 0
+	batches(t, 40, upTo(90, 1000), func() {
+		before := wide.tag
+		if before == 10*wideNumbers {
+			before = (1<<32 - 5) * wideNumbers
+			wide.tag = before
+		}
+		if err := wide.begin(1001, wideNumbers); err != nil {
+			t.Fatal(err)
+		}
+		if wide.tag < before {
+			wraps++
+		}
+	}, func(ids, nodes []int64, n int64) int64 { return claimDirect(&wide, ids, nodes, n) })
+	if wraps == 0 {
+		t.Error("the tag never ran out")
+	}
+}
+
+// The last number that fits beside the tag.
+func TestDirectMapLastNumber(t *testing.T) {
+	var narrow directMap[uint32]
+	defer narrow.free()
+	for range 2 {
+		if err := narrow.begin(10, narrowNumbers); err != nil {
+			t.Fatal(err)
+		}
+		nodes := memory.Slice[int32](pagesOf(t, 4*narrowNumbers), narrowNumbers)
+		ids := []int32{7, 3, 7}
+		if n := claimDirect(&narrow, ids, nodes, narrowNumbers-3); n != narrowNumbers-1 ||
+			!slices.Equal(ids, []int32{narrowNumbers - 3, narrowNumbers - 2, narrowNumbers - 3}) {
+			t.Fatalf("got %v, %d", ids, n)
+		}
+	}
+}
+
+// A map serves graphs of any size, one after the other.
+func TestDirectMapOfAnotherGraph(t *testing.T) {
+	var m directMap[uint32]
+	defer m.free()
+	for _, size := range []int64{100, 5000, 50, 5000, 10000, 1} {
+		vertices := upTo(2, size-1)
+		batches(t, 3, vertices, func() {
+			if err := m.begin(size, narrowNumbers); err != nil {
+				t.Fatal(err)
+			}
+		}, func(ids, nodes []int64, n int64) int64 { return claimDirect(&m, ids, nodes, n) })
+	}
+}
+
+// Ids up to 48 bits, tags up to 16, and growth in the middle of a batch.
+func TestHashTable(t *testing.T) {
+	var h hashTable
+	defer func() { h.pages.Free() }()
+	vertices := upTo(90, 1<<48-1)
+	wraps := 0
+	batches(t, 40, vertices, func() {
+		if h.tag == 10 {
+			h.tag = 1<<16 - 5
+		}
+		before := h.tag
+		h.begin()
+		if h.tag < before {
+			wraps++
+		}
+		if err := reserve[int64](&h, int64(len(vertices)), nil); err != nil {
+			t.Fatal(err)
+		}
+	}, func(ids, nodes []int64, n int64) int64 { return claimHashed(&h, ids, nodes, n) })
+	if wraps == 0 || len(h.entries) != 2*minEntries {
+		t.Errorf("%d wraps, %d words", wraps, len(h.entries))
+	}
+
+	// Half full at the most, whatever was there before, with every entry kept.
+	h.begin()
+	nodes := make([]int64, 1<<16)
+	n := int64(0)
+	for _, count := range []int64{1, 512, 513, 3000, 2000, 1 << 15, 1<<15 + 1} {
+		if err := reserve(&h, count, nodes[:n]); err != nil {
+			t.Fatal(err)
+		}
+		if size := int64(len(h.entries)) / 2; size < 2*count {
+			t.Fatalf("%d entries for %d vertices", size, count)
+		}
+		for n < count {
+			ids := []int64{n * 0x5DEECE66D & (1<<48 - 1), n / 2 * 0x5DEECE66D & (1<<48 - 1)}
+			if next := claimHashed(&h, ids, nodes, n); next != n+1 || ids[0] != n || ids[1] != n/2 {
+				t.Fatalf("vertex %d: got %v and %d", n, ids, next)
+			}
+			n++
+		}
+	}
+}
+
+// The table grows between the hops of one batch and numbers as the maps do.
+func TestHashGrowsBetweenHops(t *testing.T) {
+	g := graphOf(randomRows(20000, 3), 20000, 64, 64, false)
+	var stop atomic.Bool
+	r := Request{Graph: g, Fanouts: []int64{4, 4, 4, 4, 4}, Seed: 1, Seeds: array(upTo(50, 19999), 64), MapLimit: 1}
+	in := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(idle(0), 0), stop: &stop}
+	defer in.team.dismiss()
+	if err := in.begin(); err != nil {
+		t.Fatal(err)
+	}
+	defer in.out.Discard()
+	grown := 0
+	for hop := range r.Fanouts {
+		before := len(in.table.entries)
+		if err := in.hop(hop); err != nil {
+			t.Fatal(err)
+		}
+		if len(in.table.entries) > before {
+			grown++
+		}
+	}
+	if want := reference(&r).Nodes; grown < 2 || !slices.Equal(in.nodes()[:in.n], want) {
+		t.Errorf("the table grew %d times; %d vertices, want %d", grown, in.n, len(want))
+	}
+}
+
+// Through the engine: more batches than a narrow map has tags, on one scratch.
+func TestManyBatches(t *testing.T) {
+	g := graphOf(randomRows(60, 5), 60, 32, 32, false)
+	for b := range uint64(600) {
+		r := Request{Graph: g, Fanouts: []int64{2, 3}, Batch: b, Seeds: array([]int64{int64(b % 60), 5}, 64)}
+		want := reference(&r)
+		for _, limit := range []int64{0, 1} {
+			r.MapLimit = limit
+			if got := sample(t, &r, idle(0)); !slices.Equal(got.Nodes, want.Nodes) || !slices.Equal(got.Blocks[0].Indices, want.Blocks[0].Indices) {
+				t.Fatalf("batch %d, limit %d: got %v, want %v", b, limit, got, want)
+			}
+		}
+	}
+}
+
+// The queue keeps 8 bytes a vertex and says so where they are too many.
+func TestQueueNeedsItsMap(t *testing.T) {
+	g := graphOf(randomRows(60, 5), 60, 32, 32, false)
+	var stop atomic.Bool
+	_, err := Sample(&Request{Graph: g, Fanouts: []int64{2}, Seeds: array([]int64{1}, 64), Queue: true, MapLimit: 1}, idle(0), &stop)
+	if !errors.Is(err, ErrValue) || err.Error() != "value error: mode='queue': expected map_limit of at least 480 bytes (8 a vertex), got less" {
+		t.Error(err)
+	}
+	fanouts := slices.Repeat([]int64{1}, 64)
+	check(t, Request{Graph: g, Fanouts: fanouts, Seeds: array([]int64{1, 2}, 64)})
+	_, err = Sample(&Request{Graph: g, Fanouts: append(fanouts, 1), Seeds: array([]int64{1}, 64), Queue: true}, idle(0), &stop)
+	if !errors.Is(err, ErrValue) || err.Error() != "value error: fanouts: expected at most 64 hops with mode='queue', got 65" {
+		t.Error(err)
+	}
+}

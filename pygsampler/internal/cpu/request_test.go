@@ -1,0 +1,183 @@
+package cpu
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// A batch that many tiles make: every number of workers gives the reference, in
+// both engines, whichever worker comes first.
+func TestWorkersAgree(t *testing.T) {
+	g := graphOf(randomRows(4000, 11), 4000, 32, 64, true)
+	r := Request{Graph: g, Fanouts: []int64{8, 4, 3}, Seed: 6, Seeds: array(upTo(1500, 3999), 32)}
+	if want := int64(7 * teamEdges); r.Expected() < want {
+		t.Fatalf("only %d edges are expected: no team of 8", r.Expected())
+	}
+	want := fmt.Sprint(reference(&r))
+	for _, r.Queue = range []bool{false, true} {
+		for _, r.MapLimit = range []int64{0, 1} {
+			if r.Queue && r.MapLimit == 1 {
+				continue
+			}
+			for _, workers := range []int{1, 2, 8} {
+				for range 3 {
+					if got := fmt.Sprint(sample(t, &r, idle(workers-1))); got != want {
+						t.Fatalf("queue=%v limit=%d %d workers: another batch", r.Queue, r.MapLimit, workers)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Several batches at once share nothing but the graph.
+func TestBatchesAtOnce(t *testing.T) {
+	g := graphOf(randomRows(2000, 12), 2000, 64, 64, false)
+	var wg sync.WaitGroup
+	for w := range 6 {
+		wg.Go(func() {
+			for b := range 6 {
+				r := Request{
+					Graph: g, Fanouts: []int64{5, 5}, Batch: uint64(b), Seeds: array(upTo(400, 1999), 64),
+					Queue: (w+b)%3 == 0, MapLimit: int64((w + b) % 2 * 16000),
+				}
+				want := fmt.Sprint(reference(&r))
+				if got := fmt.Sprint(sample(t, &r, idle(w%3))); got != want {
+					t.Errorf("worker %d batch %d: another batch", w, b)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Cancelled at any moment, a batch ends soon, whole or not at all; it leaves no
+// memory behind and a scratch that the next batch can use.
+func TestCancelledAtAnyMoment(t *testing.T) {
+	g := graphOf(randomRows(4000, 13), 4000, 64, 64, false)
+	live := memory.Count().Live
+	rounds, cancelled := 60, 0
+	r := Request{Graph: g, Fanouts: []int64{10, 10, 10}, Seeds: array(upTo(1000, 3999), 64)}
+	want := fmt.Sprint(reference(&r))
+	for round := range rounds {
+		r.Queue = round%3 == 2
+		var stop atomic.Bool
+		timer := time.AfterFunc(time.Duration(rand.IntN(4000))*time.Microsecond, func() { stop.Store(true) })
+		within(t, time.Minute, func() {
+			m, err := Sample(&r, idle(round%2*3), &stop)
+			switch {
+			case err == ErrCancelled:
+				cancelled++
+			case err != nil:
+				t.Error(err)
+			default:
+				if got := fmt.Sprint(read(m)); got != want {
+					t.Error("another batch")
+				}
+				m.Release()
+			}
+		})
+		timer.Stop()
+	}
+	if now := memory.Count().Live; now != live {
+		t.Errorf("%d memories were lost", now-live)
+	}
+	t.Logf("%d of %d cancelled", cancelled, rounds)
+	for _, r.Queue = range []bool{false, true} {
+		if got := fmt.Sprint(sample(t, &r, idle(2))); got != want {
+			t.Error("another batch after cancelled ones")
+		}
+	}
+}
+
+// Stopped between two hops, at the first check of the second.
+func TestCancelledBetweenHops(t *testing.T) {
+	g := graphOf(randomRows(4000, 13), 4000, 64, 64, false)
+	for _, crew := range []idle{0, 3} {
+		var stop atomic.Bool
+		r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array(upTo(1000, 3999), 64)}
+		s := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(crew, many), stop: &stop}
+		if err := s.begin(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.hop(0); err != nil {
+			t.Fatal(err)
+		}
+		n := s.n
+		stop.Store(true)
+		if err := s.hop(1); err != ErrCancelled || s.n != n {
+			t.Errorf("got %v; %d vertices, then %d", err, n, s.n)
+		}
+		s.out.Discard()
+		s.team.dismiss()
+	}
+}
+
+// A block that int32 cannot count, and blocks that no machine can hold, are errors
+// before anything is allocated for them.
+func TestTooLarge(t *testing.T) {
+	live := memory.Count().Live
+	rows := make([][]int64, 1000)
+	for i := range rows {
+		rows[i] = []int64{1, 2}
+	}
+	for _, k := range []struct {
+		bits  int
+		seeds int64
+		want  string
+	}{
+		{32, 2, "overflow: a block of 4294967294 edges needs int64 ids"},
+		{32, 1000, "overflow: a block of 2147483647000 edges needs int64 ids"},
+		{64, 1000, "out of memory: wanted 34359738360008 bytes"},
+	} {
+		for _, crew := range []idle{0, 2} {
+			r := Request{
+				Graph: graphOf(rows, 1000, k.bits, 64, false), Fanouts: []int64{1<<31 - 1}, Replace: true,
+				Seeds: array(upTo(max(k.seeds, 2), 999)[:k.seeds], 64),
+			}
+			var stop atomic.Bool
+			_, err := Sample(&r, crew, &stop)
+			if err == nil || len(err.Error()) < len(k.want) || err.Error()[:len(k.want)] != k.want {
+				t.Errorf("%d bits: got %v, want %s", k.bits, err, k.want)
+			}
+		}
+	}
+	if now := memory.Count().Live; now != live {
+		t.Errorf("%d memories were lost", now-live)
+	}
+}
+
+// Rows drawn with replacement in pieces, and whole rows copied in one, around the
+// size where that begins.
+func TestLongRows(t *testing.T) {
+	rows := [][]int64{{}, {3}, nil, {4, 4}, nil}
+	for _, n := range []int{longRow - 1, longRow, longRow + 1, 3*longRow + 7} {
+		var row []int64
+		for i := range n {
+			row = append(row, int64(i%5))
+		}
+		rows = append(rows, row)
+	}
+	g := graphOf(rows, int64(len(rows)), 64, 32, true)
+	x, err := g.Exclude([]int64{5, 6, 7, 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fanout := range []int64{-1, longRow - 1, longRow, longRow + 1, 2 * longRow, 5*longRow + 3} {
+		for _, replace := range []bool{false, true} {
+			for _, exclude := range []*csc.Exclusions{nil, x} {
+				check(t, Request{
+					Graph: g, Fanouts: []int64{fanout}, Replace: replace, Exclude: exclude,
+					Seeds: array(upTo(int64(len(rows)), int64(len(rows)-1)), 64),
+				})
+			}
+		}
+	}
+}
