@@ -178,7 +178,7 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
             exclude = _ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").long()
         worker = get_worker_info()
         epoch, batch = self._identity(seeds, exclude, None if worker is None else worker.seed)
-        job = self._sampler.submit(
+        sampled = self._sampler.sample(
             graph,
             seeds,
             epoch=epoch,
@@ -186,7 +186,7 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
             exclude=exclude,
             threads=0 if worker is None else 1,
         )
-        hops = hops_of(job.result())
+        hops = hops_of(sampled)
         blocks = [make_block(g, hop) for hop in hops]
         input_nodes, output_nodes = hops[0].src, seed_nodes
         if self.output_device is not None and torch.device(self.output_device).type != "cpu":
