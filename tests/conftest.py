@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 import textwrap
@@ -32,16 +33,25 @@ def run_python(tmp_path: Path) -> Callable[..., str]:
             timeout=timeout,
         )
         assert done.returncode == ends_with, done.stdout + done.stderr
+        # What goes wrong in a destructor, or after the end, is only written there.
+        assert not done.stderr
         return done.stdout
 
     return run
 
 
-@pytest.fixture(scope="session")
-def dgl() -> Any:
-    """DGL, whose import warns about packages of others."""
+def quiet_import(name: str) -> Any:
+    """A package whose import warns about packages of others."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import dgl
+        return importlib.import_module(name)
 
-    return dgl
+
+@pytest.fixture(scope="session")
+def dgl() -> Any:
+    return quiet_import("dgl")
+
+
+@pytest.fixture(scope="session")
+def torch_geometric() -> Any:
+    return quiet_import("torch_geometric")

@@ -7,9 +7,14 @@ import reprlib
 from typing import Any
 
 
+_short = reprlib.Repr()
+# Half of an object's text says less than its type.
+_short.maxother = 1 << 20
+
+
 def describe(value: Any) -> str:
     """A short text for what was got: its type, and its value when that is short."""
-    text = reprlib.repr(value)
+    text = _short.repr(value)
     name = type(value).__name__
     return f"{name} {text}" if len(text) <= 40 and "\n" not in text else name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,6 +12,8 @@ from pygsampler.errors import ClosedError, Error
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pygsampler.graph import Graph
     from pygsampler.sampler import PGSampler
 
@@ -116,8 +119,9 @@ class Job:
             self._outcome = Error("job: expected a job on its way, got one that was cancelled")
             self._drop()
 
-    def __del__(self) -> None:
-        if getattr(self, "_handle", 0) and self._outcome is None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        # The engine has ended by then, and this module's names are gone.
+        if not ending() and getattr(self, "_handle", 0) and self._outcome is None:
             self._drop()
 
     def __repr__(self) -> str:

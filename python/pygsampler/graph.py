@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from pygsampler.array import Array
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
 _Parts = tuple[Array, Array, "Array | None"]
@@ -234,7 +236,10 @@ class Graph:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        # The engine has ended by then, and this module's names are gone.
+        if ending():
+            return
         made = getattr(self, "_made", None)
         self._made = None
         _give_back(made)

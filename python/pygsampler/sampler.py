@@ -17,7 +17,7 @@ from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pygsampler.minibatch import MiniBatch
 
@@ -265,7 +265,10 @@ class PGSampler:
         }
         return _restore, (self._fanouts, options, self._epoch, self._next)
 
-    def __del__(self) -> None:
+    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        # The engine has ended by then, and this module's names are gone.
+        if ending():
+            return
         made = getattr(self, "_made", None)
         if made is not None and _engine.alive(made[0]):
             with suppress(ClosedError):

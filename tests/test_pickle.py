@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+from array import array
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from graphs import as_lists, circulant
+
+import pygsampler as pgs
+from pygsampler import _input
+from pygsampler.array import Array
+
+PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
+
+
+def of(source) -> Array:
+    return Array._of_view(_input.take(source, "x"))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_sampler_keeps_options_seed_epoch_and_count(protocol):
+    graph = circulant(100, 9)
+    sampler = pgs.PGSampler([3, -1], replace=True, seed=5, mode="queue", map_limit=10**6)
+    sampler.set_epoch(4)
+    sampler.sample(graph, range(10))
+    again = pickle.loads(pickle.dumps(sampler, protocol))
+    assert repr(again) == repr(sampler)
+    assert again.epoch == 4
+    first, second = sampler.sample(graph, range(10)), again.sample(graph, range(10))
+    assert (first.epoch, first.batch) == (second.epoch, second.batch) == (4, 1)
+    assert as_lists(first) == as_lists(second)
+
+
+def test_copies_of_a_sampler_count_for_themselves():
+    graph, sampler = circulant(100, 9), pgs.PGSampler([3], seed=5)
+    other = copy.deepcopy(sampler)
+    assert sampler.sample(graph, [0]).batch == 0
+    assert other.sample(graph, [0]).batch == 0
+
+
+def sources(dtype: str) -> dict[str, list]:
+    indptr, indices, ids = [0, 2, 2, 3], [1, 2, 0], [7, 8, 9]
+    code = {"int32": "i", "int64": "q"}[dtype]
+    return {
+        "lists": [indptr, indices, ids],
+        "numpy": [np.array(part, dtype) for part in (indptr, indices, ids)],
+        "torch": [
+            torch.tensor(part, dtype=getattr(torch, dtype)) for part in (indptr, indices, ids)
+        ],
+        "arrow": [pa.array(part, dtype) for part in (indptr, indices, ids)],
+        "array": [array(code, part) for part in (indptr, indices, ids)],
+        "memoryview": [memoryview(array(code, part)) for part in (indptr, indices, ids)],
+    }
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("kind", ["lists", "numpy", "torch", "arrow", "array", "memoryview"])
+def test_a_graph_keeps_its_arrays(kind, dtype, protocol):
+    indptr, indices, ids = sources(dtype)[kind]
+    graph = pgs.Graph.from_csc(indptr, indices, edge_ids=ids, num_nodes=5)
+    again = pickle.loads(pickle.dumps(graph, protocol))
+    assert repr(again) == repr(graph)
+    for part in ("indptr", "indices", "edge_ids"):
+        assert getattr(again, part).tolist() == getattr(graph, part).tolist()
+        assert getattr(again, part).dtype == getattr(graph, part).dtype
+        assert getattr(again, part)._address != getattr(graph, part)._address
+    sampler = pgs.PGSampler([2, 2], seed=0)
+    expected = as_lists(sampler.sample(graph, range(5), batch=0))
+    assert as_lists(sampler.sample(again, range(5), batch=0)) == expected
+    # And once more, from what the first copy holds.
+    twice = pickle.loads(pickle.dumps(again, protocol))
+    assert as_lists(sampler.sample(twice, range(5), batch=0)) == expected
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_graph_in_the_engines_memory(protocol):
+    graph = pgs.Graph.from_coo([0, 1, 2, 0], [1, 2, 0, 2], num_nodes=4)
+    again = pickle.loads(pickle.dumps(graph, protocol))
+    assert repr(again) == repr(graph)
+    assert again.edge_ids.tolist() == graph.edge_ids.tolist()
+
+
+def test_a_pickle_holds_the_bytes():
+    graph = circulant(10_000, 5)
+    assert len(pickle.dumps(graph)) > 8 * (10_001 + 50_000)
+
+
+def test_a_forged_pickle_is_checked():
+    graph = circulant(10, 2)
+    make, (indptr, _, ids, nodes) = graph.__reduce__()
+    with pytest.raises(ValueError, match=r"indices\[0\]"):
+        make(indptr, of(np.full(20, 99)), ids, nodes)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_array_keeps_its_values(protocol):
+    batch = pgs.PGSampler([2], seed=0).sample(circulant(9, 3, 32), [4, 2])
+    frozen = np.arange(5)
+    frozen.flags.writeable = False
+    for values in (batch.input_nodes, batch.input_nodes[1:], of(np.arange(5)), of(frozen), of([])):
+        again = pickle.loads(pickle.dumps(values, protocol))
+        assert again.tolist() == values.tolist()
+        assert again.dtype == values.dtype
+        assert copy.deepcopy(values).tolist() == values.tolist()
+
+
+def test_buffers_out_of_band_outlive_the_array():
+    values = pgs.PGSampler([2], seed=0).sample(circulant(9, 3), [4, 2]).input_nodes
+    expected = values.tolist()
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(values, 5, buffer_callback=buffers.append)
+    del values
+    for _ in range(20):
+        pgs.PGSampler([2], seed=0).sample(circulant(9, 3), [0, 1]).torch().input_nodes.fill_(-1)
+    assert pickle.loads(data, buffers=buffers).tolist() == expected
+
+
+def where(graph: pgs.Graph, results) -> None:
+    edges = pgs.PGSampler([2], seed=0).sample(graph, range(100), batch=0)
+    results.put((graph.indices._owner.is_shared(), edges.blocks[0].edge_ids.tolist()))
+
+
+def test_torch_tensors_travel_through_shared_memory():
+    """The caller's tensors stay where they are, since the engine may be reading them."""
+    indptr = torch.arange(0, 1001, 10)
+    indices = torch.arange(1000) % 100
+    graph = pgs.Graph.from_csc(indptr, indices)
+    expected = pgs.PGSampler([2], seed=0).sample(graph, range(100), batch=0)
+    address = indices.data_ptr()
+    context = torch.multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    workers = [context.Process(target=where, args=(graph, results)) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    found = [results.get() for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert found == [(True, expected.blocks[0].edge_ids.tolist())] * 2
+    assert indices.data_ptr() == address
+    assert not indices.is_shared()
+
+
+def test_handles_do_not_travel():
+    graph, sampler = circulant(9, 3), pgs.PGSampler([2], seed=0)
+    job = sampler.submit(graph, [0])
+    for thing, text in (
+        (job, "Job: expected something to pickle"),
+        (job.result().blocks[0], "Block: expected something to pickle"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            pickle.dumps(thing)
+        with pytest.raises(TypeError, match=text):
+            copy.copy(thing)
+    assert multiprocessing.reduction.ForkingPickler.dumps(graph).nbytes > 0
