@@ -2,6 +2,7 @@ package pygsampler
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -59,6 +60,18 @@ func (e *executor) next() *Job {
 	e.waiting[0] = nil
 	e.waiting = e.waiting[1:]
 	return j
+}
+
+// withdraw takes a job back that still waits for a thread.
+func (e *executor) withdraw(j *Job) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i := slices.Index(e.waiting, j)
+	if i < 0 {
+		return false
+	}
+	e.waiting = slices.Delete(e.waiting, i, i+1)
+	return true
 }
 
 // borrow gets up to n idle threads, unless jobs wait for them.

@@ -171,6 +171,10 @@ func (j *Job) Wait(timeout int64) (address int64, finished bool, err error) {
 // a result that was ready is dropped.
 func (j *Job) Cancel() {
 	j.stop.Store(true)
+	if engine.withdraw(j) {
+		// Else it would wait for the jobs before it, only to end at once.
+		j.run()
+	}
 	<-j.done
 	if j.err == nil {
 		j.memory.Release()
