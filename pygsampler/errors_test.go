@@ -1,0 +1,36 @@
+package pygsampler
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+func TestKindOf(t *testing.T) {
+	for _, k := range []struct {
+		err  error
+		kind Kind
+		text string
+	}{
+		{Errorf(KindType, "x: %d", 3), KindType, "x: 3"},
+		{fmt.Errorf("within: %w", Errorf(KindClosed, "y")), KindClosed, "y"},
+		{fmt.Errorf("%w: seeds[0]", cpu.ErrIndex), KindIndex, "seeds[0]"},
+		{fmt.Errorf("%w: too many", cpu.ErrOverflow), KindOverflow, "too many"},
+		{fmt.Errorf("%w: mode", cpu.ErrValue), KindValue, "mode"},
+		{cpu.ErrCancelled, KindInterrupt, "cancelled"},
+		{fmt.Errorf("%w: wanted 5 bytes", memory.ErrNoMemory), KindMemory, "out of memory: wanted 5 bytes"},
+		{&gpu.Error{Call: "cuInit", Code: 999, Name: "UNKNOWN"}, KindCuda, "gpu: cuInit: UNKNOWN (999)"},
+		{errors.New("else"), KindOther, "else"},
+	} {
+		if kind, text := KindOf(k.err); kind != k.kind || text != k.text {
+			t.Errorf("%v: got %s: %s, want %s: %s", k.err, kind, text, k.kind, k.text)
+		}
+	}
+	if text := Errorf(KindValue, "z").Error(); text != "pygsampler: z" {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,349 @@
+package pygsampler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+func address[T any](a []T) int64 { return int64(uintptr(unsafe.Pointer(unsafe.SliceData(a)))) }
+
+// arrays is a CSC whose owner the test is.
+type arrays struct{ indptr, indices []int64 }
+
+// random is n vertices with degrees up to 12.
+func random(n int) *arrays {
+	r := rand.New(rand.NewPCG(uint64(n), 9))
+	a := &arrays{indptr: []int64{0}}
+	for range n {
+		for range r.IntN(13) {
+			a.indices = append(a.indices, r.Int64N(int64(n)))
+		}
+		a.indptr = append(a.indptr, int64(len(a.indices)))
+	}
+	return a
+}
+
+func (a *arrays) csc() CSC {
+	n := int64(len(a.indptr) - 1)
+	return CSC{
+		Indptr: address(a.indptr), IndptrBits: 64, NumRows: n,
+		Indices: address(a.indices), IDBits: 64, NumEdges: int64(len(a.indices)), NumNodes: n,
+	}
+}
+
+// open is a graph over the arrays, closed at the test's end.
+func (a *arrays) open(t *testing.T) *Graph {
+	t.Helper()
+	g, err := NewGraph(a.csc())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { within(t, g.Close); runtime.KeepAlive(a) })
+	return g
+}
+
+func options(t *testing.T, mode string, replace bool, fanouts ...int64) *Options {
+	t.Helper()
+	o, err := NewOptions(address(fanouts), int64(len(fanouts)), replace, 17, mode, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// within fails the test, with all stacks, when f does not return in time.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		stacks := make([]byte, 1<<16)
+		t.Fatalf("still running\n%s", stacks[:runtime.Stack(stacks, true)])
+	}
+}
+
+// quiet checks, when the test ends, that the engine has neither work nor threads
+// in use, and that all memories are back.
+func quiet(t *testing.T) {
+	t.Helper()
+	live, threads := memory.Count().Live, Threads()
+	t.Cleanup(func() {
+		if _, err := SetThreads(threads); err != nil {
+			t.Error(err)
+		}
+		// A job is finished a moment before its thread is free.
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			engine.mu.Lock()
+			busy, waiting := engine.busy, len(engine.waiting)
+			engine.mu.Unlock()
+			if busy == 0 && waiting == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d threads are busy, %d jobs wait", busy, waiting)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if n := memory.Count().Live - live; n != 0 {
+			t.Errorf("%d memories were lost", n)
+		}
+		if n := Stats().Jobs; n != 0 {
+			t.Errorf("%d jobs are on their way", n)
+		}
+	})
+}
+
+// long is a call that keeps the engine busy for long: 250 hops of the whole graph.
+func long(t *testing.T) (*Graph, *Options, Call) {
+	t.Helper()
+	a := random(20000)
+	seeds := make([]int64, 2000)
+	for i := range seeds {
+		seeds[i] = int64(i)
+	}
+	t.Cleanup(func() { runtime.KeepAlive(seeds) })
+	fanouts := slices.Repeat([]int64{-1}, 250)
+	return a.open(t), options(t, "auto", false, fanouts...), Call{Seeds: address(seeds), NumSeeds: 2000, SeedBits: 64}
+}
+
+// contents is what a memory's batch says, and releases it.
+func contents(t *testing.T, at int64) string {
+	t.Helper()
+	m := memory.FromAddress(at)
+	defer m.Release()
+	w := memory.At[int64](m, 0, batch.HeaderWords)
+	hops := w[batch.WordNumHops]
+	w = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
+	if w[batch.WordMagic] != batch.Magic || w[batch.WordIDBits] != 64 || w[batch.WordEdgeIDBits] != 64 {
+		t.Errorf("header %v", w[:batch.HeaderWords])
+	}
+	ids := func(offset, n int64) []int64 { return memory.At[int64](m, w[offset], n) }
+	var out strings.Builder
+	fmt.Fprintln(&out, ids(batch.WordOffNodes, w[batch.WordNumNodes]),
+		ids(batch.WordOffOutputNodes, w[batch.WordNumOutput]), ids(batch.WordOffOutputIndex, w[batch.WordNumOutput]))
+	for i := range hops {
+		b := batch.HeaderWords + batch.BlockWords*i
+		fmt.Fprintln(&out, w[b:b+3], ids(b+batch.WordOffIndptr, w[b+batch.WordNumDst]+1),
+			ids(b+batch.WordOffIndices, w[b+batch.WordNumEdges]), ids(b+batch.WordOffEdgeIDs, w[b+batch.WordNumEdges]))
+	}
+	return out.String()
+}
+
+// result waits for a job.
+func result(t *testing.T, j *Job) string {
+	t.Helper()
+	at, finished, err := j.Wait(-1)
+	if err != nil || !finished {
+		t.Errorf("finished %v: %v", finished, err)
+		return ""
+	}
+	return contents(t, at)
+}
+
+// Seeds and excluded edges are copied: their owner may reuse the memory at once.
+func TestSeedsAreCopied(t *testing.T) {
+	quiet(t)
+	g := random(500).open(t)
+	o := options(t, "auto", false, 3, 3)
+	var want string
+	for round := range 20 {
+		seeds, exclude := []int64{5, 6, 7, 5}, []int64{1, 2, 300}
+		j, err := Submit(g, o, Call{
+			Seeds: address(seeds), NumSeeds: 4, SeedBits: 64, Exclude: address(exclude), NumExclude: 3,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range seeds {
+			seeds[i] = -1
+		}
+		clear(exclude)
+		if got := result(t, j); round == 0 {
+			want = got
+		} else if got != want {
+			t.Fatal("another batch")
+		}
+	}
+}
+
+// Cancelled while it waits, while it runs or when it is ready, a job lets go of the
+// graph before Cancel returns, and its memory is gone.
+func TestCancel(t *testing.T) {
+	quiet(t)
+	if _, err := SetThreads(1); err != nil {
+		t.Fatal(err)
+	}
+	g, o, c := long(t)
+	for round := range 6 {
+		first, err := Submit(g, o, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := Submit(g, o, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(round*round) * time.Millisecond)
+		within(t, second.Cancel) // though the only thread is not free
+		if _, finished, _ := first.Wait(0); finished {
+			t.Error("Cancel waited for another job")
+		}
+		within(t, first.Cancel)
+		if first.err != cpu.ErrCancelled || second.err != cpu.ErrCancelled {
+			t.Fatalf("got %v and %v", first.err, second.err)
+		}
+		if n := func() int { g.mu.Lock(); defer g.mu.Unlock(); return g.jobs }(); n != 0 {
+			t.Fatalf("%d jobs are in the graph", n)
+		}
+	}
+	live := memory.Count().Live
+	j, err := Submit(g, options(t, "auto", false, 2), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-j.done
+	if memory.Count().Live != live+1 {
+		t.Error("no batch")
+	}
+	within(t, j.Cancel)
+	if memory.Count().Live != live {
+		t.Error("the batch of a cancelled job is left")
+	}
+}
+
+// Wait gives up after its time and finds the result later.
+func TestWait(t *testing.T) {
+	quiet(t)
+	g, o, c := long(t)
+	j, err := Submit(g, o, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, timeout := range []int64{0, 1, 20} {
+		begin := time.Now()
+		at, finished, err := j.Wait(timeout)
+		if at != 0 || finished || err != nil {
+			t.Fatalf("a long job is finished: %v", err)
+		}
+		if took := time.Since(begin); took < time.Duration(timeout)*time.Millisecond {
+			t.Errorf("waited %v of %d ms", took, timeout)
+		}
+	}
+	within(t, j.Cancel)
+	if _, finished, err := j.Wait(0); !finished || err != cpu.ErrCancelled {
+		t.Errorf("finished %v: %v", finished, err)
+	}
+	if j, err = Submit(g, options(t, "auto", false, 2), c); err != nil {
+		t.Fatal(err)
+	}
+	result(t, j)
+}
+
+// Errors of a running job come out of Wait, once, with their kind.
+func TestJobErrors(t *testing.T) {
+	quiet(t)
+	a := random(100)
+	g := a.open(t)
+	seeds, none := []int64{1, 100}, []int64{1 << 40}
+	for _, k := range []struct {
+		call Call
+		kind Kind
+		text string
+	}{
+		{Call{Seeds: address(seeds), NumSeeds: 2, SeedBits: 64}, KindIndex, "seeds[1]: expected an id in [0, 100), got 100"},
+		{
+			Call{Seeds: address(seeds), NumSeeds: 1, SeedBits: 64, Exclude: address(none), NumExclude: 1},
+			KindValue, "exclude[0]: expected the id of an edge of the graph, got 1099511627776",
+		},
+	} {
+		for _, how := range []func(*Graph, *Options, Call) (*Job, error){Submit, Sample} {
+			j, err := how(g, options(t, "auto", false, 3), k.call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, finished, err := j.Wait(-1)
+			if kind, text := KindOf(err); !finished || kind != k.kind || text != k.text {
+				t.Errorf("got %s: %s, want %s: %s", kind, text, k.kind, k.text)
+			}
+		}
+	}
+	runtime.KeepAlive(seeds)
+	runtime.KeepAlive(none)
+}
+
+// Arrays that change under a job end it with an error, wherever they are read, and
+// leave the graph usable.
+func TestChangedArrays(t *testing.T) {
+	quiet(t)
+	a := random(100)
+	g := a.open(t)
+	o, seeds, exclude := options(t, "auto", false, 3), []int64{1, 2, 3}, []int64{int64(len(a.indices)) - 1}
+	good := slices.Clone(a.indptr)
+	clear(a.indptr[1:])
+	j, err := Submit(g, o, Call{
+		Seeds: address(seeds), NumSeeds: 3, SeedBits: 64, Exclude: address(exclude), NumExclude: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = j.Wait(-1)
+	if kind, text := KindOf(err); kind != KindOther || !strings.HasPrefix(text, "the graph's arrays changed") {
+		t.Errorf("got %s: %s", kind, text)
+	}
+	copy(a.indptr, good)
+	if j, err = Submit(g, o, Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}); err != nil {
+		t.Fatal(err)
+	}
+	result(t, j)
+}
+
+// What Submit refuses at once, it refuses before it holds the graph.
+func TestCallErrors(t *testing.T) {
+	quiet(t)
+	g := random(100).open(t)
+	o := options(t, "auto", false, 3)
+	for _, k := range []struct {
+		call Call
+		kind Kind
+		text string
+	}{
+		{Call{SeedBits: 16}, KindType, "seeds: expected 32 or 64 bits, got 16"},
+		{Call{}, KindType, "seeds: expected 32 or 64 bits, got 0"},
+		{Call{SeedBits: 64, NumSeeds: -1}, KindValue, "seeds: expected a length >= 0, got -1"},
+		{Call{SeedBits: 64, NumExclude: -2}, KindValue, "seeds: expected a length >= 0, got -2"},
+		{Call{SeedBits: 64, Epoch: -1}, KindValue, "epoch: expected an integer in [0, 16777215], got -1"},
+		{Call{SeedBits: 64, Epoch: 1 << 24}, KindValue, "epoch: expected an integer in [0, 16777215], got 16777216"},
+		{Call{SeedBits: 64, Batch: -1}, KindValue, "batch: expected an integer in [0, 1099511627775], got -1"},
+		{Call{SeedBits: 64, Batch: 1 << 40}, KindValue, "batch: expected an integer in [0, 1099511627775], got 1099511627776"},
+	} {
+		_, err := Submit(g, o, k.call)
+		if kind, text := KindOf(err); kind != k.kind || text != k.text {
+			t.Errorf("%+v: got %s: %s", k.call, kind, text)
+		}
+	}
+	// No array at all: the bridge makes an error of the panic, and Close still returns.
+	for _, c := range []Call{{SeedBits: 64, NumSeeds: 5}, {SeedBits: 32, NumSeeds: 5}, {SeedBits: 64, NumExclude: 5}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("seeds at address 0")
+				}
+			}()
+			_, _ = Submit(g, o, c)
+		}()
+	}
+	within(t, g.Close)
+}
