@@ -82,8 +82,8 @@ def make_block(g: Any, hop: Hop) -> Any:
     ``srcdata`` and ``dstdata`` hold ``dgl.NID``, ``edata`` holds ``dgl.EID``, and beside them stand
     the features of ``g``, gathered when they are first read. All ids have ``g``'s id type.
     """
-    edge_ids = hop.edge_ids.to(g.idtype)
-    # dgl.create_block says the same in 0.2 ms instead of 0.02: it looks for the largest index,
+    edge_ids = hop.edge_ids.to(hop.src.dtype)
+    # dgl.create_block says the same in 0.2 ms instead of 0.01: it looks for the largest index,
     # sorts type names and builds the metagraph, for every block anew.
     relation = heterograph_index.create_unitgraph_from_csr(
         2,
@@ -96,13 +96,13 @@ def make_block(g: Any, hop: Hop) -> Any:
         True,
     )
     index = heterograph_index.create_heterograph_from_relations(_metagraph(), [relation], None)
-    block = DGLBlock(index, (g.ntypes, g.ntypes), g.etypes)
-    utils.set_new_frames(
-        block,
-        node_frames=utils.extract_node_subframes_for_block(g, [hop.src], [hop.dst]),
-        edge_frames=utils.extract_edge_subframes(g, [edge_ids]),
+    return DGLBlock(
+        index,
+        (g.ntypes, g.ntypes),
+        g.etypes,
+        utils.extract_node_subframes_for_block(g, [hop.src], [hop.dst]),
+        utils.extract_edge_subframes(g, [edge_ids]),
     )
-    return block
 
 
 @cache

@@ -52,6 +52,7 @@ def test_two_lines_differ() -> None:
     assert not any("PGSampler(" in line for line in theirs)
 
 
+@pytest.mark.timeout(1200)
 @pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
 def test_accuracy_is_equivalent() -> None:
     """Two one-sided Welch t-tests (equivalence) over 3 seeds each, at the 5 % level: the mean test
