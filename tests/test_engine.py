@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import threading
 from pathlib import Path
 
@@ -19,14 +20,26 @@ def test_the_import_is_light(run_python):
         ) == before
         heavy = {"numpy", "torch", "dgl", "scipy", "pyarrow", "pygsampler._bridge"}
         assert not heavy & set(sys.modules), heavy & set(sys.modules)
-        maps = open("/proc/self/maps").read()
+        from pathlib import Path
+        maps = Path("/proc/self/maps").read_text()
         assert "_bridge" not in maps and "libcuda" not in maps
         # A sampler alone needs no engine either.
         pgs.PGSampler([10, 10], seed=0)
-        assert "_bridge" not in open("/proc/self/maps").read()
+        assert "_bridge" not in Path("/proc/self/maps").read_text()
         print("light")
     """
     assert run_python(script) == "light\n"
+
+
+def test_the_stubs_name_what_the_extension_has():
+    stubs = ast.parse((Path(_engine.__file__).parent / "_bridge.pyi").read_text())
+    functions = {node.name: node for node in stubs.body if isinstance(node, ast.FunctionDef)}
+    module = _engine.engine().module
+    assert set(functions) == {name for name in dir(module) if name.startswith("bridge_")}
+    for name, function in functions.items():
+        count = len(function.args.args)
+        with pytest.raises(TypeError, match=rf"takes (no|.* {count}) (keyword )?arguments?"):
+            getattr(module, name)(*[0] * (count + 1))
 
 
 def test_the_package_is_ours_from_anywhere():
@@ -126,8 +139,11 @@ def test_the_interpreter_ends_with_jobs_in_flight(run_python):
 def test_the_interpreter_ends_while_daemon_threads_sample(run_python):
     script = """
     def sample():
-        while True:
-            sampler.sample(graph, seeds[:5000])
+        try:
+            while True:
+                sampler.sample(graph, seeds[:5000])
+        except pgs.ClosedError:
+            pass
     for _ in range(4):
         threading.Thread(target=sample, daemon=True).start()
     time.sleep(0.5)

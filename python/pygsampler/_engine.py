@@ -154,6 +154,8 @@ def call(name: str, *args: Any) -> Any:
             raise _ended()
         return function(*args)
     except RuntimeError as error:
+        if state.shut:
+            raise _ended() from None
         raise from_engine(str(error)) from None
     finally:
         state.inside.discard(ticket)
