@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -15,7 +16,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-func address[T any](a []T) int64 { return int64(uintptr(unsafe.Pointer(unsafe.SliceData(a)))) }
+// onHeap makes what address is asked for escape: memory on a goroutine's stack moves.
+var onHeap atomic.Pointer[byte]
+
+func address[T any](a []T) int64 {
+	p := unsafe.Pointer(unsafe.SliceData(a))
+	onHeap.Store((*byte)(p))
+	return int64(uintptr(p))
+}
 
 // arrays is a CSC whose owner the test is.
 type arrays struct{ indptr, indices []int64 }

@@ -28,7 +28,9 @@ func values(a Array) []int64 {
 }
 
 func TestBorrow(t *testing.T) {
-	narrow, wide := []int32{1, -2, 3}, []int64{4, -5}
+	narrow, wide := sparse[int32](t, 3), sparse[int64](t, 2)
+	copy(narrow, []int32{1, -2, 3})
+	copy(wide, []int64{4, -5})
 	a := Borrow(int64(uintptr(unsafe.Pointer(&narrow[0]))), 3, 32)
 	b := Borrow(int64(uintptr(unsafe.Pointer(&wide[0]))), 2, 64)
 	if a.Bits != 32 || a.Len() != 3 || a.At(1) != -2 || b.Bits != 64 || b.Len() != 2 || b.At(1) != -5 {

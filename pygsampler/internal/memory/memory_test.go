@@ -287,7 +287,12 @@ func TestView(t *testing.T) {
 	if View[int64](0, 0) != nil || View[int32](123, 0) != nil {
 		t.Error("no elements are something")
 	}
-	a := []int32{1, 2, 3}
+	p, err := Map(12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Free()
+	a := Slice[int32](p, 3)
 	v := View[int32](int64(uintptr(unsafe.Pointer(&a[0]))), 3)
 	if v[2] = 9; a[2] != 9 || len(v) != 3 || cap(v) != 3 {
 		t.Errorf("got %v of %v", v, a)

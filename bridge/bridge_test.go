@@ -1,0 +1,292 @@
+package bridge
+
+import (
+	"encoding/json"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+)
+
+// message is the form of every error: the name of a Python exception, then text.
+var message = regexp.MustCompile(
+	`^(TypeError|ValueError|IndexError|OverflowError|MemoryError|ClosedError|CudaError|KeyboardInterrupt|Error): (?s).+`)
+
+// fails checks that an error has the form and, where want is given, that text.
+func fails(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !message.MatchString(err.Error()) || want != "" && err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// onHeap makes what address is asked for escape: memory on a goroutine's stack moves.
+var onHeap atomic.Pointer[byte]
+
+func address[T any](a []T) int64 {
+	p := unsafe.Pointer(unsafe.SliceData(a))
+	onHeap.Store((*byte)(p))
+	return int64(uintptr(p))
+}
+
+// view is n words at an address, as Python reads a memory.
+func view(at, n int64) []int64 {
+	return unsafe.Slice(*(**int64)(unsafe.Pointer(&at)), n)
+}
+
+// ring is a graph and its handle: every vertex has the next two as in-neighbours.
+type ring struct {
+	indptr, indices []int64
+	handle          int64
+}
+
+func newRing(t testing.TB, n int64) *ring {
+	t.Helper()
+	r := &ring{indptr: []int64{0}}
+	for v := range n {
+		r.indices = append(r.indices, (v+1)%n, (v+2)%n)
+		r.indptr = append(r.indptr, 2*v+2)
+	}
+	var err error
+	if r.handle, err = GraphNew(address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := GraphClose(r.handle); err != nil {
+			t.Error(err)
+		}
+		runtime.KeepAlive(r)
+	})
+	return r
+}
+
+func newSampler(t testing.TB, mode string, fanouts ...int64) int64 {
+	t.Helper()
+	s, err := SamplerNew(address(fanouts), int64(len(fanouts)), 0, 3, mode, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// nodes is the vertices of a batch.
+func nodes(mem int64) []int64 {
+	data := view(mem, 3)[1]
+	words := view(data, 16)
+	return view(data+words[5], words[6])
+}
+
+func TestSampleThroughBridge(t *testing.T) {
+	g, s := newRing(t, 100), newSampler(t, "auto", -1, -1)
+	seeds := []int64{10, 50}
+	want := []int64{10, 50, 11, 12, 51, 52, 13, 14, 53, 54}
+	job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := Wait(job, -1)
+	if err != nil || !slices.Equal(nodes(mem), want) {
+		t.Fatalf("got %v, %v", nodes(mem), err)
+	}
+	_, err = Wait(job, -1)
+	fails(t, err, "ClosedError: job: expected an open one, got a closed one")
+	mem, err = Sample(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
+	if mem < 0 && err == nil {
+		mem, err = Wait(-mem, -1)
+	}
+	if err != nil || !slices.Equal(nodes(mem), want) {
+		t.Fatalf("got %v, %v", nodes(mem), err)
+	}
+	var stats struct {
+		Live int64 `json:"live"`
+		Jobs int64 `json:"jobs"`
+	}
+	text, err := MemoryStats()
+	if err != nil || json.Unmarshal([]byte(text), &stats) != nil || stats.Live < 2 || stats.Jobs != 0 {
+		t.Errorf("got %s, %v", text, err)
+	}
+	runtime.KeepAlive(seeds)
+}
+
+// A handle that was closed, or never was, is refused by every function that needs
+// one, and closing it again does nothing. Numbers are not used twice.
+func TestStaleHandles(t *testing.T) {
+	g, s := newRing(t, 10), newSampler(t, "auto", 2)
+	closedGraph := newRing(t, 10).handle
+	closedSampler := newSampler(t, "auto", 2)
+	for range 2 {
+		if _, err := GraphClose(closedGraph); err != nil {
+			t.Error(err)
+		}
+		if _, err := SamplerClose(closedSampler); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, stale := range []int64{closedGraph, 0, -1, -g.handle, 1 << 62, -1 << 63} {
+		_, err := Submit(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
+		fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
+		_, err = Sample(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
+		fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
+	}
+	for _, stale := range []int64{closedSampler, 0, -1, 1 << 62} {
+		_, err := Submit(g.handle, stale, 0, 0, 64, 0, 0, 0, 0, 0)
+		fails(t, err, "ClosedError: sampler: expected an open one, got a closed one")
+	}
+	for _, stale := range []int64{0, -1, 1 << 62, -1 << 63} {
+		_, err := Wait(stale, -1)
+		fails(t, err, "ClosedError: job: expected an open one, got a closed one")
+		for _, f := range []func(int64) (int64, error){Cancel, GraphClose, SamplerClose} {
+			if _, err := f(stale); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if again := newRing(t, 10).handle; again <= closedGraph {
+		t.Errorf("graph %d after graph %d", again, closedGraph)
+	}
+	if _, err := GraphClose(g.handle); err != nil {
+		t.Error(err)
+	}
+	_, err := Submit(g.handle, s, 0, 0, 64, 0, 0, 0, 0, 0)
+	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
+}
+
+// Wrong widths, negative lengths and arrays that are not there.
+func TestBadArguments(t *testing.T) {
+	g, s := newRing(t, 10), newSampler(t, "auto", 2)
+	a := []int64{0, 1, 0, 1}
+	at := address(a)
+	for _, k := range []struct {
+		call func() (int64, error)
+		want string
+	}{
+		{func() (int64, error) { return Symbol("memory") }, `ValueError: symbol: expected a known name, got "memory"`},
+		{func() (int64, error) { return ArrowExport(0, 0, 0, 64) }, ""},
+		{func() (int64, error) { return ArrowExport(at, at, -1, 64) }, ""},
+		{func() (int64, error) { return ArrowExport(at, at, 1, 16) }, ""},
+		{func() (int64, error) { _, err := ArrowImport(0, at); return 0, err }, ""},
+		{func() (int64, error) { _, err := ArrowImport(at, 0); return 0, err }, ""},
+		{func() (int64, error) { return GraphNew(0, 64, 0, 0, 64, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return GraphNew(at, 64, -1, 0, 64, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return GraphNew(at, 64, 1<<63-1, 0, 64, 0, 0, 0, 1<<63-1) }, ""},
+		{func() (int64, error) { return GraphNew(at, 8, 1, at, 64, 1, 0, 0, 1) }, "TypeError: indptr: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return GraphNew(at, 64, 1, at, 0, 1, 0, 0, 1) }, "TypeError: indices: expected 32 or 64 bits, got 0"},
+		{func() (int64, error) { return GraphNew(at, 64, 1, 0, 64, 1, 0, 0, 1) }, ""},
+		{func() (int64, error) { return GraphNew(at, 64, 1, at, 64, 1, at, 0, 1) }, "TypeError: edge_ids: expected 32 or 64 bits, got 0"},
+		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 1, -1) }, ""},
+		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 0, -2) }, ""},
+		{func() (int64, error) { return GraphFromCOO(0, 0, 1, 0, 0) }, "TypeError: src: expected 32 or 64 bits, got 1"},
+		{func() (int64, error) { return ExpandRows(0, 0, 64) }, ""},
+		{func() (int64, error) { return ExpandRows(at, -1, 64) }, ""},
+		{func() (int64, error) { return ExpandRows(at, 1, 16) }, ""},
+		{func() (int64, error) { return SamplerNew(0, 0, 0, 0, "auto", 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerNew(0, -1, 0, 0, "auto", 0) }, "ValueError: fanouts: expected 1 to 256 hops, got -1"},
+		{func() (int64, error) { return SamplerNew(0, 3, 0, 0, "auto", 0) }, ""},
+		{func() (int64, error) { return SamplerNew(at, 1, 0, 0, "\x00", 0) }, ""},
+		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return Submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
+		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, 0, 0, 0, 7, 0) }, ""},
+		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, -1, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return Shuffle(0, 5, 64, 0, 0) }, ""},
+		{func() (int64, error) { return Shuffle(at, -5, 64, 0, 0) }, "ValueError: array: expected a length >= 0, got -5"},
+		{func() (int64, error) { return Shuffle(at, 4, 8, 0, 0) }, "TypeError: array: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return SetThreads(0) }, "ValueError: threads: expected 1 to 4096, got 0"},
+		{func() (int64, error) { return SetThreads(4097) }, "ValueError: threads: expected 1 to 4096, got 4097"},
+		{func() (int64, error) { _, err := DeviceName(-1); return 0, err }, ""},
+		{func() (int64, error) { _, err := DeviceName(1 << 32); return 0, err }, ""},
+	} {
+		_, err := k.call()
+		fails(t, err, k.want)
+	}
+	// What is empty is no error.
+	for _, call := range []func() (int64, error){
+		func() (int64, error) { return Shuffle(0, 0, 32, 0, 0) },
+		func() (int64, error) { return GraphFromCOO(0, 0, 32, 0, -1) },
+		func() (int64, error) { return SetThreads(mustThreads(t)) },
+		Threads, Trim, Shutdown, DeviceCount, DriverVersion,
+	} {
+		if _, err := call(); err != nil {
+			t.Error(err)
+		}
+	}
+	job, err := Submit(g.handle, s, 0, 0, 32, 0, 0, 0, 0, -4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mem, err := Wait(job, -1); err != nil || len(nodes(mem)) != 0 {
+		t.Error(err)
+	}
+	runtime.KeepAlive(a)
+}
+
+func mustThreads(t *testing.T) int64 {
+	t.Helper()
+	n, err := Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Of many who wait for a job and one who cancels it, one gets the memory at most;
+// all return.
+func TestOneGetsTheResult(t *testing.T) {
+	g, s := newRing(t, 1000), newSampler(t, "auto", 2, 2, 2)
+	seeds := make([]int64, 500)
+	for i := range seeds {
+		seeds[i] = int64(i)
+	}
+	for round := range 200 {
+		job, err := Submit(g.handle, s, address(seeds), 500, 64, 0, int64(round), 0, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		results := 0
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				if w == 3 && round%2 == 0 {
+					if _, err := Cancel(job); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				mem, err := Wait(job, -1)
+				switch {
+				case err == nil && mem != 0:
+					mu.Lock()
+					results++
+					mu.Unlock()
+				case err == nil || !strings.HasPrefix(err.Error(), "ClosedError: job") && !strings.HasPrefix(err.Error(), "KeyboardInterrupt: "):
+					t.Errorf("got %d, %v", mem, err)
+				}
+			})
+		}
+		wg.Wait()
+		if results > 1 || round%2 == 1 && results != 1 {
+			t.Fatalf("%d got the result", results)
+		}
+	}
+	runtime.KeepAlive(seeds)
+}
+
+// A panic is an error like any other.
+func TestFinish(t *testing.T) {
+	_, err := func() (n int64, err error) {
+		defer finish(&err)
+		panic("broken")
+	}()
+	fails(t, err, "Error: broken")
+	_, err = func() (n int64, err error) {
+		defer finish(&err)
+		var a []int64
+		return a[n], nil
+	}()
+	fails(t, err, "Error: runtime error: index out of range [0] with length 0")
+}
