@@ -8,6 +8,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.SECONDARY:
 .PHONY: help build quickstart test lint test-go test-python bench wheel clean
 
 PYTHON ?= python3
