@@ -33,7 +33,9 @@ def test_the_import_is_light(run_python):
 
 def test_the_stubs_name_what_the_extension_has():
     stubs = ast.parse((Path(_engine.__file__).parent / "_bridge.pyi").read_text())
-    functions = {node.name: node for node in stubs.body if isinstance(node, ast.FunctionDef)}
+    definitions = [node for node in stubs.body if isinstance(node, ast.FunctionDef)]
+    functions = {node.name: node for node in definitions}
+    assert len(functions) == len(definitions)
     module = _engine.engine().module
     assert set(functions) == {name for name in dir(module) if name.startswith("bridge_")}
     for name, function in functions.items():
@@ -181,7 +183,16 @@ def test_the_state_of_locks_is_not_inherited():
     state = _State(0, 2)
     with state.handle_lock, state.count_lock, state.load_lock:
         child = _State(state.generation + 1, state.threads)
-        assert child.count_lock.acquire(blocking=False)
-        assert child.load_lock.acquire(blocking=False)
+        free = []
+        names = ("handle_lock", "count_lock", "load_lock")
+        thread = threading.Thread(
+            target=lambda: free.extend(
+                getattr(which, name).acquire(blocking=False)
+                for which in (state, child)
+                for name in names
+            )
+        )
+        thread.start()
+        thread.join()
+    assert free == [False] * 3 + [True] * 3
     assert child.threads == 2
-    assert isinstance(child.count_lock, type(threading.Lock()))

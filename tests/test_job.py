@@ -137,6 +137,26 @@ def test_closing_a_graph_waits_for_its_jobs():
     assert all(job.result().num_edges > 0 for job in jobs)
 
 
+def test_a_signal_handler_may_ask_for_the_same_job():
+    graph = circulant(100_000, 20, 32)
+    job = pgs.PGSampler([10] * 4, seed=0).submit(graph, range(50_000))
+    seen = []
+
+    def handler(number, frame) -> None:
+        seen.append(job.result())
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        batch = job.result()
+        while not seen:
+            time.sleep(0.01)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen == [batch]
+
+
 def test_ctrl_c_ends_a_long_call(heavy, deep):
     def press() -> None:
         time.sleep(0.3)

@@ -146,6 +146,16 @@ def test_torch_tensors_travel_through_shared_memory():
     assert not indices.is_shared()
 
 
+def test_a_tensor_that_went_elsewhere_is_pickled_as_it_is_now():
+    indptr, indices = torch.tensor([0, 2]), torch.zeros(2, dtype=torch.int64)
+    graph = pgs.Graph.from_csc(indptr, indices)
+    indices.resize_(1 << 20).zero_()
+    with pytest.raises(ValueError, match=r"indptr\[1\]: .* got 2"):
+        pickle.loads(pickle.dumps(graph))
+    indices.resize_(2)
+    assert pickle.loads(pickle.dumps(graph)).indices.tolist() == [0, 0]
+
+
 def test_handles_do_not_travel():
     graph, sampler = circulant(9, 3), pgs.PGSampler([2], seed=0)
     job = sampler.submit(graph, [0])

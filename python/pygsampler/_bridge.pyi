@@ -46,18 +46,6 @@ def bridge_Sample(
     num_exclude: int,
     threads: int,
 ) -> int: ...
-def bridge_Sample(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    threads: int,
-) -> int: ...
 def bridge_Wait(job: int, timeout_ms: int) -> int: ...
 def bridge_Cancel(job: int) -> int: ...
 def bridge_ExpandRows(indptr: int, num_rows: int, bits: int) -> int: ...

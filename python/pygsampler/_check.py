@@ -6,7 +6,6 @@ import operator
 import reprlib
 from typing import Any
 
-
 _short = reprlib.Repr()
 # Half of an object's text says less than its type.
 _short.maxother = 1 << 20

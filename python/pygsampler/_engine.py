@@ -26,6 +26,7 @@ from pygsampler.errors import ClosedError, from_engine
 _MODULE = "pygsampler._bridge"
 # How long the end of the interpreter waits for other threads to leave the engine.
 _LEAVE_SECONDS = 5.0
+_MOST_THREADS = 4096
 
 VoidFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 OwnFunction = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)
@@ -63,16 +64,19 @@ class Engine:
 
 
 class _State:
-    """What a forked child has to start anew with; locks may have been held by lost threads."""
+    """What a forked child has to start anew with; locks may have been held by lost threads.
+
+    They are reentrant since a signal handler may call us while its thread holds one.
+    """
 
     def __init__(self, generation: int, threads: int | None) -> None:
         self.generation = generation
         self.engine: Engine | None = None
         self.shut = False
         self.threads = threads
-        self.load_lock = threading.Lock()
+        self.load_lock = threading.RLock()
         self.handle_lock = threading.RLock()
-        self.count_lock = threading.Lock()
+        self.count_lock = threading.RLock()
         self.inside: set[object] = set()
 
 
@@ -100,7 +104,7 @@ def handle_lock() -> threading.RLock:
     return _state.handle_lock
 
 
-def count_lock() -> threading.Lock:
+def count_lock() -> threading.RLock:
     """Held for moments while a counter advances; a fresh one in each child."""
     return _state.count_lock
 
@@ -171,7 +175,7 @@ def set_num_threads(count: int) -> int:
     """Sets how many threads sampling may use in this process; returns the number before."""
     from pygsampler._check import integer
 
-    number = integer(count, "count", 1, 1 << 16)
+    number = integer(count, "count", 1, _MOST_THREADS)
     before = int(call("SetThreads", number))
     _state.threads = number
     return before

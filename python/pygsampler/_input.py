@@ -88,7 +88,9 @@ def without_moving(shown: Any, source: Any) -> Any:
     the caller keeps it, so that several workers share one file.
     """
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(source, torch.Tensor) or source.is_shared():
+    if torch is None or not isinstance(source, torch.Tensor):
+        return source
+    if source.is_shared() or moved(source, shown._address):
         return source
     return shown.torch()
 

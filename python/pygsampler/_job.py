@@ -58,7 +58,8 @@ class Job:
     ) -> None:
         self._outcome: MiniBatch | Exception | None = None
         self._handle = 0
-        self._lock = threading.Lock()
+        # Reentrant, since a signal handler may ask for a job that its thread is waiting for.
+        self._lock = threading.RLock()
         self._generation = _engine.generation()
         self._graph = graph
         self._sampler = sampler
@@ -93,12 +94,13 @@ class Job:
 
         Ctrl-C while waiting cancels the job and raises KeyboardInterrupt.
         """
-        try:
-            while not self._poll(_SLICE_MS):
-                pass
-        except BaseException:
-            self.cancel()
-            raise
+        while True:
+            try:
+                if self._poll(_SLICE_MS):
+                    break
+            except KeyboardInterrupt:
+                self.cancel()
+                raise
         outcome = self._outcome
         if isinstance(outcome, MiniBatch):
             return outcome
@@ -121,7 +123,7 @@ class Job:
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         # The engine has ended by then, and this module's names are gone.
-        if not ending() and getattr(self, "_handle", 0) and self._outcome is None:
+        if not ending() and self._handle and self._outcome is None:
             self._drop()
 
     def __repr__(self) -> str:
