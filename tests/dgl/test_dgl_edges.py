@@ -11,7 +11,11 @@ from dgl_graphs import check_blocks
 
 from pygsampler.dgl import PGSampler
 
-pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Dataloader CPU affinity",
+    # Python 3.12 warns of forks in processes with threads, which torch's own loader makes too.
+    "ignore:This process .* is multi-threaded:DeprecationWarning",
+)
 EDGES = 1500
 
 

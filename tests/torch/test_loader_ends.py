@@ -85,7 +85,14 @@ loader = DataLoader(graph, torch.arange(n), [15, 15, 15], batch_size=5000, prefe
 
 def run(script: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", PRELUDE + textwrap.dedent(script)],
+        # Python 3.12 warns of forks in processes with threads.
+        [
+            sys.executable,
+            "-W",
+            "ignore::DeprecationWarning",
+            "-c",
+            PRELUDE + textwrap.dedent(script),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
