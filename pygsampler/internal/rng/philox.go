@@ -93,10 +93,10 @@ func (s Stream) State(v uint64) uint64 {
 	p0, p1 = c0*philoxM0, c2*philoxM1
 	c0, c1, c2, c3 = (p1>>32^c1^(k0+6*philoxW0))&low, p1&low, (p0>>32^c3^(k1+6*philoxW1))&low, p0&low
 	p0, p1 = c0*philoxM0, c2*philoxM1
-	c0, c1, c2, c3 = (p1>>32^c1^(k0+7*philoxW0))&low, p1&low, (p0>>32^c3^(k1+7*philoxW1))&low, p0&low
+	c0, c2, c3 = (p1>>32^c1^(k0+7*philoxW0))&low, (p0>>32^c3^(k1+7*philoxW1))&low, p0&low
 	p0, p1 = c0*philoxM0, c2*philoxM1
-	c0, c1, c2, c3 = (p1>>32^c1^(k0+8*philoxW0))&low, p1&low, (p0>>32^c3^(k1+8*philoxW1))&low, p0&low
-	p0, p1 = c0*philoxM0, c2*philoxM1
+	c1, c2 = p1&low, (p0>>32^c3^(k1+8*philoxW1))&low
+	p1 = c2 * philoxM1
 	c0, c1 = (p1>>32^c1^(k0+9*philoxW0))&low, p1&low
 	return c0 | c1<<32
 }
