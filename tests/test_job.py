@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import signal
 import threading
 import time
@@ -10,6 +11,7 @@ import pytest
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
+from pygsampler import _engine
 
 HEAVY_SEEDS = range(100_000)
 
@@ -137,24 +139,47 @@ def test_closing_a_graph_waits_for_its_jobs():
     assert all(job.result().num_edges > 0 for job in jobs)
 
 
-def test_a_signal_handler_may_ask_for_the_same_job():
-    graph = circulant(100_000, 20, 32)
-    job = pgs.PGSampler([10] * 4, seed=0).submit(graph, range(50_000))
-    seen = []
+def test_a_signal_handler_neither_hangs_nor_loses_a_result():
+    graph = circulant(20_000, 20, 32)
+    sampler = pgs.PGSampler([10] * 3, seed=0)
+    seen: list[object] = []
 
     def handler(number, frame) -> None:
-        seen.append(job.result())
+        try:
+            seen.append(job.result())
+        except pgs.Error as error:
+            seen.append(str(error))
 
     before = signal.signal(signal.SIGALRM, handler)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.02)
-        batch = job.result()
-        while not seen:
-            time.sleep(0.01)
+        for _ in range(20):
+            job = sampler.submit(graph, range(10_000))
+            signal.setitimer(signal.ITIMER_REAL, 0.002, 0.001)
+            batch = job.result()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            assert isinstance(batch, pgs.MiniBatch)
+            inside = "job: expected no wait inside a wait of the same thread for it"
+            assert all(what in (batch, inside) for what in seen)
+            seen.clear()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert seen == [batch]
+
+
+def test_what_a_signal_handler_raises_ends_the_wait_and_the_job(heavy, deep):
+    def handler(number, frame) -> None:
+        raise TimeoutError("late")
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        job = deep.submit(heavy, HEAVY_SEEDS)
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(TimeoutError, match="late"):
+            job.result()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert job.done()
+    assert json.loads(_engine.call("MemoryStats"))["jobs"] == 0
 
 
 def test_ctrl_c_ends_a_long_call(heavy, deep):

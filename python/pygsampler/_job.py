@@ -37,6 +37,7 @@ class Job:
         "_lock",
         "_outcome",
         "_sampler",
+        "_waiting",
         "batch",
         "epoch",
     )
@@ -58,8 +59,10 @@ class Job:
     ) -> None:
         self._outcome: MiniBatch | Exception | None = None
         self._handle = 0
-        # Reentrant, since a signal handler may ask for a job that its thread is waiting for.
+        # Reentrant, since a signal handler may ask for a job that its thread is waiting for: it
+        # gets an error then, since it can neither wait nor take what is being taken.
         self._lock = threading.RLock()
+        self._waiting = False
         self._generation = _engine.generation()
         self._graph = graph
         self._sampler = sampler
@@ -98,7 +101,7 @@ class Job:
             try:
                 if self._poll(_SLICE_MS):
                     break
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 self.cancel()
                 raise
         outcome = self._outcome
@@ -155,17 +158,22 @@ class Job:
         with self._lock:
             if self._outcome is not None:
                 return True
+            if self._waiting:
+                raise Error("job: expected no wait inside a wait of the same thread for it")
+            self._waiting = True
             try:
                 address = _engine.call("Wait", self._handle, timeout_ms)
+                if address:
+                    batch = MiniBatch._of(_memory.Memory(address), self.epoch, self.batch)
+                    # After a cancel in another thread its outcome stands.
+                    self._outcome = self._outcome or batch
             except Exception as error:
-                # After a cancel in another thread its outcome stands.
                 self._outcome = self._outcome or error
-                return True
-            if not address:
-                return False
-            batch = MiniBatch._of(_memory.Memory(address), self.epoch, self.batch)
-            self._outcome = self._outcome or batch
-            return True
+                # Where a signal handler raised it, and not the job, the job goes on otherwise.
+                self._drop()
+            finally:
+                self._waiting = False
+            return self._outcome is not None
 
     def _drop(self) -> None:
         if _engine.alive(self._generation):
