@@ -71,3 +71,11 @@ func explained(err error, format string, values ...any) error {
 	}
 	return &Error{Call: e.Call, Code: e.Code, Name: e.Name, Text: text}
 }
+
+// both is err, and what went wrong when its traces were removed, if anything did.
+func both(err, undone error) error {
+	if undone == nil {
+		return err
+	}
+	return errors.Join(err, undone)
+}

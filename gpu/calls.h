@@ -17,12 +17,11 @@ typedef uintptr_t handle;
 
 enum { BY_CURRENT = 1 << 16, BY_PUSH = 2 << 16, BY_POP = 3 << 16, RESULT = 0xffff };
 
-/* Makes context current. *before gets the one that was, *pushed whether there is one to pop. */
-static inline int gpu_enter(handle context, handle *before, int *pushed)
+/* Makes context current. *pushed gets whether there is something to pop. */
+static inline int gpu_enter(handle context, int *pushed)
 {
     CUcontext current = NULL;
     CUresult result = cuCtxGetCurrent(&current);
-    *before = (handle)current;
     *pushed = 0;
     if (result != CUDA_SUCCESS)
         return result | BY_CURRENT;
@@ -35,25 +34,25 @@ static inline int gpu_enter(handle context, handle *before, int *pushed)
 }
 
 /* Undoes gpu_enter and returns `result`, that of the work between the two. A pop that fails is
- * made up for; only when that fails, too, is there something the caller has to know. */
-static inline int gpu_leave(handle before, int pushed, int result)
+ * tried again where it has left the context in place: the work has been done, so there is nothing
+ * that a caller could do about it. */
+static inline int gpu_leave(handle context, int pushed, int result)
 {
     if (!pushed)
         return result;
-    CUcontext popped;
-    CUresult left = cuCtxPopCurrent(&popped);
-    if (left != CUDA_SUCCESS && cuCtxSetCurrent((CUcontext)before) != CUDA_SUCCESS && result == 0)
-        return left | BY_POP;
-    return result;
+    CUcontext current = NULL;
+    CUresult left = cuCtxPopCurrent(&current);
+    if (left != CUDA_SUCCESS && cuCtxGetCurrent(&current) == CUDA_SUCCESS)
+        left = current == (CUcontext)context ? cuCtxPopCurrent(&current) : CUDA_SUCCESS;
+    return result == 0 && left != CUDA_SUCCESS ? left | BY_POP : result;
 }
 
 #define IN_CONTEXT(context, call)                          \
-    handle before;                                         \
     int pushed, result;                                    \
-    if ((result = gpu_enter(context, &before, &pushed)))   \
+    if ((result = gpu_enter(context, &pushed)))            \
         return result;                                     \
     result = call;                                         \
-    return gpu_leave(before, pushed, result)
+    return gpu_leave(context, pushed, result)
 
 /* ---- contexts ---- */
 

@@ -82,14 +82,13 @@ func (c *Context) Handle() uintptr { return uintptr(c.handle) }
 func (c *Context) Do(f func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var before C.handle
 	var pushed C.int
-	if err := check("", C.gpu_enter(c.handle, &before, &pushed)); err != nil {
+	if err := check("", C.gpu_enter(c.handle, &pushed)); err != nil {
 		return err
 	}
 	// Deferred, so that also a panic leaves the thread as it was.
 	defer func() {
-		if left := check("", C.gpu_leave(before, pushed, 0)); err == nil {
+		if left := check("", C.gpu_leave(c.handle, pushed, 0)); err == nil {
 			err = left
 		}
 	}()

@@ -2,10 +2,10 @@ package gpu
 
 // void shim_fault(long long first, int code, int sticky);
 // long long shim_calls(void);
+// const char *shim_faulted(void);
 import "C"
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -37,6 +37,10 @@ func EndFaults() { C.shim_fault(-1, 0, 0) }
 // Calls is how many calls have been counted since Inject; 0 where it never was.
 func Calls() int64 { return int64(C.shim_calls()) }
 
+// Faulted is the driver's function that the Fault last let fail, by its symbol, as
+// in cuMemGetInfo_v2; empty when none has failed since Inject.
+func Faulted() string { return C.GoString(C.shim_faulted()) }
+
 // faultVariable lets calls of a whole process fail, counted from the first: "7"
 // the 7th, with CUDA_ERROR_UNKNOWN; "7:2" with result 2; "7:700:sticky" and all
 // later ones; "0" counts.
@@ -65,7 +69,7 @@ func parseFault(value string) (f Fault, err error) {
 	}
 	f.Sticky = len(parts) == 3 && parts[2] == "sticky"
 	if err != nil || len(parts) > 3 || len(parts) == 3 && !f.Sticky || f.First < 0 || f.Code < 1 || f.Code > 0xffff {
-		return Fault{}, fmt.Errorf("gpu: %s: expected CALL, CALL:CODE or CALL:CODE:sticky, got %q", faultVariable, value)
+		return Fault{}, refuse(faultVariable, invalidValue, "expected CALL, CALL:CODE or CALL:CODE:sticky, got %q", value)
 	}
 	return f, nil
 }

@@ -5,7 +5,6 @@ package gpu
 import "C"
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -62,7 +61,7 @@ func (c *Context) Register(pointer unsafe.Pointer, bytes uint64) (r Registered, 
 		run, err := c.pin(at, end)
 		if err != nil {
 			if undone := r.release(); undone != nil {
-				return Registered{}, errors.Join(err, undone)
+				return Registered{}, both(err, undone)
 			}
 			if address, ok := c.pinnedByOthers(first, bytes); ok && code(err) != OutOfMemory {
 				return Registered{Address: address, Size: bytes}, nil
@@ -75,7 +74,7 @@ func (c *Context) Register(pointer unsafe.Pointer, bytes uint64) (r Registered, 
 	}
 	r.Address, err = c.addressIn(r.pages, first)
 	if err != nil {
-		return Registered{}, errors.Join(err, r.release())
+		return Registered{}, both(err, r.release())
 	}
 	return r, nil
 }
@@ -106,7 +105,7 @@ func (c *Context) pin(at, end uintptr) (*pages, error) {
 	}
 	err = check("cuMemHostRegister", C.gpu_register(hold.handle, C.handle(at), C.uint64_t(end-at), readOnly))
 	if err != nil {
-		return nil, errors.Join(err, hold.Close())
+		return nil, both(err, hold.Close())
 	}
 	run := &pages{start: at, end: end, context: hold}
 	registry.runs = slices.Insert(registry.runs, i, run)

@@ -67,17 +67,21 @@ static void load(void)
 static struct {
     atomic_int watching, code, sticky;
     atomic_llong calls, first;
+    const char *_Atomic name;
 } fault;
 
 /* The result that the next call has instead of the driver's; SUCCESS: the driver's own. */
-static CUresult faulty(void)
+static CUresult faulty(const char *name)
 {
     if (!atomic_load_explicit(&fault.watching, memory_order_relaxed))
         return SUCCESS;
     long long call = atomic_fetch_add(&fault.calls, 1) + 1;
     long long first = atomic_load(&fault.first);
     int fails = first > 0 && (call == first || (call > first && atomic_load(&fault.sticky)));
-    return fails ? atomic_load(&fault.code) : SUCCESS;
+    if (!fails)
+        return SUCCESS;
+    atomic_store(&fault.name, name);
+    return atomic_load(&fault.code);
 }
 
 #pragma GCC visibility push(hidden)
@@ -93,6 +97,7 @@ void shim_fault(long long first, int code, int sticky)
     if (first < 0)
         return;
     atomic_store(&fault.calls, 0);
+    atomic_store(&fault.name, "");
     atomic_store(&fault.watching, 1);
 }
 
@@ -109,13 +114,20 @@ const char *shim_failure(void)
     return failure;
 }
 
+/* The function that shim_fault last let fail; empty when none. */
+const char *shim_faulted(void)
+{
+    const char *name = atomic_load(&fault.name);
+    return name ? name : "";
+}
+
 #define DRIVER(name, parameters, arguments)                                          \
     CUresult name parameters                                                         \
     {                                                                                \
         pthread_once(&once, load);                                                   \
         if (loaded != SUCCESS)                                                       \
             return loaded;                                                           \
-        CUresult injected = faulty();                                                \
+        CUresult injected = faulty(#name);                                           \
         if (injected != SUCCESS)                                                     \
             return injected;                                                         \
         return driver.name ? driver.name arguments : SHARED_OBJECT_SYMBOL_NOT_FOUND; \
