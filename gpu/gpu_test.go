@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -173,12 +172,7 @@ func TestShimHides(t *testing.T) {
 
 // TestDevice asks the machine's true driver.
 func TestDevice(t *testing.T) {
-	if _, err := DeviceName(0); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("PYGSAMPLER_REQUIRE"), ","), "cuda") {
-			t.Fatalf("PYGSAMPLER_REQUIRE asks for cuda: %v", err)
-		}
-		t.Skip(err)
-	}
+	needDevice(t)
 	count, err := DeviceCount()
 	if !Available() || err != nil {
 		t.Fatalf("expected an available device, got %d devices, %v", count, err)
