@@ -1,7 +1,9 @@
 package gpu
 
 import (
+	"errors"
 	"runtime"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -41,24 +43,46 @@ func BenchmarkCost(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer event.Close()
-	calls := map[string]func() error{
-		"launch":      func() error { return r.none.Launch(r.s, shape, &args) },
-		"cooperative": func() error { return r.none.Launch(r.s, together, &args) },
-		"record":      func() error { return event.Record(r.s) },
-		"wait":        func() error { return r.s.Wait(event) },
-		"done":        func() error { _, err := event.Done(); return err },
-		"alloc and free": func() error {
+	calls := []struct {
+		name string
+		call func() error
+	}{
+		{"launch", func() error { return r.none.Launch(r.s, shape, &args) }},
+		{"cooperative", func() error { return r.none.Launch(r.s, together, &args) }},
+		{"record", func() error { return event.Record(r.s) }},
+		{"wait", func() error { return r.s.Wait(event) }},
+		{"done", func() error { _, err := event.Done(); return err }},
+		{"alloc and free", func() error {
 			m, err := r.pool.Alloc(r.s, 1<<20)
 			if err != nil {
 				return err
 			}
 			return m.Free(r.s)
-		},
+		}},
+		{"launch and wait for the stream", func() error {
+			if err := r.none.Launch(r.s, together, &args); err != nil {
+				return err
+			}
+			return r.s.Synchronize()
+		}},
+		{"launch and wait for an event", func() error {
+			if err := errors.Join(r.none.Launch(r.s, together, &args), event.Record(r.s)); err != nil {
+				return err
+			}
+			return event.Synchronize()
+		}},
+		{"launch and ask an event", func() error {
+			err := errors.Join(r.none.Launch(r.s, together, &args), event.Record(r.s))
+			for done := false; !done && err == nil; {
+				done, err = event.Done()
+			}
+			return err
+		}},
 	}
-	for name, call := range calls {
-		b.Run(name, func(b *testing.B) { costs(b, r, call) })
-		b.Run(name+" in Do", func(b *testing.B) {
-			if err := r.Do(func() error { costs(b, r, call); return nil }); err != nil {
+	for _, c := range calls {
+		b.Run(c.name, func(b *testing.B) { costs(b, r, c.call) })
+		b.Run(c.name+" in Do", func(b *testing.B) {
+			if err := r.Do(func() error { costs(b, r, c.call); return nil }); err != nil {
 				b.Fatal(err)
 			}
 		})
@@ -79,4 +103,28 @@ func BenchmarkCost(b *testing.B) {
 			})
 		})
 	})
+}
+
+// BenchmarkRegister pins and unpins memory that has been written to.
+func BenchmarkRegister(b *testing.B) {
+	r := newRig(b, 0)
+	const size = 1 << 30
+	block, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer syscall.Munmap(block)
+	for i := 0; i < size; i += 4096 {
+		block[i] = 1
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		registered, err := r.Register(unsafe.Pointer(&block[0]), size)
+		if err == nil {
+			err = registered.Close()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
 }

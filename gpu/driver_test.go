@@ -191,6 +191,7 @@ func workPages(t *testing.T) {
 	ok(t, inside.Close())
 	_, err := d.Register(unsafe.Add(pinned.Pointer, 5), 9*4096)
 	equal(t, "result", code(err), alreadyPinned)
+	wantText(t, err, "36864 bytes of host memory, of which a part may be pinned already")
 	equal(t, "locations", fmt.Sprint(must(Locate(pinned.Address))(t), must(Locate(Address(uintptr(at(0)))))(t)),
 		"{1 true} {-1 true}")
 	ok(t, pinned.Close())

@@ -41,7 +41,7 @@ func Calls() int64 { return int64(C.shim_calls()) }
 // in cuMemGetInfo_v2; empty when none has failed since Inject.
 func Faulted() string { return C.GoString(C.shim_faulted()) }
 
-// faultVariable lets calls of a whole process fail, counted from the first: "7"
+// faultVariable lets calls of a whole process fail, counted from cuInit on: "7"
 // the 7th, with CUDA_ERROR_UNKNOWN; "7:2" with result 2; "7:700:sticky" and all
 // later ones; "0" counts.
 const faultVariable = "PYGSAMPLER_FAULT"

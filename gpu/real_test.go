@@ -251,7 +251,7 @@ func TestRealErrors(t *testing.T) {
 	wantText(t, err, "CUDA_ERROR_OUT_OF_MEMORY (2)", "asked for 35184372088832 bytes of device memory on device 0, which has ", " bytes free")
 	t.Log(err)
 	_, err = r.Load([]byte(strings.Replace(ptx, "mad.lo.s32", "mad.wrong", 1)))
-	wantText(t, err, "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (218)", "line ", "mad.wrong")
+	wantText(t, err, "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (218)", "line 18", "Unknown modifier '.wrong'")
 	t.Log(err)
 	_, err = r.Load([]byte("\x7fELF, but not much more than that, in fact nothing, yet as long as a header would be"))
 	if err == nil {
@@ -318,9 +318,7 @@ func TestRealRegister(t *testing.T) {
 	equal(t, "address in memory that was pinned before", inside.Address, pinned.Address+8)
 	ok(t, inside.Close())
 	_, err := r.Register(unsafe.Add(pinned.Pointer, 8), 1<<20)
-	if err == nil {
-		t.Error("memory pinned in part: expected an error, got none")
-	}
+	wantText(t, err, "cuMemHostRegister", "1048576 bytes of host memory, of which a part may be pinned already")
 	t.Log(err)
 	ok(t, pinned.Close())
 }
@@ -371,6 +369,9 @@ func TestRealFaults(t *testing.T) {
 		err := everything(0)
 		name := Faulted()
 		EndFaults()
+		if name == "" && n > 150 {
+			break // fewer questions were needed than at the first time
+		}
 		if err == nil && !silent[name] {
 			t.Errorf("call %d, %s: expected an error, got none", n, name)
 		}

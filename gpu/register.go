@@ -43,7 +43,8 @@ var registry struct {
 }
 
 // Register pins the bytes at pointer, which may be memory that the process itself
-// can only read, such as a mapped file. It takes about a second for some GB.
+// can only read, such as a mapped file. A GB that has been
+// written to takes some 10 ms.
 func (c *Context) Register(pointer unsafe.Pointer, bytes uint64) (r Registered, err error) {
 	if bytes == 0 {
 		return r, nil
@@ -65,6 +66,9 @@ func (c *Context) Register(pointer unsafe.Pointer, bytes uint64) (r Registered, 
 			}
 			if address, ok := c.pinnedByOthers(first, bytes); ok && code(err) != OutOfMemory {
 				return Registered{Address: address, Size: bytes}, nil
+			}
+			if code(err) != OutOfMemory {
+				return Registered{}, explained(err, "%d bytes of host memory, of which a part may be pinned already", bytes)
 			}
 			return Registered{}, c.shortage(err, "registered host", uint64(end-start))
 		}

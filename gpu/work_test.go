@@ -264,12 +264,15 @@ func everything(i int) (err error) {
 }
 
 func until(done func() (bool, error)) error {
-	for range 2 { // the fake driver has done it at the second question
+	questions, pause := 2, time.Duration(0) // the fake driver has done it at the second
+	if !onFake {
+		questions, pause = 1000, time.Millisecond
+	}
+	for range questions {
 		if is, err := done(); is || err != nil {
 			return err
-		} else if !onFake {
-			time.Sleep(50 * time.Millisecond)
 		}
+		time.Sleep(pause)
 	}
 	return errors.New("expected it done by now")
 }
