@@ -1,8 +1,6 @@
 package gpu
 
 // #include "calls.h"
-// #cgo noescape gpu_pointer_attribute
-// #cgo nocallback gpu_pointer_attribute
 import "C"
 
 import (

@@ -94,6 +94,9 @@ func TestBrokenDriver(t *testing.T) {
 		t.Errorf("expected one load and a cuInit for each question, got %q", log)
 	}
 
+	got, _ = inProcess(t, "ask", fakeDriver(t), "FAKE_CUDA_INIT=3") // as in a forked process
+	wantText(t, got[0].CountErr, "CUDA_ERROR_NOT_INITIALIZED (3)", "forked from one that has used CUDA")
+
 	got, _ = inProcess(t, "ask", fakeDriver(t, "-DLACKING"), "FAKE_CUDA_INIT=803")
 	equal(t, "a code nobody explains", got[0].CountErr, &Error{Call: "cuInit", Code: 803, Name: "Unknown CUresult: 803"})
 	equal(t, "as text", got[0].CountErr.Error(), "gpu: cuInit: Unknown CUresult: 803 (803)")

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
-
-	"github.com/mumax/3/cuda/cu"
 )
 
 // Registered is host memory of somebody else that is pinned where it lies, for
@@ -188,33 +186,4 @@ func (run *pages) unpin() error {
 		registry.runs = slices.Delete(registry.runs, i, i+1)
 	}
 	return run.context.Close()
-}
-
-// Location is what the driver knows of an address.
-type Location struct {
-	Device int  // the device that has the memory, or for which host memory was pinned
-	Host   bool // host memory
-}
-
-// Locate finds where memory lies. Host memory that the driver has never seen is
-// Host with Device -1.
-func Locate(a Address) (Location, error) {
-	if err := start(); err != nil {
-		return Location{}, err
-	}
-	kind, err := attributeOf(a, C.CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-	if code(err) == invalidValue {
-		return Location{Device: -1, Host: true}, nil
-	}
-	if err != nil {
-		return Location{}, err
-	}
-	device, err := attributeOf(a, C.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-	return Location{Device: int(device), Host: cu.MemoryType(kind) == cu.MemoryTypeHost}, err
-}
-
-func attributeOf(a Address, attribute C.int) (uint64, error) {
-	var value C.uint64_t
-	err := check("cuPointerGetAttribute", C.gpu_pointer_attribute(C.uint64_t(a), attribute, &value))
-	return uint64(value), err
 }
