@@ -1,0 +1,351 @@
+// The L-hop uniform sampler in one cooperative persistent launch.
+//
+// Source: PGSampler, sections III-B and III-C: all hops in one kernel, persistent blocks. Unlike the
+// paper's queue the hops stay in phases here, since canonical numbering needs an order.
+//
+// Numbering by first occurrence without a sort. Every edge of a batch has a rank: the edges of earlier
+// hops (the seeds count as a hop of their own), then the edge's position in its hop. A map of all
+// vertices holds, under the launch's tag, the smallest rank at which a vertex occurred, found by
+// atomicMin, and later the vertex's number. Ranks grow from hop to hop and numbers stay below them, so
+// a claim of a later hop never displaces an earlier one.
+//
+// Phases of a hop, and what separates them:
+//   count   rows, each block an equal slice: read offsets, sum the edges          grid_scan
+//   draw    one thread a row chooses, one thread an edge gathers and claims       grid_barrier
+//   check   edges, equal slices: an edge is a first occurrence when the map
+//           holds its rank; others get their number, or the edge to ask           grid_scan
+//   number  first occurrences get their numbers, in order                         grid_barrier
+// The edges that asked another edge are settled in the next count, after the barrier.
+//
+// Tags fall from launch to launch: an old entry is larger than any new one, so the map is never
+// cleared. When they run out the host fills it with ones.
+//
+// Go caller: internal/cuda/neighbor.go. Go twin: internal/cpu/neighbor.go and rows.go.
+#include "grid.cuh"
+
+#define THREADS 512
+#define MOST_HOPS 16
+#define DIRECT 32  // the largest fanout whose choices a thread keeps in shared memory
+
+// Mirrors cuda.Args in internal/cuda/neighbor.go; a test compares the layout.
+struct Args {
+  const void *indptr, *indices, *edge_ids, *seeds;
+  u64* map;      // a word for every vertex
+  u32* arrived;  // the barrier's counter
+  u64* slots;    // a row of gridDim.x words for each grid_scan of a launch
+  ulonglong2* rows;  // per row of a hop: first CSC position, degree
+  u32* firsts;       // per 32 edges of a hop: which are first occurrences
+  char* out;         // the batch; layout of internal/batch
+  u64* report;       // header of the batch and the status, in memory that the host sees
+  u64* bad_seed;     // the lowest seed out of range; ~0 if none
+  u64 out_capacity, row_capacity, edge_capacity;  // bytes of out, rows of rows, edges of firsts
+  u64 num_rows, num_nodes, num_edges, num_seeds, node_bound;
+  u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
+  u32 hops, replace, tag, key0, key1, batch0, batch1;
+  long long fanouts[MOST_HOPS];  // outermost first
+};
+
+enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
+enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4 };
+
+// What a block knows beside its registers.
+struct Shared {
+  u64 scratch[33];
+  // Of the tile's rows: first CSC position, first edge within the tile, degree, edges to take.
+  u64 starts[THREADS], offsets[THREADS], degrees[THREADS], takes[THREADS];
+};
+
+__device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
+// The block's part of n edges begins at a multiple of 32, so that a warp's ballot is a word of firsts.
+__device__ __forceinline__ u64 slice_begin(u64 n) { return (n * blockIdx.x / gridDim.x) & ~31ull; }
+__device__ __forceinline__ u64 slice_end(u64 n) {
+  return blockIdx.x + 1 == gridDim.x ? n : (n * (blockIdx.x + 1) / gridDim.x) & ~31ull;
+}
+
+__device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
+  return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
+}
+
+template <typename I>
+struct Sampling {
+  const Args& a;
+  Shared& s;
+  u32* picks;  // dynamic shared memory: (fanout | 1) words a row of the tile
+  I* nodes;
+  u64 n = 0;     // vertices numbered
+  u64 base = 0;  // rank of the hop's first edge
+  u32 scans = 0;
+  // The hop whose edges may still ask another edge of it for their number.
+  I* asked = nullptr;
+  u64 asked_edges = 0;
+
+  __device__ Sampling(const Args& a, Shared& s, u32* picks, I* nodes) : a(a), s(s), picks(picks), nodes(nodes) {}
+
+  __device__ u64 scan(u64 value, u64& total) {
+    return grid_scan(value, a.slots + (u64)scans++ * gridDim.x, ~a.tag, s.scratch, total);
+  }
+
+  __device__ void claim(u64 v, u64 edge) { atomicMin(a.map + v, (u64)a.tag << 32 | (base + edge)); }
+
+  __device__ void report(u64 status, u64 detail) {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+      a.report[1] = detail;
+      __threadfence_system();
+      a.report[0] = status;
+    }
+  }
+
+  // Numbers the first occurrences among ids[0, edges), which hold original ids, and replaces each id
+  // by its number, or by -1 - e where edge e has, or will have, the number.
+  __device__ void number(I* ids, u64 edges, bool last) {
+    grid_barrier(a.arrived);
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = THREADS / 32;
+    u64 lo = slice_begin(edges), hi = slice_end(edges), step = ((hi - lo + warps - 1) / warps + 31) & ~31ull;
+    u64 from = min(lo + warp * step, hi), to = min(from + step, hi);
+    u32 found = 0;
+    for (u64 e0 = from; e0 < to; e0 += 32) {
+      u64 e = e0 + lane;
+      bool first = false;
+      if (e < to) {
+        u64 rank = (u32)load_relaxed(a.map + (u64)ids[e]);
+        first = rank == base + e;
+        if (!first) ids[e] = rank < base ? (I)rank : (I)(-1 - (long long)(rank - base));
+      }
+      u32 mask = __ballot_sync(~0u, first);
+      if (lane == 0) a.firsts[e0 >> 5] = mask;
+      found += __popc(mask);
+    }
+    u64 in_block, total;
+    u64 in_warps = block_scan(lane == 0 ? found : 0, s.scratch, in_block);
+    u64 next = n + __shfl_sync(~0u, in_warps, 0) + scan(in_block, total);
+    for (u64 e0 = from; e0 < to; e0 += 32) {
+      u32 mask = a.firsts[e0 >> 5];
+      if (mask >> lane & 1) {
+        u64 v = ids[e0 + lane], id = next + __popc(mask & ((1u << lane) - 1));
+        nodes[id] = (I)v;
+        ids[e0 + lane] = (I)id;
+        if (!last) a.map[v] = (u64)a.tag << 32 | id;
+      }
+      next += __popc(mask);
+    }
+    n += total;
+    base += edges;
+    asked = ids;
+    asked_edges = edges;
+    grid_barrier(a.arrived);
+  }
+
+  // Gives the edges that ask another edge its number; a barrier after number() has passed.
+  __device__ void settle() {
+    for (u64 e = slice_begin(asked_edges) + threadIdx.x, hi = slice_end(asked_edges); e < hi; e += THREADS) {
+      long long id = asked[e];
+      if (id < 0) asked[e] = asked[-1 - id];
+    }
+  }
+
+  __device__ u64 take(u64 degree, long long fanout, bool& whole) const {
+    whole = fanout < 0 || degree == 0 || (!a.replace && degree <= (u64)fanout);
+    return whole ? degree : (u64)fanout;
+  }
+
+  // Reads offset and degree of the block's rows; returns how many edges they give.
+  __device__ u64 count(u64 lo, u64 hi, long long fanout) {
+    u64 edges = 0;
+    for (u64 r = lo + threadIdx.x; r < hi; r += THREADS) {
+      u64 v = nodes[r], start = 0, degree = 0;
+      if (v < a.num_rows) {
+        start = read(a.indptr, a.indptr_bits, v);
+        degree = read(a.indptr, a.indptr_bits, v + 1) - start;
+      }
+      a.rows[r] = make_ulonglong2(start, degree);
+      bool whole;
+      edges += take(degree, fanout, whole);
+    }
+    return block_sum(edges, s.scratch);
+  }
+
+  __device__ void store_edge_id(void* edge_ids, u64 e, u64 position) const {
+    u64 id = a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, position) : position;
+    if (a.out_edge_bits == 32) ((int*)edge_ids)[e] = (int)id;
+    else ((long long*)edge_ids)[e] = (long long)id;
+  }
+
+  __device__ void gather(I* ids, void* edge_ids, u64 e, u64 position) {
+    I v = ((const I*)a.indices)[position];
+    ids[e] = v;
+    store_edge_id(edge_ids, e, position);
+    claim((u64)v, e);
+  }
+
+  // Floyd's algorithm, one thread a row; a row's choices lie together in shared memory, and rows an
+  // odd number of words apart, so that neither this nor the gather meets bank conflicts.
+  __device__ void choose(u32* row, u64 state, u64 degree, u32 fanout) const {
+    for (u32 j = 0; j < fanout; j++) {
+      if (a.replace) {
+        row[j] = (u32)draw_below(state, j, degree);
+        continue;
+      }
+      u32 top = (u32)(degree - fanout + j), t = (u32)draw_below(state, j, (u64)top + 1);
+      for (u32 i = 0; i < j; i++)
+        if (row[i] == t) {
+          t = top;
+          break;
+        }
+      row[j] = t;
+    }
+  }
+
+  // Floyd's algorithm, one warp a row, for fanouts beyond DIRECT: the choices stand where the edge ids
+  // will, which are wide enough for any position.
+  __device__ void choose_wide(void* edge_ids, u64 e0, u64 state, u64 degree, u64 fanout) const {
+    u32 lane = threadIdx.x & 31;
+    for (u64 j = 0; j < fanout; j++) {
+      u64 top = a.replace ? degree - 1 : degree - fanout + j, t = draw_below(state, (u32)j, top + 1);
+      bool taken = false;
+      for (u64 i = lane; !a.replace && i < j; i += 32) taken |= read(edge_ids, a.out_edge_bits, e0 + i) == t;
+      if (__any_sync(~0u, taken)) t = top;
+      if (lane == 0) {
+        if (a.out_edge_bits == 32) ((int*)edge_ids)[e0 + j] = (int)t;
+        else ((long long*)edge_ids)[e0 + j] = (long long)t;
+      }
+      __syncwarp();
+    }
+  }
+
+  // The tile's rows one by one, a warp each, or the whole block for a whole row of a hub.
+  __device__ void draw_wide(const Stream& stream, u64 r0, u32 count, u64 at, long long fanout, I* ids, void* edge_ids) {
+    const u64 HUB = 8192;
+    u32 lane = threadIdx.x & 31;
+    for (u32 row = threadIdx.x >> 5; row < count; row += THREADS / 32) {
+      u64 take = s.takes[row], degree = s.degrees[row], e0 = at + s.offsets[row], start = s.starts[row];
+      bool whole;
+      this->take(degree, fanout, whole);
+      if (!whole) choose_wide(edge_ids, e0, row_state(stream, (u64)nodes[r0 + row]), degree, take);
+      else if (take >= HUB) continue;
+      for (u64 j = lane; j < take; j += 32)
+        gather(ids, edge_ids, e0 + j, start + (whole ? j : read(edge_ids, a.out_edge_bits, e0 + j)));
+    }
+    for (u32 row = 0; row < count; row++) {
+      u64 take = s.takes[row];
+      bool whole;
+      this->take(s.degrees[row], fanout, whole);
+      if (whole && take >= HUB)
+        for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, at + s.offsets[row] + j, s.starts[row] + j);
+    }
+  }
+
+  // The tile's rows at once: a thread chooses for a row, then a thread gathers an edge.
+  __device__ void draw_narrow(const Stream& stream, u64 r0, u32 count, u64 at, u32 fanout, I* ids, void* edge_ids) {
+    u32 stride = fanout | 1, row = threadIdx.x;
+    bool whole;
+    if (row < count) {
+      take(s.degrees[row], fanout, whole);
+      if (!whole) choose(picks + row * stride, row_state(stream, (u64)nodes[r0 + row]), s.degrees[row], fanout);
+      else
+        for (u32 j = 0; j < s.takes[row]; j++) picks[row * stride + j] = j;
+    }
+    __syncthreads();
+    // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
+    u32 reciprocal = 0xFFFFFFFFu / fanout + 1;
+    for (u32 q = threadIdx.x; q < count * fanout; q += THREADS) {
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
+      if (j < s.takes[row]) gather(ids, edge_ids, at + s.offsets[row] + j, s.starts[row] + picks[row * stride + j]);
+    }
+  }
+
+  // Rows [lo, hi), whose first edge in the hop is edge at.
+  __device__ void draw(const Stream& stream, u64 lo, u64 hi, u64 at, long long fanout, I* indptr, I* ids, void* edge_ids) {
+    // A choice is 32 bits wide in shared memory.
+    bool narrow = fanout > 0 && fanout <= DIRECT && a.num_edges >> 32 == 0;
+    for (u64 r0 = lo; r0 < hi; r0 += THREADS) {
+      u64 r = r0 + threadIdx.x, edges = 0, total;
+      u32 count = (u32)min((u64)THREADS, hi - r0);
+      ulonglong2 row = make_ulonglong2(0, 0);
+      bool whole;
+      if (r < hi) {
+        row = a.rows[r];
+        edges = take(row.y, fanout, whole);
+      }
+      u64 offset = block_scan(edges, s.scratch, total);
+      if (r < hi) indptr[r] = (I)(at + offset);
+      s.starts[threadIdx.x] = row.x;
+      s.degrees[threadIdx.x] = row.y;
+      s.offsets[threadIdx.x] = offset;
+      s.takes[threadIdx.x] = edges;
+      __syncthreads();
+      if (narrow) draw_narrow(stream, r0, count, at, (u32)fanout, ids, edge_ids);
+      else draw_wide(stream, r0, count, at, fanout, ids, edge_ids);
+      at += total;
+      __syncthreads();
+    }
+  }
+
+  // Numbers the seeds; false when one is out of range.
+  __device__ bool seeds(I* index, I* given) {
+    for (u64 i = slice_begin(a.num_seeds) + threadIdx.x, hi = slice_end(a.num_seeds); i < hi; i += THREADS) {
+      u64 v = read(a.seeds, a.seed_bits, i);
+      given[i] = index[i] = (I)v;
+      if (v < a.num_nodes) claim(v, i);
+      else {
+        atomicMin(a.bad_seed, i);
+        index[i] = 0;  // any vertex: the batch will be refused
+      }
+    }
+    number(index, a.num_seeds, a.hops == 0);
+    return load_relaxed(a.bad_seed) == ~0ull;
+  }
+
+  __device__ void run() {
+    u64 width = sizeof(I), id_width = a.out_edge_bits / 8;
+    u64 off_nodes = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8);
+    u64 off_index = align64(off_nodes + a.node_bound * width);
+    u64 off_given = align64(off_index + a.num_seeds * width);
+    u64 used = off_given + a.num_seeds * width;
+    if (used > a.out_capacity) return report(TOO_SMALL, used);
+    nodes = (I*)(a.out + off_nodes);
+    if (!seeds((I*)(a.out + off_index), (I*)(a.out + off_given))) return report(SEED_OUT_OF_RANGE, load_relaxed(a.bad_seed));
+    u64 distinct = n;
+    bool reporter = blockIdx.x == 0 && threadIdx.x == 0;
+    u64* header = a.report + 2;
+    for (u32 hop = 0; hop < a.hops; hop++) {
+      long long fanout = a.fanouts[a.hops - 1 - hop];
+      u64 rows = n, lo = rows * blockIdx.x / gridDim.x, hi = rows * (blockIdx.x + 1) / gridDim.x, edges;
+      if (rows > a.row_capacity) return report(TOO_SMALL, used);
+      settle();
+      u64 at = scan(count(lo, hi, fanout), edges);
+      u64 off_indptr = align64(used), off_ids = align64(off_indptr + (rows + 1) * width);
+      u64 off_edge_ids = align64(off_ids + edges * width);
+      used = off_edge_ids + edges * id_width;
+      if (base + edges >= 1ull << 31) return report(TOO_MANY_EDGES, base + edges);
+      if (used > a.out_capacity || edges > a.edge_capacity) return report(TOO_SMALL, used);
+      I* indptr = (I*)(a.out + off_indptr);
+      I* ids = (I*)(a.out + off_ids);
+      Stream stream = {a.key0, a.key1, hop << 16, a.batch0, a.batch1};
+      draw(stream, lo, hi, at, fanout, indptr, ids, a.out + off_edge_ids);
+      if (reporter) indptr[rows] = (I)edges;
+      number(ids, edges, hop + 1 == a.hops);
+      if (reporter) {
+        u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
+        words[0] = n, words[1] = rows, words[2] = edges;
+        words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids, words[6] = words[7] = 0;
+      }
+    }
+    settle();
+    if (reporter) {
+      header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
+      header[4] = a.num_seeds, header[5] = off_nodes, header[6] = n;
+      header[7] = distinct == a.num_seeds ? off_nodes : off_given, header[8] = off_index, header[9] = used;
+    }
+    report(OK, used);
+  }
+};
+
+template <typename I>
+__device__ __forceinline__ void sample(const Args& a) {
+  extern __shared__ u32 picks[];
+  __shared__ Shared s;
+  Sampling<I>(a, s, picks, nullptr).run();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2) neighbor32(const __grid_constant__ Args a) { sample<int>(a); }
+extern "C" __global__ void __launch_bounds__(THREADS, 2) neighbor64(const __grid_constant__ Args a) { sample<long long>(a); }
