@@ -9,13 +9,20 @@
 // atomicMin, and later the vertex's number. Ranks grow from hop to hop and numbers stay below them, so
 // a claim of a later hop never displaces an earlier one.
 //
-// Phases of a hop, and what separates them:
-//   count   rows, each block an equal slice: read offsets, sum the edges          grid_scan
-//   draw    one thread a row chooses, one thread an edge gathers and claims       grid_barrier
-//   check   edges, equal slices: an edge is a first occurrence when the map
-//           holds its rank; others get their number, or the edge to ask           grid_scan
-//   number  first occurrences get their numbers, in order                         grid_barrier
-// The edges that asked another edge are settled in the next count, after the barrier.
+// Phases of a hop, and what separates them (with 132 blocks a barrier takes 1.3 us, sums 2):
+//   draw    rows: choose, gather, claim                                            barrier
+//   check   edges, in equal slices: a first occurrence when the map holds its
+//           rank, else the edge's number or the edge to ask for it                 sums
+//   number  first occurrences get their numbers, in order; offsets and degrees of
+//           the next hop's rows are read                                           sums
+//   settle  (in the next hop) edges that asked another edge get its number
+// The seeds are one more hop without rows. They are nearly always distinct, and then their numbers are
+// their positions: the next hop's sums tell whether they were.
+//
+// Who draws which rows. The rows that a block has just numbered are the only ones whose place among
+// the edges it knows without another exchange, so it draws them and an equal slice of the older rows.
+// First occurrences are more frequent at the front of a hop, which makes these parts unequal: a large
+// hop deals all rows anew, which costs one more exchange.
 //
 // Tags fall from launch to launch: an old entry is larger than any new one, so the map is never
 // cleared. When they run out the host fills it with ones.
@@ -25,6 +32,7 @@
 
 #define THREADS 512
 #define MOST_HOPS 16
+#define LARGE_HOP (1ull << 18)  // rows from which on all are dealt anew
 #define DIRECT 32  // the largest fanout whose choices a thread keeps in shared memory
 
 // Mirrors cuda.Args in internal/cuda/neighbor.go; a test compares the layout.
@@ -32,7 +40,7 @@ struct Args {
   const void *indptr, *indices, *edge_ids, *seeds;
   u64* map;      // a word for every vertex
   u32* arrived;  // the barrier's counter
-  u64* slots;    // a row of gridDim.x words for each grid_scan of a launch
+  ulonglong2* slots;  // gridDim.x of them
   ulonglong2* rows;  // per row of a hop: first CSC position, degree
   u32* firsts;       // per 32 edges of a hop: which are first occurrences
   char* out;         // the batch; layout of internal/batch
@@ -50,7 +58,8 @@ enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4 };
 
 // What a block knows beside its registers.
 struct Shared {
-  u64 scratch[33];
+  BlockParts parts[4];
+  u64 states[THREADS];
   // Of the tile's rows: first CSC position, first edge within the tile, degree, edges to take.
   u64 starts[THREADS], offsets[THREADS], degrees[THREADS], takes[THREADS];
 };
@@ -74,16 +83,34 @@ struct Sampling {
   I* nodes;
   u64 n = 0;     // vertices numbered
   u64 base = 0;  // rank of the hop's first edge
-  u32 scans = 0;
+  u32 turns = 0;
   // The hop whose edges may still ask another edge of it for their number.
   I* asked = nullptr;
   u64 asked_edges = 0;
+  // The rows that this block has numbered last.
+  u64 fresh_lo = 0, fresh_hi = 0;
 
   __device__ Sampling(const Args& a, Shared& s, u32* picks, I* nodes) : a(a), s(s), picks(picks), nodes(nodes) {}
 
-  __device__ u64 scan(u64 value, u64& total) {
-    return grid_scan(value, a.slots + (u64)scans++ * gridDim.x, ~a.tag, s.scratch, total);
+  // Parts take turns, so that a fast warp does not overwrite what a slow one still reads.
+  __device__ u64 (*parts())[32] { return s.parts[turns++ & 3]; }
+
+  __device__ void barrier() { grid_barrier(a.arrived); }
+
+  // Two rows of slots take turns: a block may be one exchange ahead of another's reading.
+  u32 exchanges = 0;
+  __device__ Sums sums(u64 x, u64 y) {
+    ulonglong2* slots = a.slots + (exchanges++ & 1) * gridDim.x;
+    u64(*first)[32] = parts();
+    return grid_sums(x, y, slots, a.arrived, first, parts());
   }
+
+#ifdef PROFILE
+  u32 marks = 0;
+  __device__ void mark() { if (blockIdx.x == 0 && threadIdx.x == 0) { u64 t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); ((u64*)a.slots)[30 * 1024 + marks++] = t; } }
+#else
+  __device__ void mark() {}
+#endif
 
   __device__ void claim(u64 v, u64 edge) { atomicMin(a.map + v, (u64)a.tag << 32 | (base + edge)); }
 
@@ -95,10 +122,11 @@ struct Sampling {
     }
   }
 
-  // Numbers the first occurrences among ids[0, edges), which hold original ids, and replaces each id
-  // by its number, or by -1 - e where edge e has, or will have, the number.
-  __device__ void number(I* ids, u64 edges, bool last) {
-    grid_barrier(a.arrived);
+  // Numbers the first occurrences among ids[0, edges), which hold original ids that all blocks have
+  // claimed, and replaces each id by its number, or by -1 - e where edge e has, or will have, the
+  // number. Unless it is the last hop, reads the new rows; returns how many edges of the block's they
+  // give.
+  __device__ u64 number(I* ids, u64 edges, bool last, long long fanout) {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = THREADS / 32;
     u64 lo = slice_begin(edges), hi = slice_end(edges), step = ((hi - lo + warps - 1) / warps + 31) & ~31ull;
     u64 from = min(lo + warp * step, hi), to = min(from + step, hi);
@@ -115,24 +143,31 @@ struct Sampling {
       if (lane == 0) a.firsts[e0 >> 5] = mask;
       found += __popc(mask);
     }
-    u64 in_block, total;
-    u64 in_warps = block_scan(lane == 0 ? found : 0, s.scratch, in_block);
-    u64 next = n + __shfl_sync(~0u, in_warps, 0) + scan(in_block, total);
+    mark();
+    u64 in_block = found, in_warps = warps_before(in_block, parts());
+    Sums all = sums(in_block, 0);
+    mark();
+    fresh_lo = n + all.before[0];
+    fresh_hi = fresh_lo + in_block;
+    u64 next = fresh_lo + in_warps, takes = 0;
     for (u64 e0 = from; e0 < to; e0 += 32) {
       u32 mask = a.firsts[e0 >> 5];
       if (mask >> lane & 1) {
         u64 v = ids[e0 + lane], id = next + __popc(mask & ((1u << lane) - 1));
         nodes[id] = (I)v;
         ids[e0 + lane] = (I)id;
-        if (!last) a.map[v] = (u64)a.tag << 32 | id;
+        if (!last) {
+          a.map[v] = (u64)a.tag << 32 | id;
+          if (id < a.row_capacity) takes += read_row(v, id, fanout);
+        }
       }
       next += __popc(mask);
     }
-    n += total;
+    n += all.total[0];
     base += edges;
     asked = ids;
     asked_edges = edges;
-    grid_barrier(a.arrived);
+    return takes;
   }
 
   // Gives the edges that ask another edge its number; a barrier after number() has passed.
@@ -148,20 +183,24 @@ struct Sampling {
     return whole ? degree : (u64)fanout;
   }
 
-  // Reads offset and degree of the block's rows; returns how many edges they give.
+  // Reads offset and degree of vertex v, row r; returns how many edges the row gives.
+  __device__ u64 read_row(u64 v, u64 r, long long fanout) {
+    u64 start = 0, degree = 0;
+    if (v < a.num_rows) {
+      start = read(a.indptr, a.indptr_bits, v);
+      degree = read(a.indptr, a.indptr_bits, v + 1) - start;
+    }
+    a.rows[r] = make_ulonglong2(start, degree);
+    bool whole;
+    return take(degree, fanout, whole);
+  }
+
+  // How many edges the thread's share of the rows [lo, hi), read before, gives.
   __device__ u64 count(u64 lo, u64 hi, long long fanout) {
     u64 edges = 0;
-    for (u64 r = lo + threadIdx.x; r < hi; r += THREADS) {
-      u64 v = nodes[r], start = 0, degree = 0;
-      if (v < a.num_rows) {
-        start = read(a.indptr, a.indptr_bits, v);
-        degree = read(a.indptr, a.indptr_bits, v + 1) - start;
-      }
-      a.rows[r] = make_ulonglong2(start, degree);
-      bool whole;
-      edges += take(degree, fanout, whole);
-    }
-    return block_sum(edges, s.scratch);
+    bool whole;
+    for (u64 r = lo + threadIdx.x; r < hi; r += THREADS) edges += take(a.rows[r].y, fanout, whole);
+    return edges;
   }
 
   __device__ void store_edge_id(void* edge_ids, u64 e, u64 position) const {
@@ -177,21 +216,14 @@ struct Sampling {
     claim((u64)v, e);
   }
 
-  // Floyd's algorithm, one thread a row; a row's choices lie together in shared memory, and rows an
-  // odd number of words apart, so that neither this nor the gather meets bank conflicts.
-  __device__ void choose(u32* row, u64 state, u64 degree, u32 fanout) const {
-    for (u32 j = 0; j < fanout; j++) {
-      if (a.replace) {
-        row[j] = (u32)draw_below(state, j, degree);
-        continue;
-      }
-      u32 top = (u32)(degree - fanout + j), t = (u32)draw_below(state, j, (u64)top + 1);
-      for (u32 i = 0; i < j; i++)
-        if (row[i] == t) {
-          t = top;
-          break;
-        }
-      row[j] = t;
+  // Finishes Floyd's algorithm for a row whose draws are in place: one that met an earlier choice gives
+  // way to the largest position of its step.
+  __device__ void replace_repeated(u32* row, u64 degree, u32 fanout) const {
+    for (u32 j = 1; j < fanout; j++) {
+      u32 t = row[j];
+      bool taken = false;
+      for (u32 i = 0; i < j; i++) taken |= row[i] == t;
+      if (taken) row[j] = (u32)(degree - fanout + j);
     }
   }
 
@@ -234,20 +266,32 @@ struct Sampling {
     }
   }
 
-  // The tile's rows at once: a thread chooses for a row, then a thread gathers an edge.
+  // The tile's rows at once: a thread for each draw, then one for each row, then one for each edge. A
+  // row's choices lie together in shared memory, and rows an odd number of words apart, so that none
+  // of these meets bank conflicts.
   __device__ void draw_narrow(const Stream& stream, u64 r0, u32 count, u64 at, u32 fanout, I* ids, void* edge_ids) {
-    u32 stride = fanout | 1, row = threadIdx.x;
-    bool whole;
-    if (row < count) {
-      take(s.degrees[row], fanout, whole);
-      if (!whole) choose(picks + row * stride, row_state(stream, (u64)nodes[r0 + row]), s.degrees[row], fanout);
-      else
-        for (u32 j = 0; j < s.takes[row]; j++) picks[row * stride + j] = j;
+    u32 stride = fanout | 1, own = threadIdx.x;
+    bool whole = true;
+    if (own < count) {
+      take(s.degrees[own], fanout, whole);
+      if (!whole) s.states[own] = row_state(stream, (u64)nodes[r0 + own]);
     }
     __syncthreads();
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
-    u32 reciprocal = 0xFFFFFFFFu / fanout + 1;
-    for (u32 q = threadIdx.x; q < count * fanout; q += THREADS) {
+    u32 reciprocal = 0xFFFFFFFFu / fanout + 1, draws = count * fanout;
+    for (u32 q = threadIdx.x; q < draws; q += THREADS) {
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
+      u64 degree = s.degrees[row];
+      bool all;
+      take(degree, fanout, all);
+      picks[row * stride + j] = all ? j : (u32)draw_below(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
+    }
+    if (!a.replace) {
+      __syncthreads();
+      if (!whole) replace_repeated(picks + own * stride, s.degrees[own], fanout);
+    }
+    __syncthreads();
+    for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
       if (j < s.takes[row]) gather(ids, edge_ids, at + s.offsets[row] + j, s.starts[row] + picks[row * stride + j]);
     }
@@ -258,7 +302,7 @@ struct Sampling {
     // A choice is 32 bits wide in shared memory.
     bool narrow = fanout > 0 && fanout <= DIRECT && a.num_edges >> 32 == 0;
     for (u64 r0 = lo; r0 < hi; r0 += THREADS) {
-      u64 r = r0 + threadIdx.x, edges = 0, total;
+      u64 r = r0 + threadIdx.x, edges = 0;
       u32 count = (u32)min((u64)THREADS, hi - r0);
       ulonglong2 row = make_ulonglong2(0, 0);
       bool whole;
@@ -266,36 +310,73 @@ struct Sampling {
         row = a.rows[r];
         edges = take(row.y, fanout, whole);
       }
-      u64 offset = block_scan(edges, s.scratch, total);
+      s.takes[threadIdx.x] = edges;
+      u64 offset = threads_before(edges, parts());
       if (r < hi) indptr[r] = (I)(at + offset);
       s.starts[threadIdx.x] = row.x;
       s.degrees[threadIdx.x] = row.y;
       s.offsets[threadIdx.x] = offset;
-      s.takes[threadIdx.x] = edges;
       __syncthreads();
       if (narrow) draw_narrow(stream, r0, count, at, (u32)fanout, ids, edge_ids);
       else draw_wide(stream, r0, count, at, fanout, ids, edge_ids);
-      at += total;
+      at += edges;
       __syncthreads();
     }
   }
 
-  // Numbers the seeds; false when one is out of range.
-  __device__ bool seeds(I* index, I* given) {
-    for (u64 i = slice_begin(a.num_seeds) + threadIdx.x, hi = slice_end(a.num_seeds); i < hi; i += THREADS) {
+  // Claims the seeds as if they were distinct, so that each number is its position, and reads their
+  // rows. Returns the sums of: edges of the rows; seeds that are not as hoped.
+  __device__ Sums seeds(I* index, I* given, long long fanout) {
+    u64 lo = slice_begin(a.num_seeds), hi = slice_end(a.num_seeds);
+    for (u64 i = lo + threadIdx.x; i < hi; i += THREADS) {
       u64 v = read(a.seeds, a.seed_bits, i);
-      given[i] = index[i] = (I)v;
-      if (v < a.num_nodes) claim(v, i);
-      else {
+      if (v >= a.num_nodes) {
         atomicMin(a.bad_seed, i);
-        index[i] = 0;  // any vertex: the batch will be refused
+        v = 0;  // any vertex: the batch will be refused
+      }
+      given[i] = index[i] = (I)v;
+      claim(v, i);
+    }
+    mark();
+    barrier();
+    mark();
+    u64 takes = 0, repeated = 0;
+    for (u64 i = lo + threadIdx.x; i < hi; i += THREADS) {
+      u64 v = (u64)given[i];
+      bool first = (u32)load_relaxed(a.map + v) == i;
+      repeated += !first;
+      if (first && i < a.row_capacity) {
+        nodes[i] = (I)v;
+        takes += read_row(v, i, fanout);
       }
     }
-    number(index, a.num_seeds, a.hops == 0);
-    return load_relaxed(a.bad_seed) == ~0ull;
+    u64 first_lo = lo, first_hi = hi;
+    block_sum(takes, repeated, parts());
+    mark();
+    Sums all = sums(takes, repeated);
+    mark();
+    if (all.total[1] == 0) {
+      n = base = a.num_seeds;
+      for (u64 i = lo + threadIdx.x; i < hi; i += THREADS) index[i] = (I)i;
+      fresh_lo = first_lo, fresh_hi = first_hi;
+      all.before[1] = all.before[0], all.total[1] = all.total[0], all.before[0] = all.total[0] = 0;
+      return all;
+    }
+    return exchange(0, number(index, a.num_seeds, false, fanout), fanout);
+  }
+
+  // After number(): the sums of the edges of older rows, and of those just numbered.
+  __device__ Sums exchange(u64 older, u64 fresh, long long fanout) {
+    u64 mine = count(older * blockIdx.x / gridDim.x, older * (blockIdx.x + 1) / gridDim.x, fanout);
+    block_sum(mine, fresh, parts());
+    mark();
+    Sums all = sums(mine, fresh);
+    mark();
+    return all;
   }
 
   __device__ void run() {
+    mark();
     u64 width = sizeof(I), id_width = a.out_edge_bits / 8;
     u64 off_nodes = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8);
     u64 off_index = align64(off_nodes + a.node_bound * width);
@@ -303,33 +384,52 @@ struct Sampling {
     u64 used = off_given + a.num_seeds * width;
     if (used > a.out_capacity) return report(TOO_SMALL, used);
     nodes = (I*)(a.out + off_nodes);
-    if (!seeds((I*)(a.out + off_index), (I*)(a.out + off_given))) return report(SEED_OUT_OF_RANGE, load_relaxed(a.bad_seed));
-    u64 distinct = n;
+    I* index = (I*)(a.out + off_index);
+    Sums at = seeds(index, (I*)(a.out + off_given), a.fanouts[a.hops - 1]);
+    if (load_relaxed(a.bad_seed) != ~0ull) return report(SEED_OUT_OF_RANGE, load_relaxed(a.bad_seed));
+    u64 distinct = n, older = 0;
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0;
     u64* header = a.report + 2;
     for (u32 hop = 0; hop < a.hops; hop++) {
       long long fanout = a.fanouts[a.hops - 1 - hop];
-      u64 rows = n, lo = rows * blockIdx.x / gridDim.x, hi = rows * (blockIdx.x + 1) / gridDim.x, edges;
-      if (rows > a.row_capacity) return report(TOO_SMALL, used);
-      settle();
-      u64 at = scan(count(lo, hi, fanout), edges);
+      u64 rows = n, edges = at.total[0] + at.total[1];
       u64 off_indptr = align64(used), off_ids = align64(off_indptr + (rows + 1) * width);
       u64 off_edge_ids = align64(off_ids + edges * width);
       used = off_edge_ids + edges * id_width;
       if (base + edges >= 1ull << 31) return report(TOO_MANY_EDGES, base + edges);
-      if (used > a.out_capacity || edges > a.edge_capacity) return report(TOO_SMALL, used);
+      if (rows > a.row_capacity || used > a.out_capacity || edges > a.edge_capacity) return report(TOO_SMALL, used);
+      settle();
       I* indptr = (I*)(a.out + off_indptr);
       I* ids = (I*)(a.out + off_ids);
       Stream stream = {a.key0, a.key1, hop << 16, a.batch0, a.batch1};
-      draw(stream, lo, hi, at, fanout, indptr, ids, a.out + off_edge_ids);
+      if (rows > LARGE_HOP) {
+        u64 lo = rows * blockIdx.x / gridDim.x, hi = rows * (blockIdx.x + 1) / gridDim.x;
+        u64 mine = count(lo, hi, fanout), unused = 0;
+        block_sum(mine, unused, parts());
+        Sums dealt = sums(mine, 0);
+        draw(stream, lo, hi, dealt.before[0], fanout, indptr, ids, a.out + off_edge_ids);
+      } else {
+        u64 lo = older * blockIdx.x / gridDim.x, hi = older * (blockIdx.x + 1) / gridDim.x;
+        draw(stream, lo, hi, at.before[0], fanout, indptr, ids, a.out + off_edge_ids);
+        draw(stream, fresh_lo, fresh_hi, at.total[0] + at.before[1], fanout, indptr, ids, a.out + off_edge_ids);
+      }
       if (reporter) indptr[rows] = (I)edges;
-      number(ids, edges, hop + 1 == a.hops);
+      bool last = hop + 1 == a.hops;
+      older = n;
+      mark();
+      barrier();
+      mark();
+      u64 fresh = number(ids, edges, last, last ? 0 : a.fanouts[a.hops - 2 - hop]);
+      if (!last) at = exchange(older, fresh, a.fanouts[a.hops - 2 - hop]);
       if (reporter) {
         u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
         words[0] = n, words[1] = rows, words[2] = edges;
         words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids, words[6] = words[7] = 0;
       }
     }
+    mark();
+    barrier();
+    mark();
     settle();
     if (reporter) {
       header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
