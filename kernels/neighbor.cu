@@ -60,8 +60,9 @@ enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4 };
 struct Shared {
   BlockParts parts[4];
   u64 states[THREADS];
-  // Of the tile's rows: first CSC position, first edge within the tile, degree, edges to take.
-  u64 starts[THREADS], offsets[THREADS], degrees[THREADS], takes[THREADS];
+  // Of the tile's rows: first CSC position, first edge in the hop, degree, edges to take, state.
+  u64 starts[THREADS], offsets[THREADS], degrees[THREADS];
+  u32 takes[THREADS];
 };
 
 __device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
@@ -87,8 +88,8 @@ struct Sampling {
   // The hop whose edges may still ask another edge of it for their number.
   I* asked = nullptr;
   u64 asked_edges = 0;
-  // The rows that this block has numbered last.
-  u64 fresh_lo = 0, fresh_hi = 0;
+  // The rows that this block has numbered last, and how many edges its older rows give.
+  u64 fresh_lo = 0, fresh_hi = 0, older_edges = 0;
 
   __device__ Sampling(const Args& a, Shared& s, u32* picks, I* nodes) : a(a), s(s), picks(picks), nodes(nodes) {}
 
@@ -130,17 +131,27 @@ struct Sampling {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = THREADS / 32;
     u64 lo = slice_begin(edges), hi = slice_end(edges), step = ((hi - lo + warps - 1) / warps + 31) & ~31ull;
     u64 from = min(lo + warp * step, hi), to = min(from + step, hi);
-    u32 found = 0;
+    u32 found = 0, kept = 0;
+    u64 kept_v = 0, kept_start = 0, kept_end = 0;
     for (u64 e0 = from; e0 < to; e0 += 32) {
       u64 e = e0 + lane;
       bool first = false;
       if (e < to) {
-        u64 rank = (u32)load_relaxed(a.map + (u64)ids[e]);
+        u64 v = (u64)ids[e], rank = (u32)load_relaxed(a.map + v);
         first = rank == base + e;
+        if (e0 == from && first) {
+          // What small hops need after the exchange is on its way before it.
+          kept_v = v;
+          if (!last && v < a.num_rows) {
+            kept_start = read(a.indptr, a.indptr_bits, v);
+            kept_end = read(a.indptr, a.indptr_bits, v + 1);
+          }
+        }
         if (!first) ids[e] = rank < base ? (I)rank : (I)(-1 - (long long)(rank - base));
       }
       u32 mask = __ballot_sync(~0u, first);
-      if (lane == 0) a.firsts[e0 >> 5] = mask;
+      if (e0 == from) kept = mask;
+      else if (lane == 0) a.firsts[e0 >> 5] = mask;
       found += __popc(mask);
     }
     mark();
@@ -151,14 +162,17 @@ struct Sampling {
     fresh_hi = fresh_lo + in_block;
     u64 next = fresh_lo + in_warps, takes = 0;
     for (u64 e0 = from; e0 < to; e0 += 32) {
-      u32 mask = a.firsts[e0 >> 5];
+      bool is_kept = e0 == from;
+      u32 mask = is_kept ? kept : a.firsts[e0 >> 5];
       if (mask >> lane & 1) {
-        u64 v = ids[e0 + lane], id = next + __popc(mask & ((1u << lane) - 1));
+        u64 v = is_kept ? kept_v : (u64)ids[e0 + lane], id = next + __popc(mask & ((1u << lane) - 1));
         nodes[id] = (I)v;
         ids[e0 + lane] = (I)id;
         if (!last) {
           a.map[v] = (u64)a.tag << 32 | id;
-          if (id < a.row_capacity) takes += read_row(v, id, fanout);
+          if (id < a.row_capacity) {
+            takes += is_kept ? keep_row(kept_start, kept_end - kept_start, id, fanout) : read_row(v, id, fanout);
+          }
         }
       }
       next += __popc(mask);
@@ -190,6 +204,10 @@ struct Sampling {
       start = read(a.indptr, a.indptr_bits, v);
       degree = read(a.indptr, a.indptr_bits, v + 1) - start;
     }
+    return keep_row(start, degree, r, fanout);
+  }
+
+  __device__ u64 keep_row(u64 start, u64 degree, u64 r, long long fanout) {
     a.rows[r] = make_ulonglong2(start, degree);
     bool whole;
     return take(degree, fanout, whole);
@@ -245,14 +263,14 @@ struct Sampling {
   }
 
   // The tile's rows one by one, a warp each, or the whole block for a whole row of a hub.
-  __device__ void draw_wide(const Stream& stream, u64 r0, u32 count, u64 at, long long fanout, I* ids, void* edge_ids) {
+  __device__ void draw_wide(u32 count, long long fanout, I* ids, void* edge_ids) {
     const u64 HUB = 8192;
     u32 lane = threadIdx.x & 31;
     for (u32 row = threadIdx.x >> 5; row < count; row += THREADS / 32) {
-      u64 take = s.takes[row], degree = s.degrees[row], e0 = at + s.offsets[row], start = s.starts[row];
+      u64 take = s.takes[row], degree = s.degrees[row], e0 = s.offsets[row], start = s.starts[row];
       bool whole;
       this->take(degree, fanout, whole);
-      if (!whole) choose_wide(edge_ids, e0, row_state(stream, (u64)nodes[r0 + row]), degree, take);
+      if (!whole) choose_wide(edge_ids, e0, s.states[row], degree, take);
       else if (take >= HUB) continue;
       for (u64 j = lane; j < take; j += 32)
         gather(ids, edge_ids, e0 + j, start + (whole ? j : read(edge_ids, a.out_edge_bits, e0 + j)));
@@ -262,21 +280,15 @@ struct Sampling {
       bool whole;
       this->take(s.degrees[row], fanout, whole);
       if (whole && take >= HUB)
-        for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, at + s.offsets[row] + j, s.starts[row] + j);
+        for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, s.offsets[row] + j, s.starts[row] + j);
     }
   }
 
   // The tile's rows at once: a thread for each draw, then one for each row, then one for each edge. A
   // row's choices lie together in shared memory, and rows an odd number of words apart, so that none
   // of these meets bank conflicts.
-  __device__ void draw_narrow(const Stream& stream, u64 r0, u32 count, u64 at, u32 fanout, I* ids, void* edge_ids) {
+  __device__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids) {
     u32 stride = fanout | 1, own = threadIdx.x;
-    bool whole = true;
-    if (own < count) {
-      take(s.degrees[own], fanout, whole);
-      if (!whole) s.states[own] = row_state(stream, (u64)nodes[r0 + own]);
-    }
-    __syncthreads();
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1, draws = count * fanout;
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
@@ -288,37 +300,46 @@ struct Sampling {
     }
     if (!a.replace) {
       __syncthreads();
+      bool whole = true;
+      if (own < count) take(s.degrees[own], fanout, whole);
       if (!whole) replace_repeated(picks + own * stride, s.degrees[own], fanout);
     }
     __syncthreads();
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
-      if (j < s.takes[row]) gather(ids, edge_ids, at + s.offsets[row] + j, s.starts[row] + picks[row * stride + j]);
+      if (j < s.takes[row]) gather(ids, edge_ids, s.offsets[row] + j, s.starts[row] + picks[row * stride + j]);
     }
   }
 
-  // Rows [lo, hi), whose first edge in the hop is edge at.
-  __device__ void draw(const Stream& stream, u64 lo, u64 hi, u64 at, long long fanout, I* indptr, I* ids, void* edge_ids) {
+  // The rows that a block draws in a hop: split of them from lo on, the others from fresh on. The first
+  // edge of the former is edge at, and the latter's edges lie jump further than if they followed.
+  struct Rows {
+    u64 lo, split, fresh, count, at, jump;
+  };
+
+  __device__ void draw(const Stream& stream, const Rows& rows, long long fanout, I* indptr, I* ids, void* edge_ids) {
     // A choice is 32 bits wide in shared memory.
     bool narrow = fanout > 0 && fanout <= DIRECT && a.num_edges >> 32 == 0;
-    for (u64 r0 = lo; r0 < hi; r0 += THREADS) {
-      u64 r = r0 + threadIdx.x, edges = 0;
-      u32 count = (u32)min((u64)THREADS, hi - r0);
+    u64 at = rows.at;
+    for (u64 i0 = 0; i0 < rows.count; i0 += THREADS) {
+      u64 i = i0 + threadIdx.x, r = i < rows.split ? rows.lo + i : rows.fresh + (i - rows.split), edges;
+      u32 count = (u32)min((u64)THREADS, rows.count - i0), takes = 0;
       ulonglong2 row = make_ulonglong2(0, 0);
-      bool whole;
-      if (r < hi) {
+      bool whole = true;
+      if (i < rows.count) {
         row = a.rows[r];
-        edges = take(row.y, fanout, whole);
+        takes = (u32)take(row.y, fanout, whole);
+        if (!whole) s.states[threadIdx.x] = row_state(stream, (u64)nodes[r]);
       }
-      s.takes[threadIdx.x] = edges;
-      u64 offset = threads_before(edges, parts());
-      if (r < hi) indptr[r] = (I)(at + offset);
+      u64 offset = at + threads_before(takes, edges, parts()) + (i < rows.split ? 0 : rows.jump);
+      if (i < rows.count) indptr[r] = (I)offset;
       s.starts[threadIdx.x] = row.x;
       s.degrees[threadIdx.x] = row.y;
       s.offsets[threadIdx.x] = offset;
+      s.takes[threadIdx.x] = takes;
       __syncthreads();
-      if (narrow) draw_narrow(stream, r0, count, at, (u32)fanout, ids, edge_ids);
-      else draw_wide(stream, r0, count, at, fanout, ids, edge_ids);
+      if (narrow) draw_narrow(count, (u32)fanout, ids, edge_ids);
+      else draw_wide(count, fanout, ids, edge_ids);
       at += edges;
       __syncthreads();
     }
@@ -369,6 +390,7 @@ struct Sampling {
   __device__ Sums exchange(u64 older, u64 fresh, long long fanout) {
     u64 mine = count(older * blockIdx.x / gridDim.x, older * (blockIdx.x + 1) / gridDim.x, fanout);
     block_sum(mine, fresh, parts());
+    older_edges = mine;
     mark();
     Sums all = sums(mine, fresh);
     mark();
@@ -407,11 +429,11 @@ struct Sampling {
         u64 mine = count(lo, hi, fanout), unused = 0;
         block_sum(mine, unused, parts());
         Sums dealt = sums(mine, 0);
-        draw(stream, lo, hi, dealt.before[0], fanout, indptr, ids, a.out + off_edge_ids);
+        draw(stream, Rows{lo, hi - lo, 0, hi - lo, dealt.before[0], 0}, fanout, indptr, ids, a.out + off_edge_ids);
       } else {
-        u64 lo = older * blockIdx.x / gridDim.x, hi = older * (blockIdx.x + 1) / gridDim.x;
-        draw(stream, lo, hi, at.before[0], fanout, indptr, ids, a.out + off_edge_ids);
-        draw(stream, fresh_lo, fresh_hi, at.total[0] + at.before[1], fanout, indptr, ids, a.out + off_edge_ids);
+        u64 lo = older * blockIdx.x / gridDim.x, split = older * (blockIdx.x + 1) / gridDim.x - lo;
+        u64 jump = at.total[0] + at.before[1] - at.before[0] - older_edges;
+        draw(stream, Rows{lo, split, fresh_lo, split + fresh_hi - fresh_lo, at.before[0], jump}, fanout, indptr, ids, a.out + off_edge_ids);
       }
       if (reporter) indptr[rows] = (I)edges;
       bool last = hop + 1 == a.hops;
