@@ -82,7 +82,8 @@ __device__ __forceinline__ void grid_barrier(u32* arrived) {
 struct Sums {
   u64 before[2], total[2];
 };
-__device__ __forceinline__ Sums grid_sums(u64 x, u64 y, ulonglong2* slots, u32* arrived, u64 (*parts)[32], u64 (*more)[32]) {
+__device__ __forceinline__ Sums grid_sums(u64 x, u64 y, ulonglong2* slots, u32* arrived, u64 (*parts)[32],
+                                          u64 (*more)[32]) {
   // The barrier's fence by the same thread comes after this store.
   if (threadIdx.x == 0) slots[blockIdx.x] = make_ulonglong2(x, y);
   grid_barrier(arrived);

@@ -27,54 +27,15 @@
 // Tags fall from launch to launch: an old entry is larger than any new one, so the map is never
 // cleared. When they run out the host fills it with ones.
 //
+// Versions tried, microseconds a batch back to back on one H200, int32 ids, arxiv-like and products-like
+// 1024x(10,10), then products-like 2048x(10,10,10):
+//   every block polls every other's slot for each exchange             55   63  226
+//   counter barrier, sums polled                                       44   50  199
+//   sums read after a counter barrier, seeds taken for distinct,
+//   older and fresh rows in one tile, sums by redux                    33   38  152
+//
 // Go caller: internal/cuda/neighbor.go. Go twin: internal/cpu/neighbor.go and rows.go.
-#include "grid.cuh"
-
-#define THREADS 512
-#define MOST_HOPS 16
-#define LARGE_HOP (1ull << 18)  // rows from which on all are dealt anew
-#define DIRECT 32  // the largest fanout whose choices a thread keeps in shared memory
-
-// Mirrors cuda.Args in internal/cuda/neighbor.go; a test compares the layout.
-struct Args {
-  const void *indptr, *indices, *edge_ids, *seeds;
-  u64* map;      // a word for every vertex
-  u32* arrived;  // the barrier's counter
-  ulonglong2* slots;  // gridDim.x of them
-  ulonglong2* rows;  // per row of a hop: first CSC position, degree
-  u32* firsts;       // per 32 edges of a hop: which are first occurrences
-  char* out;         // the batch; layout of internal/batch
-  u64* report;       // header of the batch and the status, in memory that the host sees
-  u64* bad_seed;     // the lowest seed out of range; ~0 if none
-  u64 out_capacity, row_capacity, edge_capacity;  // bytes of out, rows of rows, edges of firsts
-  u64 num_rows, num_nodes, num_edges, num_seeds, node_bound;
-  u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
-  u32 hops, replace, tag, key0, key1, batch0, batch1;
-  long long fanouts[MOST_HOPS];  // outermost first
-};
-
-enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
-enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4 };
-
-// What a block knows beside its registers.
-struct Shared {
-  BlockParts parts[4];
-  u64 states[THREADS];
-  // Of the tile's rows: first CSC position, first edge in the hop, degree, edges to take, state.
-  u64 starts[THREADS], offsets[THREADS], degrees[THREADS];
-  u32 takes[THREADS];
-};
-
-__device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
-// The block's part of n edges begins at a multiple of 32, so that a warp's ballot is a word of firsts.
-__device__ __forceinline__ u64 slice_begin(u64 n) { return (n * blockIdx.x / gridDim.x) & ~31ull; }
-__device__ __forceinline__ u64 slice_end(u64 n) {
-  return blockIdx.x + 1 == gridDim.x ? n : (n * (blockIdx.x + 1) / gridDim.x) & ~31ull;
-}
-
-__device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
-  return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
-}
+#include "neighbor.cuh"
 
 template <typename I>
 struct Sampling {
@@ -105,13 +66,6 @@ struct Sampling {
     u64(*first)[32] = parts();
     return grid_sums(x, y, slots, a.arrived, first, parts());
   }
-
-#ifdef PROFILE
-  u32 marks = 0;
-  __device__ void mark() { if (blockIdx.x == 0 && threadIdx.x == 0) { u64 t; asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t)); ((u64*)a.slots)[30 * 1024 + marks++] = t; } }
-#else
-  __device__ void mark() {}
-#endif
 
   __device__ void claim(u64 v, u64 edge) { atomicMin(a.map + v, (u64)a.tag << 32 | (base + edge)); }
 
@@ -154,10 +108,8 @@ struct Sampling {
       else if (lane == 0) a.firsts[e0 >> 5] = mask;
       found += __popc(mask);
     }
-    mark();
     u64 in_block = found, in_warps = warps_before(in_block, parts());
     Sums all = sums(in_block, 0);
-    mark();
     fresh_lo = n + all.before[0];
     fresh_hi = fresh_lo + in_block;
     u64 next = fresh_lo + in_warps, takes = 0;
@@ -296,7 +248,8 @@ struct Sampling {
       u64 degree = s.degrees[row];
       bool all;
       take(degree, fanout, all);
-      picks[row * stride + j] = all ? j : (u32)draw_below(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
+      u64 below = a.replace ? degree : degree - fanout + j + 1;
+      picks[row * stride + j] = all ? j : (u32)draw_below(s.states[row], j, below);
     }
     if (!a.replace) {
       __syncthreads();
@@ -358,9 +311,7 @@ struct Sampling {
       given[i] = index[i] = (I)v;
       claim(v, i);
     }
-    mark();
     barrier();
-    mark();
     u64 takes = 0, repeated = 0;
     for (u64 i = lo + threadIdx.x; i < hi; i += THREADS) {
       u64 v = (u64)given[i];
@@ -373,9 +324,7 @@ struct Sampling {
     }
     u64 first_lo = lo, first_hi = hi;
     block_sum(takes, repeated, parts());
-    mark();
     Sums all = sums(takes, repeated);
-    mark();
     if (all.total[1] == 0) {
       n = base = a.num_seeds;
       for (u64 i = lo + threadIdx.x; i < hi; i += THREADS) index[i] = (I)i;
@@ -391,14 +340,11 @@ struct Sampling {
     u64 mine = count(older * blockIdx.x / gridDim.x, older * (blockIdx.x + 1) / gridDim.x, fanout);
     block_sum(mine, fresh, parts());
     older_edges = mine;
-    mark();
     Sums all = sums(mine, fresh);
-    mark();
     return all;
   }
 
   __device__ void run() {
-    mark();
     u64 width = sizeof(I), id_width = a.out_edge_bits / 8;
     u64 off_nodes = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8);
     u64 off_index = align64(off_nodes + a.node_bound * width);
@@ -433,14 +379,13 @@ struct Sampling {
       } else {
         u64 lo = older * blockIdx.x / gridDim.x, split = older * (blockIdx.x + 1) / gridDim.x - lo;
         u64 jump = at.total[0] + at.before[1] - at.before[0] - older_edges;
-        draw(stream, Rows{lo, split, fresh_lo, split + fresh_hi - fresh_lo, at.before[0], jump}, fanout, indptr, ids, a.out + off_edge_ids);
+        Rows mine = {lo, split, fresh_lo, split + fresh_hi - fresh_lo, at.before[0], jump};
+        draw(stream, mine, fanout, indptr, ids, a.out + off_edge_ids);
       }
       if (reporter) indptr[rows] = (I)edges;
       bool last = hop + 1 == a.hops;
       older = n;
-      mark();
       barrier();
-      mark();
       u64 fresh = number(ids, edges, last, last ? 0 : a.fanouts[a.hops - 2 - hop]);
       if (!last) at = exchange(older, fresh, a.fanouts[a.hops - 2 - hop]);
       if (reporter) {
@@ -449,9 +394,7 @@ struct Sampling {
         words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids, words[6] = words[7] = 0;
       }
     }
-    mark();
     barrier();
-    mark();
     settle();
     if (reporter) {
       header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
@@ -469,5 +412,9 @@ __device__ __forceinline__ void sample(const Args& a) {
   Sampling<I>(a, s, picks, nullptr).run();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2) neighbor32(const __grid_constant__ Args a) { sample<int>(a); }
-extern "C" __global__ void __launch_bounds__(THREADS, 2) neighbor64(const __grid_constant__ Args a) { sample<long long>(a); }
+extern "C" __global__ void __launch_bounds__(THREADS, 2) neighbor32(const __grid_constant__ Args a) {
+  sample<int>(a);
+}
+extern "C" __global__ void __launch_bounds__(THREADS, 2) neighbor64(const __grid_constant__ Args a) {
+  sample<long long>(a);
+}
