@@ -7,7 +7,8 @@
 //   - a machine without a driver, or with a driver and no device, is no error:
 //     it has 0 devices. Whatever else the driver says is an *Error;
 //   - the package makes no context and changes no setting of the process: torch
-//     uses the same driver beside it;
+//     uses the same driver beside it. It works in the primary contexts, and each
+//     call leaves the thread's current context as it was;
 //   - every function may be called from any goroutine at any time.
 //
 // It imports nothing else of this module.
@@ -33,6 +34,9 @@ func start() error {
 	defer driver.Unlock()
 	if driver.up {
 		return nil
+	}
+	if err := faults(); err != nil {
+		return err
 	}
 	err := try("cuInit", func() { cu.Init(0) })
 	driver.up = err == nil

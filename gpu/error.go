@@ -37,6 +37,9 @@ func newError(call string, result cu.Result) *Error {
 	switch {
 	case result == noDevice && loadFailure() != "":
 		text = loadFailure()
+	case result == cu.ERROR_NOT_INITIALIZED && call == "cuInit":
+		text = "a process that was forked from one that has used CUDA cannot use it; " +
+			"start processes with the spawn method"
 	case result == cu.ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND:
 		text = "the installed driver lacks this function"
 	}
@@ -45,7 +48,7 @@ func newError(call string, result cu.Result) *Error {
 
 // try runs one driver call through mumax, which panics with the result of a call
 // that fails, and returns that as an *Error. Any other panic is a broken
-// invariant of ours and goes on. Nothing else in this package may call cu.
+// invariant of ours and goes on. Nothing may call cu but a function given to try.
 func try(call string, f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {

@@ -16,6 +16,9 @@
 #define DRIVER_5(f, A, B, C, D, E) DRIVER(f, (A a, B b, C c, D d, E e), (a, b, c, d, e))
 #define DRIVER_6(fn, A, B, C, D, E, F) \
     DRIVER(fn, (A a, B b, C c, D d, E e, F f), (a, b, c, d, e, f))
+#define DRIVER_10(fn, A, B, C, D, E, F, G, H, I, J)                            \
+    DRIVER(fn, (A a, B b, C c, D d, E e, F f, G g, H h, I i, J j),             \
+           (a, b, c, d, e, f, g, h, i, j))
 #define DRIVER_11(fn, A, B, C, D, E, F, G, H, I, J, K)                          \
     DRIVER(fn, (A a, B b, C c, D d, E e, F f, G g, H h, I i, J j, K k),         \
            (a, b, c, d, e, f, g, h, i, j, k))
@@ -47,12 +50,24 @@ DRIVER_1(cuCtxGetDevice, CUdevice *)
 DRIVER_0(cuCtxSynchronize)
 DRIVER_2(cuCtxEnablePeerAccess, CUcontext, unsigned int)
 DRIVER_1(cuCtxDisablePeerAccess, CUcontext)
+DRIVER_1(cuCtxPushCurrent_v2, CUcontext)
+DRIVER_1(cuCtxPopCurrent_v2, CUcontext *)
+DRIVER_2(cuDevicePrimaryCtxRetain, CUcontext *, CUdevice)
+DRIVER_1(cuDevicePrimaryCtxRelease_v2, CUdevice)
 
-/* streams */
+/* streams and events */
 DRIVER_2(cuStreamCreate, CUstream *, unsigned int)
 DRIVER_1(cuStreamDestroy_v2, CUstream)
 DRIVER_1(cuStreamQuery, CUstream)
 DRIVER_1(cuStreamSynchronize, CUstream)
+DRIVER_2(cuStreamGetCtx, CUstream, CUcontext *)
+DRIVER_3(cuStreamWaitEvent, CUstream, CUevent, unsigned int)
+DRIVER_2(cuEventCreate, CUevent *, unsigned int)
+DRIVER_1(cuEventDestroy_v2, CUevent)
+DRIVER_2(cuEventRecord, CUevent, CUstream)
+DRIVER_1(cuEventQuery, CUevent)
+DRIVER_1(cuEventSynchronize, CUevent)
+DRIVER_3(cuEventElapsedTime, float *, CUevent, CUevent)
 
 /* memory */
 DRIVER_2(cuMemAlloc_v2, CUdeviceptr *, size_t)
@@ -62,6 +77,17 @@ DRIVER_1(cuMemFreeHost, void *)
 DRIVER_2(cuMemGetInfo_v2, size_t *, size_t *)
 DRIVER_3(cuMemGetAddressRange_v2, CUdeviceptr *, size_t *, CUdeviceptr)
 DRIVER_3(cuPointerGetAttribute, void *, CUpointer_attribute, CUdeviceptr)
+DRIVER_2(cuMemPoolCreate, CUmemoryPool *, const CUmemPoolProps *)
+DRIVER_1(cuMemPoolDestroy, CUmemoryPool)
+DRIVER_3(cuMemPoolSetAttribute, CUmemoryPool, CUmemPool_attribute, void *)
+DRIVER_3(cuMemPoolGetAttribute, CUmemoryPool, CUmemPool_attribute, void *)
+DRIVER_2(cuMemPoolTrimTo, CUmemoryPool, size_t)
+DRIVER_4(cuMemAllocFromPoolAsync, CUdeviceptr *, size_t, CUmemoryPool, CUstream)
+DRIVER_2(cuMemFreeAsync, CUdeviceptr, CUstream)
+DRIVER_3(cuMemHostAlloc, void **, size_t, unsigned int)
+DRIVER_3(cuMemHostGetDevicePointer_v2, CUdeviceptr *, void *, unsigned int)
+DRIVER_3(cuMemHostRegister_v2, void *, size_t, unsigned int)
+DRIVER_1(cuMemHostUnregister, void *)
 
 /* copies and fills */
 DRIVER_3(cuMemcpy, CUdeviceptr, CUdeviceptr, size_t)
@@ -82,7 +108,14 @@ DRIVER_4(cuMemsetD32Async, CUdeviceptr, unsigned int, size_t, CUstream)
 /* modules and launches */
 DRIVER_2(cuModuleLoad, CUmodule *, const char *)
 DRIVER_2(cuModuleLoadData, CUmodule *, const void *)
+DRIVER_5(cuModuleLoadDataEx, CUmodule *, const void *, unsigned int, CUjit_option *, void **)
+DRIVER_1(cuModuleUnload, CUmodule)
 DRIVER_3(cuModuleGetFunction, CUfunction *, CUmodule, const char *)
 DRIVER_3(cuFuncGetAttribute, int *, CUfunction_attribute, CUfunction)
+DRIVER_3(cuFuncSetAttribute, CUfunction, CUfunction_attribute, int)
+DRIVER_4(cuFuncGetParamInfo, CUfunction, size_t, size_t *, size_t *)
+DRIVER_4(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *, CUfunction, int, size_t)
 DRIVER_11(cuLaunchKernel, CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
           unsigned int, unsigned int, unsigned int, CUstream, void **, void **)
+DRIVER_10(cuLaunchCooperativeKernel, CUfunction, unsigned int, unsigned int, unsigned int,
+          unsigned int, unsigned int, unsigned int, unsigned int, CUstream, void **)

@@ -5,6 +5,7 @@
  *   FAKE_CUDA_INIT     the result of cuInit (0)
  *   FAKE_CUDA_LOG      a file that gets one line when the library is loaded and one for each cuInit
  *
+ * Linked with fake_work.c, and built with -DWORKING, it can also do the work of a driver.
  * Built with -DLACKING it has no cuDeviceGetName and no functions that explain errors.
  * cuMemcpyPeerAsync and cuLaunchKernel fail unless each argument arrives at its place, whole. */
 
@@ -13,15 +14,18 @@
 
 typedef unsigned long long word;
 
+int number(const char *variable, int otherwise);
+void note(const char *line);
+
 static int initialised;
 
-static int number(const char *variable, int otherwise)
+int number(const char *variable, int otherwise)
 {
     const char *text = getenv(variable);
     return text ? atoi(text) : otherwise;
 }
 
-static void note(const char *line)
+void note(const char *line)
 {
     const char *path = getenv("FAKE_CUDA_LOG");
     FILE *file = path ? fopen(path, "a") : NULL;
@@ -63,11 +67,19 @@ int cuDeviceGet(int *device, int index)
     return !initialised ? 3 : index < 0 || index >= number("FAKE_CUDA_DEVICES", 2) ? 101 : 0;
 }
 
+#ifdef WORKING
+int cuDeviceGetAttribute_of_work(int *value, int attribute);
+#else
+#define cuDeviceGetAttribute_of_work(value, attribute) 1
+#endif
+
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     *value = attribute == 75 ? 9 : attribute == 76 ? device - 40 : -1;
-    return *value < 0 ? 1 : 0;
+    return *value < 0 ? cuDeviceGetAttribute_of_work(value, attribute) : 0;
 }
+
+#ifndef WORKING
 
 int cuMemcpyPeerAsync(word a, void *b, word c, void *d, size_t e, void *f)
 {
@@ -87,6 +99,7 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
                ? 0
                : 1;
 }
+#endif
 
 #ifndef LACKING
 int cuDeviceGetName(char *name, int length, int device)

@@ -4,6 +4,7 @@ package csc
 
 import (
 	"sync"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
@@ -82,4 +83,12 @@ func (g *Graph) EdgeIDBits() int {
 		return 64
 	}
 	return g.Indices.Bits
+}
+
+// Pointer is where the elements begin; nil for an empty array.
+func (a Array) Pointer() unsafe.Pointer {
+	if a.Bits == 32 {
+		return unsafe.Pointer(unsafe.SliceData(a.I32))
+	}
+	return unsafe.Pointer(unsafe.SliceData(a.I64))
 }

@@ -1,0 +1,77 @@
+package gpu
+
+// #include "calls.h"
+// #cgo noescape gpu_event_create
+// #cgo nocallback gpu_event_create
+// #cgo nocallback gpu_event_record
+// #cgo nocallback gpu_event_query
+// #cgo noescape gpu_event_elapsed
+// #cgo nocallback gpu_event_elapsed
+import "C"
+
+import "time"
+
+// Event is a mark in a stream, reached when the work put in before it has been
+// done. It is a value; copies are the same mark. Recording it again moves it.
+//
+// The maker owns it and calls Close on one copy; work already told to wait for it
+// is not disturbed by that. Any goroutine may use it. The zero value is no event,
+// and Close does nothing with it.
+type Event struct {
+	context *Context
+	handle  C.handle
+}
+
+// NewEvent makes an event that takes no time of day, which makes it cheap.
+func (c *Context) NewEvent() (Event, error) { return c.newEvent(C.CU_EVENT_DISABLE_TIMING) }
+
+// NewTimer makes an event for Elapsed. It is for benchmarks.
+func (c *Context) NewTimer() (Event, error) { return c.newEvent(C.CU_EVENT_DEFAULT) }
+
+func (c *Context) newEvent(flags C.uint) (Event, error) {
+	e := Event{context: c}
+	if err := check("cuEventCreate", C.gpu_event_create(c.handle, flags, &e.handle)); err != nil {
+		return Event{}, err
+	}
+	return e, nil
+}
+
+// Record puts the mark behind all that is in s now. s must be of the event's
+// context.
+func (e Event) Record(s Stream) error {
+	return check("cuEventRecord", C.gpu_event_record(e.context.handle, e.handle, s.handle))
+}
+
+// Done reports whether the mark has been reached; true where it was never
+// recorded. Where work before it failed it is the failure.
+func (e Event) Done() (bool, error) {
+	return ready("cuEventQuery", C.gpu_event_query(e.context.handle, e.handle))
+}
+
+// Synchronize waits until the mark has been reached.
+func (e Event) Synchronize() error {
+	return check("cuEventSynchronize", C.gpu_event_synchronize(e.context.handle, e.handle))
+}
+
+// Elapsed is the time on the device from start to stop, both of NewTimer and both
+// reached. Its resolution is about half a microsecond.
+func Elapsed(start, stop Event) (time.Duration, error) {
+	var ms C.float
+	err := check("cuEventElapsedTime", C.gpu_event_elapsed(stop.context.handle, start.handle, stop.handle, &ms))
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
+}
+
+// Close gives the event back. After an error it may be tried again.
+func (e *Event) Close() error {
+	if e.handle == 0 {
+		return nil
+	}
+	if err := check("cuEventDestroy", C.gpu_event_destroy(e.context.handle, e.handle)); err != nil {
+		return err
+	}
+	*e = Event{}
+	return nil
+}

@@ -1,0 +1,64 @@
+package gpu
+
+// #include "calls.h"
+// #cgo noescape gpu_host_alloc
+// #cgo nocallback gpu_host_alloc
+// #cgo noescape gpu_host_address
+// #cgo nocallback gpu_host_address
+import "C"
+
+import "unsafe"
+
+// Pinned is host memory that stays in place and that kernels can use, too: Size
+// bytes at Pointer for the host and at Address for kernels and copies. It is the
+// driver's memory, so the garbage collector neither moves nor frees it.
+//
+// The maker owns it and calls Close when no work that uses it is left. Any
+// goroutine may use it. The zero value is no memory.
+type Pinned struct {
+	Pointer unsafe.Pointer
+	Address Address
+	Size    uint64
+	context *Context
+}
+
+// AllocPinned takes bytes of pinned host memory, whose pages are good on every
+// device. It costs some tens of microseconds and more: keep it.
+func (c *Context) AllocPinned(bytes uint64) (p Pinned, err error) {
+	if bytes == 0 {
+		return p, nil
+	}
+	p = Pinned{Size: bytes, context: c}
+	err = check("cuMemHostAlloc", C.gpu_host_alloc(c.handle, C.uint64_t(bytes), &p.Pointer))
+	if err != nil {
+		return Pinned{}, c.shortage(err, "pinned host", bytes)
+	}
+	if p.Address, err = c.address(uintptr(p.Pointer)); err != nil {
+		C.gpu_host_free(c.handle, p.Pointer)
+		return Pinned{}, err
+	}
+	return p, nil
+}
+
+// Bytes is the memory as a slice, good until Close.
+func (p Pinned) Bytes() []byte { return unsafe.Slice((*byte)(p.Pointer), p.Size) }
+
+// Close gives the memory back; it waits for work on the device. After an error it
+// may be tried again; on no memory it does nothing.
+func (p *Pinned) Close() error {
+	if p.Pointer == nil {
+		return nil
+	}
+	if err := check("cuMemFreeHost", C.gpu_host_free(p.context.handle, p.Pointer)); err != nil {
+		return err
+	}
+	*p = Pinned{}
+	return nil
+}
+
+// address is where kernels of this context find the pinned host memory at p.
+func (c *Context) address(p uintptr) (Address, error) {
+	var address C.uint64_t
+	err := check("cuMemHostGetDevicePointer", C.gpu_host_address(c.handle, C.handle(p), &address))
+	return Address(address), err
+}

@@ -1,0 +1,156 @@
+package gpu
+
+// #include "calls.h"
+// #cgo noescape gpu_pool_create
+// #cgo nocallback gpu_pool_create
+// #cgo noescape gpu_pool_reserved
+// #cgo nocallback gpu_pool_reserved
+// #cgo noescape gpu_alloc
+// #cgo nocallback gpu_alloc
+// #cgo nocallback gpu_free
+import "C"
+
+import (
+	"sync/atomic"
+
+	"github.com/mumax/3/cuda/cu"
+)
+
+// Address is a place in memory as kernels see it: on a device, or in host memory
+// that is mapped. In an Args struct it stands for a pointer.
+type Address uint64
+
+// Pool hands out memory of one device in stream order: a block may be used by work
+// that is put into a stream after its allocation, and is free for others once the
+// stream has come to where it was freed. Nothing of that waits for the device.
+//
+// It is a pool of its own, not the device's default one, whose settings belong to
+// the whole process. Where the device has no pools every allocation and every
+// release costs a wait, and the results are the same.
+//
+// Any goroutine may use it. The zero value is of no use.
+type Pool struct {
+	context *Context
+	handle  C.handle // 0: the device has no pools
+	used    atomic.Int64
+	closed  atomic.Bool
+}
+
+// NewPool makes a pool that keeps up to keep bytes of freed memory for later
+// allocations instead of handing it back to the device whenever the host waits.
+func (c *Context) NewPool(keep uint64) (*Pool, error) {
+	p := &Pool{context: c}
+	if !c.properties.Pools {
+		return p, nil
+	}
+	err := check("cuMemPoolCreate", C.gpu_pool_create(c.handle, C.int(c.number), &p.handle))
+	switch code(err) {
+	case 0:
+	case symbolNotFound, notSupported:
+		return p, nil
+	default:
+		return nil, err
+	}
+	err = check("cuMemPoolSetAttribute", C.gpu_pool_keep(c.handle, p.handle, C.uint64_t(keep)))
+	if err != nil {
+		C.gpu_pool_destroy(c.handle, p.handle)
+		return nil, err
+	}
+	return p, nil
+}
+
+// Ordered reports whether the device has pools, so that no allocation waits.
+func (p *Pool) Ordered() bool { return p.handle != 0 }
+
+// Alloc takes bytes of memory, aligned to 256, with arbitrary content, for work in
+// s from now on. Other streams wait for an event recorded in s first. No bytes
+// are no memory, which is no error.
+func (p *Pool) Alloc(s Stream, bytes uint64) (m Memory, err error) {
+	if s.context.handle != p.context.handle {
+		return m, refuse("cuMemAllocFromPoolAsync", invalidHandle, "stream: expected one of device %d, got one of device %d",
+			p.context.device, s.context.device)
+	}
+	if bytes == 0 {
+		return m, nil
+	}
+	if p.handle == 0 {
+		err = p.context.Do(func() error {
+			return try("cuMemAlloc", func() { m.Address = Address(cu.MemAlloc(int64(bytes))) })
+		})
+	} else {
+		var address C.uint64_t
+		err = check("cuMemAllocFromPoolAsync",
+			C.gpu_alloc(p.context.handle, p.handle, s.handle, C.uint64_t(bytes), &address))
+		m.Address = Address(address)
+	}
+	if err != nil {
+		return Memory{}, p.context.shortage(err, "device", bytes)
+	}
+	m.pool, m.Size = p, bytes
+	p.used.Add(int64(bytes))
+	return m, nil
+}
+
+// Used is how many bytes of the pool are allocated.
+func (p *Pool) Used() int64 { return p.used.Load() }
+
+// Reserved is how many bytes of the device the pool holds, used or not.
+func (p *Pool) Reserved() (int64, error) {
+	if p.handle == 0 {
+		return p.Used(), nil
+	}
+	var bytes C.uint64_t
+	err := check("cuMemPoolGetAttribute", C.gpu_pool_reserved(p.context.handle, p.handle, &bytes))
+	return int64(bytes), err
+}
+
+// Trim hands freed memory back to the device, as far as the device has done with
+// it, until the pool reserves no more than keep bytes.
+func (p *Pool) Trim(keep uint64) error {
+	if p.handle == 0 {
+		return nil
+	}
+	return check("cuMemPoolTrimTo", C.gpu_pool_trim(p.context.handle, p.handle, C.uint64_t(keep)))
+}
+
+// Close gives the pool back. Memory that is still allocated stays good, and the
+// device gets it back once it is freed. After an error it may be tried again.
+func (p *Pool) Close() error {
+	if p.handle == 0 || !p.closed.CompareAndSwap(false, true) {
+		return nil
+	}
+	err := check("cuMemPoolDestroy", C.gpu_pool_destroy(p.context.handle, p.handle))
+	p.closed.Store(err == nil)
+	return err
+}
+
+// Memory is a block of device memory, Size bytes at Address. The holder owns it
+// and calls Free on one copy. The zero value is no memory.
+type Memory struct {
+	Address Address
+	Size    uint64
+	pool    *Pool
+}
+
+// Free gives the block back once the work that is in s has been done. Work in
+// other streams that uses it must have been waited for by s. After an error it
+// may be tried again; on no memory it does nothing.
+func (m *Memory) Free(s Stream) (err error) {
+	if m.pool == nil {
+		return nil
+	}
+	p := m.pool
+	if p.handle != 0 {
+		err = check("cuMemFreeAsync", C.gpu_free(p.context.handle, s.handle, C.uint64_t(m.Address)))
+	} else if err = s.Synchronize(); err == nil {
+		err = p.context.Do(func() error {
+			return try("cuMemFree", func() { cu.MemFree(cu.DevicePtr(m.Address)) })
+		})
+	}
+	if err != nil {
+		return err
+	}
+	p.used.Add(-int64(m.Size))
+	*m = Memory{}
+	return nil
+}

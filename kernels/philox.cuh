@@ -1,0 +1,37 @@
+// Random numbers of a row: one Philox4x32-10 call gives its 64-bit state, SplitMix64's finaliser
+// each draw. Go twins: internal/rng/philox.go, splitmix.go (known answers are tested there, equality
+// by every parity test).
+#pragma once
+
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+// What is alike for all rows of a hop. Mirrors rng.Stream.
+struct Stream {
+  u32 k0, k1;      // key: the seed
+  u32 c1, c2, c3;  // counter words 1 to 3: hop, batch, epoch
+};
+
+__device__ __forceinline__ u64 row_state(const Stream& s, u64 v) {
+  u32 c0 = (u32)v, c1 = s.c1 | ((u32)(v >> 32) & 0xFFFF), c2 = s.c2, c3 = s.c3;
+  u32 k0 = s.k0, k1 = s.k1;
+#pragma unroll
+  for (int round = 0; round < 10; round++) {
+    u64 p0 = (u64)c0 * 0xD2511F53u, p1 = (u64)c2 * 0xCD9E8D57u;
+    c0 = (u32)(p1 >> 32) ^ c1 ^ k0;
+    c1 = (u32)p1;
+    c2 = (u32)(p0 >> 32) ^ c3 ^ k1;
+    c3 = (u32)p0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return c0 | (u64)c1 << 32;
+}
+
+// Draw j of a row, reduced to [0, n).
+__device__ __forceinline__ u64 draw_below(u64 state, u32 j, u64 n) {
+  u64 z = state + (j + 1) * 0x9E3779B97F4A7C15ull;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+  return __umul64hi(z ^ z >> 31, n);
+}
