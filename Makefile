@@ -9,7 +9,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build quickstart test lint test-go test-python bench wheel clean
+.PHONY: help build kernels quickstart test lint test-go test-python bench wheel clean
 
 PYTHON ?= python3
 ENV ?= current
@@ -78,6 +78,10 @@ $(tools)/built: $(filter-out python/%,$(sources)) $(tools)/made
 	$(tools)/bin/pip install -q --no-build-isolation -e .
 	touch $@
 
+kernels: $(tools)/made ## the CUDA kernels to machine code, without a GPU, for the tests of the engine on one
+	$(tools)/bin/pip install -q nvidia-cuda-nvrtc-cu12==12.9.86
+	$(tools)/bin/python kernels/compile.py $(ARGS)
+
 quickstart: $(demo)/installed ## install into a fresh environment, train on a real graph, draw the result
 	$(demo)/bin/python -m pygsampler quickstart $(ARGS)
 
@@ -93,13 +97,13 @@ test: test-go test-python ## every check, with the partners of ENV=current or EN
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
 	$(with_go) go test ./...
-	$(with_go) go test -race -short ./pygsampler/...
+	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
 	$(tests)/bin/python -m pytest $(ARGS)
 
 lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict
-	$(with_go) test -z "$$(gofmt -l bridge gpu pygsampler | tee /dev/stderr)"
+	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee /dev/stderr)"
 	$(with_go) go vet ./... && go tool staticcheck ./...
 	.venv-current/bin/ruff check .
 	.venv-current/bin/ruff format --check .

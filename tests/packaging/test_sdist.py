@@ -24,8 +24,8 @@ def names(root: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_has_every_source(names: set[str], root: Path) -> None:
     sources = {
         str(file.relative_to(root))
-        for folder in ("bridge", "gpu", "pygsampler", "python", "tests")
-        for pattern in ("*.go", "*.c", "*.h", "*.py", "*.pyi", "*.npz")
+        for folder in ("bridge", "gpu", "kernels", "pygsampler", "python", "tests")
+        for pattern in ("*.go", "*.c", "*.h", "*.cu", "*.cuh", "*.py", "*.pyi", "*.npz")
         for file in (root / folder).rglob(pattern)
     }
     assert {"bridge/bridge.go", "python/pygsampler/__init__.py"} <= sources
@@ -35,4 +35,4 @@ def test_has_every_source(names: set[str], root: Path) -> None:
 
 def test_has_nothing_that_was_built(names: set[str]) -> None:
     assert "setup.py" in names
-    assert [name for name in names if name.endswith((".so", ".a", ".o", ".pyc"))] == []
+    assert [name for name in names if name.endswith((".so", ".a", ".o", ".pyc", ".cubin"))] == []
