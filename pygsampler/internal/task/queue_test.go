@@ -181,6 +181,42 @@ func TestNobodyLeavesWhileATaskRuns(t *testing.T) {
 	})
 }
 
+// Done is asked all the time while one worker runs a long chain of tasks, of which
+// one is always unfinished. Between the two counters that Done reads, whole tasks
+// come and go: in the wrong order a stale pair looks equal.
+func TestDoneNeverLies(t *testing.T) {
+	const length = 200_000
+	q := NewQueue(length, 1)
+	q.Publish([]Task{{}})
+	var lies atomic.Int64
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for !q.Done() {
+			}
+			if q.finished.Load() < length {
+				lies.Add(1)
+			}
+		})
+	}
+	within(t, time.Minute, func() {
+		var ticket Ticket
+		for i := range length {
+			if _, _, ok := q.Fetch(&ticket); !ok {
+				t.Error("the next task is not there")
+			}
+			if i < length-1 {
+				q.Publish([]Task{{Vertex: int64(i)}})
+			}
+			q.Finish()
+		}
+		wg.Wait()
+	})
+	if n := lies.Load(); n > 0 {
+		t.Errorf("%d of 3 workers would have left early", n)
+	}
+}
+
 // Without seeds a queue is done at once.
 func TestEmptyQueue(t *testing.T) {
 	for _, capacity := range []int{0, 10} {

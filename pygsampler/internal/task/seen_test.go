@@ -2,7 +2,9 @@ package task
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -39,22 +41,22 @@ func TestClaimAgainstPairs(t *testing.T) {
 // Of many goroutines that claim the same vertices from different hops on, each
 // task falls to exactly one.
 func TestClaimOnce(t *testing.T) {
-	const vertices, workers = 300, 8
+	const vertices, workers = 5000, 8
 	for _, hops := range []int{3, MaxHops} {
 		words := make([]uint64, vertices)
 		seen := NewSeen(words, hops)
 		claimed := make([][]Task, workers)
 		var wg sync.WaitGroup
+		var ready atomic.Int32
 		for w := range workers {
 			wg.Go(func() {
-				for round := range hops {
-					for i := range int64(vertices) {
-						v := (i*7 + int64(w)) % vertices
-						claimed[w] = seen.Claim(claimed[w], v, (round*5+w)%hops)
-					}
+				for ready.Add(1); ready.Load() < workers; {
+					runtime.Gosched() // all begin together, on the same words
 				}
-				for v := range int64(vertices) {
-					claimed[w] = seen.Claim(claimed[w], v, 0)
+				for round := range hops {
+					for v := range int64(vertices) {
+						claimed[w] = seen.Claim(claimed[w], v, hops-1-round)
+					}
 				}
 			})
 		}
