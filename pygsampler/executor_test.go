@@ -84,6 +84,47 @@ func TestThreadsAgree(t *testing.T) {
 	runtime.KeepAlive(seeds)
 }
 
+// Seeds that are hubs look like a small batch and are none: it leaves the caller's
+// thread, where nothing could interrupt it, and is the same batch.
+func TestHubsLeaveTheCaller(t *testing.T) {
+	quiet(t)
+	const nodes, hubs, degree = 200_000, 50, 20_000
+	a := &arrays{indptr: make([]int64, nodes+1), indices: make([]int64, hubs*degree)}
+	for v := range nodes {
+		a.indptr[v+1] = int64(min(v+1, hubs) * degree)
+	}
+	for i := range a.indices {
+		a.indices[i] = int64(i % nodes)
+	}
+	g := a.open(t)
+	seeds := make([]int64, hubs)
+	for i := range seeds {
+		seeds[i] = int64(i)
+	}
+	for _, large := range []bool{false, true} {
+		c := Call{Seeds: address(seeds), NumSeeds: hubs, SeedBits: 64}
+		if !large {
+			c.NumSeeds = 2
+		}
+		o := options(t, "auto", false, -1)
+		j, err := Sample(g, o, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bounded := j.request.Most != 0; bounded == large || j.request.Expected() > promptEdges {
+			t.Errorf("%d edges expected, bounded %v", j.request.Expected(), bounded)
+		}
+		again, err := Submit(g, o, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result(t, j) != result(t, again) {
+			t.Error("another batch")
+		}
+	}
+	runtime.KeepAlive(seeds)
+}
+
 // The number of threads may change at any time, below what is in use too.
 func TestSetThreadsWhileRunning(t *testing.T) {
 	quiet(t)

@@ -1,6 +1,7 @@
 package pygsampler
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -65,13 +66,26 @@ func Sample(g *Graph, o *Options, c Call) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.request.Expected() <= promptEdges && engine.enter() {
-		j.run()
+	if j.prompt() && engine.enter() {
+		// The guess knows mean degrees only: seeds may all be hubs.
+		j.request.Most = promptEdges
+		j.sample()
 		engine.give(1)
-	} else {
-		engine.submit(j)
+		if !errors.Is(j.err, cpu.ErrLarge) {
+			j.finish()
+			return j, nil
+		}
+		j.request.Most, j.err = 0, nil
 	}
+	engine.submit(j)
 	return j, nil
+}
+
+// prompt guesses that the job is done in a moment. The first lookup of edge ids
+// takes longer, and the queue does not end where a hop turns out to be large.
+func (j *Job) prompt() bool {
+	return j.request.Expected() <= promptEdges && !j.request.Queue &&
+		(len(j.exclude) == 0 || j.graph.csc.EdgeIDs.Bits == 0)
 }
 
 func newJob(g *Graph, o *Options, c Call) (*Job, error) {
@@ -121,16 +135,16 @@ func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 
 // run executes the job on the executor's goroutine.
 func (j *Job) run() {
+	j.sample()
+	j.finish()
+}
+
+func (j *Job) sample() {
 	defer func() {
 		if p := recover(); p != nil {
 			// Excluded edges are looked up in arrays that their owner may have changed.
 			j.err = fmt.Errorf("the graph's arrays changed while a batch was sampled, or a fault of pygsampler: %v", p)
 		}
-		j.graph.leave()
-		running.Lock()
-		delete(running.jobs, j)
-		running.Unlock()
-		close(j.done)
 	}()
 	if j.stop.Load() {
 		j.err = cpu.ErrCancelled
@@ -140,6 +154,15 @@ func (j *Job) run() {
 		return
 	}
 	j.memory, j.err = cpu.Sample(&j.request, crew{j.threads - 1}, &j.stop)
+}
+
+// finish lets go of the graph and wakes who waits.
+func (j *Job) finish() {
+	j.graph.leave()
+	running.Lock()
+	delete(running.jobs, j)
+	running.Unlock()
+	close(j.done)
 }
 
 // Wait waits up to timeout milliseconds, for ever if negative. finished is false

@@ -83,20 +83,22 @@ func (r *Request) numberBy() numbering {
 	return hashed
 }
 
-// Expected is a rough guess of a batch's edges: what its seeds give if no two
-// vertices meet, the whole graph at most.
+// Expected is a rough guess of a batch's edges: what its seeds give if they have
+// the mean degree and no two vertices meet, the whole graph at each hop at most.
 func (r *Request) Expected() int64 {
-	mean := float64(r.Graph.NumEdges()) / float64(max(r.Graph.NumNodes, 1))
+	all, nodes := float64(r.Graph.NumEdges()), float64(max(r.Graph.NumNodes, 1))
 	rows, edges := float64(r.Seeds.Len()), 0.0
 	for i := range r.Fanouts {
-		take := min(float64(r.Fanouts[len(r.Fanouts)-1-i]), mean)
-		if r.Fanouts[len(r.Fanouts)-1-i] < 0 {
-			take = mean
+		take := all / nodes
+		if fanout := float64(r.Fanouts[len(r.Fanouts)-1-i]); r.Replace && fanout >= 0 && all > 0 {
+			take = fanout
+		} else if fanout >= 0 {
+			take = min(fanout, take)
 		}
-		edges = rows * take
-		rows += edges
+		edges += rows * take
+		rows = min(rows*(1+take), nodes)
 	}
-	return int64(min(edges, float64(r.Graph.NumEdges())))
+	return int64(min(edges, 1<<62))
 }
 
 // bound is the most distinct vertices that a batch can hold; beyond it lies one
@@ -226,6 +228,9 @@ func (s *sampling[I]) hop(hop int) error {
 		edges += n
 	}
 	s.offsets[tiles] = edges
+	if s.Most > 0 && edges > s.Most {
+		return ErrLarge
+	}
 	if idBits[I]() == 32 && edges > math.MaxInt32 {
 		return fmt.Errorf("%w: a block of %d edges needs int64 ids", ErrOverflow, edges)
 	}

@@ -33,6 +33,9 @@ type Request struct {
 	// MapLimit bounds the bytes of a direct map of all vertices; a larger graph
 	// takes a hash table sized to the batch.
 	MapLimit int64
+	// Most is how many edges a hop may have: a batch with a larger one ends with
+	// ErrLarge before it draws that hop. 0 sets no bound. Queue does not heed it.
+	Most int64
 }
 
 // Crew lends workers beside the caller's own goroutine.
@@ -48,6 +51,7 @@ var (
 	ErrIndex     = errors.New("index error")
 	ErrOverflow  = errors.New("overflow")
 	ErrValue     = errors.New("value error")
+	ErrLarge     = errors.New("larger than its bound")
 )
 
 // Sample makes the batch of a request and hands its memory, with one reference,

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -117,6 +118,59 @@ func TestCancelledBetweenHops(t *testing.T) {
 		}
 		s.out.Discard()
 		s.team.dismiss()
+	}
+}
+
+// The guess that decides how many workers a batch gets, and on which thread.
+func TestExpected(t *testing.T) {
+	rows := make([][]int64, 1000)
+	for i := range rows {
+		rows[i] = []int64{1, 2, 3, 4}
+	}
+	g := graphOf(rows, 1000, 64, 64, false)
+	empty := graphOf(nil, 0, 64, 64, false)
+	for _, k := range []struct {
+		graph   *csc.Graph
+		seeds   int64
+		fanouts []int64
+		replace bool
+		want    int64
+	}{
+		{g, 10, []int64{2}, false, 20},
+		{g, 10, []int64{9}, false, 40},
+		{g, 10, []int64{9}, true, 90},
+		{g, 10, []int64{-1}, true, 40},
+		{g, 10, []int64{3, 2}, false, 20 + 90},
+		{g, 10, []int64{0, 2}, false, 20},
+		{g, 500, []int64{4, 4, 4}, false, 2000 + 4000 + 4000},
+		{g, 0, []int64{4, 4}, false, 0},
+		{empty, 0, []int64{4, -1}, true, 0},
+		{g, 10, slices.Repeat([]int64{1<<31 - 1}, 256), true, 10*(1<<31-1) + 255*1000*(1<<31-1)},
+	} {
+		r := Request{Graph: k.graph, Fanouts: k.fanouts, Replace: k.replace, Seeds: array(make([]int64, k.seeds), 64)}
+		if got := r.Expected(); got != k.want {
+			t.Errorf("%d seeds, %.40v, replace=%v: got %d, want %d", k.seeds, k.fanouts, k.replace, got, k.want)
+		}
+	}
+}
+
+// A bound on a hop's edges ends the batch before it draws them.
+func TestMost(t *testing.T) {
+	g := graphOf(randomRows(3000, 1), 3000, 64, 64, false)
+	r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array(upTo(100, 2999), 64)}
+	edges := int64(len(reference(&r).Blocks[0].Indices))
+	live := memory.Count().Live
+	for _, crew := range []idle{0, 3} {
+		var stop atomic.Bool
+		r.Most = edges - 1
+		if _, err := Sample(&r, crew, &stop); err != ErrLarge {
+			t.Errorf("got %v", err)
+		}
+		r.Most = edges
+		sample(t, &r, crew)
+	}
+	if now := memory.Count().Live; now != live {
+		t.Errorf("%d memories were lost", now-live)
 	}
 }
 
