@@ -36,10 +36,11 @@ func NewGraph(c CSC) (*Graph, error) {
 	if c.NumRows < 0 || c.NumEdges < 0 || c.NumNodes < 0 {
 		return nil, Errorf(KindValue, "graph: expected sizes >= 0, got %d rows, %d edges, %d nodes", c.NumRows, c.NumEdges, c.NumNodes)
 	}
-	for name, bits := range map[string]int{"indptr": c.IndptrBits, "indices": c.IDBits} {
-		if bits != 32 && bits != 64 {
-			return nil, Errorf(KindType, "%s: expected 32 or 64 bits, got %d", name, bits)
-		}
+	if c.IndptrBits != 32 && c.IndptrBits != 64 {
+		return nil, Errorf(KindType, "indptr: expected 32 or 64 bits, got %d", c.IndptrBits)
+	}
+	if c.IDBits != 32 && c.IDBits != 64 {
+		return nil, Errorf(KindType, "indices: expected 32 or 64 bits, got %d", c.IDBits)
 	}
 	g := &Graph{csc: csc.Graph{
 		Indptr:   csc.Borrow(c.Indptr, c.NumRows+1, c.IndptrBits),

@@ -3,6 +3,7 @@ package interchange
 
 import (
 	"fmt"
+	"strings"
 	"unsafe"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -64,6 +65,11 @@ func Import(schema, arr int64) (ids Ids, err error) {
 		return ids, err
 	}
 	defer pair.Free()
+	// Asked first: arrow/go reads its own struct after freeing it where an import fails, as it
+	// does for nested, dictionary and unknown types.
+	if format, _ := pair.Format(); len(format) != 1 || !strings.Contains("nbcCsSiIlLefgzZuU", format) {
+		return ids, &TypeError{fmt.Sprintf("expected an Arrow array of int32 or int64, got one of format %q", format)}
+	}
 	_, a, err := cdata.ImportCArray(cdata.ArrayFromPtr(pair.Array()), cdata.SchemaFromPtr(pair.Schema()))
 	if err != nil {
 		return ids, &TypeError{fmt.Sprintf("expected an Arrow array of int32 or int64, got one that cannot be read (%v)", err)}
