@@ -40,12 +40,8 @@ static pgs_memory *take_pooled(int64_t capacity) {
   pgs_memory *found = NULL;
   if (pthread_mutex_trylock(&lock)) return NULL;
   int best = -1;
-  // A batch asks for less than it will grow to, but a tiny one must not pin a huge memory.
-  int64_t most = 16 * capacity + 16 * HUGE_PAGE;
   for (int i = 0; i < pooled; i++)
-    if (pool[i]->capacity >= capacity && pool[i]->capacity <= most &&
-        (best < 0 || pool[i]->capacity < pool[best]->capacity))
-      best = i;
+    if (pool[i]->capacity >= capacity && (best < 0 || pool[i]->capacity < pool[best]->capacity)) best = i;
   if (best >= 0) {
     found = pool[best];
     pool[best] = pool[--pooled];
