@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,10 @@ import pytest
 
 # Modules that tests share. At the end of the path: nothing in it may hide an installed package.
 sys.path.append(str(Path(__file__).parent / "support"))
+
+# A shell that starts the tests in the background has them, and their children, ignore Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The engine is loaded, and its goroutines woken, inside the first example: no deadlines.
 hypothesis.settings.register_profile("pygsampler", deadline=None, derandomize=True)
