@@ -126,7 +126,7 @@ def compare(
     edges: dict[str, list[list[int]]] = {c.name: [] for c in contenders}
     disturbed, patience = 0, wait
     while len(times[contenders[0].name]) < rounds:
-        patience -= _await_idle(patience)
+        patience -= await_idle(patience)
         drawn = _draw(graph, setting, rng, batches)
         epoch = 2 + len(seeds) // batches
         seeds += drawn
@@ -157,7 +157,7 @@ def compare(
     ]
 
 
-def _await_idle(patience: float) -> float:
+def await_idle(patience: float) -> float:
     """Waits until other processes rest, `patience` seconds at most; returns the seconds waited."""
     start = time.perf_counter()
     while (waited := time.perf_counter() - start) < patience:

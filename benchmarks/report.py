@@ -82,7 +82,7 @@ def plot(rows: Sequence[Row], path: Path, title: str) -> None:
 
     groups = list(dict.fromkeys((row.graph, row.setting) for row in rows))
     labels = list(dict.fromkeys(row.label for row in rows))
-    figure = Figure(figsize=(max(6.0, 1.4 * len(groups)), 4.8), layout="constrained")
+    figure = Figure(figsize=(max(7.5, 1.4 * len(groups)), 4.8), layout="constrained")
     axes = figure.subplots()
     width = 0.8 / len(labels)
     for number, label in enumerate(labels):
@@ -94,8 +94,8 @@ def plot(rows: Sequence[Row], path: Path, title: str) -> None:
     axes.set_xticks(range(len(groups)), [f"{graph}\n{setting}" for graph, setting in groups])
     axes.tick_params(axis="x", labelsize=8)
     axes.set_ylabel("million sampled edges a second")
-    axes.set_title(title, fontsize=9)
-    axes.legend(fontsize=8)
+    axes.set_title(title, fontsize=8, wrap=True)
+    figure.legend(loc="outside lower center", ncols=len(labels), fontsize=8)
     axes.grid(axis="y", alpha=0.3)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)

@@ -26,8 +26,8 @@ SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 HUB_DEGREE = 10_000_000
 ORDINARY_DEGREE = 100
 _ORDINARY = 4096
-# Runs of one-seed batches are short; more of them in a round keep the clock's own cost out.
-_ONE_SEED_RUNS = 64
+# Batches in a round of the hub: those of one seed take microseconds.
+_RUN = 64
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class WithThreads:
 
     @property
     def label(self) -> str:
-        return f"{self.inner.label}, {self.threads} threads"
+        return f"{self.inner.label}, {self.threads} thread{'s' if self.threads > 1 else ''}"
 
     @property
     def overlaps(self) -> bool:
@@ -135,46 +135,52 @@ def hub_times(
     chosen: Sequence[contenders.Contender],
     *,
     rounds: int,
+    wait: float = 0.0,
     fanouts: tuple[int, ...] = (10, 10),
     seed: int = 1,
 ) -> list[dict[str, Any]]:
     """Times of batches with and without the hub, which take turns, for each contender.
 
-    Each record has `contender`, `seeds` (what is sampled), `milliseconds` and `edges`.
+    Each record has `contender`, `seeds` (what is sampled), `milliseconds`, `edges`, and
+    `to_ordinary`, the time over that of the same number of ordinary seeds in the same round.
     """
     rng = np.random.default_rng(seed)
     ordinary = 1 + rng.permutation(_ORDINARY)
     many = ordinary[:1024].copy()
     many[512] = 0
-    kinds = {
-        "the hub": [np.zeros(1, np.int64)] * _ONE_SEED_RUNS,
-        "one of 100 neighbours": [ordinary[k : k + 1] for k in range(_ONE_SEED_RUNS)],
-        "1023 of 100 and the hub": [many] * 4,
-        "1024 of 100": [ordinary[:1024]] * 4,
+    pairs = {
+        "the hub": [np.zeros(1, np.int64)] * _RUN,
+        "one of 100": [ordinary[k : k + 1] for k in range(_RUN)],
+        "1023 of 100 and the hub": [many] * (_RUN // 4),
+        "1024 of 100": [ordinary[:1024]] * (_RUN // 4),
     }
     records = []
     for contender in chosen:
         session = contender.open(graph, fanouts, seed)
-        for batches in kinds.values():
+        for batches in pairs.values():
             setting = compare.Setting(len(batches[0]), fanouts)
             compare.checked_size(graph, setting, contender.name, session, batches[:3], epoch=0)
-        times: dict[str, list[float]] = {kind: [] for kind in kinds}
+        times: dict[str, list[float]] = {kind: [] for kind in pairs}
         edges: dict[str, float] = {}
         for number in tqdm(range(rounds), desc=f"hub, {contender.name}", leave=False):
-            for kind, batches in kinds.items():
+            wait -= compare.await_idle(wait)
+            for kind, batches in pairs.items():
                 spent, counts = compare.timed(contender, session, batches, 1 + number)
                 times[kind].append(1e3 * spent / len(batches))
                 edges[kind] = float(np.sum(counts)) / len(batches)
-        for kind, spent_all in times.items():
-            records.append(
-                {
-                    "contender": contender.name,
-                    "label": contender.label,
-                    "seeds": kind,
-                    "milliseconds": asdict(compare.Spread.of(spent_all)),
-                    "edges": edges[kind],
-                }
-            )
+        for kind, other in (("the hub", "one of 100"), ("1023 of 100 and the hub", "1024 of 100")):
+            for seeds in (kind, other):
+                ratio = np.array(times[seeds]) / np.array(times[other])
+                records.append(
+                    {
+                        "contender": contender.name,
+                        "label": contender.label,
+                        "seeds": seeds,
+                        "milliseconds": asdict(compare.Spread.of(times[seeds])),
+                        "edges": edges[seeds],
+                        "to_ordinary": asdict(compare.Spread.of(ratio)),
+                    }
+                )
     return records
 
 
@@ -190,11 +196,13 @@ def plot(record: dict[str, Any], path: Path, title: str) -> None:
         sizes.plot(work, spent, marker="o", label=label)
     sizes.set(xscale="log", yscale="log", xlabel="sampled edges in a batch", ylabel="ms a batch")
     sizes.set_title("work is linear in the edges", fontsize=10)
-    for label, own in _by_label(record["threads"]):
+    for (name, setting), own in _lines(record["threads"]):
+        counts = [int(row["contender"].rpartition("-")[2]) for row in own]
         speed = [row["edges_per_second"] / 1e6 for row in own]
-        threads.plot([row["setting"] for row in own], speed, marker="o", label=label)
-    threads.set(ylabel="million edges a second", ylim=(0, None))
-    threads.set_title("threads", fontsize=10)
+        threads.plot(counts, speed, marker="o", label=f"{name} {setting}")
+        threads.set_xticks(counts)
+    threads.set(xlabel="threads", ylabel="million edges a second", ylim=(0, None))
+    threads.set_title("one core and more", fontsize=10)
     for label, own in _by_label(record["hub"]):
         spent = [row["milliseconds"]["median"] for row in own]
         hub.plot([row["seeds"] for row in own], spent, "o", label=label)
@@ -207,6 +215,18 @@ def plot(record: dict[str, Any], path: Path, title: str) -> None:
     figure.suptitle(title, fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
+
+
+def _lines(
+    records: Sequence[dict[str, Any]],
+) -> Iterator[tuple[tuple[str, str], list[dict[str, Any]]]]:
+    """The records of each sampler and setting, whatever their number of threads."""
+
+    def key(record: dict[str, Any]) -> tuple[str, str]:
+        return record["contender"].rpartition("-")[0], record["setting"]
+
+    for wanted in dict.fromkeys(map(key, records)):
+        yield wanted, [record for record in records if key(record) == wanted]
 
 
 def _by_label(records: Sequence[dict[str, Any]]) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -263,12 +283,13 @@ def _measure(options: argparse.Namespace) -> dict[str, Any]:
     print()
     degree = 100_000 if options.quick else HUB_DEGREE
     first = [c for c in with_dgl if not c.overlaps]
-    records = hub_times(hub_graph(degree), first, rounds=repeat)
+    records = hub_times(hub_graph(degree), first, rounds=how["rounds"], wait=how["wait"])
     for found in records:
-        spread = found["milliseconds"]
+        spread, ratio = found["milliseconds"], found["to_ordinary"]
         print(
-            f"{found['label']:28} {found['seeds']:24} {1e3 * spread['median']:10.1f} us "
-            f"({1e3 * spread['q25']:.1f} to {1e3 * spread['q75']:.1f})  {found['edges']:.0f} edges"
+            f"{found['label']:28} {found['seeds']:24} {1e3 * spread['median']:9.1f} us "
+            f"({1e3 * spread['q25']:.1f} to {1e3 * spread['q75']:.1f})  {found['edges']:6.0f} edges"
+            f"  {ratio['median']:.2f}x without the hub"
         )
     return {
         "sizes": [row.as_json() for row in size_rows],

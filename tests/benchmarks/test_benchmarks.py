@@ -288,8 +288,18 @@ def test_scaling_entry_point(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "scaling.json").read_text())
     assert {"sample", "loader"} <= set(record["growth"])
-    assert {found["seeds"] for found in record["hub"]} >= {"the hub", "one of 100 neighbours"}
+    assert {found["seeds"] for found in record["hub"]} >= {"the hub", "one of 100"}
     assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_hub_graph_has_one_hub(bench: SimpleNamespace) -> None:
+    graph = bench.scaling.hub_graph(5_000)
+    degree = np.diff(graph.indptr)
+    assert degree[0] == 5_000 and set(degree[1:4097]) == {100} and set(degree[4097:]) == {2}
+    assert len(np.unique(graph.indices[:5_000])) == 5_000
+    assert set(degree[graph.indices]) == {2}
+    records = bench.scaling.hub_times(graph, [Exact(bench)], rounds=2)
+    assert [found["to_ordinary"]["median"] == 1 for found in records] == [False, True] * 2
 
 
 def test_bad_command_line_is_named() -> None:
