@@ -122,3 +122,21 @@ def test_apt_packages_are_those_that_the_build_asks_for() -> None:
     line = re.search(r"(?m)^sudo apt-get install (.+)$", (ROOT / "README.md").read_text())
     assert line is not None
     assert set(line[1].split()) == {"python3-venv", "python3-dev", "gcc", "make", "git"}
+
+
+def test_figures_are_the_kept_ones() -> None:
+    """`python tools/figures.py` writes them."""
+    script = ROOT / "tools" / "figures.py"
+    done = subprocess.run(
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_figures_have_a_place_on_their_pages() -> None:
+    places = {
+        place
+        for page in PAGES
+        for place in re.findall(r"<!-- figures (\w+) -->\n(?:.*\n)*?<!-- end -->", page.read_text())
+    }
+    assert places == {"ratios", "all_rows", "growth", "threads", "hub"}

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Write the figures of README.md and docs/performance.md from benchmarks/results.
+
+    python tools/figures.py            # after new results were put there
+    python tools/figures.py --check    # 1 where a page shows others than the kept ones
+
+What stands between `<!-- figures NAME -->` and `<!-- end -->` is replaced by what the function NAME
+returns here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+PLACE = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+NONE = "No figures are kept for this version; `make bench` measures them on your machine.\n"
+
+BASELINE = "dgl"
+OURS = {
+    "sample": "`PGSampler.sample`",
+    "loader": "`pygsampler.torch.DataLoader`",
+    "adapter": "`pygsampler.dgl.PGSampler`",
+}
+SHOWN_PACKAGES = {"dgl": "DGL", "torch": "PyTorch", "numpy": "NumPy"}
+
+Record = dict[str, Any]
+
+
+def kept(name: str) -> Record | None:
+    path = RESULTS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def table(head: list[str], rows: list[list[str]], numbers: int) -> str:
+    """Markdown; the last `numbers` columns are aligned to the right."""
+    marks = ["---"] * (len(head) - numbers) + ["--:"] * numbers
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in [head, marks, *rows])
+
+
+def milliseconds(row: Record) -> str:
+    return f"{row['milliseconds']['median']:.2f}"
+
+
+def source(record: Record) -> str:
+    """Where and with what: a paragraph."""
+    machine, used = record["hardware"], record["versions"]
+    versions = [f"Python {used['python']}"]
+    versions += [f"{shown} {used[name]}" for name, shown in SHOWN_PACKAGES.items() if used[name]]
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']:.0f} GB; "
+        f"{', '.join(versions)}; {record['date'][:10]}, commit {record['commit'][:7]}; "
+        f"`{record['command']}`.\n"
+    )
+
+
+def ratios() -> str:
+    """A line for each graph and setting: DGL's time, and how many times as fast ours are."""
+    record = kept("sampling.json")
+    if record is None:
+        return NONE
+    cases: dict[tuple[str, str], dict[str, Record]] = {}
+    for row in record["rows"]:
+        cases.setdefault((row["graph"], row["setting"]), {})[row["contender"]] = row
+    rows = [
+        [*case, milliseconds(found[BASELINE])]
+        + [f"{found[name]['ratio']['median']:.1f}x" for name in OURS]
+        for case, found in cases.items()
+    ]
+    head = ["graph", "batch x fanouts", "DGL, ms a batch", *OURS.values()]
+    return f"{table(head, rows, 4)}\n{source(record)}"
+
+
+def all_rows() -> str:
+    record = kept("sampling.json")
+    if record is None:
+        return NONE
+    rows = []
+    for row in record["rows"]:
+        spread, ratio = row["milliseconds"], row["ratio"]
+        rows.append(
+            [
+                row["graph"],
+                row["setting"],
+                OURS.get(row["contender"], row["label"]),
+                f"{spread['median']:.2f} ({spread['q25']:.2f} to {spread['q75']:.2f})",
+                f"{row['edges_per_batch']:,.0f}",
+                f"{row['edges_per_second'] / 1e6:.0f}",
+                f"{ratio['median']:.2f} ({ratio['q25']:.2f} to {ratio['q75']:.2f})",
+                f"{row['rounds'] - row['disturbed']} of {row['rounds']}",
+            ]
+        )
+    head = ["graph", "batch x fanouts", "sampler", "ms a batch", "edges a batch"]
+    head += ["M edges/s", "x DGL", "undisturbed rounds"]
+    return f"{source(record)}\n{table(head, rows, 5)}"
+
+
+def growth() -> str:
+    record = kept("scaling.json")
+    if record is None:
+        return NONE
+    rows = [
+        [row["setting"], row["label"], f"{row['edges_per_batch']:,.0f}", milliseconds(row)]
+        for row in record["sizes"]
+    ]
+    labels = {row["contender"]: row["label"] for row in record["sizes"]}
+    lines = [f"- {labels[name]}: edges^{k:.2f}\n" for name, k in record["growth"].items()]
+    head = ["batch x fanouts", "sampler", "edges a batch", "ms a batch"]
+    return f"{source(record)}\n{table(head, rows, 2)}\nTime grows as\n\n{''.join(lines)}"
+
+
+def threads() -> str:
+    record = kept("scaling.json")
+    if record is None:
+        return NONE
+    rows = [
+        [row["setting"], row["label"], milliseconds(row), f"{row['edges_per_second'] / 1e6:.0f}"]
+        for row in record["threads"]
+    ]
+    return table(["batch x fanouts", "sampler", "ms a batch", "M edges/s"], rows, 2)
+
+
+def hub() -> str:
+    record = kept("scaling.json")
+    if record is None:
+        return NONE
+    rows = [
+        [
+            row["label"],
+            row["seeds"],
+            f"{row['edges']:,.0f}",
+            f"{1e3 * row['milliseconds']['median']:.1f}",
+            f"{row['to_ordinary']['median']:.2f}",
+        ]
+        for row in record["hub"]
+    ]
+    head = ["sampler", "seeds", "edges a batch", "us a batch", "x without the hub"]
+    text = table(head, rows, 3)
+    return f"The hub has {record['hub_degree']:,} neighbours; fanouts are (10,10).\n\n{text}"
+
+
+FIGURES: dict[str, Callable[[], str]] = {
+    function.__name__: function for function in (ratios, all_rows, growth, threads, hub)
+}
+
+
+def filled(page: Path) -> str:
+    """The page's text with the kept figures."""
+    return PLACE.sub(lambda found: found[1] + FIGURES[found[2]]() + found[3], page.read_text())
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    stale = [page for page in PAGES if filled(page) != page.read_text()]
+    for page in stale:
+        if arguments:
+            print(f"{page.relative_to(ROOT)}: not the figures of benchmarks/results")
+        else:
+            page.write_text(filled(page))
+    return 1 if arguments and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
