@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = [c for c in chosen if c.name not in ("dgl", "adapter")]
         print("DGL is not installed: times without a ratio, without the adapter for DGL.\n")
     try:
-        _run(options, settings, chosen, environment.describe(given))
+        _run(options, settings, chosen, environment.describe(given, note=options.note))
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
@@ -126,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         default=60,
         help="seconds to wait for other processes to rest, for each setting (default: 60)",
     )
+    parser.add_argument("--note", help="kept in the JSON: what a reader of the figures should know")
     parser.add_argument("--out", type=Path, help="folder for sampling.json and sampling.png")
     return parser
 

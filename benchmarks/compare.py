@@ -69,7 +69,8 @@ class Spread:
 class Row:
     """One contender in one setting. `ratio` is the baseline's time over this one's, per round.
 
-    `disturbed` counts the rounds among `rounds` in which others took more than 5 % of the cores.
+    `others` is the share of the cores that other processes took in the median round, `disturbed`
+    the number of rounds among `rounds` in which it was more than 5 %.
     """
 
     graph: str
@@ -81,6 +82,7 @@ class Row:
     label: str
     rounds: int
     disturbed: int
+    others: float
     batches_per_round: int
     milliseconds: Spread
     edges_per_batch: float
@@ -124,7 +126,8 @@ def compare(
     seeds: list[Int64s] = []
     times: dict[str, list[float]] = {c.name: [] for c in contenders}
     edges: dict[str, list[list[int]]] = {c.name: [] for c in contenders}
-    disturbed, patience = 0, wait
+    shares: list[float] = []
+    patience = wait
     while len(times[contenders[0].name]) < rounds:
         patience -= await_idle(patience)
         drawn = _draw(graph, setting, rng, batches)
@@ -137,11 +140,12 @@ def compare(
             seconds, counts = timed(contender, sessions[contender.name], drawn, epoch)
             spent[contender.name] = seconds / batches
             edges[contender.name] += counts
-        if others.share() > _OTHER_SHARE:
+        share = others.share()
+        if share > _OTHER_SHARE:
             patience -= batches * sum(spent.values())
             if patience > 0:
                 continue
-            disturbed += 1
+        shares.append(share)
         for name, seconds in spent.items():
             times[name].append(seconds)
         tick()
@@ -152,8 +156,7 @@ def compare(
         checked_size(graph, setting, name, session, checked[:1], epoch=1)
     check_agreement(totals)
     return [
-        _row(graph, setting, c, times, totals[c.name], size, (rounds, disturbed, batches))
-        for c in contenders
+        _row(graph, setting, c, times, totals[c.name], size, shares, batches) for c in contenders
     ]
 
 
@@ -228,7 +231,8 @@ def _row(
     times: dict[str, list[float]],
     totals: Int64s,
     size: float,
-    counts: tuple[int, int, int],
+    shares: list[float],
+    batches: int,
 ) -> Row:
     own = np.array(times[contender.name])
     base = np.array(times[BASELINE]) if BASELINE in times else None
@@ -242,9 +246,10 @@ def _row(
         setting=str(setting),
         contender=contender.name,
         label=contender.label,
-        rounds=counts[0],
-        disturbed=counts[1],
-        batches_per_round=counts[2],
+        rounds=len(shares),
+        disturbed=sum(share > _OTHER_SHARE for share in shares),
+        others=float(np.median(shares)),
+        batches_per_round=batches,
         milliseconds=Spread.of(1e3 * own),
         edges_per_batch=edges,
         edges_per_second=edges / middle,

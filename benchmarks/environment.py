@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import time
@@ -16,11 +17,14 @@ _PACKAGES = ("pygsampler", "dgl", "torch", "torch-geometric", "numpy")
 _ROOT = Path(__file__).resolve().parent.parent
 
 
-def describe(arguments: list[str], module: str = "benchmarks") -> dict[str, Any]:
+def describe(
+    arguments: list[str], module: str = "benchmarks", *, note: str | None = None
+) -> dict[str, Any]:
     """Date, command, commit, hardware and versions; values that the system hides are None."""
     return {
+        "note": note,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": " ".join(["python", "-m", module, *arguments]),
+        "command": shlex.join(["python", "-m", module, *arguments]),
         "commit": _git("rev-parse", "HEAD"),
         "changed_files": len((_git("status", "--porcelain") or "").splitlines()),
         "hardware": hardware(),

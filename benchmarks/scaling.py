@@ -238,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 after a failed check."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
-    record = environment.describe(given, "benchmarks.scaling")
+    record = environment.describe(given, "benchmarks.scaling", note=options.note)
     print(environment.summary(record), end="\n\n")
     try:
         record |= _measure(options)
@@ -307,6 +307,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="products")
     parser.add_argument("--repeat", type=int, help="rounds (default: 20, with --quick 3)")
     parser.add_argument("--wait", type=float, default=60, help="as in python -m benchmarks")
+    parser.add_argument("--note", help="as in python -m benchmarks")
     parser.add_argument("--out", type=Path, help="folder for scaling.json and scaling.png")
     return parser
 
