@@ -102,29 +102,35 @@ def all_rows() -> str:
     return f"{source(record)}\n{table(head, rows, 5)}"
 
 
+def side_by_side(found: list[Record], head: str) -> str:
+    """Milliseconds, a line for each setting and a column for each sampler."""
+    labels = list(dict.fromkeys(row["label"] for row in found))
+    lines: dict[str, list[str]] = {}
+    for row in found:
+        begin = [row["setting"], f"{row['edges_per_batch']:,.0f}"]
+        lines.setdefault(row["setting"], begin).append(milliseconds(row))
+    columns = [head, "edges a batch", *(f"{label}, ms" for label in labels)]
+    return table(columns, list(lines.values()), len(labels) + 1)
+
+
 def growth() -> str:
     record = kept("scaling.json")
     if record is None:
         return NONE
-    rows = [
-        [row["setting"], row["label"], f"{row['edges_per_batch']:,.0f}", milliseconds(row)]
-        for row in record["sizes"]
-    ]
-    labels = {row["contender"]: row["label"] for row in record["sizes"]}
-    lines = [f"- {labels[name]}: edges^{k:.2f}\n" for name, k in record["growth"].items()]
-    head = ["batch x fanouts", "sampler", "edges a batch", "ms a batch"]
-    return f"{source(record)}\n{table(head, rows, 2)}\nTime grows as\n\n{''.join(lines)}"
+    exponents = {row["label"]: record["growth"][row["contender"]] for row in record["sizes"]}
+    return (
+        f"{source(record)}\n{side_by_side(record['sizes'], record['sizes'][0]['graph'])}\n"
+        + "Fitted k: "
+        + "; ".join(f"{label} {k:.2f}" for label, k in exponents.items())
+        + ".\n"
+    )
 
 
 def threads() -> str:
     record = kept("scaling.json")
     if record is None:
         return NONE
-    rows = [
-        [row["setting"], row["label"], milliseconds(row), f"{row['edges_per_second'] / 1e6:.0f}"]
-        for row in record["threads"]
-    ]
-    return table(["batch x fanouts", "sampler", "ms a batch", "M edges/s"], rows, 2)
+    return side_by_side(record["threads"], record["threads"][0]["graph"])
 
 
 def hub() -> str:
