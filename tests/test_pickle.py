@@ -168,3 +168,23 @@ def test_handles_do_not_travel():
         with pytest.raises(TypeError, match=text):
             copy.copy(thing)
     assert multiprocessing.reduction.ForkingPickler.dumps(graph).nbytes > 0
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("seeds", [[5, 3, 9], [5, 3, 5]])
+def test_a_batch_is_pickled_without_its_reserve(protocol: int, seeds: list[int]):
+    count = 100_000
+    graph = pgs.Graph.from_csc(range(count + 1), [(v * 7 + 1) % count for v in range(count)])
+    batch = pgs.PGSampler([-1, -1], seed=0).sample(graph, seeds)
+    data = pickle.dumps(batch, protocol)
+    assert len(data) < 8_000
+    again = pickle.loads(data)
+    assert again.input_nodes.tolist() == batch.input_nodes.tolist()
+    assert again.output_nodes.tolist() == seeds
+    assert again.output_index.tolist() == batch.output_index.tolist()
+    for one, other in zip(again.blocks, batch.blocks, strict=True):
+        assert one.indptr.tolist() == other.indptr.tolist()
+        assert one.indices.tolist() == other.indices.tolist()
+        assert one.edge_ids.tolist() == other.edge_ids.tolist()
+        assert one.src_nodes.tolist() == other.src_nodes.tolist()
+    assert len(pickle.dumps(again, protocol)) == len(data)

@@ -8,8 +8,9 @@ from pygsampler import _engine
 from pygsampler._memory import Memory
 from pygsampler.array import Array
 
-# Words that describe a block in the memory of a batch.
+# Words that describe a block in the memory of a batch, and which of them are offsets.
 WORDS = 8
+FIRST_OFFSET, OFFSETS = 3, 3
 
 
 class Block:

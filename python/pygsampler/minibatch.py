@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler import _input, _memory
 from pygsampler._memory import Memory
 from pygsampler.array import Array
-from pygsampler.block import WORDS, Block
+from pygsampler.block import FIRST_OFFSET, OFFSETS, WORDS, Block
 from pygsampler.converted import (
     ArrowBatch,
     ArrowBlock,
@@ -28,6 +28,9 @@ __all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
 # The header of a batch: these many words of 64 bits, then WORDS for each block.
 _HEADER_WORDS = 16
 _MAGIC = 0x50475342
+_NODES, _OUTPUT_NODES, _OUTPUT_INDEX, _SIZE = 5, 7, 8, 9
+# A pickle of less reserve than this is not worth a copy.
+_WORTH_A_COPY = 1 << 12
 
 
 class MiniBatch:
@@ -158,9 +161,32 @@ class MiniBatch:
         )
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        raw = _memory.owned_view(self._data, self._size, self._memory)
+        raw = self._without_reserve()
         values = PickleBuffer(raw) if protocol >= 5 else bytes(raw)
         return _restore, (values, self.epoch, self.batch)
+
+    def _without_reserve(self) -> memoryview | bytearray:
+        """The batch's bytes, less the room that was reserved for vertices and never used."""
+        raw = _memory.owned_view(self._data, self._size, self._memory)
+        header = _memory.read_int64(self._data, _HEADER_WORDS)
+        nodes, index = header[_NODES], header[_OUTPUT_INDEX]
+        end = nodes + len(self.input_nodes) * self.input_nodes._bits // 8
+        # What lies behind stays on cache lines of its own.
+        gap = (index - end) // 64 * 64
+        if gap < _WORTH_A_COPY:
+            return raw
+        packed = bytearray(self._size - gap)
+        packed[:end] = raw[:end]
+        packed[index - gap :] = raw[index:]
+        count = _HEADER_WORDS + WORDS * len(self.blocks)
+        words = memoryview(packed)[: 8 * count].cast("q")
+        offsets = [_OUTPUT_NODES, _OUTPUT_INDEX, _SIZE]
+        for block in range(_HEADER_WORDS, count, WORDS):
+            offsets += range(block + FIRST_OFFSET, block + FIRST_OFFSET + OFFSETS)
+        for at in offsets:
+            if words[at] > nodes:
+                words[at] -= gap
+        return packed
 
     def _parts(self, convert: Callable[[Array], Any], block_type: Callable[..., Any]) -> Any:
         """The arguments of a converted batch; vertices are converted once, and then sliced."""

@@ -54,7 +54,8 @@ class PGSampler:
         ``"auto"``, or ``"queue"`` for the task queue of the paper; results are equal.
     map_limit : int, optional
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
-        the batch, where else a map of 8 bytes for each vertex of the graph is faster.
+        the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
+        of 2**24 vertices and more) is faster.
 
     Notes
     -----
