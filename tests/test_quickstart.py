@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,10 +81,8 @@ def test_ctrl_c_stops_it_without_a_traceback(tmp_path: Path) -> None:
             assert piece, said
             said += piece
         process.send_signal(signal.SIGINT)
-        start = time.monotonic()
         rest = process.stderr.read()
         assert process.wait(timeout=30) == 1
-        assert time.monotonic() - start < 20
     finally:
         process.kill()
         process.stderr.close()
