@@ -3,6 +3,12 @@
 #pragma once
 #include "philox.cuh"
 
+#ifdef PGS_EMULATED
+// The emulator (tests/emulator) has one thread of the host: its loads are ordered, and let others run.
+u32 load_acquire(const u32* p);
+u64 load_relaxed(const u64* p);
+void fence();
+#else
 __device__ __forceinline__ u32 load_acquire(const u32* p) {
   u32 v;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
@@ -13,87 +19,120 @@ __device__ __forceinline__ u64 load_relaxed(const u64* p) {
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
+// Weaker and cheaper than __threadfence, which is sequentially consistent.
+__device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+#endif
 
-// Sums over the block need one barrier each: every warp adds up all warps' parts for itself.
-typedef u64 BlockParts[2][32];
-
-// The sum over the warp's lanes of values below 2^59.
-__device__ __forceinline__ u64 warp_sum(u64 x) {
+// The sum over the warp's lanes, in every lane.
+__device__ __forceinline__ u64 warp_sum(u32 x) {
 #if __CUDA_ARCH__ >= 800
-  // Three additions in hardware take less than five rounds of two shuffles.
-  u64 low = __reduce_add_sync(~0u, (u32)x & 0xFFFF), middle = __reduce_add_sync(~0u, (u32)x >> 16);
-  return low + (middle << 16) + ((u64)__reduce_add_sync(~0u, (u32)(x >> 32)) << 32);
+  // Two additions in hardware: neither half can overflow.
+  return __reduce_add_sync(~0u, x & 0xFFFF) + ((u64)__reduce_add_sync(~0u, x >> 16) << 16);
 #else
-  for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
-  return x;
+  u64 sum = x;
+  for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+  return sum;
 #endif
 }
 
-// Replaces x and y by their sums over the block's threads.
-__device__ __forceinline__ void block_sum(u64& x, u64& y, u64 (*parts)[32]) {
-  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  x = warp_sum(x), y = warp_sum(y);
-  if (lane == 0) parts[0][warp] = x, parts[1][warp] = y;
-  __syncthreads();
-  bool has = lane < blockDim.x >> 5;
-  x = warp_sum(has ? parts[0][lane] : 0), y = warp_sum(has ? parts[1][lane] : 0);
-}
-
-// The sum of x over the warps before this one; x becomes the sum over all. x is alike within a warp.
-__device__ __forceinline__ u64 warps_before(u64& x, u64 (*parts)[32]) {
-  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  if (lane == 0) parts[0][warp] = x;
-  __syncthreads();
-  u64 part = lane < blockDim.x >> 5 ? parts[0][lane] : 0;
-  x = warp_sum(part);
-  return warp_sum(lane < warp ? part : 0);
-}
-
-// The sum of x over the threads before this one; all becomes the sum over all, which is below 2^32.
-__device__ __forceinline__ u32 threads_before(u32 x, u64& all, u64 (*parts)[32]) {
+// The sum over the lanes before this one; all becomes the sum over all lanes, below 2^32.
+__device__ __forceinline__ u32 lanes_before(u32 x, u32& all) {
   u32 lane = threadIdx.x & 31, inclusive = x;
   for (int d = 1; d < 32; d <<= 1) {
     u32 y = __shfl_up_sync(~0u, inclusive, d);
     if (lane >= d) inclusive += y;
   }
   all = __shfl_sync(~0u, inclusive, 31);
-  return (u32)warps_before(all, parts) + inclusive - x;
+  return inclusive - x;
 }
 
-// Barrier of all blocks: what any thread wrote before it, every thread sees after it. The top bit of
-// the counter flips once all have come, and the sum of all additions is 2^31: so the counter needs no
-// reset, neither within a launch nor between launches. One thread of a block waits: fences and loads
-// of many threads take longer than the barrier itself (measured: 44 us became 55).
-__device__ __forceinline__ void grid_barrier(u32* arrived) {
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    u32 old = atomicAdd(arrived, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u);
-    while (((old ^ load_acquire(arrived)) & 0x80000000u) == 0) {
+// How far the blocks of a grid are: a counter in device memory whose top bit flips once all blocks
+// have come. The additions of one meeting sum up to 2^31, so the counter needs no reset, neither
+// within a launch nor between launches. Only thread 0 of a block asks and waits: fences and loads of
+// many threads take longer than the meeting itself.
+struct Meeting {
+  u32* arrived;
+  u32 phase;  // the top bit while this block has not come
+
+  // Before any block can have come to the first meeting without this one.
+  __device__ __forceinline__ void begin(u32* counter) {
+    arrived = counter;
+    phase = threadIdx.x == 0 ? load_acquire(counter) & 0x80000000u : 0;
+  }
+  // These by thread 0, after a barrier of its block.
+  __device__ __forceinline__ void come() {
+    fence();
+    atomicAdd(arrived, step());
+  }
+  // Likewise, for the last meeting of a launch; says whether all others have come before.
+  __device__ __forceinline__ bool come_last() {
+    fence();
+    u32 old = atomicAdd(arrived, step());
+    fence();
+    return (old ^ (old + step())) >> 31;
+  }
+  __device__ __forceinline__ u32 step() const { return blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u; }
+  __device__ __forceinline__ void wait() {
+    while (((phase ^ load_acquire(arrived)) & 0x80000000u) == 0) {
     }
-    __threadfence();
+    phase ^= 0x80000000u;
+    fence();
   }
+};
+
+// Barrier of all blocks: what any thread wrote before it, every thread sees after it.
+__device__ __forceinline__ void grid_barrier(Meeting& m) {
+  __syncthreads();
+  if (threadIdx.x == 0) m.come(), m.wait();
   __syncthreads();
 }
 
-// Barrier of all blocks that also adds up: every block gives two values and gets the sums over earlier
-// blocks, and over all. Waiting for the barrier and then reading all slots takes 2 us with 132 blocks;
-// having every block wait for every slot by itself took 3.
+// Barrier of all blocks that also adds up: every block gives three values below 2^31 and gets their
+// sums over earlier blocks, and over all.
 struct Sums {
-  u64 before[2], total[2];
+  u64 before[3], total[3];
 };
-__device__ __forceinline__ Sums grid_sums(u64 x, u64 y, ulonglong2* slots, u32* arrived, u64 (*parts)[32],
-                                          u64 (*more)[32]) {
-  // The barrier's fence by the same thread comes after this store.
-  if (threadIdx.x == 0) slots[blockIdx.x] = make_ulonglong2(x, y);
-  grid_barrier(arrived);
-  Sums s = {{0, 0}, {0, 0}};
-  for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) {
-    ulonglong2 word = __ldcg(slots + b);
-    s.total[0] += word.x, s.total[1] += word.y;
-    if (b < blockIdx.x) s.before[0] += word.x, s.before[1] += word.y;
+// What it needs of a block's shared memory; two take turns.
+struct SumSpace {
+  u32 parts[3][32];
+  Sums sums;
+};
+
+// x, y, z are a warp's, alike in its lanes; a warp's sum, or a block's, from 2^31 on stands for any
+// such: the totals are then too large for a batch. Warp 0 reads all slots and adds them up: two
+// barriers of the block, and no second round through shared memory.
+__device__ __forceinline__ Sums grid_sums(u32 x, u32 y, u32 z, ulonglong2* slots, Meeting& m, SumSpace& space) {
+  const u32 MOST = 1u << 31;
+  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  if (lane == 0) space.parts[0][warp] = min(x, MOST), space.parts[1][warp] = min(y, MOST), space.parts[2][warp] = min(z, MOST);
+  __syncthreads();
+  if (warp == 0) {
+    bool has = lane < blockDim.x >> 5;
+    u64 block[3];
+    for (int i = 0; i < 3; i++) block[i] = min(warp_sum(has ? space.parts[i][lane] : 0), (u64)MOST);
+    if (lane == 0) {
+      slots[blockIdx.x] = make_ulonglong2(block[0] | block[1] << 32, block[2]);
+      m.come();
+      m.wait();
+    }
+    __syncwarp();
+    u64 before[3] = {0, 0, 0}, total[3] = {0, 0, 0};
+#pragma unroll 4
+    for (u32 b = lane; b < gridDim.x; b += 32) {
+      ulonglong2 word = __ldcg(slots + b);
+      u64 value[3] = {word.x & 0xFFFFFFFF, word.x >> 32, word.y};
+      for (int i = 0; i < 3; i++) {
+        total[i] += value[i];
+        if (b < blockIdx.x) before[i] += value[i];
+      }
+    }
+    for (int i = 0; i < 3; i++) {
+      // A lane has at most 128 slots of 2^31: 38 bits.
+      u64 low = warp_sum((u32)total[i]), high = warp_sum((u32)(total[i] >> 32));
+      u64 low_before = warp_sum((u32)before[i]), high_before = warp_sum((u32)(before[i] >> 32));
+      if (lane == 0) space.sums.total[i] = low + (high << 32), space.sums.before[i] = low_before + (high_before << 32);
+    }
   }
-  block_sum(s.before[0], s.total[0], parts);
-  block_sum(s.before[1], s.total[1], more);
-  return s;
+  __syncthreads();
+  return space.sums;
 }

@@ -1,29 +1,161 @@
-// Package kernels holds the CUDA kernels: their sources, and what NVRTC compiled
-// them to, one image for each architecture.
+// Package kernels holds the CUDA kernels: their sources, and the images that NVRTC
+// made of them when the extension was built, one for each architecture.
 //
-// `make kernels` compiles. An image that is missing is an error at the first use
-// of a GPU, not of the build: the CPU engine needs none.
+// `make kernels` compiles them for Go commands. An image that is missing is an
+// error at the first use of a GPU, not of the build: the CPU engine needs none.
 package kernels
 
 import (
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
 	"embed"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
+	"sort"
+	"strconv"
+	"strings"
 )
 
 //go:embed all:compiled
-var compiled embed.FS
+var embedded embed.FS
 
-// Image is the machine code of the named file of kernels ("neighbor") for a device
-// of the given compute capability. Machine code runs on its own minor version and
-// on later ones of the same major version.
-func Image(name string, major, minor int) ([]byte, error) {
-	for m := minor; m >= 0; m-- {
-		image, err := fs.ReadFile(compiled, path.Join("compiled", fmt.Sprintf("%s.sm_%d%d.cubin", name, major, m)))
-		if err == nil {
-			return image, nil
+// compiled holds an image per file of kernels and architecture, as compile.py
+// names them: neighbor.sm_90.bz2, neighbor.compute_75.bz2.
+var compiled, _ = fs.Sub(embedded, "compiled")
+
+// Choice is the image that fits a device best. The zero value is none.
+type Choice struct {
+	Name         string // of the file of kernels: "neighbor"
+	Architecture string // "sm_90", or "compute_75" for PTX
+	file         string
+}
+
+// PTX reports whether the driver has to compile the image.
+func (c Choice) PTX() bool { return strings.HasPrefix(c.Architecture, "compute_") }
+
+// String is "sm_90 machine code" or "PTX for compute_75, compiled by the driver".
+func (c Choice) String() string {
+	if c.PTX() {
+		return "PTX for " + c.Architecture + ", compiled by the driver"
+	}
+	return c.Architecture + " machine code"
+}
+
+// Image is what a device loads.
+func (c Choice) Image() ([]byte, error) {
+	packed, err := fs.ReadFile(compiled, c.file)
+	if err != nil {
+		return nil, fmt.Errorf("pygsampler: kernel %s: %w", c.Name, err)
+	}
+	image, err := unpack(c.file, packed)
+	if err != nil {
+		return nil, fmt.Errorf("pygsampler: kernel %s for %s: %w", c.Name, c.Architecture, err)
+	}
+	return image, nil
+}
+
+// Names are the files of kernels that this build has images of, in order.
+func Names() []string {
+	seen := map[string]bool{}
+	var names []string
+	for _, c := range choices() {
+		if !seen[c.Name] {
+			seen[c.Name] = true
+			names = append(names, c.Name)
 		}
 	}
-	return nil, fmt.Errorf("pygsampler: no kernel %s for compute capability %d.%d was compiled into this build", name, major, minor)
+	sort.Strings(names)
+	return names
+}
+
+// Choose finds the image of the named file of kernels for a device of the given
+// compute capability. Machine code runs on its own minor version and on later ones
+// of the same major version; PTX on every device that is not older.
+func Choose(name string, major, minor int) (Choice, error) {
+	var best Choice
+	most := -1
+	for _, c := range choices() {
+		kind, version, _ := strings.Cut(c.Architecture, "_")
+		number, err := strconv.Atoi(version)
+		if c.Name != name || err != nil || number > 10*major+minor {
+			continue
+		}
+		rank := number
+		switch {
+		case kind == "sm" && number/10 == major:
+			rank += 1 << 16 // before any PTX
+		case kind != "compute":
+			continue
+		}
+		if rank > most {
+			best, most = c, rank
+		}
+	}
+	if most < 0 {
+		return best, fmt.Errorf("pygsampler: kernel %s: expected a device of compute capability %s, got one of %d.%d",
+			name, offered(name), major, minor)
+	}
+	return best, nil
+}
+
+// Image is the image that Choose chooses.
+func Image(name string, major, minor int) ([]byte, error) {
+	c, err := Choose(name, major, minor)
+	if err != nil {
+		return nil, err
+	}
+	return c.Image()
+}
+
+// Describe says which image Choose chooses, or why none.
+func Describe(name string, major, minor int) string {
+	c, err := Choose(name, major, minor)
+	if err != nil {
+		return err.Error()
+	}
+	return c.String()
+}
+
+// offered says for an error which devices this build has images of a kernel for.
+func offered(name string) string {
+	var all []string
+	for _, c := range choices() {
+		if c.Name == name {
+			all = append(all, c.Architecture)
+		}
+	}
+	if all == nil {
+		return "any kind (this build has no image of that kernel: it was made without kernels)"
+	}
+	return "those of " + strings.Join(all, ", ")
+}
+
+// choices lists all images, in the order of their names.
+func choices() []Choice {
+	files, _ := fs.ReadDir(compiled, ".")
+	var all []Choice
+	for _, f := range files {
+		if parts := strings.Split(f.Name(), "."); len(parts) == 3 && parts[0] != "" {
+			all = append(all, Choice{Name: parts[0], Architecture: parts[1], file: f.Name()})
+		}
+	}
+	return all
+}
+
+// unpack undoes the compression that the file's name tells.
+func unpack(file string, packed []byte) ([]byte, error) {
+	switch path.Ext(file) {
+	case ".bz2":
+		return io.ReadAll(bzip2.NewReader(bytes.NewReader(packed)))
+	case ".gz":
+		r, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			return nil, err
+		}
+		return io.ReadAll(r)
+	}
+	return nil, fmt.Errorf("expected a .bz2 or .gz file, got %s", file)
 }

@@ -3,34 +3,47 @@
 #include "grid.cuh"
 
 #define THREADS 512
+#define WARPS (THREADS / 32)
 #define MOST_HOPS 16
 #define LARGE_HOP (1ull << 18)  // rows from which on all are dealt anew
-#define DIRECT 32               // the largest fanout whose choices a thread keeps in shared memory
+#define DIRECT 32               // the largest fanout whose choices stand in shared memory
+#define KEPT 2                  // chunks of 32 edges that a warp keeps in registers over an exchange
+#define BIN_ROOM 4096           // pairs that a bin has room for
+#define BIN_TABLE 8192          // places of the table of one bin in shared memory
+#define MOST_BINS 16384
 
 // Mirrors neighborArgs in internal/cuda/neighbor.go; loading compares the sizes.
 struct Args {
   const void *indptr, *indices, *edge_ids, *seeds;
-  u64* map;           // a word for every vertex
-  u32* arrived;       // the barrier's counter
-  ulonglong2* slots;  // two rows of gridDim.x, which take turns
-  ulonglong2* rows;   // per row of a hop: first CSC position, degree
-  u32* firsts;        // per 32 edges of a hop: which are first occurrences
-  char* out;          // the batch; layout of internal/batch
-  u64* report;        // status, detail and the batch's header, in memory that the host sees
-  u64* bad_seed;      // the lowest seed out of range; ~0 if none
-  u64 out_capacity, row_capacity, edge_capacity;  // bytes of out, rows of rows, edges of firsts
-  u64 num_rows, num_nodes, num_edges, num_seeds, node_bound;
+  const u64* excluded;  // CSC positions to sample around, ascending
+  u64* map;             // a word for every vertex
+  u32* arrived;         // the meetings' counter
+  ulonglong2* slots;    // two rows of gridDim.x, which take turns
+  ulonglong2* rows;     // per row of a hop: first CSC position, degree
+  void* nodes;          // per row its vertex
+  u32* firsts;          // per 32 edges of a hop: which are first occurrences
+  u64* pairs;           // bins of (vertex, rank), BIN_ROOM each
+  u32* fills;           // how many pairs a bin has got; zero between launches
+  u32* answers;         // per edge of a binned hop: the lowest rank of its vertex
+  char* out;            // the batch; layout of internal/batch
+  u64* report;          // status, detail and the batch's header, in memory that the host sees
+  u64* bad_seed;        // the lowest seed out of range; ~0 if none
+  u64 out_capacity, row_capacity, edge_capacity, pair_capacity;  // bytes, rows, edges of a hop, pairs
+  u64 bin_from;         // edges from which on a hop is binned
+  u64 num_rows, num_nodes, num_edges, num_seeds, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
-  u32 hops, replace, tag, key0, key1, batch0, batch1;
+  u32 hops, replace, tag, key0, key1, batch0, batch1, unused;
   long long fanouts[MOST_HOPS];  // outermost first
 };
 
 enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
-enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4 };
+// What a launch ends with. BINS_FULL: some vertex came too often; again, without bins.
+enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4, BINS_FULL = 5 };
 
 // What a block knows beside its registers.
 struct Shared {
-  BlockParts parts[4];
+  SumSpace sums[2];
+  u32 parts[2][2][32];
   u64 states[THREADS];
   // Of the tile's rows: first CSC position, first edge in the hop, degree, edges to take, state.
   u64 starts[THREADS], offsets[THREADS], degrees[THREADS];

@@ -9,124 +9,171 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/kernels"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 )
 
 // Engine is a device with the kernels loaded. Any number of goroutines may use it;
 // each batch in flight has a workspace of its own.
 type Engine struct {
 	context *gpu.Context
-	module  *gpu.Module
 	pool    *gpu.Pool
-	narrow  gpu.Kernel[neighborArgs] // graphs of int32 ids
-	wide    gpu.Kernel[neighborArgs]
+	stream  gpu.Stream // in which batches are freed
 
-	mu   sync.Mutex
-	idle []*workspace
+	loading sync.Mutex
+	modules map[string]*gpu.Module
+
+	persistent struct{ narrow, wide gpu.Kernel[neighborArgs] } // graphs of int32 and of int64 ids
+
+	mu      sync.Mutex
+	idle    []*workspace
+	made    int // workspaces, idle or not
+	flights int
 }
 
 // keep is how much freed memory the pool holds back from the device.
 const keep = 1 << 30
 
-// Open takes a hold on a device and loads the kernels for it.
-func Open(device int) (e *Engine, err error) {
-	e = &Engine{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, e.Close())
+var engines struct {
+	sync.Mutex
+	of map[int]*Engine
+}
+
+// Open is the engine of a device, made at its first use and kept. After a failure
+// the next call tries again.
+func Open(device int) (*Engine, error) {
+	engines.Lock()
+	defer engines.Unlock()
+	if e := engines.of[device]; e != nil {
+		return e, nil
+	}
+	e, err := open(device)
+	if err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	if engines.of == nil {
+		engines.of = make(map[int]*Engine)
+	}
+	engines.of[device] = e
+	return e, nil
+}
+
+// CloseAll gives back what all engines hold; no batch may be in flight.
+func CloseAll() error {
+	engines.Lock()
+	defer engines.Unlock()
+	var errs []error
+	for device, e := range engines.of {
+		if err := e.close(); err != nil {
+			errs = append(errs, err)
+			continue
 		}
-	}()
+		delete(engines.of, device)
+	}
+	return errors.Join(errs...)
+}
+
+func open(device int) (e *Engine, err error) {
+	e = &Engine{modules: make(map[string]*gpu.Module)}
 	if e.context, err = gpu.Retain(device); err != nil {
 		return e, err
 	}
-	p := e.context.Properties()
-	if !p.Cooperative {
-		return e, fmt.Errorf("pygsampler: %s: expected a device with cooperative launches, got one without", p.Name)
+	if p := e.context.Properties(); !p.Cooperative {
+		return e, fmt.Errorf("%s: expected a device with cooperative launches, got one without", p.Name)
 	}
-	image, err := kernels.Image("neighbor", p.Major, p.Minor)
-	if err != nil {
+	if e.pool, err = e.context.NewPool(keep); err != nil {
 		return e, err
 	}
-	if e.module, err = e.context.Load(image); err != nil {
+	if e.stream, err = e.context.NewStream(); err != nil {
 		return e, err
 	}
-	for name, k := range map[string]*gpu.Kernel[neighborArgs]{"neighbor32": &e.narrow, "neighbor64": &e.wide} {
-		if *k, err = gpu.KernelOf[neighborArgs](e.module, name); err != nil {
-			return e, err
-		}
-		if err = k.AllowShared(sharedBytes(direct)); err != nil {
-			return e, err
-		}
+	if e.persistent.narrow, err = kernelOf[neighborArgs](e, "neighbor", "neighbor32", sharedBytes); err != nil {
+		return e, err
 	}
-	e.pool, err = e.context.NewPool(keep)
+	e.persistent.wide, err = kernelOf[neighborArgs](e, "neighbor", "neighbor64", sharedBytes)
 	return e, err
 }
 
-// Close gives everything back; no batch may be in flight.
-func (e *Engine) Close() error {
-	var errs []error
+// module loads the named file of kernels at its first use.
+func (e *Engine) module(file string) (*gpu.Module, error) {
+	e.loading.Lock()
+	defer e.loading.Unlock()
+	if m := e.modules[file]; m != nil {
+		return m, nil
+	}
+	p := e.context.Properties()
+	image, err := kernels.Image(file, p.Major, p.Minor)
+	if err != nil {
+		return nil, err
+	}
+	m, err := e.context.Load(image)
+	if err == nil {
+		e.modules[file] = m
+	}
+	return m, err
+}
+
+// kernelOf is a kernel of a file whose launches may ask for up to shared bytes of
+// dynamic shared memory.
+func kernelOf[Args any](e *Engine, file, name string, shared int) (k gpu.Kernel[Args], err error) {
+	m, err := e.module(file)
+	if err != nil {
+		return k, err
+	}
+	if k, err = gpu.KernelOf[Args](m, name); err == nil && shared > 0 {
+		err = k.AllowShared(shared)
+	}
+	return k, err
+}
+
+// Context is the device's.
+func (e *Engine) Context() *gpu.Context { return e.context }
+
+// Pool is where the engine's device memory comes from.
+func (e *Engine) Pool() *gpu.Pool { return e.pool }
+
+// Stats are what the engine holds of its device.
+type Stats struct {
+	Used       int64 `json:"used"`     // bytes: workspaces, batches, graphs that were copied
+	Reserved   int64 `json:"reserved"` // bytes that the pool has of the device, used or not
+	Workspaces int   `json:"workspaces"`
+	Flights    int   `json:"flights"` // batches on their way
+}
+
+// Stats reads the counters.
+func (e *Engine) Stats() (Stats, error) {
+	reserved, err := e.pool.Reserved()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, w := range e.idle {
+	return Stats{e.pool.Used(), reserved, e.made, e.flights}, err
+}
+
+// Trim gives back what no batch uses.
+func (e *Engine) Trim() error {
+	e.mu.Lock()
+	idle := e.idle
+	e.idle = nil
+	e.made -= len(idle)
+	e.mu.Unlock()
+	var errs []error
+	for _, w := range idle {
 		errs = append(errs, w.close())
 	}
-	e.idle = nil
+	return errors.Join(append(errs, e.pool.Trim(0))...)
+}
+
+func (e *Engine) close() error {
+	var errs []error
 	if e.pool != nil {
-		errs = append(errs, e.pool.Close())
+		errs = append(errs, e.Trim(), e.pool.Close())
 	}
-	if e.module != nil {
-		errs = append(errs, e.module.Close())
+	if e.stream.Context() != nil {
+		errs = append(errs, e.stream.Close())
+	}
+	for file, m := range e.modules {
+		errs = append(errs, m.Close())
+		delete(e.modules, file)
 	}
 	if e.context != nil {
 		errs = append(errs, e.context.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// Graph is a graph in the memory of an engine's device.
-type Graph struct {
-	engine                   *Engine
-	indptr, indices, edgeIDs gpu.Memory
-	indptrBits, idBits       int
-	edgeIDBits, sampleBits   int // of EdgeIDs, 0 without; of the edge ids of a sample
-	rows, nodes, edges       int64
-}
-
-// Upload copies a graph to the device; the copies are made when it returns.
-func (e *Engine) Upload(g *csc.Graph) (d *Graph, err error) {
-	d = &Graph{
-		engine: e, indptrBits: g.Indptr.Bits, idBits: g.Indices.Bits, edgeIDBits: g.EdgeIDs.Bits,
-		sampleBits: g.EdgeIDBits(), rows: g.Rows(), nodes: g.NumNodes, edges: g.NumEdges(),
-	}
-	stream, err := e.context.NewStream()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, stream.Close()) }()
-	for _, part := range []struct {
-		to   *gpu.Memory
-		from csc.Array
-	}{{&d.indptr, g.Indptr}, {&d.indices, g.Indices}, {&d.edgeIDs, g.EdgeIDs}} {
-		bytes := uint64(part.from.Len()) * uint64(part.from.Bits/8)
-		if *part.to, err = e.pool.Alloc(stream, bytes); err == nil {
-			err = stream.Upload(part.to.Address, part.from.Pointer(), bytes)
-		}
-		if err != nil {
-			return nil, errors.Join(err, d.free(stream))
-		}
-	}
-	return d, stream.Synchronize()
-}
-
-// Close frees the device's copy; no batch of the graph may be in flight.
-func (d *Graph) Close() error {
-	stream, err := d.engine.context.NewStream()
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.free(stream), stream.Synchronize(), stream.Close())
-}
-
-func (d *Graph) free(s gpu.Stream) error {
-	return errors.Join(d.indptr.Free(s), d.indices.Free(s), d.edgeIDs.Free(s))
 }

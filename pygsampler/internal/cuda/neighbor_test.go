@@ -34,7 +34,7 @@ func device(t testing.TB) (*Engine, gpu.Stream) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(s.Synchronize(), s.Close(), e.Close()); err != nil {
+		if err := errors.Join(s.Synchronize(), s.Close(), CloseAll()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -94,7 +94,7 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 	want := arrays(m)
 	m.Release()
 	for _, grid := range grids {
-		b, err := e.Sample(d, r, s, grid)
+		b, err := sample(e, d, &Call{Request: *r, Stream: s.Handle(), Grid: grid})
 		if err != nil {
 			return fmt.Errorf("grid %d, fanouts %v: %w", grid, r.Fanouts, err)
 		}
@@ -113,6 +113,15 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 		}
 	}
 	return nil
+}
+
+func sample(e *Engine, d *Graph, c *Call) (Batch, error) {
+	f, err := e.Start(d, c)
+	if err != nil {
+		return Batch{}, err
+	}
+	b, _, err := f.Wait(-1)
+	return b, err
 }
 
 func array(a []int64, bits int) csc.Array {
@@ -146,12 +155,12 @@ func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, in
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	d, err := e.Upload(g)
+	d, free, err := e.Upload(g)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
+		if err := free(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -276,7 +285,7 @@ func TestTagsRunOut(t *testing.T) {
 	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
 	r := &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
 	check(t, e, s, d, r, 0)
-	e.idle[0].nextTag = 2
+	e.idle[0].nextTag = fewTags + 2
 	check(t, e, s, d, r, 0, 0, 0, 0, 0)
 }
 
@@ -284,7 +293,8 @@ func TestSeedOutOfRange(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 	for _, bad := range []int64{-1, 2, 1 << 40} {
-		_, err := e.Sample(d, &cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, bad, bad}, 64)}, s, 0)
+		r := cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, bad, bad}, 64)}
+		_, err := sample(e, d, &Call{Request: r, Stream: s.Handle()})
 		want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 		if !errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

@@ -13,16 +13,27 @@ import (
 type workspace struct {
 	engine   *Engine
 	nodes    int64
+	stream   gpu.Stream // for batches that run in a stream of the engine's
+	before   gpu.Event  // what a caller's stream had when a batch was started
 	vertices gpu.Memory // the map: a word for every vertex
-	meeting  gpu.Memory // the barrier's counter, the lowest bad seed, the slots
-	rows     gpu.Memory // 16 bytes for each row of a hop
-	firsts   gpu.Memory // a bit for each edge of a hop
-	seeds    gpu.Memory
+	meeting  gpu.Memory // the counter of the meetings, the lowest bad seed, the slots
+	rows     buffer     // 16 bytes for each row of a hop
+	vertex   buffer     // and its vertex
+	firsts   buffer     // a bit for each edge of a hop
+	seeds    buffer
+	excluded buffer
+	bins     binSpace
+	staged   gpu.Pinned // seeds on their way
 	report   gpu.Pinned
 	nextTag  uint32
 
 	rowCapacity, edgeCapacity int64
-	outBytes                  uint64
+}
+
+// binSpace is what a binned hop needs.
+type binSpace struct {
+	pairs, fills, answers buffer
+	capacity              uint64 // pairs
 }
 
 // Where things lie in meeting; grids have at most mostBlocks blocks, and two rows
@@ -33,46 +44,41 @@ const (
 	mostBlocks = 4096
 )
 
-// Sizes of a new workspace: a small batch's.
+// stagedRead is up to how many bytes of seeds a kernel reads from the host's memory
+// itself, which is faster than a copy.
+const stagedRead = 1 << 16
+
 const (
-	firstRows  = 1 << 14
-	firstEdges = 1 << 17
-	firstOut   = 4 << 20
+	noTag   = ^uint32(0) // what the map's words begin with, and so no launch's tag
+	fewTags = 256        // more than a batch takes, however often it is made again
 )
 
-const noTag = ^uint32(0) // what the map's words begin with, and so no launch's tag
-
 // take gets an idle workspace for graphs of so many vertices, or makes one.
-func (e *Engine) take(nodes int64, stream gpu.Stream) (*workspace, error) {
+func (e *Engine) take(g *Graph) (*workspace, error) {
 	e.mu.Lock()
-	for i, w := range e.idle {
-		if w.nodes >= nodes {
+	for i := len(e.idle) - 1; i >= 0; i-- {
+		if w := e.idle[i]; w.nodes >= g.Nodes {
 			e.idle = append(e.idle[:i], e.idle[i+1:]...)
+			e.flights++
 			e.mu.Unlock()
-			if w.nextTag == 0 {
-				return w, w.clear(stream)
+			if w.nextTag < fewTags {
+				if err := w.clear(); err != nil {
+					e.put(w)
+					return nil, err
+				}
 			}
 			return w, nil
 		}
 	}
 	e.mu.Unlock()
-	w := &workspace{engine: e, nodes: nodes, outBytes: firstOut}
-	var err error
-	if w.vertices, err = e.pool.Alloc(stream, uint64(nodes)*8); err == nil {
-		w.meeting, err = e.pool.Alloc(stream, slotsAt+2*16*mostBlocks)
+	w := &workspace{engine: e, nodes: g.Nodes}
+	if err := w.begin(); err != nil {
+		return nil, errors.Join(err, w.close())
 	}
-	if err == nil {
-		w.report, err = e.context.AllocPinned(8 * (2 + batch.HeaderWords + batch.BlockWords*mostHops))
-	}
-	if err == nil {
-		err = w.clear(stream)
-	}
-	if err == nil {
-		err = w.resize(firstRows, firstEdges, stream)
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.free(stream))
-	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.made++
+	e.flights++
 	return w, nil
 }
 
@@ -80,78 +86,113 @@ func (e *Engine) put(w *workspace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle = append(e.idle, w)
+	e.flights--
 }
 
-// clear forgets all tags and the state of the barrier.
-func (w *workspace) clear(s gpu.Stream) error {
-	w.nextTag = noTag - 1
-	return errors.Join(
-		s.Fill32(w.vertices.Address, noTag, uint64(w.nodes)*2),
-		s.Fill32(w.meeting.Address, 0, w.meeting.Size/4),
-		w.forgetBadSeed(s),
+func (w *workspace) begin() (err error) {
+	c, pool := w.engine.context, w.engine.pool
+	if w.stream, err = c.NewStream(); err != nil {
+		return err
+	}
+	if w.before, err = c.NewEvent(); err != nil {
+		return err
+	}
+	if w.vertices, err = pool.Alloc(w.stream, uint64(max(w.nodes, 1))*8); err != nil {
+		return err
+	}
+	if w.meeting, err = pool.Alloc(w.stream, slotsAt+2*16*mostBlocks); err != nil {
+		return err
+	}
+	if w.report, err = c.AllocPinned(8 * (2 + batch.HeaderWords + batch.BlockWords*mostHops)); err != nil {
+		return err
+	}
+	return w.clear()
+}
+
+// clear forgets all tags and the state of the meetings, before the next batch in
+// whichever stream.
+func (w *workspace) clear() error {
+	err := errors.Join(
+		w.stream.Fill32(w.vertices.Address, noTag, uint64(w.nodes)*2),
+		w.stream.Fill32(w.meeting.Address, 0, w.meeting.Size/4),
+		w.stream.Fill32(w.meeting.Address+badSeedAt, ^uint32(0), 2),
+		w.stream.Synchronize(),
 	)
-}
-
-func (w *workspace) forgetBadSeed(s gpu.Stream) error {
-	return s.Fill32(w.meeting.Address+badSeedAt, ^uint32(0), 2)
-}
-
-// fit makes room for the seeds.
-func (w *workspace) fit(seeds int64, bytes uint64, s gpu.Stream) error {
-	if w.seeds.Size < bytes {
-		if err := w.replace(&w.seeds, max(2*bytes, 1<<16), s); err != nil {
-			return err
-		}
+	if err == nil {
+		w.nextTag = noTag - 1
 	}
-	if seeds > w.rowCapacity || seeds > w.edgeCapacity {
-		return w.resize(max(2*seeds, w.rowCapacity), max(2*seeds, w.edgeCapacity), s)
-	}
-	return nil
-}
-
-// grow doubles everything after a batch that did not fit; needed is how many bytes
-// of output it got to.
-func (w *workspace) grow(needed uint64, s gpu.Stream) error {
-	w.outBytes = max(2*w.outBytes, needed+needed/4)
-	return w.resize(2*w.rowCapacity, 2*w.edgeCapacity, s)
-}
-
-func (w *workspace) resize(rows, edges int64, s gpu.Stream) error {
-	if err := w.replace(&w.rows, uint64(rows)*16, s); err != nil {
-		return err
-	}
-	// A word of firsts for every 32 edges, and one for the last part of each block.
-	if err := w.replace(&w.firsts, uint64(edges)/8+4*mostBlocks, s); err != nil {
-		return err
-	}
-	w.rowCapacity, w.edgeCapacity = rows, edges
-	return nil
-}
-
-// replace gives m a new size; its contents are lost.
-func (w *workspace) replace(m *gpu.Memory, bytes uint64, s gpu.Stream) error {
-	if err := m.Free(s); err != nil {
-		return err
-	}
-	*m = gpu.Memory{}
-	var err error
-	*m, err = w.engine.pool.Alloc(s, bytes)
 	return err
 }
 
-// reportWords is what the kernel reports: status, detail, the batch's header.
-func (w *workspace) reportWords() []int64 {
+// after lets the workspace's stream wait for what is in s now.
+func (w *workspace) after(s gpu.Stream) error {
+	if err := w.before.Record(s); err != nil {
+		return err
+	}
+	return w.stream.Wait(w.before)
+}
+
+// fit makes room for a batch in stream s.
+func (w *workspace) fit(n needs, s gpu.Stream) error {
+	rows, edges := max(n.rows, w.rowCapacity), max(n.edges, w.edgeCapacity)
+	if rows > w.rowCapacity {
+		if err := errors.Join(w.rows.fit(w, uint64(rows)*16, s), w.vertex.fit(w, uint64(rows)*8, s)); err != nil {
+			return err
+		}
+		w.rowCapacity = rows
+	}
+	if edges > w.edgeCapacity {
+		// A word of firsts for every 32 edges, and one for the last part of each block.
+		if err := w.firsts.fit(w, uint64(edges)/8+4*mostBlocks, s); err != nil {
+			return err
+		}
+		w.edgeCapacity = edges
+	}
+	return nil
+}
+
+// hold makes room for seeds on their way.
+func (w *workspace) hold(bytes uint64) (err error) {
+	if w.staged.Size >= bytes {
+		return nil
+	}
+	if err = w.staged.Close(); err == nil {
+		w.staged, err = w.engine.context.AllocPinned(max(2*bytes, 1<<14))
+	}
+	return err
+}
+
+// words is what a kernel reports: status, detail, the batch's header.
+func (w *workspace) words() []int64 {
 	return unsafe.Slice((*int64)(w.report.Pointer), w.report.Size/8)
 }
 
-func (w *workspace) free(s gpu.Stream) error {
-	return errors.Join(w.vertices.Free(s), w.meeting.Free(s), w.rows.Free(s), w.firsts.Free(s), w.seeds.Free(s), w.report.Close())
+// close gives everything back once the device is done with it.
+func (w *workspace) close() error {
+	var errs []error
+	if w.stream.Context() == nil {
+		return nil
+	}
+	for _, m := range []*gpu.Memory{
+		&w.vertices, &w.meeting, &w.rows.Memory, &w.vertex.Memory, &w.firsts.Memory, &w.seeds.Memory, &w.excluded.Memory,
+		&w.bins.pairs.Memory, &w.bins.fills.Memory, &w.bins.answers.Memory,
+	} {
+		errs = append(errs, m.Free(w.stream))
+	}
+	errs = append(errs, w.staged.Close(), w.report.Close())
+	return errors.Join(append(errs, w.before.Close(), w.stream.Synchronize(), w.stream.Close())...)
 }
 
-func (w *workspace) close() error {
-	stream, err := w.engine.context.NewStream()
-	if err != nil {
+// buffer is device memory that grows, and loses its contents when it does.
+type buffer struct{ gpu.Memory }
+
+func (b *buffer) fit(w *workspace, bytes uint64, s gpu.Stream) (err error) {
+	if b.Size >= bytes {
+		return nil
+	}
+	if err = b.Free(s); err != nil {
 		return err
 	}
-	return errors.Join(w.free(stream), stream.Synchronize(), stream.Close())
+	b.Memory, err = w.engine.pool.Alloc(s, max(bytes+bytes/4, 1<<16))
+	return err
 }

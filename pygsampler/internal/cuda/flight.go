@@ -1,0 +1,306 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+)
+
+// Flight is a batch on its way. Wait or Cancel ends it; one goroutine at a time.
+type Flight struct {
+	engine *Engine
+	graph  *Graph
+	call   Call
+	need   needs
+	space  *workspace
+	stream gpu.Stream
+	out    gpu.Memory // where the engine allocates
+
+	mu    sync.Mutex
+	ended bool
+	batch Batch
+	err   error
+}
+
+// How a launch ends, in the first word of its report.
+const (
+	statusOK             = 1
+	statusSeedOutOfRange = 2
+	statusTooSmall       = 3
+	statusTooManyEdges   = 4
+	statusBinsFull       = 5
+)
+
+// Start puts the launch of a batch into a stream and returns. Seeds on the host
+// have been copied by then.
+func (e *Engine) Start(g *Graph, c *Call) (*Flight, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	f := &Flight{engine: e, graph: g, call: *c, need: g.need(c)}
+	f.need.rows, f.need.edges = max(f.need.rows, c.NumSeeds), max(f.need.edges, c.NumSeeds)
+	caller, err := e.context.Wrap(c.Stream)
+	if err != nil {
+		return nil, err
+	}
+	if f.space, err = e.take(g); err != nil {
+		return nil, err
+	}
+	f.stream = caller
+	if c.Own {
+		f.stream = f.space.stream
+		if err = f.space.after(caller); err != nil {
+			return nil, errors.Join(err, f.drop())
+		}
+	}
+	if err = f.bring(); err == nil {
+		err = f.launch()
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.drop())
+	}
+	return f, nil
+}
+
+// bring puts seeds and exclusions where the kernel reads them.
+func (f *Flight) bring() error {
+	c, w := &f.call, f.space
+	if c.Seeds == 0 && c.NumSeeds > 0 {
+		bytes := uint64(c.NumSeeds) * uint64(c.SeedBits/8)
+		if err := w.hold(bytes); err != nil {
+			return err
+		}
+		copy(w.staged.Bytes(), unsafe.Slice((*byte)(c.Request.Seeds.Pointer()), bytes))
+		c.Seeds = w.staged.Address
+		if bytes > stagedRead {
+			if err := w.seeds.fit(w, bytes, f.stream); err != nil {
+				return err
+			}
+			if err := f.stream.Upload(w.seeds.Address, w.staged.Pointer, bytes); err != nil {
+				return err
+			}
+			c.Seeds = w.seeds.Address
+		}
+	}
+	c.Request.Seeds.I32, c.Request.Seeds.I64 = nil, nil
+	if len(c.Exclude) == 0 {
+		return nil
+	}
+	bytes := uint64(len(c.Exclude)) * 8
+	if err := w.excluded.fit(w, bytes, f.stream); err != nil {
+		return err
+	}
+	return f.stream.Upload(w.excluded.Address, unsafe.Pointer(&c.Exclude[0]), bytes)
+}
+
+// launch makes room and launches the kernel of the mode.
+func (f *Flight) launch() (err error) {
+	if err := f.space.fit(f.need, f.stream); err != nil {
+		return err
+	}
+	if f.call.Out == 0 && f.out.Size < f.need.out {
+		if err := f.out.Free(f.stream); err != nil {
+			return err
+		}
+		if f.out, err = f.engine.pool.Alloc(f.stream, f.need.out+f.need.out/8); err != nil {
+			return err
+		}
+	}
+	atomic.StoreInt64(&f.space.words()[0], 0)
+	return f.engine.launcher(&f.call)(f)
+}
+
+// launcher is how a call's mode puts its kernels into the flight's stream. They
+// report in the workspace's words: status, detail, then the batch's header.
+func (e *Engine) launcher(*Call) func(*Flight) error {
+	return e.launchPersistent
+}
+
+// region is where the batch goes.
+func (f *Flight) region() (gpu.Address, uint64) {
+	if f.call.Out != 0 {
+		return f.call.Out, f.call.OutBytes
+	}
+	return f.out.Address, f.out.Size
+}
+
+// How Wait asks: it looks at the report all the time at first, then sleeps between
+// looks, and asks the driver now and then whether the launch has failed.
+const (
+	spinFor  = 300 * time.Microsecond
+	sleepFor = 20 * time.Microsecond
+	askEvery = 2 * time.Millisecond
+)
+
+// Wait waits for the batch, at most for timeout, for ever if it is negative. Where
+// done, the batch's bytes are there for every stream, and the flight has ended.
+func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return f.batch, true, f.err
+	}
+	begin := time.Now()
+	asked := begin
+	for look := 1; ; look++ {
+		if atomic.LoadInt64(&f.space.words()[0]) != 0 {
+			again, err := f.arrived()
+			if err != nil || !again {
+				f.end(err)
+				return f.batch, true, f.err
+			}
+			begin, asked = time.Now(), time.Now()
+			continue
+		}
+		if look%64 != 0 {
+			continue
+		}
+		now := time.Now()
+		if timeout >= 0 && now.Sub(begin) >= timeout {
+			return Batch{}, false, nil
+		}
+		if now.Sub(asked) > askEvery {
+			asked = now
+			if err := f.lost(); err != nil {
+				f.space.nextTag = 0
+				f.end(err)
+				return f.batch, true, f.err
+			}
+		}
+		if now.Sub(begin) > spinFor {
+			time.Sleep(sleepFor)
+		} else {
+			runtime.Gosched()
+		}
+	}
+}
+
+// lost is the reason why no report will come, if there is one.
+func (f *Flight) lost() error {
+	idle, err := f.stream.Done()
+	if err != nil || !idle || atomic.LoadInt64(&f.space.words()[0]) != 0 {
+		return err
+	}
+	return errors.New("a kernel ended without a report: a fault of pygsampler")
+}
+
+// arrived reads the report; again says that the batch did not fit and is made again.
+func (f *Flight) arrived() (again bool, err error) {
+	words := f.space.words()
+	detail := words[1]
+	switch words[0] {
+	case statusOK:
+		f.batch.Header = append(f.batch.Header, words[2:2+batch.HeaderWords+batch.BlockWords*len(f.call.Request.Fanouts)]...)
+		f.graph.learn(&f.call, f.got())
+		return false, nil
+	case statusTooSmall:
+		return f.tooSmall(uint64(detail))
+	case statusBinsFull:
+		f.need.noBins = true
+		f.graph.learn(&f.call, needs{noBins: true})
+		return true, f.launch()
+	case statusSeedOutOfRange:
+		err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", cpu.ErrIndex, detail, f.graph.Nodes, f.seed(detail))
+		f.space.nextTag = 0 // cleared before its next batch
+		return false, err
+	case statusTooManyEdges:
+		return false, fmt.Errorf("%w: a batch of %d edges: expected fewer than 2^31 on a GPU", cpu.ErrOverflow, detail)
+	}
+	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", words[0])
+}
+
+// tooSmall asks for larger buffers: the kernel got to needed bytes before it gave up.
+func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
+	_, bytes := f.region()
+	if needed > bytes || f.need.rows >= f.graph.Nodes {
+		f.need.out = max(2*bytes, needed+needed/4)
+	}
+	f.need.rows, f.need.edges = 2*f.space.rowCapacity, 2*f.space.edgeCapacity
+	if f.call.Out != 0 && needed > bytes {
+		f.batch.Needed = f.need.out
+		return false, nil
+	}
+	return true, f.launch()
+}
+
+// got is what the batch that has arrived needed.
+func (f *Flight) got() needs {
+	h := f.batch.Header
+	n := needs{out: uint64(h[batch.WordBytes]) * 5 / 4}
+	for i := range f.call.Request.Fanouts {
+		words := h[batch.HeaderWords+batch.BlockWords*i:]
+		n.rows = max(n.rows, words[batch.WordNumDst]*5/4)
+		n.edges = max(n.edges, words[batch.WordNumEdges]*5/4)
+	}
+	return n
+}
+
+// seed is seed i in text.
+func (f *Flight) seed(i int64) string {
+	var value int64
+	width := f.call.SeedBits / 8
+	err := f.stream.Download(unsafe.Pointer(&value), f.call.Seeds+gpu.Address(i*int64(width)), uint64(width))
+	if err == nil {
+		err = f.stream.Synchronize()
+	}
+	if err != nil {
+		return "another"
+	}
+	if width == 4 {
+		value = int64(int32(value))
+	}
+	return fmt.Sprint(value)
+}
+
+// end keeps the outcome and lets go of all else.
+func (f *Flight) end(err error) {
+	f.ended, f.err = true, err
+	if err == nil && f.batch.Needed == 0 {
+		f.batch.Memory, f.batch.Stream = f.out, f.engine.stream
+		f.out = gpu.Memory{}
+	} else {
+		f.batch = Batch{Needed: f.batch.Needed}
+	}
+	if dropped := f.drop(); f.err == nil {
+		f.err = dropped
+	}
+}
+
+// drop gives workspace and memory back.
+func (f *Flight) drop() error {
+	err := f.out.Free(f.stream)
+	f.engine.put(f.space)
+	return err
+}
+
+// Cancel drops the batch; when it returns, the device no longer works on it.
+func (f *Flight) Cancel() {
+	b, done, err := f.Wait(-1)
+	if done && err == nil {
+		b.Memory.Free(b.Stream)
+	}
+}
+
+// StartMany starts several batches of one graph together.
+func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
+	var flights []*Flight
+	for _, c := range calls {
+		f, err := e.Start(g, c)
+		if err != nil {
+			for _, f := range flights {
+				f.Cancel()
+			}
+			return nil, err
+		}
+		flights = append(flights, f)
+	}
+	return flights, nil
+}

@@ -1,0 +1,91 @@
+package cuda
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+)
+
+// Arrays is a CSC in memory that the device reads: its own, or the host's
+// page-locked. They are borrowed.
+type Arrays struct {
+	Indptr, Indices, EdgeIDs       gpu.Address // EdgeIDs 0: an edge's id is its position
+	IndptrBits, IDBits, EdgeIDBits int
+	Rows, Nodes, Edges             int64
+}
+
+// Graph is a CSC that an engine samples, with what batches of it have needed so far.
+type Graph struct {
+	Arrays
+	engine *Engine
+
+	mu    sync.Mutex
+	needs map[shape]needs
+}
+
+// shape is what the size of a batch depends on, roughly.
+type shape struct {
+	seeds   int // their bits: batches within a factor of two share buffers' sizes
+	fanouts string
+}
+
+// needs are the largest sizes that batches of a shape had.
+type needs struct {
+	out         uint64 // bytes
+	rows, edges int64  // of a hop
+	noBins      bool   // some vertex comes too often
+}
+
+// NewGraph trusts the arrays; Validate checks them.
+func (e *Engine) NewGraph(a Arrays) *Graph {
+	return &Graph{Arrays: a, engine: e, needs: make(map[shape]needs)}
+}
+
+// sampleBits is the width of the edge ids of a sample.
+func (g *Graph) sampleBits() int {
+	switch {
+	case g.EdgeIDs != 0:
+		return g.EdgeIDBits
+	case g.Edges > 1<<31-1:
+		return 64
+	}
+	return g.IDBits
+}
+
+// Upload copies a graph to the device; free gives the copy back.
+func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
+	var held []gpu.Memory
+	stream, err := e.context.NewStream()
+	if err != nil {
+		return nil, nil, err
+	}
+	free = func() error {
+		var errs []error
+		for i := range held {
+			errs = append(errs, held[i].Free(stream))
+		}
+		return errors.Join(append(errs, stream.Synchronize(), stream.Close())...)
+	}
+	a := Arrays{
+		IndptrBits: g.Indptr.Bits, IDBits: g.Indices.Bits, EdgeIDBits: g.EdgeIDs.Bits,
+		Rows: g.Rows(), Nodes: g.NumNodes, Edges: g.NumEdges(),
+	}
+	for _, part := range []struct {
+		to   *gpu.Address
+		from csc.Array
+	}{{&a.Indptr, g.Indptr}, {&a.Indices, g.Indices}, {&a.EdgeIDs, g.EdgeIDs}} {
+		bytes := uint64(part.from.Len()) * uint64(part.from.Bits/8)
+		m, err := e.pool.Alloc(stream, bytes)
+		if err == nil {
+			held = append(held, m)
+			*part.to = m.Address
+			err = stream.Upload(m.Address, part.from.Pointer(), bytes)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(err, free())
+		}
+	}
+	return e.NewGraph(a), free, stream.Synchronize()
+}
