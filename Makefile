@@ -23,8 +23,8 @@ demo := .venv-quickstart
 
 # What ends up in a wheel, or decides how.
 sources := go.mod go.sum setup.py pyproject.toml LICENSE \
-	$(shell find bridge gpu pygsampler python -type f \
-		\( -name '*.go' -o -name '*.[ch]' -o -name '*.py*' -o -name '*.npz' \) \
+	$(shell find bridge gpu kernels pygsampler python -type f \
+		\( -name '*.go' -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.py*' -o -name '*.npz' \) \
 		! -name '*_test.go' ! -name '*.pyc')
 
 # Go as the extension is built with it: the user's or PyPI's, with cuda.h and the driver shim.
@@ -78,8 +78,7 @@ $(tools)/built: $(filter-out python/%,$(sources)) $(tools)/made
 	$(tools)/bin/pip install -q --no-build-isolation -e .
 	touch $@
 
-kernels: $(tools)/made ## the CUDA kernels to machine code, without a GPU, for the tests of the engine on one
-	$(tools)/bin/pip install -q nvidia-cuda-nvrtc-cu12==12.9.86
+kernels: $(tools)/made ## the CUDA kernels to machine code, without a GPU; ARGS=sm_90 for that one alone
 	$(tools)/bin/python kernels/compile.py $(ARGS)
 
 quickstart: $(demo)/installed ## install into a fresh environment, train on a real graph, draw the result
@@ -96,6 +95,7 @@ endif
 test: test-go test-python ## every check, with the partners of ENV=current or ENV=classic
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
+	$(tools)/bin/python kernels/compile.py
 	$(with_go) go test ./...
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 

@@ -184,8 +184,13 @@ def generate(folder: Path, run: Callable[..., None]) -> None:
     (folder / "bridge_go.h").write_text('#include "_cgo_export.h"\n')
 
 
+def architectures() -> list[str]:
+    """Those that the kernels are compiled for, all where none is named: all take minutes."""
+    return os.environ.get("PYGSAMPLER_ARCHITECTURES", "").replace(",", " ").split()
+
+
 def build_bridge(output: Path) -> None:
-    """Compiles the bridge package and all behind it into the extension module `output`."""
+    """Compiles the kernels, the bridge package and all behind it into the extension `output`."""
     compiler()
     python_headers()
     env = {**os.environ, **go_env()}
@@ -202,6 +207,7 @@ def build_bridge(output: Path) -> None:
     with open(folder.parent / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(folder)
+        run(sys.executable, "kernels/compile.py", *architectures())
         run("go", "build", "./bridge")
         generate(folder, run)
         exports = folder / "exports.map"

@@ -95,8 +95,7 @@ func Choose(name string, major, minor int) (Choice, error) {
 		}
 	}
 	if most < 0 {
-		return best, fmt.Errorf("pygsampler: kernel %s: expected a device of compute capability %s, got one of %d.%d",
-			name, offered(name), major, minor)
+		return best, missing(name, major, minor)
 	}
 	return best, nil
 }
@@ -119,8 +118,8 @@ func Describe(name string, major, minor int) string {
 	return c.String()
 }
 
-// offered says for an error which devices this build has images of a kernel for.
-func offered(name string) string {
+// missing says why there is no image, and what there is.
+func missing(name string, major, minor int) error {
 	var all []string
 	for _, c := range choices() {
 		if c.Name == name {
@@ -128,9 +127,10 @@ func offered(name string) string {
 		}
 	}
 	if all == nil {
-		return "any kind (this build has no image of that kernel: it was made without kernels)"
+		return fmt.Errorf("pygsampler: kernel %s: expected an image in this build, got none; make kernels compiles them", name)
 	}
-	return "those of " + strings.Join(all, ", ")
+	return fmt.Errorf("pygsampler: kernel %s: expected a device for one of %s, got one of compute capability %d.%d",
+		name, strings.Join(all, ", "), major, minor)
 }
 
 // choices lists all images, in the order of their names.
