@@ -1,0 +1,84 @@
+package pygsampler
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/kernels"
+)
+
+// deviceReport is what there is to know of a device and of the kernels on it, for
+// people and for bug reports.
+type deviceReport struct {
+	Name              string         `json:"name"`
+	ComputeCapability string         `json:"compute_capability"`
+	Multiprocessors   int            `json:"multiprocessors"`
+	Memory            int64          `json:"memory_bytes"`
+	Free              int64          `json:"free_bytes"` // of all processes; 0 where it could not be asked
+	Cooperative       bool           `json:"cooperative_launch"`
+	RegistersHost     bool           `json:"registers_host_memory"`
+	Kernels           []kernelReport `json:"kernels"`
+	Error             string         `json:"error"` // why nothing could be loaded; empty
+}
+
+// kernelReport is a file of kernels on a device.
+type kernelReport struct {
+	Name  string `json:"name"`
+	Code  string `json:"code"` // "sm_90 machine code", or why there is none
+	PTX   bool   `json:"ptx"`  // the driver compiled it
+	Bytes int    `json:"bytes"`
+	Log   string `json:"log"`   // what the driver's compiler had to say
+	Error string `json:"error"` // why it does not load; empty where it does
+}
+
+// DeviceKernels loads every file of kernels onto device i, once and for nothing
+// else, and says as JSON which image each got and how that went.
+func DeviceKernels(i int64) (string, error) {
+	if _, err := DeviceName(i); err != nil {
+		return "", err
+	}
+	p, err := gpu.DeviceProperties(int(i))
+	if err != nil {
+		return "", err
+	}
+	r := deviceReport{
+		Name: p.Name, ComputeCapability: fmt.Sprintf("%d.%d", p.Major, p.Minor), Multiprocessors: p.Multiprocessors, Memory: p.Memory,
+		Cooperative: p.Cooperative, RegistersHost: p.RegistersHost, Kernels: []kernelReport{},
+	}
+	if context, err := gpu.Retain(int(i)); err != nil {
+		r.Error = err.Error()
+	} else {
+		for _, name := range kernels.Names() {
+			r.Kernels = append(r.Kernels, loadKernel(context, name))
+		}
+		r.Free, _, _ = context.MemoryInfo()
+		if err := context.Close(); err != nil {
+			r.Error = err.Error()
+		}
+	}
+	text, err := json.Marshal(r)
+	return string(text), err
+}
+
+func loadKernel(c *gpu.Context, name string) kernelReport {
+	p := c.Properties()
+	r := kernelReport{Name: name, Code: kernels.Describe(name, p.Major, p.Minor)}
+	choice, err := kernels.Choose(name, p.Major, p.Minor)
+	if err == nil {
+		r.PTX = choice.PTX()
+		var image []byte
+		if image, err = choice.Image(); err == nil {
+			r.Bytes = len(image)
+			var m *gpu.Module
+			if m, err = c.Load(image); err == nil {
+				r.Log = m.Log
+				err = m.Close()
+			}
+		}
+	}
+	if err != nil {
+		_, r.Error = KindOf(err)
+	}
+	return r
+}
