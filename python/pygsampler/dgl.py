@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 try:
     import torch
+    from dgl import DGLGraph
     from dgl.dataloading import BlockSampler
     from torch.utils.data import get_worker_info
 except ImportError as error:
@@ -17,7 +18,11 @@ except ImportError as error:
 from pygsampler import sampler as _core
 from pygsampler._check import boolean, integer
 from pygsampler._dgl_block import hops_of, make_block
-from pygsampler._dgl_graph import graph_of
+from pygsampler._dgl_graph import Places, graph_of, places_of
+
+if TYPE_CHECKING:
+    from pygsampler.converted import TorchBatch
+    from pygsampler.graph import Graph
 
 __all__ = ["PGSampler"]
 
@@ -40,6 +45,15 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
     features beside them, all ids in ``g.idtype``. The graph's CSC is used where it lies and
     is taken anew when the graph changes.
 
+    Who samples is said by the graph and the seeds, as in DGL. In its loader that is:
+
+    - Graph and indices on a GPU: that GPU, with blocks there.
+    - Graph on the CPU, ``use_uva=True``: the GPU, out of page-locked host memory, with blocks on
+      the GPU. This is for graphs that are larger than its memory.
+    - Graph on the CPU, ``device="cuda"`` and nothing else: the CPU, in the loader's own prefetch
+      thread, which then copies the blocks to the GPU. The sampler does not touch CUDA.
+    - Graph on the CPU, with any number of workers: the CPU.
+
     Parameters
     ----------
     fanouts : list of int
@@ -52,8 +66,10 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         ``ValueError`` as in DGL.
     replace : bool
         Sample with replacement.
-    prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
+    prefetch_node_feats, prefetch_labels, prefetch_edge_feats
         As in DGL.
+    output_device : device, optional
+        Where the blocks and ``input_nodes`` are to be, if not where they are sampled.
     fused : bool
         Accepted for compatibility; there is one implementation.
     seed : int, optional
@@ -77,8 +93,14 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
     around: a vertex gets ``fanout`` of its other edges where it has as many, while DGL samples
     first and then removes, which leaves fewer.
 
-    Heterographs and graphs on a GPU, and with them ``use_uva=True``, raise
-    ``NotImplementedError``. In a worker process a batch is sampled by one core.
+    On a GPU. The samples are those of the CPU. A batch is sampled in torch's current stream, and
+    its arrays are views of one tensor that torch allocates there; the call returns when the batch
+    is complete. The random numbers depend on the seeds, so these are copied to the host, and so are
+    the ids of excluded edges. ``block.record_stream``, which DGL offers only for blocks whose
+    arrays each have an allocation of their own, does not work; ``input_nodes.record_stream`` is
+    enough, since the batch is one allocation.
+
+    Heterographs raise ``NotImplementedError``. In a worker process a batch is sampled by one core.
     """
 
     def __init__(
@@ -159,9 +181,10 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         Parameters
         ----------
         g : dgl.DGLGraph
-            A homogeneous graph on the CPU.
+            A homogeneous graph.
         seed_nodes : tensor, list, or dict of one node type to a tensor
-            int32 or int64 vertex ids.
+            int32 or int64 vertex ids, where ``g`` is; or on any GPU for a graph in page-locked
+            host memory (``g.pin_memory_()``), which that GPU then samples.
         exclude_eids : tensor, list, or dict of one edge type to a tensor, optional
             Ids of the edges to sample around.
 
@@ -169,30 +192,59 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         -------
         (input_nodes, output_nodes, blocks)
             ``blocks[0].srcdata[dgl.NID]``, ``seed_nodes`` as given, and one DGLBlock for each hop,
-            outermost first.
+            outermost first; on the device of the seeds unless ``output_device`` says another.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError
+            For seeds or edges of a wrong type, shape or value, and for seeds that are not where
+            ``g`` can be sampled.
+        NotImplementedError
+            For a heterograph.
+        CudaError
+            When the GPU fails.
         """
-        graph = graph_of(g)
-        seeds = _ids(_only(seed_nodes, "seed_nodes"), "seed_nodes")
-        exclude = None
+        given = _only(seed_nodes, "seed_nodes")
+        seeds = _ids(given, "seed_nodes")
+        if not isinstance(given, torch.Tensor) and isinstance(g, DGLGraph):
+            seeds = seeds.to(g.device)
+        graph = graph_of(g, seeds.device)
+        exclude, places = None, None
         if exclude_eids is not None:
-            exclude = _ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").long()
+            exclude = _ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").cpu().long()
+            places = places_of(g, graph)
         worker = get_worker_info()
-        epoch, batch = self._identity(seeds, exclude, None if worker is None else worker.seed)
-        sampled = self._sampler.sample(
-            graph,
-            seeds,
-            epoch=epoch,
-            batch=batch,
-            exclude=exclude,
-            threads=0 if worker is None else 1,
-        )
+        epoch, batch = self._identity(seeds.cpu(), exclude, None if worker is None else worker.seed)
+        if exclude is not None and places is not None:
+            graph, exclude = places.graph, _places(exclude, places)
+        sampled = self._batch(graph, seeds, epoch, batch, exclude, 0 if worker is None else 1)
         hops = hops_of(sampled)
+        if places is not None:
+            hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
         blocks = [make_block(g, hop) for hop in hops]
         input_nodes, output_nodes = hops[0].src, seed_nodes
-        if self.output_device is not None and torch.device(self.output_device).type != "cpu":
-            blocks = [block.to(self.output_device) for block in blocks]
-            input_nodes = input_nodes.to(self.output_device)
+        if self.output_device is not None:
+            device = _complete(torch.device(self.output_device))
+            if device != input_nodes.device:
+                blocks = [block.to(device) for block in blocks]
+                input_nodes = input_nodes.to(device)
         return input_nodes, output_nodes, blocks
+
+    def _batch(
+        self,
+        graph: Graph,
+        seeds: torch.Tensor,
+        epoch: int,
+        batch: int,
+        exclude: torch.Tensor | None,
+        threads: int,
+    ) -> TorchBatch:
+        if graph.device != "cpu" and exclude is None:
+            job = self._sampler._launch_torch(graph, seeds, epoch, batch, own_stream=False)
+            return job.result()
+        return self._sampler.sample(
+            graph, seeds, epoch=epoch, batch=batch, exclude=exclude, threads=threads
+        ).torch()
 
     def _identity(
         self, seeds: torch.Tensor, exclude: torch.Tensor | None, worker_seed: int | None
@@ -200,7 +252,7 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         """(epoch, batch) for the random numbers of this call.
 
         A batch carries no number that would be the same for every number of workers: its content
-        does. Ranks of a data-parallel run differ by it too.
+        does. Ranks of a data-parallel run differ by it too. The tensors are on the CPU.
         """
         content = hashlib.blake2b(seeds.numpy().tobytes(), digest_size=8)
         if exclude is not None:
@@ -239,7 +291,7 @@ def _only(values: Any, where: str) -> Any:
 
 
 def _ids(values: Any, where: str) -> torch.Tensor:
-    """A 1-D CPU tensor of int32 or int64."""
+    """A 1-D tensor of int32 or int64, on the device of ``values`` if they have one."""
     ids = torch.as_tensor(values)
     if not ids.numel() and not isinstance(values, torch.Tensor):
         ids = ids.long()
@@ -248,9 +300,24 @@ def _ids(values: Any, where: str) -> torch.Tensor:
         raise TypeError(f"{where}: expected int32 or int64 ids, got {ids.dtype}{hint}")
     if ids.dim() > 1:
         raise ValueError(f"{where}: expected a 1-D tensor, got shape {tuple(ids.shape)}")
-    if ids.device.type != "cpu":
-        raise NotImplementedError(
-            f"{where}: expected a tensor on the CPU, got {ids.device}; "
-            f"use_uva=True and graphs on a GPU are not offered yet"
-        )
     return ids.reshape(-1).contiguous()
+
+
+def _places(exclude: torch.Tensor, places: Places) -> torch.Tensor:
+    """Where the edges with the ids ``exclude`` are in the CSC, on the CPU as the ids are."""
+    edges = len(places.place)
+    outside = (exclude < 0) | (exclude >= edges)
+    # On a GPU a wrong index would end the process's use of it.
+    if outside.any():
+        at = int(outside.nonzero()[0])
+        raise ValueError(
+            f"exclude[{at}]: expected the id of an edge of the graph, got {int(exclude[at])}"
+        )
+    return places.place[exclude.to(places.place.device)].cpu().long()
+
+
+def _complete(device: torch.device) -> torch.device:
+    """``device`` with the number that it has, as tensors say it: "cuda" is the current one."""
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device

@@ -16,10 +16,12 @@ from pygsampler import _dgl_graph
 from pygsampler._dgl_graph import graph_of
 from pygsampler.dgl import PGSampler
 
+CPU = torch.device("cpu")
+
 
 def test_taken_once_and_not_copied() -> None:
     g = random_graph()
-    graph = graph_of(g)
+    graph = graph_of(g, CPU)
     indptr, indices, edge_ids = g.adj_tensors("csc")
     assert graph.indptr.torch().data_ptr() == indptr.data_ptr()
     assert graph.indices.torch().data_ptr() == indices.data_ptr()
@@ -27,13 +29,13 @@ def test_taken_once_and_not_copied() -> None:
     PGSampler([3]).sample(g, torch.arange(4))
     g.create_formats_()
     g.ndata["more"] = torch.zeros(500)
-    assert graph_of(g) is graph
-    assert graph_of(g.local_var()) is graph
+    assert graph_of(g, CPU) is graph
+    assert graph_of(g.local_var(), CPU) is graph
 
 
 def test_forgotten_with_the_graph() -> None:
     g = random_graph()
-    graph = weakref.ref(graph_of(g))
+    graph = weakref.ref(graph_of(g, CPU))
     key = id(g._graph)
     assert key in _dgl_graph._graphs
     del g

@@ -59,7 +59,7 @@ def test_options(options: dict[str, Any], error: type[Exception], text: str) -> 
         (torch.tensor([0.5]), TypeError, "seed_nodes: expected int32 or int64"),
         (torch.tensor([True, False]), TypeError, "mask.nonzero"),
         (torch.tensor([[1]]), ValueError, "seed_nodes: expected a 1-D tensor"),
-        (torch.zeros(1, dtype=torch.int64, device="meta"), NotImplementedError, "use_uva"),
+        (torch.zeros(1, dtype=torch.int64, device="meta"), ValueError, "on cpu, where g is"),
         ({"a": torch.tensor([0]), "b": torch.tensor([0])}, NotImplementedError, "one type"),
     ],
 )
