@@ -19,37 +19,65 @@ func valueError(format string, args ...any) error {
 // Validate checks every invariant of the graph once, on all cores, and names the
 // first offender.
 func (g *Graph) Validate() error {
-	if g.Indptr.Len() < 1 {
-		return valueError("indptr: expected at least 1 element, got 0")
+	if err := CheckSizes(g.Rows(), g.NumNodes, g.Indices.Bits); err != nil {
+		return err
 	}
-	if g.NumNodes < g.Rows() {
-		return valueError("num_nodes: expected at least %d (len(indptr) - 1), got %d", g.Rows(), g.NumNodes)
-	}
-	if g.NumNodes > 1<<48 {
-		return valueError("num_nodes: expected at most 2^48, got %d", g.NumNodes)
-	}
-	if g.Indices.Bits == 32 && g.NumNodes > 1<<31 {
-		return valueError("num_nodes: expected at most 2^31 with int32 ids, got %d", g.NumNodes)
-	}
-	if first := g.Indptr.At(0); first != 0 {
-		return valueError("indptr[0]: expected 0, got %d", first)
-	}
-	if last := g.Indptr.At(g.Rows()); last != g.NumEdges() {
-		return valueError("indptr[%d]: expected %d (len(indices)), got %d", g.Rows(), g.NumEdges(), last)
+	if err := CheckEnds(g.Indptr.At(0), g.Indptr.At(g.Rows()), g.Rows(), g.NumEdges()); err != nil {
+		return err
 	}
 	if i := firstIn(g.Indptr, decrease[int32], decrease[int64]); i >= 0 {
-		return valueError("indptr[%d]: expected at least %d (indptr[%d]), got %d",
-			i, g.Indptr.At(i-1), i-1, g.Indptr.At(i))
+		return Decrease(i, g.Indptr.At(i-1), g.Indptr.At(i))
 	}
 	bad32 := func(a []int32) int64 { return outsideIn(a, g.NumNodes) }
 	bad64 := func(a []int64) int64 { return outsideIn(a, g.NumNodes) }
 	if i := firstIn(g.Indices, bad32, bad64); i >= 0 {
-		return valueError("indices[%d]: expected an id in [0, %d), got %d", i, g.NumNodes, g.Indices.At(i))
+		return Outside(i, g.NumNodes, g.Indices.At(i))
 	}
 	if g.EdgeIDs.Bits != 0 && g.EdgeIDs.Len() != g.NumEdges() {
 		return valueError("edge_ids: expected %d elements (len(indices)), got %d", g.NumEdges(), g.EdgeIDs.Len())
 	}
 	return nil
+}
+
+// The parts of a validation, in order, for whoever finds the offenders by other
+// means: CheckSizes, CheckEnds, then a Decrease, then an id Outside.
+
+// CheckSizes checks what takes no look at the arrays.
+func CheckSizes(rows, nodes int64, idBits int) error {
+	if rows < 0 {
+		return valueError("indptr: expected at least 1 element, got 0")
+	}
+	if nodes < rows {
+		return valueError("num_nodes: expected at least %d (len(indptr) - 1), got %d", rows, nodes)
+	}
+	if nodes > 1<<48 {
+		return valueError("num_nodes: expected at most 2^48, got %d", nodes)
+	}
+	if idBits == 32 && nodes > 1<<31 {
+		return valueError("num_nodes: expected at most 2^31 with int32 ids, got %d", nodes)
+	}
+	return nil
+}
+
+// CheckEnds checks the first and the last offset.
+func CheckEnds(first, last, rows, edges int64) error {
+	if first != 0 {
+		return valueError("indptr[0]: expected 0, got %d", first)
+	}
+	if last != edges {
+		return valueError("indptr[%d]: expected %d (len(indices)), got %d", rows, edges, last)
+	}
+	return nil
+}
+
+// Decrease is the error of offset i, which is below the one before.
+func Decrease(i, before, got int64) error {
+	return valueError("indptr[%d]: expected at least %d (indptr[%d]), got %d", i, before, i-1, got)
+}
+
+// Outside is the error of indices[i], which is no vertex.
+func Outside(i, nodes, got int64) error {
+	return valueError("indices[%d]: expected an id in [0, %d), got %d", i, nodes, got)
 }
 
 func firstIn(a Array, bad32 func([]int32) int64, bad64 func([]int64) int64) int64 {

@@ -1,0 +1,91 @@
+package cuda
+
+import (
+	"errors"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+)
+
+// validateArgs mirrors ValidateArgs in kernels/validate.cu.
+type validateArgs struct {
+	Indptr, Indices, Lowest, Ended, Report gpu.Address
+	Rows, Edges, Nodes                     uint64
+	IndptrBits, IDBits                     uint32
+}
+
+// Words of the kernel's report.
+const (
+	wordFirst = iota
+	wordLast
+	wordDecreaseAt
+	wordDecreaseBefore
+	wordDecreaseGot
+	wordOutsideAt
+	wordOutsideGot
+	validateWords
+)
+
+const validateThreads = 512
+
+// Validate checks a CSC as csc.Graph.Validate does, with the same errors, by one
+// kernel that reads all of it. The arrays must be complete: no stream is waited for.
+func (e *Engine) Validate(a Arrays) (err error) {
+	if err := csc.CheckSizes(a.Rows, a.Nodes, a.IDBits); err != nil {
+		return err
+	}
+	words, err := e.findOffenders(a)
+	if err != nil {
+		return err
+	}
+	if err := csc.CheckEnds(words[wordFirst], words[wordLast], a.Rows, a.Edges); err != nil {
+		return err
+	}
+	if i := words[wordDecreaseAt]; i >= 0 {
+		return csc.Decrease(i, words[wordDecreaseBefore], words[wordDecreaseGot])
+	}
+	if i := words[wordOutsideAt]; i >= 0 {
+		return csc.Outside(i, a.Nodes, words[wordOutsideGot])
+	}
+	return nil
+}
+
+// findOffenders is the kernel's report.
+func (e *Engine) findOffenders(a Arrays) (words [validateWords]int64, err error) {
+	kernel, err := kernelOf[validateArgs](e, "validate", "validate", 0)
+	if err != nil {
+		return words, err
+	}
+	stream, err := e.context.NewStream()
+	if err != nil {
+		return words, err
+	}
+	defer func() { err = errors.Join(err, stream.Close()) }()
+	report, err := e.context.AllocPinned(uint64(unsafe.Sizeof(words)))
+	if err != nil {
+		return words, err
+	}
+	defer func() { err = errors.Join(err, report.Close()) }()
+	// The two lowest offenders, and how many blocks have ended.
+	found, err := e.pool.Alloc(stream, 24)
+	if err != nil {
+		return words, err
+	}
+	defer func() { err = errors.Join(err, found.Free(stream)) }()
+	args := validateArgs{
+		Indptr: a.Indptr, Indices: a.Indices, Lowest: found.Address, Ended: found.Address + 16, Report: report.Address,
+		Rows: uint64(a.Rows), Edges: uint64(a.Edges), Nodes: uint64(a.Nodes),
+		IndptrBits: uint32(a.IndptrBits), IDBits: uint32(a.IDBits),
+	}
+	// As many threads as may run at a time; the elements of a thread are 16 bytes.
+	bytes := max(a.Rows+1, a.Edges) * 8
+	blocks := min(bytes/(16*validateThreads)+1, 4*int64(e.context.Properties().Multiprocessors))
+	err = errors.Join(
+		stream.Fill32(found.Address, ^uint32(0), 4),
+		stream.Fill32(found.Address+16, 0, 2),
+		kernel.Launch(stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{validateThreads}}, &args),
+		stream.Synchronize(),
+	)
+	return *(*[validateWords]int64)(report.Pointer), err
+}
