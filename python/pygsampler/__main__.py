@@ -7,8 +7,11 @@ from typing import Any
 
 import click
 
-# Where each command lives. They are imported when they are asked for, since most need torch.
-COMMANDS = {"quickstart": "pygsampler.quickstart.command"}
+# Where each command lives. They are imported when they are asked for, since some need torch.
+COMMANDS = {
+    "doctor": "pygsampler.doctor.command",
+    "quickstart": "pygsampler.quickstart.command",
+}
 
 # What a command may lack, and the extra that brings it.
 EXTRAS = {"matplotlib": "quickstart", "numpy": "quickstart", "torch": "quickstart"}

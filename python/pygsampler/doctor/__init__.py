@@ -1,0 +1,39 @@
+"""Looks at an installation: what is there, whether it works, and what to do where it does not.
+
+``python -m pygsampler doctor`` prints it; :func:`examine` is the same for programs. Nothing is
+changed, and no framework is imported. Each part is a function that returns a
+:class:`~pygsampler.doctor.report.Section`; a part that raises is a problem of the report and not
+its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pygsampler.doctor.environment import extension, machine, versions
+from pygsampler.doctor.gpu import cuda
+from pygsampler.doctor.remedies import remedy
+from pygsampler.doctor.report import Problem, Report, Section
+from pygsampler.doctor.selftest import self_test
+
+__all__ = ["Problem", "Report", "Section", "examine"]
+
+# In the order in which they are shown. The second half needs the extension.
+_ALWAYS: tuple[Callable[[], Section], ...] = (versions, extension)
+_WITH_EXTENSION: tuple[Callable[[], Section], ...] = (machine, cuda, self_test)
+
+
+def examine() -> Report:
+    """Everything that there is to say of this installation; it takes a second or two."""
+    sections = [_of(part) for part in _ALWAYS]
+    if not any(section.problems for section in sections):
+        sections += [_of(part) for part in _WITH_EXTENSION]
+    return Report(tuple(sections))
+
+
+def _of(part: Callable[[], Section]) -> Section:
+    try:
+        return part()
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        return Section(part.__name__, {}, problems=(Problem(what, remedy(what)),))

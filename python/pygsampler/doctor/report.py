@@ -1,0 +1,79 @@
+"""What the doctor found, as facts for programs and as text for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Problem(NamedTuple):
+    """Something that should work and does not, and what the user can do about it."""
+
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a report.
+
+    ``facts`` holds what JSON can hold; ``lines`` is the same for people, as pairs of a label and
+    a text. A note is worth knowing and no problem.
+    """
+
+    name: str
+    facts: dict[str, Any]
+    lines: tuple[tuple[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """All sections, in the order in which they are shown."""
+
+    sections: tuple[Section, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no problem."""
+        return not self.problems
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Those of all sections."""
+        return tuple(problem for section in self.sections for problem in section.problems)
+
+    def json(self) -> dict[str, Any]:
+        """Only what ``json.dumps`` takes: facts by section, and problems and notes of all."""
+        return {
+            "ok": self.ok,
+            **{section.name: section.facts for section in self.sections},
+            "problems": [problem._asdict() for problem in self.problems],
+            "notes": [note for section in self.sections for note in section.notes],
+        }
+
+    def text(self) -> str:
+        """Some dozen lines that end with the problems, or with the word that there are none."""
+        lines = []
+        width = max((len(label) for part in self.sections for label, _ in part.lines), default=0)
+        for section in self.sections:
+            lines.append(section.name.replace("_", "-"))
+            lines += [f"  {label:{width}}  {text}".rstrip() for label, text in section.lines]
+            lines += [f"  {note}" for note in section.notes]
+        lines.append("")
+        if self.ok:
+            lines.append("no problem found")
+        for problem in self.problems:
+            lines += [f"problem: {problem.what}", f"    what to do: {problem.remedy}"]
+        return "\n".join(lines)
+
+
+def size(count: int) -> str:
+    """Bytes for people: ``"15.6 GiB"``."""
+    value, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
