@@ -22,6 +22,7 @@ type Engine struct {
 	modules map[string]*gpu.Module
 
 	persistent struct{ narrow, wide gpu.Kernel[neighborArgs] } // graphs of int32 and of int64 ids
+	queue      queueKernels
 
 	mu      sync.Mutex
 	idle    []*workspace

@@ -120,7 +120,10 @@ func (f *Flight) launch() (err error) {
 
 // launcher is how a call's mode puts its kernels into the flight's stream. They
 // report in the workspace's words: status, detail, then the batch's header.
-func (e *Engine) launcher(*Call) func(*Flight) error {
+func (e *Engine) launcher(c *Call) func(*Flight) error {
+	if c.Mode == "queue" {
+		return e.launchQueue
+	}
 	return e.launchPersistent
 }
 
@@ -203,6 +206,8 @@ func (f *Flight) arrived() (again bool, err error) {
 		return false, nil
 	case statusTooSmall:
 		return f.tooSmall(uint64(detail))
+	case statusQueueFull:
+		return f.queueFull()
 	case statusBinsFull:
 		f.need.noBins = true
 		f.graph.learn(&f.call, needs{noBins: true})

@@ -23,6 +23,7 @@ type workspace struct {
 	seeds    buffer
 	excluded buffer
 	bins     binSpace
+	queue    queueSpace
 	staged   gpu.Pinned // seeds on their way
 	report   gpu.Pinned
 	nextTag  uint32
@@ -112,6 +113,7 @@ func (w *workspace) begin() (err error) {
 // clear forgets all tags and the state of the meetings, before the next batch in
 // whichever stream.
 func (w *workspace) clear() error {
+	w.queue.dirty = true
 	err := errors.Join(
 		w.stream.Fill32(w.vertices.Address, noTag, uint64(w.nodes)*2),
 		w.stream.Fill32(w.meeting.Address, 0, w.meeting.Size/4),
@@ -179,7 +181,7 @@ func (w *workspace) close() error {
 	} {
 		errs = append(errs, m.Free(w.stream))
 	}
-	errs = append(errs, w.staged.Close(), w.report.Close())
+	errs = append(errs, w.queue.free(w.stream), w.staged.Close(), w.report.Close())
 	return errors.Join(append(errs, w.before.Close(), w.stream.Synchronize(), w.stream.Close())...)
 }
 

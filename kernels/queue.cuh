@@ -1,0 +1,109 @@
+// What queue.cu and its launcher, internal/cuda/queue.go, agree on: constants, arguments, report; and
+// what a block of the kernel keeps in shared memory.
+#pragma once
+#include "grid.cuh"
+
+#define THREADS 512
+#define WARPS (THREADS / 32)
+#define TILE 256                 // the most tasks that a block works on at a time
+#define FEWEST 4                 // the fewest that it asks for
+#define ITEMS 4                  // edges of a thread whose loads are under way together
+#define CHUNK (THREADS * ITEMS)  // edges of a block between two publications
+#define MOST_HOPS 16
+#define DIRECT 32                // the largest fanout whose draws stand in shared memory
+
+// Mirrors queueArgs in internal/cuda/queue.go; loading compares the sizes. Vertices found have a
+// number of arrival, called t here; tasks have a slot of the queue.
+struct Args {
+  const void *indptr, *indices, *edge_ids, *seeds;
+  const u64* excluded;  // CSC positions to sample around, ascending
+  u32* claims;          // two words a vertex: tag << 8 | lowest hop it is queued from; t
+  u64* counts;          // as in the enum below; zero between launches, LOWEST_BAD ~0
+  u32* arrived;         // the meetings' counter
+  u32* slots;           // two times MOST_HOPS + 1 rows of gridDim.x, which take turns
+  u64* queue;           // per slot (vertex << 8 | hop) + 1; zero between launches
+  u64* rows;            // per slot the first of its edges in picked, and how many << 32
+  u64* table;           // per t and hop the same
+  u64* keys;            // per t: where it occurred first; see queue.cu
+  void* found;          // per t: the vertex
+  u32* numbers;         // per t: the vertex's number in the batch
+  u32* order;           // per number: t
+  void* picked;         // sampled edges as their tasks ran: the neighbour
+  void* picked_ids;     // and the edge id, out_edge_bits wide
+  void* kept;           // the seeds, which may come from the host's memory and are read there once
+  char* out;            // the batch; layout of internal/batch
+  u64* report;          // status, detail and the batch's header, in memory that the host sees
+  u64 out_capacity, task_capacity, found_capacity, edge_capacity;  // bytes; slots, t's, edges below 2^31
+  u64 num_rows, num_nodes, num_edges, num_seeds, num_excluded;
+  u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
+  u32 hops, replace, ordered, widest, tag, key0, key1, batch0, batch1, unused;  // tag has 24 bits
+  long long fanouts[MOST_HOPS];  // outermost first; widest: the largest up to DIRECT
+};
+
+// PROGRESS: tasks published << 32 | tasks finished.
+enum { PROGRESS, HEAD, FOUND, EDGES, STOP, LOWEST_BAD };
+enum { STOP_FULL = 1, STOP_BAD_SEED = 2 };
+
+enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
+// What a launch ends with. QUEUE_FULL: the words after detail are tasks, vertices and edges so far.
+enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, QUEUE_FULL = 6 };
+
+// What becomes of a row's edges.
+enum { WHOLE, NARROW, WIDE };
+
+struct Shared {
+  u64 parts[2][32];
+  u64 ticket, ticket_end;  // the block's slots, the next one first
+  u32 ready, stopped, done;
+  u64 slot, arrival, edge;  // what the block has got for its tasks, vertices and edges
+  // Of the tile's rows.
+  u32 offsets[TILE];  // first edge in the tile
+  u64 firsts[TILE];   // first CSC position; later the first edge in picked
+  u64 states[TILE], degrees[TILE];
+  u32 takes[TILE];
+  unsigned char hops[TILE], kinds[TILE];
+  // Of an exchange: what this block gives; sums over earlier blocks, and over all.
+  u32 mine[MOST_HOPS + 1], before[MOST_HOPS + 1], total[MOST_HOPS + 1];
+  u32 ends[MOST_HOPS + 1];  // vertices that a hop, or one before it, has found; [0]: seeds
+  u32 next[MOST_HOPS + 1];  // the next number of each when they are numbered as they arrived
+};
+
+__device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
+// Where the block's part of n things begins.
+__device__ __forceinline__ u64 share(u64 n, u32 block) { return n * block / gridDim.x; }
+
+__device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
+  return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
+}
+__device__ __forceinline__ void write(void* p, u32 bits, u64 i, u64 value) {
+  if (bits == 32) ((int*)p)[i] = (int)value;
+  else ((long long*)p)[i] = (long long)value;
+}
+// One store, which others see whole; nothing else has to be seen with it.
+__device__ __forceinline__ void store_relaxed(u64* p, u64 value) { *(volatile u64*)p = value; }
+
+// Of excluded positions, ascending. Few batches have any, so this stays out of the code of the others.
+__device__ __forceinline__ u64 excluded_below(const u64* excluded, u64 n, u64 p) {
+  u64 lo = 0;
+  while (lo < n) {
+    u64 middle = (lo + n) / 2;
+    if (excluded[middle] < p) lo = middle + 1;
+    else n = middle;
+  }
+  return lo;
+}
+__device__ __noinline__ u64 excluded_in(const u64* excluded, u64 n, u64 start, u64 end) {
+  return excluded_below(excluded, n, end) - excluded_below(excluded, n, start);
+}
+// How many excluded edges of the row that begins at start come before its pick-th kept one.
+__device__ __noinline__ u64 skipped(const u64* excluded, u64 n, u64 start, u64 pick) {
+  u64 first = excluded_below(excluded, n, start), lo = first;
+  // excluded[i] has excluded[i] - start - (i - first) kept edges of the row before it. Those of later
+  // rows have at least as many as the row keeps, which is more than pick.
+  while (lo < n) {
+    u64 middle = (lo + n) / 2;
+    if (excluded[middle] - start - (middle - first) <= pick) lo = middle + 1;
+    else n = middle;
+  }
+  return lo - first;
+}

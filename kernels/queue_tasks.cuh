@@ -1,0 +1,341 @@
+// The first part of queue.cu: from the seeds to the last finished task. Every task leaves its edges
+// in picked and picked_ids, and a word in rows that says which they are.
+#pragma once
+#include "queue.cuh"
+
+template <typename I>
+struct Tasks {
+  const Args& a;
+  Shared& s;
+  u32* draws;  // dynamic shared memory: (widest | 1) words a row of the tile
+  Meeting meeting;
+  u32 exchanges = 0, scans = 0;
+  u64 tail = 0;  // of thread 0: slots published when the block last published
+
+  __device__ Tasks(const Args& a, Shared& s, u32* draws) : a(a), s(s), draws(draws) {
+    meeting.begin(a.arrived);
+    if (threadIdx.x == 0) s.ticket = s.ticket_end = 0, s.done = 0;
+  }
+
+  // ---- sums ----------------------------------------------------------------------------------
+
+  // The sum of x over the threads before this one; all becomes the sum over all.
+  __device__ u64 before(u64 x, u64& all) {
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    u64* parts = s.parts[scans++ & 1];
+    u64 inclusive = x;
+    for (int d = 1; d < 32; d <<= 1) {
+      u64 y = __shfl_up_sync(~0u, inclusive, d);
+      if (lane >= d) inclusive += y;
+    }
+    if (lane == 31) parts[warp] = inclusive;
+    __syncthreads();
+    u64 part = lane < WARPS ? parts[lane] : 0, earlier = lane < warp ? part : 0;
+    for (int d = WARPS / 2; d; d >>= 1) {
+      part += __shfl_xor_sync(~0u, part, d);
+      earlier += __shfl_xor_sync(~0u, earlier, d);
+    }
+    all = __shfl_sync(~0u, part, 0);
+    return __shfl_sync(~0u, earlier, 0) + inclusive - x;
+  }
+
+  // A barrier of all blocks that also adds up: every block gives mine[0, n). Two sets of slots take
+  // turns, since a block may be one exchange ahead of another's reading.
+  __device__ void exchange(u32 n) {
+    u32 lane = threadIdx.x & 31;
+    u32* slots = a.slots + (u64)(exchanges++ & 1) * (MOST_HOPS + 1) * gridDim.x;
+    __syncthreads();
+    if (threadIdx.x < n) slots[threadIdx.x * gridDim.x + blockIdx.x] = s.mine[threadIdx.x];
+    grid_barrier(meeting);
+    for (u32 i = threadIdx.x >> 5; i < n; i += WARPS) {
+      u32 earlier = 0, all = 0;
+      for (u32 b = lane; b < gridDim.x; b += 32) {
+        u32 x = __ldcg(slots + i * gridDim.x + b);
+        all += x;
+        if (b < blockIdx.x) earlier += x;
+      }
+      for (int d = 16; d; d >>= 1) {
+        all += __shfl_xor_sync(~0u, all, d);
+        earlier += __shfl_xor_sync(~0u, earlier, d);
+      }
+      if (lane == 0) s.before[i] = earlier, s.total[i] = all;
+    }
+    __syncthreads();
+  }
+
+  // ---- the queue -----------------------------------------------------------------------------
+
+  __device__ void stop(u64 why) {
+    if (threadIdx.x == 0) atomicOr(a.counts + STOP, why);
+  }
+
+  // Whether all tasks are finished. Besides those published there is one for each block, which was
+  // there from the start: its part of the seeds.
+  __device__ bool finished() const {
+    u64 progress = load_relaxed(a.counts + PROGRESS);
+    return (u32)progress == (u32)(progress >> 32) + gridDim.x;
+  }
+
+  // The block's next tasks: how many, the slot of the first, and the thread's own as a word of the
+  // queue. 0 when no task will come any more.
+  __device__ u32 next(u64& slot, u64& word) {
+    for (;;) {
+      if (threadIdx.x == 0) {
+        s.stopped = load_relaxed(a.counts + STOP) != 0;
+        if (s.ticket == s.ticket_end) {
+          // A long backlog is shared out, in two rounds lest the last tasks fall to few blocks.
+          u64 backlog = tail > s.ticket ? tail - s.ticket : 0;
+          u64 ask = min(max(backlog / (2 * gridDim.x), (u64)FEWEST), (u64)TILE);
+          s.ticket = atomicAdd(a.counts + HEAD, ask);
+          s.ticket_end = s.ticket + ask;
+        }
+        s.ready = (u32)min((u64)TILE, s.ticket_end - s.ticket);
+      }
+      __syncthreads();
+      if (s.stopped) return 0;
+      slot = s.ticket;
+      bool asked = threadIdx.x < s.ticket_end - slot && threadIdx.x < TILE;
+      word = asked && slot + threadIdx.x < a.task_capacity ? load_relaxed(a.queue + slot + threadIdx.x) : 0;
+      if (asked && word == 0) atomicMin(&s.ready, threadIdx.x);
+      __syncthreads();
+      u32 count = s.ready;
+      if (count) {
+        if (threadIdx.x == 0) s.ticket += count;
+        return count;
+      }
+      if (threadIdx.x == 0) {
+        // A slot beyond the capacity is never filled: whoever would, stops all.
+        while (slot >= a.task_capacity || load_relaxed(a.queue + slot) == 0) {
+          if (finished() || load_relaxed(a.counts + STOP)) {
+            s.done = 1;
+            break;
+          }
+        }
+      }
+      __syncthreads();
+      if (s.done) return 0;
+    }
+  }
+
+  // Queues vertex v for the given hop and all later ones, as far as it was not. Returns the hops that
+  // it is now queued for, from | end << 8, and bit 16 if nobody had found it before. Hop `hops`, of
+  // the outermost vertices, has no tasks.
+  __device__ u32 claim(u64 v, u32 hop) {
+    u32 old = atomicMin(a.claims + 2 * v, a.tag << 8 | hop);
+    bool known = old >> 8 == a.tag;
+    u32 end = max(hop, known ? old & 255 : a.hops);
+    return hop | end << 8 | (known ? 0 : 1u << 16);
+  }
+
+  // Publishes the tasks that claim() gave for the block's vertices v, and says that so many others are
+  // finished: one addition to one word. False if something is full.
+  __device__ bool publish(const I (&v)[ITEMS], const u32 (&runs)[ITEMS], u32 finished) {
+    // New vertices of a chunk have 12 bits, tasks the others.
+    u32 mine = 0;
+    for (int k = 0; k < ITEMS; k++) mine += ((runs[k] >> 8 & 255) - (runs[k] & 255)) << 12 | runs[k] >> 16;
+    u64 all;
+    u32 at = (u32)before(mine, all), tasks = (u32)(all >> 12), fresh = (u32)all & 4095;
+    if (threadIdx.x == 0) {
+      s.slot = atomicAdd(a.counts + PROGRESS, (u64)tasks << 32 | finished) >> 32;
+      tail = s.slot + tasks;
+    }
+    if (threadIdx.x == 32) s.arrival = fresh ? atomicAdd(a.counts + FOUND, (u64)fresh) : 0;
+    __syncthreads();
+    u64 slot = s.slot + (at >> 12), t = s.arrival + (at & 4095);
+    if (s.slot + tasks > a.task_capacity || s.arrival + fresh > a.found_capacity) {
+      stop(STOP_FULL);
+      return false;
+    }
+    for (int k = 0; k < ITEMS; k++) {
+      if (runs[k] >> 16) {
+        ((I*)a.found)[t] = v[k];
+        a.claims[2 * (u64)v[k] + 1] = (u32)t++;
+      }
+      for (u32 hop = runs[k] & 255; hop < (runs[k] >> 8 & 255); hop++)
+        store_relaxed(a.queue + slot++, ((u64)v[k] << 8 | hop) + 1);
+    }
+    return true;
+  }
+
+  // The block's part of the seeds. All of it is looked at, so that the lowest bad seed is found.
+  __device__ bool seeds() {
+    u64 lo = share(a.num_seeds, blockIdx.x), hi = share(a.num_seeds, blockIdx.x + 1);
+    for (u64 i0 = lo;; i0 += CHUNK) {
+      I v[ITEMS];
+      u32 runs[ITEMS];
+      for (int k = 0; k < ITEMS; k++) {
+        u64 i = i0 + k * THREADS + threadIdx.x, seed = i < hi ? read(a.seeds, a.seed_bits, i) : 0;
+        runs[k] = 0;
+        if (i >= hi) continue;
+        ((I*)a.kept)[i] = (I)seed;
+        if (seed < a.num_nodes) {
+          v[k] = (I)seed;
+          runs[k] = claim(seed, 0);
+        } else {
+          atomicMin(a.counts + LOWEST_BAD, i);
+          atomicOr(a.counts + STOP, (u64)STOP_BAD_SEED);
+        }
+      }
+      bool last = i0 + CHUNK >= hi;
+      if (!publish(v, runs, last)) return false;
+      if (last) return true;
+    }
+  }
+
+  // ---- rows ----------------------------------------------------------------------------------
+
+  // The CSC position of the pick-th edge of a row.
+  __device__ u64 position(u64 start, u64 pick) const {
+    return a.num_excluded ? start + pick + skipped(a.excluded, a.num_excluded, start, pick) : start + pick;
+  }
+
+  // Reads the row of a task into the tile; returns how many edges it gives, 2^31 for more.
+  __device__ u64 read_row(u64 task) {
+    u32 own = threadIdx.x, hop = (u32)task & 255;
+    u64 v = task >> 8, start = 0, degree = 0;
+    if (v < a.num_rows) {
+      start = read(a.indptr, a.indptr_bits, v);
+      u64 end = read(a.indptr, a.indptr_bits, v + 1);
+      degree = end - start;
+      if (a.num_excluded) degree -= excluded_in(a.excluded, a.num_excluded, start, end);
+    }
+    long long fanout = a.fanouts[a.hops - 1 - hop];
+    bool whole = fanout <= 0 || degree == 0 || (!a.replace && degree <= (u64)fanout);
+    u64 take = fanout == 0 ? 0 : whole ? degree : (u64)fanout;
+    s.firsts[own] = start;
+    s.degrees[own] = degree;
+    s.hops[own] = (unsigned char)hop;
+    // A draw is 32 bits wide in shared memory.
+    s.kinds[own] = whole ? WHOLE : fanout <= DIRECT && degree >> 32 == 0 ? NARROW : WIDE;
+    if (!whole) s.states[own] = row_state(Stream{a.key0, a.key1, hop << 16, a.batch0, a.batch1}, v);
+    return min(take, 1ull << 31);
+  }
+
+  // The row of edge q of the tile.
+  __device__ u32 row_at(u32 q) const {
+    u32 row = 0;
+#pragma unroll
+    for (u32 step = TILE / 2; step; step >>= 1)
+      if (s.offsets[row + step] <= q) row += step;
+    return row;
+  }
+
+  // ---- choices -------------------------------------------------------------------------------
+
+  // All draws of narrow rows, a row's together and rows an odd number of words apart, against bank
+  // conflicts.
+  __device__ void draw_narrow(u32 count) {
+    u32 widest = a.widest, stride = widest | 1;
+    for (u32 q = threadIdx.x; q < count * widest; q += THREADS) {
+      u32 row = q / widest, j = q - row * widest, fanout = s.takes[row];
+      if (s.kinds[row] != NARROW || j >= fanout) continue;
+      u64 degree = s.degrees[row];
+      draws[row * stride + j] = (u32)draw_below(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
+    }
+  }
+
+  // Choice j of Robert Floyd's algorithm, from the draws of the row, without making the choices before
+  // it: a draw gives way to the largest position of its step, top, when it was chosen before. It was if
+  // an earlier draw is equal; else only if it is the top of an earlier step which gave way.
+  __device__ u32 floyd(const u32* own, u32 j, u32 first_top) const {
+    for (u32 k = j;;) {
+      u32 t = own[k];
+      bool met = false;
+      for (u32 i = 0; i < k; i++) met |= own[i] == t;
+      if (met) return first_top + j;
+      if (t < first_top || t - first_top >= k) return own[j];
+      k = t - first_top;
+    }
+  }
+
+  // Rows of larger fanouts, a warp each: the choices stand where the edge ids will, which are wide
+  // enough for any position.
+  __device__ void choose_wide(u32 count) const {
+    u32 lane = threadIdx.x & 31, bits = a.out_edge_bits;
+    for (u32 row = threadIdx.x >> 5; row < count; row += WARPS) {
+      if (s.kinds[row] != WIDE) continue;
+      u64 degree = s.degrees[row], at = s.edge + s.offsets[row], state = s.states[row];
+      u32 fanout = s.takes[row];
+      for (u32 j = 0; j < fanout; j++) {
+        if (a.replace) {
+          if ((j & 31) == lane) write(a.picked_ids, bits, at + j, draw_below(state, j, degree));
+          continue;
+        }
+        u64 top = degree - fanout + j, t = draw_below(state, j, top + 1);
+        bool met = false;
+        for (u32 i = lane; i < j; i += 32) met |= read(a.picked_ids, bits, at + i) == t;
+        if (__any_sync(~0u, met)) t = top;
+        if (lane == 0) write(a.picked_ids, bits, at + j, t);
+        __syncwarp();
+      }
+    }
+  }
+
+  // The offset in its row of edge j, not counting excluded ones.
+  __device__ u64 pick(u32 row, u32 j, u64 edge) const {
+    if (s.kinds[row] == WHOLE) return j;
+    if (s.kinds[row] == WIDE) return read(a.picked_ids, a.out_edge_bits, edge);
+    const u32* own = draws + row * (a.widest | 1);
+    return a.replace ? own[j] : floyd(own, j, (u32)s.degrees[row] - s.takes[row]);
+  }
+
+  // ---- tasks ---------------------------------------------------------------------------------
+
+  // Runs the tasks of a tile; false if something is full.
+  __device__ bool run_tile(u32 count, u64 slot, u64 word) {
+    u32 own = threadIdx.x;
+    u64 take = own < count ? read_row(word - 1) : 0, all, at = before(take, all);
+    if (own < TILE) s.offsets[own] = (u32)at, s.takes[own] = (u32)take;
+    // The draws are made while the addition is on its way.
+    u64 edge = 0;
+    if (own == 0) edge = atomicAdd(a.counts + EDGES, all);
+    __syncthreads();
+    draw_narrow(count);
+    if (own == 0) s.edge = edge;
+    __syncthreads();
+    edge = s.edge;
+    if (edge + all > a.edge_capacity) {
+      stop(STOP_FULL);
+      return false;
+    }
+    if (own < count) a.rows[slot + own] = (edge + at) | take << 32;
+    choose_wide(count);
+    __syncthreads();
+    u32 edges = (u32)all;
+    for (u32 q0 = 0;; q0 += CHUNK) {
+      I v[ITEMS];
+      u32 runs[ITEMS];
+#pragma unroll
+      for (int k = 0; k < ITEMS; k++) {
+        u32 q = q0 + k * THREADS + own;
+        runs[k] = 0;
+        if (q >= edges) continue;
+        u32 row = row_at(q);
+        u64 p = position(s.firsts[row], pick(row, q - s.offsets[row], edge + q));
+        v[k] = ((const I*)a.indices)[p];
+        runs[k] = s.hops[row] + 1;
+        write(a.picked_ids, a.out_edge_bits, edge + q, a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, p) : p);
+      }
+#pragma unroll
+      for (int k = 0; k < ITEMS; k++) {
+        u32 q = q0 + k * THREADS + own;
+        if (q >= edges) continue;
+        ((I*)a.picked)[edge + q] = v[k];
+        runs[k] = claim((u64)v[k], runs[k]);
+      }
+      bool last = edges - q0 <= CHUNK;
+      if (!publish(v, runs, last ? count : 0)) return false;
+      if (last) return true;
+    }
+  }
+
+  // Runs tasks until there are none, or something is full.
+  __device__ void drain() {
+    bool going = seeds();
+    while (going) {
+      u64 slot, word;
+      u32 count = next(slot, word);
+      going = count && run_tile(count, slot, word);
+    }
+  }
+};

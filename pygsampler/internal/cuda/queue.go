@@ -1,0 +1,249 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+)
+
+// statusQueueFull is a launch that ran out of room; how many tasks, vertices and
+// edges there were stands where the header would.
+const statusQueueFull = 6
+
+// Constants of queue.cuh.
+const (
+	queueTile = 256
+	queueTags = 1 << 24
+)
+
+// Words of queueSpace.counts that are zero between launches; one of ones follows.
+const queueCounts = 5
+
+// queueArgs mirrors Args in kernels/queue.cuh.
+type queueArgs struct {
+	Indptr, Indices, EdgeIDs, Seeds, Excluded          gpu.Address
+	Claims, Counts, Arrived, Slots, Queue              gpu.Address
+	Rows, Table, Keys, Found, Numbers, Order           gpu.Address
+	Picked, PickedIDs, Kept, Out, Report               gpu.Address
+	OutCapacity, TaskCapacity, FoundCapacity           uint64
+	EdgeCapacity                                       uint64
+	NumRows, NumNodes, NumEdges, NumSeeds, NumExcluded uint64
+	IndptrBits, EdgeIDBits, OutEdgeBits, SeedBits      uint32
+	Hops, Replace, Ordered, Widest                     uint32
+	Tag, Key0, Key1, Batch0, Batch1, _                 uint32
+	Fanouts                                            [mostHops]int64
+}
+
+// queueKernels are the kernels of mode "queue", loaded at their first use.
+type queueKernels struct {
+	once         sync.Mutex
+	loaded       bool
+	narrow, wide gpu.Kernel[queueArgs] // graphs of int32 and of int64 ids
+}
+
+// get is the kernel for ids of so many bits.
+func (k *queueKernels) get(e *Engine, bits int) (gpu.Kernel[queueArgs], error) {
+	k.once.Lock()
+	defer k.once.Unlock()
+	if !k.loaded {
+		const shared = queueTile * (direct | 1) * 4
+		var err error
+		if k.narrow, err = kernelOf[queueArgs](e, "queue", "queue32", shared); err != nil {
+			return k.narrow, err
+		}
+		if k.wide, err = kernelOf[queueArgs](e, "queue", "queue64", shared); err != nil {
+			return k.wide, err
+		}
+		k.loaded = true
+	}
+	if bits == 64 {
+		return k.wide, nil
+	}
+	return k.narrow, nil
+}
+
+// queueSpace is what a workspace holds for mode "queue"; the zero value holds
+// nothing. Between launches counts and queue are as clear left them.
+type queueSpace struct {
+	claims  gpu.Memory // two words a vertex
+	counts  gpu.Memory // the queue's counters, the meetings' counter, the slots
+	queue   buffer     // a word a task
+	scratch buffer     // all else, laid out anew for each launch
+	nextTag uint32     // 0: claims must be cleared
+	dirty   bool       // a launch was lost
+
+	most queueSizes // what launches have room for
+}
+
+// queueSizes are numbers of tasks, of vertices and of edges of a batch.
+type queueSizes struct{ tasks, found, edges int64 }
+
+// Where things lie in counts.
+const (
+	queueArrivedAt = 64
+	queueSlotsAt   = 128
+	queueMostEdges = 1<<31 - 1
+)
+
+// fit makes room for the batch of a flight.
+func (q *queueSpace) fit(f *Flight, width, idWidth int64) error {
+	w, hops, nodes := f.space, int64(len(f.call.Request.Fanouts)), max(f.graph.Nodes, 1)
+	// need.out is about all edges of the batch, need.rows and need.edges are of its
+	// outermost hop.
+	guess := queueSizes{
+		tasks: min(f.need.rows, nodes) * max(hops, 1), found: f.need.rows + f.need.edges,
+		edges: int64(f.need.out) / (width + idWidth),
+	}
+	q.most.tasks = max(q.most.tasks, guess.tasks, f.call.NumSeeds*hops, 1<<12)
+	q.most.found = max(q.most.found, guess.found, f.call.NumSeeds, 1<<12)
+	q.most.edges = max(q.most.edges, min(guess.edges, queueMostEdges), 1<<13)
+	if q.counts.Size == 0 {
+		var err error
+		if q.counts, err = w.engine.pool.Alloc(f.stream, queueSlotsAt+2*(mostHops+1)*4*mostBlocks); err != nil {
+			return err
+		}
+		q.dirty = true
+	}
+	if q.claims.Size == 0 {
+		var err error
+		if q.claims, err = w.engine.pool.Alloc(f.stream, uint64(max(w.nodes, 1))*8); err != nil {
+			return err
+		}
+		q.nextTag = 0
+	}
+	tasks, found := q.room(f.graph, hops)
+	had := q.queue.Size
+	if err := q.queue.fit(w, uint64(tasks)*8, f.stream); err != nil {
+		return err
+	}
+	q.dirty = q.dirty || q.queue.Size != had
+	if q.dirty {
+		if err := q.clear(f.stream); err != nil {
+			return err
+		}
+	}
+	if q.nextTag == 0 {
+		if err := f.stream.Fill32(q.claims.Address, ^uint32(0), q.claims.Size/4); err != nil {
+			return err
+		}
+		q.nextTag = queueTags - 2 // all ones stand for no tag
+	}
+	args := queueArgs{}
+	return q.scratch.fit(w, q.layOut(&args, tasks, found, f.call.NumSeeds, hops, width, idWidth), f.stream)
+}
+
+// room is what there is room for and a batch of the graph can use.
+func (q *queueSpace) room(g *Graph, hops int64) (tasks, found int64) {
+	nodes := max(g.Nodes, 1)
+	tasks, found = min(q.most.tasks, queueMostEdges), min(q.most.found, nodes, queueMostEdges)
+	if hops > 0 && nodes <= queueMostEdges/hops {
+		tasks = min(tasks, nodes*hops)
+	}
+	return tasks, found
+}
+
+// layOut places the arrays of a launch in scratch, and returns their bytes.
+func (q *queueSpace) layOut(args *queueArgs, tasks, found, seeds, hops, width, idWidth int64) uint64 {
+	args.TaskCapacity, args.FoundCapacity, args.EdgeCapacity = uint64(tasks), uint64(found), uint64(q.most.edges)
+	used := uint64(0)
+	for _, part := range []struct {
+		at    *gpu.Address
+		bytes int64
+	}{
+		{&args.Rows, tasks * 8}, {&args.Table, found * hops * 8}, {&args.Keys, found * 8}, {&args.Found, found * width},
+		{&args.Numbers, found * 4}, {&args.Order, found * 4}, {&args.Kept, seeds * width},
+		{&args.Picked, q.most.edges * width}, {&args.PickedIDs, q.most.edges * idWidth},
+	} {
+		*part.at = q.scratch.Address + gpu.Address(used)
+		used += (uint64(part.bytes) + 255) &^ 255
+	}
+	return used
+}
+
+// clear makes counts and queue what a launch expects and leaves behind.
+func (q *queueSpace) clear(s gpu.Stream) error {
+	err := errors.Join(
+		s.Fill32(q.counts.Address, 0, q.counts.Size/4),
+		s.Fill32(q.counts.Address+8*queueCounts, ^uint32(0), 2),
+		s.Fill32(q.queue.Address, 0, q.queue.Size/4),
+	)
+	q.dirty = err != nil
+	return err
+}
+
+// free gives everything back once what is in s has been done.
+func (q *queueSpace) free(s gpu.Stream) error {
+	return errors.Join(q.claims.Free(s), q.counts.Free(s), q.queue.Free(s), q.scratch.Free(s))
+}
+
+// launchQueue is all hops in one cooperative launch without barriers between them.
+func (e *Engine) launchQueue(f *Flight) error {
+	c, g, q := &f.call, f.graph, &f.space.queue
+	kernel, err := e.queue.get(e, g.IDBits)
+	if err != nil {
+		return err
+	}
+	hops, width, idWidth := int64(len(c.Request.Fanouts)), int64(g.IDBits/8), int64(g.sampleBits()/8)
+	if err := q.fit(f, width, idWidth); err != nil {
+		return err
+	}
+	out, bytes := f.region()
+	args := queueArgs{
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Seeds: c.Seeds, Excluded: f.space.excluded.Address,
+		Claims: q.claims.Address, Counts: q.counts.Address, Arrived: q.counts.Address + queueArrivedAt,
+		Slots: q.counts.Address + queueSlotsAt, Queue: q.queue.Address,
+		Out: out, Report: f.space.report.Address, OutCapacity: bytes,
+		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
+		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
+		IndptrBits: uint32(g.IndptrBits), OutEdgeBits: uint32(g.sampleBits()), SeedBits: uint32(c.SeedBits),
+		Hops: uint32(hops), Tag: q.nextTag, Ordered: 1,
+	}
+	q.nextTag--
+	tasks, found := q.room(g, hops)
+	q.layOut(&args, tasks, found, c.NumSeeds, hops, width, idWidth)
+	if g.EdgeIDs != 0 {
+		args.EdgeIDBits = uint32(g.EdgeIDBits)
+	}
+	if c.Unordered {
+		args.Ordered = 0
+	}
+	r := &c.Request
+	args.Key0, args.Key1 = uint32(r.Seed), uint32(r.Seed>>32)
+	args.Batch0, args.Batch1 = uint32(r.Batch), uint32(r.Batch>>32)&0xFF|r.Epoch<<8
+	if r.Replace {
+		args.Replace = 1
+	}
+	for i, fanout := range r.Fanouts {
+		args.Fanouts[i] = fanout
+		if fanout <= direct {
+			args.Widest = max(args.Widest, uint32(max(fanout, 0)))
+		}
+	}
+	shape := gpu.Shape{
+		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: queueTile * (args.Widest | 1) * 4,
+		Cooperative: true,
+	}
+	return kernel.Launch(f.stream, shape, &args)
+}
+
+// queueFull makes more room after a launch that ran out of it, and launches again.
+func (f *Flight) queueFull() (again bool, err error) {
+	q, words := &f.space.queue, f.space.words()
+	tasks, found, edges := words[2], words[3], words[4]
+	if edges > queueMostEdges {
+		return false, fmt.Errorf("%w: a batch of %d edges or more: expected fewer than 2^31 on a GPU", cpu.ErrOverflow, edges)
+	}
+	// What is half full will be full next time: the batch was not complete.
+	grow := func(most *int64, got int64) {
+		if got > *most/2 {
+			*most = min(2*max(*most, got), queueMostEdges)
+		}
+	}
+	grow(&q.most.tasks, tasks)
+	grow(&q.most.found, found)
+	grow(&q.most.edges, edges)
+	return true, f.launch()
+}
