@@ -1,7 +1,7 @@
 # Every target makes what it needs: `make test` on a fresh clone is enough.
 #
 #   ENV=current|classic   the set of test partners (tests/requirements-$(ENV).txt)
-#   ARGS=...              more arguments for pytest or the benchmarks
+#   ARGS=...              more arguments for pytest, the benchmarks or the kernels' compiler
 #   PYTHON=python3        the interpreter that all environments are made from
 
 SHELL := /bin/bash
@@ -9,7 +9,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build kernels quickstart test lint test-go test-python bench wheel clean
+.PHONY: help build kernels quickstart test lint test-go test-python gpu-check bench wheel clean
 
 PYTHON ?= python3
 ENV ?= current
@@ -101,6 +101,11 @@ test-go: $(tools)/made ## the tests of the Go core, then those of concurrent cod
 
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
 	$(tests)/bin/python -m pytest $(ARGS)
+
+# Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
+gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results
+	$(if $(OUT),,$(error expected OUT=folder for the results))
+	tools/gpu_check.sh '$(OUT)'
 
 lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict
 	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee /dev/stderr)"

@@ -87,9 +87,9 @@ def go_of_wheel() -> Path | None:
 
 def cuda_header() -> Path:
     """cuda.h, which the driver layer needs to compile; nothing of CUDA is linked."""
-    spec = importlib.util.find_spec("nvidia.cuda_runtime")
+    spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        header = Path(folder) / "include" / "cuda.h"
+        header = Path(folder) / "cuda_runtime" / "include" / "cuda.h"
         if header.is_file():
             return header
     raise SystemExit(

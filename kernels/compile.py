@@ -54,9 +54,9 @@ CACHE = HERE.parent / "build" / "kernels"
 
 
 def nvrtc() -> Path:
-    spec = importlib.util.find_spec("nvidia.cuda_nvrtc")
+    spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        for library in Path(folder).glob("lib/libnvrtc.so.12"):
+        for library in Path(folder).glob("cuda_nvrtc/lib/libnvrtc.so.12"):
             return library
     raise SystemExit(f"pygsampler: no NVRTC; install it with: pip install {PACKAGE}==12.9.86")
 
@@ -195,8 +195,10 @@ def main(arguments: list[str]) -> None:
     COMPILED.mkdir(exist_ok=True)
     with open(CACHE / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        make_all(sources, arguments or list(ARCHITECTURES))
-        install(sources)
+        try:
+            make_all(sources, arguments or list(ARCHITECTURES))
+        finally:
+            install(sources)
 
 
 if __name__ == "__main__":
