@@ -46,7 +46,6 @@ template <typename I>
 struct Sampling : Tasks<I> {
   using Tasks<I>::a;
   using Tasks<I>::s;
-  using Tasks<I>::meeting;
   I* nodes = nullptr;
 
   // An edge in picked holds its neighbour's t below this bit, which says whether the edge may be the
@@ -65,21 +64,23 @@ struct Sampling : Tasks<I> {
       u32 row[ITEMS], place[ITEMS], e[ITEMS];
       decltype(load(0u)) x[ITEMS];
       decltype(follow(load(0u))) y[ITEMS];
+      u32 q[ITEMS];
+#pragma unroll
+      for (int k = 0; k < ITEMS; k++) q[k] = q0 + k * THREADS;
+      this->find_rows(q, row);
 #pragma unroll
       for (int k = 0; k < ITEMS; k++) {
-        u32 q = q0 + k * THREADS;
-        if (q >= total) continue;
-        row[k] = this->row_at(q);
-        place[k] = q - s.offsets[row[k]];
+        if (q[k] >= total) continue;
+        place[k] = q[k] - s.offsets[row[k]];
         e[k] = (u32)s.firsts[row[k]] + place[k];
         x[k] = load(e[k]);
       }
 #pragma unroll
       for (int k = 0; k < ITEMS; k++)
-        if (q0 + k * THREADS < total) y[k] = follow(x[k]);
+        if (q[k] < total) y[k] = follow(x[k]);
 #pragma unroll
       for (int k = 0; k < ITEMS; k++)
-        if (q0 + k * THREADS < total) use(row[k], place[k], e[k], x[k], y[k]);
+        if (q[k] < total) use(row[k], place[k], e[k], x[k], y[k]);
     }
   }
 
@@ -95,14 +96,15 @@ struct Sampling : Tasks<I> {
 
   // Translates the block's part of the edges, finds every row by t and hop, takes the tasks out of the
   // queue, and counts the vertices of each level in mine.
-  __device__ void resolve(u64 tasks, u64 found) {
-    u64 lo = share(tasks, blockIdx.x), hi = share(tasks, blockIdx.x + 1);
+  __device__ void resolve(u32 tasks, u32 found) {
+    Part slots(tasks), arrivals(found);
     u32 own = threadIdx.x, lane = own & 31;
     const u64* claims = (const u64*)a.claims;
     if (own <= a.hops) s.mine[own] = 0;
-    for (u64 i0 = lo; i0 < hi; i0 += TILE) {
-      u64 row = 0, i = i0 + own;
-      if (own < TILE && i < hi) {
+    for (u32 i0 = slots.lo; i0 < slots.hi; i0 += TILE) {
+      u32 i = i0 + own;
+      u64 row = 0;
+      if (own < TILE && i < slots.hi) {
         u64 task = a.queue[i] - 1;
         a.queue[i] = 0;
         row = a.rows[i];
@@ -116,13 +118,11 @@ struct Sampling : Tasks<I> {
             });
       __syncthreads();
     }
-    lo = share(found, blockIdx.x), hi = share(found, blockIdx.x + 1);
     u32 counted = 0;  // lane l counts level l
     __syncthreads();
-    for (u64 t0 = lo + (own & ~31u); t0 < hi; t0 += THREADS) {
-      u64 t = t0 + lane;
-      u32 level = ~0u;
-      if (t < hi) {
+    for (u32 t0 = arrivals.lo + (own & ~31u); t0 < arrivals.hi; t0 += THREADS) {
+      u32 t = t0 + lane, level = ~0u;
+      if (t < arrivals.hi) {
         level = (u32)claims[(u64)((const I*)a.found)[t]] & 255;
         a.keys[t] = ~0ull;
         a.numbers[t] = level;
@@ -147,25 +147,26 @@ struct Sampling : Tasks<I> {
 
   // The seeds, in the order of their first occurrences. A barrier must follow.
   __device__ void number_seeds() {
-    u64 lo = share(a.num_seeds, blockIdx.x), hi = share(a.num_seeds, blockIdx.x + 1);
+    Part seeds((u32)a.num_seeds);
     if (s.ends[0] == a.num_seeds) {
-      for (u64 i = lo + threadIdx.x; i < hi; i += THREADS) {
+      for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += THREADS) {
         I v = ((const I*)a.kept)[i];
-        put(arrival(v), (u32)i, v);
+        put(arrival(v), i, v);
       }
       return;
     }
-    for (u64 i = lo + threadIdx.x; i < hi; i += THREADS)
-      atomicMin(a.keys + arrival(((const I*)a.kept)[i]), i);
-    grid_barrier(meeting);
+    for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += THREADS)
+      atomicMin(a.keys + arrival(((const I*)a.kept)[i]), (u64)i);
+    barrier(s);
     u64 next = 0;
     for (int numbering = 0; numbering < 2; numbering++) {
       u64 firsts = 0;
-      for (u64 i0 = lo; i0 < hi; i0 += THREADS) {
-        u64 i = i0 + threadIdx.x, all;
+      for (u32 i0 = seeds.lo; i0 < seeds.hi; i0 += THREADS) {
+        u32 i = i0 + threadIdx.x;
+        u64 all;
         I v = 0;
         bool first = false;
-        if (i < hi) {
+        if (i < seeds.hi) {
           v = ((const I*)a.kept)[i];
           first = load_relaxed(a.keys + arrival(v)) == i;
         }
@@ -185,72 +186,72 @@ struct Sampling : Tasks<I> {
     return s.before[0];
   }
 
-  // Rows [r0, r0 + count) of a hop into the tile; returns their edges.
-  __device__ u32 load_rows(u32 hop, u64 r0, u64 hi) {
-    u64 r = r0 + threadIdx.x;
+  // Puts rows of a hop from r0 on, but below hi, into the tile; returns their edges.
+  __device__ u32 load_rows(u32 hop, u32 r0, u32 hi) {
+    u32 r = r0 + threadIdx.x;
     return load_tile(threadIdx.x < TILE && r < hi ? a.table[(u64)a.order[r] * a.hops + hop] : 0);
   }
 
   // Numbers what the rows of a hop have found, which follows what was found before.
   __device__ void number_hop(u32 hop) {
-    u64 rows = s.ends[hop], lo = share(rows, blockIdx.x), hi = share(rows, blockIdx.x + 1), next = rows;
-    u64 firsts = 0, only = hi - lo <= TILE;  // with one tile its rows are loaded once
-    u32 total = 0;
+    Part rows(s.ends[hop]);
+    bool only = rows.hi - rows.lo <= TILE;  // with one tile its rows are loaded once
+    u32 total = 0, next = s.ends[hop];
     auto load = [&](u32 e) { return edge(e); };
     auto no = [](u32) { return 0; };
-    for (u64 r0 = lo; r0 < hi; r0 += TILE) {
-      total = load_rows(hop, r0, hi);
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+      total = load_rows(hop, r0, rows.hi);
       edges(total, load, no, [&](u32 row, u32 place, u32, u32 x, int) {
-        if (x & OFFERS) atomicMin(a.keys + (x & ~OFFERS), (r0 + row) << 32 | place);
+        if (x & OFFERS) atomicMin(a.keys + (x & ~OFFERS), (u64)(r0 + row) << 32 | place);
       });
       __syncthreads();
     }
-    grid_barrier(meeting);
+    barrier(s);
     auto key = [&](u32 x) { return x & OFFERS ? load_relaxed(a.keys + (x & ~OFFERS)) : ~0ull; };
-    u64 mine = 0;
-    for (u64 r0 = lo; r0 < hi; r0 += TILE) {
-      if (!only) total = load_rows(hop, r0, hi);
+    u64 mine = 0, firsts;
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+      if (!only) total = load_rows(hop, r0, rows.hi);
       edges(total, load, key, [&](u32 row, u32 place, u32, u32, u64 least) {
-        mine += least == ((r0 + row) << 32 | place);
+        mine += least == ((u64)(u64)(r0 + row) << 32 | place);
       });
       __syncthreads();
     }
     this->before(mine, firsts);
     next += firsts_before(firsts);
-    for (u64 r0 = lo; r0 < hi; r0 += TILE) {
-      if (!only) total = load_rows(hop, r0, hi);
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+      if (!only) total = load_rows(hop, r0, rows.hi);
       for (u32 q0 = 0; q0 < total; q0 += THREADS) {
-        u32 q = q0 + threadIdx.x, t = 0;
+        u32 q[1] = {q0 + threadIdx.x}, row[1], t = 0;
         bool first = false;
-        if (q < total) {
-          u32 row = this->row_at(q), place = q - s.offsets[row], x = edge((u32)s.firsts[row] + place);
+        if (q[0] < total) {
+          this->find_rows(q, row);
+          u32 place = q[0] - s.offsets[row[0]], x = edge((u32)s.firsts[row[0]] + place);
           t = x & ~OFFERS;
-          first = key(x) == ((r0 + row) << 32 | place);
+          first = key(x) == ((u64)(r0 + row[0]) << 32 | place);
         }
         u64 all, at = this->before(first, all);
-        if (first) put(t, (u32)(next + at), ((const I*)a.found)[t]);
-        next += all;
+        if (first) put(t, next + (u32)at, ((const I*)a.found)[t]);
+        next += (u32)all;
       }
       __syncthreads();
     }
   }
 
   // Numbers all vertices but the seeds level by level, within a level as they come.
-  __device__ void number_arrived(u64 found) {
-    u64 lo = share(found, blockIdx.x), hi = share(found, blockIdx.x + 1);
+  __device__ void number_arrived(u32 found) {
+    Part arrivals(found);
     u32 lane = threadIdx.x & 31;
     if (threadIdx.x && threadIdx.x <= a.hops) s.next[threadIdx.x] = s.ends[threadIdx.x - 1] + s.before[threadIdx.x];
     __syncthreads();
-    for (u64 t0 = lo + (threadIdx.x & ~31u); t0 < hi; t0 += THREADS) {
-      u64 t = t0 + lane;
-      u32 level = t < hi ? a.numbers[t] : 0, number = 0;
+    for (u32 t0 = arrivals.lo + (threadIdx.x & ~31u); t0 < arrivals.hi; t0 += THREADS) {
+      u32 t = t0 + lane, level = t < arrivals.hi ? a.numbers[t] : 0, number = 0;
       for (u32 l = 1; l <= a.hops; l++) {
         u32 mask = __ballot_sync(~0u, level == l), first = 0;
         if (lane == 0 && mask) first = atomicAdd(&s.next[l], __popc(mask));
         first = __shfl_sync(~0u, first, 0);
         if (level == l) number = first + __popc(mask & ((1u << lane) - 1));
       }
-      if (level) put((u32)t, number, ((const I*)a.found)[t]);
+      if (level) put(t, number, ((const I*)a.found)[t]);
     }
   }
 
@@ -259,30 +260,31 @@ struct Sampling : Tasks<I> {
   // The sums of the rows' edges, of each hop, to mine.
   __device__ void measure() {
     for (u32 hop = 0; hop < a.hops; hop++) {
-      u64 rows = s.ends[hop], lo = share(rows, blockIdx.x), hi = share(rows, blockIdx.x + 1), edges = 0, all;
-      for (u64 r = lo + threadIdx.x; r < hi; r += THREADS) edges += a.table[(u64)a.order[r] * a.hops + hop] >> 32;
+      Part rows(s.ends[hop]);
+      u64 edges = 0, all;
+      for (u32 r = rows.lo + threadIdx.x; r < rows.hi; r += THREADS) edges += a.table[(u64)a.order[r] * a.hops + hop] >> 32;
       this->before(edges, all);
       if (threadIdx.x == 0) s.mine[hop] = (u32)all;
     }
   }
 
   __device__ void write_hop(u32 hop, I* indptr, I* ids, char* edge_ids) {
-    u64 rows = s.ends[hop], lo = share(rows, blockIdx.x), hi = share(rows, blockIdx.x + 1), at = s.before[hop];
-    u32 bits = a.out_edge_bits;
-    for (u64 r0 = lo; r0 < hi; r0 += TILE) {
-      u32 total = load_rows(hop, r0, hi);
-      if (threadIdx.x < TILE && r0 + threadIdx.x < hi) indptr[r0 + threadIdx.x] = (I)(at + s.offsets[threadIdx.x]);
+    Part rows(s.ends[hop]);
+    u32 bits = a.out_edge_bits, at = s.before[hop];
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+      u32 total = load_rows(hop, r0, rows.hi);
+      if (threadIdx.x < TILE && r0 + threadIdx.x < rows.hi) indptr[r0 + threadIdx.x] = (I)(at + s.offsets[threadIdx.x]);
       edges(total, [&](u32 e) { return ulonglong2{edge(e), read(a.picked_ids, bits, e)}; },
             [&](ulonglong2 x) { return a.numbers[x.x & ~OFFERS]; },
             [&](u32 row, u32 place, u32, ulonglong2 x, u32 number) {
-              u64 to = at + s.offsets[row] + place;
+              u32 to = at + s.offsets[row] + place;
               ids[to] = (I)number;
               write(edge_ids, bits, to, x.y);
             });
       at += total;
       __syncthreads();
     }
-    if (blockIdx.x == 0 && threadIdx.x == 0) indptr[rows] = (I)s.total[hop];
+    if (blockIdx.x == 0 && threadIdx.x == 0) indptr[s.ends[hop]] = (I)s.total[hop];
   }
 
   // ---- the batch -----------------------------------------------------------------------------
@@ -291,7 +293,7 @@ struct Sampling : Tasks<I> {
   // the batch any more.
   __device__ void end(u64 status, u64 detail) {
     __syncthreads();
-    if (threadIdx.x || !meeting.come_last()) return;
+    if (threadIdx.x || !s.meeting.come_last()) return;
     if (status == QUEUE_FULL) {
       a.report[2] = load_relaxed(a.counts + PROGRESS) >> 32;
       a.report[3] = load_relaxed(a.counts + FOUND);
@@ -306,17 +308,17 @@ struct Sampling : Tasks<I> {
 
   __device__ void run() {
     this->drain();
-    grid_barrier(meeting);
+    barrier(s);
     u64 tasks = load_relaxed(a.counts + PROGRESS) >> 32, found = load_relaxed(a.counts + FOUND);
     u64 picked = load_relaxed(a.counts + EDGES), stopped = load_relaxed(a.counts + STOP);
     if (stopped) {
-      u64 queued = min(tasks, a.task_capacity), hi = share(queued, blockIdx.x + 1);
-      for (u64 i = share(queued, blockIdx.x) + threadIdx.x; i < hi; i += THREADS) a.queue[i] = 0;
+      Part queued((u32)min(tasks, a.task_capacity));
+      for (u32 i = queued.lo + threadIdx.x; i < queued.hi; i += THREADS) a.queue[i] = 0;
       // What was not looked at may hold a lower bad seed.
       if (stopped & STOP_FULL) return end(QUEUE_FULL, 0);
       return end(SEED_OUT_OF_RANGE, load_relaxed(a.counts + LOWEST_BAD));
     }
-    resolve(tasks, found);
+    resolve((u32)tasks, (u32)found);
     this->exchange(a.hops + 1);
     if (threadIdx.x <= a.hops) {
       u32 sum = 0;
@@ -331,12 +333,12 @@ struct Sampling : Tasks<I> {
     u64 need = used + 3 * 64 * a.hops + (tasks + a.hops) * width + picked * (width + id_width);
     if (need > a.out_capacity) return end(TOO_SMALL, need);
     nodes = (I*)(a.out + off_nodes);
-    if (!a.ordered) number_arrived(found);
+    if (!a.ordered) number_arrived((u32)found);
     number_seeds();
-    grid_barrier(meeting);
+    barrier(s);
     for (u32 hop = 0; a.ordered && hop < a.hops; hop++) {
       number_hop(hop);
-      if (hop + 1 < a.hops) grid_barrier(meeting);
+      if (hop + 1 < a.hops) barrier(s);
     }
     measure();
     this->exchange(a.hops);
@@ -356,7 +358,8 @@ struct Sampling : Tasks<I> {
     }
     I* index = (I*)(a.out + off_index);
     I* given = (I*)(a.out + off_given);
-    for (u64 i = share(a.num_seeds, blockIdx.x) + threadIdx.x; i < share(a.num_seeds, blockIdx.x + 1); i += THREADS) {
+    Part seeds((u32)a.num_seeds);
+    for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += THREADS) {
       I v = ((const I*)a.kept)[i];
       given[i] = v;
       index[i] = (I)a.numbers[arrival(v)];

@@ -52,10 +52,12 @@ enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, QUEUE_FULL = 6 };
 enum { WHOLE, NARROW, WIDE };
 
 struct Shared {
+  Meeting meeting;
   u64 parts[2][32];
   u64 ticket, ticket_end;  // the block's slots, the next one first
   u32 ready, stopped, done;
   u64 slot, arrival, edge;  // what the block has got for its tasks, vertices and edges
+  u64 tail;                 // slots published when the block last published
   // Of the tile's rows.
   u32 offsets[TILE];  // first edge in the tile
   u64 firsts[TILE];   // first CSC position; later the first edge in picked
@@ -69,8 +71,15 @@ struct Shared {
 };
 
 __device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
-// Where the block's part of n things begins.
-__device__ __forceinline__ u64 share(u64 n, u32 block) { return n * block / gridDim.x; }
+// The block's part of n things.
+struct Part {
+  u32 lo, hi;
+  __device__ __forceinline__ explicit Part(u32 n) {
+    u32 each = n / gridDim.x, more = n % gridDim.x;
+    lo = each * blockIdx.x + min(blockIdx.x, more);
+    hi = lo + each + (blockIdx.x < more);
+  }
+};
 
 __device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
   return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
@@ -82,7 +91,57 @@ __device__ __forceinline__ void write(void* p, u32 bits, u64 i, u64 value) {
 // One store, which others see whole; nothing else has to be seen with it.
 __device__ __forceinline__ void store_relaxed(u64* p, u64 value) { *(volatile u64*)p = value; }
 
-// Of excluded positions, ascending. Few batches have any, so this stays out of the code of the others.
+// Functions that are not inlined: with them the kernel is half as long, and code that is not in the
+// instruction cache takes longer than a call.
+
+// The sum of x over the threads before this one, and over all.
+struct Before {
+  u64 before, all;
+};
+__device__ __noinline__ Before threads_before(u64 x, u64* parts) {
+  u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  u64 inclusive = x;
+#pragma unroll
+  for (int d = 1; d < 32; d <<= 1) {
+    u64 y = __shfl_up_sync(~0u, inclusive, d);
+    if (lane >= d) inclusive += y;
+  }
+  if (lane == 31) parts[warp] = inclusive;
+  __syncthreads();
+  u64 part = lane < WARPS ? parts[lane] : 0, earlier = lane < warp ? part : 0;
+#pragma unroll
+  for (int d = 16; d; d >>= 1) {
+    part += __shfl_xor_sync(~0u, part, d);
+    earlier += __shfl_xor_sync(~0u, earlier, d);
+  }
+  return Before{earlier + inclusive - x, part};
+}
+
+__device__ __noinline__ void barrier(Shared& s) { grid_barrier(s.meeting); }
+
+// A barrier of all blocks that also adds up: every block gives mine[0, n).
+__device__ __noinline__ void exchange(Shared& s, u32* slots, u32 n) {
+  u32 lane = threadIdx.x & 31;
+  __syncthreads();
+  if (threadIdx.x < n) slots[threadIdx.x * gridDim.x + blockIdx.x] = s.mine[threadIdx.x];
+  grid_barrier(s.meeting);
+  for (u32 i = threadIdx.x >> 5; i < n; i += WARPS) {
+    u32 earlier = 0, all = 0;
+    for (u32 b = lane; b < gridDim.x; b += 32) {
+      u32 x = __ldcg(slots + i * gridDim.x + b);
+      all += x;
+      if (b < blockIdx.x) earlier += x;
+    }
+    for (int d = 16; d; d >>= 1) {
+      all += __shfl_xor_sync(~0u, all, d);
+      earlier += __shfl_xor_sync(~0u, earlier, d);
+    }
+    if (lane == 0) s.before[i] = earlier, s.total[i] = all;
+  }
+  __syncthreads();
+}
+
+// Of excluded positions, ascending. Few batches have any.
 __device__ __forceinline__ u64 excluded_below(const u64* excluded, u64 n, u64 p) {
   u64 lo = 0;
   while (lo < n) {

@@ -3,64 +3,33 @@
 #pragma once
 #include "queue.cuh"
 
+#define NONE ~0u
+
 template <typename I>
 struct Tasks {
   const Args& a;
   Shared& s;
   u32* draws;  // dynamic shared memory: (widest | 1) words a row of the tile
-  Meeting meeting;
   u32 exchanges = 0, scans = 0;
-  u64 tail = 0;  // of thread 0: slots published when the block last published
 
   __device__ Tasks(const Args& a, Shared& s, u32* draws) : a(a), s(s), draws(draws) {
-    meeting.begin(a.arrived);
-    if (threadIdx.x == 0) s.ticket = s.ticket_end = 0, s.done = 0;
+    if (threadIdx.x) return;
+    s.meeting.begin(a.arrived);
+    s.ticket = s.ticket_end = s.tail = 0;
+    s.done = 0;
   }
 
-  // ---- sums ----------------------------------------------------------------------------------
-
-  // The sum of x over the threads before this one; all becomes the sum over all.
+  // The sum of x over the threads before this one; all becomes the sum over all. Two rows of parts take
+  // turns: a fast warp is at most one sum ahead of another's reading.
   __device__ u64 before(u64 x, u64& all) {
-    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    u64* parts = s.parts[scans++ & 1];
-    u64 inclusive = x;
-    for (int d = 1; d < 32; d <<= 1) {
-      u64 y = __shfl_up_sync(~0u, inclusive, d);
-      if (lane >= d) inclusive += y;
-    }
-    if (lane == 31) parts[warp] = inclusive;
-    __syncthreads();
-    u64 part = lane < WARPS ? parts[lane] : 0, earlier = lane < warp ? part : 0;
-    for (int d = WARPS / 2; d; d >>= 1) {
-      part += __shfl_xor_sync(~0u, part, d);
-      earlier += __shfl_xor_sync(~0u, earlier, d);
-    }
-    all = __shfl_sync(~0u, part, 0);
-    return __shfl_sync(~0u, earlier, 0) + inclusive - x;
+    Before sums = threads_before(x, s.parts[scans++ & 1]);
+    all = sums.all;
+    return sums.before;
   }
 
-  // A barrier of all blocks that also adds up: every block gives mine[0, n). Two sets of slots take
-  // turns, since a block may be one exchange ahead of another's reading.
+  // Sums of mine[0, n) over the blocks. Two sets of slots take turns, for the same reason.
   __device__ void exchange(u32 n) {
-    u32 lane = threadIdx.x & 31;
-    u32* slots = a.slots + (u64)(exchanges++ & 1) * (MOST_HOPS + 1) * gridDim.x;
-    __syncthreads();
-    if (threadIdx.x < n) slots[threadIdx.x * gridDim.x + blockIdx.x] = s.mine[threadIdx.x];
-    grid_barrier(meeting);
-    for (u32 i = threadIdx.x >> 5; i < n; i += WARPS) {
-      u32 earlier = 0, all = 0;
-      for (u32 b = lane; b < gridDim.x; b += 32) {
-        u32 x = __ldcg(slots + i * gridDim.x + b);
-        all += x;
-        if (b < blockIdx.x) earlier += x;
-      }
-      for (int d = 16; d; d >>= 1) {
-        all += __shfl_xor_sync(~0u, all, d);
-        earlier += __shfl_xor_sync(~0u, earlier, d);
-      }
-      if (lane == 0) s.before[i] = earlier, s.total[i] = all;
-    }
-    __syncthreads();
+    ::exchange(s, a.slots + (u64)(exchanges++ & 1) * (MOST_HOPS + 1) * gridDim.x, n);
   }
 
   // ---- the queue -----------------------------------------------------------------------------
@@ -84,7 +53,7 @@ struct Tasks {
         s.stopped = load_relaxed(a.counts + STOP) != 0;
         if (s.ticket == s.ticket_end) {
           // A long backlog is shared out, in two rounds lest the last tasks fall to few blocks.
-          u64 backlog = tail > s.ticket ? tail - s.ticket : 0;
+          u64 backlog = s.tail > s.ticket ? s.tail - s.ticket : 0;
           u64 ask = min(max(backlog / (2 * gridDim.x), (u64)FEWEST), (u64)TILE);
           s.ticket = atomicAdd(a.counts + HEAD, ask);
           s.ticket_end = s.ticket + ask;
@@ -137,7 +106,7 @@ struct Tasks {
     u32 at = (u32)before(mine, all), tasks = (u32)(all >> 12), fresh = (u32)all & 4095;
     if (threadIdx.x == 0) {
       s.slot = atomicAdd(a.counts + PROGRESS, (u64)tasks << 32 | finished) >> 32;
-      tail = s.slot + tasks;
+      s.tail = s.slot + tasks;
     }
     if (threadIdx.x == 32) s.arrival = fresh ? atomicAdd(a.counts + FOUND, (u64)fresh) : 0;
     __syncthreads();
@@ -155,31 +124,6 @@ struct Tasks {
         store_relaxed(a.queue + slot++, ((u64)v[k] << 8 | hop) + 1);
     }
     return true;
-  }
-
-  // The block's part of the seeds. All of it is looked at, so that the lowest bad seed is found.
-  __device__ bool seeds() {
-    u64 lo = share(a.num_seeds, blockIdx.x), hi = share(a.num_seeds, blockIdx.x + 1);
-    for (u64 i0 = lo;; i0 += CHUNK) {
-      I v[ITEMS];
-      u32 runs[ITEMS];
-      for (int k = 0; k < ITEMS; k++) {
-        u64 i = i0 + k * THREADS + threadIdx.x, seed = i < hi ? read(a.seeds, a.seed_bits, i) : 0;
-        runs[k] = 0;
-        if (i >= hi) continue;
-        ((I*)a.kept)[i] = (I)seed;
-        if (seed < a.num_nodes) {
-          v[k] = (I)seed;
-          runs[k] = claim(seed, 0);
-        } else {
-          atomicMin(a.counts + LOWEST_BAD, i);
-          atomicOr(a.counts + STOP, (u64)STOP_BAD_SEED);
-        }
-      }
-      bool last = i0 + CHUNK >= hi;
-      if (!publish(v, runs, last)) return false;
-      if (last) return true;
-    }
   }
 
   // ---- rows ----------------------------------------------------------------------------------
@@ -211,13 +155,16 @@ struct Tasks {
     return min(take, 1ull << 31);
   }
 
-  // The row of edge q of the tile.
-  __device__ u32 row_at(u32 q) const {
-    u32 row = 0;
+  // The rows of edges q of the tile, all at once.
+  template <int N>
+  __device__ void find_rows(const u32 (&q)[N], u32 (&row)[N]) const {
 #pragma unroll
+    for (int k = 0; k < N; k++) row[k] = 0;
+#pragma unroll 1
     for (u32 step = TILE / 2; step; step >>= 1)
-      if (s.offsets[row + step] <= q) row += step;
-    return row;
+#pragma unroll
+      for (int k = 0; k < N; k++)
+        if (s.offsets[row[k] + step] <= q[k]) row[k] += step;
   }
 
   // ---- choices -------------------------------------------------------------------------------
@@ -281,8 +228,9 @@ struct Tasks {
 
   // ---- tasks ---------------------------------------------------------------------------------
 
-  // Runs the tasks of a tile; false if something is full.
-  __device__ bool run_tile(u32 count, u64 slot, u64 word) {
+  // Chooses the edges of a tile of tasks: n of them, from first_edge on in picked. False if they do not
+  // fit.
+  __device__ bool choose(u32 count, u64 slot, u64 word, u32& first_edge, u32& n) {
     u32 own = threadIdx.x;
     u64 take = own < count ? read_row(word - 1) : 0, all, at = before(take, all);
     if (own < TILE) s.offsets[own] = (u32)at, s.takes[own] = (u32)take;
@@ -301,41 +249,79 @@ struct Tasks {
     if (own < count) a.rows[slot + own] = (edge + at) | take << 32;
     choose_wide(count);
     __syncthreads();
-    u32 edges = (u32)all;
+    first_edge = (u32)edge, n = (u32)all;
+    return true;
+  }
+
+  // Gathers what the n edges of the tile, from edge on in picked, lead to, and queues it; or queues n
+  // seeds from seed `edge` on. Then so many tasks are finished. False if something is full.
+  __device__ bool spread(bool seeds, u32 edge, u32 n, u32 finished) {
     for (u32 q0 = 0;; q0 += CHUNK) {
       I v[ITEMS];
       u32 runs[ITEMS];
+      if (seeds) take_seeds(edge + q0, edge + n, v, runs);
+      else gather(q0, n, edge, v, runs);
 #pragma unroll
       for (int k = 0; k < ITEMS; k++) {
-        u32 q = q0 + k * THREADS + own;
-        runs[k] = 0;
-        if (q >= edges) continue;
-        u32 row = row_at(q);
-        u64 p = position(s.firsts[row], pick(row, q - s.offsets[row], edge + q));
-        v[k] = ((const I*)a.indices)[p];
-        runs[k] = s.hops[row] + 1;
-        write(a.picked_ids, a.out_edge_bits, edge + q, a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, p) : p);
+        u32 hop = runs[k];
+        runs[k] = hop == NONE ? 0 : claim((u64)v[k], hop);
       }
-#pragma unroll
-      for (int k = 0; k < ITEMS; k++) {
-        u32 q = q0 + k * THREADS + own;
-        if (q >= edges) continue;
-        ((I*)a.picked)[edge + q] = v[k];
-        runs[k] = claim((u64)v[k], runs[k]);
-      }
-      bool last = edges - q0 <= CHUNK;
-      if (!publish(v, runs, last ? count : 0)) return false;
+      bool last = n - q0 <= CHUNK;
+      if (!publish(v, runs, last ? finished : 0)) return false;
       if (last) return true;
     }
   }
 
+  // The vertices and hops, or NONE, of seeds [i0, hi). All are looked at, whatever happens, so that the
+  // lowest bad one is found.
+  __device__ void take_seeds(u32 i0, u32 hi, I (&v)[ITEMS], u32 (&hops)[ITEMS]) {
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++) {
+      u32 i = i0 + k * THREADS + threadIdx.x;
+      hops[k] = NONE;
+      if (i >= hi) continue;
+      u64 seed = read(a.seeds, a.seed_bits, i);
+      v[k] = ((I*)a.kept)[i] = (I)seed;
+      if (seed < a.num_nodes) {
+        hops[k] = 0;
+      } else {
+        atomicMin(a.counts + LOWEST_BAD, (u64)i);
+        atomicOr(a.counts + STOP, (u64)STOP_BAD_SEED);
+      }
+    }
+  }
+
+  // The vertices that edges [q0, n) of the tile lead to, and the hops next to theirs.
+  __device__ void gather(u32 q0, u32 n, u32 edge, I (&v)[ITEMS], u32 (&hops)[ITEMS]) {
+    u32 q[ITEMS], row[ITEMS];
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++) q[k] = q0 + k * THREADS + threadIdx.x;
+    find_rows(q, row);
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++) {
+      hops[k] = NONE;
+      if (q[k] >= n) continue;
+      u64 p = position(s.firsts[row[k]], pick(row[k], q[k] - s.offsets[row[k]], edge + q[k]));
+      v[k] = ((const I*)a.indices)[p];
+      hops[k] = s.hops[row[k]] + 1;
+      write(a.picked_ids, a.out_edge_bits, edge + q[k], a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, p) : p);
+    }
+#pragma unroll
+    for (int k = 0; k < ITEMS; k++)
+      if (q[k] < n) ((I*)a.picked)[edge + q[k]] = v[k];
+  }
+
   // Runs tasks until there are none, or something is full.
   __device__ void drain() {
-    bool going = seeds();
-    while (going) {
+    Part seeds((u32)a.num_seeds);
+    // The block's part of the seeds is a task, too.
+    bool tile = false, going = true;
+    u32 edge = seeds.lo, n = seeds.hi - seeds.lo, count = 1;
+    while (going && spread(!tile, edge, n, count)) {
       u64 slot, word;
-      u32 count = next(slot, word);
-      going = count && run_tile(count, slot, word);
+      count = next(slot, word);
+      tile = true;
+      going = count && choose(count, slot, word, edge, n);
     }
   }
 };
