@@ -123,4 +123,5 @@ wheel: dist/made ## the wheel in dist/, with its size and what auditwheel says o
 
 clean: ## remove all that make made: environments, builds, caches
 	rm -rf .venv .venv-* build dist python/*.egg-info python/pygsampler/*.so
+	find kernels/compiled -type f ! -name .gitignore -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -339,6 +339,12 @@ def test_engine_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(selftest, "PGSampler", broken)
     assert selftest.run("cpu", "auto") == "MemoryError: none left"
+    monkeypatch.setattr(selftest, "_devices", lambda: [("cpu", selftest.CPU_MODES)])
+    part = selftest.self_test()
+    assert [run["ok"] for run in part.facts["runs"]] == [False, False]
+    # One problem for what is one.
+    what = "self-test on cpu, mode auto, queue: MemoryError: none left"
+    assert part.problems == (Problem(what, REPORT),)
 
 
 class Values(list[int]):

@@ -35,15 +35,19 @@ def self_test() -> Section:
     facts: list[dict[str, Any]] = []
     lines, problems = [], []
     for device, modes in _devices():
+        failed: dict[str, list[str]] = {}
         results = []
         for mode in modes:
             error = run(device, mode)
             results.append(f"{mode} {'fails' if error else 'ok'}")
             facts.append({"device": device, "mode": mode, "ok": error is None, "error": error})
             if error is not None:
-                what = f"self-test on {device}, mode {mode}: {error}"
-                problems.append(Problem(what, remedy(error)))
+                failed.setdefault(error, []).append(mode)
         lines.append((device, ", ".join(results)))
+        problems += [
+            Problem(f"self-test on {device}, mode {', '.join(those)}: {error}", remedy(error))
+            for error, those in failed.items()
+        ]
     return Section("self_test", {"runs": facts}, tuple(lines), tuple(problems))
 
 
