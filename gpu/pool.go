@@ -154,3 +154,15 @@ func (m *Memory) Free(s Stream) (err error) {
 	*m = Memory{}
 	return nil
 }
+
+// Pooled reports whether the block is freed by cuMemFreeAsync, and not by cuMemFree.
+func (m Memory) Pooled() bool { return m.pool != nil && m.pool.handle != 0 }
+
+// Disown leaves the block to somebody who frees it by the driver's own function, as
+// Pooled says which; the pool no longer counts it.
+func (m *Memory) Disown() {
+	if m.pool != nil {
+		m.pool.used.Add(-int64(m.Size))
+		*m = Memory{}
+	}
+}

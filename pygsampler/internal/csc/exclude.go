@@ -23,20 +23,10 @@ func (x *Exclusions) Of(v int64) []int64 {
 // Exclude finds the rows and positions of the given original edge ids. Ids may
 // repeat; one that the graph does not have is an error.
 func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
-	if len(ids) == 0 {
-		return nil, nil
+	positions, err := g.Positions(ids)
+	if len(positions) == 0 {
+		return nil, err
 	}
-	g.lookup.Do(g.buildLookup)
-	var positions []int64
-	for i, id := range ids {
-		before := len(positions)
-		positions = g.appendPositions(positions, id)
-		if len(positions) == before {
-			return nil, valueError("exclude[%d]: expected the id of an edge of the graph, got %d", i, id)
-		}
-	}
-	slices.Sort(positions)
-	positions = slices.Compact(positions)
 	x := &Exclusions{rows: make(map[int64][]int64)}
 	for lo := 0; lo < len(positions); {
 		// The row of a position is the last whose indptr is at or below it.
@@ -52,6 +42,25 @@ func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
 		lo = hi
 	}
 	return x, nil
+}
+
+// Positions finds the CSC positions of original edge ids, ascending, each once. Ids
+// may repeat; one that the graph does not have is an error.
+func (g *Graph) Positions(ids []int64) ([]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	g.lookup.Do(g.buildLookup)
+	var positions []int64
+	for i, id := range ids {
+		before := len(positions)
+		positions = g.appendPositions(positions, id)
+		if len(positions) == before {
+			return nil, valueError("exclude[%d]: expected the id of an edge of the graph, got %d", i, id)
+		}
+	}
+	slices.Sort(positions)
+	return slices.Compact(positions), nil
 }
 
 // Skip is the offset of the p-th edge of a row that is not excluded.

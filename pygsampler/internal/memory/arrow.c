@@ -34,6 +34,7 @@ pgs_arrow_pair *pgs_arrow_new(const char *format, int64_t flags, pgs_memory *mem
   }
   p->buffers[1] = data;
   p->memory = memory;
+  pair->device = memory->device;
   pgs_memory_retain(memory);
   pair->schema = (struct ArrowSchema){.format = copy, .name = "", .flags = flags, .release = release_schema};
   pair->array = (struct ArrowArray){
@@ -72,10 +73,15 @@ static void free_array(PyObject *capsule) {
   free(a);
 }
 
-void *pgs_arrow_export(void *opaque) {
-  pgs_arrow_pair *pair = opaque;
+static void free_device_array(PyObject *capsule) {
+  struct ArrowDeviceArray *a = PyCapsule_GetPointer(capsule, "arrow_device_array");
+  if (a->array.release) a->array.release(&a->array);
+  free(a);
+}
+
+// Two capsules; a is, or is the start of, the second one's struct, from malloc.
+static void *export(pgs_arrow_pair *pair, struct ArrowArray *a, const char *name, void (*destroy)(PyObject *)) {
   struct ArrowSchema *s = malloc(sizeof *s);
-  struct ArrowArray *a = malloc(sizeof *a);
   if (!s || !a) {
     free(s);
     free(a);
@@ -87,11 +93,28 @@ void *pgs_arrow_export(void *opaque) {
   free(pair);
   PyObject *result = NULL;
   PyObject *schema = PyCapsule_New(s, "arrow_schema", free_schema);
-  PyObject *array = PyCapsule_New(a, "arrow_array", free_array);
+  PyObject *array = PyCapsule_New(a, name, destroy);
   if (schema && array) result = PyTuple_Pack(2, schema, array);
   if (schema) Py_DecRef(schema);
   else { s->release(s); free(s); }
   if (array) Py_DecRef(array);
   else { a->release(a); free(a); }
   return result;
+}
+
+void *pgs_arrow_export(void *pair) {
+  return export(pair, malloc(sizeof(struct ArrowArray)), "arrow_array", free_array);
+}
+
+enum { ARROW_DEVICE_CPU = 1, ARROW_DEVICE_CUDA = 2 };
+
+void *pgs_arrow_export_device(void *opaque) {
+  pgs_arrow_pair *pair = opaque;
+  struct ArrowDeviceArray *a = calloc(1, sizeof *a);
+  if (a) {
+    // No event to wait for: a batch is handed out when its content is there.
+    a->device_id = pair->device;
+    a->device_type = pair->device < 0 ? ARROW_DEVICE_CPU : ARROW_DEVICE_CUDA;
+  }
+  return export(pair, (struct ArrowArray *)a, "arrow_device_array", free_device_array);
 }

@@ -22,9 +22,19 @@ struct ArrowArray {
   void *private_data;
 };
 
+// Arrow's C device data interface.
+struct ArrowDeviceArray {
+  struct ArrowArray array;
+  int64_t device_id;
+  int32_t device_type;
+  void *sync_event;
+  int64_t reserved[3];
+};
+
 typedef struct pgs_arrow_pair {
   struct ArrowSchema schema;
   struct ArrowArray array;
+  int64_t device;  // -1: the host
 } pgs_arrow_pair;
 
 // A primitive array with the given format over data, which the array keeps alive
@@ -38,5 +48,8 @@ void pgs_arrow_free(pgs_arrow_pair *pair);
 
 // The pair as two PyCapsules ("arrow_schema", "arrow_array"); frees the pair.
 void *pgs_arrow_export(void *pair);
+
+// The pair as "arrow_schema" and "arrow_device_array"; frees the pair.
+void *pgs_arrow_export_device(void *pair);
 
 #endif

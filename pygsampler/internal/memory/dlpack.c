@@ -1,5 +1,5 @@
 // DLPack capsules, legacy and versioned (DLPack 1.0), of one-dimensional signed
-// integers in CPU memory. Each holds one reference to its memory.
+// integers in memory of the host or of a device. Each holds one reference to its memory.
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -57,15 +57,15 @@ static void capsule_versioned(PyObject *capsule) {
     delete_versioned(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
 }
 
-PyObject *pgs_dlpack_export(void *memory, void *data, int64_t length, int32_t bits, int32_t readonly,
-                            int32_t versioned) {
+PyObject *pgs_dlpack_export_device(void *memory, void *data, int64_t length, int32_t bits, int32_t readonly,
+                                   int32_t versioned, int32_t device_type, int32_t device_id) {
   export *e = calloc(1, sizeof *e);
   if (!e) return PyErr_NoMemory();
   e->shape = length;
   e->stride = 1;
   e->memory = memory;
-  dl_tensor t = {.data = data, .device = {DL_CPU, 0}, .ndim = 1, .dtype = {DL_INT, (uint8_t)bits, 1},
-                 .shape = &e->shape, .strides = &e->stride};
+  dl_tensor t = {.data = data, .device = {device_type, device_id}, .ndim = 1,
+                 .dtype = {DL_INT, (uint8_t)bits, 1}, .shape = &e->shape, .strides = &e->stride};
   pgs_memory_retain(memory);
   PyObject *capsule;
   if (versioned) {
@@ -78,4 +78,9 @@ PyObject *pgs_dlpack_export(void *memory, void *data, int64_t length, int32_t bi
   }
   if (!capsule) drop(e);
   return capsule;
+}
+
+PyObject *pgs_dlpack_export(void *memory, void *data, int64_t length, int32_t bits, int32_t readonly,
+                            int32_t versioned) {
+  return pgs_dlpack_export_device(memory, data, length, bits, readonly, versioned, DL_CPU, 0);
 }

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "python.h"
@@ -82,6 +83,8 @@ pgs_memory *pgs_memory_new(int64_t capacity) {
   }
   m->refs = 1;
   m->size = 0;
+  m->header = m->data;
+  m->device = -1;
   count_live(1, m->capacity);
   return m;
 }
@@ -92,7 +95,7 @@ int pgs_memory_grow(pgs_memory *m, int64_t capacity) {
   void *data = mremap(m->data, m->capacity, capacity, MREMAP_MAYMOVE);
   if (data == MAP_FAILED) return -1;
   count_live(0, capacity - m->capacity);
-  m->data = data;
+  m->data = m->header = data;
   m->capacity = capacity;
   advise(m);
   return 0;
@@ -106,8 +109,11 @@ void pgs_memory_release(void *memory) {
   pgs_memory *m = memory;
   if (__atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
   count_live(-1, -m->capacity);
-  if (m->object) {
-    pgs_object_release(m->object);
+  if (!m->capacity) {
+    if (m->dispose) m->dispose(m);
+    if (m->object) pgs_object_release(m->object);
+    free(m->extra);
+    free(m->header);
     free(m);
     return;
   }
@@ -116,13 +122,28 @@ void pgs_memory_release(void *memory) {
   free(m);
 }
 
-void *pgs_memory_of_object(void *object) {
+pgs_memory *pgs_memory_empty(const int64_t *header, int64_t words) {
   pgs_memory *m = calloc(1, sizeof *m);
   if (!m) return NULL;
-  pgs_object_retain(object);
+  if (words > 0) {
+    m->header = malloc(words * sizeof *header);
+    if (!m->header) {
+      free(m);
+      return NULL;
+    }
+    memcpy(m->header, header, words * sizeof *header);
+  }
   m->refs = 1;
-  m->object = object;
+  m->device = -1;
   count_live(1, 0);
+  return m;
+}
+
+void *pgs_memory_of_object(void *object) {
+  pgs_memory *m = pgs_memory_empty(NULL, 0);
+  if (!m) return NULL;
+  pgs_object_retain(object);
+  m->object = object;
   return m;
 }
 

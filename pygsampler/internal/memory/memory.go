@@ -9,6 +9,7 @@ package memory
 #include "arrow.h"
 #include "python.h"
 extern PyObject *pgs_dlpack_export(void *, void *, int64_t, int32_t, int32_t, int32_t);
+extern PyObject *pgs_dlpack_export_device(void *, void *, int64_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 */
 import "C"
 
@@ -98,8 +99,12 @@ func Symbol(name string) int64 {
 		p = C.pgs_memory_of_object
 	case "dlpack_export":
 		p = C.pgs_dlpack_export
+	case "dlpack_export_device":
+		p = C.pgs_dlpack_export_device
 	case "arrow_export":
 		p = C.pgs_arrow_export
+	case "arrow_export_device":
+		p = C.pgs_arrow_export_device
 	}
 	return int64(uintptr(p))
 }

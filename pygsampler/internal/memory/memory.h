@@ -7,14 +7,20 @@
 
 #include <stdint.h>
 
-// Python reads the first three words (refs, data, size): keep their order.
+// Python reads the first five words (refs, data, size, header, device): keep their
+// order.
 typedef struct pgs_memory {
   int64_t refs;      // atomic
-  void *data;
+  void *data;        // where the device has one, an address of the device's
   int64_t size;      // bytes written
-  int64_t capacity;  // bytes mapped at data; 0 where another owner has them
+  void *header;      // a batch's words on the host: data itself, or a copy that the memory owns
+  int64_t device;    // -1: the host; else the index of the CUDA device that reads data
+  int64_t capacity;  // bytes mapped at data; 0 where this file did not map them
   int64_t touched;   // the most bytes that any batch wrote here: pages that stay
   void *object;      // the PyObject that owns data, or NULL
+  // Gives back what this file did not map, or NULL; extra is its own, from malloc.
+  void (*dispose)(struct pgs_memory *);
+  void *extra;
 } pgs_memory;
 
 // A memory of at least capacity bytes with one reference, from the pool where it
@@ -31,6 +37,10 @@ void pgs_memory_release(void *memory);
 
 // A memory that keeps a Python object alive. Needs the interpreter's lock.
 void *pgs_memory_of_object(void *object);
+
+// A memory with one reference and no bytes of its own yet; NULL when there is none.
+// words of a batch's header are copied, if there are any.
+pgs_memory *pgs_memory_empty(const int64_t *header, int64_t words);
 
 typedef struct pgs_memory_counts {
   int64_t live, live_bytes, pooled, pooled_bytes;
