@@ -75,7 +75,8 @@ type queueSpace struct {
 	nextTag uint32     // 0: claims must be cleared
 	dirty   bool       // a launch was lost
 
-	most queueSizes // what launches have room for
+	most  queueSizes // what launches have room for
+	limit int64      // > 0: so few tasks in the next launch, for tests
 }
 
 // queueSizes are numbers of tasks, of vertices and of edges of a batch.
@@ -203,6 +204,9 @@ func (e *Engine) launchQueue(f *Flight) error {
 	}
 	q.nextTag--
 	tasks, found := q.room(g, hops)
+	if q.limit > 0 {
+		tasks, q.limit = min(tasks, q.limit), 0
+	}
 	q.layOut(&args, tasks, found, c.NumSeeds, hops, width, idWidth)
 	if g.EdgeIDs != 0 {
 		args.EdgeIDBits = uint32(g.EdgeIDBits)

@@ -1,0 +1,389 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+)
+
+// queueCheck compares batches of the task queue, one for each grid, with the CPU's:
+// byte for byte where ordered, else as sameSample does.
+func queueCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) {
+	t.Helper()
+	if err := queueCompare(e, s, d, c, grids...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error {
+	var stop atomic.Bool
+	m, err := cpu.Sample(&c.Request, alone{}, &stop)
+	if err != nil {
+		return err
+	}
+	want := arrays(m)
+	m.Release()
+	c.Mode, c.Stream = "queue", s.Handle()
+	for _, c.Grid = range grids {
+		where := fmt.Sprintf("grid %d, %d seeds, fanouts %v, replace %v, unordered %v, %d excluded",
+			c.Grid, c.Request.Seeds.Len(), c.Request.Fanouts, c.Request.Replace, c.Unordered, len(c.Exclude))
+		call := c
+		b, err := sample(e, d, &call)
+		if err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		m, err := b.Download(s)
+		if err != nil {
+			return err
+		}
+		got := arrays(m)
+		m.Release()
+		if err := b.Memory.Free(s); err != nil {
+			return err
+		}
+		if !c.Unordered && !slices.EqualFunc(got, want, slices.Equal) {
+			return fmt.Errorf("%s:\n got %.300s\nwant %.300s", where, fmt.Sprint(got), fmt.Sprint(want))
+		}
+		if c.Unordered {
+			if err := sameSample(got, want); err != nil {
+				return fmt.Errorf("%s: %w", where, err)
+			}
+		}
+	}
+	return nil
+}
+
+// sameSample compares two batches but for the numbers of vertices beyond the seeds:
+// every hop has the same destinations before its other vertices, and each of them
+// the same edges, in draw order, by original ids.
+func sameSample(got, want [][]int64) error {
+	nodes := [2][]int64{got[1], want[1]}
+	if !slices.Equal(got[0], want[0]) || !slices.Equal(got[2], want[2]) || !slices.Equal(got[3], want[3]) {
+		return errors.New("widths, seeds or their places differ")
+	}
+	sorted := [2][]int64{slices.Sorted(slices.Values(nodes[0])), slices.Sorted(slices.Values(nodes[1]))}
+	if !slices.Equal(sorted[0], sorted[1]) {
+		return errors.New("the vertices differ")
+	}
+	for block := 0; 4+4*block < len(want); block++ {
+		var rows [2]map[int64]string
+		at := 4 + 4*block
+		sizes := want[at]
+		if !slices.Equal(got[at], sizes) {
+			return fmt.Errorf("block %d: sizes %v, want %v", block, got[at], sizes)
+		}
+		for k, batch := range [2][][]int64{got, want} {
+			rows[k] = make(map[int64]string)
+			indptr, ids, edgeIDs := batch[at+1], batch[at+2], batch[at+3]
+			if indptr[0] != 0 || indptr[sizes[1]] != sizes[2] || !slices.IsSorted(indptr) {
+				return fmt.Errorf("block %d: indptr %.100s", block, fmt.Sprint(indptr))
+			}
+			for r := range sizes[1] {
+				var text strings.Builder
+				for e := indptr[r]; e < indptr[r+1]; e++ {
+					if uint64(ids[e]) >= uint64(sizes[0]) {
+						return fmt.Errorf("block %d: edge %d: number %d of %d", block, e, ids[e], sizes[0])
+					}
+					fmt.Fprint(&text, nodes[k][ids[e]], ":", edgeIDs[e], " ")
+				}
+				rows[k][nodes[k][r]] = text.String()
+			}
+		}
+		if !maps.Equal(rows[0], rows[1]) {
+			return fmt.Errorf("block %d: rows %.300s, want %.300s", block, fmt.Sprint(rows[0]), fmt.Sprint(rows[1]))
+		}
+	}
+	return nil
+}
+
+// sameSample sees an edge, an edge id or a row that is off.
+func TestSameSample(t *testing.T) {
+	batch := func() [][]int64 {
+		return [][]int64{{32, 32, 1}, {7, 8, 9}, {7}, {0}, {3, 1, 2}, {0, 2}, {1, 2}, {5, 6}}
+	}
+	moved := batch()
+	moved[1], moved[6] = []int64{7, 9, 8}, []int64{2, 1}
+	if err := sameSample(moved, batch()); err != nil {
+		t.Errorf("a renumbered batch: %v", err)
+	}
+	for array, value := range map[int]int64{1: 10, 2: 8, 3: 1, 4: 4, 5: 1, 6: 0, 7: 7} {
+		other := batch()
+		other[array][0] = value
+		if sameSample(other, batch()) == nil {
+			t.Errorf("array %d: %v passes", array, other[array])
+		}
+	}
+}
+
+// Every small degree with every small fanout, at the first hop and at the second.
+func TestQueueEveryDegreeAndFanout(t *testing.T) {
+	e, s := device(t)
+	var rows [][]int64
+	seeds := make([]int64, 71)
+	for degree := range 71 {
+		row := make([]int64, degree)
+		for j := range row {
+			row[j] = int64((degree*7 + j*3) % 71)
+		}
+		rows = append(rows, row)
+		seeds[degree] = int64(70 - degree)
+	}
+	for _, bits := range []int{32, 64} {
+		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
+		for fanout := int64(1); fanout <= 40; fanout++ {
+			for _, replace := range []bool{false, true} {
+				r := cpu.Request{Graph: g, Fanouts: []int64{41 - fanout, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: array(seeds, bits)}
+				queueCheck(t, e, s, d, Call{Request: r, Unordered: fanout%4 == 0}, int(1+fanout%5))
+			}
+		}
+	}
+}
+
+func TestQueueRandomGraphs(t *testing.T) {
+	e, s := device(t)
+	deep := make([]int64, mostHops)
+	for i := range deep {
+		deep[i] = 1
+	}
+	for _, bits := range []int{32, 64} {
+		for _, withIDs := range []bool{false, true} {
+			g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, withIDs)
+			for _, size := range []int{0, 1, 33, 700, 5000} {
+				seeds := make([]int64, size)
+				for i := range seeds {
+					seeds[i] = int64(i * 7)
+					if size >= 700 {
+						seeds[i] = int64(i * i % 3060) // some are repeated
+					}
+				}
+				for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
+					r := cpu.Request{Graph: g, Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: array(seeds, bits)}
+					queueCheck(t, e, s, d, Call{Request: r}, 0, 1+i%3)
+					r.Replace = !r.Replace
+					queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 0, 7)
+				}
+			}
+		}
+	}
+}
+
+func TestQueueAwkwardGraphs(t *testing.T) {
+	e, s := device(t)
+	hub := make([]int64, 50000)
+	for i := range hub {
+		hub[i] = int64(i % 5001)
+	}
+	path := make([][]int64, 41) // 1 to 40, so that most blocks have nothing to do
+	for i := range path[:40] {
+		path[i] = []int64{int64(i + 1)}
+	}
+	star := append([][]int64{hub}, make([][]int64, 5000)...)
+	for name, rows := range map[string][][]int64{
+		"star": star, "isolated": make([][]int64, 5), "self loops": {{0, 0}, {1}, {2, 2, 2}},
+		"parallel": {{1, 1, 1, 1, 1, 1}, {0, 0}}, "path": path,
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := int64(len(rows))
+			for _, withIDs := range []bool{false, true} {
+				g, d := graphOf(t, e, rows, n+2, 64, 32, withIDs) // two trailing vertices
+				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
+					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}, {1, 1, 1, 1, 1, 1, 1, 1, 1}} {
+						r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)}
+						queueCheck(t, e, s, d, Call{Request: r}, 0, 3)
+						queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 3)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Graphs in which vertices are found at a late hop first: the tasks of a chain
+// overtake those of a wide tree, so the hops before must be queued later.
+func TestQueueFindsVerticesLateFirst(t *testing.T) {
+	e, s := device(t)
+	const wide = 2000
+	rows := make([][]int64, wide+5)
+	for i := range int64(wide) {
+		rows[i] = []int64{wide, wide + i%5, (i * 13) % wide, wide + 4}
+	}
+	for i := range int64(5) { // a short cycle with ways back into the tree
+		rows[wide+i] = []int64{wide + (i+1)%5, i, i * 7}
+	}
+	g, d := graphOf(t, e, rows, wide+5, 32, 32, false)
+	seeds := []int64{wide + 1}
+	for i := range int64(900) {
+		seeds = append(seeds, i)
+	}
+	for _, fanouts := range [][]int64{{2, 2, 2, 2}, {-1, -1, -1}, {1, 2, 3, 1, 2, 3}} {
+		r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 11, Seeds: array(seeds, 32)}
+		queueCheck(t, e, s, d, Call{Request: r}, 1, 2, 5, 0)
+		queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 1, 2, 5, 0)
+	}
+}
+
+func TestQueueExcludes(t *testing.T) {
+	e, s := device(t)
+	g, d := graphOf(t, e, randomRows(500, 3), 500, 32, 64, false)
+	seeds := make([]int64, 300)
+	for i := range seeds {
+		seeds[i] = int64(i)
+	}
+	for _, every := range []int64{1, 2, 3, 50} {
+		var excluded []int64
+		for p := every / 2; p < g.NumEdges(); p += every {
+			excluded = append(excluded, p)
+		}
+		x, err := g.Exclude(excluded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
+			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 5, Seeds: array(seeds, 32), Exclude: x, Replace: every == 3}
+			queueCheck(t, e, s, d, Call{Request: r, Exclude: excluded}, 0, 2)
+			queueCheck(t, e, s, d, Call{Request: r, Exclude: excluded, Unordered: true}, 3)
+		}
+	}
+}
+
+// Batches that outgrow tasks, vertices, edges and output, none of which a guess
+// from the mean degree foresees. Nothing of a launch that gave up is left for the
+// next one, of whatever shape.
+func TestQueueOverflows(t *testing.T) {
+	e, s := device(t)
+	const hubs, nodes = 60, 30000
+	rows := make([][]int64, nodes)
+	for h := range int64(hubs) {
+		for j := range int64(1000) {
+			rows[h] = append(rows[h], (h*499+j)%nodes)
+		}
+	}
+	seeds := make([]int64, hubs)
+	for i := range seeds {
+		seeds[i] = int64(i)
+	}
+	for _, bits := range []int{32, 64} {
+		g, d := graphOf(t, e, rows, nodes, bits, 64, false)
+		for _, fanouts := range [][]int64{{-1}, {3, -1}, {-1, 700, 2}} {
+			for _, unordered := range []bool{false, true} {
+				if err := e.Trim(); err != nil {
+					t.Fatal(err)
+				}
+				small := cpu.Request{Graph: g, Fanouts: []int64{2, 2}, Seed: 4, Seeds: array([]int64{5, 100, 5}, bits)}
+				large := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array(seeds, bits)}
+				d.needs = make(map[shape]needs)
+				queueCheck(t, e, s, d, Call{Request: small}, 3)
+				before := e.idle[0].queue.most
+				queueCheck(t, e, s, d, Call{Request: large, Unordered: unordered}, 3)
+				queueCheck(t, e, s, d, Call{Request: small, Unordered: unordered}, 5)
+				if after := e.idle[0].queue.most; after.edges <= before.edges || after.found <= before.found {
+					t.Errorf("fanouts %v: room for %v before and %v after: nothing overflowed", fanouts, before, after)
+				}
+			}
+		}
+	}
+}
+
+// A queue with room for few tasks gives up while blocks wait for slots beyond it.
+func TestQueueOfFewTasks(t *testing.T) {
+	e, s := device(t)
+	rows := randomRows(3000, 9)
+	g, d := graphOf(t, e, rows, 3000, 32, 32, false)
+	r := cpu.Request{Graph: g, Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}, Seed: 4, Seeds: array([]int64{5, 100, 7, 8, 9}, 32)}
+	queueCheck(t, e, s, d, Call{Request: r}, 2)
+	for _, tasks := range []int64{1, 40, 41, 300, 1000} {
+		e.idle[0].queue.limit = tasks
+		queueCheck(t, e, s, d, Call{Request: r}, 4)
+		if e.idle[0].queue.limit != 0 {
+			t.Errorf("%d tasks were room enough", tasks)
+		}
+	}
+}
+
+func TestQueueManyRepeats(t *testing.T) {
+	e, s := device(t)
+	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
+	r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seed: 8, Seeds: array([]int64{1, 2, 3, 500, 9, 9}, 32)}
+	queueCheck(t, e, s, d, Call{Request: r}, make([]int, 300)...)
+}
+
+// Tags that run out begin anew, with cleared claims.
+func TestQueueTagsRunOut(t *testing.T) {
+	e, s := device(t)
+	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
+	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
+	queueCheck(t, e, s, d, Call{Request: r}, 2)
+	e.idle[0].queue.nextTag = 2
+	queueCheck(t, e, s, d, Call{Request: r}, 2, 2, 2, 2)
+	if tag := e.idle[0].queue.nextTag; tag != queueTags-2-2 {
+		t.Errorf("next tag %d", tag)
+	}
+}
+
+func TestQueueSeedOutOfRange(t *testing.T) {
+	e, s := device(t)
+	rows := randomRows(2000, 6)
+	g, d := graphOf(t, e, rows, 2000, 64, 64, false)
+	seeds := make([]int64, 1500)
+	for i := range seeds {
+		seeds[i] = int64(i)
+	}
+	for _, bad := range []int64{-1, 2000, 1 << 40} {
+		for _, at := range []int{0, 700, 1499} {
+			wrong := slices.Clone(seeds)
+			wrong[at], wrong[1499] = bad, bad
+			r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: array(wrong, 64)}
+			_, err := sample(e, d, &Call{Request: r, Stream: s.Handle(), Mode: "queue", Grid: 4})
+			want := fmt.Sprintf("seeds[%d]: expected an id in [0, 2000), got %d", at, bad)
+			if !errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: array(seeds, 64)}
+		queueCheck(t, e, s, d, Call{Request: r}, 4)
+	}
+}
+
+// Batches in flight on streams of their own, in both modes and both orders, do not
+// disturb each other, and the pool holds no more after them than before.
+func TestQueueTogether(t *testing.T) {
+	e, s := device(t)
+	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	var wg sync.WaitGroup
+	for worker := range 6 {
+		stream, err := e.context.NewStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		wg.Go(func() {
+			for i := range 10 {
+				r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: array([]int64{1, 2, 3, int64(40 * worker)}, 32)}
+				err := queueCompare(e, stream, d, Call{Request: r, Unordered: worker%2 == 1}, 16)
+				if err == nil && i%3 == 0 {
+					err = compare(e, stream, d, &r, 16)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	used := e.pool.Used()
+	for range 20 {
+		queueCheck(t, e, s, d, Call{Request: cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: array([]int64{1, 2}, 32)}}, 0)
+	}
+	if after := e.pool.Used(); after != used {
+		t.Errorf("the pool held %d bytes, then %d", used, after)
+	}
+}
