@@ -60,9 +60,9 @@ func ExpandRows(indptr, numRows, bits int64) (mem int64, err error) {
 }
 
 // SamplerNew checks the options and returns their handle.
-func SamplerNew(fanouts, numFanouts, replace, seed int64, mode string, mapLimit int64) (sampler int64, err error) {
+func SamplerNew(fanouts, numFanouts, replace, seed int64, mode string, mapLimit, ordered int64) (sampler int64, err error) {
 	defer finish(&err)
-	o, err := core.NewOptions(fanouts, numFanouts, replace != 0, seed, mode, mapLimit)
+	o, err := core.NewOptions(fanouts, numFanouts, replace != 0, seed, mode, mapLimit, ordered != 0)
 	if err != nil {
 		return 0, err
 	}
@@ -107,15 +107,23 @@ func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, nu
 }
 
 func start(how func(*core.Graph, *core.Options, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return nil, err
+	}
+	return how(g, o, c)
+}
+
+func open(graph, sampler int64) (*core.Graph, *core.Options, error) {
 	g, ok := graphs.get(graph)
 	if !ok {
-		return nil, closed("graph")
+		return nil, nil, closed("graph")
 	}
 	o, ok := samplers.get(sampler)
 	if !ok {
-		return nil, closed("sampler")
+		return nil, nil, closed("sampler")
 	}
-	return how(g, o, c)
+	return g, o, nil
 }
 
 // Wait waits up to timeoutMS milliseconds (-1: for ever) and returns the job's
@@ -183,22 +191,4 @@ func Shutdown() (zero int64, err error) {
 	defer finish(&err)
 	core.Shutdown()
 	return 0, nil
-}
-
-// DeviceCount is the number of CUDA devices, 0 without a driver.
-func DeviceCount() (n int64, err error) {
-	defer finish(&err)
-	return core.DeviceCount()
-}
-
-// DeviceName is the name of CUDA device i.
-func DeviceName(i int64) (name string, err error) {
-	defer finish(&err)
-	return core.DeviceName(i)
-}
-
-// DriverVersion is the CUDA version of the driver, 0 without one.
-func DriverVersion() (version int64, err error) {
-	defer finish(&err)
-	return core.DriverVersion()
 }

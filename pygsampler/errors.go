@@ -52,7 +52,7 @@ func KindOf(err error) (Kind, string) {
 	case errors.As(err, &value):
 		return KindValue, value.Text
 	case errors.As(err, &driver):
-		return KindCuda, driver.Error()
+		return KindCuda, driverText(driver)
 	case errors.As(err, &wrongType):
 		return KindType, wrongType.Text
 	case errors.Is(err, memory.ErrNoMemory):
@@ -70,4 +70,26 @@ func KindOf(err error) (Kind, string) {
 		}
 	}
 	return KindOther, err.Error()
+}
+
+// notInitialized is what cuInit gives in a child that was forked after its parent
+// had used CUDA.
+const notInitialized = 3
+
+func driverText(e *gpu.Error) string {
+	if e.Call == "cuInit" && e.Code == notInitialized {
+		return e.Error() + ", or sample on the CPU there: graph.to(\"cpu\")"
+	}
+	return e.Error()
+}
+
+// onDevice makes errors of the device's engine that have no other kind CudaErrors.
+func onDevice(err error) error {
+	if err == nil {
+		return nil
+	}
+	if kind, text := KindOf(err); kind == KindOther {
+		return &Error{KindCuda, text}
+	}
+	return err
 }

@@ -7,13 +7,15 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Graph is a validated CSC over borrowed arrays, counted by the jobs that read
-// it. The arrays must stay valid and unchanged until Close returns.
+// Graph is a CSC over borrowed arrays, validated or trusted, counted by the jobs
+// that read it. The arrays must stay valid and unchanged until Close returns.
 type Graph struct {
-	csc    csc.Graph
+	csc    csc.Graph    // none where device is
+	device *deviceGraph // nil: the arrays are the host's, for its engine
 	mu     sync.Mutex
 	idle   *sync.Cond
 	jobs   int
+	flying map[*DeviceJob]struct{} // those of jobs that run on the device
 	closed bool
 }
 
@@ -31,16 +33,27 @@ type CSC struct {
 	NumNodes   int64
 }
 
-// NewGraph borrows the arrays of a CSC and validates them once, on all cores.
-func NewGraph(c CSC) (*Graph, error) {
+// check refuses sizes and widths that no graph has.
+func (c *CSC) check() error {
 	if c.NumRows < 0 || c.NumEdges < 0 || c.NumNodes < 0 {
-		return nil, Errorf(KindValue, "graph: expected sizes >= 0, got %d rows, %d edges, %d nodes", c.NumRows, c.NumEdges, c.NumNodes)
+		return Errorf(KindValue, "graph: expected sizes >= 0, got %d rows, %d edges, %d nodes", c.NumRows, c.NumEdges, c.NumNodes)
 	}
 	if c.IndptrBits != 32 && c.IndptrBits != 64 {
-		return nil, Errorf(KindType, "indptr: expected 32 or 64 bits, got %d", c.IndptrBits)
+		return Errorf(KindType, "indptr: expected 32 or 64 bits, got %d", c.IndptrBits)
 	}
 	if c.IDBits != 32 && c.IDBits != 64 {
-		return nil, Errorf(KindType, "indices: expected 32 or 64 bits, got %d", c.IDBits)
+		return Errorf(KindType, "indices: expected 32 or 64 bits, got %d", c.IDBits)
+	}
+	if c.EdgeIDs != 0 && c.EdgeIDBits != 32 && c.EdgeIDBits != 64 {
+		return Errorf(KindType, "edge_ids: expected 32 or 64 bits, got %d", c.EdgeIDBits)
+	}
+	return nil
+}
+
+// NewGraph borrows the arrays of a CSC and validates them once, on all cores.
+func NewGraph(c CSC) (*Graph, error) {
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	g := &Graph{csc: csc.Graph{
 		Indptr:   csc.Borrow(c.Indptr, c.NumRows+1, c.IndptrBits),
@@ -48,9 +61,6 @@ func NewGraph(c CSC) (*Graph, error) {
 		NumNodes: c.NumNodes,
 	}}
 	if c.EdgeIDs != 0 {
-		if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 {
-			return nil, Errorf(KindType, "edge_ids: expected 32 or 64 bits, got %d", c.EdgeIDBits)
-		}
 		g.csc.EdgeIDs = csc.Borrow(c.EdgeIDs, c.NumEdges, c.EdgeIDBits)
 	}
 	g.idle = sync.NewCond(&g.mu)
@@ -60,13 +70,23 @@ func NewGraph(c CSC) (*Graph, error) {
 	return g, nil
 }
 
-// Close waits for the jobs that read the graph; later jobs are refused.
+// Close waits for the jobs that read the graph; later jobs are refused. What jobs
+// on a device have made is kept for who waits for it.
 func (g *Graph) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
 	for g.jobs > 0 {
-		g.idle.Wait()
+		// The device's work ends by itself, but only a look at it finds out.
+		for j := range g.flying {
+			g.mu.Unlock()
+			j.settle(-1)
+			g.mu.Lock()
+			break
+		}
+		if g.jobs > 0 && len(g.flying) == 0 {
+			g.idle.Wait()
+		}
 	}
 }
 

@@ -88,18 +88,29 @@ func (j *Job) prompt() bool {
 		(len(j.exclude) == 0 || j.graph.csc.EdgeIDs.Bits == 0)
 }
 
-func newJob(g *Graph, o *Options, c Call) (*Job, error) {
+// check refuses what no batch can be made of.
+func (c *Call) check() error {
 	if c.SeedBits != 32 && c.SeedBits != 64 {
-		return nil, Errorf(KindType, "seeds: expected 32 or 64 bits, got %d", c.SeedBits)
+		return Errorf(KindType, "seeds: expected 32 or 64 bits, got %d", c.SeedBits)
 	}
 	if c.NumSeeds < 0 || c.NumExclude < 0 {
-		return nil, Errorf(KindValue, "seeds: expected a length >= 0, got %d", min(c.NumSeeds, c.NumExclude))
+		return Errorf(KindValue, "seeds: expected a length >= 0, got %d", min(c.NumSeeds, c.NumExclude))
 	}
 	if c.Epoch < 0 || c.Epoch > rng.MaxEpoch {
-		return nil, Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, c.Epoch)
+		return Errorf(KindValue, "epoch: expected an integer in [0, %d], got %d", rng.MaxEpoch, c.Epoch)
 	}
 	if c.Batch < 0 || c.Batch > rng.MaxBatch {
-		return nil, Errorf(KindValue, "batch: expected an integer in [0, %d], got %d", int64(rng.MaxBatch), c.Batch)
+		return Errorf(KindValue, "batch: expected an integer in [0, %d], got %d", int64(rng.MaxBatch), c.Batch)
+	}
+	return nil
+}
+
+func newJob(g *Graph, o *Options, c Call) (*Job, error) {
+	if g.device != nil {
+		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
+	}
+	if err := c.check(); err != nil {
+		return nil, err
 	}
 	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	seeds.I32 = append([]int32(nil), seeds.I32...)
@@ -206,6 +217,7 @@ func (j *Job) Cancel() {
 
 // Shutdown ends all jobs and returns once no memory of any graph is read.
 func Shutdown() {
+	endFlying()
 	running.Lock()
 	jobs := make([]*Job, 0, len(running.jobs))
 	for j := range running.jobs {
@@ -228,7 +240,7 @@ type MemoryStats struct {
 func Stats() MemoryStats {
 	running.Lock()
 	defer running.Unlock()
-	return MemoryStats{memory.Count(), len(running.jobs)}
+	return MemoryStats{memory.Count(), len(running.jobs) + countFlying()}
 }
 
 // Trim gives pooled and scratch memory that no batch uses back to the system.

@@ -2,6 +2,7 @@ package pygsampler
 
 import (
 	"math"
+	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -12,18 +13,22 @@ type Options struct {
 	Fanouts  []int64 // outermost hop first; -1 takes all edges
 	Replace  bool
 	Seed     uint64
-	Mode     string // "auto" or "queue"
+	Ordered  bool   // vertices are numbered by first occurrence; else mode queue need not, on a GPU
+	Mode     string // one of modes; a host's engine knows the queue and the rest, all with the same result
 	MapLimit int64  // bytes of the vertex map of a batch in flight; 0: the default
 }
 
+// modes are the ways to put a batch on a GPU.
+var modes = []string{"auto", "persistent", "fused", "bsp", "queue"}
+
 // NewOptions checks the options; fanouts are read from an address and copied.
-func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string, mapLimit int64) (*Options, error) {
+func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string, mapLimit int64, ordered bool) (*Options, error) {
 	if numFanouts < 1 || numFanouts > rng.MaxHops {
 		return nil, Errorf(KindValue, "fanouts: expected 1 to %d hops, got %d", rng.MaxHops, numFanouts)
 	}
 	o := &Options{
 		Fanouts: append([]int64(nil), memory.View[int64](fanouts, numFanouts)...),
-		Replace: replace, Seed: uint64(seed), Mode: mode, MapLimit: mapLimit,
+		Replace: replace, Seed: uint64(seed), Mode: mode, MapLimit: mapLimit, Ordered: ordered,
 	}
 	for i, f := range o.Fanouts {
 		if f < -1 {
@@ -33,8 +38,8 @@ func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string
 			return nil, Errorf(KindValue, "fanouts[%d]: expected at most %d (-1 for all), got %d", i, math.MaxInt32, f)
 		}
 	}
-	if mode != "auto" && mode != "queue" {
-		return nil, Errorf(KindValue, "mode: expected 'auto' or 'queue', got '%s'", mode)
+	if !slices.Contains(modes, mode) {
+		return nil, Errorf(KindValue, "mode: expected 'auto', 'persistent', 'fused', 'bsp' or 'queue', got '%s'", mode)
 	}
 	if mapLimit < 0 {
 		return nil, Errorf(KindValue, "map_limit: expected at least 0, got %d", mapLimit)

@@ -7,7 +7,7 @@ import (
 
 func TestNewOptions(t *testing.T) {
 	fanouts := []int64{10, -1, 0, 1<<31 - 1}
-	o, err := NewOptions(address(fanouts), 4, true, -5, "queue", 7)
+	o, err := NewOptions(address(fanouts), 4, true, -5, "queue", 7, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,10 +26,10 @@ func TestNewOptions(t *testing.T) {
 		{[]int64{3, -2}, "auto", 0, "fanouts[1]: expected an integer >= -1, got -2"},
 		{[]int64{1 << 31}, "auto", 0, "fanouts[0]: expected at most 2147483647 (-1 for all), got 2147483648"},
 		{[]int64{1<<63 - 1}, "auto", 0, "fanouts[0]: expected at most 2147483647 (-1 for all), got 9223372036854775807"},
-		{[]int64{3}, "fast", 0, "mode: expected 'auto' or 'queue', got 'fast'"},
+		{[]int64{3}, "fast", 0, "mode: expected 'auto', 'persistent', 'fused', 'bsp' or 'queue', got 'fast'"},
 		{[]int64{3}, "auto", -1, "map_limit: expected at least 0, got -1"},
 	} {
-		_, err := NewOptions(address(k.fanouts), int64(len(k.fanouts)), false, 0, k.mode, k.mapLimit)
+		_, err := NewOptions(address(k.fanouts), int64(len(k.fanouts)), false, 0, k.mode, k.mapLimit, false)
 		if kind, text := KindOf(err); kind != KindValue || text != k.text {
 			t.Errorf("got %s: %s, want %s", kind, text, k.text)
 		}

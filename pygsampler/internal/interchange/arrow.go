@@ -48,6 +48,16 @@ func Export(m memory.Memory, data, length int64, bits int) (memory.ArrowPair, er
 	return memory.NewArrowPair(m, format, flags, address, n)
 }
 
+// ExportDevice describes length ids at data in memory of a device. arrow/go knows
+// arrays of the host alone, and would read this one.
+func ExportDevice(m memory.Memory, data, length int64, bits int) (memory.ArrowPair, error) {
+	format := "l"
+	if bits == 32 {
+		format = "i"
+	}
+	return memory.NewArrowPair(m, format, 0, data, length)
+}
+
 // Ids is a borrowed Arrow array of integers.
 type Ids struct {
 	Bits      int   `json:"bits"`

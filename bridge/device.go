@@ -1,0 +1,180 @@
+package bridge
+
+import (
+	"encoding/json"
+	"unsafe"
+
+	core "github.com/pygsampler/pygsampler/pygsampler"
+)
+
+// DeviceCount is the number of CUDA devices, 0 without a driver.
+func DeviceCount() (n int64, err error) {
+	defer finish(&err)
+	return core.DeviceCount()
+}
+
+// DeviceName is the name of CUDA device i.
+func DeviceName(i int64) (name string, err error) {
+	defer finish(&err)
+	return core.DeviceName(i)
+}
+
+// DriverVersion is the CUDA version of the driver, 0 without one.
+func DriverVersion() (version int64, err error) {
+	defer finish(&err)
+	return core.DriverVersion()
+}
+
+// DeviceGraphNew makes a graph of a CSC that a device can read, validated by a kernel
+// unless it is trusted. hostGraph is the handle of the same graph on the host, or 0.
+func DeviceGraphNew(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, trusted, hostGraph int64) (graph int64, err error) {
+	defer finish(&err)
+	var host *core.Graph
+	if hostGraph != 0 {
+		var ok bool
+		if host, ok = graphs.get(hostGraph); !ok {
+			return 0, closed("graph")
+		}
+	}
+	g, err := core.NewDeviceGraph(device, core.CSC{
+		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
+		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
+		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
+	}, trusted != 0, host)
+	if err != nil {
+		return 0, err
+	}
+	return graphs.add(g), nil
+}
+
+// DeviceUpload copies host memory to a device; the memory is complete.
+func DeviceUpload(device, address, bytes, stream int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.DeviceUpload(device, address, bytes, stream)
+}
+
+// DeviceDownload copies memory of a device to the host; the memory is complete.
+func DeviceDownload(device, address, bytes, stream int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.DeviceDownload(device, address, bytes, stream)
+}
+
+// DeviceAlloc is new memory of a device, for work that is put into the stream.
+func DeviceAlloc(device, bytes, stream int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.DeviceAlloc(device, bytes, stream)
+}
+
+// DeviceRegister page-locks host memory until the memory that it returns is
+// released.
+func DeviceRegister(device, address, bytes int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.DeviceRegister(device, address, bytes)
+}
+
+// DeviceOrder lets work that is put into the stream from now on use a memory.
+func DeviceOrder(mem, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceOrder(mem, stream)
+}
+
+// DeviceArrowExport is the address of an Arrow C pair in memory of a device;
+// arrow_export_device takes it over.
+func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
+	defer finish(&err)
+	return core.DeviceArrowExport(mem, data, length, int(bits))
+}
+
+// DeviceSubmit puts a batch into a stream of a device and returns its job.
+func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {
+	defer finish(&err)
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.DeviceSubmit(g, o, core.DeviceCall{
+		Call: core.Call{
+			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+			Exclude: exclude, NumExclude: numExclude,
+		},
+		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0, Out: out, OutBytes: outBytes,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return deviceJobs.add(j), nil
+}
+
+// callWords is what a call of DeviceSubmitMany has: seeds, numSeeds, seedBits,
+// seedsOnDevice, epoch, batch, and two zeros.
+const callWords = 8
+
+// DeviceSubmitMany puts several batches into a stream together, described by callWords
+// integers each. It returns the first job; the others have the numbers after it.
+func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (firstJob int64, err error) {
+	defer finish(&err)
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	if calls == 0 || count < 1 || count > 1<<20 {
+		return 0, core.Errorf(core.KindValue, "calls: expected 1 to %d of them at an address, got %d at %#x", 1<<20, count, calls)
+	}
+	list := make([]core.DeviceCall, count)
+	for i, words := range unsafe.Slice(*(**[callWords]int64)(unsafe.Pointer(&calls)), count) {
+		list[i] = core.DeviceCall{
+			Call:     core.Call{Seeds: words[0], NumSeeds: words[1], SeedBits: int(words[2]), Epoch: words[4], Batch: words[5]},
+			OnDevice: words[3] != 0, Stream: stream, Own: own != 0,
+		}
+	}
+	many, err := core.DeviceSubmitMany(g, o, list)
+	if err != nil {
+		return 0, err
+	}
+	return deviceJobs.addAll(many), nil
+}
+
+// DeviceWait waits up to timeoutMS milliseconds (-1: for ever). It returns the job's
+// memory, or 0 while it is on its way, or minus the bytes that out would have needed.
+func DeviceWait(job, timeoutMS int64) (mem int64, err error) {
+	defer finish(&err)
+	j, ok := deviceJobs.get(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	address, finished, err := j.Wait(timeoutMS)
+	if !finished {
+		return 0, nil
+	}
+	if _, mine := deviceJobs.take(job); !mine {
+		// Another thread took the result, or cancelled, while this one waited.
+		return 0, closed("job")
+	}
+	return address, err
+}
+
+// DeviceCancel ends a job; it returns once the device no longer works on it.
+func DeviceCancel(job int64) (zero int64, err error) {
+	defer finish(&err)
+	if j, ok := deviceJobs.take(job); ok {
+		j.Cancel()
+	}
+	return 0, nil
+}
+
+// DeviceStats is what we hold of a device, as JSON.
+func DeviceStats(device int64) (stats string, err error) {
+	defer finish(&err)
+	s, err := core.DeviceStats(device)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(s)
+	return string(text), err
+}
+
+// DeviceTrim gives memory of a device back that no batch uses.
+func DeviceTrim(device int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceTrim(device)
+}

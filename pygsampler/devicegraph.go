@@ -1,0 +1,131 @@
+package pygsampler
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// deviceGraph is a graph's arrays where a device reads them.
+type deviceGraph struct {
+	index  int
+	engine *cuda.Engine
+	graph  *cuda.Graph
+	host   *Graph // the same graph on the host, for lookups of edge ids; nil: there is none
+}
+
+// opened is the engines in use, so that questions for figures open none.
+var opened struct {
+	sync.Mutex
+	of map[int]*cuda.Engine
+}
+
+func openDevice(device int64) (*cuda.Engine, error) {
+	e, err := cuda.Open(int(device))
+	if err == nil {
+		err = memory.OpenDevice(int(device))
+	}
+	if err != nil {
+		return nil, onDevice(err)
+	}
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.of == nil {
+		opened.of = make(map[int]*cuda.Engine)
+	}
+	opened.of[int(device)] = e
+	return e, nil
+}
+
+// NewDeviceGraph borrows the arrays of a CSC that a device reads: its own memory, or
+// the host's page-locked. Unless they are trusted a kernel validates them, once all
+// work of the device has been done. host, if there is one, is the same graph.
+func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if host != nil && host.device != nil {
+		return nil, Errorf(KindValue, "graph: expected the same one on the CPU, got one on cuda:%d", host.device.index)
+	}
+	if err := csc.CheckSizes(c.NumRows, c.NumNodes, c.IDBits); err != nil {
+		return nil, err
+	}
+	e, err := openDevice(device)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range []struct {
+		name    string
+		address int64
+		needed  bool
+	}{{"indptr", c.Indptr, true}, {"indices", c.Indices, c.NumEdges > 0}, {"edge_ids", c.EdgeIDs, c.EdgeIDs != 0 && c.NumEdges > 0}} {
+		if a.needed {
+			if err := readable(a.name, a.address, int(device)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	arrays := cuda.Arrays{
+		Indptr: gpu.Address(c.Indptr), IndptrBits: c.IndptrBits, Indices: gpu.Address(c.Indices), IDBits: c.IDBits,
+		EdgeIDs: gpu.Address(c.EdgeIDs), EdgeIDBits: c.EdgeIDBits, Rows: c.NumRows, Nodes: c.NumNodes, Edges: c.NumEdges,
+	}
+	if !trusted {
+		if err := e.Context().Synchronize(); err != nil {
+			return nil, err
+		}
+		if err := e.Validate(arrays); err != nil {
+			return nil, onDevice(err)
+		}
+	}
+	g := &Graph{device: &deviceGraph{int(device), e, e.NewGraph(arrays), host}, flying: make(map[*DeviceJob]struct{})}
+	g.idle = sync.NewCond(&g.mu)
+	return g, nil
+}
+
+// readable refuses an address at which a kernel would fault: that ends the whole
+// context, torch's work with it.
+func readable(name string, address int64, device int) error {
+	if address == 0 {
+		return Errorf(KindValue, "%s: expected an address, got 0", name)
+	}
+	l, err := gpu.Locate(gpu.Address(address))
+	switch {
+	case err != nil:
+		return err
+	case l.Host && l.Device < 0:
+		return Errorf(KindValue, "%s: expected memory that cuda:%d can read, got host memory that is not page-locked", name, device)
+	case !l.Host && l.Device != device:
+		return Errorf(KindValue, "%s: expected memory of cuda:%d, got memory of cuda:%d", name, device, l.Device)
+	}
+	return nil
+}
+
+// positions is where the edges of the given ids stand in the CSC.
+func (d *deviceGraph) positions(ids []int64) ([]int64, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	if d.host != nil {
+		if err := d.host.enter(); err != nil {
+			return nil, err
+		}
+		defer d.host.leave()
+		return d.host.csc.Positions(ids)
+	}
+	if d.graph.EdgeIDs != 0 {
+		return nil, Errorf(KindValue, "exclude: expected a graph without edge_ids, or one that came from the CPU, "+
+			"where their positions are looked up; got one made of arrays of cuda:%d", d.index)
+	}
+	for i, id := range ids {
+		if id < 0 || id >= d.graph.Edges {
+			return nil, Errorf(KindValue, "exclude[%d]: expected the id of an edge of the graph, got %d", i, id)
+		}
+	}
+	ids = slices.Clone(ids)
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}

@@ -1,0 +1,285 @@
+package pygsampler
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// DeviceCall is what a job on a device samples, and where.
+type DeviceCall struct {
+	Call
+	OnDevice bool  // Seeds is an address of the device's, to stay until the job has ended
+	Stream   int64 // a CUstream, what is in it comes before the batch
+	Own      bool  // the batch runs beside Stream, after what is in it now
+	Out      int64 // where the batch shall be, or 0
+	OutBytes int64
+}
+
+// DeviceJob is one batch on its way on a device. It ends once, by a result or an
+// error; until then the device reads the graph, and the seeds if they are there.
+// Nobody waits for it but its callers: it ends when one of them looks.
+type DeviceJob struct {
+	graph *Graph
+	out   int64
+
+	started chan struct{} // closed when flight is what it will be
+	flight  *cuda.Flight  // nil where the start failed
+
+	mu        sync.Mutex
+	ended     bool
+	cancelled bool
+	memory    memory.Memory
+	needed    uint64
+	err       error
+}
+
+// flying holds every job on a device that has not ended, so that Shutdown can.
+var flying struct {
+	sync.Mutex
+	jobs map[*DeviceJob]struct{}
+}
+
+// DeviceSubmit puts a batch into a stream and returns.
+func DeviceSubmit(g *Graph, o *Options, c DeviceCall) (*DeviceJob, error) {
+	jobs, err := DeviceSubmitMany(g, o, []DeviceCall{c})
+	if err != nil {
+		return nil, err
+	}
+	return jobs[0], nil
+}
+
+// DeviceSubmitMany puts several batches into a stream together, as one launch where
+// the engine can.
+func DeviceSubmitMany(g *Graph, o *Options, calls []DeviceCall) (jobs []*DeviceJob, err error) {
+	if g.device == nil {
+		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	}
+	batches := make([]*cuda.Call, len(calls))
+	for i, c := range calls {
+		if batches[i], err = g.device.call(o, c); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range calls {
+		jobs = append(jobs, &DeviceJob{graph: g, out: c.Out, started: make(chan struct{})})
+	}
+	if err := g.enterDevice(jobs); err != nil {
+		return nil, err
+	}
+	var flights []*cuda.Flight
+	// Whatever happens: Close and Shutdown wait for jobs that were let in.
+	defer func() {
+		for i, j := range jobs {
+			if i < len(flights) {
+				j.flight = flights[i]
+			} else {
+				j.ended, j.err = true, err
+				j.leave()
+			}
+			close(j.started)
+		}
+	}()
+	if len(batches) == 1 {
+		var f *cuda.Flight
+		if f, err = g.device.engine.Start(g.device.graph, batches[0]); err == nil {
+			flights = append(flights, f)
+		}
+	} else {
+		flights, err = g.device.engine.StartMany(g.device.graph, batches)
+	}
+	return jobs, onDevice(err)
+}
+
+// call copies what stays the caller's and looks excluded edges up.
+func (d *deviceGraph) call(o *Options, c DeviceCall) (*cuda.Call, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	if c.OutBytes < 0 || c.Out == 0 && c.OutBytes > 0 {
+		return nil, Errorf(KindValue, "out: expected an address and bytes >= 0, got %#x and %d", c.Out, c.OutBytes)
+	}
+	if c.OnDevice && c.NumSeeds > 0 {
+		if err := readable("seeds", c.Seeds, d.index); err != nil {
+			return nil, err
+		}
+	}
+	call := &cuda.Call{
+		Request: cpu.Request{
+			Fanouts: o.Fanouts, Replace: o.Replace, Seed: o.Seed, Epoch: uint32(c.Epoch), Batch: uint64(c.Batch),
+			MapLimit: o.MapLimit,
+		},
+		Stream: uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
+		Mode: o.Mode, Unordered: !o.Ordered,
+	}
+	// The calling thread's own stream is another one on the thread that waits, which
+	// may have to launch again.
+	call.Own = call.Own || call.Stream == gpu.PerThreadStream
+	if c.OnDevice && c.NumSeeds > 0 {
+		call.Seeds, call.NumSeeds, call.SeedBits = gpu.Address(c.Seeds), c.NumSeeds, c.SeedBits
+		call.Request.Seeds.Bits = c.SeedBits
+	} else {
+		call.Request.Seeds = csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
+	}
+	var err error
+	if c.NumExclude > 0 {
+		call.Exclude, err = d.positions(memory.View[int64](c.Exclude, c.NumExclude))
+	}
+	return call, err
+}
+
+// enterDevice lets all jobs in, or none.
+func (g *Graph) enterDevice(jobs []*DeviceJob) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return Errorf(KindClosed, "graph: expected an open graph, got a closed one")
+	}
+	g.jobs += len(jobs)
+	flying.Lock()
+	defer flying.Unlock()
+	if flying.jobs == nil {
+		flying.jobs = make(map[*DeviceJob]struct{})
+	}
+	for _, j := range jobs {
+		g.flying[j] = struct{}{}
+		flying.jobs[j] = struct{}{}
+	}
+	return nil
+}
+
+// leave lets go of the graph.
+func (j *DeviceJob) leave() {
+	flying.Lock()
+	delete(flying.jobs, j)
+	flying.Unlock()
+	j.graph.mu.Lock()
+	delete(j.graph.flying, j)
+	j.graph.mu.Unlock()
+	j.graph.leave()
+}
+
+// slice bounds how long one look at a flight lasts, so that several who wait for
+// the same job, and one who cancels it, take turns.
+const slice = 50 * time.Millisecond
+
+// settle waits for the job, at most for timeout, for ever if it is negative; true
+// where it has ended. No lock is held meanwhile but the flight's, for a slice.
+func (j *DeviceJob) settle(timeout time.Duration) bool {
+	<-j.started
+	begin := time.Now()
+	for {
+		if j.isEnded() {
+			return true
+		}
+		left := slice
+		if timeout >= 0 {
+			left = min(left, max(0, timeout-time.Since(begin)))
+		}
+		b, done, err := j.flight.Wait(left)
+		if done {
+			j.end(b, err)
+			return true
+		}
+		if timeout >= 0 && time.Since(begin) >= timeout {
+			return false
+		}
+	}
+}
+
+func (j *DeviceJob) isEnded() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ended
+}
+
+// end keeps the outcome of the flight, once.
+func (j *DeviceJob) end(b cuda.Batch, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ended {
+		return
+	}
+	defer j.leave()
+	j.ended = true
+	switch {
+	case err != nil:
+		j.err = onDevice(err)
+	case j.cancelled:
+		j.err = errors.Join(cpu.ErrCancelled, b.Memory.Free(b.Stream))
+	case b.Needed > 0:
+		j.needed = b.Needed
+	case j.out != 0:
+		j.memory, j.err = memory.OverDevice(j.graph.device.index, gpu.Address(j.out), b.Header[batch.WordBytes], b.Header)
+	default:
+		if j.memory, j.err = memory.FromDevice(j.graph.device.index, &b.Memory, b.Header); j.err != nil {
+			j.err = errors.Join(j.err, b.Memory.Free(b.Stream))
+		}
+	}
+}
+
+// Wait waits up to timeout milliseconds, for ever if negative. finished is false
+// when the job is still on its way; otherwise the memory's address, with its
+// reference, or the error is the caller's. A negative address is no memory: minus
+// the bytes that Out would have needed.
+func (j *DeviceJob) Wait(timeout int64) (address int64, finished bool, err error) {
+	wait := time.Duration(-1)
+	if timeout >= 0 {
+		wait = time.Duration(min(timeout, 1<<40)) * time.Millisecond
+	}
+	if !j.settle(wait) {
+		return 0, false, nil
+	}
+	switch {
+	case j.err != nil:
+		return 0, true, j.err
+	case j.needed > 0:
+		return -int64(j.needed), true, nil
+	}
+	return j.memory.Address(), true, nil
+}
+
+// Cancel ends the job and returns once the device no longer works on it; a result
+// that was ready is dropped.
+func (j *DeviceJob) Cancel() {
+	j.cancel()
+	j.settle(-1)
+	if j.err == nil && j.needed == 0 {
+		j.memory.Release()
+	}
+}
+
+func (j *DeviceJob) cancel() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.cancelled = true
+}
+
+// endFlying cancels all jobs on devices; their owners are told when they wait.
+func endFlying() {
+	flying.Lock()
+	jobs := make([]*DeviceJob, 0, len(flying.jobs))
+	for j := range flying.jobs {
+		jobs = append(jobs, j)
+	}
+	flying.Unlock()
+	for _, j := range jobs {
+		j.cancel()
+	}
+	for _, j := range jobs {
+		j.settle(-1)
+	}
+}
+
+func countFlying() int {
+	flying.Lock()
+	defer flying.Unlock()
+	return len(flying.jobs)
+}

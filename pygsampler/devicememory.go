@@ -1,0 +1,221 @@
+package pygsampler
+
+import (
+	"errors"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// piece is how much one copy moves: the driver holds a stream and a bounce buffer
+// for as long as that takes.
+const piece = 64 << 20
+
+func checkBytes(address, bytes int64) error {
+	if bytes < 0 || address == 0 && bytes > 0 {
+		return Errorf(KindValue, "array: expected an address and bytes >= 0, got %#x and %d", address, bytes)
+	}
+	return nil
+}
+
+func pointer(address int64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
+
+// block is new memory of a device in the order of a caller's stream.
+func block(device, bytes, stream int64) (e *cuda.Engine, s gpu.Stream, m gpu.Memory, err error) {
+	if e, err = openDevice(device); err != nil {
+		return nil, s, m, err
+	}
+	if s, err = e.Context().Wrap(uintptr(stream)); err != nil {
+		return nil, s, m, err
+	}
+	m, err = e.Pool().Alloc(s, uint64(bytes))
+	return e, s, m, err
+}
+
+// DeviceAlloc is the address of a memory of a device, with arbitrary content, for
+// work that is put into the stream from now on.
+func DeviceAlloc(device, bytes, stream int64) (int64, error) {
+	if bytes < 0 {
+		return 0, Errorf(KindValue, "bytes: expected at least 0, got %d", bytes)
+	}
+	_, s, m, err := block(device, bytes, stream)
+	if err != nil {
+		return 0, err
+	}
+	owned, err := memory.FromDevice(int(device), &m, nil)
+	if err != nil {
+		return 0, errors.Join(err, m.Free(s))
+	}
+	owned.FilledIn(uintptr(stream))
+	return owned.Address(), nil
+}
+
+// DeviceUpload copies host memory to a device, after the work that is in the stream,
+// and returns the memory when it is complete.
+func DeviceUpload(device, address, bytes, stream int64) (int64, error) {
+	if err := checkBytes(address, bytes); err != nil {
+		return 0, err
+	}
+	_, s, m, err := block(device, bytes, stream)
+	if err != nil {
+		return 0, err
+	}
+	for done := int64(0); done < bytes && err == nil; done += piece {
+		err = s.Upload(m.Address+gpu.Address(done), pointer(address+done), uint64(min(piece, bytes-done)))
+	}
+	// Also after an error: the copies before it may be on their way.
+	err = errors.Join(err, s.Synchronize())
+	var owned memory.Memory
+	if err == nil {
+		owned, err = memory.FromDevice(int(device), &m, nil)
+	}
+	if err != nil {
+		return 0, errors.Join(err, m.Free(s))
+	}
+	return owned.Address(), nil
+}
+
+// DeviceDownload copies memory of a device to the host, after the work that is in
+// the stream, and returns the memory when it is complete.
+func DeviceDownload(device, address, bytes, stream int64) (int64, error) {
+	if err := checkBytes(address, bytes); err != nil {
+		return 0, err
+	}
+	if err := memory.Affordable(bytes); err != nil {
+		return 0, err
+	}
+	e, err := openDevice(device)
+	if err != nil {
+		return 0, err
+	}
+	s, err := e.Context().Wrap(uintptr(stream))
+	if err != nil {
+		return 0, err
+	}
+	m, err := memory.New(max(bytes, 1))
+	if err != nil {
+		return 0, err
+	}
+	m.SetSize(bytes)
+	for done := int64(0); done < bytes && err == nil; done += piece {
+		err = s.Download(unsafe.Add(m.Data(), done), gpu.Address(address+done), uint64(min(piece, bytes-done)))
+	}
+	if err = errors.Join(err, s.Synchronize()); err != nil {
+		m.Release()
+		return 0, err
+	}
+	return m.Address(), nil
+}
+
+// DeviceRegister page-locks host memory for a device to read in place. The memory
+// that it returns has the address that the device sees, and its release ends that.
+func DeviceRegister(device, address, bytes int64) (int64, error) {
+	if err := checkBytes(address, bytes); err != nil {
+		return 0, err
+	}
+	e, err := openDevice(device)
+	if err != nil {
+		return 0, err
+	}
+	r, err := e.Context().Register(pointer(address), uint64(bytes))
+	if err != nil {
+		return 0, err
+	}
+	m, err := memory.FromRegistered(int(device), r)
+	if err != nil {
+		return 0, errors.Join(err, r.Close())
+	}
+	return m.Address(), nil
+}
+
+// DeviceOrder lets the work that is put into a stream from now on use the memory of
+// a device: it comes after what fills the memory, and the memory is freed after it.
+func DeviceOrder(mem, stream int64) error {
+	if mem == 0 {
+		return Errorf(KindValue, "array: expected a memory, got 0")
+	}
+	m := memory.FromAddress(mem)
+	if m.Device() < 0 {
+		return nil
+	}
+	e, err := openDevice(int64(m.Device()))
+	if err != nil {
+		return err
+	}
+	s, err := e.Context().Wrap(uintptr(stream))
+	if err != nil {
+		return err
+	}
+	if from, ok := m.Filler(); ok && from != uintptr(stream) {
+		if err := after(e.Context(), s, from); err != nil {
+			return err
+		}
+	}
+	m.Consumed(uintptr(stream))
+	return nil
+}
+
+// after lets s wait for what is in another stream of the context now.
+func after(c *gpu.Context, s gpu.Stream, other uintptr) (err error) {
+	from, err := c.Wrap(other)
+	if err != nil {
+		return err
+	}
+	event, err := c.NewEvent()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, event.Close()) }()
+	if err := event.Record(from); err != nil {
+		return err
+	}
+	return s.Wait(event)
+}
+
+// DeviceArrowExport is the address of an Arrow C pair over length ids at data in
+// memory of a device.
+func DeviceArrowExport(mem, data, length int64, bits int) (int64, error) {
+	if mem == 0 || length < 0 || bits != 32 && bits != 64 {
+		return 0, Errorf(KindValue, "array: expected a memory of ids of 32 or 64 bits, got length %d of %d bits", length, bits)
+	}
+	pair, err := interchange.ExportDevice(memory.FromAddress(mem), data, length, bits)
+	if err != nil {
+		return 0, err
+	}
+	return pair.Address(), nil
+}
+
+// DeviceStats is what we hold of a device.
+func DeviceStats(device int64) (cuda.Stats, error) {
+	e, err := inUse(device)
+	if e == nil {
+		return cuda.Stats{}, err
+	}
+	s, err := e.Stats()
+	s.Used += memory.DeviceBytes(int(device))
+	// A device without pools has nothing in reserve.
+	s.Reserved = max(s.Reserved, s.Used)
+	return s, err
+}
+
+// DeviceTrim gives memory of a device back that no batch uses.
+func DeviceTrim(device int64) error {
+	e, err := inUse(device)
+	if e == nil {
+		return err
+	}
+	return e.Trim()
+}
+
+// inUse is the engine of a device, nil where nothing has used it so far.
+func inUse(device int64) (*cuda.Engine, error) {
+	if _, err := gpu.DeviceProperties(int(device)); err != nil {
+		return nil, err
+	}
+	opened.Lock()
+	defer opened.Unlock()
+	return opened.of[int(device)], nil
+}
