@@ -145,7 +145,8 @@ def make_all(sources: list[Path], architectures: list[str]) -> None:
     if not todo:
         return
     start = time.monotonic()
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+    # Each takes 200 MiB, and a container may have fewer cores than it sees.
+    with ThreadPoolExecutor(min(16, len(os.sched_getaffinity(0)))) as pool:
         running = [pool.submit(make, *unit) for unit in todo]
         try:
             for unit in running:
