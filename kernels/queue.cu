@@ -56,15 +56,14 @@ struct Sampling : Tasks<I> {
 
   __device__ u32& edge(u32 e) const { return *(u32*)((I*)a.picked + e); }
 
-  // Calls load(row, place, e) for every edge of the tile, then follow(e, x) with what it returned, then
-  // use(row, place, e, x, y): a thread's loads of a kind are under way together.
+  // For every edge e of the tile: x = load(e), y = follow(x), use(row, place in the row, e, x, y). A
+  // thread's loads of a kind are under way together.
   template <class Load, class Follow, class Use>
   __device__ void edges(u32 total, Load load, Follow follow, Use use) const {
     for (u32 q0 = threadIdx.x; q0 < total; q0 += CHUNK) {
-      u32 row[ITEMS], place[ITEMS], e[ITEMS];
+      u32 q[ITEMS], row[ITEMS], place[ITEMS], e[ITEMS];
       decltype(load(0u)) x[ITEMS];
       decltype(follow(load(0u))) y[ITEMS];
-      u32 q[ITEMS];
 #pragma unroll
       for (int k = 0; k < ITEMS; k++) q[k] = q0 + k * THREADS;
       this->find_rows(q, row);
@@ -212,7 +211,7 @@ struct Sampling : Tasks<I> {
     for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
       if (!only) total = load_rows(hop, r0, rows.hi);
       edges(total, load, key, [&](u32 row, u32 place, u32, u32, u64 least) {
-        mine += least == ((u64)(u64)(r0 + row) << 32 | place);
+        mine += least == ((u64)(r0 + row) << 32 | place);
       });
       __syncthreads();
     }
