@@ -120,7 +120,7 @@ __device__ __noinline__ Before threads_before(u64 x, u64* parts) {
 __device__ __noinline__ void barrier(Shared& s) { grid_barrier(s.meeting); }
 
 // A barrier of all blocks that also adds up: every block gives mine[0, n).
-__device__ __noinline__ void exchange(Shared& s, u32* slots, u32 n) {
+__device__ __noinline__ void add_up(Shared& s, u32* slots, u32 n) {
   u32 lane = threadIdx.x & 31;
   __syncthreads();
   if (threadIdx.x < n) slots[threadIdx.x * gridDim.x + blockIdx.x] = s.mine[threadIdx.x];

@@ -29,7 +29,7 @@ struct Tasks {
 
   // Sums of mine[0, n) over the blocks. Two sets of slots take turns, for the same reason.
   __device__ void exchange(u32 n) {
-    ::exchange(s, a.slots + (u64)(exchanges++ & 1) * (MOST_HOPS + 1) * gridDim.x, n);
+    add_up(s, a.slots + (u64)(exchanges++ & 1) * (MOST_HOPS + 1) * gridDim.x, n);
   }
 
   // ---- the queue -----------------------------------------------------------------------------
