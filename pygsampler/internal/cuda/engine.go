@@ -23,6 +23,8 @@ type Engine struct {
 
 	persistent struct{ narrow, wide gpu.Kernel[neighborArgs] } // graphs of int32 and of int64 ids
 	queue      queueKernels
+	bsp        bspLoaded
+	fused      fusedLoaded
 
 	mu      sync.Mutex
 	idle    []*workspace

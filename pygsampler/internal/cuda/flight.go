@@ -121,8 +121,13 @@ func (f *Flight) launch() (err error) {
 // launcher is how a call's mode puts its kernels into the flight's stream. They
 // report in the workspace's words: status, detail, then the batch's header.
 func (e *Engine) launcher(c *Call) func(*Flight) error {
-	if c.Mode == "queue" {
+	switch c.Mode {
+	case "queue":
 		return e.launchQueue
+	case "bsp":
+		return e.launchBSP
+	case "fused":
+		return e.launchFused
 	}
 	return e.launchPersistent
 }

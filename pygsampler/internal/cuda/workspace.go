@@ -24,6 +24,7 @@ type workspace struct {
 	excluded buffer
 	bins     binSpace
 	queue    queueSpace
+	sums     buffer     // of mode bsp
 	staged   gpu.Pinned // seeds on their way
 	report   gpu.Pinned
 	nextTag  uint32
@@ -181,7 +182,7 @@ func (w *workspace) close() error {
 	} {
 		errs = append(errs, m.Free(w.stream))
 	}
-	errs = append(errs, w.queue.free(w.stream), w.staged.Close(), w.report.Close())
+	errs = append(errs, w.queue.free(w.stream), w.sums.Free(w.stream), w.staged.Close(), w.report.Close())
 	return errors.Join(append(errs, w.before.Close(), w.stream.Synchronize(), w.stream.Close())...)
 }
 

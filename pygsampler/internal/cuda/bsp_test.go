@@ -1,0 +1,279 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+)
+
+// modeCompare compares batches of a mode, one for each grid, with the CPU's, and
+// their layout with that of the persistent kernel.
+func modeCompare(e *Engine, s gpu.Stream, d *Graph, c Call, mode string, grids ...int) error {
+	var stop atomic.Bool
+	m, err := cpu.Sample(&c.Request, alone{}, &stop)
+	if err != nil {
+		return err
+	}
+	want := arrays(m)
+	m.Release()
+	c.Stream = s.Handle()
+	persistent := c
+	p, err := sample(e, d, &persistent)
+	if err != nil {
+		return err
+	}
+	if err := p.Memory.Free(s); err != nil {
+		return err
+	}
+	c.Mode = mode
+	for _, c.Grid = range grids {
+		where := fmt.Sprintf("%s, grid %d, %d seeds, fanouts %v, replace %v, %d excluded",
+			mode, c.Grid, c.Request.Seeds.Len(), c.Request.Fanouts, c.Request.Replace, len(c.Exclude))
+		call := c
+		b, err := sample(e, d, &call)
+		if err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		m, err := b.Download(s)
+		if err != nil {
+			return err
+		}
+		got := arrays(m)
+		m.Release()
+		if err := b.Memory.Free(s); err != nil {
+			return err
+		}
+		if !slices.EqualFunc(got, want, slices.Equal) {
+			return fmt.Errorf("%s:\n got %.300s\nwant %.300s", where, fmt.Sprint(got), fmt.Sprint(want))
+		}
+		if !slices.Equal(b.Header, p.Header) {
+			return fmt.Errorf("%s: header\n got %v\nwant %v", where, b.Header, p.Header)
+		}
+	}
+	return nil
+}
+
+func modeCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, c Call, mode string, grids ...int) {
+	t.Helper()
+	if err := modeCompare(e, s, d, c, mode, grids...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// upTo is 0 to n-1.
+func upTo(n int) []int64 {
+	a := make([]int64, n)
+	for i := range a {
+		a[i] = int64(i)
+	}
+	return a
+}
+
+// testMode is what every way to launch must hold to.
+func testMode(t *testing.T, mode string, grids ...int) {
+	t.Run("every degree and fanout", func(t *testing.T) {
+		e, s := device(t)
+		var rows [][]int64
+		for degree := range 71 {
+			row := make([]int64, degree)
+			for j := range row {
+				row[j] = int64((degree*7 + j*3) % 71)
+			}
+			rows = append(rows, row)
+		}
+		for _, bits := range []int{32, 64} {
+			g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
+			for fanout := int64(1); fanout <= 40; fanout++ {
+				for _, replace := range []bool{false, true} {
+					r := cpu.Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: array(upTo(71), bits)}
+					modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
+				}
+			}
+		}
+	})
+	t.Run("random", func(t *testing.T) {
+		e, s := device(t)
+		for _, bits := range []int{32, 64} {
+			for _, withIDs := range []bool{false, true} {
+				g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, withIDs)
+				for _, size := range []int{0, 1, 32, 33, 700, 10240} {
+					seeds := upTo(size)
+					for i := range seeds {
+						seeds[i] = int64(i * 7)
+						if size >= 700 {
+							seeds[i] = int64(i * i % 3060) // some are repeated
+						}
+					}
+					for k, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
+						r := cpu.Request{
+							Graph: g, Fanouts: fanouts, Replace: (k+size)%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5,
+							Seeds: array(seeds, bits),
+						}
+						modeCheck(t, e, s, d, Call{Request: r}, mode, grids...)
+					}
+				}
+			}
+		}
+	})
+	t.Run("awkward", func(t *testing.T) {
+		e, s := device(t)
+		hub := upTo(50000)
+		for i := range hub {
+			hub[i] %= 5001
+		}
+		for name, rows := range map[string][][]int64{
+			"star": append([][]int64{hub}, make([][]int64, 5000)...), "isolated": make([][]int64, 5), "no rows": {},
+			"self loops": {{0, 0}, {1}, {2, 2, 2}}, "parallel": {{1, 1, 1, 1, 1, 1}, {0, 0}}, "path": {{1}, {2}, {3}, {}},
+		} {
+			n := int64(len(rows))
+			g, d := graphOf(t, e, rows, n+2, 64, 32, n%2 == 0) // two trailing vertices
+			for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
+				for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
+					r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)}
+					if err := modeCompare(e, s, d, Call{Request: r}, mode, grids...); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+			}
+		}
+	})
+	// A batch that outgrows every buffer several times.
+	t.Run("large", func(t *testing.T) {
+		e, s := device(t)
+		g, d := graphOf(t, e, randomRows(200000, 5), 200000, 32, 64, false)
+		seeds := upTo(60000)
+		for i := range seeds {
+			seeds[i] *= 3
+		}
+		for _, fanouts := range [][]int64{{10, 10}, {3, 40}, {-1}} {
+			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 8, Seeds: array(seeds, 32)}
+			modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
+		}
+	})
+	t.Run("exclusions", func(t *testing.T) {
+		e, s := device(t)
+		g, d := graphOf(t, e, randomRows(500, 3), 500, 32, 64, false)
+		for _, every := range []int64{1, 2, 3, 50} {
+			var excluded []int64
+			for p := every / 2; p < g.NumEdges(); p += every {
+				excluded = append(excluded, p)
+			}
+			x, err := g.Exclude(excluded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
+				r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 5, Seeds: array(upTo(300), 32), Exclude: x, Replace: every == 3}
+				modeCheck(t, e, s, d, Call{Request: r, Exclude: excluded}, mode, grids...)
+			}
+		}
+	})
+	t.Run("seed out of range", func(t *testing.T) {
+		e, s := device(t)
+		g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
+		for _, bad := range []int64{-1, 2, 1 << 40} {
+			r := cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, bad, bad}, 64)}
+			_, err := sample(e, d, &Call{Request: r, Stream: s.Handle(), Mode: mode})
+			want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
+			if !errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+			r.Seeds = array([]int64{0, 1, 0}, 64)
+			modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
+		}
+	})
+	// Output of the caller's: refused while it is too small, then used.
+	t.Run("given output", func(t *testing.T) {
+		e, s := device(t)
+		g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+		r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: 2, Seeds: array(upTo(500), 32)}
+		c := Call{Request: r, Stream: s.Handle(), Mode: mode}
+		var want []int64
+		for bytes, tries := uint64(64), 0; ; tries++ {
+			out, err := e.pool.Alloc(s, bytes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := c
+			call.Out, call.OutBytes = out.Address, bytes
+			b, err := sample(e, d, &call)
+			if err == nil && b.Needed == 0 {
+				want = b.Header
+			}
+			if err := errors.Join(err, out.Free(s)); err != nil {
+				t.Fatal(err)
+			}
+			if b.Needed == 0 {
+				if tries == 0 {
+					t.Error("64 bytes were enough")
+				}
+				break
+			}
+			if b.Needed <= bytes || tries > 30 {
+				t.Fatalf("%d bytes are too few, %d would do", bytes, b.Needed)
+			}
+			bytes = b.Needed
+		}
+		b, err := sample(e, d, &c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(b.Header, want) || want[batch.WordNumOutput] != 500 {
+			t.Errorf("header %v, want %v", want, b.Header)
+		}
+		if err := b.Memory.Free(s); err != nil {
+			t.Fatal(err)
+		}
+	})
+	// Modes share workspaces, whose tags run out and begin anew.
+	t.Run("tags run out", func(t *testing.T) {
+		e, s := device(t)
+		g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
+		r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
+		modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
+		e.idle[0].nextTag = fewTags + 3
+		for range 6 {
+			modeCheck(t, e, s, d, Call{Request: r}, mode, 0, 0)
+		}
+	})
+	t.Run("together", func(t *testing.T) {
+		e, s := device(t)
+		g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+		var wg sync.WaitGroup
+		for worker := range 4 {
+			stream, err := e.context.NewStream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stream.Close()
+			wg.Go(func() {
+				for i := range 10 {
+					seeds := array([]int64{1, 2, 3, int64(40 * worker)}, 32)
+					r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: seeds}
+					if err := modeCompare(e, stream, d, Call{Request: r, Own: i%2 == 0}, mode, 16); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		used := e.pool.Used()
+		r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: array([]int64{1, 2}, 32)}
+		modeCheck(t, e, s, d, Call{Request: r}, mode, make([]int, 30)...)
+		if after := e.pool.Used(); after != used {
+			t.Errorf("the pool held %d bytes, then %d", used, after)
+		}
+	})
+}
+
+// Grids mean nothing to mode "bsp".
+func TestBSP(t *testing.T) { testMode(t, "bsp", 0) }

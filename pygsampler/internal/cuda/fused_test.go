@@ -1,0 +1,5 @@
+package cuda
+
+import "testing"
+
+func TestFused(t *testing.T) { testMode(t, "fused", 0, 1, 7) }
