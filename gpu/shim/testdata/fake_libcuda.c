@@ -7,7 +7,9 @@
  *
  * Linked with fake_work.c, and built with -DWORKING, it can also do the work of a driver.
  * Built with -DLACKING it has no cuDeviceGetName and no functions that explain errors.
- * cuMemcpyPeerAsync and cuLaunchKernel fail unless each argument arrives at its place, whole. */
+ * cuMemcpyPeerAsync and cuLaunchKernel fail unless each argument arrives at its place, whole.
+ *
+ * Built with -DEMULATED it is the driver of tests/emulator. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +77,11 @@ int cuDeviceGetAttribute_of_work(int *value, int attribute);
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
+#ifdef EMULATED
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : -1;
+#else
     *value = attribute == 75 ? 9 : attribute == 76 ? device - 40 : -1;
+#endif
     return *value < 0 ? cuDeviceGetAttribute_of_work(value, attribute) : 0;
 }
 
@@ -104,19 +110,51 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
 #ifndef LACKING
 int cuDeviceGetName(char *name, int length, int device)
 {
+#ifdef EMULATED
+    snprintf(name, (size_t)length, "Emulated GPU %d", device - 40);
+#else
     snprintf(name, (size_t)length, "Fake GPU %d", device - 40);
+#endif
     return 0;
+}
+
+static const struct error {
+    int result;
+    const char *name, *text;
+} errors[] = {
+    {999, "CUDA_ERROR_UNKNOWN", "unknown error"},
+#ifdef EMULATED
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+    {702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch timed out and was terminated"},
+    {717, "CUDA_ERROR_INVALID_ADDRESS_SPACE", "operation not supported on global/shared address space"},
+    {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
+    {720, "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"},
+#endif
+};
+
+static const struct error *find_error(int result)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].result == result)
+            return &errors[i];
+    return NULL;
 }
 
 int cuGetErrorName(int result, const char **text)
 {
-    *text = result == 999 ? "CUDA_ERROR_UNKNOWN" : NULL;
-    return *text ? 0 : 1;
+    const struct error *e = find_error(result);
+    *text = e ? e->name : NULL;
+    return e ? 0 : 1;
 }
 
 int cuGetErrorString(int result, const char **text)
 {
-    *text = result == 999 ? "unknown error" : NULL;
-    return *text ? 0 : 1;
+    const struct error *e = find_error(result);
+    *text = e ? e->text : NULL;
+    return e ? 0 : 1;
 }
 #endif

@@ -6,12 +6,17 @@ static int allocate(enum kind kind, word *address, word tag, size_t bytes)
         return INVALID_CONTEXT;
     if (bytes == 0)
         return INVALID_VALUE;
-    if (bytes > TOTAL - used)
+    if (FAULT)
+        return FAULT;
+    pthread_mutex_lock(&mutex);
+    int full = bytes > TOTAL || used > TOTAL - bytes;
+    used += full ? 0 : bytes;
+    pthread_mutex_unlock(&mutex);
+    if (full)
         return OUT_OF_MEMORY;
     struct object *o = make(kind);
-    o->start = malloc(bytes);
     o->size = bytes;
-    used += bytes;
+    o->start = obtain(bytes);
     *address = (word)o->start | tag;
     return OK;
 }
@@ -20,8 +25,10 @@ static int release(struct object *o, char *p)
 {
     if (o == NULL || o->start != p)
         return INVALID_VALUE;
+    pthread_mutex_lock(&mutex);
     used -= o->size;
-    free(o->start);
+    pthread_mutex_unlock(&mutex);
+    discard(o->start, o->size);
     end(o);
     return OK;
 }

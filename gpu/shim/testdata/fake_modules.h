@@ -35,12 +35,23 @@ int cuModuleUnload(struct object *m)
 int cuModuleGetFunction(struct object **function, struct object *m, const char *name)
 {
     ON(m, MODULE, "cuModuleGetFunction %s %s", m->name, name)
+#ifdef EMULATED
+    struct Kernel *kernel = emulator_find(name);
+    if (kernel == NULL)
+        return NOT_FOUND;
+    *function = make(FUNCTION);
+    (*function)->kernel = kernel;
+    (*function)->shared = SHARED;
+#else
     if (strchr(name, '_') == NULL)
         return NOT_FOUND;
     *function = make(FUNCTION);
+#endif
     snprintf((*function)->name, sizeof (*function)->name, "%s", name);
     return OK;
 }
+
+#ifndef EMULATED
 
 /* The size of a parameter; 0 for one that is not there. */
 static size_t parameter(struct object *f, size_t index)
@@ -50,6 +61,12 @@ static size_t parameter(struct object *f, size_t index)
         p = strchr(p + 1, '_');
     return p ? strtoul(p + 1, NULL, 10) : 0;
 }
+
+#define attribute_of(f, attribute) (1000 + (attribute))
+#define allow_shared(f, attribute, bytes) ((void)0)
+#define occupancy(f, threads, shared) (2048 / (threads))
+
+#endif
 
 int cuFuncGetParamInfo(struct object *f, size_t index, size_t *offset, size_t *size)
 {
@@ -62,21 +79,26 @@ int cuFuncGetParamInfo(struct object *f, size_t index, size_t *offset, size_t *s
 int cuFuncGetAttribute(int *value, int attribute, struct object *f)
 {
     ON(f, FUNCTION, "cuFuncGetAttribute %s %d", f->name, attribute)
-    return *value = 1000 + attribute, OK;
+    return *value = attribute_of(f, attribute), OK;
 }
 
 int cuFuncSetAttribute(struct object *f, int attribute, int value)
 {
     ON(f, FUNCTION, "cuFuncSetAttribute %s %d %d", f->name, attribute, value)
-    return value > 232448 ? INVALID_VALUE : OK;
+    if (value > 232448)
+        return INVALID_VALUE;
+    allow_shared(f, attribute, value);
+    return OK;
 }
 
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct object *f, int threads,
                                                 size_t shared)
 {
     ON(f, FUNCTION, "cuOccupancy %s %d %zu", f->name, threads, shared)
-    return threads > 1024 ? INVALID_VALUE : (*blocks = 2048 / threads, OK);
+    return threads > 1024 ? INVALID_VALUE : (*blocks = occupancy(f, threads, shared), OK);
 }
+
+#ifndef EMULATED
 
 static int launch(const char *call, struct object *f, unsigned *d, struct object *s, void **p)
 {
@@ -94,6 +116,8 @@ static int launch(const char *call, struct object *f, unsigned *d, struct object
         s->busy = 1;
     return OK;
 }
+
+#endif
 
 int cuLaunchKernel(struct object *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                    unsigned by, unsigned bz, unsigned shared, struct object *s, void **p, void **x)

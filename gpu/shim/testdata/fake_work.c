@@ -7,7 +7,12 @@
  *   cuEventRecord event1 stream2
  *
  * Device attribute 100000 + kind is how many objects of a kind are alive. FAKE_CUDA_POOLS=0 makes a
- * driver without memory pools. */
+ * driver without memory pools.
+ *
+ * Built with -DEMULATED it is the driver of tests/emulator: addresses of device memory are the host's,
+ * and launches run the kernels. There FAKE_CUDA_MEMORY is how many bytes the devices have together,
+ * FAKE_CUDA_MULTIPROCESSORS how many multiprocessors each has (3), FAKE_CUDA_BLOCKS how many blocks of
+ * a kernel one of them runs at a time (1). A kernel that fails makes all later calls fail. */
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -38,6 +43,11 @@ struct object {
     char *start; /* of memory */
     size_t size;
     char name[64];
+#ifdef EMULATED
+    struct object *next; /* of the dead ones, whose places are used again, the oldest first */
+    struct Kernel *kernel;
+    int shared;
+#endif
 };
 
 static struct object objects[1 << 16];
@@ -49,9 +59,21 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct object *stack[64];
 static __thread int depth;
 
+#ifdef EMULATED
+#define TOTAL device_bytes()
+#define ON_DEVICE 0ULL
+#define MAPPED 0ULL
+#include "fake_emulated.h"
+#else
 #define TOTAL ((size_t)1 << 30)
 #define ON_DEVICE (1ULL << 62) /* set in addresses of device memory */
 #define MAPPED (1ULL << 61)    /* set in those of pinned host memory */
+#define FAULT OK
+#define obtain(bytes) malloc(bytes)
+#define discard(start, bytes) free(start)
+#define place() (&objects[count++])
+#define bury(o) ((void)0)
+#endif
 
 static void trace(const char *format, ...)
 {
@@ -67,7 +89,7 @@ static void trace(const char *format, ...)
 static struct object *make(enum kind kind)
 {
     pthread_mutex_lock(&mutex);
-    struct object *o = &objects[count++];
+    struct object *o = place();
     o->kind = kind;
     o->alive = 1;
     o->number = ++made[kind];
@@ -83,6 +105,7 @@ static void end(struct object *o)
     pthread_mutex_lock(&mutex);
     o->alive--; /* a context is as often alive as it is held */
     live[o->kind]--;
+    bury(o);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -91,6 +114,8 @@ static int wrong(struct object *o, enum kind kind)
 {
     if (depth == 0)
         return INVALID_CONTEXT;
+    if (FAULT)
+        return FAULT;
     if (o < objects || o >= objects + count || !o->alive || o->kind != kind)
         return INVALID_HANDLE;
     return o->context == stack[depth - 1] ? OK : INVALID_CONTEXT;
@@ -98,7 +123,7 @@ static int wrong(struct object *o, enum kind kind)
 
 static int wrong_stream(struct object *s)
 {
-    return (word)s <= 2 ? (depth ? OK : INVALID_CONTEXT) : wrong(s, STREAM);
+    return (word)s <= 2 ? (depth ? FAULT : INVALID_CONTEXT) : wrong(s, STREAM);
 }
 
 static const char *stream_name(struct object *s)
@@ -121,6 +146,9 @@ static struct object *holder(char *p, enum kind first, enum kind last)
 static struct object *block(word address)
 {
     char *p = (char *)(address & ~(ON_DEVICE | MAPPED));
+#ifdef EMULATED
+    return holder(p, DEVICE, REGISTERED);
+#endif
     return address & ON_DEVICE ? holder(p, DEVICE, DEVICE)
            : address & MAPPED  ? holder(p, PINNED, REGISTERED)
                                : NULL;
@@ -128,6 +156,10 @@ static struct object *block(word address)
 
 int cuDeviceGetAttribute_of_work(int *value, int attribute)
 {
+#ifdef EMULATED
+    if (attribute == 16)
+        return *value = number("FAKE_CUDA_MULTIPROCESSORS", 3), OK;
+#endif
     static const int known[][2] = {{16, 132}, {38, 60 << 20}, {8, 49152}, {97, 232448},
                                    {81, 233472}, {39, 2048}, {106, 32}, {95, 1}, {19, 1}, {99, 1}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -199,7 +231,7 @@ int cuCtxPopCurrent_v2(struct object **context)
 int cuCtxSynchronize(void)
 {
     trace("cuCtxSynchronize");
-    return depth ? OK : INVALID_CONTEXT;
+    return depth ? FAULT : INVALID_CONTEXT;
 }
 
 int cuCtxEnablePeerAccess(struct object *peer, unsigned flags)

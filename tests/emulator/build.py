@@ -1,0 +1,179 @@
+"""Makes a libcuda.so.1 that runs the kernels of ``kernels/`` on the CPU.
+
+    python tests/emulator/build.py FOLDER [--sanitize]
+
+It is compiled once for each state of its sources, in ``build/emulator``, and linked into FOLDER. A
+process that starts with FOLDER in LD_LIBRARY_PATH has a GPU that is none; see README.md here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+DRIVER = ROOT / "gpu" / "shim" / "testdata"
+CACHE = ROOT / "build" / "emulator"
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+# Words that NVRTC knows and g++ does not, and what its code does all the time: it shares nothing.
+KERNELS = ["-std=c++17", "-O1", "-Wno-unknown-pragmas", "-w", "-fno-strict-aliasing", "-fwrapv"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
+
+DYNAMIC = re.compile(r"\bextern\s+__shared__\s+((?:__align__\s*\(\s*\d+\s*\)\s*)?)([\w: ]+?)\s+(\w+)\s*\[\s*\]\s*;")
+BOUNDS = r"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)\s*"
+ENTRY = re.compile(rf"__global__\s+(?:{BOUNDS})?void\s+(?:{BOUNDS})?(\w+)\s*\(\s*const\s+__grid_constant__\s+([\w:]+)\s")
+
+UNIT = """\
+#include "device.h"
+#include "scheduler.h"
+#define __shared__ static __attribute__((section("shared_{name}")))
+extern "C" {{
+extern char __start_shared_{name}[] __attribute__((weak, visibility("hidden")));
+extern char __stop_shared_{name}[] __attribute__((weak, visibility("hidden")));
+}}
+template <class Args, void (*kernel)(Args)>
+static void call(const void* args) {{
+  kernel(*(const Args*)args);
+}}
+// Names and types are the file's own, as they are in its cubin.
+namespace {{
+namespace {name}_cu {{
+{body}
+// What kernels/grid.cuh has as inline PTX, and declares for the emulator. Loads let other threads run.
+unsigned load_acquire(const unsigned* p) {{ return emulator::load(p); }}
+unsigned load_relaxed(const unsigned* p) {{ return emulator::load(p); }}
+unsigned long long load_acquire(const unsigned long long* p) {{ return emulator::load(p); }}
+unsigned long long load_relaxed(const unsigned long long* p) {{ return emulator::load(p); }}
+void fence() {{}}
+{entries}
+}}
+}}
+"""
+ENTRY_UNIT = """\
+Kernel kernel_{name} = {{"{name}", sizeof({type}), call<{type}, {name}>, {threads}, {blocks}, __start_shared_{file}, __stop_shared_{file}, nullptr}};
+Registered registered_{name}(&kernel_{name});
+"""
+
+
+def kernel_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.cu"))
+
+
+def compilers() -> tuple[list[str], list[str]] | None:
+    """The commands of the C and the C++ compiler, where both are there."""
+    c = shlex.split(os.environ.get("CC", "gcc"))
+    cxx = shlex.split(os.environ.get("CXX", "g++"))
+    return (c, cxx) if shutil.which(c[0]) and shutil.which(cxx[0]) else None
+
+
+def digest(files: list[Path], *more: str) -> str:
+    total = hashlib.sha256("\0".join(more).encode())
+    for file in files:
+        content = file.read_bytes()
+        total.update(f"{file.name} {len(content)}\n".encode() + content)
+    return total.hexdigest()[:20]
+
+
+def unit_of(file: Path, cxx: list[str]) -> str:
+    """The C++ file that compiles a file of kernels.
+
+    The preprocessor has been there before, so that kernels made by macros are found. Dynamic shared
+    memory is the one thing that no header can explain to g++.
+    """
+    define = ["-DPGS_EMULATED", "-D__CUDA_ARCH__=900"]
+    text = subprocess.run(
+        [*cxx, "-E", "-std=c++17", *define, "-x", "c++", str(file)], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+    entries = []
+    for before, after, name, argument in ENTRY.findall(text):
+        threads, _, blocks = (before or after).partition(",")
+        entries.append(
+            ENTRY_UNIT.format(name=name, type=argument, file=file.stem, threads=threads or 1024, blocks=blocks or 1)
+        )
+    body = DYNAMIC.sub(r"\2* const \3 = (\2*)emulator::dynamic_shared();", text)
+    return UNIT.format(name=file.stem, body=body, entries="".join(entries))
+
+
+def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
+    found = compilers()
+    if found is None:
+        raise SystemExit("tests/emulator: expected gcc and g++ on PATH, got none or one of them")
+    c, cxx = found
+    common = ["-g", "-fPIC", "-pthread", "-c", *flags]
+    jobs: list[list[str]] = []
+    for file in kernels:
+        unit = made / f"{file.stem}.cpp"
+        unit.write_text(unit_of(file, cxx))
+        jobs.append([*cxx, *common, *KERNELS, f"-I{HERE}", "-o", f"{unit}.o", str(unit)])
+    scheduler = made / "scheduler.o"
+    jobs.append([*cxx, *common, "-std=c++17", "-O2", *WARNINGS, "-o", str(scheduler), str(HERE / "scheduler.cpp")])
+    for name in ("fake_libcuda", "fake_work"):
+        source = str(DRIVER / f"{name}.c")
+        jobs.append([*c, *common, "-O1", *WARNINGS, "-DWORKING", "-DEMULATED", "-Wno-unused-parameter", "-o", str(made / f"{name}.o"), source])
+    running = []
+    for job in jobs:
+        running.append((job, subprocess.Popen(job)))
+        if len(running) == (os.cpu_count() or 1):
+            wait(*running.pop(0))
+    for pair in running:
+        wait(*pair)
+    objects = [job[job.index("-o") + 1] for job in jobs]
+    link = [*cxx, "-shared", "-pthread", *flags, "-static-libstdc++", "-static-libgcc", "-Wl,-Bsymbolic", "-Wl,-z,defs",
+            "-Wl,-soname,libcuda.so.1", "-o", str(made / "libcuda.so.1"), *objects]
+    subprocess.run(link, check=True)
+
+
+def wait(job: list[str], process: subprocess.Popen[bytes]) -> None:
+    if process.wait():
+        raise SystemExit(f"tests/emulator: failed: {shlex.join(job)}")
+
+
+def build(folder: Path, *, kernels: list[Path] | None = None, sanitize: bool = False, flags: tuple[str, ...] = ()) -> Path:
+    """Makes ``folder``/libcuda.so.1 with the given files of kernels, all of ``kernels/`` without."""
+    kernels = kernels or kernel_files(ROOT / "kernels")
+    extra = [*flags, *(SANITIZE if sanitize else [])]
+    inputs = sorted({
+        *[f for k in kernels for f in k.parent.iterdir() if f.suffix in (".cu", ".cuh")],
+        *[f for f in HERE.iterdir() if f.suffix in (".h", ".cpp", ".py")],
+        *DRIVER.glob("fake_*"),
+    })
+    key = digest(inputs, *extra, *map(str, compilers() or ()), *map(str, kernels))
+    CACHE.mkdir(parents=True, exist_ok=True)
+    made = CACHE / key
+    with (CACHE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (made / "done").exists():
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
+            compile_all(made, kernels, extra)
+            (made / "done").touch()
+            for old in sorted(CACHE.glob("*/done"), key=lambda f: f.stat().st_mtime)[:-8]:
+                shutil.rmtree(old.parent)
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / "libcuda.so.1"
+    library.unlink(missing_ok=True)
+    shutil.copy(made / "libcuda.so.1", library)
+    return folder
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--sanitize", action="store_true", help="with ASan and UBSan; LD_PRELOAD libasan.so then")
+    arguments = parser.parse_args()
+    build(arguments.folder, sanitize=arguments.sanitize)
+    print(arguments.folder / "libcuda.so.1")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
