@@ -213,7 +213,9 @@ func (j *DeviceJob) end(b cuda.Batch, err error) {
 	case err != nil:
 		j.err = onDevice(err)
 	case j.cancelled:
-		j.err = errors.Join(cpu.ErrCancelled, b.Memory.Free(b.Stream))
+		if j.err = b.Memory.Free(b.Stream); j.err == nil {
+			j.err = cpu.ErrCancelled
+		}
 	case b.Needed > 0:
 		j.needed = b.Needed
 	case j.out != 0:

@@ -207,7 +207,8 @@ func DeviceTrim(device int64) error {
 	if e == nil {
 		return err
 	}
-	return e.Trim()
+	// What was released is the pool's once the streams that used it have come so far.
+	return errors.Join(memory.SettleDevice(int(device)), e.Trim())
 }
 
 // inUse is the engine of a device, nil where nothing has used it so far.

@@ -24,6 +24,12 @@ func TestKindOf(t *testing.T) {
 		{cpu.ErrCancelled, KindInterrupt, "cancelled"},
 		{fmt.Errorf("%w: wanted 5 bytes", memory.ErrNoMemory), KindMemory, "out of memory: wanted 5 bytes"},
 		{&gpu.Error{Call: "cuInit", Code: 999, Name: "UNKNOWN"}, KindCuda, "gpu: cuInit: UNKNOWN (999)"},
+		{
+			&gpu.Error{Call: "cuInit", Code: 3, Name: "NOT_INITIALIZED", Text: "a forked child"}, KindCuda,
+			`gpu: cuInit: NOT_INITIALIZED (3): a forked child, or sample on the CPU there: graph.to("cpu")`,
+		},
+		{onDevice(errors.New("no cooperative launches")), KindCuda, "no cooperative launches"},
+		{onDevice(fmt.Errorf("%w: seeds[0]", cpu.ErrIndex)), KindIndex, "seeds[0]"},
 		{errors.New("else"), KindOther, "else"},
 	} {
 		if kind, text := KindOf(k.err); kind != k.kind || text != k.text {

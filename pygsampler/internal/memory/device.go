@@ -60,6 +60,15 @@ func homeOf(device int) (home, error) {
 	return h, nil
 }
 
+// SettleDevice waits until the device has back what was released so far.
+func SettleDevice(device int) error {
+	h, err := homeOf(device)
+	if err != nil {
+		return err
+	}
+	return h.stream.Synchronize()
+}
+
 // FromDevice takes over a block of a device and copies the words of its header, if
 // it has any. The work that wrote it has been done. After an error it is still the
 // caller's.

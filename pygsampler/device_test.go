@@ -1,0 +1,410 @@
+package pygsampler
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// onGPU skips the test where no device can be used, or fails it where
+// PYGSAMPLER_REQUIRE names cuda. At its end the device has all of its memory back.
+func onGPU(t *testing.T) {
+	t.Helper()
+	if _, err := openDevice(0); err != nil {
+		if slices.Contains(strings.Split(os.Getenv("PYGSAMPLER_REQUIRE"), ","), "cuda") {
+			t.Fatalf("PYGSAMPLER_REQUIRE asks for cuda: %v", err)
+		}
+		t.Skip(err)
+	}
+	quiet(t)
+	t.Cleanup(func() { empty(t) })
+}
+
+// empty checks that nothing of the device is in use.
+func empty(t *testing.T) {
+	t.Helper()
+	if err := DeviceTrim(0); err != nil {
+		t.Error(err)
+	}
+	s, err := DeviceStats(0)
+	if err != nil || s.Used != 0 || s.Workspaces != 0 || s.Flights != 0 {
+		t.Errorf("the device has %+v, %v", s, err)
+	}
+}
+
+// copied is a graph on the host and its copy on the device.
+type copied struct {
+	host, device *Graph
+	memories     []memory.Memory
+}
+
+func (c *copied) close() {
+	if c.device != nil {
+		c.device.Close()
+	}
+	for _, m := range c.memories {
+		m.Release()
+	}
+}
+
+// copyOf uploads a graph; what it has made is in the result also after an error.
+func copyOf(host *Graph, trusted bool, with *Graph) (c *copied, err error) {
+	c = &copied{host: host}
+	s := &host.csc
+	d := CSC{
+		IndptrBits: 64, NumRows: s.Rows(), IDBits: 64, NumEdges: s.NumEdges(), EdgeIDBits: s.EdgeIDs.Bits, NumNodes: s.NumNodes,
+	}
+	for _, part := range []struct {
+		to   *int64
+		from []int64
+	}{{&d.Indptr, s.Indptr.I64}, {&d.Indices, s.Indices.I64}, {&d.EdgeIDs, s.EdgeIDs.I64}} {
+		if part.from == nil {
+			continue
+		}
+		at, err := DeviceUpload(0, address(part.from), int64(len(part.from))*8, 0)
+		if err != nil {
+			return c, err
+		}
+		m := memory.FromAddress(at)
+		c.memories = append(c.memories, m)
+		*part.to = int64(uintptr(m.Data()))
+	}
+	c.device, err = NewDeviceGraph(0, d, trusted, with)
+	return c, err
+}
+
+// pair is a random graph on both sides; withIDs numbers its edges backwards.
+func pair(t *testing.T, n int, withIDs, trusted bool) *copied {
+	t.Helper()
+	a := random(n)
+	c := a.csc()
+	if withIDs {
+		ids := make([]int64, len(a.indices))
+		for i := range ids {
+			ids[i] = int64(len(ids) - 1 - i)
+		}
+		c.EdgeIDs, c.EdgeIDBits = address(ids), 64
+		t.Cleanup(func() { runtime.KeepAlive(ids) })
+	}
+	g, err := NewGraph(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := copyOf(g, trusted, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { both.close(); g.Close(); runtime.KeepAlive(a) })
+	return both
+}
+
+// downloaded is a batch on the device, as a memory of the host's; the device's is
+// released.
+func downloaded(t *testing.T, at int64) int64 {
+	t.Helper()
+	m := memory.FromAddress(at)
+	defer m.Release()
+	header := m.Header(batch.HeaderWords)
+	header = m.Header(batch.HeaderWords + batch.BlockWords*header[batch.WordNumHops])
+	size := header[batch.WordBytes]
+	if m.Device() != 0 {
+		t.Errorf("a batch on device %d", m.Device())
+	}
+	host, err := DeviceDownload(0, int64(uintptr(m.Data())), size, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(memory.At[int64](memory.FromAddress(host), 0, int64(len(header))), header)
+	return host
+}
+
+func deviceResult(t *testing.T, j *DeviceJob) string {
+	t.Helper()
+	at, finished, err := j.Wait(-1)
+	if err != nil || !finished || at <= 0 {
+		t.Errorf("got %d, finished %v: %v", at, finished, err)
+		return ""
+	}
+	return contents(t, downloaded(t, at))
+}
+
+// The same batch on the host and on the device, for seeds here and there, with and
+// without exclusions, alone and together, in memory of ours and of the caller's.
+func TestDeviceBatches(t *testing.T) {
+	onGPU(t)
+	for _, withIDs := range []bool{false, true} {
+		g := pair(t, 500, withIDs, withIDs)
+		seeds, exclude := []int64{5, 6, 7, 5, 499}, []int64{2, 1, 300, 1, 17, 18, 19, 20}
+		at, err := DeviceUpload(0, address(seeds), 40, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := memory.FromAddress(at)
+		out, err := DeviceAlloc(0, 1<<20, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []*Options{options(t, "auto", false, 3, 4), options(t, "auto", true, 2), options(t, "persistent", false, -1, 2)} {
+			for i, c := range []Call{
+				{Seeds: address(seeds), NumSeeds: 5, SeedBits: 64},
+				{SeedBits: 64, Epoch: 3},
+				{Seeds: address(seeds), NumSeeds: 5, SeedBits: 64, Batch: 9, Exclude: address(exclude), NumExclude: 8},
+			} {
+				j, err := Submit(g.host, o, c)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := result(t, j)
+				calls := []DeviceCall{
+					{Call: c}, {Call: c, Own: true}, {Call: c, Own: true, Stream: 2}, {Call: c, Stream: 2},
+					{Call: c, Out: int64(uintptr(memory.FromAddress(out).Data())), OutBytes: 1 << 20},
+				}
+				if c.NumSeeds > 0 {
+					c.Seeds = int64(uintptr(there.Data()))
+					calls = append(calls, DeviceCall{Call: c, OnDevice: true}, DeviceCall{Call: c, OnDevice: true, Own: true})
+				}
+				for k, dc := range calls {
+					j, err := DeviceSubmit(g.device, o, dc)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := deviceResult(t, j); got != want {
+						t.Fatalf("options %+v, call %d, %d: got %s, want %s", o, i, k, got, want)
+					}
+				}
+				many, err := DeviceSubmitMany(g.device, o, calls[:4])
+				if err != nil {
+					t.Fatal(err)
+				}
+				for k, j := range many {
+					if got := deviceResult(t, j); got != want {
+						t.Fatalf("options %+v, call %d, %d of many: got %s, want %s", o, i, k, got, want)
+					}
+				}
+			}
+		}
+		there.Release()
+		memory.FromAddress(out).Release()
+		runtime.KeepAlive(seeds)
+		runtime.KeepAlive(exclude)
+	}
+}
+
+// A place that is too small gives the bytes that would do, and those do.
+func TestOutTooSmall(t *testing.T) {
+	onGPU(t)
+	g, o := pair(t, 500, false, false), options(t, "auto", false, 5, 5)
+	seeds := []int64{1, 2, 3, 4, 5, 6, 7, 8}
+	c := DeviceCall{Call: Call{Seeds: address(seeds), NumSeeds: 8, SeedBits: 64}}
+	for bytes := int64(256); ; {
+		out, err := DeviceAlloc(0, bytes, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := memory.FromAddress(out)
+		c.Out, c.OutBytes = int64(uintptr(m.Data())), bytes
+		j, err := DeviceSubmit(g.device, o, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, finished, err := j.Wait(-1)
+		if err != nil || !finished {
+			t.Fatal(err)
+		}
+		if at > 0 {
+			if bytes == 256 {
+				t.Error("256 bytes were enough")
+			}
+			downloadedContents := contents(t, downloaded(t, at))
+			m.Release()
+			host, err := Submit(g.host, o, c.Call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if downloadedContents != result(t, host) {
+				t.Error("another batch")
+			}
+			break
+		}
+		m.Release()
+		if -at <= bytes {
+			t.Fatalf("%d bytes are too few, and %d would do", bytes, -at)
+		}
+		bytes = -at
+	}
+	runtime.KeepAlive(seeds)
+}
+
+// Close ends what nobody has looked at and keeps it; Cancel and Shutdown drop it.
+func TestDeviceJobsEnd(t *testing.T) {
+	onGPU(t)
+	host := random(500).open(t)
+	o, seeds := options(t, "auto", false, 5, 5), []int64{1, 2, 3}
+	c := DeviceCall{Call: Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}}
+	for _, how := range []string{"close", "cancel", "shutdown"} {
+		g, err := copyOf(host, true, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := DeviceSubmitMany(g.device, o, []DeviceCall{c, c, c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := Stats().Jobs; n != 3 {
+			t.Errorf("%d jobs", n)
+		}
+		switch how {
+		case "close":
+			within(t, g.device.Close)
+			for _, j := range jobs {
+				deviceResult(t, j)
+			}
+		case "cancel":
+			for _, j := range jobs {
+				within(t, j.Cancel)
+			}
+		case "shutdown":
+			within(t, Shutdown)
+			for _, j := range jobs {
+				if _, finished, err := j.Wait(0); !finished || err != cpu.ErrCancelled {
+					t.Errorf("got %v, %v", finished, err)
+				}
+			}
+		}
+		within(t, g.close)
+		_, err = DeviceSubmit(g.device, o, c)
+		if kind, _ := KindOf(err); kind != KindClosed {
+			t.Errorf("got %v", err)
+		}
+		empty(t)
+	}
+	runtime.KeepAlive(seeds)
+}
+
+// What is refused at once, with its kind, and leaves nothing behind.
+func TestDeviceErrors(t *testing.T) {
+	onGPU(t)
+	g, o := pair(t, 100, true, true), options(t, "auto", false, 3)
+	alone, err := copyOf(g.host, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alone.close()
+	seeds, bad := []int64{1, 100}, []int64{1 << 40}
+	good := Call{Seeds: address(seeds), NumSeeds: 1, SeedBits: 64}
+	with := func(change func(*DeviceCall)) DeviceCall {
+		c := DeviceCall{Call: good}
+		change(&c)
+		return c
+	}
+	exclude := with(func(c *DeviceCall) { c.Exclude, c.NumExclude = address(bad), 1 })
+	for _, k := range []struct {
+		graph *Graph
+		call  DeviceCall
+		kind  Kind
+		text  string // how it begins
+	}{
+		{g.host, with(func(*DeviceCall) {}), KindValue, "graph: expected one on a CUDA device, got one on the CPU"},
+		{g.device, with(func(c *DeviceCall) { c.SeedBits = 8 }), KindType, "seeds: expected 32 or 64 bits, got 8"},
+		{g.device, with(func(c *DeviceCall) { c.OutBytes = 5 }), KindValue, "out: expected an address and bytes >= 0, got 0x0 and 5"},
+		{g.device, with(func(c *DeviceCall) { c.OnDevice = true }), KindValue, "seeds: expected memory that cuda:0 can read, got host memory"},
+		{g.device, exclude, KindValue, "exclude[0]: expected the id of an edge of the graph, got 1099511627776"},
+		{alone.device, exclude, KindValue, "exclude: expected a graph without edge_ids, or one that came from the CPU"},
+		{g.device, with(func(c *DeviceCall) { c.Stream = -1 }), KindCuda, "gpu: cuStreamGetCtx: "},
+		{g.device, with(func(c *DeviceCall) { c.NumSeeds = 2 }), KindIndex, "seeds[1]: expected an id in [0, 100), got 100"},
+	} {
+		j, err := DeviceSubmit(k.graph, o, k.call)
+		if err == nil {
+			_, _, err = j.Wait(-1)
+		}
+		if kind, text := KindOf(err); kind != k.kind || !strings.HasPrefix(text, k.text) {
+			t.Errorf("got %s: %s, want %s: %s", kind, text, k.kind, k.text)
+		}
+	}
+	if _, err := Submit(g.device, o, good); err == nil || !strings.HasSuffix(err.Error(), "graph: expected one on the CPU, got one on cuda:0") {
+		t.Errorf("got %v", err)
+	}
+	_, err = NewDeviceGraph(0, random(10).csc(), true, nil)
+	if kind, text := KindOf(err); kind != KindValue || !strings.HasPrefix(text, "indptr: expected memory that cuda:0 can read") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := DeviceAlloc(0, 1<<50, 0); err == nil || !strings.Contains(err.Error(), "asked for 1125899906842624 bytes") {
+		t.Errorf("got %v", err)
+	}
+	runtime.KeepAlive(seeds)
+	runtime.KeepAlive(bad)
+}
+
+// Copies in several pieces, up and down, and memory that is page-locked.
+func TestDeviceMemory(t *testing.T) {
+	onGPU(t)
+	host := make([]int64, (2*piece+40)/8)
+	for i := range host {
+		host[i] = int64(i) * 7
+	}
+	bytes := int64(len(host)) * 8
+	up, err := DeviceUpload(0, address(host), bytes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := memory.FromAddress(up)
+	if s, err := DeviceStats(0); err != nil || s.Used < bytes {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	down, err := DeviceDownload(0, int64(uintptr(m.Data())), bytes, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := memory.FromAddress(down)
+	if !slices.Equal(memory.At[int64](back, 0, int64(len(host))), host) {
+		t.Error("another content")
+	}
+	back.Release()
+	for stream := range int64(3) { // all of them, and the thread's own
+		if err := DeviceOrder(up, stream); err != nil {
+			t.Error(err)
+		}
+	}
+	context, err := gpu.Retain(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer context.Close()
+	var streams []gpu.Stream
+	for range 12 { // more than are kept apart
+		s, err := context.NewStream()
+		if err != nil {
+			t.Fatal(err)
+		}
+		streams = append(streams, s)
+		if err := DeviceOrder(up, int64(s.Handle())); err != nil {
+			t.Error(err)
+		}
+	}
+	m.Release()
+	for i := range streams {
+		if err := streams[i].Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	pinned, err := DeviceRegister(0, address(host), bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = memory.FromAddress(pinned)
+	if l, err := gpu.Locate(gpu.Address(uintptr(m.Data()))); err != nil || !l.Host || l.Device < 0 {
+		t.Errorf("got %+v, %v", l, err)
+	}
+	m.Release()
+	if l, err := gpu.Locate(gpu.Address(address(host))); err != nil || l.Device >= 0 {
+		t.Errorf("still registered: %+v, %v", l, err)
+	}
+	runtime.KeepAlive(host)
+}

@@ -1,0 +1,94 @@
+package pygsampler
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Each call of the driver fails once, from the graph's way to the device to the end
+// of a batch. There is a CudaError or none, nothing is lost, and the next batch is
+// the CPU's.
+func TestEveryDriverCallFails(t *testing.T) {
+	onGPU(t)
+	host := random(200).open(t)
+	o, seeds, exclude := options(t, "auto", false, 3, 4), []int64{5, 6, 7}, []int64{2, 3}
+	call := Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64, Exclude: address(exclude), NumExclude: 2}
+	j, err := Submit(host, o, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := result(t, j)
+	// sample does it all; "" and an error where it could not.
+	sample := func() (got string, err error) {
+		g, err := copyOf(host, false, host)
+		defer g.close()
+		if err != nil {
+			return "", err
+		}
+		j, err := DeviceSubmit(g.device, o, DeviceCall{Call: call, Own: true})
+		if err != nil {
+			return "", err
+		}
+		at, _, err := j.Wait(-1)
+		if err != nil {
+			return "", err
+		}
+		m := memory.FromAddress(at)
+		defer m.Release()
+		if err := DeviceOrder(at, 0); err != nil {
+			return "", err
+		}
+		header := m.Header(batch.HeaderWords + 2*batch.BlockWords)
+		down, err := DeviceDownload(0, int64(uintptr(m.Data())), header[batch.WordBytes], 0)
+		if err != nil {
+			return "", err
+		}
+		copy(memory.At[int64](memory.FromAddress(down), 0, int64(len(header))), header)
+		return contents(t, down), nil
+	}
+	cold := func() {
+		empty(t)
+		opened.Lock()
+		opened.of = nil
+		opened.Unlock()
+		if err := cuda.CloseAll(); err != nil {
+			t.Error(err)
+		}
+	}
+	defer gpu.EndFaults()
+	live := memory.Count().Live
+	for n := int64(1); ; n++ {
+		cold()
+		gpu.Inject(gpu.Fault{First: n, Code: 999})
+		got, err := sample()
+		name := gpu.Faulted()
+		gpu.EndFaults()
+		if name == "" {
+			if n < 50 {
+				t.Errorf("only %d calls", n)
+			}
+			t.Logf("%d calls", n-1)
+			break
+		}
+		if kind, _ := KindOf(err); err != nil && kind != KindCuda || err == nil && got != want {
+			t.Errorf("call %d, %s: got %s: %v, another batch: %v", n, name, kind, err, got != want)
+		}
+		if got, err := sample(); err != nil || got != want {
+			t.Errorf("after call %d, %s: got %v, another batch: %v", n, name, err, got != want)
+		}
+		if now := memory.Count().Live; now != live {
+			t.Errorf("after call %d, %s: %d memories were lost", n, name, now-live)
+			live = now
+		}
+	}
+	if _, err := openDevice(0); err != nil {
+		t.Error(err)
+	}
+	runtime.KeepAlive(seeds)
+	runtime.KeepAlive(exclude)
+}
