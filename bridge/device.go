@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"encoding/json"
-	"unsafe"
 
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
@@ -105,27 +104,18 @@ func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoc
 	return deviceJobs.add(j), nil
 }
 
-// callWords is what a call of DeviceSubmitMany has: seeds, numSeeds, seedBits,
-// seedsOnDevice, epoch, batch, and two zeros.
-const callWords = 8
-
-// DeviceSubmitMany puts several batches into a stream together, described by callWords
-// integers each. It returns the first job; the others have the numbers after it.
+// DeviceSubmitMany puts several batches into a stream together: 8 integers each at
+// the address calls, as core.CallsAt says. It returns the first job; the others have
+// the numbers after it.
 func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (firstJob int64, err error) {
 	defer finish(&err)
 	g, o, err := open(graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	if calls == 0 || count < 1 || count > 1<<20 {
-		return 0, core.Errorf(core.KindValue, "calls: expected 1 to %d of them at an address, got %d at %#x", 1<<20, count, calls)
-	}
-	list := make([]core.DeviceCall, count)
-	for i, words := range unsafe.Slice(*(**[callWords]int64)(unsafe.Pointer(&calls)), count) {
-		list[i] = core.DeviceCall{
-			Call:     core.Call{Seeds: words[0], NumSeeds: words[1], SeedBits: int(words[2]), Epoch: words[4], Batch: words[5]},
-			OnDevice: words[3] != 0, Stream: stream, Own: own != 0,
-		}
+	list, err := core.CallsAt(calls, count, stream, own != 0)
+	if err != nil {
+		return 0, err
 	}
 	many, err := core.DeviceSubmitMany(g, o, list)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestDeviceArguments(t *testing.T) {
 // A graph on the CPU is not for a device, and says so before anything else.
 func TestDeviceSubmitOfHostGraph(t *testing.T) {
 	g, s := newRing(t, 10), newSampler(t, "fused", 2)
-	calls, seeds := make([]int64, callWords), []int64{1}
+	calls, seeds := make([]int64, 8), []int64{1}
 	calls[0], calls[1], calls[2] = address(seeds), 1, 64
 	const want = "ValueError: graph: expected one on a CUDA device, got one on the CPU"
 	_, err := DeviceSubmit(g.handle, s, address(seeds), 1, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -23,6 +23,25 @@ type DeviceCall struct {
 	OutBytes int64
 }
 
+// mostCalls bounds what is submitted together.
+const mostCalls = 1 << 20
+
+// CallsAt reads calls from an address, 8 integers each: seeds, how many, their bits,
+// whether they are on the device, epoch, batch, and two zeros.
+func CallsAt(address, count, stream int64, own bool) ([]DeviceCall, error) {
+	if address == 0 || count < 1 || count > mostCalls {
+		return nil, Errorf(KindValue, "calls: expected 1 to %d at an address, got %d at %#x", mostCalls, count, address)
+	}
+	calls := make([]DeviceCall, count)
+	for i, w := range memory.View[[8]int64](address, count) {
+		calls[i] = DeviceCall{
+			Call:     Call{Seeds: w[0], NumSeeds: w[1], SeedBits: int(w[2]), Epoch: w[4], Batch: w[5]},
+			OnDevice: w[3] != 0, Stream: stream, Own: own,
+		}
+	}
+	return calls, nil
+}
+
 // DeviceJob is one batch on its way on a device. It ends once, by a result or an
 // error; until then the device reads the graph, and the seeds if they are there.
 // Nobody waits for it but its callers: it ends when one of them looks.

@@ -34,14 +34,21 @@ func allocate(t *testing.T, size int64) Memory {
 	return m
 }
 
-// The struct begins with the words that Python reads: references, data, size.
+// The struct begins with the words that Python reads: references, data, size, where
+// the header is, the device.
 func TestLayout(t *testing.T) {
 	balanced(t)
 	m := allocate(t, 100)
 	m.SetSize(77)
-	words := View[int64](m.Address(), 3)
-	if words[0] != 1 || words[1] != int64(uintptr(m.Data())) || words[2] != 77 {
+	words := View[int64](m.Address(), 5)
+	if words[0] != 1 || words[1] != int64(uintptr(m.Data())) || words[2] != 77 || words[3] != words[1] || words[4] != -1 {
 		t.Errorf("got %x", words)
+	}
+	if err := m.Grow(64 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if words[1] != int64(uintptr(m.Data())) || words[3] != words[1] {
+		t.Errorf("after it has moved: %x", words)
 	}
 	if FromAddress(m.Address()) != m {
 		t.Error("another memory under the same address")
@@ -269,7 +276,7 @@ func TestReferences(t *testing.T) {
 
 func TestSymbols(t *testing.T) {
 	seen := map[int64]string{}
-	for _, name := range []string{"memory_retain", "memory_release", "memory_of_object", "dlpack_export", "arrow_export"} {
+	for _, name := range []string{"memory_retain", "memory_release", "memory_of_object", "dlpack_export", "arrow_export", "dlpack_export_device", "arrow_export_device"} {
 		address := Symbol(name)
 		if other, twice := seen[address]; address == 0 || twice {
 			t.Errorf("%s has address %x, as has %q", name, address, other)
