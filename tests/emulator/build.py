@@ -36,7 +36,7 @@ ENTRY = re.compile(rf"__global__\s+(?:{BOUNDS})?void\s+(?:{BOUNDS})?(\w+)\s*\(\s
 UNIT = """\
 #include "device.h"
 #include "scheduler.h"
-#define __shared__ static __attribute__((section("shared_{name}")))
+#define __shared__ static  // all that is in .bss, which becomes a section of its own
 extern "C" {{
 extern char __start_shared_{name}[] __attribute__((weak, visibility("hidden")));
 extern char __stop_shared_{name}[] __attribute__((weak, visibility("hidden")));
@@ -61,7 +61,7 @@ void fence() {{}}
 """
 ENTRY_UNIT = """\
 Kernel kernel_{name} = {{"{name}", sizeof({type}), call<{type}, {name}>, {threads}, {blocks}, __start_shared_{file}, __stop_shared_{file}, nullptr}};
-Registered registered_{name}(&kernel_{name});
+__attribute__((constructor)) void register_{name}() {{ emulator_register(&kernel_{name}); }}
 """
 
 
@@ -127,6 +127,10 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
             wait(*running.pop(0))
     for pair in running:
         wait(*pair)
+    for file in kernels:
+        # g++ ignores the section that an attribute names for variables of template functions.
+        rename = f".bss=shared_{file.stem},alloc,load,data,contents"
+        subprocess.run(["objcopy", "--rename-section", rename, str(made / f"{file.stem}.cpp.o")], check=True)
     objects = [job[job.index("-o") + 1] for job in jobs]
     link = [*cxx, "-shared", "-pthread", *flags, "-static-libstdc++", "-static-libgcc", "-Wl,-Bsymbolic", "-Wl,-z,defs",
             "-Wl,-soname,libcuda.so.1", "-o", str(made / "libcuda.so.1"), *objects]

@@ -15,7 +15,7 @@
 
 static Kernel* kernels;
 
-Registered::Registered(Kernel* kernel) {
+void emulator_register(Kernel* kernel) {
   kernel->next = kernels;
   kernels = kernel;
 }

@@ -12,11 +12,8 @@ struct Kernel {
   Kernel* next;
 };
 
-struct Registered {
-  explicit Registered(Kernel* kernel);
-};
-
 extern "C" {
+void emulator_register(Kernel* kernel);
 Kernel* emulator_find(const char* name);
 // 0, or the driver's code for what went wrong; the reason is written to stderr. The driver checks the
 // shape first.
