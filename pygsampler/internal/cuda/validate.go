@@ -61,18 +61,18 @@ func (e *Engine) findOffenders(a Arrays) (words [validateWords]int64, err error)
 	if err != nil {
 		return words, err
 	}
-	defer func() { err = errors.Join(err, stream.Close()) }()
+	defer func() { err = errors.Join(err, twice(stream.Close)) }()
 	report, err := e.context.AllocPinned(uint64(unsafe.Sizeof(words)))
 	if err != nil {
 		return words, err
 	}
-	defer func() { err = errors.Join(err, report.Close()) }()
+	defer func() { err = errors.Join(err, twice(report.Close)) }()
 	// The two lowest offenders, and how many blocks have ended.
 	found, err := e.pool.Alloc(stream, 24)
 	if err != nil {
 		return words, err
 	}
-	defer func() { err = errors.Join(err, found.Free(stream)) }()
+	defer func() { err = errors.Join(err, twice(func() error { return found.Free(stream) })) }()
 	args := validateArgs{
 		Indptr: a.Indptr, Indices: a.Indices, Lowest: found.Address, Ended: found.Address + 16, Report: report.Address,
 		Rows: uint64(a.Rows), Edges: uint64(a.Edges), Nodes: uint64(a.Nodes),
@@ -81,11 +81,18 @@ func (e *Engine) findOffenders(a Arrays) (words [validateWords]int64, err error)
 	// As many threads as may run at a time; the elements of a thread are 16 bytes.
 	bytes := max(a.Rows+1, a.Edges) * 8
 	blocks := min(bytes/(16*validateThreads)+1, 4*int64(e.context.Properties().Multiprocessors))
-	err = errors.Join(
-		stream.Fill32(found.Address, ^uint32(0), 4),
-		stream.Fill32(found.Address+16, 0, 2),
-		kernel.Launch(stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{validateThreads}}, &args),
-		stream.Synchronize(),
-	)
+	// Never launched where a fill failed: the kernel reads at what it finds there.
+	if err = errors.Join(stream.Fill32(found.Address, ^uint32(0), 4), stream.Fill32(found.Address+16, 0, 2)); err == nil {
+		err = kernel.Launch(stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{validateThreads}}, &args)
+	}
+	err = errors.Join(err, stream.Synchronize())
 	return *(*[validateWords]int64)(report.Pointer), err
+}
+
+// twice gives something back, at the second try where the first has failed.
+func twice(giveBack func() error) error {
+	if giveBack() == nil {
+		return nil
+	}
+	return giveBack()
 }

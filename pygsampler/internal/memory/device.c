@@ -16,6 +16,10 @@ int64_t pgs_device_bytes(int64_t device) {
   return device >= 0 && device < DEVICES ? __atomic_load_n(&bytes_of[device], __ATOMIC_RELAXED) : 0;
 }
 
+// Whether the driver has done it: where the thread's context could not be put back
+// it was done nevertheless.
+static int done(int result) { return !result || (result & ~RESULT) == BY_POP; }
+
 static int free_now(handle context, uint64_t address) { IN_CONTEXT(context, cuMemFree((CUdeviceptr)address)); }
 
 // Lets the release stream wait for the consumers. Their owners may have destroyed
@@ -31,7 +35,7 @@ static int after_consumers(const pgs_lease *l) {
     result = gpu_event_record(l->context, event, l->consumer[i]);
     if (!result) result = gpu_stream_wait(l->context, l->stream, event);
   }
-  gpu_event_destroy(l->context, event);
+  if (!done(gpu_event_destroy(l->context, event))) gpu_event_destroy(l->context, event);
   return result;
 }
 
@@ -45,7 +49,7 @@ static void give_back(pgs_memory *m) {
   // first has worked, and a lost block is lost for as long as the process lives.
   for (int tries = 0; tries < 3; tries++) {
     result = l->pooled ? gpu_free(l->context, l->stream, (uint64_t)m->data) : free_now(l->context, (uint64_t)m->data);
-    if (!result || (result & ~RESULT) == BY_POP) return;
+    if (done(result)) return;
   }
 }
 
