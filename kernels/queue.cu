@@ -123,8 +123,7 @@ struct Sampling : Tasks<I> {
       u32 t = t0 + lane, level = ~0u;
       if (t < arrivals.hi) {
         level = (u32)claims[(u64)((const I*)a.found)[t]] & 255;
-        a.keys[t] = ~0ull;
-        a.numbers[t] = level;
+        a.keys[t] = a.ordered ? ~0ull : (u64)level << 32 | ~0u;
       }
       for (u32 l = 0; l <= a.hops; l++) {
         u32 mask = __ballot_sync(~0u, level == l);
@@ -236,14 +235,15 @@ struct Sampling : Tasks<I> {
     }
   }
 
-  // Numbers all vertices but the seeds level by level, within a level as they come.
+  // Numbers all vertices but the seeds level by level, within a level as they come. Other blocks may be
+  // numbering seeds already: whatever they do to a seed's key, the upper half stays 0.
   __device__ void number_arrived(u32 found) {
     Part arrivals(found);
     u32 lane = threadIdx.x & 31;
     if (threadIdx.x && threadIdx.x <= a.hops) s.next[threadIdx.x] = s.ends[threadIdx.x - 1] + s.before[threadIdx.x];
     __syncthreads();
     for (u32 t0 = arrivals.lo + (threadIdx.x & ~31u); t0 < arrivals.hi; t0 += THREADS) {
-      u32 t = t0 + lane, level = t < arrivals.hi ? a.numbers[t] : 0, number = 0;
+      u32 t = t0 + lane, level = t < arrivals.hi ? (u32)(load_relaxed(a.keys + t) >> 32) : 0, number = 0;
       for (u32 l = 1; l <= a.hops; l++) {
         u32 mask = __ballot_sync(~0u, level == l), first = 0;
         if (lane == 0 && mask) first = atomicAdd(&s.next[l], __popc(mask));
@@ -329,8 +329,8 @@ struct Sampling : Tasks<I> {
     u64 off_nodes = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8), off_index = align64(off_nodes + found * width);
     u64 off_given = align64(off_index + a.num_seeds * width), used = off_given + a.num_seeds * width;
     // Three arrays a hop, each with a gap before it; every row of a hop was a task.
-    u64 need = used + 3 * 64 * a.hops + (tasks + a.hops) * width + picked * (width + id_width);
-    if (need > a.out_capacity) return end(TOO_SMALL, need);
+    u64 most = used + 3 * 64 * a.hops + (tasks + a.hops) * width + picked * (width + id_width);
+    if (used > a.out_capacity) return end(QUEUE_FULL, most);
     nodes = (I*)(a.out + off_nodes);
     if (!a.ordered) number_arrived((u32)found);
     number_seeds();
@@ -341,6 +341,10 @@ struct Sampling : Tasks<I> {
     }
     measure();
     this->exchange(a.hops);
+    u64 size = used;
+    for (u32 hop = 0; hop < a.hops; hop++)
+      size = align64(align64(align64(size) + (s.ends[hop] + 1) * width) + s.total[hop] * width) + s.total[hop] * id_width;
+    if (size > a.out_capacity) return end(QUEUE_FULL, size);
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0;
     u64* header = a.report + 2;
     for (u32 hop = 0; hop < a.hops; hop++) {

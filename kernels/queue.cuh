@@ -24,7 +24,7 @@ struct Args {
   u64* queue;           // per slot (vertex << 8 | hop) + 1; zero between launches
   u64* rows;            // per slot the first of its edges in picked, and how many << 32
   u64* table;           // per t and hop the same
-  u64* keys;            // per t: where it occurred first; see queue.cu
+  u64* keys;            // per t: where it occurred first, or its level; see queue.cu
   void* found;          // per t: the vertex
   u32* numbers;         // per t: the vertex's number in the batch
   u32* order;           // per number: t
@@ -45,8 +45,9 @@ enum { PROGRESS, HEAD, FOUND, EDGES, STOP, LOWEST_BAD };
 enum { STOP_FULL = 1, STOP_BAD_SEED = 2 };
 
 enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
-// What a launch ends with. QUEUE_FULL: the words after detail are tasks, vertices and edges so far.
-enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, QUEUE_FULL = 6 };
+// What a launch ends with. QUEUE_FULL: detail is the bytes that the batch needs, where only out was too
+// small, else 0; the words after it are tasks, vertices and edges so far.
+enum { OK = 1, SEED_OUT_OF_RANGE = 2, QUEUE_FULL = 6 };
 
 // What becomes of a row's edges.
 enum { WHOLE, NARROW, WIDE };

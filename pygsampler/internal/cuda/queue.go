@@ -9,8 +9,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 )
 
-// statusQueueFull is a launch that ran out of room; how many tasks, vertices and
-// edges there were stands where the header would.
+// statusQueueFull is a launch that ran out of room. Its detail is the bytes that the
+// batch needs, where only those did not fit; else how many tasks, vertices and edges
+// there were stands where the header would.
 const statusQueueFull = 6
 
 // Constants of queue.cuh.
@@ -95,7 +96,7 @@ func (q *queueSpace) fit(f *Flight, width, idWidth int64) error {
 	// need.out is about all edges of the batch, need.rows and need.edges are of its
 	// outermost hop.
 	guess := queueSizes{
-		tasks: min(f.need.rows, nodes) * max(hops, 1), found: f.need.rows + f.need.edges,
+		tasks: min(f.need.rows, nodes) * max(hops, 1), found: min(f.need.rows+f.need.edges, nodes),
 		edges: int64(f.need.out) / (width + idWidth),
 	}
 	q.most.tasks = max(q.most.tasks, guess.tasks, f.call.NumSeeds*hops, 1<<12)
@@ -236,6 +237,14 @@ func (e *Engine) launchQueue(f *Flight) error {
 // queueFull makes more room after a launch that ran out of it, and launches again.
 func (f *Flight) queueFull() (again bool, err error) {
 	q, words := &f.space.queue, f.space.words()
+	if needed := uint64(words[1]); needed > 0 {
+		f.need.out = needed
+		if f.call.Out != 0 {
+			f.batch.Needed = needed
+			return false, nil
+		}
+		return true, f.launch()
+	}
 	tasks, found, edges := words[2], words[3], words[4]
 	if edges > queueMostEdges {
 		return false, fmt.Errorf("%w: a batch of %d edges or more: expected fewer than 2^31 on a GPU", cpu.ErrOverflow, edges)
