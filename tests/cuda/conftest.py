@@ -1,0 +1,56 @@
+"""Tests that need a GPU, or the emulator of tests/emulator in its place.
+
+They need pytest and NumPy; what else a test needs it asks for. Run as in tools/gpu_check.sh they
+do without the conftest of the folder above, which wants hypothesis.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gpu import need_cuda
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def cuda() -> None:
+    need_cuda()
+
+
+@pytest.fixture
+def run_script() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs Python in a process of its own, which imports what this one does."""
+
+    def run(script: str, *, timeout: float = 120, **variables: str) -> Any:
+        path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+        return subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)],
+            env={**os.environ, "PYTHONPATH": path, **variables},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run
+
+
+def torch_on_cuda() -> Any:
+    """torch, where it uses the device; the emulator's it cannot."""
+    torch = pytest.importorskip("torch", reason="needs torch")
+    if not torch.cuda.is_available():
+        pytest.skip("needs torch with a CUDA device of its own")
+    return torch
+
+
+@pytest.fixture
+def torch() -> Any:
+    return torch_on_cuda()

@@ -1,0 +1,122 @@
+"""Each call of the driver fails once: an error that says so, and then the next batch works."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import pygsampler as pgs
+from tests.support.parity import MODES, scaled
+
+# Every attempt is the whole way, since a fault may leave any of it undone.
+PROGRAM = """
+import gc, sys
+import pygsampler as pgs
+from tests.support.parity import random_graph, same
+
+mode = sys.argv[1] if len(sys.argv) > 1 else "{mode}"
+cpu = random_graph(200, seed=51, most=10).graph()
+sampler = pgs.PGSampler([3, 2], seed=1, mode=mode)
+want = sampler.sample(cpu, range(0, 200, 9), batch=0)
+failures = []
+for attempt in range(3):
+    try:
+        there = cpu.to("cuda")
+        got = sampler.sample(there, range(0, 200, 9), batch=0)
+        same(got, want)
+        many = sampler.sample_many(there, [[1, 2], [3]], batch=0)
+        assert [len(batch.output_nodes) for batch in many] == [2, 1]
+        break
+    except pgs.CudaError as error:
+        failures.append(str(error))
+else:
+    sys.exit("no batch after three attempts: " + repr(failures))
+same(sampler.sample(there, range(0, 200, 9), batch=0), want)
+assert len(failures) <= 1, failures
+gc.collect()
+assert pgs.cuda.memory_stats(0)["flights"] == 0
+print("failed:", *failures)
+"""
+
+# After so many calls in a row that no longer fail anything, the program has no more of them.
+QUIET = 12
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.mark.parametrize("mode", ["auto", "bsp", "queue"])
+def test_every_call_fails_once(run_script: Run, mode: str) -> None:
+    assert mode in MODES
+    workers = scaled(min(8, len(os.sched_getaffinity(0))), 2)
+    step = scaled(1 if mode == "auto" else 3, 13)
+    quiet, number, seen = 0, 1, 0
+
+    def one(call: int) -> str:
+        done = run_script(PROGRAM.format(mode=mode), PYGSAMPLER_FAULT=f"{call}:999", timeout=240)
+        assert done.returncode == 0, f"call {call}: {done.stdout}{done.stderr}"
+        assert "Traceback" not in done.stderr, f"call {call}: {done.stderr}"
+        return done.stdout.partition("failed:")[2].strip()
+
+    with ThreadPoolExecutor(workers) as pool:
+        while quiet < QUIET:
+            calls = range(number, number + 2 * workers * step, step)
+            for text in pool.map(one, calls):
+                # Some calls only give memory back: nobody waits for their result.
+                quiet = 0 if text else quiet + step
+                seen += bool(text)
+                assert not text or "999" in text, text
+            number = calls[-1] + step
+    assert seen >= 5
+
+
+def test_a_driver_that_dies(run_script: Run) -> None:
+    """Sticky errors, as after a kernel that crashed: errors for good, no hang, no crash."""
+    script = """
+    import pygsampler as pgs
+    from tests.support.parity import random_graph
+    cpu = random_graph(200, seed=51, most=10).graph()
+    sampler = pgs.PGSampler([3, 2], seed=1)
+    for attempt in range(3):
+        try:
+            sampler.sample(cpu.to("cuda"), range(20))
+            raise SystemExit("a batch of a dead device")
+        except pgs.CudaError as error:
+            assert "700" in str(error), error
+    assert len(sampler.sample(cpu, range(20)).output_nodes) == 20
+    print("ended")
+    """
+    for call in (scaled(5, 5), scaled(20, 20), scaled(40, 30)):
+        done = run_script(script, PYGSAMPLER_FAULT=f"{call}:700:sticky")
+        assert (done.returncode, done.stdout) == (0, "ended\n"), done.stderr
+
+
+def test_a_variable_that_says_nothing(run_script: Run) -> None:
+    done = run_script(
+        """
+        import pygsampler as pgs
+        try:
+            pgs.cuda.device_count()
+        except pgs.CudaError as error:
+            print(error)
+        """,
+        PYGSAMPLER_FAULT="often",
+    )
+    assert "PYGSAMPLER_FAULT" in done.stdout, done.stdout + done.stderr
+
+
+def test_out_of_memory_says_how_much() -> None:
+    """A page table of a graph that no device has room for."""
+    csc = pgs.Graph.from_csc([0, 1], [0], num_nodes=(1 << 31) - 1)
+    if scaled(1, 0) and _free_bytes() > 30 << 30:
+        pytest.skip("needs a device that a map of 2^31 vertices does not fit")
+    with pytest.raises(pgs.CudaError, match="memory"):
+        pgs.PGSampler([1, 1]).sample(csc.to("cuda"), [0])
+
+
+def _free_bytes() -> int:
+    torch = pytest.importorskip("torch", reason="needs torch, to ask what is free")
+    return int(torch.cuda.mem_get_info()[0])

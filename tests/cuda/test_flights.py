@@ -1,0 +1,174 @@
+"""Several batches at once, one after another for long, and out of order."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from tests.support.parity import MODES, edges_of, random_graph, same, scaled
+
+
+@pytest.fixture(scope="module")
+def graphs() -> tuple[pgs.Graph, pgs.Graph]:
+    cpu = random_graph(scaled(50_000, 300), seed=21).graph(32, 64, 64)
+    return cpu, cpu.to("cuda")
+
+
+def seeds_of(number: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    count = scaled(1000, 12) + number % 7
+    return np.random.default_rng(number).integers(0, scaled(50_000, 300), count)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("flights", [1, 2, 8])
+def test_in_flight(graphs: tuple[pgs.Graph, pgs.Graph], mode: str, flights: int) -> None:
+    cpu, there = graphs
+    sampler = pgs.PGSampler([5, 4], seed=3, mode=mode)
+    reference = pgs.PGSampler([5, 4], seed=3)
+    jobs = []
+    for number in range(scaled(64, flights + 1)):
+        jobs.append((number, sampler.submit(there, seeds_of(number), batch=number)))
+        if len(jobs) == flights:
+            first, job = jobs.pop(0)
+            same(job.result(), reference.sample(cpu, seeds_of(first), batch=first), first)
+    for number, job in reversed(jobs):
+        same(job.result(), reference.sample(cpu, seeds_of(number), batch=number), number)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("count", [1, 2, 8, 16])
+def test_sample_many(graphs: tuple[pgs.Graph, pgs.Graph], mode: str, count: int) -> None:
+    cpu, there = graphs
+    count = min(count, scaled(16, 3))
+    lists = [seeds_of(number) for number in range(count)]
+    got = pgs.PGSampler([5, 4], seed=3, mode=mode).sample_many(there, lists, epoch=2, batch=10)
+    want = pgs.PGSampler([5, 4], seed=3).sample_many(cpu, lists, epoch=2, batch=10)
+    assert len(got) == len(want) == count
+    assert [batch.batch for batch in got] == list(range(10, 10 + count))
+    for number, (mine, theirs) in enumerate(zip(got, want, strict=True)):
+        same(mine, theirs, number)
+        alone = pgs.PGSampler([5, 4], seed=3).sample(cpu, lists[number], epoch=2, batch=10 + number)
+        same(mine, alone, number)
+
+
+def test_sample_many_of_none_and_of_a_bad_one(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
+    _, there = graphs
+    sampler = pgs.PGSampler([5, 4], seed=3)
+    assert sampler.sample_many(there, []) == []
+    with pytest.raises(IndexError, match="seeds"):
+        sampler.sample_many(there, [[0], [1 << 30], [1]])
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
+    assert len(sampler.sample_many(there, [[0], [], [1]])) == 3
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_any_order_has_the_same_edges(graphs: tuple[pgs.Graph, pgs.Graph], mode: str) -> None:
+    cpu, there = graphs
+    loose = pgs.PGSampler([5, 4, 3], seed=3, mode=mode, ordered=False)
+    for number in range(scaled(8, 1)):
+        got = loose.sample(there, seeds_of(number), batch=number)
+        want = pgs.PGSampler([5, 4, 3], seed=3).sample(cpu, seeds_of(number), batch=number)
+        assert edges_of(got) == edges_of(want)
+        for block, other in zip(got.cpu().blocks, want.blocks, strict=True):
+            assert set(block.src_nodes.tolist()) == set(other.src_nodes.tolist())
+        assert got.output_nodes.cpu().tolist() == want.output_nodes.tolist()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_memory_is_flat(mode: str) -> None:
+    """Once sizes are learned, batches take nothing more of the device and give all back."""
+    csc = random_graph(scaled(50_000, 100), seed=22)
+    there = csc.graph(32).to("cuda")
+    sampler = pgs.PGSampler([5, 4], seed=3, mode=mode)
+    seeds = np.arange(scaled(2000, 10))
+
+    def after(rounds: int) -> dict[str, int]:
+        for _ in range(rounds):
+            jobs = [sampler.submit(there, seeds) for _ in range(4)]
+            for job in jobs:
+                job.result()
+        del jobs, job
+        gc.collect()
+        return dict(pgs.cuda.memory_stats(0))
+
+    first = after(scaled(50, 3))
+    last = after(scaled(200, 5))
+    assert first["flights"] == last["flights"] == 0
+    assert last["used"] <= first["used"]
+    assert last["workspaces"] == first["workspaces"]
+    assert last["reserved"] <= first["reserved"]
+
+
+def test_trim_gives_back() -> None:
+    there = random_graph(scaled(50_000, 300), seed=23).graph(32).to("cuda")
+    sampler = pgs.PGSampler([5, 4], seed=3)
+    want = sampler.sample(there, [1, 2, 3], batch=0)
+    before = pgs.cuda.memory_stats(0)
+    pgs.cuda.trim(0)
+    after = pgs.cuda.memory_stats(0)
+    assert after["workspaces"] == 0
+    assert after["used"] < before["used"]
+    same(sampler.sample(there, [1, 2, 3], batch=0), want)
+
+
+def test_dropped_and_cancelled_jobs(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
+    cpu, there = graphs
+    sampler = pgs.PGSampler([5, 4], seed=3)
+    for number in range(scaled(50, 4)):
+        job = sampler.submit(there, seeds_of(number))
+        if number % 2:
+            job.cancel()
+            with pytest.raises(pgs.Error, match="cancelled"):
+                job.result()
+        del job
+    gc.collect()
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
+    same(
+        sampler.sample(there, seeds_of(1), batch=5),
+        pgs.PGSampler([5, 4], seed=3).sample(cpu, seeds_of(1), batch=5),
+    )
+
+
+def test_a_closed_graph_and_a_batch_that_outlives_it() -> None:
+    cpu = random_graph(scaled(5000, 200), seed=24).graph()
+    there = cpu.to("cuda")
+    sampler = pgs.PGSampler([3, 3], seed=3)
+    batch = sampler.sample(there, [1, 2, 3], batch=0)
+    job = sampler.submit(there, [1, 2, 3], batch=0)
+    there.close()
+    with pytest.raises(pgs.ClosedError):
+        sampler.sample(there, [1])
+    want = sampler.sample(cpu, [1, 2, 3], batch=0)
+    same(batch, want)
+    same(job.result(), want)
+
+
+def test_threads(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
+    """One sampler, one graph, many threads: the numbers decide, not who was first."""
+    cpu, there = graphs
+    sampler = pgs.PGSampler([5, 4], seed=3)
+    gate = threading.Barrier(8)
+    got: dict[int, pgs.MiniBatch] = {}
+    errors: list[BaseException] = []
+
+    def work(first: int) -> None:
+        try:
+            gate.wait(60)
+            for number in range(first, first + scaled(20, 2)):
+                got[number] = sampler.sample(there, seeds_of(number), batch=number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(100 * i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    reference = pgs.PGSampler([5, 4], seed=3)
+    for number, batch in got.items():
+        same(batch, reference.sample(cpu, seeds_of(number), batch=number), number)
