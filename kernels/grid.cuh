@@ -49,20 +49,28 @@ __device__ __forceinline__ u32 lanes_before(u32 x, u32& all) {
 // How far the blocks of a grid are: a counter in device memory whose top bit flips once all blocks
 // have come. The additions of one meeting sum up to 2^31, so the counter needs no reset, neither
 // within a launch nor between launches. Only thread 0 of a block asks and waits: fences and loads of
-// many threads take longer than the meeting itself.
+// many threads take longer than the meeting itself. Lies in shared memory.
 struct Meeting {
   u32* arrived;
   u32 phase;  // the top bit while this block has not come
 
-  // Before any block can have come to the first meeting without this one.
+  // By thread 0, as the rest. No other block can have come to the first meeting of all before this one.
   __device__ __forceinline__ void begin(u32* counter) {
     arrived = counter;
-    phase = threadIdx.x == 0 ? load_acquire(counter) & 0x80000000u : 0;
+    phase = load_acquire(counter) & 0x80000000u;
   }
-  // These by thread 0, after a barrier of its block.
+  __device__ __forceinline__ u32 step() const { return blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u; }
+  // After a barrier of the block.
   __device__ __forceinline__ void come() {
     fence();
     atomicAdd(arrived, step());
+  }
+  __device__ __forceinline__ void wait() {
+    u32 was = phase;
+    while (((was ^ load_acquire(arrived)) & 0x80000000u) == 0) {
+    }
+    phase = was ^ 0x80000000u;
+    fence();
   }
   // Likewise, for the last meeting of a launch; says whether all others have come before.
   __device__ __forceinline__ bool come_last() {
@@ -70,13 +78,6 @@ struct Meeting {
     u32 old = atomicAdd(arrived, step());
     fence();
     return (old ^ (old + step())) >> 31;
-  }
-  __device__ __forceinline__ u32 step() const { return blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u; }
-  __device__ __forceinline__ void wait() {
-    while (((phase ^ load_acquire(arrived)) & 0x80000000u) == 0) {
-    }
-    phase ^= 0x80000000u;
-    fence();
   }
 };
 
@@ -88,51 +89,58 @@ __device__ __forceinline__ void grid_barrier(Meeting& m) {
 }
 
 // Barrier of all blocks that also adds up: every block gives three values below 2^31 and gets their
-// sums over earlier blocks, and over all.
+// sums over earlier blocks, and over all. A sum from TOO_MUCH on is only known to be that.
+const u32 TOO_MUCH = 1u << 31;
 struct Sums {
-  u64 before[3], total[3];
+  u32 before[3], total[3];
 };
 // What it needs of a block's shared memory; two take turns.
 struct SumSpace {
   u32 parts[3][32];
-  Sums sums;
+  u32 of_warps[6][32];
 };
 
-// x, y, z are a warp's, alike in its lanes; a warp's sum, or a block's, from 2^31 on stands for any
-// such: the totals are then too large for a batch. Warp 0 reads all slots and adds them up: two
-// barriers of the block, and no second round through shared memory.
+__device__ __forceinline__ u32 at_most(u64 x) { return x < TOO_MUCH ? (u32)x : TOO_MUCH; }
+
+// x, y, z are a warp's, alike in its lanes. Every thread reads the slots of some blocks, at once.
 __device__ __forceinline__ Sums grid_sums(u32 x, u32 y, u32 z, ulonglong2* slots, Meeting& m, SumSpace& space) {
-  const u32 MOST = 1u << 31;
   u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  if (lane == 0) space.parts[0][warp] = min(x, MOST), space.parts[1][warp] = min(y, MOST), space.parts[2][warp] = min(z, MOST);
+  bool has = lane < blockDim.x >> 5;
+  if (lane == 0) space.parts[0][warp] = x, space.parts[1][warp] = y, space.parts[2][warp] = z;
   __syncthreads();
   if (warp == 0) {
-    bool has = lane < blockDim.x >> 5;
-    u64 block[3];
-    for (int i = 0; i < 3; i++) block[i] = min(warp_sum(has ? space.parts[i][lane] : 0), (u64)MOST);
+    u32 block[3];
+#pragma unroll
+    for (int i = 0; i < 3; i++) block[i] = at_most(warp_sum(has ? space.parts[i][lane] : 0));
     if (lane == 0) {
-      slots[blockIdx.x] = make_ulonglong2(block[0] | block[1] << 32, block[2]);
+      slots[blockIdx.x] = make_ulonglong2(block[0] | (u64)block[1] << 32, block[2]);
       m.come();
       m.wait();
     }
-    __syncwarp();
-    u64 before[3] = {0, 0, 0}, total[3] = {0, 0, 0};
-#pragma unroll 4
-    for (u32 b = lane; b < gridDim.x; b += 32) {
-      ulonglong2 word = __ldcg(slots + b);
-      u64 value[3] = {word.x & 0xFFFFFFFF, word.x >> 32, word.y};
-      for (int i = 0; i < 3; i++) {
-        total[i] += value[i];
-        if (b < blockIdx.x) before[i] += value[i];
-      }
-    }
-    for (int i = 0; i < 3; i++) {
-      // A lane has at most 128 slots of 2^31: 38 bits.
-      u64 low = warp_sum((u32)total[i]), high = warp_sum((u32)(total[i] >> 32));
-      u64 low_before = warp_sum((u32)before[i]), high_before = warp_sum((u32)(before[i] >> 32));
-      if (lane == 0) space.sums.total[i] = low + (high << 32), space.sums.before[i] = low_before + (high_before << 32);
-    }
   }
   __syncthreads();
-  return space.sums;
+  u64 sums[6] = {0, 0, 0, 0, 0, 0};
+#pragma unroll 1
+  for (u32 b = threadIdx.x; b < gridDim.x; b += blockDim.x) {
+    ulonglong2 word = __ldcg(slots + b);
+    u32 value[3] = {(u32)word.x, (u32)(word.x >> 32), (u32)word.y};
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+      sums[i] += value[i];
+      if (b < blockIdx.x) sums[3 + i] += value[i];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 6; i++) {
+    u32 of_warp = at_most(warp_sum(at_most(sums[i])));
+    if (lane == 0) space.of_warps[i][warp] = of_warp;
+  }
+  __syncthreads();
+  Sums all;
+#pragma unroll
+  for (int i = 0; i < 3; i++) {
+    all.total[i] = at_most(warp_sum(has ? space.of_warps[i][lane] : 0));
+    all.before[i] = at_most(warp_sum(has ? space.of_warps[3 + i][lane] : 0));
+  }
+  return all;
 }

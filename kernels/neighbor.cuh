@@ -7,10 +7,13 @@
 #define MOST_HOPS 16
 #define LARGE_HOP (1ull << 18)  // rows from which on all are dealt anew
 #define DIRECT 32               // the largest fanout whose choices stand in shared memory
+#define BATCH 2                 // loads that a thread has on their way
+#define EDGES 2                 // edges that it gathers at a time
 #define KEPT 2                  // chunks of 32 edges that a warp keeps in registers over an exchange
 #define BIN_ROOM 4096           // pairs that a bin has room for
 #define BIN_TABLE 8192          // places of the table of one bin in shared memory
 #define MOST_BINS 16384
+#define FILL_STRIDE 16          // words from one bin's counter to the next: neighbours would queue in the cache
 
 // Mirrors neighborArgs in internal/cuda/neighbor.go; loading compares the sizes.
 struct Args {
@@ -42,21 +45,30 @@ enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4, BINS_FU
 
 // What a block knows beside its registers.
 struct Shared {
+  Meeting meeting;
   SumSpace sums[2];
   u32 parts[2][2][32];
   u64 states[THREADS];
-  // Of the tile's rows: first CSC position, first edge in the hop, degree, edges to take, state.
-  u64 starts[THREADS], offsets[THREADS], degrees[THREADS];
-  u32 takes[THREADS];
+  // Of the tile's rows: first CSC position, first edge in the hop, degree, edges to take.
+  u64 starts[THREADS], degrees[THREADS];
+  u32 offsets[THREADS], takes[THREADS];
 };
 
 __device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
-// The block's part of n edges begins at a multiple of 32, so that a warp's ballot is a word of firsts.
-__device__ __forceinline__ u64 slice_begin(u64 n) { return (n * blockIdx.x / gridDim.x) & ~31ull; }
-__device__ __forceinline__ u64 slice_end(u64 n) {
-  return blockIdx.x + 1 == gridDim.x ? n : (n * (blockIdx.x + 1) / gridDim.x) & ~31ull;
+
+// A block's part of n things, from a multiple of `unit` on; all but the last parts are alike.
+struct Slice {
+  u32 lo, hi;
+};
+__device__ __forceinline__ Slice slice(u32 n, u32 unit) {
+  u32 part = (n / gridDim.x + unit) & ~(unit - 1), lo = min((u64)part * blockIdx.x, (u64)n);
+  return Slice{lo, (u32)min((u64)lo + part, (u64)n)};
 }
 
 __device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
   return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
+}
+__device__ __forceinline__ void write(void* p, u32 bits, u64 i, u64 value) {
+  if (bits == 32) ((int*)p)[i] = (int)value;
+  else ((long long*)p)[i] = (long long)value;
 }

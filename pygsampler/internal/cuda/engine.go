@@ -21,10 +21,13 @@ type Engine struct {
 	loading sync.Mutex
 	modules map[string]*gpu.Module
 
-	persistent struct{ narrow, wide gpu.Kernel[neighborArgs] } // graphs of int32 and of int64 ids
-	queue      queueKernels
-	bsp        bspLoaded
-	fused      fusedLoaded
+	persistent [3][2]gpu.Kernel[neighborArgs] // by what they can do, and for int32 and int64 ids
+	together   int                            // blocks of them that a multiprocessor runs at a time
+	// From how many edges on a hop is binned, and from how many bytes of the map on.
+	binEdges, binBytes uint64
+	queue              queueKernels
+	bsp                bspLoaded
+	fused              fusedLoaded
 
 	mu      sync.Mutex
 	idle    []*workspace
@@ -75,7 +78,7 @@ func CloseAll() error {
 }
 
 func open(device int) (e *Engine, err error) {
-	e = &Engine{modules: make(map[string]*gpu.Module)}
+	e = &Engine{modules: make(map[string]*gpu.Module), binEdges: binFromEdges, binBytes: binFromBytes}
 	if e.context, err = gpu.Retain(device); err != nil {
 		return e, err
 	}
@@ -88,10 +91,14 @@ func open(device int) (e *Engine, err error) {
 	if e.stream, err = e.context.NewStream(); err != nil {
 		return e, err
 	}
-	if e.persistent.narrow, err = kernelOf[neighborArgs](e, "neighbor", "neighbor32", sharedBytes); err != nil {
-		return e, err
+	for i, suffix := range []string{"", "_any", "_bins"} {
+		for j, bits := range []string{"32", "64"} {
+			if e.persistent[i][j], err = kernelOf[neighborArgs](e, "neighbor", "neighbor"+bits+suffix, sharedBytes); err != nil {
+				return e, err
+			}
+		}
 	}
-	e.persistent.wide, err = kernelOf[neighborArgs](e, "neighbor", "neighbor64", sharedBytes)
+	e.together, err = e.persistent[withBins][1].Occupancy(threads, sharedBytes)
 	return e, err
 }
 

@@ -143,7 +143,7 @@ func (f *Flight) region() (gpu.Address, uint64) {
 // How Wait asks: it looks at the report all the time at first, then sleeps between
 // looks, and asks the driver now and then whether the launch has failed.
 const (
-	spinFor  = 300 * time.Microsecond
+	spinFor  = 5 * time.Millisecond // a sleep may take a millisecond more than asked for
 	sleepFor = 20 * time.Microsecond
 	askEvery = 2 * time.Millisecond
 )

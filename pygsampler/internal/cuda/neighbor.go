@@ -14,6 +14,7 @@ const (
 	binRoom  = 4096
 	binTable = 8192
 	mostBins = 16384
+	fillStep = 16
 )
 
 // neighborArgs mirrors Args in kernels/neighbor.cuh.
@@ -34,6 +35,14 @@ type neighborArgs struct {
 // table of a bin.
 const sharedBytes = max(threads*(direct|1)*4, 2*4*binTable)
 
+// The kernels of neighbor.cu: what most batches need; any fanout, and exclusions;
+// and what most need, with bins.
+const (
+	plain = iota
+	withAll
+	withBins
+)
+
 // Hops of so many edges are binned where the map is so large that caches do not
 // hold it.
 const (
@@ -44,13 +53,18 @@ const (
 // launchPersistent is all hops in one cooperative launch.
 func (e *Engine) launchPersistent(f *Flight) error {
 	c, g, w := &f.call, f.graph, f.space
-	kernel := e.persistent.narrow
+	kind, wide := c.kind(g), 0
 	if g.IDBits == 64 {
-		kernel = e.persistent.wide
+		wide = 1
 	}
-	binned, err := w.fitBins(g, f)
-	if err != nil {
-		return err
+	if kind == plain {
+		binned, err := w.fitBins(g, f)
+		if err != nil {
+			return err
+		}
+		if binned {
+			kind = withBins
+		}
 	}
 	out, bytes := f.region()
 	args := neighborArgs{
@@ -82,14 +96,27 @@ func (e *Engine) launchPersistent(f *Flight) error {
 			shared = max(shared, threads*int(fanout|1)*4)
 		}
 	}
-	if binned {
-		args.BinFrom = e.binFrom(c)
+	if kind == withBins {
+		args.BinFrom = e.binEdges
 		shared = max(shared, 2*4*binTable)
 	}
 	shape := gpu.Shape{
 		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: uint32(max(shared, 0)), Cooperative: true,
 	}
-	return kernel.Launch(f.stream, shape, &args)
+	return e.persistent[kind][wide].Launch(f.stream, shape, &args)
+}
+
+// kind is the kernel that a call needs.
+func (c *Call) kind(g *Graph) int {
+	if len(c.Exclude) > 0 || g.Edges >= 1<<32 {
+		return withAll
+	}
+	for _, fanout := range c.Request.Fanouts {
+		if fanout < 1 || fanout > direct {
+			return withAll
+		}
+	}
+	return plain
 }
 
 // tag is the launch's own; take cleared the map where they had run out.
@@ -99,38 +126,49 @@ func (w *workspace) tag() uint32 {
 	return tag
 }
 
-// grid is a good number of blocks: one for each multiprocessor while a batch is
-// bound by the exchanges between them, two when it is bound by memory.
+// grid is a good number of blocks, by measurement (docs/performance.md): one for
+// each multiprocessor while a batch is bound by the exchanges between them, two when
+// it is bound by memory; fewer where batches in flight share the device, since then
+// their exchanges hide behind one another.
 func (e *Engine) grid(f *Flight) int {
 	if f.call.Grid > 0 {
 		return f.call.Grid
 	}
 	n := e.context.Properties().Multiprocessors
-	if f.need.edges > 1<<17 {
-		n *= 2
+	several := f.call.Own && e.inFlight() > 1
+	switch edges := f.need.edges; {
+	case several && edges < smallHop:
+		return max(n/4, 1)
+	case edges < smallHop, several && edges < largeHop:
+		return n
 	}
-	return n
+	return n * min(2, e.together)
 }
 
-// binFrom is from how many edges on a hop is binned.
-func (e *Engine) binFrom(*Call) uint64 { return binFromEdges }
+// How many edges the largest hop of a batch has that is bound by exchanges, and of
+// one that is bound by memory.
+const (
+	smallHop = 150_000
+	largeHop = 1_000_000
+)
 
 // fitBins makes room for bins where they pay.
 func (w *workspace) fitBins(g *Graph, f *Flight) (bool, error) {
-	if f.need.noBins || g.Nodes >= 1<<32-1 || g.Nodes*8 < binFromBytes || f.need.edges < binFromEdges {
+	if f.need.noBins || g.Nodes >= 1<<32-1 || uint64(g.Nodes)*8 < w.engine.binBytes || uint64(f.need.edges) < w.engine.binEdges {
 		return false, nil
 	}
-	pairs := uint64(w.edgeCapacity + w.rowCapacity)
+	// Of more pairs than that the kernel makes no bins.
+	pairs := uint64(f.need.edges + f.need.rows)
 	bins := uint64(1) << bits.Len64(pairs/(binRoom*5/8))
 	if bins > mostBins {
 		return false, nil
 	}
 	fresh := w.bins.fills.Size == 0
-	if err := w.bins.fills.fit(w, 4*mostBins, f.stream); err != nil {
+	if err := w.bins.fills.fit(w, 4*fillStep*mostBins, f.stream); err != nil {
 		return false, err
 	}
 	if fresh {
-		if err := f.stream.Fill32(w.bins.fills.Address, 0, mostBins); err != nil {
+		if err := f.stream.Fill32(w.bins.fills.Address, 0, fillStep*mostBins); err != nil {
 			return false, err
 		}
 	}

@@ -272,6 +272,27 @@ func TestLargeBatches(t *testing.T) {
 	}
 }
 
+// Hops in bins: all of them, and those that come after hops on the map. Where a
+// vertex comes too often for a bin, the batch is made again without.
+func TestBins(t *testing.T) {
+	e, s := device(t)
+	hub := make([]int64, 9000)
+	star := append([][]int64{hub, hub}, make([][]int64, 50)...)
+	for _, edges := range []uint64{0, 500} {
+		e.binEdges, e.binBytes = edges, 0
+		for _, bits := range []int{32, 64} {
+			g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, bits == 32)
+			for _, seeds := range [][]int64{{}, {5}, {1, 2, 3, 500, 9, 9}, {7, 70, 700, 1700, 2700, 3001}} {
+				for _, fanouts := range [][]int64{{5}, {9, 8, 7}, {4, 4, 4, 4}} {
+					check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array(seeds, bits)}, 0, 1, 2)
+				}
+			}
+			g, d = graphOf(t, e, star, 52, bits, 64, false)
+			check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{32, 32}, Replace: true, Seeds: array([]int64{0, 1}, bits)}, 0, 1)
+		}
+	}
+}
+
 func TestManyRepeats(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)

@@ -84,6 +84,13 @@ func (e *Engine) take(g *Graph) (*workspace, error) {
 	return w, nil
 }
 
+// inFlight is how many batches are on their way.
+func (e *Engine) inFlight() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.flights
+}
+
 func (e *Engine) put(w *workspace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
