@@ -98,13 +98,19 @@ def test_coo_copies_so_the_arrays_may_change():
     assert edges(graph) == [(0, 1, 0), (1, 2, 1), (2, 3, 2)]
 
 
-def test_other_devices_are_for_later():
+def test_a_device_is_named_as_torch_names_it():
     graph = circulant(5, 2)
-    assert graph.to("cpu") is graph
-    assert graph.to(torch.device("cpu")) is graph
-    for device in ("cuda", "cuda:0", torch.device("cuda", 1), "mps"):
-        with pytest.raises(pgs.CudaError, match=r"device: expected .* no CUDA engine"):
+    for device in ("cpu", "cpu:0", torch.device("cpu")):
+        assert graph.to(device) is graph
+    for device in ("mps", torch.device("meta"), "cuda:x", "cuda:-1", "", -1):
+        with pytest.raises(ValueError, match='device: expected "cpu", "cuda", .* got '):
             graph.to(device)
+    for device in (None, True, 1.5, graph):
+        with pytest.raises(TypeError, match='device: expected "cpu", "cuda", .* got '):
+            graph.to(device)
+    with pytest.raises(ValueError, match='device: expected a CUDA device, got "cpu"'):
+        graph.pin("cpu")
+    assert not graph.pinned
 
 
 def test_a_closed_graph_lets_go_and_refuses():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._engine import get_num_threads, set_num_threads
+from pygsampler._engine import get_num_threads, memory_stats, set_num_threads, trim
 from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
@@ -31,8 +31,10 @@ __all__ = [
     "datasets",
     "dgl",
     "get_num_threads",
+    "memory_stats",
     "set_num_threads",
     "torch",
+    "trim",
 ]
 
 # Loaded when they are first named: the adapters import their framework.

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any, NamedTuple
 
+from pygsampler import _device
+
 # kDLCPU, and page-locked or managed memory, which the CPU reads too.
 CPU_DEVICES = frozenset({1, 3, 11, 13})
 _DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
@@ -74,15 +76,20 @@ def device_name(kind: int, number: int) -> str:
     return f"{_DEVICE_NAMES.get(kind, f'DLPack device {kind}')}:{number}"
 
 
-def borrow(value: Any) -> Borrowed:
+def borrow(value: Any, device: int = _device.CPU) -> Borrowed:
     """The tensor that ``value.__dlpack__`` exports, without a copy.
 
-    A legacy capsule cannot say whether it may be written to, so it counts as read-only.
+    On a CUDA device its values are ready for what comes into our stream from now on. A legacy
+    capsule cannot say whether it may be written to, so it counts as read-only.
     """
+    options: dict[str, Any] = {}
+    if device >= 0:
+        # DLPack has no 0 here: it could mean two streams.
+        options["stream"] = _device.current_stream(device) or _device.LEGACY_STREAM
     try:
-        capsule = value.__dlpack__(max_version=(1, 0), copy=False)
+        capsule = value.__dlpack__(**options, max_version=(1, 0), copy=False)
     except TypeError:
-        capsule = value.__dlpack__()
+        capsule = value.__dlpack__(**options)
     readonly = True
     if _is_valid(capsule, b"dltensor_versioned"):
         managed = _Versioned.from_address(capsule_pointer(capsule, b"dltensor_versioned"))

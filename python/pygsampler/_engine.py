@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import json
 import os
 import sys
 import tempfile
@@ -39,6 +40,17 @@ DlpackFunction = ctypes.PYFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_int32,
 )
+DlpackDeviceFunction = ctypes.PYFUNCTYPE(
+    ctypes.py_object,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+)
 ArrowFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
 
 
@@ -49,7 +61,16 @@ class Engine:
     parent's copy is released there through the parent's function.
     """
 
-    __slots__ = ("arrow_export", "dlpack_export", "memory_of_object", "module", "release", "retain")
+    __slots__ = (
+        "arrow_export",
+        "arrow_export_device",
+        "dlpack_export",
+        "dlpack_export_device",
+        "memory_of_object",
+        "module",
+        "release",
+        "retain",
+    )
 
     def __init__(self, module: ModuleType) -> None:
         def symbol(name: str) -> int:
@@ -61,6 +82,8 @@ class Engine:
         self.memory_of_object = OwnFunction(symbol("memory_of_object"))
         self.dlpack_export = DlpackFunction(symbol("dlpack_export"))
         self.arrow_export = ArrowFunction(symbol("arrow_export"))
+        self.dlpack_export_device = DlpackDeviceFunction(symbol("dlpack_export_device"))
+        self.arrow_export_device = ArrowFunction(symbol("arrow_export_device"))
 
 
 class _State:
@@ -184,6 +207,20 @@ def set_num_threads(count: int) -> int:
 def get_num_threads() -> int:
     """How many threads sampling may use in this process."""
     return int(call("Threads"))
+
+
+def memory_stats() -> dict[str, int]:
+    """The engine's counters of host memory: blocks and bytes in use, and kept for reuse.
+
+    ``pygsampler.cuda.memory_stats`` has those of a GPU.
+    """
+    stats: dict[str, int] = json.loads(call("MemoryStats"))
+    return stats
+
+
+def trim() -> None:
+    """Gives the host memory back to the system that no batch uses."""
+    call("Trim")
 
 
 def _load(path: str) -> ModuleType:

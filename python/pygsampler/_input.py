@@ -1,10 +1,11 @@
 """Turns what a caller passes into an address and a length, without a copy where that can be.
 
 Taken, in this order: our own arrays, torch tensors, NumPy arrays, anything with the buffer
-protocol, Arrow's PyCapsule interface, DLPack or ``__array__``, and sequences of Python integers.
-Only one-dimensional signed 32 or 64 bit integers in CPU memory are ids; nothing else is converted,
-since a silent cast of float or unsigned ids hides mistakes. Arrays that are not contiguous are
-copied with a UserWarning.
+protocol, Arrow's PyCapsule interface, DLPack, ``__cuda_array_interface__`` or ``__array__``, and
+sequences of Python integers. Only one-dimensional signed 32 or 64 bit integers are ids; nothing
+else is converted, since a silent cast of float or unsigned ids hides mistakes. Arrays that are not
+contiguous are copied with a UserWarning. Arrays on a CUDA device are taken where the caller says
+so with ``near``, and never copied to the host in silence.
 """
 
 from __future__ import annotations
@@ -18,20 +19,24 @@ from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
-from pygsampler import _dlpack, _engine, _memory
+from pygsampler import _device, _dlpack, _engine, _memory
 from pygsampler._check import describe, index
 
 _EXPECTED = "a one-dimensional array of int32 or int64 in CPU memory"
 # A range can claim any length; past this one the memory for its integers would hang the machine.
 _LONGEST_SEQUENCE = 1 << 31
 _BUFFER_KINDS = "ilqn"
+# For ``near``: on whichever CUDA device an array is, or on the CPU.
+ANYWHERE = -2
 
 
 class View(NamedTuple):
     """Signed integers in memory: where, how many, how wide, and what keeps them there.
 
     ``source`` is what pickling should store: the caller's object when it pickles well by itself
-    (a torch tensor then travels through shared memory), else None.
+    (a torch tensor then travels through shared memory), else None. ``device`` is -1, or the index
+    of the CUDA device that the address is of; then ``stream`` is the CUstream in which the values
+    become ready, where they were not made to wait for ``_device.current_stream``.
     """
 
     address: int
@@ -40,17 +45,25 @@ class View(NamedTuple):
     readonly: bool
     owner: object
     source: object | None
+    device: int = _device.CPU
+    stream: int | None = None
 
 
-def take(value: Any, where: str) -> View:
-    """A view of ``value``; the error names ``where`` when it is none that can be sampled with."""
+def take(value: Any, where: str, near: int | None = None) -> View:
+    """A view of ``value``; the error names ``where`` when it is none that can be sampled with.
+
+    ``near`` is the device of the graph that the array is for, which it may be on too; without it
+    only the CPU will do.
+    """
     from pygsampler.array import Array
 
     if isinstance(value, Array):
+        if value._device >= 0:
+            _check_device(where, value._device, near)
         return value._view()
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
-        return _from_torch(torch, value, where)
+        return _from_torch(torch, value, where, near)
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, getattr(numpy, "ndarray", ())):
         return _from_numpy(value, where)
@@ -59,7 +72,7 @@ def take(value: Any, where: str) -> View:
     try:
         buffer = memoryview(value)
     except (TypeError, BufferError, ValueError):
-        return _from_protocol(value, where)
+        return _from_protocol(value, where, near)
     return _from_buffer(value, buffer, where)
 
 
@@ -69,6 +82,16 @@ def as_int64(view: View) -> View:
         return view
     wide = array("q", _memory.integer_view(view.address, view.length, view.bits))
     return _from_buffer(wide, memoryview(wide), "")
+
+
+def on_host(view: View) -> View:
+    """The same integers on the CPU, copied when they are on a device."""
+    if view.device < 0 or not view.length:
+        return view._replace(device=_device.CPU, stream=None)
+    stream = _device.current_stream(view.device) if view.stream is None else view.stream
+    size = view.length * view.bits // 8
+    memory = _memory.Memory(_engine.call("DeviceDownload", view.device, view.address, size, stream))
+    return View(memory.data, view.length, view.bits, False, memory, None)
 
 
 def moved(owner: object, address: int) -> bool:
@@ -95,10 +118,14 @@ def without_moving(shown: Any, source: Any) -> Any:
     return shown.torch()
 
 
-def _from_torch(torch: Any, tensor: Any, where: str) -> View:
+def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
     if tensor.layout is not torch.strided:
         _refuse_type(where, f"a {tensor.layout} tensor")
-    if tensor.device.type != "cpu":
+    device = _device.CPU
+    if tensor.is_cuda:
+        device = int(tensor.device.index)
+        _check_device(where, device, near)
+    elif tensor.device.type != "cpu":
         _refuse_device(where, str(tensor.device), ".cpu()")
     if tensor.dtype is torch.int64:
         bits = 64
@@ -117,7 +144,7 @@ def _from_torch(torch: Any, tensor: Any, where: str) -> View:
         raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
     if not address and tensor.numel():
         _refuse_type(where, f"a {type(tensor).__name__} without memory")
-    return View(address, int(tensor.numel()), bits, False, tensor, tensor)
+    return View(address, int(tensor.numel()), bits, False, tensor, tensor, device)
 
 
 def _from_numpy(values: Any, where: str) -> View:
@@ -159,13 +186,15 @@ def _from_buffer(value: Any, buffer: memoryview, where: str) -> View:
     return View(address, length, bits, buffer.readonly, buffer, source)
 
 
-def _from_protocol(value: Any, where: str) -> View:
+def _from_protocol(value: Any, where: str, near: int | None) -> View:
     if hasattr(value, "__arrow_c_array__"):
         return _from_arrow(value, where)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        return _from_dlpack(value, where)
+        return _from_dlpack(value, where, near)
     if hasattr(value, "__cuda_array_interface__"):
-        _refuse_device(where, "a CUDA device", "copy it to the CPU")
+        if near is None:
+            _refuse_device(where, "a CUDA device", "copy it to the CPU")
+        return _from_cuda(value, where, near)
     if hasattr(value, "__array__"):
         converted = value.__array__()
         numpy = sys.modules.get("numpy")
@@ -194,13 +223,17 @@ def _from_arrow(value: Any, where: str) -> View:
     return View(found["data"], found["length"], found["bits"], True, owner, source)
 
 
-def _from_dlpack(value: Any, where: str) -> View:
+def _from_dlpack(value: Any, where: str, near: int | None = None) -> View:
+    device = _device.CPU
     try:
         kind, number = value.__dlpack_device__()
-        if int(kind) not in _dlpack.CPU_DEVICES:
+        if int(kind) == _device.DL_CUDA and near is not None:
+            device = int(number)
+            _check_device(where, device, near)
+        elif int(kind) not in _dlpack.CPU_DEVICES:
             name = _dlpack.device_name(int(kind), int(number))
             _refuse_device(where, name, "copy it to the CPU")
-        tensor = _dlpack.borrow(value)
+        tensor = _dlpack.borrow(value, device)
     except (BufferError, TypeError, AttributeError, RuntimeError) as error:
         text = f"{where}: expected {_EXPECTED}, got {type(value).__name__}: {error}"
         raise TypeError(text) from error
@@ -208,13 +241,48 @@ def _from_dlpack(value: Any, where: str) -> View:
         _refuse_type(where, tensor.type_name)
     if len(tensor.shape) != 1:
         _refuse_shape(where, tensor.shape)
-    length = tensor.shape[0]
+    length, bits = tensor.shape[0], tensor.bits
     stride = tensor.strides[0] if tensor.strides else 1
+    _check_layout(where, length, stride, tensor.address, bits)
+    return View(tensor.address, length, bits, tensor.readonly, tensor.capsule, None, device)
+
+
+def _from_cuda(value: Any, where: str, near: int) -> View:
+    """What ``__cuda_array_interface__`` describes; it has no word for the device."""
+    interface = value.__cuda_array_interface__
+    typestr, shape = str(interface["typestr"]), tuple(interface["shape"])
+    device = getattr(getattr(value, "device", None), "id", None)
+    device = _device.parse("cuda" if device is None else int(device))
+    _check_device(where, device, near)
+    if typestr not in ("<i4", "<i8"):
+        _refuse_type(where, typestr)
+    if interface.get("mask") is not None:
+        _refuse_type(where, "a masked array")
+    if len(shape) != 1:
+        _refuse_shape(where, shape)
+    size = int(typestr[2])
+    address, readonly = interface["data"]
+    strides = interface.get("strides")
+    stride = strides[0] // size if strides else 1
+    _check_layout(where, shape[0], stride, int(address), 8 * size)
+    stream = interface.get("stream")
+    return View(
+        int(address),
+        int(shape[0]),
+        8 * size,
+        bool(readonly),
+        value,
+        None,
+        device,
+        None if stream is None else int(stream),
+    )
+
+
+def _check_layout(where: str, length: int, stride: int, address: int, bits: int) -> None:
     if stride != 1 and length > 1:
         raise ValueError(f"{where}: expected a contiguous array, got a stride of {stride} elements")
-    if tensor.address % (tensor.bits // 8):
-        raise ValueError(f"{where}: expected aligned memory, got address {tensor.address:#x}")
-    return View(tensor.address, length, tensor.bits, tensor.readonly, tensor.capsule, None)
+    if address % (bits // 8):
+        raise ValueError(f"{where}: expected aligned memory, got address {address:#x}")
 
 
 def _from_sequence(value: Any, where: str) -> View:
@@ -261,6 +329,24 @@ def _refuse_shape(where: str, shape: tuple[int, ...]) -> NoReturn:
 
 def _refuse_device(where: str, device: str, remedy: str) -> NoReturn:
     raise ValueError(f"{where}: expected {_EXPECTED}, got one on {device}; {remedy} first")
+
+
+def _check_device(where: str, device: int, near: int | None) -> None:
+    """Refuses an array on a CUDA device, unless the graph that it is for is there too."""
+    name = _device.name(device)
+    if near is None:
+        _refuse_device(where, name, ".cpu()")
+    if near in (ANYWHERE, device):
+        return
+    if near < 0:
+        raise ValueError(
+            f"{where}: expected an array on the CPU, as the graph is, got one on {name}; "
+            f'copy it to the CPU, or sample graph.to("{name}")'
+        )
+    raise ValueError(
+        f"{where}: expected an array on the CPU or on {_device.name(near)}, as the graph is, "
+        f"got one on {name}"
+    )
 
 
 def _warn_copy(where: str, size: int) -> None:

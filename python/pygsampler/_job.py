@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pygsampler import _engine, _input, _memory
 from pygsampler.errors import ClosedError, Error
@@ -44,20 +44,12 @@ class Job:
 
     epoch: int
     batch: int
+    # What the engine calls a wait for such a job, and its end.
+    _wait: ClassVar[str] = "Wait"
+    _cancel: ClassVar[str] = "Cancel"
 
-    def __init__(
-        self,
-        graph: Graph,
-        sampler: PGSampler,
-        seeds: Any,
-        *,
-        epoch: int,
-        batch: int,
-        exclude: Any = None,
-        threads: int = 0,
-        prompt: bool = False,
-    ) -> None:
-        self._outcome: MiniBatch | Exception | None = None
+    def __init__(self, graph: Graph, sampler: PGSampler, epoch: int, batch: int) -> None:
+        self._outcome: Any = None
         self._handle = 0
         # Reentrant, since a signal handler may ask for a job that its thread is waiting for: it
         # gets an error then, since it can neither wait nor take what is being taken.
@@ -68,10 +60,26 @@ class Job:
         self._sampler = sampler
         self.epoch = epoch
         self.batch = batch
-        ids = _input.take(seeds, "seeds")
+
+    @classmethod
+    def start(
+        cls,
+        graph: Graph,
+        sampler: PGSampler,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        prompt: bool = False,
+    ) -> Job:
+        """Hands a batch of a graph on the CPU to the engine."""
+        job = cls(graph, sampler, epoch, batch)
+        ids = _input.take(seeds, "seeds", graph._device)
         without = None
         if exclude is not None:
-            without = _input.as_int64(_input.take(exclude, "exclude"))
+            without = _input.as_int64(_input.take(exclude, "exclude", graph._device))
         # "Sample" makes a small batch on the spot: handing it to another thread and waking this
         # one again takes longer than sampling it.
         started = _engine.call(
@@ -88,9 +96,10 @@ class Job:
             threads,
         )
         if prompt and started > 0:
-            self._outcome = MiniBatch._of(_memory.Memory(started), epoch, batch)
+            job._outcome = MiniBatch._of(_memory.Memory(started), epoch, batch)
         else:
-            self._handle = abs(started)
+            job._handle = abs(started)
+        return job
 
     def result(self) -> MiniBatch:
         """The batch, waiting until it is there; raises what went wrong with it.
@@ -105,10 +114,10 @@ class Job:
                 self.cancel()
                 raise
         outcome = self._outcome
-        if isinstance(outcome, MiniBatch):
-            return outcome
-        assert outcome is not None
-        raise outcome
+        if isinstance(outcome, Exception):
+            raise outcome
+        batch: MiniBatch = outcome
+        return batch
 
     def done(self) -> bool:
         """Whether ``result()`` would return, or raise, at once."""
@@ -134,7 +143,7 @@ class Job:
         if outcome is None:
             state = "lost in a fork" if self._is_foreign() else "on its way"
         else:
-            state = "done" if isinstance(outcome, MiniBatch) else f"failed: {outcome}"
+            state = f"failed: {outcome}" if isinstance(outcome, Exception) else "done"
         return f"Job(epoch={self.epoch}, batch={self.batch}, {state})"
 
     def __reduce__(self) -> NoReturn:
@@ -162,11 +171,11 @@ class Job:
                 raise Error("job: expected no wait inside a wait of the same thread for it")
             self._waiting = True
             try:
-                address = _engine.call("Wait", self._handle, timeout_ms)
+                address = _engine.call(self._wait, self._handle, timeout_ms)
                 if address:
-                    batch = MiniBatch._of(_memory.Memory(address), self.epoch, self.batch)
+                    taken = self._taken(address)
                     # After a cancel in another thread its outcome stands.
-                    self._outcome = self._outcome or batch
+                    self._outcome = self._outcome or taken
             except Exception as error:
                 self._outcome = self._outcome or error
                 # Where a signal handler raised it, and not the job, the job goes on otherwise.
@@ -175,7 +184,11 @@ class Job:
                 self._waiting = False
             return self._outcome is not None
 
+    def _taken(self, address: int) -> Any:
+        """The batch that the engine has handed over; None where it is still to come."""
+        return MiniBatch._of(_memory.Memory(address), self.epoch, self.batch)
+
     def _drop(self) -> None:
         if _engine.alive(self._generation):
             with suppress(ClosedError):
-                _engine.call("Cancel", self._handle)
+                _engine.call(self._cancel, self._handle)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
+_DEVICE_AT = 32  # in bytes: the fifth word of a memory
 _READ = 0x100  # PyBUF_READ
 _view_of = ctypes.pythonapi.PyMemoryView_FromMemory
 _view_of.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
@@ -25,17 +26,28 @@ _view_of.restype = ctypes.py_object
 class Memory:
     """One counted reference to a block of the engine's memory, given back when this goes.
 
-    ``data`` and ``size`` are the address and the number of bytes. The block is released through
-    the engine copy it was born in, which works in forked children and after the engine's end.
+    ``data`` and ``size`` are the address and the number of bytes; ``device`` is -1, or the index
+    of the CUDA device whose address it is; ``header`` is where the words of a batch stand on the
+    host. The block is released through the engine copy it was born in, which works in forked
+    children and after the engine's end.
     """
 
-    __slots__ = ("__weakref__", "_engine", "_generation", "address", "data", "size")
+    __slots__ = (
+        "__weakref__",
+        "_engine",
+        "_generation",
+        "address",
+        "data",
+        "device",
+        "header",
+        "size",
+    )
 
     def __init__(self, address: int) -> None:
         self._engine = _engine.engine()
         self._generation = _engine.generation()
         self.address = address
-        _, self.data, self.size = read_int64(address, 3)
+        _, self.data, self.size, self.header, self.device = read_int64(address, 5)
 
     def __del__(self) -> None:
         try:
@@ -50,11 +62,11 @@ class Memory:
 
 
 @contextmanager
-def counted(owner: object) -> Iterator[int]:
+def counted(owner: object, device: int = -1) -> Iterator[int]:
     """The address of an engine memory that keeps ``owner`` alive, valid inside the block.
 
     Exports retain it. An owner that this process's engine did not make is wrapped in a memory
-    that holds one Python reference to it.
+    that holds one Python reference to it; ``device`` says where its values are.
     """
     engine = _engine.engine()
     if isinstance(owner, Memory) and owner.is_of(_engine.generation()):
@@ -63,6 +75,8 @@ def counted(owner: object) -> Iterator[int]:
     address = engine.memory_of_object(owner)
     if not address:
         raise MemoryError("pygsampler: no memory for a reference to the owner of an array")
+    if device >= 0:
+        ctypes.c_int64.from_address(address + _DEVICE_AT).value = device
     try:
         yield address
     finally:

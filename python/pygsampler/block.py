@@ -6,11 +6,7 @@ from typing import NoReturn
 
 from pygsampler import _engine
 from pygsampler._memory import Memory
-from pygsampler.array import Array
-
-# Words that describe a block in the memory of a batch, and which of them are offsets.
-WORDS = 8
-FIRST_OFFSET, OFFSETS = 3, 3
+from pygsampler.array import Array, _on_device
 
 
 class Block:
@@ -94,11 +90,19 @@ class Block:
         return self._nodes[: self._words[1]]
 
     def coo(self) -> tuple[Array, Array]:
-        """The edges as (source, destination) in local ids, each of shape [num_edges]."""
+        """The edges as (source, destination) in local ids, each of shape [num_edges].
+
+        Of a block on a device the destinations are made on the host, once: ``coo`` of the torch
+        batch makes them there.
+        """
         dst = self._arrays.get("dst")
         if dst is None:
-            memory = Memory(_engine.call("ExpandRows", self._words[3], self._words[1], self._bits))
+            indptr = self.indptr.cpu()
+            call = ("ExpandRows", indptr._address, self._words[1], self._bits)
+            memory = Memory(_engine.call(*call))
             dst = Array._of(memory.data, self._words[2], self._bits, memory)
+            if self._nodes._device >= 0:
+                dst = _on_device(dst, self._nodes._device)
             self._arrays["dst"] = dst
         return self.indices, dst
 
@@ -114,5 +118,7 @@ class Block:
     def _array(self, name: str, address: int, length: int, bits: int) -> Array:
         array = self._arrays.get(name)
         if array is None:
-            array = self._arrays[name] = Array._of(address, length, bits, self._memory)
+            array = self._arrays[name] = Array._of(
+                address, length, bits, self._memory, device=self._nodes._device
+            )
         return array

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import numpy
@@ -48,8 +48,68 @@ class ConvertedBlock(Generic[ArrayT]):
         )
 
 
+class Views(Protocol):
+    """Where a torch batch takes its tensors from, each when it is first asked for.
+
+    It must not know the batch: a circle would keep the memory until the next collection.
+    """
+
+    def of_batch(self, name: str) -> torch.Tensor:
+        """``input_nodes``, ``output_nodes`` or ``output_index``."""
+        ...
+
+    def of_block(self, place: int, name: str) -> torch.Tensor: ...
+
+    def counts(self, place: int) -> tuple[int, int, int]:
+        """Sources, destinations and edges of a block."""
+        ...
+
+    def hops(self) -> int: ...
+
+    def moved(self, move: Any) -> Views | None:
+        """All of it, moved at once; None where the tensors are to be moved one by one."""
+        ...
+
+
+_BATCH_TENSORS = frozenset({"input_nodes", "output_nodes", "output_index"})
+_BLOCK_TENSORS = frozenset({"indptr", "indices", "edge_ids", "src_nodes", "dst_nodes"})
+
+
 class TorchBlock(ConvertedBlock["torch.Tensor"]):
     """A block of torch tensors."""
+
+    @classmethod
+    def _of(cls, views: Views, place: int) -> TorchBlock:
+        block = object.__new__(cls)
+        # Around the dataclass, which is frozen. Tensors join them here when they are made.
+        known = block.__dict__
+        known["_views"] = views
+        known["_place"] = place
+        return block
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            known = self.__dict__
+            if name not in _BLOCK_TENSORS or "_views" not in known:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            tensor = known[name] = known["_views"].of_block(known["_place"], name)
+            return tensor
+
+    @property
+    def num_src_nodes(self) -> int:
+        """Number of source vertices, the destinations among them."""
+        return self._count(0, "src_nodes")
+
+    @property
+    def num_dst_nodes(self) -> int:
+        """Number of destination vertices."""
+        return self._count(1, "dst_nodes")
+
+    @property
+    def num_edges(self) -> int:
+        """Number of sampled edges."""
+        return self._count(2, "indices")
 
     def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The edges as (source, destination) in local ids, each of shape [num_edges]."""
@@ -67,6 +127,21 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         import torch
 
         return torch.stack(self.coo()).long()
+
+    def _count(self, which: int, name: str) -> int:
+        views: Views | None = self.__dict__.get("_views")
+        if views is not None:
+            return views.counts(self.__dict__["_place"])[which]
+        return len(getattr(self, name))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (
+            self.indptr,
+            self.indices,
+            self.edge_ids,
+            self.src_nodes,
+            self.dst_nodes,
+        )
 
 
 class NumpyBlock(ConvertedBlock["numpy.ndarray[Any, Any]"]):
@@ -112,7 +187,35 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
 
 
 class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
-    """A mini-batch of torch tensors."""
+    """A mini-batch of torch tensors.
+
+    Of a batch that was sampled on a GPU they are views of one tensor, each made when it is first
+    used: ``record_stream`` of one of them is for all, and ``to`` is one copy.
+    """
+
+    @classmethod
+    def _of(cls, views: Views, epoch: int, batch: int) -> TorchBatch:
+        made = object.__new__(cls)
+        known = made.__dict__
+        known["_views"] = views
+        known["epoch"] = epoch
+        known["batch"] = batch
+        return made
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            known = self.__dict__
+            views = known.get("_views")
+            if views is not None:
+                if name in _BATCH_TENSORS:
+                    tensor = known[name] = views.of_batch(name)
+                    return tensor
+                if name == "blocks":
+                    of, hops = TorchBlock._of, range(views.hops())
+                    blocks = known[name] = tuple([of(views, place) for place in hops])
+                    return blocks
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchBatch:
         """The batch on another device; tensors that are there already are shared."""
@@ -123,6 +226,10 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
         return self._map(lambda tensor: tensor.pin_memory())
 
     def _map(self, move: Any) -> TorchBatch:
+        views: Views | None = self.__dict__.get("_views")
+        moved = None if views is None else views.moved(move)
+        if moved is not None:
+            return TorchBatch._of(moved, self.epoch, self.batch)
         nodes = move(self.input_nodes)
         blocks = tuple(
             TorchBlock(
@@ -136,6 +243,16 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
         )
         seeds, index = move(self.output_nodes), move(self.output_index)
         return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (
+            self.input_nodes,
+            self.output_nodes,
+            self.output_index,
+            self.blocks,
+            self.epoch,
+            self.batch,
+        )
 
 
 class NumpyBatch(ConvertedBatch["numpy.ndarray[Any, Any]", NumpyBlock]):

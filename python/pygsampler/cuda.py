@@ -3,19 +3,30 @@
 The driver is opened and initialised by the first question, not by the import, and no question
 makes a context: nothing here takes memory on a device or gets in the way of torch.
 
+Since the first graph on a device the engine holds memory there: :func:`memory_stats` says how much,
+and :func:`trim` gives back what no batch uses.
+
 A process that was forked after its parent had initialised CUDA cannot use CUDA any more. The
 driver says so with an error, hence there :func:`is_available` is False and the others raise.
 """
 
 from __future__ import annotations
 
+import json
 import operator
 
 from pygsampler._check import describe
 from pygsampler._engine import call
 from pygsampler.errors import CudaError
 
-__all__ = ["device_count", "device_name", "driver_version", "is_available"]
+__all__ = [
+    "device_count",
+    "device_name",
+    "driver_version",
+    "is_available",
+    "memory_stats",
+    "trim",
+]
 
 
 def is_available() -> bool:
@@ -49,13 +60,7 @@ def device_name(index: int = 0) -> str:
         IndexError: there is no such device; negative indices do not count from the end.
         CudaError: the driver fails.
     """
-    if isinstance(index, bool) or not hasattr(index, "__index__"):
-        raise TypeError(f"index: expected an integer, got {describe(index)}")
-    number = operator.index(index)
-    count = device_count()
-    if not 0 <= number < count:
-        raise IndexError(f"index: expected 0 <= index < device_count() = {count}, got {number}")
-    return str(call("DeviceName", number))
+    return str(call("DeviceName", _checked(index, "index")))
 
 
 def driver_version() -> int:
@@ -67,3 +72,40 @@ def driver_version() -> int:
         CudaError: the driver fails.
     """
     return int(call("DriverVersion"))
+
+
+def memory_stats(device: int = 0) -> dict[str, int]:
+    """What the engine holds of a device, in bytes and in counts.
+
+    ``used``: bytes of graphs, batches and workspaces. ``reserved``: those and what is kept for
+    the next batches. ``workspaces``: sets of tables for a batch in flight. ``flights``: batches
+    that are on their way. All are 0 before the first graph on the device.
+
+    Raises:
+        TypeError: ``device`` is no integer.
+        IndexError: there is no such device.
+        CudaError: the driver fails.
+    """
+    stats: dict[str, int] = json.loads(call("DeviceStats", _checked(device, "device")))
+    return stats
+
+
+def trim(device: int = 0) -> None:
+    """Gives the memory of a device back that no graph and no batch uses.
+
+    Raises:
+        TypeError: ``device`` is no integer.
+        IndexError: there is no such device.
+        CudaError: the driver fails.
+    """
+    call("DeviceTrim", _checked(device, "device"))
+
+
+def _checked(index: int, where: str) -> int:
+    if isinstance(index, bool) or not hasattr(index, "__index__"):
+        raise TypeError(f"{where}: expected an integer, got {describe(index)}")
+    number = operator.index(index)
+    count = device_count()
+    if not 0 <= number < count:
+        raise IndexError(f"{where}: expected 0 <= {where} < device_count() = {count}, got {number}")
+    return number

@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _adapters, _engine, _input, _memory
+from pygsampler import _adapters, _device, _device_graph, _engine, _host_graph, _input, _memory
 from pygsampler._check import integer
 from pygsampler.array import Array
 from pygsampler.errors import ClosedError, CudaError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-_Parts = tuple[Array, Array, "Array | None"]
+    from pygsampler._host_graph import Parts
 
 # The words at the start of what the engine returns for a list of edges.
 _COO_WORDS = 7
@@ -35,15 +35,39 @@ class Graph:
     the arrays: all of their bytes, except that torch tensors which go to another process through
     ``torch.multiprocessing`` travel in shared memory. ``close()`` (or leaving a ``with`` block)
     lets go of the arrays after the batches in flight; later use raises ClosedError.
+
+    ``to("cuda")`` copies the graph to a GPU and ``pin()`` lets a GPU read it in page-locked host
+    memory; from then on sampling runs there, and batches are there. A forked child cannot use its
+    parent's GPU: there ``to("cpu")`` gives the graph to sample. A graph on a GPU is pickled by
+    its arrays on the host, and goes back to its GPU when it is first used.
     """
 
-    __slots__ = ("__weakref__", "_made", "_num_nodes", "_parts")
+    __slots__ = (
+        "__weakref__",
+        "_capacity",
+        "_device",
+        "_host",
+        "_made",
+        "_num_nodes",
+        "_parts",
+        "_pinned",
+        "_pins",
+    )
 
-    # indptr, indices and edge_ids; None once closed.
-    _parts: _Parts | None
+    # indptr, indices and edge_ids; None once closed, and before an unpickled graph is put back on
+    # its device. Those of a pinned graph are the host's.
+    _parts: Parts | None
     _num_nodes: int
     # (generation, handle): the handle is dead in any other copy of the engine.
     _made: tuple[int, int] | None
+    # -1 for the CPU, else the index of the CUDA device that samples.
+    _device: int
+    # The graph on the CPU that one on a device was made from.
+    _host: Graph | None
+    _pinned: bool
+    _pins: _device_graph.Pins | None
+    # Bytes of batches so far, by what shapes them: see _device_job.
+    _capacity: dict[tuple[Any, ...], int]
 
     def __init__(self) -> None:
         raise TypeError("Graph: use from_csc, from_coo, from_dgl, from_pyg or from_scipy")
@@ -53,6 +77,9 @@ class Graph:
         cls, indptr: Any, indices: Any, *, edge_ids: Any = None, num_nodes: int | None = None
     ) -> Graph:
         """A graph on the arrays of a CSC, without a copy.
+
+        Arrays on a CUDA device (all on one; DLPack or ``__cuda_array_interface__``) make a graph
+        there.
 
         Parameters
         ----------
@@ -70,11 +97,12 @@ class Graph:
         TypeError, ValueError, IndexError
             For another dtype; another shape, device or row structure; an id out of range.
         """
-        offsets = Array._of_view(_input.take(indptr, "indptr"))
-        neighbours = Array._of_view(_input.take(indices, "indices"))
+        near = _input.ANYWHERE
+        offsets = Array._of_view(_input.take(indptr, "indptr", near))
+        neighbours = Array._of_view(_input.take(indices, "indices", near))
         ids = None
         if edge_ids is not None:
-            ids = Array._of_view(_input.take(edge_ids, "edge_ids"))
+            ids = Array._of_view(_input.take(edge_ids, "edge_ids", near))
             if len(ids) != len(neighbours):
                 raise ValueError(
                     f"edge_ids: expected one for each of {len(neighbours)} edges, got {len(ids)}"
@@ -165,12 +193,35 @@ class Graph:
     def _checked(
         cls, indptr: Array, indices: Array, edge_ids: Array | None, num_nodes: int
     ) -> Graph:
-        graph = object.__new__(cls)
-        graph._made = None
-        graph._parts = (indptr, indices, edge_ids)
-        graph._num_nodes = num_nodes
+        parts = (indptr, indices, edge_ids)
+        graph = cls._new(parts, num_nodes, _device_graph.together(parts))
         graph._handle()
         return graph
+
+    @classmethod
+    def _new(
+        cls,
+        parts: Parts | None,
+        num_nodes: int,
+        device: int = -1,
+        host: Graph | None = None,
+        pinned: bool = False,
+    ) -> Graph:
+        graph = object.__new__(cls)
+        graph._made = None
+        graph._parts = parts
+        graph._num_nodes = num_nodes
+        graph._device = device
+        graph._host = host
+        graph._pinned = pinned
+        graph._pins = None
+        graph._capacity = {}
+        return graph
+
+    @classmethod
+    def _later(cls, host: Graph, device: int, pinned: bool) -> Graph:
+        """A graph that is put on its device when it is first used."""
+        return cls._new(None, host._num_nodes, device, host, pinned)
 
     @property
     def num_nodes(self) -> int:
@@ -180,17 +231,22 @@ class Graph:
     @property
     def num_edges(self) -> int:
         """Number of edges; parallel edges count each."""
-        return len(self.indices)
+        return len(self._known()[1])
 
     @property
     def dtype(self) -> str:
         """``"int32"`` or ``"int64"``: the dtype of ``indices`` and of every sampled vertex id."""
-        return self.indices.dtype
+        return self._known()[1].dtype
 
     @property
     def device(self) -> str:
-        """``"cpu"``."""
-        return "cpu"
+        """Who samples it, and where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return _device.name(self._device)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a GPU reads the graph in page-locked host memory, as ``pin`` makes it."""
+        return self._pinned
 
     @property
     def indptr(self) -> Array:
@@ -208,21 +264,67 @@ class Graph:
         return self._open()[2]
 
     def to(self, device: Any) -> Graph:
-        """This graph on another device; the CPU is the only one in this version (CudaError)."""
-        self._open()
-        name = str(device)
-        if name == "cpu" or name.startswith("cpu:"):
+        """This graph on another device: "cpu", "cuda", "cuda:1", an index or a torch.device.
+
+        On the device that it is on already it is the graph itself. A graph on a GPU keeps the one
+        on the CPU that it was made from, and gives it back. "cuda" is torch's current device where
+        torch uses CUDA, else the first.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything but a device.
+        CudaError
+            Where there is no such device, no driver or no room, and in a forked child of a
+            process that uses CUDA.
+        """
+        index = _device.parse(device)
+        self._known()
+        if index == self._device:
             return self
-        raise CudaError(f'device: expected "cpu", got {name!r}; this version has no CUDA engine')
+        if index < 0:
+            return self._on_cpu()
+        _device.require(index)
+        return _placed(Graph._later(self._on_cpu(), index, False))
+
+    def pin(self, device: Any = "cuda") -> Graph:
+        """This graph for a GPU to sample out of the host's memory, for one larger than the GPU's.
+
+        The arrays stay where they are and are page-locked as long as the graph is open: that takes
+        about a second for 4 GB. ``device`` names the GPU; its batches are there.
+
+        CudaError where there is no such device, or the system does not allow so many locked pages.
+        """
+        index = _device.parse(device)
+        if index < 0:
+            raise ValueError(f'device: expected a CUDA device, got "cpu"; {self!r} is there')
+        self._known()
+        if self._pinned and index == self._device:
+            return self
+        _device.require(index)
+        return _placed(Graph._later(self._on_cpu(), index, True))
+
+    def _on_cpu(self) -> Graph:
+        if self._device < 0:
+            return self
+        host = self._host
+        if host is not None and host._parts is not None:
+            return host
+        self._check_process()
+        return Graph._checked(*_device_graph.download(self._open()), self._num_nodes)
 
     def close(self) -> None:
-        """Lets go of the arrays once the batches in flight are done. Closing twice is fine."""
+        """Lets go of the arrays once the batches in flight are done. Closing twice is fine.
+
+        A pinned graph's pages are no longer locked then.
+        """
         with _engine.handle_lock():
             made, self._made = self._made, None
-            parts, self._parts = self._parts, None
+            parts, self._parts, self._host = (self._parts, self._host), None, None
+            pins, self._pins = self._pins, None
         _give_back(made)
         # Only now may the arrays go: a batch in flight was reading them.
-        del parts
+        del pins, parts
 
     def __enter__(self) -> Graph:
         self._open()
@@ -245,17 +347,29 @@ class Graph:
         _give_back(made)
 
     def __repr__(self) -> str:
-        if self._parts is None:
+        if self._parts is None and self._host is None:
             return "Graph(closed)"
+        pinned = ", pinned" if self._pinned else ""
         return (
             f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
-            f"dtype={self.dtype}, device={self.device})"
+            f"dtype={self.dtype}, device={self.device}{pinned})"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._device >= 0:
+            self._known()
+            return Graph._later, (self._on_cpu(), self._device, self._pinned)
         return Graph._checked, (*self._open(), self._num_nodes)
 
-    def _open(self) -> _Parts:
+    def _known(self) -> Parts:
+        """The arrays, or those of the graph on the CPU: for what is alike on both."""
+        if self._parts is None and self._host is not None:
+            return self._host._open()
+        return self._open()
+
+    def _open(self) -> Parts:
+        if self._parts is None and self._host is not None:
+            self._handle()
         parts = self._parts
         if parts is None:
             raise ClosedError("graph: expected an open graph, got one that was closed")
@@ -263,56 +377,69 @@ class Graph:
 
     def _handle(self) -> int:
         """The handle in this process's engine, made anew after a fork."""
-        made, parts = self._made, self._open()
-        if made is not None and made[0] == _engine.generation() and not _moved(parts):
+        made, parts = self._made, self._parts
+        if (
+            made is not None
+            and made[0] == _engine.generation()
+            and parts is not None
+            and (self._device >= 0 or not _host_graph.moved(parts))
+        ):
             return made[1]
+        if self._device >= 0:
+            return self._device_handle()
         with _engine.handle_lock():
             made, parts = self._made, self._open()
-            if made is None or made[0] != _engine.generation() or _moved(parts):
+            if made is None or made[0] != _engine.generation() or _host_graph.moved(parts):
                 self._made = None
                 _give_back(made)
-                indptr, indices, edge_ids = parts
-                self._parts = (
-                    _where_it_is(indptr, "indptr"),
-                    _where_it_is(indices, "indices"),
-                    None if edge_ids is None else _where_it_is(edge_ids, "edge_ids"),
-                )
-                made = self._made = (_engine.generation(), _new(self._parts, self._num_nodes))
+                self._parts = _host_graph.where_they_are(parts)
+                handle = _host_graph.new(self._parts, self._num_nodes)
+                made = self._made = (_engine.generation(), handle)
             return made[1]
 
+    def _device_handle(self) -> int:
+        """The handle of a graph on a device, which is put there now if it was not yet."""
+        self._check_process()
+        with _engine.handle_lock():
+            if self._made is not None:
+                return self._made[1]
+            host = self._host
+            if self._parts is None and host is None:
+                self._open()
+            _device.require(self._device)
+            trusted = 0
+            parts, pins = self._parts, None
+            if host is not None:
+                # Whose arrays the engine validates by this.
+                trusted = host._handle()
+                parts = host._open()
+                if self._pinned:
+                    pins = _device_graph.pin(parts, self._device)
+                else:
+                    parts = _device_graph.upload(parts, self._device)
+            assert parts is not None
+            addresses = _device_graph.addresses(parts) if pins is None else pins.addresses
+            handle = _device_graph.new(parts, addresses, self._num_nodes, self._device, trusted)
+            self._parts, self._pins = parts, pins
+            self._made = (_engine.generation(), handle)
+            return handle
 
-def _new(parts: _Parts, num_nodes: int) -> int:
-    indptr, indices, edge_ids = parts
-    ids_address, ids_bits = 0, 64
-    if edge_ids is not None:
-        ids_address, ids_bits = edge_ids._address, edge_ids._bits
-    handle: int = _engine.call(
-        "GraphNew",
-        indptr._address,
-        indptr._bits,
-        len(indptr) - 1,
-        indices._address,
-        indices._bits,
-        len(indices),
-        ids_address,
-        ids_bits,
-        num_nodes,
-    )
-    return handle
+    def _check_process(self) -> None:
+        """Raises CudaError for a graph that a parent process has on its GPU."""
+        if self._made is not None and self._made[0] != _engine.generation():
+            raise CudaError(
+                f"graph: expected one of this process, got one that its parent has on "
+                f'{self.device}, which a forked child cannot use; sample graph.to("cpu") here, '
+                'or start workers with "spawn"'
+            )
+
+
+def _placed(graph: Graph) -> Graph:
+    graph._handle()
+    return graph
 
 
 def _give_back(made: tuple[int, int] | None) -> None:
     if made is not None and _engine.alive(made[0]):
         with suppress(ClosedError):
             _engine.call("GraphClose", made[1])
-
-
-def _moved(parts: _Parts) -> bool:
-    return any(part is not None and _input.moved(part._owner, part._address) for part in parts)
-
-
-def _where_it_is(part: Array, where: str) -> Array:
-    """``part``, or a view of the same tensor where torch has put it meanwhile."""
-    if not _input.moved(part._owner, part._address):
-        return part
-    return Array._of_view(_input.take(part._owner, where))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
 from html import escape
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _input, _memory
+from pygsampler import _device, _input, _memory
+from pygsampler import _layout as at
 from pygsampler._memory import Memory
+from pygsampler._views import HostViews, RegionViews
 from pygsampler.array import Array
-from pygsampler.block import FIRST_OFFSET, OFFSETS, WORDS, Block
+from pygsampler.block import Block
 from pygsampler.converted import (
     ArrowBatch,
     ArrowBlock,
     NumpyBatch,
     NumpyBlock,
     TorchBatch,
-    TorchBlock,
     arrow_array,
 )
 
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
 
-# The header of a batch: these many words of 64 bits, then WORDS for each block.
-_HEADER_WORDS = 16
-_MAGIC = 0x50475342
-_NODES, _OUTPUT_NODES, _OUTPUT_INDEX, _SIZE = 5, 7, 8, 9
 # A pickle of less reserve than this is not worth a copy.
 _WORTH_A_COPY = 1 << 12
 
@@ -41,16 +39,19 @@ class MiniBatch:
     twice in ``output_nodes`` and is one vertex of the last block; ``output_index`` says which.
 
     All arrays are views of one memory block, which lives as long as any of them. Pickling stores
-    that block.
+    that block. A batch of a graph on a GPU is on that GPU, complete for every stream; ``cpu()``
+    copies it.
     """
 
     __slots__ = (
         "__weakref__",
         "_data",
+        "_device",
         "_memory",
         "_output_index",
         "_output_nodes",
         "_size",
+        "_words",
         "batch",
         "blocks",
         "epoch",
@@ -62,6 +63,10 @@ class MiniBatch:
     _memory: Memory | memoryview
     _data: int
     _size: int
+    # -1, or the index of the CUDA device.
+    _device: int
+    # What describes the batch: see _layout.
+    _words: list[int]
     _output_nodes: Array
     _output_index: Array
 
@@ -70,29 +75,47 @@ class MiniBatch:
 
     @classmethod
     def _of(cls, memory: Memory, epoch: int, batch: int) -> MiniBatch:
-        return cls._read(memory, memory.data, epoch, batch)
+        return cls._read(memory, memory.data, memory.header, memory.device, epoch, batch)
 
     @classmethod
-    def _read(cls, memory: Memory | memoryview, data: int, epoch: int, batch: int) -> MiniBatch:
-        header = _memory.read_int64(data, _HEADER_WORDS)
-        magic, bits, edge_id_bits, hops, num_output, nodes, num_nodes = header[:7]
-        output_nodes, output_index, size = header[7:10]
-        assert magic == _MAGIC
+    def _read(
+        cls,
+        memory: Memory | memoryview,
+        data: int,
+        header: int,
+        device: int,
+        epoch: int,
+        batch: int,
+    ) -> MiniBatch:
+        magic, bits, edge_id_bits, hops = _memory.read_int64(header, at.HOPS + 1)
+        assert magic == at.MAGIC
+        words = _memory.read_int64(header, at.num_words(hops))
+        num_output = words[at.NUM_OUTPUT]
         made = object.__new__(cls)
         made._memory = memory
         made._data = data
-        made._size = size
+        made._size = words[at.SIZE]
+        made._device = device
+        made._words = words
         made.epoch = epoch
         made.batch = batch
-        all_nodes = Array._of(data + nodes, num_nodes, bits, memory)
-        made._output_nodes = Array._of(data + output_nodes, num_output, bits, memory)
-        made._output_index = Array._of(data + output_index, num_output, bits, memory)
-        words = _memory.read_int64(data + 8 * _HEADER_WORDS, WORDS * hops)
+        nodes = Array._of(data + words[at.NODES], words[at.NUM_NODES], bits, memory, device=device)
+        made._output_nodes = Array._of(
+            data + words[at.OUTPUT_NODES], num_output, bits, memory, device=device
+        )
+        made._output_index = Array._of(
+            data + words[at.OUTPUT_INDEX], num_output, bits, memory, device=device
+        )
         made.blocks = tuple(
-            Block._of(memory, data, all_nodes, edge_id_bits, words[at : at + WORDS])
-            for at in range(0, WORDS * hops, WORDS)
+            Block._of(memory, data, nodes, edge_id_bits, words[start : start + at.WORDS])
+            for start in range(at.HEADER_WORDS, len(words), at.WORDS)
         )
         return made
+
+    @property
+    def device(self) -> str:
+        """Where all arrays are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return _device.name(self._device)
 
     @property
     def input_nodes(self) -> Array:
@@ -118,15 +141,39 @@ class MiniBatch:
         return sum(block.num_edges for block in self.blocks)
 
     def torch(self) -> TorchBatch:
-        """The same batch with torch tensors, which share its memory."""
-        return TorchBatch(*self._parts(Array.torch, TorchBlock))
+        """The same batch with torch tensors, which share its memory; each made when it is used."""
+        views: HostViews | RegionViews
+        if self._device < 0:
+            views = HostViews(self)
+        else:
+            # The memory is larger than the batch's last array: whole words of 8 bytes.
+            bits = self._output_nodes._bits
+            length = (self._size + 7) // 8 * 64 // bits
+            region = Array._of(self._data, length, bits, self._memory, device=self._device)
+            views = RegionViews(region.torch(), self._words)
+        return TorchBatch._of(views, self.epoch, self.batch)
+
+    def cpu(self) -> MiniBatch:
+        """This batch on the CPU: itself, or a copy of a batch on a device."""
+        if self._device < 0:
+            return self
+        values = Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
+        memory = values.cpu()._owner
+        assert isinstance(memory, Memory)
+        words = self._words
+        raw = (ctypes.c_int64 * len(words))(*words)
+        ctypes.memmove(memory.data, raw, ctypes.sizeof(raw))
+        return MiniBatch._read(
+            memory, memory.data, memory.data, _device.CPU, self.epoch, self.batch
+        )
 
     def numpy(self) -> NumpyBatch:
-        """The same batch with NumPy arrays, which share its memory."""
+        """The same batch with NumPy arrays, which share its memory; not on a device."""
         return NumpyBatch(*self._parts(Array.numpy, NumpyBlock))
 
     def arrow(self) -> ArrowBatch:
-        """The same batch with pyarrow arrays, which share its memory."""
+        """The same batch with pyarrow arrays, which share its memory; not on a device."""
+        self._need_cpu("arrow")
         return ArrowBatch(*self._parts(arrow_array, ArrowBlock))
 
     def __repr__(self) -> str:
@@ -137,7 +184,7 @@ class MiniBatch:
         return (
             f"MiniBatch(seeds={len(self._output_nodes)}, input_nodes={len(self.input_nodes)}, "
             f"blocks=[{hops}], dtype={self._output_nodes.dtype}, "
-            f"epoch={self.epoch}, batch={self.batch})"
+            f"epoch={self.epoch}, batch={self.batch}{self._where()})"
         )
 
     def _repr_html_(self) -> str:
@@ -154,13 +201,25 @@ class MiniBatch:
         title = (
             f"MiniBatch of {len(self._output_nodes):,} seeds, "
             f"{self._output_nodes.dtype}, epoch {self.epoch}, batch {self.batch}"
+            f"{self._where()}"
         )
         return (
             f"<table><caption>{escape(title)}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
 
+    def _where(self) -> str:
+        return "" if self._device < 0 else f", device={self.device}"
+
+    def _need_cpu(self, what: str) -> None:
+        if self._device >= 0:
+            raise TypeError(
+                f"MiniBatch.{what}: expected a batch on the CPU, got one on {self.device}; "
+                ".cpu() copies it"
+            )
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        self._need_cpu("__reduce_ex__")
         raw = self._without_reserve()
         values = PickleBuffer(raw) if protocol >= 5 else bytes(raw)
         return _restore, (values, self.epoch, self.batch)
@@ -168,8 +227,7 @@ class MiniBatch:
     def _without_reserve(self) -> memoryview | bytearray:
         """The batch's bytes, less the room that was reserved for vertices and never used."""
         raw = _memory.owned_view(self._data, self._size, self._memory)
-        header = _memory.read_int64(self._data, _HEADER_WORDS)
-        nodes, index = header[_NODES], header[_OUTPUT_INDEX]
+        nodes, index = self._words[at.NODES], self._words[at.OUTPUT_INDEX]
         end = nodes + len(self.input_nodes) * self.input_nodes._bits // 8
         # What lies behind stays on cache lines of its own.
         gap = (index - end) // 64 * 64
@@ -178,14 +236,14 @@ class MiniBatch:
         packed = bytearray(self._size - gap)
         packed[:end] = raw[:end]
         packed[index - gap :] = raw[index:]
-        count = _HEADER_WORDS + WORDS * len(self.blocks)
+        count = len(self._words)
         words = memoryview(packed)[: 8 * count].cast("q")
-        offsets = [_OUTPUT_NODES, _OUTPUT_INDEX, _SIZE]
-        for block in range(_HEADER_WORDS, count, WORDS):
-            offsets += range(block + FIRST_OFFSET, block + FIRST_OFFSET + OFFSETS)
-        for at in offsets:
-            if words[at] > nodes:
-                words[at] -= gap
+        offsets = [at.OUTPUT_NODES, at.OUTPUT_INDEX, at.SIZE]
+        for block in range(at.HEADER_WORDS, count, at.WORDS):
+            offsets += range(block + at.FIRST_OFFSET, block + at.FIRST_OFFSET + at.OFFSETS)
+        for place in offsets:
+            if words[place] > nodes:
+                words[place] -= gap
         return packed
 
     def _parts(self, convert: Callable[[Array], Any], block_type: Callable[..., Any]) -> Any:
@@ -212,4 +270,4 @@ def _restore(values: Any, epoch: int, batch: int) -> MiniBatch:
         # A batch may be written to; and bytes handed over out of band may lie anywhere.
         buffer = memoryview(bytearray(buffer))
         address = _input._address_of(buffer)
-    return MiniBatch._read(buffer, address, epoch, batch)
+    return MiniBatch._read(buffer, address, address, _device.CPU, epoch, batch)

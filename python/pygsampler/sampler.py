@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler import _engine
 from pygsampler._check import boolean, describe, integer
+from pygsampler._device_job import DeviceJob, TorchJob, sample_many
 from pygsampler._job import Job
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
@@ -27,7 +28,7 @@ MAX_EPOCH = (1 << 24) - 1
 MAX_BATCH = (1 << 40) - 1
 _MAX_FANOUT = (1 << 31) - 1
 _SEED_MASK = (1 << 64) - 1
-_MODES = ("auto", "queue")
+_MODES = ("auto", "persistent", "fused", "bsp", "queue")
 
 
 class PGSampler:
@@ -49,9 +50,16 @@ class PGSampler:
         From -2**63 to 2**64 - 1, taken modulo 2**64. Without one it is ``torch.initial_seed()``
         when torch has been imported, else it comes from the operating system.
     ordered : bool
-        Accepted for the engines to come: on the CPU both give the canonical order.
+        Vertices are numbered in the canonical order, which is the same everywhere. False skips
+        the pass for it in mode ``"queue"`` on a GPU: the edges are the same in original ids, and
+        the vertices after the seeds are numbered as they arrive. Elsewhere it changes nothing.
     mode : str
-        ``"auto"``, or ``"queue"`` for the task queue of the paper; results are equal.
+        How a GPU goes about it; the batches are equal. ``"auto"`` is the fastest known for the
+        shape. ``"persistent"``: all hops in one launch, in phases that all blocks of threads go
+        through together. ``"fused"``: all hops in one launch, rows dealt out beforehand.
+        ``"bsp"``: a few launches for each hop, whose size the host reads in between.
+        ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
+        ``"queue"`` is such a task queue too, and the others are alike.
     map_limit : int, optional
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
         the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
@@ -131,7 +139,7 @@ class PGSampler:
 
     @property
     def mode(self) -> str:
-        """``"auto"`` or ``"queue"``."""
+        """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"`` or ``"queue"``."""
         return self._mode
 
     @property
@@ -168,11 +176,16 @@ class PGSampler:
     ) -> MiniBatch:
         """The sampled neighbourhood of ``seeds``.
 
+        Of a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
+        on that device where torch uses CUDA, else the default stream), and the batch is there,
+        complete for every stream when this returns.
+
         Parameters
         ----------
         graph : Graph
         seeds : int32 or int64, shape [N], or a sequence of int
-            Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once.
+            Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
+            the CPU, or on the graph's own device.
         epoch : int, optional
             0 to 2**24 - 1; the sampler's own by default.
         batch : int, optional
@@ -181,20 +194,61 @@ class PGSampler:
             that its own seed says. Other copies (made by fork or pickle) go on counting alike:
             give them numbers, or seeds, of their own.
         exclude : int32 or int64, shape [K], optional
-            Original ids of edges to sample around, as if they were not in the graph.
+            Original ids of edges to sample around, as if they were not in the graph. Of a graph
+            that was made of arrays on a GPU only where it has no ``edge_ids``.
         threads : int
-            The most threads for this batch; 0 for all that are idle.
+            The most threads for this batch; 0 for all that are idle. A GPU uses none.
 
         Raises
         ------
         TypeError, ValueError
-            For an argument of the wrong type, shape or range.
+            For an argument of the wrong type, shape, range or device.
         IndexError
             For a seed that is not a vertex.
         ClosedError
             When the graph was closed.
+        CudaError
+            When the GPU fails, has no room, or belongs to the parent of a forked process.
         """
         return self._start(graph, seeds, epoch, batch, exclude, threads, prompt=True).result()
+
+    def sample_many(
+        self,
+        graph: Graph,
+        seeds: Iterable[Any],
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+    ) -> list[MiniBatch]:
+        """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
+
+        Several run at once: on the CPU one to a core, on a GPU up to 8 to a launch. ``batch`` is
+        the number of the first; the others have those after it. The first batch that fails raises
+        its error, and the others are dropped.
+        """
+        _check_graph(graph)
+        if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Iterable):
+            raise TypeError(f"seeds: expected several arrays of ids, got {describe(seeds)}")
+        many = list(seeds)
+        epoch = self._epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
+        if not many:
+            return []
+        if batch is None:
+            batch = self._next_batch(len(many))
+        batch = integer(batch, "batch", 0, MAX_BATCH - len(many) + 1)
+        if graph._device >= 0:
+            return sample_many(graph, self, many, epoch, batch)
+        jobs: list[Job] = []
+        # With several batches in flight, one core for each wastes nothing on synchronisation.
+        threads = int(len(many) > 1)
+        try:
+            for i, ids in enumerate(many, batch):
+                jobs.append(Job.start(graph, self, ids, epoch=epoch, batch=i, threads=threads))
+            return [job.result() for job in jobs]
+        finally:
+            # After an error, those that are still on their way.
+            for job in jobs:
+                job.cancel()
 
     def submit(
         self,
@@ -208,7 +262,9 @@ class PGSampler:
     ) -> Job:
         """Starts what ``sample`` does in the background; ``Job.result()`` gives the MiniBatch.
 
-        The seeds and excluded ids are copied before it returns.
+        The seeds and excluded ids are copied before it returns; seeds on a GPU are read there, so
+        leave them as they are until the batch is done. Batches on a GPU run beside each other,
+        and beside what is put into the current stream later.
         """
         return self._start(graph, seeds, epoch, batch, exclude, threads, prompt=False)
 
@@ -222,17 +278,17 @@ class PGSampler:
         threads: int,
         prompt: bool,
     ) -> Job:
-        if not isinstance(graph, Graph):
-            raise TypeError(
-                f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
-                "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one"
-            )
+        _check_graph(graph)
         epoch = self._epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
         if batch is None:
             batch = self._next_batch()
         batch = integer(batch, "batch", 0, MAX_BATCH)
         threads = integer(threads, "threads", 0, _MAX_FANOUT)
-        return Job(
+        if graph._device >= 0:
+            return DeviceJob.submit(
+                graph, self, seeds, epoch=epoch, batch=batch, exclude=exclude, own=not prompt
+            )
+        return Job.start(
             graph,
             self,
             seeds,
@@ -242,6 +298,15 @@ class PGSampler:
             threads=threads,
             prompt=prompt,
         )
+
+    def _launch_torch(
+        self, graph: Graph, seeds: Any, epoch: int, batch: int, *, own_stream: bool
+    ) -> TorchJob:
+        """Starts a batch of a graph on a GPU, in memory that torch allocates in its current stream.
+
+        ``own_stream``: run beside what is put into the current stream later, rather than in it.
+        """
+        return TorchJob(graph, self, seeds, epoch, batch, own_stream)
 
     def __repr__(self) -> str:
         options = "".join(
@@ -275,13 +340,13 @@ class PGSampler:
             with suppress(ClosedError):
                 _engine.call("SamplerClose", made[1])
 
-    def _next_batch(self) -> int:
+    def _next_batch(self, count: int = 1) -> int:
         with _engine.count_lock():
             if self._counted_in != _engine.generation():
                 self._counted_in = _engine.generation()
                 self._next = _worker_start(self._next)
             number = self._next
-            self._next += 1
+            self._next += count
             return number
 
     def _handle(self) -> int:
@@ -302,9 +367,18 @@ class PGSampler:
                     seed,
                     self._mode,
                     self._map_limit or 0,
+                    int(self._ordered),
                 )
                 made = self._made = (_engine.generation(), handle)
             return made[1]
+
+
+def _check_graph(graph: Any) -> None:
+    if not isinstance(graph, Graph):
+        raise TypeError(
+            f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
+            "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one"
+        )
 
 
 def _check_fanouts(fanouts: Any) -> tuple[int, ...]:

@@ -1,0 +1,90 @@
+"""The arrays of a graph where a CUDA device reads them: there, or page-locked on the host."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pygsampler import _device, _engine, _memory
+from pygsampler.array import Array, _on_device
+
+Parts = tuple[Array, Array, "Array | None"]
+
+
+class Pins(NamedTuple):
+    """The page-locks of a graph's arrays, held as long as this, and the device's addresses."""
+
+    locks: tuple[_memory.Memory, ...]
+    addresses: tuple[int, int, int]
+
+
+def upload(parts: Parts, device: int) -> Parts:
+    """Copies on the device, complete on return. CudaError where it has no room for them."""
+    indptr, indices, edge_ids = parts
+    return (
+        _on_device(indptr, device),
+        _on_device(indices, device),
+        None if edge_ids is None else _on_device(edge_ids, device),
+    )
+
+
+def download(parts: Parts) -> Parts:
+    """Copies on the CPU."""
+    indptr, indices, edge_ids = parts
+    return indptr.cpu(), indices.cpu(), None if edge_ids is None else edge_ids.cpu()
+
+
+def pin(parts: Parts, device: int) -> Pins:
+    """Page-locks the arrays in place. CudaError where the system does not allow it."""
+    locks: list[_memory.Memory] = []
+    addresses = []
+    for part in parts:
+        address = 0
+        if part is not None and len(part):
+            lock = _engine.call("DeviceRegister", device, part._address, part.nbytes)
+            locks.append(_memory.Memory(lock))
+            address = locks[-1].data
+        addresses.append(address)
+    indptr, indices, edge_ids = addresses
+    return Pins(tuple(locks), (indptr, indices, edge_ids))
+
+
+def addresses(parts: Parts) -> tuple[int, int, int]:
+    """Where the arrays are; 0 where there is none."""
+    indptr, indices, edge_ids = parts
+    return indptr._address, indices._address, 0 if edge_ids is None else edge_ids._address
+
+
+def together(parts: Parts) -> int:
+    """The device that all arrays are on; ValueError where they are on several."""
+    device = parts[0]._device
+    for part, where in zip(parts, ("indptr", "indices", "edge_ids"), strict=True):
+        if part is not None and part._device != device and len(part):
+            raise ValueError(
+                f"{where}: expected an array on {_device.name(device)}, as indptr is, "
+                f"got one on {part.device}"
+            )
+    return device
+
+
+def new(
+    parts: Parts, addresses: tuple[int, int, int], num_nodes: int, device: int, host: int
+) -> int:
+    """The engine's handle of a graph on a device. ``host`` is that of the same graph on the CPU,
+    which has been validated, or 0: then a kernel validates the arrays."""
+    indptr, indices, edge_ids = parts
+    handle: int = _engine.call(
+        "DeviceGraphNew",
+        device,
+        addresses[0],
+        indptr._bits,
+        len(indptr) - 1,
+        addresses[1],
+        indices._bits,
+        len(indices),
+        addresses[2],
+        64 if edge_ids is None else edge_ids._bits,
+        num_nodes,
+        int(host != 0),
+        host,
+    )
+    return handle

@@ -1,0 +1,250 @@
+"""Batches on their way on a CUDA device."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pygsampler import _device, _engine, _input, _memory
+from pygsampler import _layout as at
+from pygsampler._job import Job
+from pygsampler._views import RegionViews
+from pygsampler.converted import TorchBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from pygsampler.graph import Graph
+    from pygsampler.minibatch import MiniBatch
+    from pygsampler.sampler import PGSampler
+
+# Each batch in flight has tables of the size of the graph's vertices on the device.
+_MOST_AT_ONCE = 8
+_CALL_WORDS = 8
+# Beyond this size a first guess is not trusted: a batch that needs more is made again.
+_LARGEST_GUESS = 1 << 28
+
+
+class DeviceJob(Job):
+    """A batch in memory that the engine allocates on the device."""
+
+    __slots__ = ("_seeds",)
+
+    _wait: ClassVar[str] = "DeviceWait"
+    _cancel: ClassVar[str] = "DeviceCancel"
+    # The device may read them until the batch is done.
+    _seeds: Any
+
+    @classmethod
+    def submit(
+        cls,
+        graph: Graph,
+        sampler: PGSampler,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        own: bool,
+    ) -> DeviceJob:
+        """Puts a batch into a stream of the engine's own, or into the caller's."""
+        handle, device = graph._handle(), graph._device
+        job = cls(graph, sampler, epoch, batch)
+        ids = seeds
+        if not isinstance(seeds, _input.View):
+            ids = _input.take(seeds, "seeds", device)
+        without = None
+        if exclude is not None:
+            taken = _input.take(exclude, "exclude", device)
+            without = _input.as_int64(_input.on_host(taken))
+        job._seeds = ids
+        job._handle = _engine.call(
+            "DeviceSubmit",
+            handle,
+            sampler._handle(),
+            ids.address,
+            ids.length,
+            ids.bits,
+            int(ids.device >= 0),
+            epoch,
+            batch,
+            without.address if without else 0,
+            without.length if without else 0,
+            _device.current_stream(device) if ids.stream is None else ids.stream,
+            int(own),
+            0,
+            0,
+        )
+        return job
+
+    def _taken(self, address: int) -> Any:
+        self._seeds = None
+        return super()._taken(address)
+
+
+class TorchJob(Job):
+    """A batch in memory that torch allocates; ``result()`` gives a TorchBatch.
+
+    The tensor belongs to torch's current stream, where it comes after all that used its memory
+    before. It is as large as the largest of such batches so far and a quarter more; a batch that
+    needs more says so, and is sampled once more into a larger one.
+    """
+
+    __slots__ = ("_key", "_own", "_region", "_seeds")
+
+    _wait: ClassVar[str] = "DeviceWait"
+    _cancel: ClassVar[str] = "DeviceCancel"
+
+    def __init__(
+        self, graph: Graph, sampler: PGSampler, seeds: Any, epoch: int, batch: int, own: bool
+    ) -> None:
+        super().__init__(graph, sampler, epoch, batch)
+        # Before anything of CUDA: in a forked child this raises.
+        graph._handle()
+        ids = self._seeds = _input.take(seeds, "seeds", graph._device)
+        self._own = int(own)
+        key = self._key = (sampler._fanouts, sampler._replace, ids.length.bit_length())
+        self._region: torch.Tensor | None = None
+        self._submit(graph._capacity.get(key) or _guess(graph, sampler, ids.length))
+
+    def result(self) -> TorchBatch:  # type: ignore[override]
+        """The batch, waiting until it is there; raises what went wrong with it."""
+        batch: Any = super().result()
+        taken: TorchBatch = batch
+        return taken
+
+    def _submit(self, size: int) -> None:
+        graph, ids = self._graph, self._seeds
+        device = graph._device
+        region = self._region = allocate(size, graph._known()[1]._bits, device)
+        stream = _device.current_stream(device)
+        if ids.stream is not None and ids.stream != stream:
+            _after(device, ids.stream)
+        self._handle = _engine.call(
+            "DeviceSubmit",
+            graph._handle(),
+            self._sampler._handle(),
+            ids.address,
+            ids.length,
+            ids.bits,
+            int(ids.device >= 0),
+            self.epoch,
+            self.batch,
+            0,
+            0,
+            stream,
+            self._own,
+            region.data_ptr(),
+            region.numel() * region.element_size(),
+        )
+
+    def _taken(self, address: int) -> TorchBatch | None:
+        known = self._graph._capacity
+        if address < 0:
+            known[self._key] = max(known.get(self._key, 0), -address)
+            # The old one goes first: there may be no room for both.
+            self._region = None
+            self._submit(known[self._key])
+            if self._outcome is not None:
+                # Cancelled meanwhile, by another thread, which knew the first try only.
+                self._drop()
+            return None
+        words = _memory.read_int64(address, 4)
+        words = _memory.read_int64(words[3], at.num_words(len(self._sampler._fanouts)))
+        _engine.engine().release(address)
+        size = words[at.SIZE]
+        if known.get(self._key, 0) < size + size // 4:
+            known[self._key] = size + size // 4
+        region, self._region = self._region, None
+        assert region is not None
+        return TorchBatch._of(RegionViews(region, words), self.epoch, self.batch)
+
+
+def sample_many(
+    graph: Graph, sampler: PGSampler, seeds: Sequence[Any], epoch: int, batch: int
+) -> list[MiniBatch]:
+    """A batch for each of several sets of seeds, several to a launch."""
+    batches: list[MiniBatch] = []
+    for start in range(0, len(seeds), _MOST_AT_ONCE):
+        some = seeds[start : start + _MOST_AT_ONCE]
+        jobs = _submit_many(graph, sampler, some, epoch, batch + start)
+        try:
+            batches += [job.result() for job in jobs]
+        finally:
+            # After an error, those that are still on their way.
+            for job in jobs:
+                job.cancel()
+    return batches
+
+
+def _submit_many(
+    graph: Graph, sampler: PGSampler, seeds: Sequence[Any], epoch: int, batch: int
+) -> list[DeviceJob]:
+    handle, device = graph._handle(), graph._device
+    stream = _device.current_stream(device)
+    views = [_input.take(ids, f"seeds[{i}]", device) for i, ids in enumerate(seeds)]
+    words = array("q")
+    for i, ids in enumerate(views):
+        if ids.stream is not None and ids.stream != stream:
+            # A launch waits for one stream.
+            return [
+                DeviceJob.submit(graph, sampler, view, epoch=epoch, batch=batch + place, own=True)
+                for place, view in enumerate(views)
+            ]
+        words.extend(
+            (ids.address, ids.length, ids.bits, int(ids.device >= 0), epoch, batch + i, 0, 0)
+        )
+    assert len(words) == _CALL_WORDS * len(views)
+    calls = words.buffer_info()[0]
+    made = [DeviceJob(graph, sampler, epoch, batch + i) for i in range(len(views))]
+    first = _engine.call(
+        "DeviceSubmitMany", handle, sampler._handle(), len(views), calls, stream, 1
+    )
+    for i, (job, ids) in enumerate(zip(made, views, strict=True)):
+        job._handle = first + i
+        job._seeds = ids
+    return made
+
+
+def allocate(size: int, bits: int, device: int) -> torch.Tensor:
+    """A tensor of ids of at least so many bytes, in torch's current stream on the device."""
+    import torch
+
+    place = _devices.get(device)
+    if place is None:
+        place = _devices[device] = torch.device("cuda", device)
+    # Whole words, so that it can be viewed as either dtype.
+    words = (size + 7) // 8
+    if bits == 64:
+        return torch.empty(words, dtype=torch.int64, device=place)
+    return torch.empty(2 * words, dtype=torch.int32, device=place)
+
+
+_devices: dict[int, torch.device] = {}
+
+
+def _after(device: int, stream: int) -> None:
+    """Lets torch's current stream wait for what is in another one."""
+    import torch
+
+    other = torch.cuda.ExternalStream(stream, device=device)  # type: ignore[no-untyped-call]
+    torch.cuda.current_stream(device).wait_stream(other)
+
+
+def _guess(graph: Graph, sampler: PGSampler, seeds: int) -> int:
+    """About how many bytes a batch takes, by the graph's mean in-degree."""
+    _, indices, edge_ids = graph._known()
+    width = indices._bits // 8
+    id_width = 8 if edge_ids is None and graph.num_edges >> 31 else width
+    if edge_ids is not None:
+        id_width = edge_ids._bits // 8
+    degree = 2 * graph.num_edges / max(graph.num_nodes, 1)
+    rows, size = float(seeds), 4096.0 + 2 * width * seeds
+    for fanout in reversed(sampler._fanouts):
+        take = degree if fanout < 0 else fanout if sampler._replace else min(degree, fanout)
+        edges = rows * take
+        size += rows * width + edges * (width + id_width) + 256
+        rows = min(rows + edges, float(graph.num_nodes))
+    return int(min(size + rows * width, _LARGEST_GUESS))
