@@ -24,21 +24,32 @@ static int dead;
 static size_t device_bytes(void)
 {
     const char *text = getenv("FAKE_CUDA_MEMORY");
-    return text ? strtoull(text, NULL, 10) : (size_t)4 << 30;
+    return text ? strtoull(text, NULL, 10) : (size_t)16 << 30;
 }
 
-/* Nobody may count on zeros in new memory, nor on what was in memory that has been freed. */
+/* Nobody may count on zeros in new memory, nor on what was in memory that has been freed. Of large
+ * blocks the middle is left as it is, which may never be touched. */
+static void scribble(char *start, size_t bytes, int what)
+{
+    size_t most = (size_t)8 << 20;
+    memset(start, what, bytes < most ? bytes : most);
+    if (bytes > most)
+        memset(start + bytes - 4096, what, 4096);
+}
+
 static void *obtain(size_t bytes)
 {
     char *start = aligned_alloc(512, (bytes + 511) / 512 * 512);
     if (start == NULL)
         abort();
-    return memset(start, GARBAGE, bytes);
+    scribble(start, bytes, GARBAGE);
+    return start;
 }
 
 static void discard(char *start, size_t bytes)
 {
-    free(memset(start, FREED, bytes));
+    scribble(start, bytes, FREED);
+    free(start);
 }
 
 /* A place for an object. That of a dead one is left to it for a while, so that whoever still uses it
@@ -96,7 +107,7 @@ static void allow_shared(struct object *f, int attribute, int bytes)
 static int occupancy(struct object *f, int threads, size_t shared)
 {
     size_t bytes = shared + (size_t)(f->kernel->shared_end - f->kernel->shared);
-    return threads > f->kernel->most_threads || bytes > 232448 ? 0 : number("FAKE_CUDA_BLOCKS", 1);
+    return threads > f->kernel->most_threads || bytes > 232448 ? 0 : number("FAKE_CUDA_BLOCKS", 2);
 }
 
 static int wrong(struct object *o, enum kind kind);

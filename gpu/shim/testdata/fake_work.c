@@ -12,7 +12,7 @@
  * Built with -DEMULATED it is the driver of tests/emulator: addresses of device memory are the host's,
  * and launches run the kernels. There FAKE_CUDA_MEMORY is how many bytes the devices have together,
  * FAKE_CUDA_MULTIPROCESSORS how many multiprocessors each has (3), FAKE_CUDA_BLOCKS how many blocks of
- * a kernel one of them runs at a time (1). A kernel that fails makes all later calls fail. */
+ * a kernel one of them runs at a time (2). A kernel that fails makes all later calls fail. */
 
 #include <pthread.h>
 #include <stdarg.h>

@@ -94,6 +94,7 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 	want := arrays(m)
 	m.Release()
 	for _, grid := range grids {
+		grid = min(grid, 2*e.context.Properties().Multiprocessors)
 		b, err := sample(e, d, &Call{Request: *r, Stream: s.Handle(), Grid: grid})
 		if err != nil {
 			return fmt.Errorf("grid %d, fanouts %v: %w", grid, r.Fanouts, err)
