@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +19,9 @@ from pygsampler.doctor.remedies import REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Report, Section, size
 from tests.gpu import fake_driver, need_cuda, no_driver, run_with_driver
 
-WORK = Path(__file__).parents[2] / "gpu" / "shim" / "testdata" / "fake_work.c"
+ROOT = Path(__file__).parents[2]
+WORK = ROOT / "gpu" / "shim" / "testdata" / "fake_work.c"
+EMULATOR = ROOT / "tests" / "emulator" / "build.py"
 CUDA = """
 import json
 from pygsampler.doctor.gpu import cuda
@@ -98,6 +101,23 @@ def test_broken_driver_is_a_problem(fake: Path) -> None:
     assert "modprobe nvidia_uvm" in problem["remedy"]
     text = run(fake, FAKE_CUDA_INIT="999").stdout
     assert text.endswith(f"problem: {problem['what']}\n    what to do: {problem['remedy']}\n")
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator of a GPU needs g++")
+def test_emulated_gpus_are_well(tmp_path: Path) -> None:
+    """Every mode of every kernel, on the CPU, gives what the CPU's engine gives."""
+    subprocess.run([sys.executable, EMULATOR, tmp_path], check=True, stdout=subprocess.DEVNULL)
+    done = run(tmp_path, "--json")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, report["problems"]
+    devices = report["cuda"]["devices"]
+    assert devices
+    for device in devices:
+        kernels = {kernel["name"] for kernel in device["kernels"]}
+        assert kernels >= {"bsp", "fused", "neighbor", "queue", "validate"}
+    runs = {(run["device"], run["mode"]): run["ok"] for run in report["self_test"]["runs"]}
+    wanted = {(f"cuda:{d['index']}", mode) for d in devices for mode in selftest.DEVICE_MODES}
+    assert all(runs[unit] for unit in wanted)
 
 
 def test_the_machine_s_own_gpus_are_well() -> None:
