@@ -23,7 +23,17 @@ __device__ __forceinline__ u64 load_relaxed(const u64* p) {
 __device__ __forceinline__ void fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 #endif
 
-// The sum over the warp's lanes, in every lane.
+// The sum over the warp's lanes, in every lane; of values whose sum is below 2^32.
+__device__ __forceinline__ u32 warp_sum32(u32 x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(~0u, x);
+#else
+  for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+  return x;
+#endif
+}
+
+// Likewise, of any values.
 __device__ __forceinline__ u64 warp_sum(u32 x) {
 #if __CUDA_ARCH__ >= 800
   // Two additions in hardware: neither half can overflow.

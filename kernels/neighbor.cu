@@ -243,7 +243,7 @@ struct Sampling {
   __device__ __forceinline__ void draw(const Stream& stream, const Rows& rows, long long fanout, I* indptr, I* ids,
                                        void* edge_ids, u32 bin_bits) {
     // A choice is 32 bits wide in shared memory.
-    bool narrow = !ANY || (fanout > 0 && fanout <= DIRECT && a.num_edges >> 32 == 0);
+    bool narrow = !ANY || (fanout > 0 && fanout <= a.direct && a.num_edges >> 32 == 0);
     u32 at = rows.old_at, old_edges = 0, count = rows.old_count + rows.fresh_count;
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 #pragma unroll 1
@@ -258,12 +258,12 @@ struct Sampling {
         if (!whole(row.y, fanout)) s.states[threadIdx.x] = row_state(stream, (u64)row_nodes()[r]);
       }
       // Old rows' edges first, then, after a gap, those of the fresh ones.
-      u32 all, before = lanes_before(takes, all), turn = turns++ & 1, old_here = __reduce_add_sync(~0u, old ? takes : 0);
+      u32 all, before = lanes_before(takes, all), turn = turns++ & 1, old_here = warp_sum32(old ? takes : 0);
       if (lane == 0) s.parts[turn][0][warp] = all, s.parts[turn][1][warp] = old_here;
       __syncthreads();
       u32 part = lane < WARPS ? s.parts[turn][0][lane] : 0, old_part = lane < WARPS ? s.parts[turn][1][lane] : 0;
-      u32 tile = __reduce_add_sync(~0u, part), warps_before = __reduce_add_sync(~0u, lane < warp ? part : 0);
-      old_edges += __reduce_add_sync(~0u, old_part);
+      u32 tile = warp_sum32(part), warps_before = warp_sum32(lane < warp ? part : 0);
+      old_edges += warp_sum32(old_part);
       u32 offset = at + warps_before + before;
       if (!old) offset += rows.fresh_at - rows.old_at - old_edges;
       if (i < count) indptr[r] = (I)offset;

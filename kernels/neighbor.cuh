@@ -6,7 +6,7 @@
 #define WARPS (THREADS / 32)
 #define MOST_HOPS 16
 #define LARGE_HOP (1ull << 18)  // rows from which on all are dealt anew
-#define DIRECT 32               // the largest fanout whose choices stand in shared memory
+#define DIRECT 32               // the largest fanout whose choices may stand in shared memory; direct: that do
 #define BATCH 2                 // loads that a thread has on their way
 #define EDGES 2                 // edges that it gathers at a time
 #define KEPT 2                  // chunks of 32 edges that a warp keeps in registers over an exchange
@@ -35,7 +35,7 @@ struct Args {
   u64 bin_from;         // edges from which on a hop is binned
   u64 num_rows, num_nodes, num_edges, num_seeds, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
-  u32 hops, replace, tag, key0, key1, batch0, batch1, unused;
+  u32 hops, replace, tag, key0, key1, batch0, batch1, direct;
   long long fanouts[MOST_HOPS];  // outermost first
 };
 

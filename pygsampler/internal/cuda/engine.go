@@ -23,6 +23,8 @@ type Engine struct {
 
 	persistent [3][2]gpu.Kernel[neighborArgs] // by what they can do, and for int32 and int64 ids
 	together   int                            // blocks of them that a multiprocessor runs at a time
+	direct     int64                          // the largest fanout whose choices find room in shared memory
+	bins       bool                           // whether a bin's table does
 	// From how many edges on a hop is binned, and from how many bytes of the map on.
 	binEdges, binBytes uint64
 	queue              queueKernels
@@ -91,15 +93,7 @@ func open(device int) (e *Engine, err error) {
 	if e.stream, err = e.context.NewStream(); err != nil {
 		return e, err
 	}
-	for i, suffix := range []string{"", "_any", "_bins"} {
-		for j, bits := range []string{"32", "64"} {
-			if e.persistent[i][j], err = kernelOf[neighborArgs](e, "neighbor", "neighbor"+bits+suffix, sharedBytes); err != nil {
-				return e, err
-			}
-		}
-	}
-	e.together, err = e.persistent[withBins][1].Occupancy(threads, sharedBytes)
-	return e, err
+	return e, e.loadPersistent()
 }
 
 // module loads the named file of kernels at its first use.

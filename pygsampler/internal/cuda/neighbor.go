@@ -26,14 +26,16 @@ type neighborArgs struct {
 	BinFrom, NumRows, NumNodes, NumEdges, NumSeeds       uint64
 	NumExcluded                                          uint64
 	IndptrBits, EdgeIDBits, OutEdgeBits, SeedBits        uint32
-	Hops, Replace, Tag, Key0, Key1, Batch0, Batch1, _    uint32
+	Hops, Replace, Tag, Key0, Key1, Batch0, Batch1       uint32
+	Direct                                               uint32
 	Fanouts                                              [mostHops]int64
 }
 
-// sharedBytes is the most dynamic shared memory of a launch: choices of the widest
-// direct fanout, a row's words being an odd number against bank conflicts, or the
-// table of a bin.
-const sharedBytes = max(threads*(direct|1)*4, 2*4*binTable)
+// drawBytes is the dynamic shared memory for choices of a fanout: a row's words are
+// an odd number, against bank conflicts. A bin's table takes tableBytes.
+func drawBytes(fanout int64) int { return threads * int(fanout|1) * 4 }
+
+const tableBytes = 2 * 4 * binTable
 
 // The kernels of neighbor.cu: what most batches need; any fanout, and exclusions;
 // and what most need, with bins.
@@ -50,10 +52,42 @@ const (
 	binFromBytes = 256 << 20
 )
 
+// loadPersistent loads the kernels and sees what the device's shared memory allows.
+func (e *Engine) loadPersistent() (err error) {
+	for i, suffix := range []string{"", "_any", "_bins"} {
+		for j, bits := range []string{"32", "64"} {
+			if e.persistent[i][j], err = kernelOf[neighborArgs](e, "neighbor", "neighbor"+bits+suffix, 0); err != nil {
+				return err
+			}
+		}
+	}
+	static, err := e.persistent[plain][0].Attribute(gpu.SharedBytes)
+	if err != nil {
+		return err
+	}
+	room := e.context.Properties().SharedPerBlockOptIn - static
+	for e.direct = direct; drawBytes(e.direct) > room; e.direct-- {
+	}
+	e.bins = tableBytes <= room
+	most := max(drawBytes(e.direct), tableBytes)
+	if !e.bins {
+		most = drawBytes(e.direct)
+	}
+	for i := range e.persistent {
+		for j := range e.persistent[i] {
+			if err := e.persistent[i][j].AllowShared(most); err != nil {
+				return err
+			}
+		}
+	}
+	e.together, err = e.persistent[withBins][1].Occupancy(threads, most)
+	return err
+}
+
 // launchPersistent is all hops in one cooperative launch.
 func (e *Engine) launchPersistent(f *Flight) error {
 	c, g, w := &f.call, f.graph, f.space
-	kind, wide := c.kind(g), 0
+	kind, wide := e.kind(g, c), 0
 	if g.IDBits == 64 {
 		wide = 1
 	}
@@ -80,6 +114,7 @@ func (e *Engine) launchPersistent(f *Flight) error {
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: uint32(g.EdgeIDBits), OutEdgeBits: uint32(g.sampleBits()),
 		SeedBits: uint32(c.SeedBits), Hops: uint32(len(c.Request.Fanouts)), Tag: w.tag(),
 	}
+	args.Direct = uint32(e.direct)
 	if g.EdgeIDs == 0 {
 		args.EdgeIDBits = 0
 	}
@@ -92,13 +127,13 @@ func (e *Engine) launchPersistent(f *Flight) error {
 	shared := 0
 	for i, fanout := range r.Fanouts {
 		args.Fanouts[i] = fanout
-		if fanout <= direct {
-			shared = max(shared, threads*int(fanout|1)*4)
+		if fanout <= e.direct {
+			shared = max(shared, drawBytes(fanout))
 		}
 	}
 	if kind == withBins {
 		args.BinFrom = e.binEdges
-		shared = max(shared, 2*4*binTable)
+		shared = max(shared, tableBytes)
 	}
 	shape := gpu.Shape{
 		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: uint32(max(shared, 0)), Cooperative: true,
@@ -107,12 +142,12 @@ func (e *Engine) launchPersistent(f *Flight) error {
 }
 
 // kind is the kernel that a call needs.
-func (c *Call) kind(g *Graph) int {
+func (e *Engine) kind(g *Graph, c *Call) int {
 	if len(c.Exclude) > 0 || g.Edges >= 1<<32 {
 		return withAll
 	}
 	for _, fanout := range c.Request.Fanouts {
-		if fanout < 1 || fanout > direct {
+		if fanout < 1 || fanout > e.direct {
 			return withAll
 		}
 	}
@@ -154,7 +189,7 @@ const (
 
 // fitBins makes room for bins where they pay.
 func (w *workspace) fitBins(g *Graph, f *Flight) (bool, error) {
-	if f.need.noBins || g.Nodes >= 1<<32-1 || uint64(g.Nodes)*8 < w.engine.binBytes || uint64(f.need.edges) < w.engine.binEdges {
+	if !w.engine.bins || f.need.noBins || g.Nodes >= 1<<32-1 || uint64(g.Nodes)*8 < w.engine.binBytes || uint64(f.need.edges) < w.engine.binEdges {
 		return false, nil
 	}
 	// Of more pairs than that the kernel makes no bins.
