@@ -105,7 +105,7 @@ test-python: $(tests)/installed ## pytest against the installed wheel, with the 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results
 	$(if $(OUT),,$(error expected OUT=folder for the results))
-	tools/gpu_check.sh '$(OUT)'
+	bash tools/gpu_check.sh '$(OUT)'
 
 lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict
 	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee /dev/stderr)"

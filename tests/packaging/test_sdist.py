@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+SUFFIXES = {"go", "c", "cpp", "h", "cu", "cuh", "py", "pyi", "npz", "sh"}
+
 
 @pytest.fixture(scope="module")
 def names(root: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
@@ -24,9 +26,9 @@ def names(root: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_has_every_source(names: set[str], root: Path) -> None:
     sources = {
         str(file.relative_to(root))
-        for folder in ("bridge", "gpu", "kernels", "pygsampler", "python", "tests")
-        for pattern in ("*.go", "*.c", "*.h", "*.cu", "*.cuh", "*.py", "*.pyi", "*.npz")
-        for file in (root / folder).rglob(pattern)
+        for folder in ("bridge", "gpu", "kernels", "pygsampler", "python", "tests", "tools")
+        for file in (root / folder).rglob("*.*")
+        if file.suffix[1:] in SUFFIXES
     }
     assert {"bridge/bridge.go", "kernels/neighbor.cu", "python/pygsampler/__init__.py"} <= sources
     assert sources - names == set()
