@@ -13,27 +13,33 @@ try:
 except ImportError as error:
     raise ImportError("pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'") from error
 
+from pygsampler import _device
 from pygsampler._ahead import close_at_exit, in_order
 from pygsampler._check import boolean, describe, integer
 from pygsampler._engine import call
 from pygsampler._shards import Shards
+from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
 from pygsampler.sampler import MAX_EPOCH, PGSampler
 
 if TYPE_CHECKING:
+    from pygsampler._device_job import TorchJob
     from pygsampler._job import Job
     from pygsampler.minibatch import MiniBatch, TorchBatch
 
 __all__ = ["DataLoader"]
 
 SEED_MASK = (1 << 64) - 1
+# The engine has buffers and streams for so many batches of a GPU at once.
+MOST_ON_GPU = 8
 
 
 class DataLoader:
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
-    Sampling runs in the Go engine, outside the GIL, up to ``prefetch`` batches ahead of the
-    training loop; no worker processes or Python threads are involved::
+    Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
+    step, up to ``prefetch`` batches ahead of the training loop; no worker processes or Python
+    threads are involved::
 
         loader = DataLoader(graph, train_ids, [10, 10], batch_size=1024, shuffle=True)
         for epoch in range(10):
@@ -44,9 +50,10 @@ class DataLoader:
     Parameters
     ----------
     graph : Graph
-        The graph to sample from, on the CPU.
+        The graph to sample from.
     seeds : int32 or int64 vertex ids, 1-D
-        A tensor, a NumPy array or a list. They are copied. Duplicates are allowed, see
+        A tensor, a NumPy array or a list. They are copied, to the CPU if they are on a GPU, and
+        from there to the graph's device once an epoch. Duplicates are allowed, see
         :class:`~pygsampler.MiniBatch`. None at all makes a loader of length 0.
     sampler_or_fanouts : PGSampler or list of int
         A sampler, or the fanouts to make one of, outermost hop first.
@@ -58,8 +65,9 @@ class DataLoader:
         Drop batches that are not full, the same number on all ranks.
     prefetch : int
         Batches sampled ahead while the consumer works on one; 0 samples a batch only when it is
-        asked for. From 2 on each batch is sampled by one core and several batches run at once.
-        Memory is that of ``prefetch + 1`` batches.
+        asked for. On the CPU, from 2 on each batch is sampled by one core and several batches
+        run at once; on a GPU at most 8 are in flight, each in a stream of the engine's. Memory is
+        that of ``prefetch + 1`` batches.
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: the
         sampler's own, which is ``torch.initial_seed()`` unless chosen.
@@ -69,20 +77,34 @@ class DataLoader:
         empty or larger than ``batch_size``. Give all ranks the same ``seed``.
     progress : bool
         Show a tqdm bar with batches and sampled edges per second.
+    device : str, int or torch.device, optional
+        Where to sample, and where the batches are: ``"cpu"``, ``"cuda"`` or ``"cuda:1"``. Default:
+        the graph's own device. A graph that is elsewhere is copied there by ``graph.to(device)``,
+        once, when the loader is made; ``loader.graph`` is the copy. For a graph larger than the
+        GPU's memory give ``graph.pin()``, which stays in page-locked host memory.
 
     Yields
     ------
-    What ``MiniBatch.torch()`` returns: tensors that share the engine's memory.
+    What ``MiniBatch.torch()`` returns. On the CPU the tensors share the engine's memory. On a GPU
+    they are views of one tensor for each batch, which torch allocates on the stream that is current
+    when the batch is submitted, and the batch is complete when it is handed over: no stream has to
+    wait for it. As with any tensor, work on it in a stream other than that one needs
+    ``Tensor.record_stream`` before the batch is dropped.
 
     Notes
     -----
     The batches are a pure function of the graph, the seeds, the options, ``seed``, the epoch,
-    ``rank`` and ``world_size``; ``prefetch`` and the number of threads never change them. Each
+    ``rank`` and ``world_size``; ``device``, ``prefetch`` and the number of threads never change
+    them. Each
     ``iter()`` takes the current epoch and advances it by one, so two passes never repeat the
     same samples by accident; ``set_epoch(n)`` chooses the epoch of the next pass, as a resumed run
     does. Iterators are independent of each other and several may be in use at once, each of its
     own epoch. A batch that fails raises when its turn comes, after the batches before it. Leaving
     a loop early, an error, Ctrl-C and the end of the interpreter cancel what is in flight.
+
+    On a GPU a batch is sampled after the work that is in torch's current stream when it is
+    submitted, and beside what is put there later: with ``prefetch`` of 2 and more, sampling and
+    training overlap.
 
     A loader can be pickled when its graph can; its iterators cannot.
 
@@ -94,6 +116,8 @@ class DataLoader:
         seeds that ``world_size`` does not divide (``drop_last=True`` allows the latter).
     IndexError
         For a seed outside ``[0, graph.num_nodes)``.
+    CudaError
+        For a ``device`` that is not there, or that torch cannot use.
     """
 
     def __init__(
@@ -110,6 +134,7 @@ class DataLoader:
         rank: int = 0,
         world_size: int = 1,
         progress: bool = False,
+        device: Any = None,
     ) -> None:
         if not isinstance(graph, Graph):
             raise TypeError(
@@ -130,10 +155,16 @@ class DataLoader:
         else:
             self.sampler = PGSampler(sampler_or_fanouts, seed=seed)
         self.seed = self.sampler.seed if seed is None else seed
-        self.graph = graph
         self._seeds = _seed_tensor(seeds, graph.num_nodes)
         self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
         self._epoch = 0
+        # Last, since it may copy a graph of many gigabytes.
+        self.graph = _graph_on(graph, device)
+
+    @property
+    def device(self) -> str:
+        """Where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return self.graph.device
 
     @property
     def epoch(self) -> int:
@@ -154,20 +185,26 @@ class DataLoader:
     def __iter__(self) -> Iterator[TorchBatch]:
         epoch = self._epoch
         self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
-        if self.progress:
-            return close_at_exit(self._with_bar(self._batches(epoch), epoch))
-        return close_at_exit(self._tensors(self._batches(epoch)))
+        batches = self._batches(epoch)
+        return close_at_exit(self._with_bar(batches, epoch) if self.progress else batches)
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
+        device = "" if self.device == "cpu" else f", device={self.device!r}"
         return (
             f"DataLoader({len(self._seeds)} seeds, {self.sampler!r}, "
             f"batch_size={self.batch_size}, shuffle={self.shuffle}, drop_last={self.drop_last}, "
-            f"prefetch={self.prefetch}{ranks})"
+            f"prefetch={self.prefetch}{ranks}{device})"
         )
 
-    def _batches(self, epoch: int) -> Generator[MiniBatch, None, None]:
+    def _batches(self, epoch: int) -> Generator[TorchBatch, None, None]:
         """The batches of this rank; none is submitted before the first is asked for."""
+        index = _device.parse(self.graph.device)
+        if index < 0:
+            return self._on_cpu(epoch)
+        return self._on_gpu(epoch, index)
+
+    def _on_cpu(self, epoch: int) -> Generator[TorchBatch, None, None]:
         order = self._order(epoch)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = 1 if self.prefetch >= 2 else 0
@@ -182,9 +219,33 @@ class DataLoader:
                 threads=threads,
             )
 
-        return in_order(submit, self._shards.steps, self.prefetch)
+        batches: Generator[MiniBatch, None, None] = in_order(
+            submit, self._shards.steps, self.prefetch
+        )
+        with closing(batches):
+            for batch in batches:
+                yield batch.torch()
+
+    def _on_gpu(self, epoch: int, index: int) -> Generator[TorchBatch, None, None]:
+        if not self._shards.steps:
+            return
+        # First, since it says what is wrong in a forked child, or with a closed graph.
+        self.graph._handle()
+        # Put into the stream of the first submissions, which so come after it. Later ones may be
+        # in other streams: by then a batch has been handed over, so the copy is done.
+        order = _copied(self._order(epoch), index)
+        graph, launch, bounds = self.graph, self.sampler._launch_torch, self._shards.bounds
+        rank, ranks = self.rank, self.world_size
+
+        def submit(step: int) -> TorchJob:
+            start, end = bounds(rank, step)
+            return launch(graph, order[start:end], epoch, step * ranks + rank, own_stream=True)
+
+        # Each job is over, or cancelled, before `order` goes: none reads it after that.
+        yield from in_order(submit, self._shards.steps, min(self.prefetch, MOST_ON_GPU))
 
     def _order(self, epoch: int) -> torch.Tensor:
+        """The seeds of the epoch on the CPU, the same for every device."""
         if not self.shuffle:
             return self._seeds
         order = self._seeds.clone()
@@ -194,15 +255,8 @@ class DataLoader:
         call("Shuffle", order.data_ptr(), order.numel(), bits, seed, epoch)
         return order
 
-    def _tensors(
-        self, batches: Generator[MiniBatch, None, None]
-    ) -> Generator[TorchBatch, None, None]:
-        with closing(batches):
-            for batch in batches:
-                yield batch.torch()
-
     def _with_bar(
-        self, batches: Generator[MiniBatch, None, None], epoch: int
+        self, batches: Generator[TorchBatch, None, None], epoch: int
     ) -> Generator[TorchBatch, None, None]:
         try:
             from tqdm.auto import tqdm
@@ -213,15 +267,46 @@ class DataLoader:
         with closing(batches), bar:
             start = time.perf_counter()
             for batch in batches:
-                edges += batch.num_edges
+                edges += sum(block.num_edges for block in batch.blocks)
                 rate = edges / max(time.perf_counter() - start, 1e-9)
                 bar.set_postfix_str(f"{rate / 1e6:.2f} M edges/s", refresh=False)
-                yield batch.torch()
+                yield batch
                 bar.update()
 
 
+def _graph_on(graph: Graph, device: Any) -> Graph:
+    """``graph`` on ``device``, which torch can use too: itself where it is there already.
+
+    A pinned graph is on the device that it was pinned for.
+    """
+    index = _device.parse(graph.device if device is None else device)
+    if index >= 0:
+        _check(index)
+    if device is None or index == _device.parse(graph.device):
+        return graph
+    return graph.to(device)
+
+
+def _check(index: int) -> None:
+    """Raises CudaError unless the engine, which samples, and torch can use the device."""
+    _device.require(index)
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if index >= count:
+        why = "is built without CUDA" if torch.version.cuda is None else f"finds {count} of them"
+        raise CudaError(
+            f"device: expected a CUDA device that torch can use, got {_device.name(index)!r}; "
+            f"torch {torch.__version__} {why}"
+        )
+
+
+def _copied(order: torch.Tensor, index: int) -> torch.Tensor:
+    """``order`` on the device, once the work that is now in torch's current stream is done."""
+    # From page-locked memory the copy is asynchronous. Torch keeps that memory until it is done.
+    return order.pin_memory().to(torch.device("cuda", index), non_blocking=True)
+
+
 def _seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
-    """A contiguous CPU copy of the vertex ids, int32 or int64, each in ``[0, num_nodes)``."""
+    """A contiguous copy on the CPU of the vertex ids, int32 or int64, in ``[0, num_nodes)``."""
     if isinstance(seeds, torch.Tensor):
         tensor = seeds
     elif hasattr(seeds, "__dlpack__") and not hasattr(seeds, "__array__"):
@@ -245,9 +330,9 @@ def _seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
         raise TypeError(f"seeds: expected int32 or int64 vertex ids, got {tensor.dtype}")
     if tensor.dim() != 1:
         raise ValueError(f"seeds: expected a 1-D array, got shape {tuple(tensor.shape)}")
-    if tensor.device.type != "cpu":
+    if tensor.device.type not in ("cpu", "cuda"):
         raise ValueError(f"seeds: expected an array on the CPU, got {tensor.device}")
-    tensor = tensor.detach().clone(memory_format=torch.contiguous_format)
+    tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
     if tensor.numel():
         low, high = tensor.aminmax()
         if int(low) < 0 or int(high) >= num_nodes:

@@ -94,3 +94,23 @@ def test_the_last_epoch_is_followed_by_the_first(graph: pgs.Graph) -> None:
     loader.set_epoch((1 << 24) - 1)
     list(loader)
     assert loader.epoch == 0
+
+
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu"), None])
+def test_device_of_the_graph(graph: pgs.Graph, device: Any) -> None:
+    loader = DataLoader(graph, [0, 1], [2], batch_size=2, device=device)
+    assert loader.graph is graph
+    assert loader.device == "cpu"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="torch finds a GPU, which is no error")
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", torch.device("cuda")])
+def test_device_that_is_not_there(graph: pgs.Graph, device: Any) -> None:
+    with pytest.raises(pgs.CudaError, match="device: expected the CUDA device cuda:0, found no"):
+        DataLoader(graph, [0, 1], [2], batch_size=2, device=device)
+
+
+@pytest.mark.parametrize("device", ["gpu", "meta", 1.5, ""])
+def test_device_that_makes_no_sense(graph: pgs.Graph, device: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="device: expected"):
+        DataLoader(graph, [0, 1], [2], batch_size=2, device=device)
