@@ -6,7 +6,6 @@
 #define THREADS 512
 #define WARPS (THREADS / 32)
 #define TILE 256                 // the most tasks that a block works on at a time
-#define FEWEST 4                 // the fewest that it asks for
 #define ITEMS 4                  // edges of a thread whose loads are under way together
 #define CHUNK (THREADS * ITEMS)  // edges of a block between two publications
 #define MOST_HOPS 16
@@ -36,8 +35,10 @@ struct Args {
   u64 out_capacity, task_capacity, found_capacity, edge_capacity;  // bytes; slots, t's, edges below 2^31
   u64 num_rows, num_nodes, num_edges, num_seeds, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
-  u32 hops, replace, ordered, widest, tag, key0, key1, batch0, batch1, unused;  // tag has 24 bits
-  long long fanouts[MOST_HOPS];  // outermost first; widest: the largest up to DIRECT
+  u32 hops, replace, ordered, widest, fewest, tag, key0, key1, batch0, batch1;
+  // widest: the largest fanout up to DIRECT. fewest: the fewest tasks that a block asks for, at most
+  // TILE. tag: 24 bits.
+  long long fanouts[MOST_HOPS];  // outermost first
 };
 
 // PROGRESS: tasks published << 32 | tasks finished.

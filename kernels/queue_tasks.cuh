@@ -40,8 +40,7 @@ struct Tasks {
 
   // Whether all tasks are finished. Besides those published there is one for each block, which was
   // there from the start: its part of the seeds.
-  __device__ bool finished() const {
-    u64 progress = load_relaxed(a.counts + PROGRESS);
+  __device__ static bool finished(u64 progress) {
     return (u32)progress == (u32)(progress >> 32) + gridDim.x;
   }
 
@@ -50,15 +49,17 @@ struct Tasks {
   __device__ u32 next(u64& slot, u64& word) {
     for (;;) {
       if (threadIdx.x == 0) {
-        s.stopped = load_relaxed(a.counts + STOP) != 0;
-        if (s.ticket == s.ticket_end) {
+        u64 stopped = load_relaxed(a.counts + STOP), ticket = s.ticket, end = s.ticket_end;
+        if (ticket == end) {
           // A long backlog is shared out, in two rounds lest the last tasks fall to few blocks.
-          u64 backlog = s.tail > s.ticket ? s.tail - s.ticket : 0;
-          u64 ask = min(max(backlog / (2 * gridDim.x), (u64)FEWEST), (u64)TILE);
-          s.ticket = atomicAdd(a.counts + HEAD, ask);
-          s.ticket_end = s.ticket + ask;
+          u64 backlog = s.tail > ticket ? s.tail - ticket : 0;
+          u64 ask = min(max(backlog / (2 * gridDim.x), (u64)a.fewest), (u64)TILE);
+          ticket = atomicAdd(a.counts + HEAD, ask);
+          end = ticket + ask;
         }
-        s.ready = (u32)min((u64)TILE, s.ticket_end - s.ticket);
+        s.stopped = stopped != 0;
+        s.ticket = ticket, s.ticket_end = end;
+        s.ready = (u32)min((u64)TILE, end - ticket);
       }
       __syncthreads();
       if (s.stopped) return 0;
@@ -74,11 +75,11 @@ struct Tasks {
       }
       if (threadIdx.x == 0) {
         // A slot beyond the capacity is never filled: whoever would, stops all.
-        while (slot >= a.task_capacity || load_relaxed(a.queue + slot) == 0) {
-          if (finished() || load_relaxed(a.counts + STOP)) {
-            s.done = 1;
-            break;
-          }
+        for (bool come = false; !come && !s.done;) {
+          u64 task = slot < a.task_capacity ? load_relaxed(a.queue + slot) : 0;
+          u64 progress = load_relaxed(a.counts + PROGRESS), stopped = load_relaxed(a.counts + STOP);
+          come = task != 0;
+          s.done = finished(progress) || stopped;
         }
       }
       __syncthreads();

@@ -33,8 +33,8 @@ type queueArgs struct {
 	EdgeCapacity                                       uint64
 	NumRows, NumNodes, NumEdges, NumSeeds, NumExcluded uint64
 	IndptrBits, EdgeIDBits, OutEdgeBits, SeedBits      uint32
-	Hops, Replace, Ordered, Widest                     uint32
-	Tag, Key0, Key1, Batch0, Batch1, _                 uint32
+	Hops, Replace, Ordered, Widest, Fewest             uint32
+	Tag, Key0, Key1, Batch0, Batch1                    uint32
 	Fanouts                                            [mostHops]int64
 }
 
@@ -201,7 +201,7 @@ func (e *Engine) launchQueue(f *Flight) error {
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
 		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
 		IndptrBits: uint32(g.IndptrBits), OutEdgeBits: uint32(g.sampleBits()), SeedBits: uint32(c.SeedBits),
-		Hops: uint32(hops), Tag: q.nextTag, Ordered: 1,
+		Hops: uint32(hops), Tag: q.nextTag, Ordered: 1, Fewest: fewest(1),
 	}
 	q.nextTag--
 	tasks, found := q.room(g, hops)
@@ -226,12 +226,22 @@ func (e *Engine) launchQueue(f *Flight) error {
 		if fanout <= direct {
 			args.Widest = max(args.Widest, uint32(max(fanout, 0)))
 		}
+		args.Fewest = min(args.Fewest, fewest(fanout))
 	}
 	shape := gpu.Shape{
 		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: queueTile * (args.Widest | 1) * 4,
 		Cooperative: true,
 	}
 	return kernel.Launch(f.stream, shape, &args)
+}
+
+// fewest is how many tasks of a fanout give each thread of a block an edge: fewer
+// take a block as long. All edges of a row may be many.
+func fewest(fanout int64) uint32 {
+	if fanout < 0 {
+		return 2
+	}
+	return uint32(min(max(threads/max(fanout, 1), 1), 32))
 }
 
 // queueFull makes more room after a launch that ran out of it, and launches again.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 )
 
 // queueCheck compares batches of the task queue, one for each grid, with the CPU's:
@@ -163,23 +164,50 @@ func TestQueueRandomGraphs(t *testing.T) {
 		deep[i] = 1
 	}
 	for _, bits := range []int{32, 64} {
-		for _, withIDs := range []bool{false, true} {
-			g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, withIDs)
-			for _, size := range []int{0, 1, 33, 700, 5000} {
-				seeds := make([]int64, size)
-				for i := range seeds {
-					seeds[i] = int64(i * 7)
-					if size >= 700 {
-						seeds[i] = int64(i * i % 3060) // some are repeated
-					}
-				}
-				for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
-					r := cpu.Request{Graph: g, Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: array(seeds, bits)}
-					queueCheck(t, e, s, d, Call{Request: r}, 0, 1+i%3)
-					r.Replace = !r.Replace
-					queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 0, 7)
+		g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, bits == 32)
+		for _, size := range []int{0, 1, 33, 700, 5000} {
+			seeds := make([]int64, size)
+			for i := range seeds {
+				seeds[i] = int64(i * 7)
+				if size >= 700 {
+					seeds[i] = int64(i * i % 3060) // some are repeated
 				}
 			}
+			for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
+				r := cpu.Request{Graph: g, Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: array(seeds, bits)}
+				queueCheck(t, e, s, d, Call{Request: r}, 0, 1+i%3)
+				r.Replace = !r.Replace
+				queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 7)
+			}
+		}
+	}
+}
+
+// Vertices of 32 bits and edge ids of 64, and the other way round.
+func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
+	e, s := device(t)
+	for _, bits := range []int{32, 64} {
+		g, _ := graphOf(t, e, randomRows(400, 2), 400, bits, 32, false)
+		ids := make([]int64, g.NumEdges())
+		for i := range ids {
+			ids[i] = int64(i*i) % 100000 // some are repeated
+			if bits == 32 {
+				ids[i] += 1 << 40
+			}
+		}
+		g = &csc.Graph{Indptr: g.Indptr, Indices: g.Indices, NumNodes: 400, EdgeIDs: array(ids, 96-bits)}
+		d, free, err := e.Upload(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds := []int64{3, 1, 399, 200, 3}
+		for _, fanouts := range [][]int64{{4, 4}, {50, 3}, {-1}} {
+			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 1, Seeds: array(seeds, 96-bits)}
+			queueCheck(t, e, s, d, Call{Request: r}, 2)
+			queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 2)
+		}
+		if err := free(); err != nil {
+			t.Error(err)
 		}
 	}
 }
