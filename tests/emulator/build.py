@@ -25,13 +25,17 @@ DRIVER = ROOT / "gpu" / "shim" / "testdata"
 CACHE = ROOT / "build" / "emulator"
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-# Words that NVRTC knows and g++ does not, and what its code does all the time: it shares nothing.
-KERNELS = ["-std=c++17", "-O1", "-Wno-unknown-pragmas", "-w", "-fno-strict-aliasing", "-fwrapv"]
+# CUDA C++ wraps and aliases where it likes, and has pragmas of its own.
+KERNELS = ["-std=c++17", "-O1", "-w", "-fno-strict-aliasing", "-fwrapv"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer"]
 
-DYNAMIC = re.compile(r"\bextern\s+__shared__\s+((?:__align__\s*\(\s*\d+\s*\)\s*)?)([\w: ]+?)\s+(\w+)\s*\[\s*\]\s*;")
+DYNAMIC = re.compile(
+    r"\bextern\s+__shared__\s+((?:__align__\s*\(\s*\d+\s*\)\s*)?)([\w: ]+?)\s+(\w+)\s*\[\s*\]\s*;"
+)
 BOUNDS = r"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)\s*"
-ENTRY = re.compile(rf"__global__\s+(?:{BOUNDS})?void\s+(?:{BOUNDS})?(\w+)\s*\(\s*const\s+__grid_constant__\s+([\w:]+)\s")
+ENTRY = re.compile(
+    rf"__global__\s+(?:{BOUNDS})?void\s+(?:{BOUNDS})?(\w+)\s*\(\s*const\s+__grid_constant__\s+([\w:]+)\s"
+)
 
 UNIT = """\
 #include "device.h"
@@ -49,7 +53,7 @@ static void call(const void* args) {{
 namespace {{
 namespace {name}_cu {{
 {body}
-// What kernels/grid.cuh has as inline PTX, and declares for the emulator. Loads let other threads run.
+// What kernels/grid.cuh has as inline PTX, and declares for the emulator. Loads let others run.
 unsigned load_acquire(const unsigned* p) {{ return emulator::load(p); }}
 unsigned load_relaxed(const unsigned* p) {{ return emulator::load(p); }}
 unsigned long long load_acquire(const unsigned long long* p) {{ return emulator::load(p); }}
@@ -60,7 +64,10 @@ void fence() {{}}
 }}
 """
 ENTRY_UNIT = """\
-Kernel kernel_{name} = {{"{name}", sizeof({type}), call<{type}, {name}>, {threads}, {blocks}, __start_shared_{file}, __stop_shared_{file}, nullptr}};
+Kernel kernel_{name} = {{
+    "{name}", sizeof({type}), call<{type}, {name}>, {threads}, {blocks},
+    __start_shared_{file}, __stop_shared_{file}, nullptr,
+}};
 __attribute__((constructor)) void register_{name}() {{ emulator_register(&kernel_{name}); }}
 """
 
@@ -92,13 +99,22 @@ def unit_of(file: Path, cxx: list[str]) -> str:
     """
     define = ["-DPGS_EMULATED", "-D__CUDA_ARCH__=900"]
     text = subprocess.run(
-        [*cxx, "-E", "-std=c++17", *define, "-x", "c++", str(file)], check=True, stdout=subprocess.PIPE, text=True
+        [*cxx, "-E", "-std=c++17", *define, "-x", "c++", str(file)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     ).stdout
     entries = []
     for before, after, name, argument in ENTRY.findall(text):
         threads, _, blocks = (before or after).partition(",")
         entries.append(
-            ENTRY_UNIT.format(name=name, type=argument, file=file.stem, threads=threads or 1024, blocks=blocks or 1)
+            ENTRY_UNIT.format(
+                name=name,
+                type=argument,
+                file=file.stem,
+                threads=threads or 1024,
+                blocks=blocks or 1,
+            )
         )
     body = DYNAMIC.sub(r"\2* const \3 = (\2*)emulator::dynamic_shared();", text)
     return UNIT.format(name=file.stem, body=body, entries="".join(entries))
@@ -116,10 +132,34 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
         unit.write_text(unit_of(file, cxx))
         jobs.append([*cxx, *common, *KERNELS, f"-I{HERE}", "-o", f"{unit}.o", str(unit)])
     scheduler = made / "scheduler.o"
-    jobs.append([*cxx, *common, "-std=c++17", "-O2", *WARNINGS, "-o", str(scheduler), str(HERE / "scheduler.cpp")])
+    jobs.append(
+        [
+            *cxx,
+            *common,
+            "-std=c++17",
+            "-O2",
+            *WARNINGS,
+            "-o",
+            str(scheduler),
+            str(HERE / "scheduler.cpp"),
+        ]
+    )
     for name in ("fake_libcuda", "fake_work"):
         source = str(DRIVER / f"{name}.c")
-        jobs.append([*c, *common, "-O1", *WARNINGS, "-DWORKING", "-DEMULATED", "-Wno-unused-parameter", "-o", str(made / f"{name}.o"), source])
+        jobs.append(
+            [
+                *c,
+                *common,
+                "-O1",
+                *WARNINGS,
+                "-DWORKING",
+                "-DEMULATED",
+                "-Wno-unused-parameter",
+                "-o",
+                str(made / f"{name}.o"),
+                source,
+            ]
+        )
     running = []
     for job in jobs:
         running.append((job, subprocess.Popen(job)))
@@ -130,10 +170,24 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
     for file in kernels:
         # g++ ignores the section that an attribute names for variables of template functions.
         rename = f".bss=shared_{file.stem},alloc,load,data,contents"
-        subprocess.run(["objcopy", "--rename-section", rename, str(made / f"{file.stem}.cpp.o")], check=True)
+        subprocess.run(
+            ["objcopy", "--rename-section", rename, str(made / f"{file.stem}.cpp.o")], check=True
+        )
     objects = [job[job.index("-o") + 1] for job in jobs]
-    link = [*cxx, "-shared", "-pthread", *flags, "-static-libstdc++", "-static-libgcc", "-Wl,-Bsymbolic", "-Wl,-z,defs",
-            "-Wl,-soname,libcuda.so.1", "-o", str(made / "libcuda.so.1"), *objects]
+    link = [
+        *cxx,
+        "-shared",
+        "-pthread",
+        *flags,
+        "-static-libstdc++",
+        "-static-libgcc",
+        "-Wl,-Bsymbolic",
+        "-Wl,-z,defs",
+        "-Wl,-soname,libcuda.so.1",
+        "-o",
+        str(made / "libcuda.so.1"),
+        *objects,
+    ]
     subprocess.run(link, check=True)
 
 
@@ -142,15 +196,23 @@ def wait(job: list[str], process: subprocess.Popen[bytes]) -> None:
         raise SystemExit(f"tests/emulator: failed: {shlex.join(job)}")
 
 
-def build(folder: Path, *, kernels: list[Path] | None = None, sanitize: bool = False, flags: tuple[str, ...] = ()) -> Path:
-    """Makes ``folder``/libcuda.so.1 with the given files of kernels, all of ``kernels/`` without."""
+def build(
+    folder: Path,
+    *,
+    kernels: list[Path] | None = None,
+    sanitize: bool = False,
+    flags: tuple[str, ...] = (),
+) -> Path:
+    """Makes ``folder``/libcuda.so.1 of the given files of kernels; of ``kernels/`` if none."""
     kernels = kernels or kernel_files(ROOT / "kernels")
     extra = [*flags, *(SANITIZE if sanitize else [])]
-    inputs = sorted({
-        *[f for k in kernels for f in k.parent.iterdir() if f.suffix in (".cu", ".cuh")],
-        *[f for f in HERE.iterdir() if f.suffix in (".h", ".cpp", ".py")],
-        *DRIVER.glob("fake_*"),
-    })
+    inputs = sorted(
+        {
+            *[f for k in kernels for f in k.parent.iterdir() if f.suffix in (".cu", ".cuh")],
+            *[f for f in HERE.iterdir() if f.suffix in (".h", ".cpp", ".py")],
+            *DRIVER.glob("fake_*"),
+        }
+    )
     key = digest(inputs, *extra, *map(str, compilers() or ()), *map(str, kernels))
     CACHE.mkdir(parents=True, exist_ok=True)
     made = CACHE / key
@@ -171,9 +233,13 @@ def build(folder: Path, *, kernels: list[Path] | None = None, sanitize: bool = F
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--sanitize", action="store_true", help="with ASan and UBSan; LD_PRELOAD libasan.so then")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="with ASan and UBSan; LD_PRELOAD libasan.so then"
+    )
     arguments = parser.parse_args()
     build(arguments.folder, sanitize=arguments.sanitize)
     print(arguments.folder / "libcuda.so.1")

@@ -1,6 +1,6 @@
-"""Launches one kernel of faults.cu through the emulated driver of LD_LIBRARY_PATH; prints what came.
+"""Launches a kernel of faults.cu through the driver of LD_LIBRARY_PATH; prints what came.
 
-    python driver.py KERNEL BLOCKS THREADS SHARED HOW
+python driver.py KERNEL BLOCKS THREADS SHARED HOW
 """
 
 import ctypes
@@ -11,7 +11,12 @@ driver = ctypes.CDLL("libcuda.so.1")
 
 
 class Args(ctypes.Structure):
-    _fields_ = (("out", Pointer), ("word", Pointer), ("how", ctypes.c_uint), ("unused", ctypes.c_uint))
+    _fields_ = (
+        ("out", Pointer),
+        ("word", Pointer),
+        ("how", ctypes.c_uint),
+        ("unused", ctypes.c_uint),
+    )
 
 
 def call(name: str, *args: object) -> None:
@@ -36,7 +41,9 @@ def main(name: str, blocks: int, threads: int, shared: int, how: int) -> None:
     call("cuMemsetD32Async", word, 0, ctypes.c_size_t(1), None)
     args = Args(out.value, word.value, how, 0)
     parameters = (Pointer * 1)(ctypes.addressof(args))
-    call("cuLaunchCooperativeKernel", function, blocks, 1, 1, threads, 1, 1, shared, None, parameters)
+    call(
+        "cuLaunchCooperativeKernel", function, blocks, 1, 1, threads, 1, 1, shared, None, parameters
+    )
     call("cuStreamSynchronize", None)
     print(*(ctypes.c_uint * (blocks * threads)).from_address(out.value or 0))
 

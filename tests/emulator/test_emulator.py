@@ -34,9 +34,20 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def launch(
-    folder: Path, kernel: str, blocks: int, threads: int, shared: int, how: int = 0, **variables: str
+    folder: Path,
+    kernel: str,
+    blocks: int,
+    threads: int,
+    shared: int,
+    how: int = 0,
+    **variables: str,
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(HERE / "driver.py"), kernel, *map(str, (blocks, threads, shared, how))]
+    command = [
+        sys.executable,
+        str(HERE / "driver.py"),
+        kernel,
+        *map(str, (blocks, threads, shared, how)),
+    ]
     environment = {**os.environ, **variables, "LD_LIBRARY_PATH": str(folder)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
 
@@ -61,8 +72,16 @@ def test_without_own_switch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("how", "code", "reason"),
     [
-        (FOR_EVER, 702, r"nothing changes any more: 3 blocks are left; of block 0, .*64 for a word to change"),
-        (EXITED, 717, r"block 0 cannot go on: of its 64 threads 1 have ended, 63 wait in __syncthreads"),
+        (
+            FOR_EVER,
+            702,
+            r"nothing changes any more: 3 blocks are left; of block 0, .*64 for a word to change",
+        ),
+        (
+            EXITED,
+            717,
+            r"block 0 cannot go on: of its 64 threads 1 have ended, 63 wait in __syncthreads",
+        ),
         (MIXED, 717, r"waits in __syncthreads_or, others in __syncthreads"),
         (LANES, 717, r"31 in __syncwarp for lanes that do not come"),
         (BEYOND, 700, r"block 0 wrote beyond its 256 bytes of dynamic shared memory"),
@@ -78,11 +97,14 @@ def test_faults(faults: Path, how: int, code: int, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("blocks", "threads", "shared", "code"), [(7, 64, 0, 720), (1, 65, 0, 701), (1, 64, 49153, 1), (0, 64, 0, 1)]
+    ("blocks", "threads", "shared", "code"),
+    [(7, 64, 0, 720), (1, 65, 0, 701), (1, 64, 49153, 1), (0, 64, 0, 1)],
 )
 def test_shapes(faults: Path, blocks: int, threads: int, shared: int, code: int) -> None:
     done = launch(faults, "fault", max(blocks, 0), threads, shared, -1 & 0xFF)
-    assert done.stderr == (f"cuLaunchCooperativeKernel: {code}\n" if blocks else "cuMemAlloc_v2: 1\n")
+    assert done.stderr == (
+        f"cuLaunchCooperativeKernel: {code}\n" if blocks else "cuMemAlloc_v2: 1\n"
+    )
 
 
 def test_memory_runs_out(faults: Path) -> None:
@@ -94,10 +116,14 @@ def go_environment() -> dict[str, str]:
     """Go's environment as the extension is built with it, from the environment of the tools."""
     tools = ROOT / ".venv" / "bin" / "python"
     python = str(tools if tools.exists() else sys.executable)
-    asked = subprocess.run([python, "setup.py", "cgo_env"], cwd=ROOT, capture_output=True, text=True)
+    asked = subprocess.run(
+        [python, "setup.py", "cgo_env"], cwd=ROOT, capture_output=True, text=True
+    )
     if asked.returncode:
         pytest.skip(f"needs Go (make test-go installs it): {asked.stderr.strip()[-200:]}")
-    lines = [shlex.split(line)[1] for line in asked.stdout.splitlines() if line.startswith("export ")]
+    lines = [
+        shlex.split(line)[1] for line in asked.stdout.splitlines() if line.startswith("export ")
+    ]
     values = dict(line.split("=", 1) for line in lines)
     path = values.pop("PATH", os.environ["PATH"]).replace("$PATH", os.environ["PATH"])
     return {**os.environ, **values, "PATH": path}
@@ -105,17 +131,30 @@ def go_environment() -> dict[str, str]:
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_parity(tmp_path: Path, order: int) -> None:
-    """The kernels of this tree give the CPU's batches, in the usual order of threads and in another."""
+    """The kernels give the CPU's batches, in the usual order of threads and in another."""
     environment = go_environment()
     binary = tmp_path / "cuda.test"
     package = "./pygsampler/internal/cuda"
-    subprocess.run(["go", "test", "-c", "-o", str(binary), package], cwd=ROOT, env=environment, check=True)
+    subprocess.run(
+        ["go", "test", "-c", "-o", str(binary), package], cwd=ROOT, env=environment, check=True
+    )
     environment |= {
-        "LD_LIBRARY_PATH": str(build(tmp_path)), "PYGSAMPLER_REQUIRE": "cuda",
-        "FAKE_CUDA_DEVICES": "1", "FAKE_CUDA_BLOCKS": "3", "EMULATOR_ORDER": str(order),
+        "LD_LIBRARY_PATH": str(build(tmp_path)),
+        "PYGSAMPLER_REQUIRE": "cuda",
+        "FAKE_CUDA_DEVICES": "1",
+        "FAKE_CUDA_BLOCKS": "3",
+        "EMULATOR_ORDER": str(order),
     }
     command = [str(binary), "-test.v", f"-test.run={PARITY}"]
-    done = subprocess.run(command, cwd=ROOT / package, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=ROOT / package, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    for test in ("TestEveryDegreeAndFanout", "TestBSP/awkward", "TestFused/awkward", "TestQueueExcludes", "TestValidateSmall"):
+    for test in (
+        "TestEveryDegreeAndFanout",
+        "TestBSP/awkward",
+        "TestFused/awkward",
+        "TestQueueExcludes",
+        "TestValidateSmall",
+    ):
         assert re.search(rf"--- PASS: {test} ", done.stdout), f"{test} did not run"
