@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.gpu import need_cuda
-
 torch = pytest.importorskip("torch", reason="needs torch")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -31,8 +29,7 @@ DTYPES = [torch.int32, torch.int64]
 
 
 @pytest.fixture(autouse=True)
-def gpu() -> Iterator[None]:
-    need_cuda()
+def gpu(cuda: None, torch: Any) -> Iterator[None]:
     try:
         dgl.graph(([0], [0])).to("cuda")
     except dgl.DGLError as error:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import pygsampler as pgs
-from tests.gpu import need_cuda
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
@@ -27,8 +26,7 @@ MILLISECOND = 2_000_000
 
 
 @pytest.fixture(autouse=True)
-def gpu() -> Iterator[None]:
-    need_cuda()
+def gpu(cuda: None, torch: Any) -> Iterator[None]:
     yield
     torch.cuda.synchronize()
 

@@ -1,0 +1,129 @@
+"""DataLoader through the CUDA engine and its kernels, on the emulator of tests/emulator.
+
+Torch does not take the emulator for a GPU. Its memory is the host's, so tensors on the host stand
+in for those that torch would allocate on the device.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.emulator.build import build, compilers
+from tests.gpu import run_with_driver
+
+PRELUDE = """
+import torch
+import pygsampler as pgs
+import pygsampler.torch as loaders
+from pygsampler import _device_job
+from pygsampler.torch import DataLoader
+
+def allocate(size, bits, device):
+    kind = torch.int64 if bits == 64 else torch.int32
+    return torch.empty((size + 7) // 8 * (64 // bits), dtype=kind)
+
+_device_job.allocate = allocate
+loaders._check = lambda index: None
+loaders._copied = lambda order, index: order.clone()
+
+def make_graph(dtype=torch.int64, ids=False):
+    random = torch.Generator().manual_seed(7)
+    indptr = torch.zeros(1001, dtype=dtype)
+    indptr[1:] = torch.randint(0, 30, (1000,), generator=random).cumsum(0)
+    edges = int(indptr[-1])
+    indices = torch.randint(0, 1000, (edges,), generator=random).to(dtype)
+    edge_ids = torch.randperm(edges, generator=random) if ids else None
+    return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids)
+
+def content(batch):
+    return (
+        batch.input_nodes.tolist(), batch.output_nodes.tolist(), batch.output_index.tolist(),
+        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist())
+         for b in batch.blocks],
+        batch.epoch, batch.batch,
+    )
+
+SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if compilers() is None:
+        pytest.skip("needs gcc and g++ (apt-get install g++)")
+    return build(tmp_path_factory.mktemp("emulator"))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_batches_of_the_cpu(driver: Path, dtype: str) -> None:
+    code = f"""
+for ids in (False, True):
+    graph = make_graph(torch.{dtype}, ids)
+    for place in ("cuda", graph.pin("cuda")):
+        for prefetch in (0, 1, 3, 8):
+            sampler = pgs.PGSampler([5, 3], seed=3)
+            options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
+            cpu = DataLoader(graph, SEEDS, sampler, **options)
+            if place == "cuda":
+                gpu = DataLoader(graph, SEEDS, sampler, device="cuda", **options)
+            else:
+                gpu = DataLoader(place, SEEDS, sampler, **options)
+                assert gpu.graph is place
+            assert gpu.device == "cuda:0"
+            expected = [content(b) for _ in range(2) for b in cpu]
+            assert [content(b) for _ in range(2) for b in gpu] == expected
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+    assert run_with_driver(driver, PRELUDE + code) == "0\n"
+
+
+def test_every_end(driver: Path) -> None:
+    code = """
+graph = make_graph()
+loader = DataLoader(graph, SEEDS, [5, 3], batch_size=30, seed=1, prefetch=4, device="cuda")
+for step, batch in enumerate(loader):
+    if step == 2:
+        break
+print(pgs.cuda.memory_stats(0)["flights"])
+try:
+    for batch in loader:
+        1 / 0
+except ZeroDivisionError:
+    print(pgs.cuda.memory_stats(0)["flights"])
+batches = iter(loader)
+kept = next(batches)
+values = content(kept)
+loader.graph.close()
+try:
+    print(sum(1 for _ in batches))
+except pgs.ClosedError:
+    print("closed")
+assert content(kept) == values
+# The end of the interpreter finds these in flight.
+other = iter(DataLoader(graph, SEEDS, [5, 3], batch_size=30, prefetch=8, device="cuda:1"))
+print(next(other).output_nodes.numel())
+"""
+    assert run_with_driver(driver, PRELUDE + code) == "0\n0\nclosed\n30\n"
+
+
+def test_a_forked_child_hears_why(driver: Path) -> None:
+    code = """
+import os
+loader = DataLoader(make_graph(), SEEDS, [5, 3], batch_size=30, seed=1, device="cuda")
+batches = iter(loader)
+next(batches)
+child = os.fork()
+if not child:
+    try:
+        next(iter(loader))
+    except pgs.CudaError as error:
+        on_cpu = DataLoader(loader.graph, SEEDS, [5, 3], batch_size=30, seed=1, device="cpu")
+        print("forked" in str(error), sum(1 for _ in on_cpu), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(sum(1 for _ in batches))
+"""
+    quiet = {"PYTHONWARNINGS": "ignore::DeprecationWarning"}
+    assert run_with_driver(driver, PRELUDE + code, **quiet) == "True 11\n10\n"
