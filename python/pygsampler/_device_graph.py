@@ -17,6 +17,13 @@ class Pins(NamedTuple):
     addresses: tuple[int, int, int]
 
 
+def place(parts: Parts, device: int, pinned: bool) -> tuple[Parts, Pins | None]:
+    """The arrays for a graph that the device samples, and what pins them."""
+    if pinned:
+        return parts, pin(parts, device)
+    return upload(parts, device), None
+
+
 def upload(parts: Parts, device: int) -> Parts:
     """Copies on the device, complete on return. CudaError where it has no room for them."""
     indptr, indices, edge_ids = parts
@@ -66,22 +73,21 @@ def together(parts: Parts) -> int:
     return device
 
 
-def new(
-    parts: Parts, addresses: tuple[int, int, int], num_nodes: int, device: int, host: int
-) -> int:
+def new(parts: Parts, pins: Pins | None, num_nodes: int, device: int, host: int) -> int:
     """The engine's handle of a graph on a device. ``host`` is that of the same graph on the CPU,
     which has been validated, or 0: then a kernel validates the arrays."""
     indptr, indices, edge_ids = parts
+    at = addresses(parts) if pins is None else pins.addresses
     handle: int = _engine.call(
         "DeviceGraphNew",
         device,
-        addresses[0],
+        at[0],
         indptr._bits,
         len(indptr) - 1,
-        addresses[1],
+        at[1],
         indices._bits,
         len(indices),
-        addresses[2],
+        at[2],
         64 if edge_ids is None else edge_ids._bits,
         num_nodes,
         int(host != 0),

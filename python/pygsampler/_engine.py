@@ -210,8 +210,10 @@ def get_num_threads() -> int:
 
 
 def memory_stats() -> dict[str, int]:
-    """The engine's counters of host memory: blocks and bytes in use, and kept for reuse.
+    """The engine's counters on the host.
 
+    ``live`` blocks of memory in use with ``live_bytes``, ``pooled`` ones kept for the next
+    batches with ``pooled_bytes``, and the ``jobs`` on their way.
     ``pygsampler.cuda.memory_stats`` has those of a GPU.
     """
     stats: dict[str, int] = json.loads(call("MemoryStats"))

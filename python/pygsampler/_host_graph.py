@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
-from pygsampler import _engine, _input
+from contextlib import suppress
+from typing import Any
+
+from pygsampler import _engine, _input, _memory
+from pygsampler._check import integer
 from pygsampler.array import Array
+from pygsampler.errors import ClosedError
+
+# The words at the start of what the engine returns for a list of edges.
+_COO_WORDS = 7
+# Random numbers are drawn for a vertex by 48 bits of its id.
+MOST_NODES = {32: 1 << 31, 64: 1 << 48}
 
 Parts = tuple[Array, Array, "Array | None"]
+
+
+def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
+    """The CSC of a list of edges, in memory of the engine's, and the number of vertices."""
+    sources = _input.take(src, "src")
+    targets = _input.take(dst, "dst")
+    if sources.bits != targets.bits:
+        raise TypeError(f"dst: expected int{sources.bits} as src has, got int{targets.bits}")
+    if sources.length != targets.length:
+        raise ValueError(
+            f"dst: expected as many values as src has ({sources.length}), got {targets.length}"
+        )
+    bits = sources.bits
+    count = -1
+    if num_nodes is not None:
+        count = integer(num_nodes, "num_nodes", 0, MOST_NODES[bits])
+    memory = _memory.Memory(
+        _engine.call("GraphFromCOO", sources.address, targets.address, bits, sources.length, count)
+    )
+    nodes, edges, id_bits, edge_id_bits, indptr, indices, edge_ids = _memory.read_int64(
+        memory.data, _COO_WORDS
+    )
+    return (
+        Array._of(memory.data + indptr, nodes + 1, 64, memory),
+        Array._of(memory.data + indices, edges, id_bits, memory),
+        Array._of(memory.data + edge_ids, edges, edge_id_bits, memory),
+        nodes,
+    )
 
 
 def new(parts: Parts, num_nodes: int) -> int:
@@ -27,6 +65,13 @@ def new(parts: Parts, num_nodes: int) -> int:
         num_nodes,
     )
     return handle
+
+
+def give_back(made: tuple[int, int] | None) -> None:
+    """Closes a graph of the engine's, unless its engine is no longer there."""
+    if made is not None and _engine.alive(made[0]):
+        with suppress(ClosedError):
+            _engine.call("GraphClose", made[1])
 
 
 def moved(parts: Parts) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _adapters, _device, _device_graph, _engine, _host_graph, _input, _memory
+from pygsampler import _adapters, _device, _device_graph, _engine, _host_graph, _input
 from pygsampler._check import integer
 from pygsampler.array import Array
 from pygsampler.errors import ClosedError, CudaError
@@ -16,11 +15,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pygsampler._host_graph import Parts
-
-# The words at the start of what the engine returns for a list of edges.
-_COO_WORDS = 7
-# Random numbers are drawn for a vertex by 48 bits of its id.
-_MOST_NODES = {32: 1 << 31, 64: 1 << 48}
 
 
 class Graph:
@@ -112,7 +106,7 @@ class Graph:
         rows = len(offsets) - 1
         count = rows
         if num_nodes is not None:
-            count = integer(num_nodes, "num_nodes", rows, _MOST_NODES[neighbours._bits])
+            count = integer(num_nodes, "num_nodes", rows, _host_graph.MOST_NODES[neighbours._bits])
         return cls._checked(offsets, neighbours, ids, count)
 
     @classmethod
@@ -124,32 +118,7 @@ class Graph:
         Without ``num_nodes`` the last vertex is the largest id that occurs: give it where
         vertices after that have no edges.
         """
-        sources = _input.take(src, "src")
-        targets = _input.take(dst, "dst")
-        if sources.bits != targets.bits:
-            raise TypeError(f"dst: expected int{sources.bits} as src has, got int{targets.bits}")
-        if sources.length != targets.length:
-            raise ValueError(
-                f"dst: expected as many values as src has ({sources.length}), got {targets.length}"
-            )
-        bits = sources.bits
-        count = -1
-        if num_nodes is not None:
-            count = integer(num_nodes, "num_nodes", 0, _MOST_NODES[bits])
-        memory = _memory.Memory(
-            _engine.call(
-                "GraphFromCOO", sources.address, targets.address, bits, sources.length, count
-            )
-        )
-        nodes, edges, id_bits, edge_id_bits, indptr, indices, edge_ids = _memory.read_int64(
-            memory.data, _COO_WORDS
-        )
-        return cls._checked(
-            Array._of(memory.data + indptr, nodes + 1, 64, memory),
-            Array._of(memory.data + indices, edges, id_bits, memory),
-            Array._of(memory.data + edge_ids, edges, edge_id_bits, memory),
-            nodes,
-        )
+        return cls._checked(*_host_graph.of_edges(src, dst, num_nodes))
 
     @classmethod
     def from_dgl(cls, g: Any) -> Graph:
@@ -322,7 +291,7 @@ class Graph:
             made, self._made = self._made, None
             parts, self._parts, self._host = (self._parts, self._host), None, None
             pins, self._pins = self._pins, None
-        _give_back(made)
+        _host_graph.give_back(made)
         # Only now may the arrays go: a batch in flight was reading them.
         del pins, parts
 
@@ -344,7 +313,7 @@ class Graph:
             return
         made = getattr(self, "_made", None)
         self._made = None
-        _give_back(made)
+        _host_graph.give_back(made)
 
     def __repr__(self) -> str:
         if self._parts is None and self._host is None:
@@ -391,7 +360,7 @@ class Graph:
             made, parts = self._made, self._open()
             if made is None or made[0] != _engine.generation() or _host_graph.moved(parts):
                 self._made = None
-                _give_back(made)
+                _host_graph.give_back(made)
                 self._parts = _host_graph.where_they_are(parts)
                 handle = _host_graph.new(self._parts, self._num_nodes)
                 made = self._made = (_engine.generation(), handle)
@@ -407,19 +376,13 @@ class Graph:
             if self._parts is None and host is None:
                 self._open()
             _device.require(self._device)
-            trusted = 0
-            parts, pins = self._parts, None
+            trusted, parts, pins = 0, self._parts, None
             if host is not None:
                 # Whose arrays the engine validates by this.
                 trusted = host._handle()
-                parts = host._open()
-                if self._pinned:
-                    pins = _device_graph.pin(parts, self._device)
-                else:
-                    parts = _device_graph.upload(parts, self._device)
+                parts, pins = _device_graph.place(host._open(), self._device, self._pinned)
             assert parts is not None
-            addresses = _device_graph.addresses(parts) if pins is None else pins.addresses
-            handle = _device_graph.new(parts, addresses, self._num_nodes, self._device, trusted)
+            handle = _device_graph.new(parts, pins, self._num_nodes, self._device, trusted)
             self._parts, self._pins = parts, pins
             self._made = (_engine.generation(), handle)
             return handle
@@ -437,9 +400,3 @@ class Graph:
 def _placed(graph: Graph) -> Graph:
     graph._handle()
     return graph
-
-
-def _give_back(made: tuple[int, int] | None) -> None:
-    if made is not None and _engine.alive(made[0]):
-        with suppress(ClosedError):
-            _engine.call("GraphClose", made[1])

@@ -169,6 +169,7 @@ class MiniBatch:
 
     def numpy(self) -> NumpyBatch:
         """The same batch with NumPy arrays, which share its memory; not on a device."""
+        self._need_cpu("numpy")
         return NumpyBatch(*self._parts(Array.numpy, NumpyBlock))
 
     def arrow(self) -> ArrowBatch:
@@ -219,7 +220,7 @@ class MiniBatch:
             )
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        self._need_cpu("__reduce_ex__")
+        self._need_cpu("pickle")
         raw = self._without_reserve()
         values = PickleBuffer(raw) if protocol >= 5 else bytes(raw)
         return _restore, (values, self.epoch, self.batch)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Set, Sized
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _engine
+from pygsampler import _engine, _fanouts, _seed
 from pygsampler._check import boolean, describe, integer
 from pygsampler._device_job import DeviceJob, TorchJob, sample_many
 from pygsampler._job import Job
@@ -22,12 +20,10 @@ if TYPE_CHECKING:
 
     from pygsampler.minibatch import MiniBatch
 
-# The counters of the random numbers hold a hop in 8, an epoch in 24 and a batch in 40 bits.
-MAX_HOPS = 1 << 8
+# The counters of the random numbers hold an epoch in 24 and a batch in 40 bits.
 MAX_EPOCH = (1 << 24) - 1
 MAX_BATCH = (1 << 40) - 1
-_MAX_FANOUT = (1 << 31) - 1
-_SEED_MASK = (1 << 64) - 1
+_MOST_THREADS = (1 << 31) - 1
 _MODES = ("auto", "persistent", "fused", "bsp", "queue")
 
 
@@ -99,7 +95,7 @@ class PGSampler:
     ) -> None:
         # (generation, handle), made at first use: a sampler costs nothing before.
         self._made: tuple[int, int] | None = None
-        self._fanouts = _check_fanouts(fanouts)
+        self._fanouts = _fanouts.checked(fanouts)
         self._replace = boolean(replace, "replace")
         self._ordered = boolean(ordered, "ordered")
         if mode not in _MODES:
@@ -109,9 +105,9 @@ class PGSampler:
             map_limit = integer(map_limit, "map_limit", 1, (1 << 63) - 1)
         self._map_limit = map_limit
         if seed is None:
-            self._seed = _fresh_seed()
+            self._seed = _seed.fresh()
         else:
-            self._seed = integer(seed, "seed", -(1 << 63), _SEED_MASK) & _SEED_MASK
+            self._seed = integer(seed, "seed", -(1 << 63), _seed.SEED_MASK) & _seed.SEED_MASK
         self._epoch = 0
         self._next = 0
         # The engine generation whose process the batch counter was set up for.
@@ -283,7 +279,7 @@ class PGSampler:
         if batch is None:
             batch = self._next_batch()
         batch = integer(batch, "batch", 0, MAX_BATCH)
-        threads = integer(threads, "threads", 0, _MAX_FANOUT)
+        threads = integer(threads, "threads", 0, _MOST_THREADS)
         if graph._device >= 0:
             return DeviceJob.submit(
                 graph, self, seeds, epoch=epoch, batch=batch, exclude=exclude, own=not prompt
@@ -344,7 +340,7 @@ class PGSampler:
         with _engine.count_lock():
             if self._counted_in != _engine.generation():
                 self._counted_in = _engine.generation()
-                self._next = _worker_start(self._next)
+                self._next = _seed.worker_start(self._next)
             number = self._next
             self._next += count
             return number
@@ -379,50 +375,6 @@ def _check_graph(graph: Any) -> None:
             f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
             "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one"
         )
-
-
-def _check_fanouts(fanouts: Any) -> tuple[int, ...]:
-    if (
-        isinstance(fanouts, (str, bytes, Mapping, Set))
-        or not isinstance(fanouts, Sized)
-        or not isinstance(fanouts, Iterable)
-    ):
-        raise TypeError(
-            f"fanouts: expected a sequence of int, outermost hop first, got {describe(fanouts)}"
-        )
-    if not 1 <= len(fanouts) <= MAX_HOPS:
-        raise ValueError(f"fanouts: expected 1 to {MAX_HOPS} hops, got {len(fanouts)}")
-    items = islice(fanouts, len(fanouts))
-    return tuple(_check_fanout(item, f"fanouts[{i}]") for i, item in enumerate(items))
-
-
-def _check_fanout(value: Any, where: str) -> int:
-    fanout = integer(value, where, -1)
-    if fanout > _MAX_FANOUT:
-        raise ValueError(f"{where}: expected at most {_MAX_FANOUT} (-1 for all), got {fanout}")
-    return fanout
-
-
-def _fresh_seed() -> int:
-    torch = sys.modules.get("torch")
-    initial_seed = getattr(torch, "initial_seed", None)
-    if initial_seed is None:
-        return secrets.randbits(64)
-    return int(initial_seed()) & _SEED_MASK
-
-
-def _worker_start(number: int) -> int:
-    """Where the batch counter goes on in this process.
-
-    The workers of torch's DataLoader are copies of one another, and of the workers of the epoch
-    before: torch gives each a seed of its own, and the numbers start where that says.
-    """
-    data = sys.modules.get("torch.utils.data")
-    info = data.get_worker_info() if data is not None else None
-    if info is None:
-        return number
-    mixed = (int(info.seed) & _SEED_MASK) * 0x9E3779B97F4A7C15 & _SEED_MASK
-    return mixed >> 25
 
 
 def _restore(

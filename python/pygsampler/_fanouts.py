@@ -1,0 +1,36 @@
+"""Fanouts as a caller gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set, Sized
+from itertools import islice
+from typing import Any
+
+from pygsampler._check import describe, integer
+
+# The counters of the random numbers hold a hop in 8 bits.
+MAX_HOPS = 1 << 8
+MAX_FANOUT = (1 << 31) - 1
+
+
+def checked(fanouts: Any) -> tuple[int, ...]:
+    """The fanouts as a tuple, outermost hop first; TypeError or ValueError names the wrong one."""
+    if (
+        isinstance(fanouts, (str, bytes, Mapping, Set))
+        or not isinstance(fanouts, Sized)
+        or not isinstance(fanouts, Iterable)
+    ):
+        raise TypeError(
+            f"fanouts: expected a sequence of int, outermost hop first, got {describe(fanouts)}"
+        )
+    if not 1 <= len(fanouts) <= MAX_HOPS:
+        raise ValueError(f"fanouts: expected 1 to {MAX_HOPS} hops, got {len(fanouts)}")
+    items = islice(fanouts, len(fanouts))
+    return tuple(_check_fanout(item, f"fanouts[{i}]") for i, item in enumerate(items))
+
+
+def _check_fanout(value: Any, where: str) -> int:
+    fanout = integer(value, where, -1)
+    if fanout > MAX_FANOUT:
+        raise ValueError(f"{where}: expected at most {MAX_FANOUT} (-1 for all), got {fanout}")
+    return fanout
