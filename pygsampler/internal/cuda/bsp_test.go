@@ -260,7 +260,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 				for i := range 10 {
 					seeds := array([]int64{1, 2, 3, int64(40 * worker)}, 32)
 					r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: seeds}
-					if err := modeCompare(e, stream, d, Call{Request: r, Own: i%2 == 0}, mode, 16); err != nil {
+					if err := modeCompare(e, stream, d, Call{Request: r, Own: i%2 == 0}, mode, grids[len(grids)-1]); err != nil {
 						t.Error(err)
 						return
 					}
