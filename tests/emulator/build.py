@@ -16,7 +16,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -238,7 +237,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument(
-        "--sanitize", action="store_true", help="with ASan and UBSan; LD_PRELOAD libasan.so then"
+        "--sanitize", action="store_true", help="with ASan and UBSan; README.md says how to run it"
     )
     arguments = parser.parse_args()
     build(arguments.folder, sanitize=arguments.sanitize)
@@ -246,4 +245,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -371,14 +371,22 @@ void end(Block* b) {
   b->live = false;
 }
 
+// memcpy for ASan's eyes, which takes what lies between two variables for a mistake.
+__attribute__((no_sanitize("address"), optimize("no-tree-loop-distribute-patterns"))) void move(char* to, const char* from,
+                                                                                                 size_t bytes) {
+  size_t i = 0;
+  for (; i + 8 <= bytes; i += 8) *(uint64_t*)(to + i) = *(const uint64_t*)(from + i);
+  for (; i < bytes; i++) to[i] = from[i];
+}
+
 // Puts the block's shared memory in place.
 void enter(Block* b) {
   block = b;
   emulator::block_index = &b->index;
   if (launch.in == b) return;
   size_t bytes = (size_t)(launch.kernel->shared_end - launch.kernel->shared);
-  if (launch.in && launch.in->live) memcpy(launch.in->shared.data(), launch.kernel->shared, bytes);
-  memcpy(launch.kernel->shared, b->shared.data(), bytes);
+  if (launch.in && launch.in->live) move(launch.in->shared.data(), launch.kernel->shared, bytes);
+  move(launch.kernel->shared, b->shared.data(), bytes);
   launch.in = b;
 }
 

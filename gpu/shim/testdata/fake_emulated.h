@@ -39,8 +39,8 @@ static void scribble(char *start, size_t bytes, int what)
 
 static void *obtain(size_t bytes)
 {
-    char *start = aligned_alloc(512, (bytes + 511) / 512 * 512);
-    if (start == NULL)
+    void *start;
+    if (posix_memalign(&start, 512, bytes))
         abort();
     scribble(start, bytes, GARBAGE);
     return start;
