@@ -112,7 +112,10 @@ func (e *Engine) launchBSP(f *Flight) error {
 	b.out, b.capacity = f.region()
 	status, detail, err := b.sample()
 	if err != nil {
-		w.nextTag = 0 // cleared before the next batch: a kernel may not have ended as it should
+		// A kernel that has been launched may report yet, and the counters are not as they
+		// should be: the next batch begins after it, with all of it cleared.
+		w.nextTag = 0
+		f.stream.Synchronize()
 		return err
 	}
 	w.words()[1] = int64(detail)

@@ -235,6 +235,41 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			t.Fatal(err)
 		}
 	})
+	// Every call of the driver fails in turn: an error each time, nothing is kept, and the
+	// next batch is right.
+	t.Run("faults", func(t *testing.T) {
+		e, s := device(t)
+		defer gpu.EndFaults()
+		g, d := graphOf(t, e, randomRows(300, 1), 300, 32, 64, false)
+		r := cpu.Request{Graph: g, Fanouts: []int64{40, 6}, Seed: 2, Seeds: array([]int64{5, 6, 5, 7}, 32)}
+		modeCheck(t, e, s, d, Call{Request: r}, mode, grids...)
+		used := e.pool.Used()
+		for n := int64(1); ; n++ {
+			c := Call{Request: r, Stream: s.Handle(), Mode: mode, Own: n%2 == 0}
+			gpu.Inject(gpu.Fault{First: n, Code: 999})
+			b, err := sample(e, d, &c)
+			name := gpu.Faulted()
+			gpu.EndFaults()
+			if err == nil {
+				if name != "" && name != "cuCtxPopCurrent_v2" {
+					t.Errorf("call %d, %s: expected an error, got none", n, name)
+				}
+				if err := b.Memory.Free(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			modeCheck(t, e, s, d, Call{Request: r}, mode, grids[len(grids)-1])
+			if after := e.pool.Used(); after > used {
+				t.Fatalf("call %d, %s: the pool held %d bytes, then %d", n, name, used, after)
+			}
+			if name == "" {
+				if n < 10 {
+					t.Errorf("%d calls of the driver: expected more", n-1)
+				}
+				return
+			}
+		}
+	})
 	// Modes share workspaces, whose tags run out and begin anew.
 	t.Run("tags run out", func(t *testing.T) {
 		e, s := device(t)
