@@ -34,7 +34,8 @@
 // Rows are copied into the batch in the order of their numbers, so the layout is the same in both.
 //
 // Phases, and what separates them: queue | barrier | resolve | sums | number: for each hop offer,
-// barrier, count, sums, number, barrier; or without order one step and a barrier | measure | sums | write.
+// barrier, count, sums, number, and a barrier before the next hop; or without order one step and a
+// barrier | measure | sums | write. Seeds that repeat take a barrier, sums and a barrier more.
 //
 // A launch that runs out of room stops all blocks, takes back what it queued and says how much there
 // was; nothing of it is left but words under a tag that no launch uses again.
@@ -143,10 +144,13 @@ struct Sampling : Tasks<I> {
 
   __device__ u32 arrival(I v) const { return a.claims[2 * (u64)v + 1]; }
 
+  // Whether no seed comes twice: then their numbers are their positions.
+  __device__ bool distinct() const { return s.ends[0] == a.num_seeds; }
+
   // The seeds, in the order of their first occurrences. A barrier must follow.
   __device__ void number_seeds() {
     Part seeds((u32)a.num_seeds);
-    if (s.ends[0] == a.num_seeds) {
+    if (distinct()) {
       for (u32 i = seeds.lo + threadIdx.x; i < seeds.hi; i += THREADS) {
         I v = ((const I*)a.kept)[i];
         put(arrival(v), i, v);
@@ -184,10 +188,16 @@ struct Sampling : Tasks<I> {
     return s.before[0];
   }
 
-  // Puts rows of a hop from r0 on, but below hi, into the tile; returns their edges.
+  // Puts rows of a hop from r0 on, but below hi, into the tile; returns their edges. Distinct seeds are
+  // found without their numbers, which other blocks may still be writing.
   __device__ u32 load_rows(u32 hop, u32 r0, u32 hi) {
     u32 r = r0 + threadIdx.x;
-    return load_tile(threadIdx.x < TILE && r < hi ? a.table[(u64)a.order[r] * a.hops + hop] : 0);
+    u64 row = 0;
+    if (threadIdx.x < TILE && r < hi) {
+      u32 t = hop == 0 && distinct() ? arrival(((const I*)a.kept)[r]) : a.order[r];
+      row = a.table[(u64)t * a.hops + hop];
+    }
+    return load_tile(row);
   }
 
   // Numbers what the rows of a hop have found, which follows what was found before.
@@ -334,7 +344,7 @@ struct Sampling : Tasks<I> {
     nodes = (I*)(a.out + off_nodes);
     if (!a.ordered) number_arrived((u32)found);
     number_seeds();
-    barrier(s);
+    if (!a.ordered || !distinct()) barrier(s);
     for (u32 hop = 0; a.ordered && hop < a.hops; hop++) {
       number_hop(hop);
       if (hop + 1 < a.hops) barrier(s);
@@ -370,7 +380,7 @@ struct Sampling : Tasks<I> {
     if (reporter) {
       header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
       header[4] = a.num_seeds, header[5] = off_nodes, header[6] = found;
-      header[7] = s.ends[0] == a.num_seeds ? off_nodes : off_given, header[8] = off_index, header[9] = used;
+      header[7] = distinct() ? off_nodes : off_given, header[8] = off_index, header[9] = used;
       for (int i = 10; i < HEADER_WORDS; i++) header[i] = 0;
       __threadfence_system();
     }

@@ -40,30 +40,35 @@ type queueArgs struct {
 
 // queueKernels are the kernels of mode "queue", loaded at their first use.
 type queueKernels struct {
-	once         sync.Mutex
+	mu           sync.Mutex
 	loaded       bool
 	narrow, wide gpu.Kernel[queueArgs] // graphs of int32 and of int64 ids
+	most         int                   // blocks that run at a time, of either and whatever the fanouts
 }
 
-// get is the kernel for ids of so many bits.
-func (k *queueKernels) get(e *Engine, bits int) (gpu.Kernel[queueArgs], error) {
-	k.once.Lock()
-	defer k.once.Unlock()
-	if !k.loaded {
-		const shared = queueTile * (direct | 1) * 4
+// load is done once; after a failure the next call tries again.
+func (k *queueKernels) load(e *Engine) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.loaded {
+		return nil
+	}
+	const shared = queueTile * (direct | 1) * 4
+	for name, kernel := range map[string]*gpu.Kernel[queueArgs]{"queue32": &k.narrow, "queue64": &k.wide} {
 		var err error
-		if k.narrow, err = kernelOf[queueArgs](e, "queue", "queue32", shared); err != nil {
-			return k.narrow, err
+		if *kernel, err = kernelOf[queueArgs](e, "queue", name, shared); err != nil {
+			return err
 		}
-		if k.wide, err = kernelOf[queueArgs](e, "queue", "queue64", shared); err != nil {
-			return k.wide, err
+		resident, err := kernel.Resident(threads, shared)
+		if err != nil {
+			return err
 		}
-		k.loaded = true
+		if k.most == 0 || resident < k.most {
+			k.most = resident
+		}
 	}
-	if bits == 64 {
-		return k.wide, nil
-	}
-	return k.narrow, nil
+	k.loaded = true
+	return nil
 }
 
 // queueSpace is what a workspace holds for mode "queue"; the zero value holds
@@ -184,9 +189,12 @@ func (q *queueSpace) free(s gpu.Stream) error {
 // launchQueue is all hops in one cooperative launch without barriers between them.
 func (e *Engine) launchQueue(f *Flight) error {
 	c, g, q := &f.call, f.graph, &f.space.queue
-	kernel, err := e.queue.get(e, g.IDBits)
-	if err != nil {
+	if err := e.queue.load(e); err != nil {
 		return err
+	}
+	kernel := e.queue.narrow
+	if g.IDBits == 64 {
+		kernel = e.queue.wide
 	}
 	hops, width, idWidth := int64(len(c.Request.Fanouts)), int64(g.IDBits/8), int64(g.sampleBits()/8)
 	if err := q.fit(f, width, idWidth); err != nil {
@@ -228,8 +236,12 @@ func (e *Engine) launchQueue(f *Flight) error {
 		}
 		args.Fewest = min(args.Fewest, fewest(fanout))
 	}
+	grid := e.grid(f)
+	if c.Grid == 0 {
+		grid = min(grid, e.queue.most)
+	}
 	shape := gpu.Shape{
-		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: queueTile * (args.Widest | 1) * 4,
+		Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{threads}, Shared: queueTile * (args.Widest | 1) * 4,
 		Cooperative: true,
 	}
 	return kernel.Launch(f.stream, shape, &args)

@@ -33,16 +33,11 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error
 	want := arrays(m)
 	m.Release()
 	c.Mode, c.Stream = "queue", s.Handle()
-	kernel, err := e.queue.get(e, 64)
-	if err != nil {
-		return err
-	}
-	most, err := kernel.Resident(threads, queueTile*(direct|1)*4)
-	if err != nil {
+	if err := e.queue.load(e); err != nil {
 		return err
 	}
 	for _, c.Grid = range grids {
-		c.Grid = min(c.Grid, most)
+		c.Grid = min(c.Grid, e.queue.most)
 		where := fmt.Sprintf("grid %d, %d seeds, fanouts %v, replace %v, unordered %v, %d excluded",
 			c.Grid, c.Request.Seeds.Len(), c.Request.Fanouts, c.Request.Replace, c.Unordered, len(c.Exclude))
 		call := c
@@ -325,6 +320,58 @@ func TestQueueOverflows(t *testing.T) {
 					t.Errorf("fanouts %v: room for %v before and %v after: nothing overflowed", fanouts, before, after)
 				}
 			}
+		}
+	}
+}
+
+// Into memory of the caller's: where it is too small the batch says how much would
+// do, and so much does.
+func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
+	e, s := device(t)
+	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
+	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3, 500, 9, 9}, 32)}
+	for _, unordered := range []bool{false, true} {
+		needed := uint64(600) // the header and the seeds, but not the vertices
+		for try := 0; ; try++ {
+			m, err := e.pool.Alloc(s, needed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := Call{Request: r, Stream: s.Handle(), Mode: "queue", Unordered: unordered, Out: m.Address, OutBytes: needed}
+			b, err := sample(e, d, &c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Needed == 0 {
+				var stop atomic.Bool
+				host, err := cpu.Sample(&r, alone{}, &stop)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := arrays(host)
+				host.Release()
+				b.Memory = m
+				if host, err = b.Download(s); err != nil {
+					t.Fatal(err)
+				}
+				if err := sameSample(arrays(host), want); err != nil {
+					t.Error(err)
+				}
+				host.Release()
+			}
+			if err := m.Free(s); err != nil {
+				t.Fatal(err)
+			}
+			if b.Needed == 0 {
+				if try == 0 {
+					t.Error("a batch in 600 bytes")
+				}
+				break
+			}
+			if try == 2 || b.Needed <= needed {
+				t.Fatalf("try %d: %d bytes were too few, %d would do", try, needed, b.Needed)
+			}
+			needed = b.Needed
 		}
 	}
 }
