@@ -535,6 +535,7 @@ struct Sampling {
       header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
       header[4] = a.num_seeds, header[5] = off_nodes, header[6] = n, header[8] = off_index, header[9] = used;
       if (!repeated) header[7] = off_nodes;
+      for (u32 i = 10; i < HEADER_WORDS; i++) header[i] = 0;
       __threadfence_system();
     }
     end(OK, used);

@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,12 +139,11 @@ func (f *Flight) region() (gpu.Address, uint64) {
 	return f.out.Address, f.out.Size
 }
 
-// How Wait asks: it looks at the report all the time at first, then sleeps between
-// looks, and asks the driver now and then whether the launch has failed.
+// How Wait asks: it looks at the report all the time at first, then now and then,
+// and asks the driver every few milliseconds whether the launch has failed.
 const (
-	spinFor  = 5 * time.Millisecond // a sleep may take a millisecond more than asked for
-	sleepFor = 20 * time.Microsecond
-	askEvery = 2 * time.Millisecond
+	spinFor  = 2 * time.Millisecond
+	askEvery = 4 * time.Millisecond
 )
 
 // Wait waits for the batch, at most for timeout, for ever if it is negative. Where
@@ -157,36 +155,26 @@ func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
 		return f.batch, true, f.err
 	}
 	begin := time.Now()
-	asked := begin
-	for look := 1; ; look++ {
-		if atomic.LoadInt64(&f.space.words()[0]) != 0 {
+	for {
+		left := askEvery
+		if timeout >= 0 {
+			left = min(left, timeout-time.Since(begin))
+		}
+		if gpu.Await(&f.space.words()[0], spinFor, max(left, 0)) {
 			again, err := f.arrived()
-			if err != nil || !again {
-				f.end(err)
-				return f.batch, true, f.err
+			if err == nil && again {
+				continue
 			}
-			begin, asked = time.Now(), time.Now()
-			continue
+			f.end(err)
+			return f.batch, true, f.err
 		}
-		if look%64 != 0 {
-			continue
+		if err := f.lost(); err != nil {
+			f.space.nextTag = 0
+			f.end(err)
+			return f.batch, true, f.err
 		}
-		now := time.Now()
-		if timeout >= 0 && now.Sub(begin) >= timeout {
+		if timeout >= 0 && time.Since(begin) >= timeout {
 			return Batch{}, false, nil
-		}
-		if now.Sub(asked) > askEvery {
-			asked = now
-			if err := f.lost(); err != nil {
-				f.space.nextTag = 0
-				f.end(err)
-				return f.batch, true, f.err
-			}
-		}
-		if now.Sub(begin) > spinFor {
-			time.Sleep(sleepFor)
-		} else {
-			runtime.Gosched()
 		}
 	}
 }
