@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.gpu import need_cuda
+from tests.support.parity import emulated
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,10 +45,12 @@ def run_script() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 def torch_on_cuda() -> Any:
-    """torch, where it uses the device; the emulator's it cannot."""
+    """torch, where it uses the device."""
+    if emulated():
+        pytest.skip("needs a GPU: torch does not take the emulator for one")
     torch = pytest.importorskip("torch", reason="needs torch")
     if not torch.cuda.is_available():
-        pytest.skip("needs torch with a CUDA device of its own")
+        pytest.skip("needs a torch that is built for CUDA")
     return torch
 
 

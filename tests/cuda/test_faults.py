@@ -18,7 +18,7 @@ import gc, sys
 import pygsampler as pgs
 from tests.support.parity import random_graph, same
 
-mode = sys.argv[1] if len(sys.argv) > 1 else "{mode}"
+mode = "{mode}"
 cpu = random_graph(200, seed=51, most=10).graph()
 sampler = pgs.PGSampler([3, 2], seed=1, mode=mode)
 want = sampler.sample(cpu, range(0, 200, 9), batch=0)
@@ -30,20 +30,21 @@ for attempt in range(3):
         same(got, want)
         many = sampler.sample_many(there, [[1, 2], [3]], batch=0)
         assert [len(batch.output_nodes) for batch in many] == [2, 1]
+        del many
+        gc.collect()
+        assert pgs.cuda.memory_stats(0)["flights"] == 0
+        same(sampler.sample(there, range(0, 200, 9), batch=0), want)
         break
     except pgs.CudaError as error:
         failures.append(str(error))
 else:
     sys.exit("no batch after three attempts: " + repr(failures))
-same(sampler.sample(there, range(0, 200, 9), batch=0), want)
 assert len(failures) <= 1, failures
-gc.collect()
-assert pgs.cuda.memory_stats(0)["flights"] == 0
 print("failed:", *failures)
 """
 
 # After so many calls in a row that no longer fail anything, the program has no more of them.
-QUIET = 12
+QUIET = 25
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -52,7 +53,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def test_every_call_fails_once(run_script: Run, mode: str) -> None:
     assert mode in MODES
     workers = scaled(min(8, len(os.sched_getaffinity(0))), 2)
-    step = scaled(1 if mode == "auto" else 3, 13)
+    step = scaled(1 if mode == "auto" else 3, 11)
     quiet, number, seen = 0, 1, 0
 
     def one(call: int) -> str:
@@ -70,7 +71,7 @@ def test_every_call_fails_once(run_script: Run, mode: str) -> None:
                 seen += bool(text)
                 assert not text or "999" in text, text
             number = calls[-1] + step
-    assert seen >= 5
+    assert seen * step >= 30
 
 
 def test_a_driver_that_dies(run_script: Run) -> None:

@@ -278,6 +278,4 @@ def test_torch_reads_what_cupy_and_we_do(torch: Any) -> None:
                 assert tensor.device == torch.device("cuda", 0)
                 np.testing.assert_array_equal(tensor.cpu().numpy(), theirs.numpy())
         whole = there.torch()
-        np.testing.assert_array_equal(
-            whole.input_nodes.cpu().numpy(), here.input_nodes.numpy()
-        )
+        np.testing.assert_array_equal(whole.input_nodes.cpu().numpy(), here.input_nodes.numpy())

@@ -230,9 +230,7 @@ def test_graphs_born_on_the_device(wrap: Any) -> None:
     csc = random_graph(scaled(20_000, 200), seed=11)
     cpu = csc.graph(32)
     there = cpu.to("cuda")
-    born = pgs.Graph.from_csc(
-        wrap(there.indptr), wrap(there.indices), num_nodes=csc.num_nodes
-    )
+    born = pgs.Graph.from_csc(wrap(there.indptr), wrap(there.indices), num_nodes=csc.num_nodes)
     assert born.device == "cuda:0"
     assert born.num_edges == cpu.num_edges
     seeds = np.arange(0, csc.num_nodes, scaled(20, 8))

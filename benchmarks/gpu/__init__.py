@@ -1,0 +1,1 @@
+"""Figures of a machine with an NVIDIA GPU; see __main__."""

@@ -1,0 +1,85 @@
+"""``python -m benchmarks.gpu``: figures of one GPU, each part into a JSON file of its own.
+
+Parts, in the order in which they run when none is named:
+
+- latency     one batch at a time, at the rows of reference.csv
+- throughput  batches in flight, and several to a call
+- grid        the paper's grid against DGL
+- ablation    bsp, fused, persistent and queue side by side
+- training    the share of a training step that waits for a sample
+- roofline    how near the batches are to what the GPU can do
+
+It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
+reference.csv and dgl_grid.csv, with where they come from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+PARTS = ("latency", "throughput", "grid", "ablation", "training", "roofline")
+# Of the budget, where all parts share it.
+_SHARES = {"latency": 5, "throughput": 3, "grid": 5, "ablation": 5, "training": 1, "roofline": 3}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns 0, 1 where a part failed, 2 for a mistake on the command line."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(given)
+    import torch
+
+    import pygsampler as pgs
+
+    from . import record
+
+    if not torch.cuda.is_available() or not pgs.cuda.is_available():
+        print("benchmarks.gpu: expected a CUDA device and a torch that uses it, got none")
+        return 1
+    chosen = [part for part in PARTS if part in options.parts] or list(PARTS)
+    total = sum(_SHARES[part] for part in chosen)
+    clock = record.Budget(options.budget)
+    failed = 0
+    for part in chosen:
+        # What a part leaves goes to those after it.
+        budget = record.Budget(max(clock.left(), 1) * _SHARES[part] / total)
+        total -= _SHARES[part]
+        print(f"\n== {part}, up to {budget.seconds:.0f} s", flush=True)
+        kept = record.Record(part, options.out, given, options.commit)
+        try:
+            importlib.import_module(f".{part}", __package__).run(kept, budget, options.trial)
+        except Exception as error:
+            # The parts after it still say something, and so do its rows before.
+            failed += 1
+            kept.content["error"] = f"{type(error).__name__}: {error}"
+            traceback.print_exc()
+        kept.write()
+        if kept.left_out:
+            print(f"no time for {len(kept.left_out)} rows, named in {kept.path}", flush=True)
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.gpu",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[], metavar="part")
+    parser.add_argument("--out", type=Path, required=True, help="folder for JSON and pictures")
+    parser.add_argument(
+        "--budget", type=float, default=600, help="seconds for all parts together (default: 600)"
+    )
+    parser.add_argument("--commit", help="kept in the JSON where there is no git to ask")
+    parser.add_argument(
+        "--trial", action="store_true", help="tiny graphs: whether the code works, no figures"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

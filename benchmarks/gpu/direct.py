@@ -1,0 +1,104 @@
+"""The engine with as little Python around it as there can be, and batches by the public ways.
+
+Latency of the engine is the time of two calls of the extension: DeviceSubmit, which launches, and
+DeviceWait, which returns when the batch is there. Seeds and output are tensors made before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+import pygsampler as pgs
+from pygsampler import _engine, _layout, _memory
+
+from .graphs import Made
+
+
+class Direct:
+    """One sampler on one graph through the extension's functions."""
+
+    def __init__(
+        self, made: Made, fanouts: Sequence[int], mode: str = "auto", *, ordered: bool = True
+    ) -> None:
+        self.made = made
+        self.hops = len(fanouts)
+        self.sampler = pgs.PGSampler(fanouts, seed=1, mode=mode, ordered=ordered)
+        loaded = _engine.engine()
+        self._submit = loaded.module.bridge_DeviceSubmit
+        self._many = loaded.module.bridge_DeviceSubmitMany
+        self._wait = loaded.module.bridge_DeviceWait
+        self._release = loaded.release
+        self._graph = made.graph._handle()
+        self._handle = self.sampler._handle()
+        self._stream = torch.cuda.current_stream().cuda_stream
+        self.room = 1 << 20
+
+    def outputs(self, count: int) -> list[torch.Tensor]:
+        """Tensors for ``count`` batches."""
+        return [torch.empty(self.room, dtype=torch.uint8, device="cuda") for _ in range(count)]
+
+    def submit(self, seeds: torch.Tensor, number: int, out: torch.Tensor, own: int = 0) -> int:
+        """Starts batch ``number``; in a stream of the engine's with ``own``, else in torch's."""
+        job: int = self._submit(
+            self._graph, self._handle, seeds.data_ptr(), seeds.numel(), 8 * seeds.element_size(), 1,
+            0, number, 0, 0, self._stream, own, out.data_ptr(), out.numel(),
+        )  # fmt: skip
+        return job
+
+    def wait(self, job: int) -> int:
+        """The batch's memory: `release` it. Minus the bytes that it would have needed."""
+        memory: int = self._wait(job, -1)
+        return memory
+
+    def release(self, memory: int) -> None:
+        self._release(memory)
+
+    def submit_many(self, seeds: Sequence[torch.Tensor], number: int) -> list[int]:
+        """Starts batches that the engine allocates, together."""
+        words = array("q")
+        for i, part in enumerate(seeds):
+            bits = 8 * part.element_size()
+            words.extend((part.data_ptr(), part.numel(), bits, 1, 0, number + i, 0, 0))
+        first = self._many(
+            self._graph, self._handle, len(seeds), words.buffer_info()[0], self._stream, 1
+        )
+        return list(range(first, first + len(seeds)))
+
+    def learn(self, batches: Sequence[torch.Tensor]) -> list[tuple[int, int]]:
+        """Runs the batches once, so that the engine and we know what they need.
+
+        Returns (edges, input nodes) of each.
+        """
+        (out,) = self.outputs(1)
+        found = []
+        for number, seeds in enumerate(batches):
+            while (memory := self.wait(self.submit(seeds, number, out))) < 0:
+                del out
+                self.room = -memory * 5 // 4
+                (out,) = self.outputs(1)
+            header = _memory.read_int64(memory, 4)[3]
+            words = _memory.read_int64(header, _layout.num_words(self.hops))
+            edges = sum(words[_layout.HEADER_WORDS + _layout.NUM_EDGES :: _layout.WORDS])
+            found.append((edges, words[_layout.NUM_NODES]))
+            self.room = max(self.room, words[_layout.SIZE] * 5 // 4)
+            self.release(memory)
+        return found
+
+
+def unequal(got: Any, want: Any) -> str | None:
+    """Where two MiniBatches differ; None where they are equal byte for byte."""
+    pairs = [(name, got, want) for name in ("input_nodes", "output_nodes", "output_index")]
+    for hop, (mine, theirs) in enumerate(zip(got.blocks, want.blocks, strict=True)):
+        pairs += [
+            (f"blocks[{hop}].{name}", mine, theirs) for name in ("indptr", "indices", "edge_ids")
+        ]
+    for where, mine, theirs in pairs:
+        name = where.rpartition(".")[2]
+        a, b = (getattr(side, name).cpu().numpy() for side in (mine, theirs))
+        if a.dtype != b.dtype or a.shape != b.shape or (a != b).any():
+            return where
+    return None

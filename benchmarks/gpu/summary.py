@@ -1,0 +1,92 @@
+"""``python -m benchmarks.gpu.summary FOLDER``: a short table of what stands in its JSON files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def lines(folder: Path) -> list[str]:
+    """A line or a few for each part that was run."""
+    found = []
+    for part in ("latency", "throughput", "grid", "ablation", "training", "roofline"):
+        file = folder / f"{part}.json"
+        if not file.exists():
+            continue
+        content = json.loads(file.read_text())
+        rows, left = content["rows"], len(content["left_out"])
+        about = f"{len(rows)} rows" + (f", no time for {left}" if left else "")
+        if "error" in content:
+            about += f", FAILED: {content['error']}"
+        found.append(f"{part}: {about}")
+        found += [f"  {line}" for line in _OF.get(part, _none)(content)]
+    return found
+
+
+def _latency(content: dict[str, Any]) -> list[str]:
+    made = [
+        f"{_name(row):34} {row['engine_us']['median']:8.1f} us {row['ratio']:7.2f}x best peer"
+        for row in content["rows"]
+    ]
+    if "least_ratio" in content:
+        mean, least = content["geometric_mean_ratio"], content["least_ratio"]
+        made.append(f"geometric mean {mean}x, least {least}x")
+    return made
+
+
+def _throughput(content: dict[str, Any]) -> list[str]:
+    return [f"{_name(row):34} {row['best_us']:8.1f} us a batch" for row in content["rows"]]
+
+
+def _grid(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{ids}: geometric mean {found['geometric_mean']}x DGL, least {found['least']}x"
+        for ids, found in content.get("ratio", {}).items()
+    ]
+
+
+def _ablation(content: dict[str, Any]) -> list[str]:
+    total: dict[str, float] = {}
+    for row in content["rows"]:
+        for mode, us in row["us"].items():
+            total[mode] = total.get(mode, 0.0) + us["median"]
+    return [f"{mode:16} {us / 1e3:9.2f} ms for a batch of every row" for mode, us in total.items()]
+
+
+def _training(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['name']:20} step {row['step_us']:8.1f} us, waits {100 * row['wait_share']:5.1f} %"
+        for row in content["rows"]
+    ]
+
+
+def _roofline(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{_name(row):34} {row['engine_us']['median']:8.1f} us, bound {row['bound_us']:8.1f} us "
+        f"({100 * row['near']:.0f} %), sum {row['sum_us']:8.1f} us ({100 * row['near_sum']:.0f} %)"
+        for row in content["rows"]
+    ]
+
+
+def _none(content: dict[str, Any]) -> list[str]:
+    return []
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['shape']} {row['batch']}x({','.join(map(str, row['fanouts']))})"
+
+
+_OF = {
+    "latency": _latency,
+    "throughput": _throughput,
+    "grid": _grid,
+    "ablation": _ablation,
+    "training": _training,
+    "roofline": _roofline,
+}
+
+
+if __name__ == "__main__":
+    print("\n".join(lines(Path(sys.argv[1]))))

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Every kernel a few times on small graphs, checked: what tools/gpu_check.sh runs in a sanitizer.
+
+Small, since a sanitizer makes a kernel a hundred times slower; with more than one block a launch
+all the same, so that what blocks tell each other is looked at, too.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+
+import pygsampler as pgs
+from tests.support.parity import MODES, awkward, compare, edges_of, random_graph, same
+
+
+def main() -> None:
+    graphs = {"random": random_graph(3000, seed=1, most=70), **awkward()}
+    for name in ("random", "star", "parallel_edges", "trailing"):
+        csc = graphs[name]
+        for ids in (32, 64):
+            cpu = csc.graph(ids)
+            there = cpu.to("cuda")
+            seeds = np.arange(min(200, csc.num_nodes))
+            for fanouts in ([5, 4], [3, 0, -1] if name != "two_cliques" else [3]):
+                compare(cpu, there, seeds, fanouts)
+            compare(cpu, there, seeds, [40, 3], replace=True)
+            compare(
+                cpu,
+                there,
+                np.append(seeds, seeds),
+                [4, 4],
+                exclude=np.arange(len(csc.indices) // 2),
+            )
+    cpu = graphs["random"].graph(32, 32, 64)
+    there = cpu.to("cuda")
+    pinned = cpu.pin()
+    compare(cpu, pinned, np.arange(100), [4, 4])
+    # Validated by a kernel, without a graph on the host.
+    compare(
+        cpu,
+        pgs.Graph.from_csc(there.indptr, there.indices, edge_ids=there.edge_ids),
+        np.arange(100),
+        [4, 4],
+    )
+    for mode in MODES:
+        sampler = pgs.PGSampler([6, 5], seed=1, mode=mode)
+        lists = [np.arange(i, 2000, 7) for i in range(4)]
+        jobs = [sampler.submit(there, seeds, batch=i) for i, seeds in enumerate(lists)]
+        many = sampler.sample_many(there, lists, batch=0)
+        for i, seeds in enumerate(lists):
+            want = sampler.sample(cpu, seeds, batch=i)
+            same(jobs[i].result(), want)
+            same(many[i], want)
+    loose = pgs.PGSampler([6, 5], seed=1, mode="queue", ordered=False)
+    want = loose.sample(cpu, np.arange(100), batch=0)
+    assert edges_of(loose.sample(there, np.arange(100), batch=0)) == edges_of(want)
+    print("all batches are the CPU's")
+
+
+if __name__ == "__main__":
+    main()
