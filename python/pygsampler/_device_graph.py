@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import NamedTuple
 
-from pygsampler import _device, _engine, _memory
+from pygsampler import _device, _engine, _input, _memory
 from pygsampler.array import Array, _on_device
+from pygsampler.errors import CudaError
 
 Parts = tuple[Array, Array, "Array | None"]
 
 
 class Pins(NamedTuple):
-    """The page-locks of a graph's arrays, held as long as this, and the device's addresses."""
+    """The page-locks of a graph's arrays, held as long as this, and the device's addresses.
+
+    ``copies`` are of small arrays that lie in pages which another library has locked.
+    """
 
     locks: tuple[_memory.Memory, ...]
+    copies: tuple[mmap.mmap, ...]
     addresses: tuple[int, int, int]
+
+
+# What shares its pages with other allocations is small: the system maps large ones by themselves.
+_LARGEST_COPY = 64 << 20
+_LOCKED_ALREADY = "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"
 
 
 def place(parts: Parts, device: int, pinned: bool) -> tuple[Parts, Pins | None]:
@@ -43,16 +54,34 @@ def download(parts: Parts) -> Parts:
 def pin(parts: Parts, device: int) -> Pins:
     """Page-locks the arrays in place. CudaError where the system does not allow it."""
     locks: list[_memory.Memory] = []
-    addresses = []
+    copies: list[mmap.mmap] = []
+    places = []
     for part in parts:
-        address = 0
+        place = 0
         if part is not None and len(part):
-            lock = _engine.call("DeviceRegister", device, part._address, part.nbytes)
-            locks.append(_memory.Memory(lock))
-            address = locks[-1].data
-        addresses.append(address)
-    indptr, indices, edge_ids = addresses
-    return Pins(tuple(locks), (indptr, indices, edge_ids))
+            try:
+                lock = _locked(device, part._address, part.nbytes)
+            except CudaError as error:
+                if _LOCKED_ALREADY not in str(error) or part.nbytes > _LARGEST_COPY:
+                    raise
+                copies.append(_copy(part))
+                lock = _locked(device, _input._address_of(memoryview(copies[-1])), part.nbytes)
+            locks.append(lock)
+            place = lock.data
+        places.append(place)
+    indptr, indices, edge_ids = places
+    return Pins(tuple(locks), tuple(copies), (indptr, indices, edge_ids))
+
+
+def _locked(device: int, address: int, size: int) -> _memory.Memory:
+    return _memory.Memory(_engine.call("DeviceRegister", device, address, size))
+
+
+def _copy(part: Array) -> mmap.mmap:
+    """The bytes of an array in pages of their own."""
+    pages = mmap.mmap(-1, part.nbytes)
+    pages[:] = part._memoryview().cast("B").tobytes()
+    return pages
 
 
 def addresses(parts: Parts) -> tuple[int, int, int]:

@@ -1,0 +1,490 @@
+"""Graphs, arrays and batches on a device, from Python: without a driver, and on the emulator.
+
+tests/cuda asks a GPU, or the emulator, whether the batches are right.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+from graphs import circulant
+
+import pygsampler as pgs
+from pygsampler import _device
+from tests.emulator.build import build, compilers
+from tests.gpu import no_driver, run_with_driver
+
+PRELUDE = """
+import gc, os, pickle
+import numpy as np
+import pygsampler as pgs
+from pygsampler import _engine
+
+def graph(ids=np.int64, edge_ids=None):
+    random = np.random.default_rng(3)
+    indptr = np.concatenate([[0], random.integers(0, 9, 200).cumsum()])
+    indices = random.integers(0, 200, indptr[-1]).astype(ids)
+    if edge_ids is not None:
+        edge_ids = random.permutation(len(indices)).astype(edge_ids)
+    return pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids)
+
+def lists(batch):
+    blocks = [(b.indptr, b.indices, b.edge_ids, b.src_nodes, b.dst_nodes) for b in batch.blocks]
+    arrays = [batch.input_nodes, batch.output_nodes, batch.output_index, *sum(blocks, ())]
+    return [a.cpu().tolist() for a in arrays]
+
+def error(work, *args, **options):
+    try:
+        return work(*args, **options)
+    except Exception as caught:
+        return f"{type(caught).__name__}: {caught}"
+
+def in_child(work):
+    read, write = os.pipe()
+    if not os.fork():
+        try:
+            os.write(write, str(error(work)).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    os.wait()
+    return open(read).read()
+
+def handed_over(stats="used"):
+    gc.collect()
+    return pgs.cuda.memory_stats()[stats]
+
+cpu = graph()
+sampler = pgs.PGSampler([4, 3], seed=1)
+SEEDS = [5, 6, 199, 5]
+want = lists(sampler.sample(cpu, SEEDS, batch=2))
+"""
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if compilers() is None:
+        pytest.skip("needs gcc and g++ (apt-get install g++)")
+    return build(tmp_path_factory.mktemp("emulator"))
+
+
+def run(driver: Path, script: str) -> list[str]:
+    code = "import warnings; warnings.simplefilter('ignore', DeprecationWarning)\n" + PRELUDE
+    return run_with_driver(driver, code + textwrap.dedent(script)).splitlines()
+
+
+def test_names_of_devices():
+    assert [_device.parse(d) for d in ("cpu", "cuda", "cuda:0", "cuda:12", 3)] == [-1, 0, 0, 12, 3]
+    assert _device.parse(torch.device("cuda", 2)) == 2
+    assert _device.parse(torch.device("cuda")) == 0
+    assert [_device.name(i) for i in (-1, 0, 4)] == ["cpu", "cuda:0", "cuda:4"]
+    assert _device.current_stream(0) == 0
+
+
+def test_without_a_driver(tmp_path):
+    lines = run(
+        no_driver(tmp_path),
+        """
+        for work in (cpu.to, cpu.pin):
+            print(error(work, "cuda"))
+        print(cpu.to("cpu") is cpu)
+        copy = pickle.loads(pickle.dumps(pgs.Graph._later(cpu, 0, False)))
+        print(copy)
+        print(error(sampler.sample, copy, SEEDS))
+        print(lists(sampler.sample(copy.to("cpu"), SEEDS, batch=2)) == want)
+        """,
+    )
+    found = "found no CUDA driver (libcuda.so.1)"
+    error = f"CudaError: device: expected the CUDA device cuda:0, {found}"
+    shown = f"Graph(num_nodes=200, num_edges={lines[3].split('=')[2].split(',')[0]}, "
+    assert lines == [error, error, "True", f"{shown}dtype=int64, device=cuda:0)", error, "True"]
+
+
+def test_a_device_graph_goes_back_to_the_one_it_was_made_from(emulator):
+    lines = run(
+        emulator,
+        """
+        there, second = cpu.to("cuda"), cpu.to("cuda:1")
+        print(there.device, second.device, there.pinned, there.indptr.device, there.edge_ids)
+        print(there.to(0) is there, there.to("cpu") is cpu, second.to(0).to("cpu") is cpu)
+        print(there.dtype == cpu.dtype, there.num_nodes == cpu.num_nodes)
+        print(there.indices.cpu().tolist() == cpu.indices.tolist())
+        for g in (there, second):
+            print(lists(sampler.sample(g, SEEDS, batch=2)) == want)
+        print(error(cpu.to, "cuda:2"))
+        cpu.close()
+        back = there.to("cpu")
+        print(back.device, lists(sampler.sample(back, SEEDS, batch=2)) == want)
+        there.close()
+        print(there, error(sampler.sample, there, SEEDS), error(there.to, "cpu"), sep="|")
+        """,
+    )
+    closed = "ClosedError: graph: expected an open graph, got one that was closed"
+    assert lines == [
+        "cuda:0 cuda:1 False cuda:0 None",
+        "True True True",
+        "True True",
+        "True",
+        "True",
+        "True",
+        "CudaError: device: expected the CUDA device cuda:2, found 2 of them",
+        "cpu True",
+        f"Graph(closed)|{closed}|{closed}",
+    ]
+
+
+def test_a_pinned_graph_stays_on_the_host(emulator):
+    lines = run(
+        emulator,
+        """
+        pinned = cpu.pin()
+        print(pinned.device, pinned.pinned, repr(pinned).endswith("device=cuda:0, pinned)"))
+        print(pinned.indices.numpy().ctypes.data == cpu.indices.numpy().ctypes.data)
+        print(pinned.pin() is pinned, pinned.to("cpu") is cpu, cpu.to("cuda").pin().pinned)
+        batch = sampler.sample(pinned, SEEDS, batch=2)
+        print(batch.device, lists(batch) == want)
+        locks = pinned._pins.locks
+        pinned.close()
+        print(pinned._pins, error(sampler.sample, pinned, SEEDS))
+        again = cpu.pin("cuda:1")
+        print(again.device, lists(sampler.sample(again, SEEDS, batch=2)) == want)
+        """,
+    )
+    assert lines == [
+        "cuda:0 True True",
+        "True",
+        "True True True",
+        "cuda:0 True",
+        "None ClosedError: graph: expected an open graph, got one that was closed",
+        "cuda:1 True",
+    ]
+
+
+def test_arrays_on_a_device_make_a_graph_there(emulator):
+    lines = run(
+        emulator,
+        """
+        class Interface:
+            # What numba's arrays have.
+            def __init__(self, array):
+                self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+        class Capsules:
+            def __init__(self, array):
+                self.array = array
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+            def __dlpack__(self, **options):
+                assert options.pop("stream") == 1
+                return self.array.__dlpack__(**options)
+
+        there = cpu.to("cuda")
+        for how in (lambda a: a, Interface, Capsules):
+            born = pgs.Graph.from_csc(how(there.indptr), how(there.indices))
+            print(born.device, born.indices._address == there.indices._address)
+            seeds = sampler.sample(there, SEEDS, batch=0).output_nodes
+            print(lists(sampler.sample(born, how(seeds), batch=2)) == want)
+            print(lists(sampler.sample(born.to("cpu"), SEEDS, batch=2)) == want)
+        del there
+        print(lists(sampler.sample(born, SEEDS, batch=2)) == want)
+        other = cpu.to("cuda:1")
+        seeds = sampler.sample(other, SEEDS).output_nodes
+        for work in (
+            lambda: pgs.Graph.from_csc(born.indptr, other.indices),
+            lambda: pgs.Graph.from_csc(born.indptr, cpu.indices),
+            lambda: pgs.Graph.from_csc(cpu.indptr, born.indices),
+            lambda: pgs.Graph.from_coo(born.indices, born.indices),
+            lambda: pgs.Graph.from_csc(born.indptr, born.indices[1:]),
+            lambda: sampler.sample(born, seeds),
+            lambda: sampler.sample(cpu, seeds),
+            lambda: sampler.sample(cpu, Interface(seeds)),
+        ):
+            print(error(work))
+        """,
+    )
+    assert lines[:10] == ["cuda:0 True", "True", "True"] * 3 + ["True"]
+    edges = lines[14].rsplit(" ", 1)[1]
+    copy = 'copy it to the CPU, or sample graph.to("cuda:1")'
+    kind = "expected a one-dimensional array of int32 or int64 in CPU memory"
+    assert lines[10:14] == [
+        "ValueError: indices: expected an array on cuda:0, as indptr is, got one on cuda:1",
+        "ValueError: indices: expected an array on cuda:0, as indptr is, got one on cpu",
+        "ValueError: indices: expected an array on cpu, as indptr is, got one on cuda:0",
+        f"ValueError: src: {kind}, got one on cuda:0; .cpu() first",
+    ]
+    assert lines[14].startswith("ValueError: indptr") and edges.isdigit()
+    assert lines[15] == (
+        "ValueError: seeds: expected an array on the CPU or on cuda:0, as the graph is, "
+        "got one on cuda:1"
+    )
+    assert lines[16] == (
+        "ValueError: seeds: expected an array on the CPU, as the graph is, got one on cuda:1; "
+        + copy
+    )
+    # This interface does not name a device: it is the first.
+    assert lines[17] == lines[16].replace("cuda:1", "cuda:0")
+
+
+def test_a_forked_child_says_what_to_do(emulator):
+    lines = run(
+        emulator,
+        """
+        there, pinned = cpu.to("cuda"), cpu.pin()
+        born = pgs.Graph.from_csc(there.indptr, there.indices)
+        later = pgs.Graph._later(cpu, 0, False)
+        batch = sampler.sample(there, SEEDS)
+        for g in (there, pinned, born):
+            print(in_child(lambda: sampler.sample(g, SEEDS)))
+            print(in_child(lambda: sampler.submit(g, SEEDS)))
+            print(in_child(lambda: sampler.sample_many(g, [SEEDS])))
+        print(in_child(lambda: lists(sampler.sample(there.to("cpu"), SEEDS, batch=2)) == want))
+        print(in_child(lambda: lists(sampler.sample(pinned.to("cpu"), SEEDS, batch=2)) == want))
+        print(in_child(lambda: pickle.loads(pickle.dumps(there)).to("cpu").num_edges > 0))
+        print(in_child(lambda: born.to("cpu")))
+        def drop():
+            global there, batch
+            del there, batch
+            gc.collect()
+        print(in_child(drop))
+        print(lists(sampler.sample(there, SEEDS, batch=2)) == want)
+        """,
+    )
+    text = (
+        "CudaError: graph: expected one of this process, got one that its parent has on cuda:0, "
+        'which a forked child cannot use; sample graph.to("cpu") here, or start workers with '
+        '"spawn"'
+    )
+    assert lines == [text] * 9 + ["True"] * 3 + [text, "None", "True"]
+
+
+def test_a_pickled_graph_goes_to_its_device_when_it_is_used(emulator):
+    lines = run(
+        emulator,
+        """
+        for g in (cpu.to("cuda"), cpu.to("cuda:1"), cpu.pin()):
+            copy = pickle.loads(pickle.dumps(g))
+            print(copy.device == g.device, copy.pinned == g.pinned, repr(copy) == repr(g))
+            print(copy._made)
+            print(lists(sampler.sample(copy, SEEDS, batch=2)) == want, copy._made is None)
+            again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(g))))
+            print(again.indices.device, again._made is None)
+        batch = sampler.sample(copy, SEEDS, batch=2)
+        print(error(pickle.dumps, batch))
+        print(error(pickle.dumps, batch.input_nodes))
+        print(lists(pickle.loads(pickle.dumps(batch.cpu()))) == want)
+        closed = cpu.to("cuda")
+        closed.close()
+        print(error(pickle.dumps, closed))
+        """,
+    )
+    assert lines[:12] == [
+        "True True True",
+        "None",
+        "True False",
+        "cuda:0 False",
+        "True True True",
+        "None",
+        "True False",
+        "cuda:1 False",
+        "True True True",
+        "None",
+        "True False",
+        "cpu False",
+    ]
+    assert lines[12:] == [
+        "TypeError: MiniBatch.pickle: expected a batch on the CPU, got one on cuda:0; "
+        ".cpu() copies it",
+        "TypeError: Array: expected one on the CPU, got one on cuda:0; .cpu() copies it",
+        "True",
+        "ClosedError: graph: expected an open graph, got one that was closed",
+    ]
+
+
+def test_memory_is_given_back_with_its_last_view(emulator):
+    lines = run(
+        emulator,
+        """
+        there = cpu.to("cuda")
+        batch = sampler.sample(there, SEEDS, batch=2)
+        before = handed_over()
+        indices = batch.blocks[0].indices[1:]
+        del batch
+        print(handed_over() == before)
+        capsule = indices.__dlpack__()
+        interface = indices.__cuda_array_interface__
+        arrow = indices.__arrow_c_device_array__()
+        print(interface["stream"], interface["typestr"], interface["shape"] == indices.shape)
+        del indices, arrow
+        print(handed_over() == before)
+        del capsule
+        print(handed_over() < before)
+        job = sampler.submit(there, SEEDS)
+        del job
+        print(handed_over("flights"))
+        with there:
+            pass
+        print(handed_over() < before)
+        pgs.cuda.trim()
+        print(handed_over("workspaces"), error(pgs.cuda.memory_stats, 2), error(pgs.cuda.trim, "0"))
+        """,
+    )
+    assert lines == [
+        "True",
+        "1 <i8 True",
+        "True",
+        "True",
+        "0",
+        "True",
+        "0 IndexError: device: expected 0 <= device < device_count() = 2, got 2 "
+        "TypeError: device: expected an integer, got str '0'",
+    ]
+
+
+def test_jobs_and_many_batches(emulator):
+    lines = run(
+        emulator,
+        """
+        there = cpu.to("cuda")
+        seeds = sampler.sample(there, SEEDS).output_nodes
+        job = sampler.submit(there, seeds, epoch=1, batch=2)
+        print(job.result() is job.result(), job, sep="|")
+        job = sampler.submit(there, SEEDS)
+        job.cancel()
+        print(error(job.result))
+        print(error(sampler.submit(there, [1, 200]).result))
+        batches = [SEEDS, seeds, [], *([i] for i in range(9))]
+        many = sampler.sample_many(there, batches, epoch=1, batch=5)
+        hosts = [b.cpu() if isinstance(b, pgs.Array) else b for b in batches]
+        same = sampler.sample_many(cpu, hosts, epoch=1, batch=5)
+        print([lists(b) for b in many] == [lists(b) for b in same], [b.batch for b in many])
+        excluded = pgs.PGSampler([9], seed=0).sample(there, SEEDS).blocks[0].edge_ids
+        for g in (there, cpu.pin(), pgs.Graph.from_csc(there.indptr, there.indices)):
+            without = lists(sampler.sample(g, SEEDS, batch=2, exclude=excluded))
+            print(without == lists(sampler.sample(cpu, SEEDS, batch=2, exclude=excluded.cpu())))
+        """,
+    )
+    assert lines == [
+        "True|Job(epoch=1, batch=2, done)",
+        "Error: job: expected a job on its way, got one that was cancelled",
+        "IndexError: seeds[1]: expected an id in [0, 200), got 200",
+        f"True {list(range(5, 17))}",
+        "True",
+        "True",
+        "True",
+    ]
+
+
+def test_a_batch_in_torchs_memory(emulator):
+    """Host memory in place of what torch would allocate there: all memory is the emulator's."""
+    lines = run(
+        emulator,
+        """
+        import torch
+        from pygsampler import _device_job
+        sizes = []
+        def allocate(size, bits, device):
+            sizes.append(size)
+            words = (size + 7) // 8
+            dtype, count = (torch.int64, words) if bits == 64 else (torch.int32, 2 * words)
+            return torch.full((count,), -1, dtype=dtype)
+        _device_job.allocate = allocate
+
+        def tensors(batch):
+            blocks = [
+                (b.indptr, b.indices, b.edge_ids, b.src_nodes, b.dst_nodes) for b in batch.blocks
+            ]
+            return [batch.input_nodes, batch.output_nodes, batch.output_index, *sum(blocks, ())]
+
+        for ids in (np.int32, np.int64):
+            for edge_ids in (None, np.int32, np.int64):
+                host = graph(ids, edge_ids)
+                there = host.to("cuda")
+                plain = sampler.sample(host, SEEDS, epoch=0, batch=2).torch()
+                for own in (False, True):
+                    job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=own)
+                    batch = job.result()
+                    assert job.done() and job.result() is batch
+                    moved, copy = batch.to("meta"), pickle.loads(pickle.dumps(batch))
+                    regions = {t.untyped_storage().data_ptr() for t in tensors(batch)}
+                    assert len(regions) == 1
+                    for made in (batch, copy):
+                        for mine, theirs in zip(tensors(made), tensors(plain), strict=True):
+                            assert mine.dtype == theirs.dtype and mine.tolist() == theirs.tolist()
+                    for mine, theirs in zip(tensors(moved), tensors(plain), strict=True):
+                        assert mine.is_meta and mine.shape == theirs.shape
+                    for mine, theirs in zip(batch.blocks, plain.blocks, strict=True):
+                        assert repr(mine) == repr(theirs)
+                        assert mine.edge_index.tolist() == theirs.edge_index.tolist()
+                    assert repr(batch) == repr(plain)
+                there._capacity = dict.fromkeys(there._capacity, 8)
+                del sizes[:]
+                job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True)
+                assert job.result().input_nodes.tolist() == plain.input_nodes.tolist()
+                assert sizes[0] == 8 and len(sizes) > 1, sizes
+                assert list(there._capacity.values())[0] >= sizes[-1]
+        job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True)
+        job.cancel()
+        print(error(job.result))
+        print(error(sampler._launch_torch(there, [200], 0, 2, own_stream=True).result))
+        print(error(sampler._launch_torch, there, 7, 0, 2, own_stream=True)[:40])
+        job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True)
+        del job
+        print(handed_over("flights"))
+        """,
+    )
+    assert lines == [
+        "Error: job: expected a job on its way, got one that was cancelled",
+        "IndexError: seeds[0]: expected an id in [0, 200), got 200",
+        "TypeError: seeds: expected a one-dimensi",
+        "0",
+    ]
+
+
+def test_many_batches_on_the_cpu():
+    graph = circulant(40, 6)
+    sampler = pgs.PGSampler([3, 2], seed=1)
+    many = sampler.sample_many(graph, ([i, i + 1] for i in range(12)), epoch=3, batch=7)
+    for i, batch in enumerate(many):
+        alone = sampler.sample(graph, [i, i + 1], epoch=3, batch=7 + i)
+        assert (batch.epoch, batch.batch) == (3, 7 + i)
+        assert batch.input_nodes.tolist() == alone.input_nodes.tolist()
+    assert [batch.batch for batch in sampler.sample_many(graph, [[0], [1]])] == [0, 1]
+    assert sampler.sample(graph, [0]).batch == 2
+    assert sampler.sample_many(graph, []) == []
+    with pytest.raises(IndexError, match="seeds"):
+        sampler.sample_many(graph, [[0], [40], [1]])
+    with pytest.raises(TypeError, match="seeds: expected several arrays of ids, got int 3"):
+        sampler.sample_many(graph, 3)
+    with pytest.raises(TypeError, match=r"graph: expected a pygsampler\.Graph"):
+        sampler.sample_many([0], [[0]])
+    with pytest.raises(ValueError, match="batch: expected an integer from 0 to"):
+        sampler.sample_many(graph, [[0], [1]], batch=(1 << 40) - 1)
+
+
+@pytest.mark.parametrize("mode", ["auto", "persistent", "fused", "bsp", "queue"])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_modes_and_order_change_nothing_on_the_cpu(mode, ordered):
+    graph = circulant(300, 9)
+    want = pgs.PGSampler([4, 3], seed=1).sample(graph, range(0, 300, 7), batch=0)
+    sampler = pgs.PGSampler([4, 3], seed=1, mode=mode, ordered=ordered)
+    got = sampler.sample(graph, range(0, 300, 7), batch=0)
+    assert (sampler.mode, sampler.ordered) == (mode, ordered)
+    assert got.input_nodes.tolist() == want.input_nodes.tolist()
+    for mine, theirs in zip(got.blocks, want.blocks, strict=True):
+        assert mine.indptr.tolist() == theirs.indptr.tolist()
+        assert mine.indices.tolist() == theirs.indices.tolist()
+        assert mine.edge_ids.tolist() == theirs.edge_ids.tolist()
+
+
+def test_counters_of_the_host():
+    graph = circulant(40, 6)
+    batch = pgs.PGSampler([3], seed=1).sample(graph, [1, 2])
+    stats = pgs.memory_stats()
+    assert stats["live"] >= 1
+    assert set(stats) == {"live", "live_bytes", "pooled", "pooled_bytes", "jobs"}
+    del batch
+    pgs.trim()
+    assert pgs.memory_stats()["pooled"] == 0
