@@ -147,7 +147,9 @@ static struct object *block(word address)
 {
     char *p = (char *)(address & ~(ON_DEVICE | MAPPED));
 #ifdef EMULATED
-    return holder(p, DEVICE, REGISTERED);
+    /* First: memory of the device may lie in pages that were registered for what is beside it. */
+    struct object *o = holder(p, DEVICE, DEVICE);
+    return o ? o : holder(p, PINNED, REGISTERED);
 #endif
     return address & ON_DEVICE ? holder(p, DEVICE, DEVICE)
            : address & MAPPED  ? holder(p, PINNED, REGISTERED)
