@@ -73,7 +73,10 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(driver: Path, script: str) -> list[str]:
     code = "import warnings; warnings.simplefilter('ignore', DeprecationWarning)\n" + PRELUDE
-    return run_with_driver(driver, code + textwrap.dedent(script)).splitlines()
+    # Each array has pages of its own: the emulator's memory is the heap's too, and pages of the heap
+    # that are locked for an array would be another device's memory at the same time.
+    alone = {"MALLOC_MMAP_THRESHOLD_": "1024"}
+    return run_with_driver(driver, code + textwrap.dedent(script), **alone).splitlines()
 
 
 def test_names_of_devices():
