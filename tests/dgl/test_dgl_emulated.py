@@ -1,0 +1,79 @@
+"""PGSampler with graphs of ours on a GPU, through the CUDA engine on the emulator.
+
+DGL from PyPI has no GPU and torch does not take the emulator for one: DGL's graphs and the seeds
+are on the host, and so are the blocks. What samples them is on the emulator.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.emulator.build import build, compilers
+from tests.gpu import run_with_driver
+
+CODE = """
+import warnings
+warnings.simplefilter("ignore")
+import sys
+sys.path.append("tests/dgl")
+import dgl, torch
+import pygsampler as pgs
+from dgl_graphs import check_blocks, content, random_graph
+from pygsampler import _device_job, _dgl_graph
+from pygsampler import dgl as adapter
+
+def allocate(size, bits, device):
+    kind = torch.int64 if bits == 64 else torch.int32
+    return torch.empty((size + 7) // 8 * (64 // bits), dtype=kind)
+
+_device_job.allocate = allocate
+to_torch = pgs.MiniBatch.torch
+pgs.MiniBatch.torch = lambda batch: to_torch(batch.cpu())
+on_cpu = _dgl_graph.graph_of
+CPU = torch.device("cpu")
+
+def places_on_gpu(g, graph):
+    made = _dgl_graph._make_places(g)
+    return made._replace(graph=made.graph.to("cuda"))
+
+for dtype in (torch.int32, torch.int64):
+    g = random_graph(dtype=dtype)
+    sampler = adapter.PGSampler([5, 4], seed=3)
+    sampler.set_epoch(2)
+    twice = torch.tensor([7, 7, 3, 7, 499, 3], dtype=dtype)
+    parts = [*torch.arange(400, dtype=dtype).split(64), twice]
+    excluded = torch.arange(0, 4000, 3, dtype=dtype)
+    adapter.graph_of, adapter.places_of = on_cpu, _dgl_graph.places_of
+    expected = [content(sampler.sample(g, part)) for part in parts]
+    around = content(sampler.sample(g, parts[0], excluded))
+    own = on_cpu(g, CPU)
+    for there in (own.to("cuda"), own.pin("cuda")):
+        assert there.device == "cuda:0"
+        adapter.graph_of = lambda g, device: there
+        for part, other in zip(parts, expected):
+            got = sampler.sample(g, part)
+            assert content(got) == other
+            if part is not twice:
+                check_blocks(g, [5, 4], part, got)
+        # The host's ids are known to the engine, or there is a table of ours.
+        for places in (_dgl_graph.places_of, places_on_gpu):
+            adapter.places_of = places
+            got = sampler.sample(g, parts[0], excluded)
+            assert content(got) == around
+            check_blocks(g, [5, 4], parts[0], got, excluded=excluded)
+        there.close()
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if compilers() is None:
+        pytest.skip("needs gcc and g++ (apt-get install g++)")
+    return build(tmp_path_factory.mktemp("emulator"))
+
+
+def test_batches_of_the_cpu(driver: Path) -> None:
+    assert run_with_driver(driver, CODE) == "0\n"
