@@ -73,8 +73,8 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(driver: Path, script: str) -> list[str]:
     code = "import warnings; warnings.simplefilter('ignore', DeprecationWarning)\n" + PRELUDE
-    # Each array has pages of its own: the emulator's memory is the heap's too, and pages of the heap
-    # that are locked for an array would be another device's memory at the same time.
+    # Each array has pages of its own: the emulator's memory is the heap's too, and pages that are
+    # locked for an array would hold memory of a device at the same time.
     alone = {"MALLOC_MMAP_THRESHOLD_": "1024"}
     return run_with_driver(driver, code + textwrap.dedent(script), **alone).splitlines()
 
@@ -149,9 +149,16 @@ def test_a_pinned_graph_stays_on_the_host(emulator):
         print(pinned.pin() is pinned, pinned.to("cpu") is cpu, cpu.to("cuda").pin().pinned)
         batch = sampler.sample(pinned, SEEDS, batch=2)
         print(batch.device, lists(batch) == want)
-        locks = pinned._pins.locks
         pinned.close()
         print(pinned._pins, error(sampler.sample, pinned, SEEDS))
+        import torch
+        tensors = [torch.tensor(part.tolist()) for part in (cpu.indptr, cpu.indices)]
+        moving = pgs.Graph.from_csc(*tensors).pin()
+        before = moving._pins.addresses
+        for tensor in tensors:
+            tensor.share_memory_()
+        print(lists(sampler.sample(moving, SEEDS, batch=2)) == want)
+        print(moving._pins.addresses != before, moving.indices._address == tensors[1].data_ptr())
         again = cpu.pin("cuda:1")
         print(again.device, lists(sampler.sample(again, SEEDS, batch=2)) == want)
         """,
@@ -162,6 +169,8 @@ def test_a_pinned_graph_stays_on_the_host(emulator):
         "True True True",
         "cuda:0 True",
         "None ClosedError: graph: expected an open graph, got one that was closed",
+        "True",
+        "True True",
         "cuda:1 True",
     ]
 
@@ -410,6 +419,11 @@ def test_a_batch_in_torchs_memory(emulator):
                     job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=own)
                     batch = job.result()
                     assert job.done() and job.result() is batch
+                    # Nothing is made before it is used but the one tensor.
+                    assert set(vars(batch)) == {"_views", "epoch", "batch"}
+                    assert set(vars(batch.blocks[0])) == {"_views", "_place"}
+                    assert batch.blocks[0].indptr is batch.blocks[0].indptr
+                    assert not hasattr(batch, "_made") and not hasattr(batch.blocks[0], "indptrs")
                     moved, copy = batch.to("meta"), pickle.loads(pickle.dumps(batch))
                     regions = {t.untyped_storage().data_ptr() for t in tensors(batch)}
                     assert len(regions) == 1

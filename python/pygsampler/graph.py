@@ -351,7 +351,7 @@ class Graph:
             made is not None
             and made[0] == _engine.generation()
             and parts is not None
-            and (self._device >= 0 or not _host_graph.moved(parts))
+            and not self._moved()
         ):
             return made[1]
         if self._device >= 0:
@@ -370,8 +370,10 @@ class Graph:
         """The handle of a graph on a device, which is put there now if it was not yet."""
         self._check_process()
         with _engine.handle_lock():
-            if self._made is not None:
+            if self._made is not None and not self._moved():
                 return self._made[1]
+            made, self._made, self._pins = self._made, None, None
+            _host_graph.give_back(made)
             host = self._host
             if self._parts is None and host is None:
                 self._open()
@@ -386,6 +388,11 @@ class Graph:
             self._parts, self._pins = parts, pins
             self._made = (_engine.generation(), handle)
             return handle
+
+    def _moved(self) -> bool:
+        """Whether torch has put an array that is on the host elsewhere meanwhile."""
+        on_device = self._device >= 0 and not self._pinned
+        return not on_device and self._parts is not None and _host_graph.moved(self._parts)
 
     def _check_process(self) -> None:
         """Raises CudaError for a graph that a parent process has on its GPU."""
