@@ -22,6 +22,7 @@ type Flight struct {
 	space  *workspace
 	stream gpu.Stream
 	out    gpu.Memory // where the engine allocates
+	tries  int        // in larger buffers
 
 	mu    sync.Mutex
 	ended bool
@@ -45,7 +46,7 @@ func (e *Engine) Start(g *Graph, c *Call) (*Flight, error) {
 		return nil, err
 	}
 	f := &Flight{engine: e, graph: g, call: *c, need: g.need(c)}
-	f.need.rows, f.need.edges = max(f.need.rows, c.NumSeeds), max(f.need.edges, c.NumSeeds)
+	f.need.rows, f.need.edges = max(f.need.rows, c.NumSeeds, 64), max(f.need.edges, c.NumSeeds, 64)
 	caller, err := e.context.Wrap(c.Stream)
 	if err != nil {
 		return nil, err
@@ -215,17 +216,23 @@ func (f *Flight) arrived() (again bool, err error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", words[0])
 }
 
-// tooSmall asks for larger buffers: the kernel got to needed bytes before it gave up.
+// mostTries is more than doubling anything takes to reach all there is.
+const mostTries = 40
+
+// tooSmall asks for larger buffers: the kernel got to needed bytes before it gave up,
+// for want of them or of rows or edges.
 func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
-	_, bytes := f.region()
-	if needed > bytes || f.need.rows >= f.graph.Nodes {
+	if _, bytes := f.region(); needed > bytes {
 		f.need.out = max(2*bytes, needed+needed/4)
+		if f.call.Out != 0 {
+			f.batch.Needed = f.need.out
+			return false, nil
+		}
 	}
-	f.need.rows, f.need.edges = 2*f.space.rowCapacity, 2*f.space.edgeCapacity
-	if f.call.Out != 0 && needed > bytes {
-		f.batch.Needed = f.need.out
-		return false, nil
+	if f.tries++; f.tries > mostTries {
+		return false, errors.New("a batch fits no memory: a fault of pygsampler")
 	}
+	f.need.rows, f.need.edges = 2*f.need.rows, 2*f.need.edges
 	return true, f.launch()
 }
 

@@ -207,6 +207,7 @@ func (w *workspace) fitBins(g *Graph, f *Flight) (bool, error) {
 			return false, err
 		}
 	}
+	w.bins.capacity = 0
 	if err := w.bins.pairs.fit(w, bins*binRoom*8, f.stream); err != nil {
 		return false, err
 	}

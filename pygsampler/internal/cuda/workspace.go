@@ -146,12 +146,14 @@ func (w *workspace) after(s gpu.Stream) error {
 func (w *workspace) fit(n needs, s gpu.Stream) error {
 	rows, edges := max(n.rows, w.rowCapacity), max(n.edges, w.edgeCapacity)
 	if rows > w.rowCapacity {
+		w.rowCapacity = 0 // a buffer whose growth fails is gone
 		if err := errors.Join(w.rows.fit(w, uint64(rows)*16, s), w.vertex.fit(w, uint64(rows)*8, s)); err != nil {
 			return err
 		}
 		w.rowCapacity = rows
 	}
 	if edges > w.edgeCapacity {
+		w.edgeCapacity = 0
 		// A word of firsts for every 32 edges, and one for the last part of each block.
 		if err := w.firsts.fit(w, uint64(edges)/8+4*mostBlocks, s); err != nil {
 			return err
