@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
 PLACE = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NONE = "No figures are kept for this version; `make bench` measures them on your machine.\n"
+NONE_OF_GPU = "No figures of a GPU are kept for this version; `make gpu-check` measures them.\n"
 
 BASELINE = "dgl"
 OURS = {
@@ -51,6 +53,8 @@ def milliseconds(row: Record) -> str:
 
 def source(record: Record) -> str:
     """Where and with what: a paragraph."""
+    if "gpu" in record:
+        return source_of_gpu(record)
     machine, used = record["hardware"], record["versions"]
     versions = [f"Python {used['python']}"]
     versions += [f"{shown} {used[name]}" for name, shown in SHOWN_PACKAGES.items() if used[name]]
@@ -58,6 +62,16 @@ def source(record: Record) -> str:
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']:.0f} GB; "
         f"{', '.join(versions)}; {record['date'][:10]}, commit {record['commit'][:7]}; "
         f"`{record['command']}`.\n"
+    )
+
+
+def source_of_gpu(record: Record) -> str:
+    """Likewise, of a record of benchmarks.gpu."""
+    gpu, used = record["gpu"], record["versions"]
+    return (
+        f"{gpu['name']}, {gpu['memory_gb']:.0f} GB, driver {gpu['driver'] or 'unknown'}; "
+        f"Python {used['python']}, PyTorch {used['torch']}; {record['date'][:10]}, "
+        f"commit {(record['commit'] or 'unknown')[:7]}; `{record['command']}`.\n"
     )
 
 
@@ -152,8 +166,147 @@ def hub() -> str:
     return f"The hub has {record['hub_degree']:,} neighbours; fanouts are (10,10).\n\n{text}"
 
 
+def case(row: Record) -> list[str]:
+    """The first cells of a row of benchmarks.gpu."""
+    return [row["shape"], f"{row['batch']}x({','.join(map(str, row['fanouts']))})"]
+
+
+CASE = ["graph", "batch x fanouts"]
+
+
+def gpu_latency() -> str:
+    """One batch at a time, against the better of GraphBolt and DGL on the same kind of GPU."""
+    record = kept("gpu/latency.json")
+    if record is None:
+        return NONE_OF_GPU
+    rows = [
+        [
+            *case(row),
+            f"{row['edges']:,}",
+            f"{row['engine_us']['median']:.0f}",
+            f"{row['public_us']['median']:.0f}",
+            f"{row['loader_us']['median']:.0f}",
+            f"{row['edges_per_second'] / 1e9:.1f}",
+            f"{row['peer_us']:.0f}",
+            f"{row['ratio']:.1f}x",
+        ]
+        for row in record["rows"]
+    ]
+    head = [*CASE, "edges a batch", "engine, us", "with torch's memory, us", "loader, us"]
+    head += ["G edges/s", "best other sampler, us", "ratio"]
+    return f"{source(record)}\n{table(head, rows, 7)}"
+
+
+def gpu_throughput() -> str:
+    """Batches in flight, and several to a call: microseconds a batch."""
+    record = kept("gpu/throughput.json")
+    if record is None:
+        return NONE_OF_GPU
+    flights = list(record["rows"][0]["in_flight_us"])
+    many = list(record["rows"][0]["sample_many_us"])
+    rows = [
+        [
+            *case(row),
+            *(f"{row['in_flight_us'][count]:.1f}" for count in flights),
+            *(f"{row['sample_many_us'][count]:.1f}" for count in many),
+            f"{row['loader_us']:.1f}",
+            f"{row['edges_per_second'] / 1e9:.1f}",
+        ]
+        for row in record["rows"]
+    ]
+    head = [*CASE, *(f"{count} in flight" for count in flights)]
+    head += [*(f"`sample_many` of {count}" for count in many), "loader", "G edges/s"]
+    return f"{source(record)}\n{table(head, rows, len(head) - 2)}"
+
+
+def gpu_grid() -> str:
+    """The ratio to DGL over the paper's grid: least, geometric mean and most of each shape."""
+    record = kept("gpu/grid.json")
+    if record is None:
+        return NONE_OF_GPU
+    ratios_of: dict[tuple[str, str], list[float]] = {}
+    for row in record["rows"]:
+        ratios_of.setdefault((row["shape"], row["ids"]), []).append(row["ratio"])
+        ratios_of.setdefault(("all", row["ids"]), []).append(row["ratio"])
+    rows = []
+    for key, found in sorted(ratios_of.items(), key=lambda item: item[0][0] == "all"):
+        three = min(found), statistics.geometric_mean(found), max(found)
+        rows.append([*key, str(len(found)), *(f"{ratio:.1f}x" for ratio in three)])
+    head = ["graph", "ids", "cases", "least", "geometric mean", "most"]
+    return f"{source(record)}\n{table(head, rows, 4)}"
+
+
+def gpu_ablation() -> str:
+    """Each mode against `bsp`: the geometric mean of the ratio by graph and number of hops."""
+    record = kept("gpu/ablation.json")
+    if record is None:
+        return NONE_OF_GPU
+    modes = [mode for mode in record["rows"][0]["us"] if mode != "bsp"]
+    cases: dict[tuple[str, int], list[Record]] = {}
+    for row in record["rows"]:
+        cases.setdefault((row["shape"], len(row["fanouts"])), []).append(row["us"])
+    rows = []
+    for (shape, hops), found in cases.items():
+        cells = [shape, str(hops), str(len(found))]
+        for mode in modes:
+            times = [us["bsp"]["median"] / us[mode]["median"] for us in found]
+            cells.append(f"{statistics.geometric_mean(times):.2f}x")
+        rows.append(cells)
+    head = ["graph", "hops", "cases", *(f"`{mode}`".replace("_", "`, ", 1) for mode in modes)]
+    head = [name.replace("`queue`, unordered`", "`queue`, unordered") for name in head]
+    return f"{source(record)}\n{table(head, rows, len(modes) + 1)}"
+
+
+def gpu_training() -> str:
+    """GraphSAGE: a step, and how much of it waits for a sample."""
+    record = kept("gpu/training.json")
+    if record is None:
+        return NONE_OF_GPU
+    rows = [
+        [
+            row["name"],
+            f"{row['step_us']:.0f}",
+            f"{row['wait_us']:.0f}",
+            f"{100 * row['wait_share']:.1f} %",
+            f"{row['free_step_us']:.0f}",
+        ]
+        for row in record["rows"]
+    ]
+    head = ["batches", "a step, us", "of it waiting for a sample, us", "share"]
+    head += ["a step of a loop that never waits for the GPU, us"]
+    return f"{source(record)}\n{table(head, rows, 4)}"
+
+
+def gpu_roofline() -> str:
+    """How near to what the GPU can do."""
+    record = kept("gpu/roofline.json")
+    if record is None:
+        return NONE_OF_GPU
+    rows = [
+        [
+            *case(row),
+            f"{row['engine_us']['median']:.0f}",
+            f"{row['sectors_per_edge']:.2f}",
+            f"{row['bytes_per_edge']:.1f}",
+            f"{row['reads_us']:.0f}",
+            f"{row['atomics_us']:.0f}",
+            f"{row['writes_us']:.0f}",
+            f"{100 * row['near']:.0f} %",
+            f"{100 * row['near_sum']:.0f} %",
+        ]
+        for row in record["rows"]
+    ]
+    head = [*CASE, "measured, us", "sectors an edge", "bytes an edge", "reads, us", "atomics, us"]
+    head += ["writes, us", "longest / measured", "sum / measured"]
+    return f"{source(record)}\n{table(head, rows, 8)}"
+
+
 FIGURES: dict[str, Callable[[], str]] = {
-    function.__name__: function for function in (ratios, all_rows, growth, threads, hub)
+    function.__name__: function
+    for function in (
+        *(ratios, all_rows, growth, threads, hub),
+        *(gpu_latency, gpu_throughput, gpu_grid, gpu_ablation, gpu_training, gpu_roofline),
+    )
 }
 
 

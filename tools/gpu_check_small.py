@@ -36,7 +36,7 @@ def main() -> None:
                 [4, 4],
                 exclude=np.arange(len(csc.indices) // 2),
             )
-    cpu = graphs["random"].graph(32, 32, 64)
+    cpu = graphs["random"].graph(32, 32, 64, to_pin=True)
     there = cpu.to("cuda")
     pinned = cpu.pin()
     compare(cpu, pinned, np.arange(100), [4, 4])

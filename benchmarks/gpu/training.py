@@ -120,7 +120,7 @@ def measure(trainer: Trainer, made: Made, name: str, mode: str, prefetch: int) -
         "step_us": round(1e6 * statistics.median(whole), 1),
         "wait_us": round(1e6 * statistics.median(waits), 1),
         "wait_share": round(sum(waits) / sum(whole), 4),
-        "step_without_waiting_us": round(1e6 * free, 1),
+        "free_step_us": round(1e6 * free, 1),
     }
 
 
@@ -145,7 +145,7 @@ def without_sampling(trainer: Trainer, made: Made) -> dict[str, Any]:
         "step_us": round(1e6 * statistics.median(whole), 1),
         "wait_us": round(1e6 * statistics.median(waits), 1),
         "wait_share": round(sum(waits) / sum(whole), 4),
-        "step_without_waiting_us": round(1e6 * free, 1),
+        "free_step_us": round(1e6 * free, 1),
     }
 
 
@@ -183,5 +183,5 @@ def line(row: dict[str, Any]) -> str:
     return (
         f"{row['name']:20} step {row['step_us']:8.1f} us, of it waiting for a sample "
         f"{row['wait_us']:7.1f} us ({100 * row['wait_share']:.1f} %); "
-        f"not waiting for the GPU {row['step_without_waiting_us']:.1f} us a step"
+        f"not waiting for the GPU {row['free_step_us']:.1f} us a step"
     )

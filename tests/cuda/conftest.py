@@ -22,8 +22,9 @@ from tests.support.parity import emulated
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="session")
 def cuda() -> None:
+    # Of the session: before fixtures of modules that use the device.
     need_cuda()
 
 

@@ -197,7 +197,7 @@ def test_exclude(mode: str, edge_ids: int) -> None:
 def test_pinned_graphs(edge_ids: int) -> None:
     """The CSC stays in the host's memory."""
     csc = random_graph(scaled(20_000, 200), seed=10)
-    cpu = csc.graph(32, 64, edge_ids)
+    cpu = csc.graph(32, 64, edge_ids, to_pin=True)
     there = cpu.pin()
     assert there.pinned
     assert there.device == "cuda:0"

@@ -12,7 +12,7 @@ import os, pickle, sys, warnings
 import pygsampler as pgs
 from tests.support.parity import random_graph, same, values
 warnings.simplefilter("ignore", DeprecationWarning)
-cpu = random_graph(300, seed=61).graph()
+cpu = random_graph(300, seed=61).graph(to_pin=True)
 sampler = pgs.PGSampler([4, 3], seed=1)
 want = sampler.sample(cpu, range(50), batch=0)
 there = cpu.to("cuda")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,18 +36,32 @@ class Csc:
     num_nodes: int
     edge_ids: Values | None = None
 
-    def graph(self, ids: int = 64, offsets: int = 64, edge_ids: int = 0) -> pgs.Graph:
+    def graph(
+        self, ids: int = 64, offsets: int = 64, edge_ids: int = 0, *, to_pin: bool = False
+    ) -> pgs.Graph:
         """On the CPU. ``edge_ids``: their width, 0 for none; they are a permutation."""
+        keep = on_own_pages if to_pin else np.asarray
         numbers = None
         if edge_ids:
             order = np.random.default_rng(5).permutation(len(self.indices))
-            numbers = order.astype(WIDTH[edge_ids])
+            numbers = keep(order.astype(WIDTH[edge_ids]))
         return pgs.Graph.from_csc(
-            self.indptr.astype(WIDTH[offsets]),
-            self.indices.astype(WIDTH[ids]),
+            keep(self.indptr.astype(WIDTH[offsets])),
+            keep(self.indices.astype(WIDTH[ids])),
             edge_ids=numbers,
             num_nodes=self.num_nodes,
         )
+
+
+def on_own_pages(values: Values) -> Values:
+    """A copy that shares no page of memory with anything else.
+
+    Pinning pins pages, and the driver copies nothing to or from memory that is pinned in part.
+    """
+    pages = mmap.mmap(-1, max(values.nbytes, 1))
+    own = np.frombuffer(pages, values.dtype, len(values))
+    own[:] = values
+    return own
 
 
 def of_rows(rows: Sequence[Iterable[int]], num_nodes: int) -> Csc:
