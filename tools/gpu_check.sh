@@ -54,9 +54,11 @@ commit=${COMMIT:-$(git rev-parse HEAD 2>/dev/null)}
 failed=()
 say() { echo "$*" | tee -a "$out/summary.txt"; }
 
-# pyproject.toml and the conftest of tests/ want plugins that such a machine may not have.
+# pyproject.toml and the conftest of tests/ want plugins that such a machine may not have. Warnings of
+# its torch or CuPy are no fault of ours; what went wrong in a destructor or a thread is.
 pytest=("$python" -m pytest -c /dev/null --rootdir "$root" --confcutdir "$root/tests/cuda"
-  --import-mode=importlib -p no:cacheprovider -W error -rs --tb=short -q)
+  --import-mode=importlib -p no:cacheprovider -W error::pytest.PytestUnraisableExceptionWarning
+  -W error::pytest.PytestUnhandledThreadExceptionWarning -rs --tb=short -q)
 
 echo "== tests"
 begin=$SECONDS

@@ -50,15 +50,14 @@ class Made:
         random = torch.Generator(device=self.indptr.device).manual_seed(seed)
         size = min(size, self.num_nodes)
         device, nodes = self.indptr.device, self.num_nodes
+        found: list[torch.Tensor] = []
         if nodes > 100 * size:
             # A permutation of all would take longer than the batches.
-            found = [
-                torch.randint(nodes, (2 * size,), generator=random, device=device).unique()[
-                    torch.randperm(size, generator=random, device=device)
-                ]
-                for _ in range(count)
-            ]
-            return [part.to(dtype).contiguous() for part in found]
+            for _ in range(count):
+                some = torch.randint(nodes, (2 * size,), generator=random, device=device).unique()
+                order = torch.randperm(len(some), generator=random, device=device)
+                found.append(some[order[:size]].to(dtype))
+            return found
         batches: list[torch.Tensor] = []
         while len(batches) < count:
             order = torch.randperm(nodes, generator=random, device=device).to(dtype)

@@ -18,6 +18,7 @@ import pytest
 
 from tests.gpu import need_cuda
 from tests.support.parity import emulated
+from tests.support.partners import partner
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,7 +50,7 @@ def torch_on_cuda() -> Any:
     """torch, where it uses the device."""
     if emulated():
         pytest.skip("needs a GPU: torch does not take the emulator for one")
-    torch = pytest.importorskip("torch", reason="needs torch")
+    torch = partner("torch")
     if not torch.cuda.is_available():
         pytest.skip("needs a torch that is built for CUDA")
     return torch

@@ -12,6 +12,7 @@ import pytest
 import pygsampler as pgs
 from pygsampler import _dlpack
 from tests.support.parity import emulated, random_graph, scaled, values
+from tests.support.partners import partner
 
 KINDS = [(32, np.int32), (64, np.int64)]
 
@@ -230,7 +231,7 @@ def test_everything_is_given_back() -> None:
 
 
 def test_cupy() -> None:
-    cupy = pytest.importorskip("cupy", reason="needs CuPy")
+    cupy = partner("cupy")
     if emulated():
         pytest.skip("needs a GPU: CuPy does not take the emulator for one")
     for ids, dtype in KINDS:
@@ -258,7 +259,7 @@ def test_cupy() -> None:
 
 
 def test_jax() -> None:
-    jax = pytest.importorskip("jax", reason="needs JAX")
+    jax = partner("jax")
     if emulated() or not any(device.platform == "gpu" for device in jax.devices()):
         pytest.skip("needs JAX with a CUDA device")
     for ids, _ in KINDS:

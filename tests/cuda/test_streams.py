@@ -10,6 +10,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import emulated, random_graph, same, values
+from tests.support.partners import partner
 
 # About a millisecond of a GPU: what is not ordered shows.
 MILLISECOND = 2_000_000
@@ -115,7 +116,7 @@ def test_torch_memory_that_is_too_small(torch: Any) -> None:
 
 
 def test_cupy_streams(graphs: tuple[pgs.Graph, pgs.Graph]) -> None:
-    cupy = pytest.importorskip("cupy", reason="needs CuPy")
+    cupy = partner("cupy")
     if emulated():
         pytest.skip("needs a GPU: CuPy does not take the emulator for one")
     cpu, there = graphs

@@ -1,0 +1,129 @@
+"""What benchmarks.gpu does without a GPU: its cases, its summary, its tables and pictures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+US = {"median": 20.0, "q25": 19.0, "q75": 22.0, "best": 18.0}
+CASE = {"shape": "reddit", "batch": 1024, "fanouts": [10, 10], "ids": "int32", "edges": 1000}
+ROWS: dict[str, dict[str, Any]] = {
+    "latency": {
+        **{"engine_us": US, "public_us": US, "loader_us": US},
+        **{"edges_per_second": 5e9, "peer_us": 400.0, "ratio": 20.0},
+    },
+    "throughput": {
+        **{"in_flight_us": {"1": 20.0, "8": 9.0}, "sample_many_us": {"4": 8.0}},
+        **{"loader_us": 12.0, "best_us": 8.0, "edges_per_second": 5e9},
+    },
+    "grid": {"engine_us": US, "peer_us": 400.0, "ratio": 20.0},
+    "ablation": {
+        "us": dict.fromkeys(("bsp", "fused", "persistent", "queue", "queue_unordered"), US)
+    },
+    "training": {
+        **{"name": "in flight", "mode": "auto", "prefetch": 4, "step_us": 900.0},
+        **{"wait_us": 9.0, "wait_share": 0.01, "free_step_us": 800.0},
+    },
+    "roofline": {
+        **{"engine_us": US, "sectors_per_edge": 0.9, "bytes_per_edge": 10.0, "reads_us": 5.0},
+        **{"atomics_us": 9.0, "writes_us": 3.0, "bound_us": 13.0, "sum_us": 20.0},
+        **{"near": 0.65, "near_sum": 1.0},
+    },
+}
+
+
+def record(part: str) -> dict[str, Any]:
+    return {
+        "part": part,
+        "date": "2026-01-01T00:00:00+00:00",
+        "command": f"python -m benchmarks.gpu {part}",
+        "commit": None,
+        "gpu": {"name": "A GPU", "memory_gb": 100.0, "driver": None},
+        "versions": {"python": "3.12", "torch": "2.11"},
+        "left_out": [],
+        "rows": [{**CASE, **ROWS[part]}],
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(ROOT))
+    made = tmp_path / "gpu"
+    made.mkdir()
+    for part in ROWS:
+        (made / f"{part}.json").write_text(json.dumps(record(part)))
+    return made
+
+
+def figures() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("figures", ROOT / "tools" / "figures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_cases_of_others(folder: Path) -> None:
+    from benchmarks.gpu import cases
+
+    reference, grid = cases.reference(), cases.dgl_grid()
+    assert (len(reference), len(grid)) == (28, 288)
+    assert all(case.peer_us > 0 and case.edges > 0 for case in reference + grid)
+    assert {case.shape for case in grid} == set(cases.PAPER_SHAPES)
+    assert {case.batch for case in grid} == set(cases.PAPER_BATCHES)
+    wanted = {(fanout,) * hops for fanout in cases.PAPER_FANOUTS for hops in cases.PAPER_HOPS}
+    assert {case.fanouts for case in grid} == wanted
+    # Shapes stand together: each graph is made once.
+    assert list(cases.by_shape(reference)) == ["products", "reddit", "arxiv", "papers100m"]
+
+
+def test_summary_has_every_part(folder: Path) -> None:
+    from benchmarks.gpu import summary
+
+    text = "\n".join(summary.lines(folder))
+    for part in ROWS:
+        assert f"{part}: 1 rows" in text
+
+
+def test_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = figures()
+    for part in ROWS:
+        assert "No figures" in module.FIGURES[f"gpu_{part}"]() or (module.RESULTS / "gpu").exists()
+    monkeypatch.setattr(module, "RESULTS", folder.parent)
+    for part in ROWS:
+        text = module.FIGURES[f"gpu_{part}"]()
+        assert text.startswith(
+            "A GPU, 100 GB, driver unknown; Python 3.12, PyTorch 2.11; 2026-01-01"
+        )
+        widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+        assert len(widths) == 1
+
+
+def test_pictures(folder: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    from benchmarks.gpu import plots
+
+    plots.ablation(record("ablation"), folder)
+    plots.grid(record("grid"), folder / "grid.png")
+    assert {file.name for file in folder.glob("*.png")} == {
+        "ablation_speedup.png",
+        "ablation_time.png",
+        "grid.png",
+    }
+
+
+def test_rates_between_the_measured_sizes(folder: Path) -> None:
+    from benchmarks.gpu import ceilings
+
+    points = [{"bytes": 1e6, "giga_per_second": 80}, {"bytes": 1e8, "giga_per_second": 40}]
+    assert ceilings.rate(points, 1e3) == 80e9
+    assert ceilings.rate(points, 1e7) == pytest.approx(60e9)
+    assert ceilings.rate(points, 1e12) == 40e9

@@ -1,0 +1,35 @@
+"""The tests of tests/cuda that need neither torch nor CuPy on a device, on the emulator."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.emulator.build import ROOT, build, compilers
+
+# The others move tensors of torch, which does not take the emulator for a GPU.
+MODULES = ("parity", "flights", "interchange", "faults", "processes", "distribution")
+
+
+def test_as_on_a_gpu(tmp_path: Path) -> None:
+    if compilers() is None:
+        pytest.skip("needs gcc and g++ (apt-get install g++)")
+    driver = build(tmp_path / "emulator")
+    files = [f"tests/cuda/test_{name}.py" for name in MODULES]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
+        cwd=ROOT,
+        env={**os.environ, "LD_LIBRARY_PATH": str(driver), "PYGSAMPLER_REQUIRE": "cuda"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) > 150, done.stdout
