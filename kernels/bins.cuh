@@ -3,9 +3,10 @@
 #pragma once
 #include "neighbor.cuh"
 
-// 2^bits bins for so many pairs: if vertices are distinct, at most five eighths of their room is used.
+// 2^bits bins for so many pairs: one for every block at least, and if vertices are distinct, at most
+// five eighths of their room is used.
 __device__ __forceinline__ u32 bits_for(u64 pairs) {
-  u32 bits = 1;
+  u32 bits = gridDim.x > 2 ? 32 - __clz(gridDim.x - 1) : 1;
   while (bits < 31 && pairs > (u64)(BIN_ROOM * 5 / 8) << bits) bits++;
   return bits;
 }

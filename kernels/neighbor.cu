@@ -179,13 +179,18 @@ struct Sampling {
     u32 stride = fanout | 1;
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1, draws = count * fanout;
+    bool full = count == THREADS && !a.replace;
 #pragma unroll 2
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
-      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
-      u64 degree = s.degrees[row], below = a.replace ? degree : degree - fanout + j + 1;
-      scratch[row * stride + j] = whole(degree, fanout) ? j : (u32)draw_below(s.states[row], j, below);
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout, degree = (u32)s.degrees[row];
+      scratch[row * stride + j] = whole(degree, fanout) ? j : draw_below32(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
     }
     __syncthreads();
+    if (full) {
+      u32 degree = (u32)s.degrees[threadIdx.x];
+      if (!whole(degree, fanout)) floyd_row(scratch + threadIdx.x * stride, fanout, degree - fanout);
+      __syncthreads();
+    }
 #pragma unroll 1
     for (u32 q0 = threadIdx.x; q0 < draws; q0 += EDGES * THREADS) {
       bool is[EDGES];
@@ -196,9 +201,9 @@ struct Sampling {
         u32 q = q0 + c * THREADS, row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
         is[c] = q < draws && j < s.takes[row];
         if (!is[c]) continue;
-        u64 degree = s.degrees[row];
+        u32 degree = (u32)s.degrees[row];
         const u32* own = scratch + row * stride;
-        u32 pick = whole(degree, fanout) || a.replace ? own[j] : floyd(own, j, (u32)degree - fanout);
+        u32 pick = full || a.replace || whole(degree, fanout) ? own[j] : floyd(own, j, degree - fanout);
         e[c] = s.offsets[row] + j;
         p[c] = position(s.starts[row], pick);
       }

@@ -5,7 +5,7 @@
 #define THREADS 512
 #define WARPS (THREADS / 32)
 #define MOST_HOPS 16
-#define LARGE_HOP (1ull << 18)  // rows from which on all are dealt anew
+#define LARGE_HOP (1ull << 16)  // rows from which on all are dealt anew
 #define DIRECT 32               // the largest fanout whose choices may stand in shared memory; direct: that do
 #define BATCH 2                 // loads that a thread has on their way
 #define EDGES 2                 // edges that it gathers at a time

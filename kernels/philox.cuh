@@ -28,10 +28,17 @@ __device__ __forceinline__ u64 row_state(const Stream& s, u64 v) {
   return c0 | (u64)c1 << 32;
 }
 
-// Draw j of a row, reduced to [0, n).
-__device__ __forceinline__ u64 draw_below(u64 state, u32 j, u64 n) {
+// Draw j of a row: 64 random bits.
+__device__ __forceinline__ u64 draw_bits(u64 state, u32 j) {
   u64 z = state + (j + 1) * 0x9E3779B97F4A7C15ull;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ z >> 27) * 0x94D049BB133111EBull;
-  return __umul64hi(z ^ z >> 31, n);
+  return z ^ z >> 31;
+}
+
+// Reduced to [0, n).
+__device__ __forceinline__ u64 draw_below(u64 state, u32 j, u64 n) { return __umul64hi(draw_bits(state, j), n); }
+__device__ __forceinline__ u32 draw_below32(u64 state, u32 j, u32 n) {
+  u64 z = draw_bits(state, j);
+  return (u32)(((z >> 32) * n + ((u64)(u32)z * n >> 32)) >> 32);
 }

@@ -112,13 +112,19 @@ func (s synthetic) onDevice(e *Engine) (*Graph, gpu.Memory, func() error, error)
 }
 
 // TestLatency prints a table of times, where PYGSAMPLER_LATENCY names graphs:
-// "arxiv,products". PYGSAMPLER_SHAPES and PYGSAMPLER_MODE narrow it.
+// "arxiv,products". PYGSAMPLER_SHAPES and PYGSAMPLER_MODE narrow it, PYGSAMPLER_BINS
+// sets from how many edges and bytes of the map hops are binned.
 func TestLatency(t *testing.T) {
 	names := os.Getenv("PYGSAMPLER_LATENCY")
 	if names == "" {
 		t.Skip("measures only where PYGSAMPLER_LATENCY names graphs")
 	}
 	e, _ := device(t)
+	if bins := os.Getenv("PYGSAMPLER_BINS"); bins != "" {
+		if _, err := fmt.Sscan(bins, &e.binEdges, &e.binBytes); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range strings.Split(names, ",") {
 		g, order, free, err := synthetics[name].onDevice(e)
 		if err != nil {

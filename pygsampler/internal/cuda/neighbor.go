@@ -8,13 +8,14 @@ import (
 
 // Constants of neighbor.cuh.
 const (
-	threads  = 512
-	mostHops = 16
-	direct   = 32
-	binRoom  = 4096
-	binTable = 8192
-	mostBins = 16384
-	fillStep = 16
+	threads   = 512
+	mostHops  = 16
+	direct    = 32
+	binRoom   = 4096
+	binTable  = 8192
+	leastBins = 512 // one for every block of a launch
+	mostBins  = 16384
+	fillStep  = 16
 )
 
 // neighborArgs mirrors Args in kernels/neighbor.cuh.
@@ -194,7 +195,7 @@ func (w *workspace) fitBins(g *Graph, f *Flight) (bool, error) {
 	}
 	// Of more pairs than that the kernel makes no bins.
 	pairs := uint64(f.need.edges + f.need.rows)
-	bins := uint64(1) << bits.Len64(pairs/(binRoom*5/8))
+	bins := max(uint64(1)<<bits.Len64(pairs/(binRoom*5/8)), leastBins)
 	if bins > mostBins {
 		return false, nil
 	}
