@@ -52,6 +52,8 @@ struct Sampling {
   u32 n = 0;     // vertices numbered
   u32 base = 0;  // rank of the hop's first edge
   bool binned = false;
+  u32 known = 0;    // what the map says below that is a number; 0 where it is not worth a look
+  u32 settled = 0;  // what it says below that is a number, for all blocks
   // The hop whose edges may still ask another edge of it for their number.
   I* asked = nullptr;
   u32 asked_edges = 0;
@@ -152,12 +154,23 @@ struct Sampling {
       for (u32 c = 0; c < EDGES; c++)
         if (is[c]) p[c] = read(a.edge_ids, a.edge_id_bits, p[c]);
     }
+    if (!BINS && known) {
+      u64 word[EDGES];
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++)
+        if (is[c]) word[c] = load_relaxed(a.map + (u64)v[c]);
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++) {
+        if (!is[c]) continue;
+        if (word[c] >> 32 == a.tag && (u32)word[c] < known) v[c] = (I)(-1 - (long long)(u32)word[c]);
+      }
+    }
 #pragma unroll
     for (u32 c = 0; c < EDGES; c++) {
       if (!is[c]) continue;
       ids[e[c]] = v[c];
       write(edge_ids, a.out_edge_bits, e[c], p[c]);
-      if (!BINS || !bin_bits) claim((u64)v[c], base + e[c]);
+      if (BINS ? !bin_bits : v[c] >= 0) claim((u64)v[c], base + e[c]);
     }
     if (BINS && bin_bits) {
       u32 at[EDGES];
@@ -288,6 +301,7 @@ struct Sampling {
 
   // The lowest rank at which v, found by edge e, occurred; its number where it has one.
   __device__ __forceinline__ u32 lowest(I v, u32 e) const {
+    if (!BINS && v < 0) return (u32)(-1 - (long long)v);  // gather() has seen its number
     return BINS && binned ? __ldcg(a.answers + e) : (u32)load_relaxed(a.map + (u64)v);
   }
   // What stands for the number of an edge's vertex that is not new with it.
@@ -441,6 +455,7 @@ struct Sampling {
       for (u32 i = mine.lo + threadIdx.x; i < mine.hi; i += THREADS) end[i] = row_nodes()[i];
     }
     n = numbered;
+    settled = small ? base : base + edges;  // the second exchange of a large hop comes after its numbers
     base += edges;
     asked = ids;
     asked_edges = edges;
@@ -503,6 +518,8 @@ struct Sampling {
           bin_bits = 0;
         }
         if (status != OK) break;
+        // Where most vertices have numbers, looking at the map saves most claims and the look later.
+        known = !BINS && (u64)n * 2 >= a.num_nodes && edges >= a.known_from ? settled : 0;
         I* indptr = (I*)(a.out + off_indptr);
         ids = (I*)(a.out + off_ids);
         if (reporter) {

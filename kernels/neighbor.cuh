@@ -33,6 +33,7 @@ struct Args {
   u64* bad_seed;        // the lowest seed out of range; ~0 if none
   u64 out_capacity, row_capacity, edge_capacity, pair_capacity;  // bytes, rows, edges of a hop, pairs
   u64 bin_from;         // edges from which on a hop is binned
+  u64 known_from;       // likewise, may look for vertices that have numbers
   u64 num_rows, num_nodes, num_edges, num_seeds, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
   u32 hops, replace, tag, key0, key1, batch0, batch1, direct;

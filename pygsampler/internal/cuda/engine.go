@@ -27,6 +27,7 @@ type Engine struct {
 	bins       bool                           // whether a bin's table does
 	// From how many edges on a hop is binned, and from how many bytes of the map on.
 	binEdges, binBytes uint64
+	knownEdges         uint64 // and looks for vertices that have numbers
 	queue              queueKernels
 	bsp                bspLoaded
 	fused              fusedLoaded
@@ -80,7 +81,7 @@ func CloseAll() error {
 }
 
 func open(device int) (e *Engine, err error) {
-	e = &Engine{modules: make(map[string]*gpu.Module), binEdges: binFromEdges, binBytes: binFromBytes}
+	e = &Engine{modules: make(map[string]*gpu.Module), binEdges: binFromEdges, binBytes: binFromBytes, knownEdges: knownFromEdges}
 	if e.context, err = gpu.Retain(device); err != nil {
 		return e, err
 	}

@@ -24,7 +24,8 @@ type neighborArgs struct {
 	Excluded, Map, Arrived, Slots, Rows, Nodes, Firsts   gpu.Address
 	Pairs, Fills, Answers, Out, Report, BadSeed          gpu.Address
 	OutCapacity, RowCapacity, EdgeCapacity, PairCapacity uint64
-	BinFrom, NumRows, NumNodes, NumEdges, NumSeeds       uint64
+	BinFrom, KnownFrom                                   uint64
+	NumRows, NumNodes, NumEdges, NumSeeds                uint64
 	NumExcluded                                          uint64
 	IndptrBits, EdgeIDBits, OutEdgeBits, SeedBits        uint32
 	Hops, Replace, Tag, Key0, Key1, Batch0, Batch1       uint32
@@ -52,6 +53,10 @@ const (
 	binFromEdges = 1 << 18
 	binFromBytes = 256 << 20
 )
+
+// From so many edges on a hop looks for vertices that have numbers before it claims,
+// where half of all vertices have.
+const knownFromEdges = 1 << 21
 
 // loadPersistent loads the kernels and sees what the device's shared memory allows.
 func (e *Engine) loadPersistent() (err error) {
@@ -109,7 +114,7 @@ func (e *Engine) launchPersistent(f *Flight) error {
 		Pairs: w.bins.pairs.Address, Fills: w.bins.fills.Address, Answers: w.bins.answers.Address,
 		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
 		OutCapacity: bytes, RowCapacity: uint64(w.rowCapacity), EdgeCapacity: uint64(w.edgeCapacity),
-		PairCapacity: w.bins.capacity, BinFrom: ^uint64(0),
+		PairCapacity: w.bins.capacity, BinFrom: ^uint64(0), KnownFrom: e.knownEdges,
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
 		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: uint32(g.EdgeIDBits), OutEdgeBits: uint32(g.sampleBits()),

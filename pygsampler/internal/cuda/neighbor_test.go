@@ -294,6 +294,22 @@ func TestBins(t *testing.T) {
 	}
 }
 
+// Hops that look for vertices that have numbers, small ones and large ones.
+func TestKnownVertices(t *testing.T) {
+	e, s := device(t)
+	e.knownEdges = 0
+	for _, bits := range []int{32, 64} {
+		g, d := graphOf(t, e, randomRows(400, 1), 410, bits, 64, bits == 32)
+		seeds := make([]int64, 300)
+		for i := range seeds {
+			seeds[i] = int64(i * 7 % 410)
+		}
+		for _, fanouts := range [][]int64{{5}, {9, 8, 7}, {4, 4, 4, 4}, {20, 20, 20}, {40, -1, 3}} {
+			check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array(seeds, bits)}, 0, 1, 2)
+		}
+	}
+}
+
 func TestManyRepeats(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
