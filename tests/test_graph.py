@@ -103,10 +103,10 @@ def test_a_device_is_named_as_torch_names_it():
     for device in ("cpu", "cpu:0", torch.device("cpu")):
         assert graph.to(device) is graph
     for device in ("mps", torch.device("meta"), "cuda:x", "cuda:-1", "", -1):
-        with pytest.raises(ValueError, match='device: expected "cpu", "cuda", .* got '):
+        with pytest.raises(ValueError, match=r'device: expected "cpu", "cuda", .* got '):
             graph.to(device)
     for device in (None, True, 1.5, graph):
-        with pytest.raises(TypeError, match='device: expected "cpu", "cuda", .* got '):
+        with pytest.raises(TypeError, match=r'device: expected "cpu", "cuda", .* got '):
             graph.to(device)
     with pytest.raises(ValueError, match='device: expected a CUDA device, got "cpu"'):
         graph.pin("cpu")
