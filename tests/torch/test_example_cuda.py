@@ -1,0 +1,26 @@
+"""The example learns the Debian graph, on a GPU where there is one and else on the CPU."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "graphsage_cuda.py"
+pytest.importorskip("torch", reason="needs torch")
+# An MLP that sees no edges reaches 60 % (docs/debian.md); two epochs are beyond it already.
+WITHOUT_EDGES = 0.6
+
+
+@pytest.mark.timeout(300)
+def test_it_learns() -> None:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLE), "--epochs", "2"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"test accuracy: ([\d.]+)%", done.stdout)
+    assert found is not None, done.stdout
+    assert float(found[1]) / 100 > WITHOUT_EDGES
