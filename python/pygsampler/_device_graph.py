@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from pygsampler import _device, _engine, _input, _memory
 from pygsampler.array import Array, _on_device
-from pygsampler.errors import CudaError
 
 Parts = tuple[Array, Array, "Array | None"]
 
@@ -15,7 +14,7 @@ Parts = tuple[Array, Array, "Array | None"]
 class Pins(NamedTuple):
     """The page-locks of a graph's arrays, held as long as this, and the device's addresses.
 
-    ``copies`` are of small arrays that lie in pages which another library has locked.
+    ``copies`` are of small arrays, which may share pages with others.
     """
 
     locks: tuple[_memory.Memory, ...]
@@ -25,7 +24,6 @@ class Pins(NamedTuple):
 
 # What shares its pages with other allocations is small: the system maps large ones by themselves.
 _LARGEST_COPY = 64 << 20
-_LOCKED_ALREADY = "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"
 
 
 def place(parts: Parts, device: int, pinned: bool) -> tuple[Parts, Pins | None]:
@@ -52,25 +50,35 @@ def download(parts: Parts) -> Parts:
 
 
 def pin(parts: Parts, device: int) -> Pins:
-    """Page-locks the arrays in place. CudaError where the system does not allow it."""
+    """Page-locks the arrays in place, small ones in copies. CudaError where the system does not
+    allow it."""
     locks: list[_memory.Memory] = []
     copies: list[mmap.mmap] = []
     places = []
     for part in parts:
         place = 0
         if part is not None and len(part):
-            try:
-                lock = _locked(device, part._address, part.nbytes)
-            except CudaError as error:
-                if _LOCKED_ALREADY not in str(error) or part.nbytes > _LARGEST_COPY:
-                    raise
+            address = part._address
+            if _shares_pages(part):
                 copies.append(_copy(part))
-                lock = _locked(device, _input._address_of(memoryview(copies[-1])), part.nbytes)
+                address = _input._address_of(memoryview(copies[-1]))
+            lock = _locked(device, address, part.nbytes)
             locks.append(lock)
             place = lock.data
         places.append(place)
     indptr, indices, edge_ids = places
     return Pins(tuple(locks), tuple(copies), (indptr, indices, edge_ids))
+
+
+def _shares_pages(part: Array) -> bool:
+    """Whether other allocations may lie in the same pages.
+
+    The driver refuses to copy to or from memory that is page-locked in part, so what shares pages
+    with other allocations must not be locked where it is.
+    """
+    if part.nbytes > _LARGEST_COPY:
+        return False
+    return bool(part._address % mmap.PAGESIZE or part.nbytes % mmap.PAGESIZE)
 
 
 def _locked(device: int, address: int, size: int) -> _memory.Memory:
