@@ -15,7 +15,6 @@ pytest.importorskip("torch", reason="needs torch")
 WITHOUT_EDGES = 0.6
 
 
-@pytest.mark.timeout(300)
 def test_it_learns() -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLE), "--epochs", "2"], capture_output=True, text=True
