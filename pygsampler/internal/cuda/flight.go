@@ -115,19 +115,25 @@ func (f *Flight) launch() (err error) {
 		}
 	}
 	atomic.StoreInt64(&f.space.words()[0], 0)
-	return f.engine.launcher(&f.call)(f)
+	return f.engine.launcher(f)(f)
 }
 
 // launcher is how a call's mode puts its kernels into the flight's stream. They
 // report in the workspace's words: status, detail, then the batch's header.
-func (e *Engine) launcher(c *Call) func(*Flight) error {
-	switch c.Mode {
+func (e *Engine) launcher(f *Flight) func(*Flight) error {
+	switch f.call.Mode {
 	case "queue":
 		return e.launchQueue
 	case "bsp":
 		return e.launchBSP
 	case "fused":
 		return e.launchFused
+	case "auto":
+		// Separate launches win where waiting for them costs nothing beside the work. They
+		// wait in Start, so not for a batch that is to run beside others.
+		if !f.call.Own && f.need.edges >= e.bspEdges && uint64(f.graph.Nodes)*8 < e.binBytes {
+			return e.launchBSP
+		}
 	}
 	return e.launchPersistent
 }
