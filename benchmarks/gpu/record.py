@@ -39,7 +39,10 @@ class Record:
     def __init__(self, part: str, folder: Path, arguments: list[str], commit: str | None) -> None:
         self.path = folder / f"{part}.json"
         self.content = environment.describe(arguments, "benchmarks.gpu")
-        self.content["commit"] = self.content["commit"] or commit
+        if commit:
+            # The package was built elsewhere: what git says here is not its state.
+            self.content["commit"] = commit
+            self.content["changed_files"] = None
         self.content["part"] = part
         self.content["gpu"] = gpu()
         self.content["versions"].update(_versions())
