@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,11 +16,11 @@ from pygsampler import PGSampler, _engine, cuda, doctor
 from pygsampler.doctor import environment, gpu, selftest
 from pygsampler.doctor.remedies import REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Report, Section, size
+from tests.emulator.build import build, compilers
 from tests.gpu import fake_driver, need_cuda, no_driver, run_with_driver
 
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / "gpu" / "shim" / "testdata" / "fake_work.c"
-EMULATOR = ROOT / "tests" / "emulator" / "build.py"
 CUDA = """
 import json
 from pygsampler.doctor.gpu import cuda
@@ -103,11 +102,11 @@ def test_broken_driver_is_a_problem(fake: Path) -> None:
     assert text.endswith(f"problem: {problem['what']}\n    what to do: {problem['remedy']}\n")
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="the emulator of a GPU needs g++")
 def test_emulated_gpus_are_well(tmp_path: Path) -> None:
     """Every mode of every kernel, on the CPU, gives what the CPU's engine gives."""
-    subprocess.run([sys.executable, EMULATOR, tmp_path], check=True, stdout=subprocess.DEVNULL)
-    done = run(tmp_path, "--json")
+    if compilers() is None:
+        pytest.skip("needs gcc and g++ (apt-get install g++)")
+    done = run(build(tmp_path), "--json")
     report = json.loads(done.stdout)
     assert done.returncode == 0, report["problems"]
     devices = report["cuda"]["devices"]
