@@ -27,7 +27,7 @@ __device__ __forceinline__ void append_numbered(const Args& a, Slice mine, u32 i
     u32 v[BATCH], at[BATCH];
 #pragma unroll
     for (u32 c = 0; c < BATCH; c++)
-      if (i0 + c * THREADS < mine.hi) v[c] = (u32)read(a.nodes, id_bits, i0 + c * THREADS);
+      if (i0 + c * THREADS < mine.hi) v[c] = (u32)read(a.batch.nodes, id_bits, i0 + c * THREADS);
 #pragma unroll
     for (u32 c = 0; c < BATCH; c++)
       if (i0 + c * THREADS < mine.hi) at[c] = bin_place(a, v[c], bits);

@@ -36,7 +36,10 @@
 // Tags fall from launch to launch: an old entry is larger than any new one, so the map is never
 // cleared. When they run out the host fills it with ones.
 //
-// Go caller: internal/cuda/neighbor.go. Go twin: internal/cpu/neighbor.go and rows.go.
+// Several batches in one launch, as gSampler's super-batches: each row of the grid makes one, in memory
+// of its own, and knows nothing of the others. What says blocks of all here are those of the row.
+//
+// Go callers: internal/cuda/neighbor.go and many.go. Go twin: internal/cpu/neighbor.go and rows.go.
 #include "bins.cuh"
 #include "choose.cuh"
 
@@ -46,6 +49,7 @@
 template <typename I, bool ANY, bool BINS>
 struct Sampling {
   const Args& a;
+  const Batch& b;
   Shared& s;
   u32* scratch;  // dynamic shared memory: a tile's choices, (fanout | 1) words a row, or a bin's table
   u32 turns = 0, exchanges = 0;
@@ -64,18 +68,18 @@ struct Sampling {
     u32 old_lo, old_count, old_at, fresh_lo, fresh_count, fresh_at, edges;
   };
 
-  __device__ Sampling(const Args& a, Shared& s, u32* scratch) : a(a), s(s), scratch(scratch) {
-    if (threadIdx.x == 0) s.meeting.begin(a.arrived);
+  __device__ Sampling(const Args& a, const Batch& b, Shared& s, u32* scratch) : a(a), b(b), s(s), scratch(scratch) {
+    if (threadIdx.x == 0) s.meeting.begin(b.arrived);
   }
 
-  __device__ __forceinline__ I* row_nodes() const { return (I*)a.nodes; }
+  __device__ __forceinline__ I* row_nodes() const { return (I*)b.nodes; }
 
   __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z) {
     u32 turn = exchanges++ & 1;
-    return grid_sums(x, y, z, a.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
+    return grid_sums(x, y, z, b.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
   }
 
-  __device__ __forceinline__ u64 claim(u64 v, u32 rank) { return atomicMin(a.map + v, (u64)a.tag << 32 | rank); }
+  __device__ __forceinline__ u64 claim(u64 v, u32 rank) { return atomicMin(b.map + v, (u64)b.tag << 32 | rank); }
 
   // ---- rows ----------------------------------------------------------------------------------
 
@@ -99,7 +103,7 @@ struct Sampling {
   __device__ __forceinline__ u32 count(Slice rows, long long fanout) const {
     u64 edges = 0;
 #pragma unroll 4
-    for (u32 r = rows.lo + threadIdx.x; r < rows.hi; r += THREADS) edges += take(a.rows[r].y, fanout);
+    for (u32 r = rows.lo + threadIdx.x; r < rows.hi; r += THREADS) edges += take(b.rows[r].y, fanout);
     return warp_total(edges);
   }
   __device__ __forceinline__ static u32 warp_total(u64 x) { return at_most(warp_sum(at_most(x))); }
@@ -109,23 +113,23 @@ struct Sampling {
   // Claims the seeds as if they were distinct, so that each number is its position, and reads their
   // rows. The claims tell whether they were: the second of two equal ones meets the first.
   __device__ __forceinline__ Rows seeds(I* index, I* given, long long fanout, bool& repeated) {
-    Slice mine = slice((u32)a.num_seeds, 32);
+    Slice mine = slice((u32)b.num_seeds, 32);
     u64 takes = 0;
     u32 met = 0;
 #pragma unroll 1
     for (u32 i = mine.lo + threadIdx.x; i < mine.hi; i += THREADS) {
-      u64 v = read(a.seeds, a.seed_bits, i);
+      u64 v = read(b.seeds, b.seed_bits, i);
       if (v >= a.num_nodes) {
-        atomicMin(a.bad_seed, (u64)i);
+        atomicMin(b.bad_seed, (u64)i);
         v = 0;  // any vertex: the batch will be refused
       }
       ulonglong2 row = row_of(v);
-      if (claim(v, i) >> 32 == a.tag) met = 1;
+      if (claim(v, i) >> 32 == b.tag) met = 1;
       takes += take(row.y, fanout);
       given[i] = (I)v;
       index[i] = (I)i;
       row_nodes()[i] = (I)v;
-      a.rows[i] = row;
+      b.rows[i] = row;
     }
     Sums all = sums(warp_total(takes), __any_sync(~0u, met), 0);
     repeated = all.total[1] != 0;
@@ -133,9 +137,9 @@ struct Sampling {
 #pragma unroll 1
       for (u32 i = mine.lo + threadIdx.x; i < mine.hi; i += THREADS) index[i] = given[i];
       __syncthreads();
-      return Rows{0, 0, 0, 0, 0, 0, (u32)a.num_seeds};
+      return Rows{0, 0, 0, 0, 0, 0, (u32)b.num_seeds};
     }
-    n = base = (u32)a.num_seeds;
+    n = base = (u32)b.num_seeds;
     return Rows{0, 0, 0, mine.lo, mine.hi - mine.lo, all.before[0], all.total[0]};
   }
 
@@ -158,11 +162,11 @@ struct Sampling {
       u64 word[EDGES];
 #pragma unroll
       for (u32 c = 0; c < EDGES; c++)
-        if (is[c]) word[c] = load_relaxed(a.map + (u64)v[c]);
+        if (is[c]) word[c] = load_relaxed(b.map + (u64)v[c]);
 #pragma unroll
       for (u32 c = 0; c < EDGES; c++) {
         if (!is[c]) continue;
-        if (word[c] >> 32 == a.tag && (u32)word[c] < known) v[c] = (I)(-1 - (long long)(u32)word[c]);
+        if (word[c] >> 32 == b.tag && (u32)word[c] < known) v[c] = (I)(-1 - (long long)(u32)word[c]);
       }
     }
 #pragma unroll
@@ -271,7 +275,7 @@ struct Sampling {
       u32 r = old ? rows.old_lo + i : rows.fresh_lo + (i - rows.old_count);
       ulonglong2 row = make_ulonglong2(0, 0);
       if (i < count) {
-        row = a.rows[r];
+        row = b.rows[r];
         takes = take(row.y, fanout);
         if (!whole(row.y, fanout)) s.states[threadIdx.x] = row_state(stream, (u64)row_nodes()[r]);
       }
@@ -302,7 +306,7 @@ struct Sampling {
   // The lowest rank at which v, found by edge e, occurred; its number where it has one.
   __device__ __forceinline__ u32 lowest(I v, u32 e) const {
     if (!BINS && v < 0) return (u32)(-1 - (long long)v);  // gather() has seen its number
-    return BINS && binned ? __ldcg(a.answers + e) : (u32)load_relaxed(a.map + (u64)v);
+    return BINS && binned ? __ldcg(a.answers + e) : (u32)load_relaxed(b.map + (u64)v);
   }
   // What stands for the number of an edge's vertex that is not new with it.
   __device__ __forceinline__ I ask(u32 rank) const { return rank < base ? (I)rank : (I)(-1 - (long long)(rank - base)); }
@@ -317,8 +321,8 @@ struct Sampling {
     nodes[id] = v;
     ids[e] = (I)id;
     if (last) return;
-    a.rows[id] = row;
-    if (!BINS || !binned) a.map[(u64)v] = (u64)a.tag << 32 | id;
+    b.rows[id] = row;
+    if (!BINS || !binned) b.map[(u64)v] = (u64)b.tag << 32 | id;
   }
 
   // Gives the edges that ask another edge its number, once a meeting has come after number().
@@ -402,7 +406,7 @@ struct Sampling {
           bool first = rank[c] == base + e;
           if (e < to && !first) ids[e] = ask(rank[c]);
           u32 firsts = __ballot_sync(~0u, first);
-          if (lane == 0 && e < to) a.firsts[e >> 5] = firsts;
+          if (lane == 0 && e < to) b.firsts[e >> 5] = firsts;
           found += __popc(firsts);
         }
       }
@@ -413,7 +417,7 @@ struct Sampling {
     if (all.total[2] == TOO_MUCH) return Rows{0, 0, 0, 0, 0, 0, TOO_MUCH};
     u32 fresh_lo = n + all.before[0], fresh_count = found_by(WARPS), next = fresh_lo + found_by(warp);
     u32 numbered = n + all.total[0];
-    if (numbered > (last ? room : a.row_capacity)) {
+    if (numbered > (last ? room : b.row_capacity)) {
       n = numbered;
       return Rows{};
     }
@@ -433,7 +437,7 @@ struct Sampling {
         u32 firsts[BATCH];
         ulonglong2 of[BATCH];
 #pragma unroll
-        for (u32 c = 0; c < BATCH; c++) firsts[c] = e0 + 32 * c < to ? a.firsts[(e0 >> 5) + c] : 0;
+        for (u32 c = 0; c < BATCH; c++) firsts[c] = e0 + 32 * c < to ? b.firsts[(e0 >> 5) + c] : 0;
 #pragma unroll
         for (u32 c = 0; c < BATCH; c++)
           if (firsts[c] >> lane & 1) v[c] = ids[e0 + 32 * c + lane];
@@ -486,21 +490,21 @@ struct Sampling {
   __device__ __forceinline__ void end(u64 status, u64 detail) {
     __syncthreads();
     if (threadIdx.x || !s.meeting.come_last()) return;
-    a.report[1] = detail;
+    b.report[1] = detail;
     __threadfence_system();
-    *(volatile u64*)a.report = status;
+    *(volatile u64*)b.report = status;
   }
 
   __device__ __forceinline__ void run() {
     const u32 width = sizeof(I), id_width = a.out_edge_bits / 8;
-    u64 off_index = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8), off_given = align64(off_index + a.num_seeds * width);
-    u64 used = off_given + a.num_seeds * width, off_nodes = 0, status = OK;
-    if (used > a.out_capacity) return end(TOO_SMALL, used);
+    u64 off_index = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8), off_given = align64(off_index + b.num_seeds * width);
+    u64 used = off_given + b.num_seeds * width, off_nodes = 0, status = OK;
+    if (used > b.out_capacity) return end(TOO_SMALL, used);
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0, repeated;
-    u64* header = a.report + 2;
-    I* ids = (I*)(a.out + off_index);
-    Rows rows = seeds(ids, (I*)(a.out + off_given), a.fanouts[a.hops - 1], repeated);
-    if (load_relaxed(a.bad_seed) != ~0ull) return end(SEED_OUT_OF_RANGE, load_relaxed(a.bad_seed));
+    u64* header = b.report + 2;
+    I* ids = (I*)(b.out + off_index);
+    Rows rows = seeds(ids, (I*)(b.out + off_given), a.fanouts[a.hops - 1], repeated);
+    if (load_relaxed(b.bad_seed) != ~0ull) return end(SEED_OUT_OF_RANGE, load_relaxed(b.bad_seed));
     // Repeated seeds are numbered like the edges of a hop before the first.
     for (int hop = repeated ? -1 : 0; hop < (int)a.hops; hop++) {
       u32 edges = rows.edges, full = 0;
@@ -511,7 +515,7 @@ struct Sampling {
         u64 off_edge_ids = align64(off_ids + (u64)edges * width);
         used = off_edge_ids + (u64)edges * id_width;
         if ((u64)base + edges >= TOO_MUCH) status = binned ? BINS_FULL : TOO_MANY_EDGES;
-        else if (n > a.row_capacity || used > a.out_capacity || edges > a.edge_capacity) status = TOO_SMALL;
+        else if (n > b.row_capacity || used > b.out_capacity || edges > b.edge_capacity) status = TOO_SMALL;
         u32 bin_bits = BINS && (binned || edges >= a.bin_from) ? bits_for(n + edges) : 0;
         if (BINS && bin_bits && (u64)BIN_ROOM << bin_bits > a.pair_capacity) {
           if (binned) status = TOO_SMALL;
@@ -520,15 +524,15 @@ struct Sampling {
         if (status != OK) break;
         // Where most vertices have numbers, looking at the map saves most claims and the look later.
         known = !BINS && (u64)n * 2 >= a.num_nodes && edges >= a.known_from ? settled : 0;
-        I* indptr = (I*)(a.out + off_indptr);
-        ids = (I*)(a.out + off_ids);
+        I* indptr = (I*)(b.out + off_indptr);
+        ids = (I*)(b.out + off_ids);
         if (reporter) {
           u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
           words[1] = n, words[2] = edges, words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids;
           words[6] = words[7] = 0;
           indptr[n] = (I)edges;
         }
-        draw(Stream{a.key0, a.key1, (u32)hop << 16, a.batch0, a.batch1}, rows, fanout, indptr, ids, a.out + off_edge_ids, bin_bits);
+        draw(Stream{b.key0, b.key1, (u32)hop << 16, b.batch0, b.batch1}, rows, fanout, indptr, ids, b.out + off_edge_ids, bin_bits);
         if (BINS && bin_bits) {
           append_numbered(a, Slice{rows.old_lo, rows.old_lo + rows.old_count}, 8 * width, bin_bits);
           append_numbered(a, Slice{rows.fresh_lo, rows.fresh_lo + rows.fresh_count}, 8 * width, bin_bits);
@@ -541,8 +545,8 @@ struct Sampling {
         }
       }
       off_nodes = align64(used);
-      u64 room = off_nodes < a.out_capacity ? (a.out_capacity - off_nodes) / width : 0;
-      rows = number(ids, edges, full, last ? 0 : a.fanouts[a.hops - 2 - hop], last ? (I*)(a.out + off_nodes) : nullptr, room);
+      u64 room = off_nodes < b.out_capacity ? (b.out_capacity - off_nodes) / width : 0;
+      rows = number(ids, edges, full, last ? 0 : a.fanouts[a.hops - 2 - hop], last ? (I*)(b.out + off_nodes) : nullptr, room);
       if (hop < 0 && reporter) header[7] = off_given;
       if (reporter && hop >= 0) header[HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop)] = n;
       if (rows.edges == TOO_MUCH && binned) status = BINS_FULL;
@@ -555,7 +559,7 @@ struct Sampling {
     used = off_nodes + (u64)n * width;
     if (reporter) {
       header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
-      header[4] = a.num_seeds, header[5] = off_nodes, header[6] = n, header[8] = off_index, header[9] = used;
+      header[4] = b.num_seeds, header[5] = off_nodes, header[6] = n, header[8] = off_index, header[9] = used;
       if (!repeated) header[7] = off_nodes;
       for (u32 i = 10; i < HEADER_WORDS; i++) header[i] = 0;
       __threadfence_system();
@@ -565,15 +569,15 @@ struct Sampling {
 };
 
 template <typename I, bool ANY, bool BINS>
-__device__ __forceinline__ void sample(const Args& a) {
+__device__ __forceinline__ void sample(const Args& a, const Batch& b) {
   extern __shared__ u32 scratch[];
   __shared__ Shared s;
-  Sampling<I, ANY, BINS>(a, s, scratch).run();
+  Sampling<I, ANY, BINS>(a, b, s, scratch).run();
 }
 
 #define KERNEL(name, I, ANY, BINS)                                                                \
   extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ Args a) { \
-    sample<I, ANY, BINS>(a);                                                                      \
+    sample<I, ANY, BINS>(a, a.batch);                                                             \
   }
 KERNEL(neighbor32, int, false, false)
 KERNEL(neighbor64, long long, false, false)
@@ -581,3 +585,10 @@ KERNEL(neighbor32_any, int, true, false)
 KERNEL(neighbor64_any, long long, true, false)
 KERNEL(neighbor32_bins, int, false, true)
 KERNEL(neighbor64_bins, long long, false, true)
+
+#define KERNEL_OF_MANY(name, I)                                                                       \
+  extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ ManyArgs m) { \
+    sample<I, false, false>(m.all, m.batches[blockIdx.y]);                                            \
+  }
+KERNEL_OF_MANY(neighbor32_many, int)
+KERNEL_OF_MANY(neighbor64_many, long long)

@@ -13,31 +13,49 @@
 #define BIN_ROOM 4096           // pairs that a bin has room for
 #define BIN_TABLE 8192          // places of the table of one bin in shared memory
 #define MOST_BINS 16384
+#define MOST_BATCHES 16         // that a launch makes
 #define FILL_STRIDE 16          // words from one bin's counter to the next: neighbours would queue in the cache
 
-// Mirrors neighborArgs in internal/cuda/neighbor.go; loading compares the sizes.
+// What is of one batch alone. Mirrors neighborBatch in internal/cuda/neighbor.go; loading compares the
+// sizes of Args and ManyArgs.
+struct Batch {
+  const void* seeds;
+  u64* map;           // a word for every vertex
+  u32* arrived;       // the meetings' counter
+  ulonglong2* slots;  // two rows of gridDim.x, which take turns
+  ulonglong2* rows;   // per row of a hop: first CSC position, degree
+  void* nodes;        // per row its vertex
+  u32* firsts;        // per 32 edges of a hop: which are first occurrences
+  char* out;          // the batch; layout of internal/batch
+  u64* report;        // status, detail and the batch's header, in memory that the host sees
+  u64* bad_seed;      // the lowest seed out of range; ~0 if none
+  u64 out_capacity, row_capacity, edge_capacity;  // bytes, rows, edges of a hop
+  u64 num_seeds;
+  u32 seed_bits, tag, key0, key1, batch0, batch1;
+};
+
+// Mirrors neighborArgs.
 struct Args {
-  const void *indptr, *indices, *edge_ids, *seeds;
+  Batch batch;
+  const void *indptr, *indices, *edge_ids;
   const u64* excluded;  // CSC positions to sample around, ascending
-  u64* map;             // a word for every vertex
-  u32* arrived;         // the meetings' counter
-  ulonglong2* slots;    // two rows of gridDim.x, which take turns
-  ulonglong2* rows;     // per row of a hop: first CSC position, degree
-  void* nodes;          // per row its vertex
-  u32* firsts;          // per 32 edges of a hop: which are first occurrences
   u64* pairs;           // bins of (vertex, rank), BIN_ROOM each
   u32* fills;           // how many pairs a bin has got; zero between launches
   u32* answers;         // per edge of a binned hop: the lowest rank of its vertex
-  char* out;            // the batch; layout of internal/batch
-  u64* report;          // status, detail and the batch's header, in memory that the host sees
-  u64* bad_seed;        // the lowest seed out of range; ~0 if none
-  u64 out_capacity, row_capacity, edge_capacity, pair_capacity;  // bytes, rows, edges of a hop, pairs
+  u64 pair_capacity;
   u64 bin_from;         // edges from which on a hop is binned
   u64 known_from;       // likewise, may look for vertices that have numbers
-  u64 num_rows, num_nodes, num_edges, num_seeds, num_excluded;
-  u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
-  u32 hops, replace, tag, key0, key1, batch0, batch1, direct;
+  u64 num_rows, num_nodes, num_edges, num_excluded;
+  u32 indptr_bits, edge_id_bits, out_edge_bits;
+  u32 hops, replace, direct;
   long long fanouts[MOST_HOPS];  // outermost first
+};
+
+// Mirrors manyArgs. Several batches in one launch: row y of the grid makes batches[y], in place of
+// all.batch. Together below the 4 KiB that every driver takes.
+struct ManyArgs {
+  Args all;
+  Batch batches[MOST_BATCHES];
 };
 
 enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
@@ -57,7 +75,7 @@ struct Shared {
 
 __device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
 
-// A block's part of n things, from a multiple of `unit` on; all but the last parts are alike.
+// A block's part of n things of its batch, from a multiple of `unit` on; all but the last parts are alike.
 struct Slice {
   u32 lo, hi;
 };

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pygsampler.sampler import PGSampler
 
 # Each batch in flight has tables of the size of the graph's vertices on the device.
-_MOST_AT_ONCE = 8
+_MOST_AT_ONCE = 16
 _CALL_WORDS = 8
 # Beyond this size a first guess is not trusted: a batch that needs more is made again.
 _LARGEST_GUESS = 1 << 28

@@ -218,7 +218,7 @@ class PGSampler:
     ) -> list[MiniBatch]:
         """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
 
-        Several run at once: on the CPU one to a core, on a GPU up to 8 to a launch. ``batch`` is
+        Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch. ``batch`` is
         the number of the first; the others have those after it. The first batch that fails raises
         its error, and the others are dropped.
         """

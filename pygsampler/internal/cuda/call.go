@@ -51,6 +51,11 @@ func (c *Call) check() error {
 	return nil
 }
 
+// persistent says whether the call's mode makes one launch of neighbor.cu.
+func (c *Call) persistent() bool {
+	return c.Mode != "queue" && c.Mode != "bsp" && c.Mode != "fused"
+}
+
 func (c *Call) shape() shape {
 	text := make([]byte, 0, 64)
 	for _, fanout := range c.Request.Fanouts {

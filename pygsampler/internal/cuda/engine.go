@@ -22,6 +22,7 @@ type Engine struct {
 	modules map[string]*gpu.Module
 
 	persistent [3][2]gpu.Kernel[neighborArgs] // by what they can do, and for int32 and int64 ids
+	many       [2]gpu.Kernel[manyArgs]        // of several batches
 	together   int                            // blocks of them that a multiprocessor runs at a time
 	direct     int64                          // the largest fanout whose choices find room in shared memory
 	bins       bool                           // whether a bin's table does

@@ -23,6 +23,7 @@ type Flight struct {
 	stream gpu.Stream
 	out    gpu.Memory // where the engine allocates
 	tries  int        // in larger buffers
+	host   *host      // whose stream it is; nil: the caller's, or the workspace's own
 
 	mu    sync.Mutex
 	ended bool
@@ -42,31 +43,40 @@ const (
 // Start puts the launch of a batch into a stream and returns. Seeds on the host
 // have been copied by then.
 func (e *Engine) Start(g *Graph, c *Call) (*Flight, error) {
+	f, err := e.flight(g, c)
+	if err == nil {
+		err = f.start()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// start is Start for a flight without a workspace; it has none after an error.
+func (f *Flight) start() (err error) {
+	if f.space, err = f.engine.take(f.graph); err != nil {
+		return err
+	}
+	if f.stream, err = f.space.streamOf(&f.call); err == nil {
+		err = f.bring()
+	}
+	if err == nil {
+		err = f.launch()
+	}
+	if err != nil {
+		return errors.Join(err, f.drop())
+	}
+	return nil
+}
+
+// flight is a call that has been checked, without a workspace.
+func (e *Engine) flight(g *Graph, c *Call) (*Flight, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
 	f := &Flight{engine: e, graph: g, call: *c, need: g.need(c)}
 	f.need.rows, f.need.edges = max(f.need.rows, c.NumSeeds, 64), max(f.need.edges, c.NumSeeds, 64)
-	caller, err := e.context.Wrap(c.Stream)
-	if err != nil {
-		return nil, err
-	}
-	if f.space, err = e.take(g); err != nil {
-		return nil, err
-	}
-	f.stream = caller
-	if c.Own {
-		f.stream = f.space.stream
-		if err = f.space.after(caller); err != nil {
-			return nil, errors.Join(err, f.drop())
-		}
-	}
-	if err = f.bring(); err == nil {
-		err = f.launch()
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.drop())
-	}
 	return f, nil
 }
 
@@ -102,7 +112,15 @@ func (f *Flight) bring() error {
 }
 
 // launch makes room and launches the kernel of the mode.
-func (f *Flight) launch() (err error) {
+func (f *Flight) launch() error {
+	if err := f.fit(); err != nil {
+		return err
+	}
+	return f.engine.launcher(f)(f)
+}
+
+// fit makes room for what the batch needs, and the report empty.
+func (f *Flight) fit() (err error) {
 	if err := f.space.fit(f.need, f.stream); err != nil {
 		return err
 	}
@@ -115,7 +133,7 @@ func (f *Flight) launch() (err error) {
 		}
 	}
 	atomic.StoreInt64(&f.space.words()[0], 0)
-	return f.engine.launcher(f)(f)
+	return nil
 }
 
 // launcher is how a call's mode puts its kernels into the flight's stream. They
@@ -288,7 +306,14 @@ func (f *Flight) end(err error) {
 // drop gives workspace and memory back.
 func (f *Flight) drop() error {
 	err := f.out.Free(f.stream)
-	f.engine.put(f.space)
+	if f.host == nil {
+		f.engine.put(f.space)
+		return err
+	}
+	if f.space != f.host.space {
+		f.engine.put(f.space)
+	}
+	f.host.leave()
 	return err
 }
 
@@ -298,20 +323,4 @@ func (f *Flight) Cancel() {
 	if done && err == nil {
 		b.Memory.Free(b.Stream)
 	}
-}
-
-// StartMany starts several batches of one graph together.
-func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
-	var flights []*Flight
-	for _, c := range calls {
-		f, err := e.Start(g, c)
-		if err != nil {
-			for _, f := range flights {
-				f.Cancel()
-			}
-			return nil, err
-		}
-		flights = append(flights, f)
-	}
-	return flights, nil
 }

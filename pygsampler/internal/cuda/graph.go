@@ -54,6 +54,9 @@ func (g *Graph) sampleBits() int {
 	return g.IDBits
 }
 
+// wide is 1 where ids are int64, else 0.
+func (g *Graph) wide() int { return g.IDBits/32 - 1 }
+
 // Upload copies a graph to the device; free gives the copy back.
 func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 	var held []gpu.Memory

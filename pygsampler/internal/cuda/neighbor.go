@@ -18,19 +18,26 @@ const (
 	fillStep  = 16
 )
 
-// neighborArgs mirrors Args in kernels/neighbor.cuh.
+// neighborBatch mirrors Batch in kernels/neighbor.cuh.
+type neighborBatch struct {
+	Seeds, Map, Arrived, Slots, Rows, Nodes, Firsts gpu.Address
+	Out, Report, BadSeed                            gpu.Address
+	OutCapacity, RowCapacity, EdgeCapacity          uint64
+	NumSeeds                                        uint64
+	SeedBits, Tag, Key0, Key1, Batch0, Batch1       uint32
+}
+
+// neighborArgs mirrors Args.
 type neighborArgs struct {
-	Indptr, Indices, EdgeIDs, Seeds                      gpu.Address
-	Excluded, Map, Arrived, Slots, Rows, Nodes, Firsts   gpu.Address
-	Pairs, Fills, Answers, Out, Report, BadSeed          gpu.Address
-	OutCapacity, RowCapacity, EdgeCapacity, PairCapacity uint64
-	BinFrom, KnownFrom                                   uint64
-	NumRows, NumNodes, NumEdges, NumSeeds                uint64
-	NumExcluded                                          uint64
-	IndptrBits, EdgeIDBits, OutEdgeBits, SeedBits        uint32
-	Hops, Replace, Tag, Key0, Key1, Batch0, Batch1       uint32
-	Direct                                               uint32
-	Fanouts                                              [mostHops]int64
+	Batch                               neighborBatch
+	Indptr, Indices, EdgeIDs, Excluded  gpu.Address
+	Pairs, Fills, Answers               gpu.Address
+	PairCapacity, BinFrom, KnownFrom    uint64
+	NumRows, NumNodes, NumEdges         uint64
+	NumExcluded                         uint64
+	IndptrBits, EdgeIDBits, OutEdgeBits uint32
+	Hops, Replace, Direct               uint32
+	Fanouts                             [mostHops]int64
 }
 
 // drawBytes is the dynamic shared memory for choices of a fanout: a row's words are
@@ -60,11 +67,14 @@ const knownFromEdges = 1 << 21
 
 // loadPersistent loads the kernels and sees what the device's shared memory allows.
 func (e *Engine) loadPersistent() (err error) {
-	for i, suffix := range []string{"", "_any", "_bins"} {
-		for j, bits := range []string{"32", "64"} {
+	for j, bits := range []string{"32", "64"} {
+		for i, suffix := range []string{"", "_any", "_bins"} {
 			if e.persistent[i][j], err = kernelOf[neighborArgs](e, "neighbor", "neighbor"+bits+suffix, 0); err != nil {
 				return err
 			}
+		}
+		if e.many[j], err = kernelOf[manyArgs](e, "neighbor", "neighbor"+bits+"_many", 0); err != nil {
+			return err
 		}
 	}
 	static, err := e.persistent[plain][0].Attribute(gpu.SharedBytes)
@@ -79,26 +89,30 @@ func (e *Engine) loadPersistent() (err error) {
 	if !e.bins {
 		most = drawBytes(e.direct)
 	}
-	for i := range e.persistent {
-		for j := range e.persistent[i] {
-			if err := e.persistent[i][j].AllowShared(most); err != nil {
+	e.together = mostBlocks
+	for j := range e.many {
+		for _, f := range []gpu.Function{
+			e.persistent[plain][j].Function, e.persistent[withAll][j].Function, e.persistent[withBins][j].Function, e.many[j].Function,
+		} {
+			if err := f.AllowShared(most); err != nil {
 				return err
 			}
+			blocks, err := f.Occupancy(threads, most)
+			if err != nil {
+				return err
+			}
+			e.together = min(e.together, blocks)
 		}
 	}
-	e.together, err = e.persistent[withBins][1].Occupancy(threads, most)
-	return err
+	return nil
 }
 
 // launchPersistent is all hops in one cooperative launch.
 func (e *Engine) launchPersistent(f *Flight) error {
 	c, g, w := &f.call, f.graph, f.space
-	kind, wide := e.kind(g, c), 0
-	if g.IDBits == 64 {
-		wide = 1
-	}
-	if kind == plain {
-		binned, err := w.fitBins(g, f)
+	kind := e.kind(g, c)
+	if kind == plain && e.binned(g, f.need) {
+		binned, err := w.fitBins(f)
 		if err != nil {
 			return err
 		}
@@ -106,45 +120,58 @@ func (e *Engine) launchPersistent(f *Flight) error {
 			kind = withBins
 		}
 	}
-	out, bytes := f.region()
 	args := neighborArgs{
-		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Seeds: c.Seeds, Excluded: w.excluded.Address,
-		Map: w.vertices.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
-		Rows: w.rows.Address, Nodes: w.vertex.Address, Firsts: w.firsts.Address,
+		Batch: f.arguments(), Excluded: w.excluded.Address, NumExcluded: uint64(len(c.Exclude)),
 		Pairs: w.bins.pairs.Address, Fills: w.bins.fills.Address, Answers: w.bins.answers.Address,
-		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
-		OutCapacity: bytes, RowCapacity: uint64(w.rowCapacity), EdgeCapacity: uint64(w.edgeCapacity),
-		PairCapacity: w.bins.capacity, BinFrom: ^uint64(0), KnownFrom: e.knownEdges,
-		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
-		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
-		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: uint32(g.EdgeIDBits), OutEdgeBits: uint32(g.sampleBits()),
-		SeedBits: uint32(c.SeedBits), Hops: uint32(len(c.Request.Fanouts)), Tag: w.tag(),
+		PairCapacity: w.bins.capacity,
 	}
-	args.Direct = uint32(e.direct)
-	if g.EdgeIDs == 0 {
-		args.EdgeIDBits = 0
-	}
-	r := &c.Request
-	args.Key0, args.Key1 = uint32(r.Seed), uint32(r.Seed>>32)
-	args.Batch0, args.Batch1 = uint32(r.Batch), uint32(r.Batch>>32)&0xFF|r.Epoch<<8
-	if r.Replace {
-		args.Replace = 1
-	}
-	shared := 0
-	for i, fanout := range r.Fanouts {
-		args.Fanouts[i] = fanout
-		if fanout <= e.direct {
-			shared = max(shared, drawBytes(fanout))
-		}
-	}
+	shared := args.common(e, g, c)
 	if kind == withBins {
 		args.BinFrom = e.binEdges
 		shared = max(shared, tableBytes)
 	}
 	shape := gpu.Shape{
-		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: uint32(max(shared, 0)), Cooperative: true,
+		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
 	}
-	return e.persistent[kind][wide].Launch(f.stream, shape, &args)
+	return e.persistent[kind][g.wide()].Launch(f.stream, shape, &args)
+}
+
+// arguments are what is of this batch alone, for one launch.
+func (f *Flight) arguments() neighborBatch {
+	c, r, w := &f.call, &f.call.Request, f.space
+	out, bytes := f.region()
+	return neighborBatch{
+		Seeds: c.Seeds, Map: w.vertices.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
+		Rows: w.rows.Address, Nodes: w.vertex.Address, Firsts: w.firsts.Address,
+		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
+		OutCapacity: bytes, RowCapacity: uint64(w.rowCapacity), EdgeCapacity: uint64(w.edgeCapacity),
+		NumSeeds: uint64(c.NumSeeds), SeedBits: uint32(c.SeedBits), Tag: w.tag(),
+		Key0: uint32(r.Seed), Key1: uint32(r.Seed >> 32),
+		Batch0: uint32(r.Batch), Batch1: uint32(r.Batch>>32)&0xFF | r.Epoch<<8,
+	}
+}
+
+// common sets what all batches of a graph with the fanouts of c have in common.
+// Their choices take so much dynamic shared memory.
+func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
+	a.Indptr, a.Indices, a.EdgeIDs = g.Indptr, g.Indices, g.EdgeIDs
+	a.BinFrom, a.KnownFrom = ^uint64(0), e.knownEdges
+	a.NumRows, a.NumNodes, a.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
+	a.IndptrBits, a.OutEdgeBits = uint32(g.IndptrBits), uint32(g.sampleBits())
+	if g.EdgeIDs != 0 {
+		a.EdgeIDBits = uint32(g.EdgeIDBits)
+	}
+	if c.Request.Replace {
+		a.Replace = 1
+	}
+	a.Hops, a.Direct = uint32(len(c.Request.Fanouts)), uint32(e.direct)
+	for i, fanout := range c.Request.Fanouts {
+		a.Fanouts[i] = fanout
+		if fanout <= e.direct {
+			shared = max(shared, drawBytes(fanout))
+		}
+	}
+	return shared
 }
 
 // kind is the kernel that a call needs.
@@ -193,11 +220,13 @@ const (
 	largeHop = 1_000_000
 )
 
-// fitBins makes room for bins where they pay.
-func (w *workspace) fitBins(g *Graph, f *Flight) (bool, error) {
-	if !w.engine.bins || f.need.noBins || g.Nodes >= 1<<32-1 || uint64(g.Nodes)*8 < w.engine.binBytes || uint64(f.need.edges) < w.engine.binEdges {
-		return false, nil
-	}
+// binned says whether bins pay for a batch that needs so much.
+func (e *Engine) binned(g *Graph, n needs) bool {
+	return e.bins && !n.noBins && g.Nodes < 1<<32-1 && uint64(g.Nodes)*8 >= e.binBytes && uint64(n.edges) >= e.binEdges
+}
+
+// fitBins makes room for bins, where the kernel makes any.
+func (w *workspace) fitBins(f *Flight) (bool, error) {
 	// Of more pairs than that the kernel makes no bins.
 	pairs := uint64(f.need.edges + f.need.rows)
 	bins := max(uint64(1)<<bits.Len64(pairs/(binRoom*5/8)), leastBins)

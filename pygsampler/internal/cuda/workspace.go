@@ -134,12 +134,17 @@ func (w *workspace) clear() error {
 	return err
 }
 
-// after lets the workspace's stream wait for what is in s now.
-func (w *workspace) after(s gpu.Stream) error {
-	if err := w.before.Record(s); err != nil {
-		return err
+// streamOf is where a call in this workspace runs: the caller's stream, or, after
+// what is there now, the workspace's.
+func (w *workspace) streamOf(c *Call) (gpu.Stream, error) {
+	caller, err := w.engine.context.Wrap(c.Stream)
+	if err != nil || !c.Own {
+		return caller, err
 	}
-	return w.stream.Wait(w.before)
+	if err := w.before.Record(caller); err != nil {
+		return w.stream, err
+	}
+	return w.stream, w.stream.Wait(w.before)
 }
 
 // fit makes room for a batch in stream s.
