@@ -1,0 +1,167 @@
+// How a block of neighbor.cu draws the rows of a hop: choose, gather, claim.
+#pragma once
+#include "hop.cuh"
+
+template <typename I, bool ANY, bool BINS>
+struct Drawing : Hop<I, ANY, BINS> {
+  using H = Hop<I, ANY, BINS>;
+  using H::a, H::b, H::s, H::scratch, H::turns, H::base, H::known;
+  using H::claim, H::row_nodes, H::take, H::whole;
+  using H::Hop;
+
+  // Edges e[c] of the hop, by positions: takes what the CSC has there, and claims. A warp waits for its
+  // loads, so each thread has several on their way.
+  __device__ __forceinline__ void gather(I* ids, void* edge_ids, const bool (&is)[EDGES], const u32 (&e)[EDGES],
+                                         u64 (&p)[EDGES], u32 bin_bits) {
+    I v[EDGES];
+#pragma unroll
+    for (u32 c = 0; c < EDGES; c++)
+      if (is[c]) v[c] = ((const I*)a.indices)[p[c]];
+    if (a.edge_id_bits) {
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++)
+        if (is[c]) p[c] = read(a.edge_ids, a.edge_id_bits, p[c]);
+    }
+    if (!BINS && known) {
+      u64 word[EDGES];
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++)
+        if (is[c]) word[c] = load_relaxed(b.map + (u64)v[c]);
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++) {
+        if (!is[c]) continue;
+        if (word[c] >> 32 == b.tag && (u32)word[c] < known) v[c] = (I)(-1 - (long long)(u32)word[c]);
+      }
+    }
+#pragma unroll
+    for (u32 c = 0; c < EDGES; c++) {
+      if (!is[c]) continue;
+      ids[e[c]] = v[c];
+      write(edge_ids, a.out_edge_bits, e[c], p[c]);
+      if (BINS ? !bin_bits : v[c] >= 0) claim((u64)v[c], base + e[c]);
+    }
+    if (BINS && bin_bits) {
+      u32 at[EDGES];
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++)
+        if (is[c]) at[c] = bin_place(a, (u32)v[c], bin_bits);
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++)
+        if (is[c]) bin_put(a, (u32)v[c], base + e[c], bin_bits, at[c]);
+    }
+  }
+  __device__ __forceinline__ u64 position(u64 start, u64 pick) const {
+    return ANY && a.num_excluded ? kept_position(a, start, pick) : start + pick;
+  }
+
+  // The tile's rows at once: a thread for each draw, then one for each edge. A row's draws lie together
+  // in shared memory, and rows an odd number of words apart, against bank conflicts.
+  __device__ __forceinline__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids, u32 bin_bits) {
+    u32 stride = fanout | 1;
+    // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
+    u32 reciprocal = 0xFFFFFFFFu / fanout + 1, draws = count * fanout;
+    bool full = count == THREADS && !a.replace;
+#pragma unroll 2
+    for (u32 q = threadIdx.x; q < draws; q += THREADS) {
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout, degree = (u32)s.degrees[row];
+      scratch[row * stride + j] = whole(degree, fanout) ? j : draw_below32(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
+    }
+    __syncthreads();
+    if (full) {
+      u32 degree = (u32)s.degrees[threadIdx.x];
+      if (!whole(degree, fanout)) floyd_row(scratch + threadIdx.x * stride, fanout, degree - fanout);
+      __syncthreads();
+    }
+#pragma unroll 1
+    for (u32 q0 = threadIdx.x; q0 < draws; q0 += EDGES * THREADS) {
+      bool is[EDGES];
+      u32 e[EDGES];
+      u64 p[EDGES];
+#pragma unroll
+      for (u32 c = 0; c < EDGES; c++) {
+        u32 q = q0 + c * THREADS, row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
+        is[c] = q < draws && j < s.takes[row];
+        if (!is[c]) continue;
+        u32 degree = (u32)s.degrees[row];
+        const u32* own = scratch + row * stride;
+        u32 pick = full || a.replace || whole(degree, fanout) ? own[j] : floyd(own, j, degree - fanout);
+        e[c] = s.offsets[row] + j;
+        p[c] = position(s.starts[row], pick);
+      }
+      gather(ids, edge_ids, is, e, p, bin_bits);
+    }
+  }
+
+  // The tile's rows one by one, a warp each, and whole rows of hubs by the block. For fanouts beyond
+  // DIRECT, whose choices stand at first where the edge ids will.
+  __device__ __forceinline__ void draw_wide(u32 count, long long fanout, I* ids, void* edge_ids, u32 bin_bits) {
+    const u32 HUB = 8192;
+    u32 lane = threadIdx.x & 31;
+    // First the warp's own rows, then all hubs of the tile, one after another.
+#pragma unroll 1
+    for (u32 turn = threadIdx.x >> 5; turn < 2 * count + WARPS; turn += turn < count ? WARPS : 1) {
+      bool alone = turn < count;
+      if (!alone && turn < count + WARPS) turn = count + WARPS;
+      u32 r = alone ? turn : turn - count - WARPS;
+      if (r >= count) break;
+      u32 take = s.takes[r], e0 = s.offsets[r], first = alone ? lane : threadIdx.x, step = alone ? 32 : THREADS;
+      bool all = whole(s.degrees[r], fanout), hub = all && take >= HUB;
+      if (hub == alone) continue;
+      if (!all) choose_wide(a, edge_ids, e0, s.states[r], s.degrees[r], (u32)fanout);
+#pragma unroll 1
+      for (u32 j0 = first; j0 < take; j0 += EDGES * step) {
+        bool is[EDGES];
+        u32 e[EDGES];
+        u64 p[EDGES];
+#pragma unroll
+        for (u32 c = 0; c < EDGES; c++) {
+          u32 j = j0 + c * step;
+          is[c] = j < take;
+          if (!is[c]) continue;
+          e[c] = e0 + j;
+          p[c] = position(s.starts[r], all ? j : read(edge_ids, a.out_edge_bits, e0 + j));
+        }
+        gather(ids, edge_ids, is, e, p, bin_bits);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void draw(const Stream& stream, const Rows& rows, long long fanout, I* indptr, I* ids,
+                                       void* edge_ids, u32 bin_bits) {
+    // A choice is 32 bits wide in shared memory.
+    bool narrow = !ANY || (fanout > 0 && fanout <= a.direct && a.num_edges >> 32 == 0);
+    u32 at = rows.old_at, old_edges = 0, count = rows.old_count + rows.fresh_count;
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll 1
+    for (u32 i0 = 0; i0 < count; i0 += THREADS) {
+      u32 i = i0 + threadIdx.x, in_tile = min((u32)THREADS, count - i0), takes = 0;
+      bool old = i < rows.old_count;
+      u32 r = old ? rows.old_lo + i : rows.fresh_lo + (i - rows.old_count);
+      ulonglong2 row = make_ulonglong2(0, 0);
+      if (i < count) {
+        row = b.rows[r];
+        takes = take(row.y, fanout);
+        if (!whole(row.y, fanout)) s.states[threadIdx.x] = row_state(stream, (u64)row_nodes()[r]);
+      }
+      // Old rows' edges first, then, after a gap, those of the fresh ones.
+      u32 all, before = lanes_before(takes, all), turn = turns++ & 1, old_here = warp_sum32(old ? takes : 0);
+      if (lane == 0) s.parts[turn][0][warp] = all, s.parts[turn][1][warp] = old_here;
+      __syncthreads();
+      u32 part = lane < WARPS ? s.parts[turn][0][lane] : 0, old_part = lane < WARPS ? s.parts[turn][1][lane] : 0;
+      u32 tile = warp_sum32(part), warps_before = warp_sum32(lane < warp ? part : 0);
+      old_edges += warp_sum32(old_part);
+      u32 offset = at + warps_before + before;
+      if (!old) offset += rows.fresh_at - rows.old_at - old_edges;
+      if (i < count) indptr[r] = (I)offset;
+      s.starts[threadIdx.x] = row.x;
+      s.degrees[threadIdx.x] = row.y;
+      s.offsets[threadIdx.x] = offset;
+      s.takes[threadIdx.x] = takes;
+      __syncthreads();
+      if (narrow) draw_narrow(in_tile, (u32)fanout, ids, edge_ids, bin_bits);
+      else draw_wide(in_tile, fanout, ids, edge_ids, bin_bits);
+      at += tile;
+      __syncthreads();
+    }
+  }
+};

@@ -1,0 +1,68 @@
+// What a block of neighbor.cu knows of its batch while it goes from hop to hop, and what rows give.
+#pragma once
+#include "bins.cuh"
+#include "choose.cuh"
+
+// The rows of a hop that a block draws: old ones from old_lo on, whose first edge in the hop is
+// old_at, and those that it has just numbered. `edges` are those of all blocks.
+struct Rows {
+  u32 old_lo, old_count, old_at, fresh_lo, fresh_count, fresh_at, edges;
+};
+
+// Ranks, rows and edges of a hop are below 2^31, or the batch is refused before they are used.
+// What most batches do not need is left out of the kernel that they run, since its registers and its
+// code would slow them down: ANY, fanouts beyond DIRECT and exclusions; BINS, binned hops.
+template <typename I, bool ANY, bool BINS>
+struct Hop {
+  const Args& a;
+  const Batch& b;
+  Shared& s;
+  u32* scratch;  // dynamic shared memory: a tile's choices, (fanout | 1) words a row, or a bin's table
+  u32 turns = 0, exchanges = 0;
+  u32 n = 0;     // vertices numbered
+  u32 base = 0;  // rank of the hop's first edge
+  bool binned = false;
+  u32 known = 0;    // what the map says below that is a number; 0 where it is not worth a look
+  u32 settled = 0;  // what it says below that is a number, for all blocks
+  // The hop whose edges may still ask another edge of it for their number.
+  I* asked = nullptr;
+  u32 asked_edges = 0;
+
+  __device__ Hop(const Args& a, const Batch& b, Shared& s, u32* scratch) : a(a), b(b), s(s), scratch(scratch) {
+    if (threadIdx.x == 0) s.meeting.begin(b.arrived);
+  }
+
+  __device__ __forceinline__ I* row_nodes() const { return (I*)b.nodes; }
+
+  __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z) {
+    u32 turn = exchanges++ & 1;
+    return grid_sums(x, y, z, b.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
+  }
+
+  __device__ __forceinline__ u64 claim(u64 v, u32 rank) { return atomicMin(b.map + v, (u64)b.tag << 32 | rank); }
+
+  __device__ __forceinline__ bool whole(u64 degree, long long fanout) const {
+    return fanout < 0 || degree == 0 || (!a.replace && degree <= (u64)fanout);
+  }
+  // How many edges a row gives, up to TOO_MUCH.
+  __device__ __forceinline__ u32 take(u64 degree, long long fanout) const {
+    return whole(degree, fanout) ? at_most(degree) : (u32)fanout;
+  }
+
+  // First position and degree of vertex v.
+  __device__ __forceinline__ ulonglong2 row_of(u64 v) const {
+    if (v >= a.num_rows) return make_ulonglong2(0, 0);
+    u64 start = read(a.indptr, a.indptr_bits, v), end = read(a.indptr, a.indptr_bits, v + 1), degree = end - start;
+    if (ANY && a.num_excluded) degree -= excluded_below(a, end) - excluded_below(a, start);
+    return make_ulonglong2(start, degree);
+  }
+
+  // How many edges the thread's share of rows that have been read gives; the warp's sum.
+  __device__ __forceinline__ u32 count(Slice rows, long long fanout) const {
+    u64 edges = 0;
+#pragma unroll 4
+    for (u32 r = rows.lo + threadIdx.x; r < rows.hi; r += THREADS) edges += take(b.rows[r].y, fanout);
+    return warp_total(edges);
+  }
+  __device__ __forceinline__ static u32 warp_total(u64 x) { return at_most(warp_sum(at_most(x))); }
+};
