@@ -74,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget", type=float, default=600, help="seconds for all parts together (default: 600)"
     )
-    parser.add_argument("--commit", help="the commit that the package was built from, where git cannot tell")
+    parser.add_argument(
+        "--commit", help="the commit that the package was built from, where git cannot tell"
+    )
     parser.add_argument(
         "--trial", action="store_true", help="tiny graphs: whether the code works, no figures"
     )
