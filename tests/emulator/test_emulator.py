@@ -19,6 +19,8 @@ FOR_EVER, EXITED, MIXED, LANES, BEYOND, TRAP = range(6)
 PARITY = (
     "^(TestEveryDegreeAndFanout|TestAwkwardGraphs|TestTagsRunOut|TestSeedOutOfRange|TestValidateSmall|"
     "TestManyInOneLaunch|TestManyTooSmall|TestManyWithABadSeed|TestManyOfDifferentKinds|"
+    "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
+    "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
     "TestQueueExcludes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestBSP|TestFused)$/^(awkward|star|path)?$"
 )
 
@@ -130,32 +132,62 @@ def go_environment() -> dict[str, str]:
     return {**os.environ, **values, "PATH": path}
 
 
-@pytest.mark.parametrize("order", [0, 1])
-def test_parity(tmp_path: Path, order: int) -> None:
-    """The kernels give the CPU's batches, in the usual order of threads and in another."""
+def go_tests(folder: Path, package: str, tests: str, **variables: str) -> str:
+    """What Go's tests of a package print whose names match, on the emulator."""
     environment = go_environment()
-    binary = tmp_path / "cuda.test"
-    package = "./pygsampler/internal/cuda"
+    binary = folder / "go.test"
     subprocess.run(
-        ["go", "test", "-c", "-o", str(binary), package], cwd=ROOT, env=environment, check=True
+        ["go", "test", "-c", "-o", str(binary), f"./{package}"],
+        cwd=ROOT,
+        env=environment,
+        check=True,
     )
     environment |= {
-        "LD_LIBRARY_PATH": str(build(tmp_path)),
+        "LD_LIBRARY_PATH": str(build(folder)),
         "PYGSAMPLER_REQUIRE": "cuda",
         "FAKE_CUDA_DEVICES": "1",
         "FAKE_CUDA_BLOCKS": "3",
-        "EMULATOR_ORDER": str(order),
+        **variables,
     }
-    command = [str(binary), "-test.v", f"-test.run={PARITY}"]
     done = subprocess.run(
-        command, cwd=ROOT / package, env=environment, capture_output=True, text=True
+        [str(binary), "-test.v", f"-test.run={tests}"],
+        cwd=ROOT / package,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_parity(tmp_path: Path, order: int) -> None:
+    """The kernels give the CPU's batches, in the usual order of threads and in another."""
+    printed = go_tests(tmp_path, "pygsampler/internal/cuda", PARITY, EMULATOR_ORDER=str(order))
     for test in (
         "TestEveryDegreeAndFanout",
         "TestBSP/awkward",
         "TestFused/awkward",
+        "TestManyInOneLaunch",
         "TestQueueExcludes",
         "TestValidateSmall",
     ):
-        assert re.search(rf"--- PASS: {test} ", done.stdout), f"{test} did not run"
+        assert re.search(rf"--- PASS: {test} ", printed), f"{test} did not run"
+
+
+@pytest.mark.parametrize(
+    ("package", "tests"),
+    [
+        (
+            "pygsampler",
+            "TestDeviceBatches|TestOutTooSmall|TestDeviceJobsEnd|TestDeviceErrors|"
+            "TestEveryDriverCallFails|TestDeviceMemory",
+        ),
+        ("bridge", "TestOneGetsTheDeviceResult|TestPinnedGraphThroughBridge"),
+    ],
+)
+def test_device_jobs(tmp_path: Path, package: str, tests: str) -> None:
+    """From the core and from the bridge, with each call of the driver failing."""
+    printed = go_tests(tmp_path, package, f"^({tests})$")
+    for test in tests.split("|"):
+        assert re.search(rf"--- PASS: {test} ", printed), f"{test} did not run"
