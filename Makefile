@@ -108,7 +108,7 @@ gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder fo
 	bash tools/gpu_check.sh '$(OUT)'
 
 lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict
-	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee /dev/stderr)"
+	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee -a /dev/stderr)"
 	$(with_go) go vet ./... && go tool staticcheck ./...
 	.venv-current/bin/ruff check .
 	.venv-current/bin/ruff format --check .

@@ -240,8 +240,8 @@ func TestRealEvents(t *testing.T) {
 	equal(t, "word", *(*uint32)(out.Pointer), uint32(7))
 	equal(t, "done", must(reached.Done())(t), true)
 	ok(t, reached.Synchronize())
-	if took := must(Elapsed(start, stop))(t); took < 50*time.Millisecond || took > 500*time.Millisecond {
-		t.Errorf("elapsed: expected 50 ms and little more, got %v", took)
+	if took := must(Elapsed(start, stop))(t); took < 50*time.Millisecond {
+		t.Errorf("elapsed: expected 50 ms at least, which the kernel spins, got %v", took)
 	}
 }
 
