@@ -259,8 +259,9 @@ class Graph:
     def pin(self, device: Any = "cuda") -> Graph:
         """This graph for a GPU to sample out of the host's memory, for one larger than the GPU's.
 
-        The arrays stay where they are and are page-locked as long as the graph is open: that takes
-        about a second for 4 GB. ``device`` names the GPU; its batches are there.
+        The arrays stay where they are and are page-locked as long as the graph is open; those of up
+        to 64 MiB in copies, whose pages nothing else shares. ``device`` names the GPU; its batches
+        are there.
 
         CudaError where there is no such device, or the system does not allow so many locked pages.
         """

@@ -59,7 +59,7 @@ class PGSampler:
     map_limit : int, optional
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
         the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
-        of 2**24 vertices and more) is faster.
+        of 2**24 vertices and more) is faster. Of no effect on a GPU.
 
     Notes
     -----
