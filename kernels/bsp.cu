@@ -112,7 +112,7 @@ struct Bsp {
   __device__ void seeds() const {
     u64 i = thread();
     if (i >= a.num_seeds) return;
-    u64 v = a.graph.read(a.seeds, a.seed_bits, i);
+    u64 v = read(a.seeds, a.seed_bits, i);
     if (v >= a.graph.num_nodes) {
       atomicMin(a.bad_seed, i);
       v = 0;  // any vertex: the batch will be refused
@@ -184,7 +184,7 @@ struct Bsp {
       if (j >= s.takes[row]) continue;
       const u32* own = draws + row * stride;
       a.graph.take(s.degrees[row], a.fanout, whole);
-      u32 pick = whole || a.graph.replace ? own[j] : a.graph.floyd(own, j, (u32)s.degrees[row] - fanout);
+      u32 pick = whole || a.graph.replace ? own[j] : floyd(own, j, (u32)s.degrees[row] - fanout);
       a.graph.gather((I*)a.ids, a.edge_ids, (u64)s.offsets[row] + j, s.starts[row], pick, a.base);
     }
   }
@@ -221,7 +221,7 @@ struct Bsp {
       ulonglong2 row = a.rows[r];
       bool whole;
       a.graph.take(row.y, a.fanout, whole);
-      u64 pick = whole ? j : a.graph.read(a.edge_ids, a.graph.out_edge_bits, e);
+      u64 pick = whole ? j : read(a.edge_ids, a.graph.out_edge_bits, e);
       a.graph.gather((I*)a.ids, a.edge_ids, e, row.x, pick, a.base);
     }
   }

@@ -1,6 +1,15 @@
-// Which edges of a row are taken. Go twins: internal/rng/choose.go, csc.Skip in internal/csc/exclude.go.
+// Which edges of a row are taken, for every kernel: arrays of either width, Robert Floyd's algorithm,
+// and positions to sample around. Go twins: internal/rng/choose.go, csc.Skip in internal/csc/exclude.go.
 #pragma once
-#include "neighbor.cuh"
+#include "philox.cuh"
+
+__device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
+  return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
+}
+__device__ __forceinline__ void write(void* p, u32 bits, u64 i, u64 value) {
+  if (bits == 32) ((int*)p)[i] = (int)value;
+  else ((long long*)p)[i] = (long long)value;
+}
 
 // Choice j of Robert Floyd's algorithm, from the draws of the row, without making the choices before
 // it: a draw gives way to the largest position of its step, top, when it was chosen before. It was if
@@ -30,39 +39,26 @@ __device__ __forceinline__ void floyd_row(u32* row, u32 fanout, u32 first_top) {
   }
 }
 
-// Floyd's algorithm by a warp, for any fanout: the choices stand where the edge ids will, which are
-// wide enough for any position.
-__device__ __noinline__ void choose_wide(const Args& a, void* edge_ids, u32 e0, u64 state, u64 degree, u32 fanout) {
-  u32 lane = threadIdx.x & 31;
-  for (u32 j = 0; j < fanout; j++) {
-    u64 top = a.replace ? degree - 1 : degree - fanout + j, t = draw_below(state, j, top + 1);
-    bool met = false;
-    for (u32 i = lane; !a.replace && i < j; i += 32) met |= read(edge_ids, a.out_edge_bits, e0 + i) == t;
-    if (__any_sync(~0u, met)) t = top;
-    if (lane == 0) write(edge_ids, a.out_edge_bits, e0 + j, t);
-    __syncwarp();
-  }
-}
-
-// How many excluded positions are below p.
-__device__ __noinline__ u64 excluded_below(const Args& a, u64 p) {
-  u64 lo = 0, hi = a.num_excluded;
-  while (lo < hi) {
-    u64 middle = (lo + hi) / 2;
-    if (a.excluded[middle] < p) lo = middle + 1;
-    else hi = middle;
+// How many of n excluded positions, which ascend, are below p.
+__device__ __forceinline__ u64 excluded_below(const u64* excluded, u64 n, u64 p) {
+  u64 lo = 0;
+  while (lo < n) {
+    u64 middle = (lo + n) / 2;
+    if (excluded[middle] < p) lo = middle + 1;
+    else n = middle;
   }
   return lo;
 }
 
-// The CSC position of the pick-th edge of a row that is not excluded.
-__device__ __noinline__ u64 kept_position(const Args& a, u64 start, u64 pick) {
-  u64 first = excluded_below(a, start), lo = first, hi = a.num_excluded;
-  // excluded[i] has excluded[i] - start - (i - first) kept edges of the row before it.
-  while (lo < hi) {
-    u64 middle = (lo + hi) / 2;
-    if (a.excluded[middle] - start - (middle - first) <= pick) lo = middle + 1;
-    else hi = middle;
+// The CSC position of the pick-th edge that is not excluded of the row that begins at start.
+__device__ __forceinline__ u64 kept_position(const u64* excluded, u64 n, u64 start, u64 pick) {
+  u64 first = excluded_below(excluded, n, start), lo = first;
+  // excluded[i] has excluded[i] - start - (i - first) kept edges of the row before it. Those of later
+  // rows have at least as many as the row keeps, which is more than pick.
+  while (lo < n) {
+    u64 middle = (lo + n) / 2;
+    if (excluded[middle] - start - (middle - first) <= pick) lo = middle + 1;
+    else n = middle;
   }
   return start + pick + (lo - first);
 }

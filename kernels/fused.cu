@@ -104,7 +104,7 @@ struct Fused {
 
   __device__ void seeds(I* index, I* given) {
     for (u64 i = lower(a.num_seeds) + threadIdx.x, hi = upper(a.num_seeds); i < hi; i += FUSED_THREADS) {
-      u64 v = a.graph.read(a.seeds, a.seed_bits, i);
+      u64 v = read(a.seeds, a.seed_bits, i);
       if (v >= a.graph.num_nodes) {
         atomicMin(a.bad_seed, i);
         v = 0;  // any vertex: the batch will be refused
@@ -153,8 +153,8 @@ struct Fused {
       }
       for (u64 j = lane; j < take; j += 32) {
         u64 pick = j;
-        if (!whole && !narrow) pick = a.graph.read(edge_ids, a.graph.out_edge_bits, e0 + j);
-        else if (!whole) pick = a.graph.replace ? draws[j] : a.graph.floyd(draws, (u32)j, (u32)row.y - (u32)take);
+        if (!whole && !narrow) pick = read(edge_ids, a.graph.out_edge_bits, e0 + j);
+        else if (!whole) pick = a.graph.replace ? draws[j] : floyd(draws, (u32)j, (u32)row.y - (u32)take);
         a.graph.gather(ids, edge_ids, e0 + j, row.x, pick, base);
       }
       __syncwarp();  // the next row's draws take these ones' place

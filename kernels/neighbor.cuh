@@ -1,5 +1,6 @@
 // What neighbor.cu and its launcher, internal/cuda/neighbor.go, agree on: constants, arguments, report.
 #pragma once
+#include "choose.cuh"
 #include "grid.cuh"
 
 #define THREADS 512
@@ -82,12 +83,4 @@ struct Slice {
 __device__ __forceinline__ Slice slice(u32 n, u32 unit) {
   u32 part = (n / gridDim.x + unit) & ~(unit - 1), lo = min((u64)part * blockIdx.x, (u64)n);
   return Slice{lo, (u32)min((u64)lo + part, (u64)n)};
-}
-
-__device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
-  return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
-}
-__device__ __forceinline__ void write(void* p, u32 bits, u64 i, u64 value) {
-  if (bits == 32) ((int*)p)[i] = (int)value;
-  else ((long long*)p)[i] = (long long)value;
 }

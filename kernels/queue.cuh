@@ -1,6 +1,7 @@
 // What queue.cu and its launcher, internal/cuda/queue.go, agree on: constants, arguments, report; and
 // what a block of the kernel keeps in shared memory.
 #pragma once
+#include "choose.cuh"
 #include "grid.cuh"
 
 #define THREADS 512
@@ -83,13 +84,6 @@ struct Part {
   }
 };
 
-__device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
-  return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
-}
-__device__ __forceinline__ void write(void* p, u32 bits, u64 i, u64 value) {
-  if (bits == 32) ((int*)p)[i] = (int)value;
-  else ((long long*)p)[i] = (long long)value;
-}
 // One store, which others see whole; nothing else has to be seen with it.
 __device__ __forceinline__ void store_relaxed(u64* p, u64 value) { *(volatile u64*)p = value; }
 
@@ -143,28 +137,10 @@ __device__ __noinline__ void add_up(Shared& s, u32* slots, u32 n) {
   __syncthreads();
 }
 
-// Of excluded positions, ascending. Few batches have any.
-__device__ __forceinline__ u64 excluded_below(const u64* excluded, u64 n, u64 p) {
-  u64 lo = 0;
-  while (lo < n) {
-    u64 middle = (lo + n) / 2;
-    if (excluded[middle] < p) lo = middle + 1;
-    else n = middle;
-  }
-  return lo;
-}
+// Of excluded positions; few batches have any.
 __device__ __noinline__ u64 excluded_in(const u64* excluded, u64 n, u64 start, u64 end) {
   return excluded_below(excluded, n, end) - excluded_below(excluded, n, start);
 }
-// How many excluded edges of the row that begins at start come before its pick-th kept one.
-__device__ __noinline__ u64 skipped(const u64* excluded, u64 n, u64 start, u64 pick) {
-  u64 first = excluded_below(excluded, n, start), lo = first;
-  // excluded[i] has excluded[i] - start - (i - first) kept edges of the row before it. Those of later
-  // rows have at least as many as the row keeps, which is more than pick.
-  while (lo < n) {
-    u64 middle = (lo + n) / 2;
-    if (excluded[middle] - start - (middle - first) <= pick) lo = middle + 1;
-    else n = middle;
-  }
-  return lo - first;
+__device__ __noinline__ u64 kept(const u64* excluded, u64 n, u64 start, u64 pick) {
+  return kept_position(excluded, n, start, pick);
 }

@@ -131,7 +131,7 @@ struct Tasks {
 
   // The CSC position of the pick-th edge of a row.
   __device__ u64 position(u64 start, u64 pick) const {
-    return a.num_excluded ? start + pick + skipped(a.excluded, a.num_excluded, start, pick) : start + pick;
+    return a.num_excluded ? kept(a.excluded, a.num_excluded, start, pick) : start + pick;
   }
 
   // Reads the row of a task into the tile; returns how many edges it gives, 2^31 for more.
@@ -179,20 +179,6 @@ struct Tasks {
       if (s.kinds[row] != NARROW || j >= fanout) continue;
       u64 degree = s.degrees[row];
       draws[row * stride + j] = (u32)draw_below(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
-    }
-  }
-
-  // Choice j of Robert Floyd's algorithm, from the draws of the row, without making the choices before
-  // it: a draw gives way to the largest position of its step, top, when it was chosen before. It was if
-  // an earlier draw is equal; else only if it is the top of an earlier step which gave way.
-  __device__ u32 floyd(const u32* own, u32 j, u32 first_top) const {
-    for (u32 k = j;;) {
-      u32 t = own[k];
-      bool met = false;
-      for (u32 i = 0; i < k; i++) met |= own[i] == t;
-      if (met) return first_top + j;
-      if (t < first_top || t - first_top >= k) return own[j];
-      k = t - first_top;
     }
   }
 

@@ -1,11 +1,12 @@
 // What the two baselines, bsp.cu and fused.cu, do to a row and to an edge. They share nothing with
-// neighbor.cu but random numbers and meetings, so that each can be read, and blamed, alone.
+// neighbor.cu but random numbers, choices and meetings, so that each can be read, and blamed, alone.
 //
 // A map of all vertices holds, under the batch's tag, the lowest rank at which a vertex occurred: the
 // edges of earlier hops (the seeds count as a hop), then the edge's position in its hop. Once a vertex
 // has a number the map holds that. Numbers are below the ranks of all later edges. Tags fall from batch
 // to batch: what older batches left is larger than any claim.
 #pragma once
+#include "choose.cuh"
 #include "grid.cuh"
 
 #define ROWS_DIRECT 32  // the largest fanout whose draws stand in shared memory
@@ -21,14 +22,6 @@ struct RowsArgs {
   u64 num_rows, num_nodes, num_edges, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits, replace;
   u32 key0, key1, batch0, batch1, tag, unused;
-
-  __device__ __forceinline__ static u64 read(const void* p, u32 bits, u64 i) {
-    return bits == 32 ? (u64)(long long)((const int*)p)[i] : (u64)((const long long*)p)[i];
-  }
-  __device__ __forceinline__ static void write(void* p, u32 bits, u64 i, u64 value) {
-    if (bits == 32) ((int*)p)[i] = (int)value;
-    else ((long long*)p)[i] = (long long)value;
-  }
 
   // ---- the map -------------------------------------------------------------------------------
 
@@ -58,34 +51,16 @@ struct RowsArgs {
     return min(take(degree, fanout, whole), (u64)ROWS_MOST);
   }
 
-  // How many excluded positions are below p.
-  __device__ u64 excluded_below(u64 p) const {
-    u64 lo = 0, hi = num_excluded;
-    while (lo < hi) {
-      u64 middle = (lo + hi) / 2;
-      if (excluded[middle] < p) lo = middle + 1;
-      else hi = middle;
-    }
-    return lo;
-  }
   // The CSC position of the pick-th edge, not counting excluded ones, of the row that begins at start.
   __device__ u64 position(u64 start, u64 pick) const {
-    if (num_excluded == 0) return start + pick;
-    u64 first = excluded_below(start), lo = first, hi = num_excluded;
-    // excluded[i] has excluded[i] - start - (i - first) kept edges of the row before it.
-    while (lo < hi) {
-      u64 middle = (lo + hi) / 2;
-      if (excluded[middle] - start - (middle - first) <= pick) lo = middle + 1;
-      else hi = middle;
-    }
-    return start + pick + (lo - first);
+    return num_excluded ? kept_position(excluded, num_excluded, start, pick) : start + pick;
   }
 
   // First position and degree of vertex v, not counting excluded edges.
   __device__ ulonglong2 row_of(u64 v) const {
     if (v >= num_rows) return make_ulonglong2(0, 0);
     u64 start = read(indptr, indptr_bits, v), end = read(indptr, indptr_bits, v + 1), degree = end - start;
-    if (num_excluded) degree -= excluded_below(end) - excluded_below(start);
+    if (num_excluded) degree -= excluded_below(excluded, num_excluded, end) - excluded_below(excluded, num_excluded, start);
     return make_ulonglong2(start, degree);
   }
 
@@ -98,19 +73,6 @@ struct RowsArgs {
   // Draw j of a row of which fanout edges are chosen.
   __device__ __forceinline__ u64 draw(u64 state, u32 j, u64 degree, u64 fanout) const {
     return draw_below(state, j, replace ? degree : degree - fanout + j + 1);
-  }
-  // Choice j of Robert Floyd's algorithm, from the draws of the row, without making the choices before
-  // it: a draw gives way to the largest position of its step, top, when it was chosen before. It was if
-  // an earlier draw is equal; else only if it is the top of an earlier step which gave way.
-  __device__ static u32 floyd(const u32* draws, u32 j, u32 first_top) {
-    for (u32 k = j;;) {
-      u32 t = draws[k];
-      bool met = false;
-      for (u32 i = 0; i < k; i++) met |= draws[i] == t;
-      if (met) return first_top + j;
-      if (t < first_top || t - first_top >= k) return draws[j];
-      k = t - first_top;
-    }
   }
   // All choices of a row, by a warp. They stand where the edge ids will, from e0 on, which are wide
   // enough for any position.
