@@ -301,45 +301,17 @@ __device__ __forceinline__ Bsp<I> bsp(const BspArgs& a) {
   return Bsp<I>{a, s};
 }
 
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_seeds32(const __grid_constant__ BspArgs a) {
-  bsp<int>(a).seeds();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_seeds64(const __grid_constant__ BspArgs a) {
-  bsp<long long>(a).seeds();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_count32(const __grid_constant__ BspArgs a) {
-  bsp<int>(a).count();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_count64(const __grid_constant__ BspArgs a) {
-  bsp<long long>(a).count();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_draw32(const __grid_constant__ BspArgs a) {
-  bsp<int>(a).draw();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_draw64(const __grid_constant__ BspArgs a) {
-  bsp<long long>(a).draw();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_choose32(const __grid_constant__ BspArgs a) {
-  bsp<int>(a).choose();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_choose64(const __grid_constant__ BspArgs a) {
-  bsp<long long>(a).choose();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_gather32(const __grid_constant__ BspArgs a) {
-  bsp<int>(a).gather();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_gather64(const __grid_constant__ BspArgs a) {
-  bsp<long long>(a).gather();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_check32(const __grid_constant__ BspArgs a) {
-  bsp<int>(a).check();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_check64(const __grid_constant__ BspArgs a) {
-  bsp<long long>(a).check();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_number32(const __grid_constant__ BspArgs a) {
-  bsp<int>(a).number();
-}
-extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_number64(const __grid_constant__ BspArgs a) {
-  bsp<long long>(a).number();
-}
+#define KERNELS(step)                                                                                        \
+  extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_##step##32(const __grid_constant__ BspArgs a) { \
+    bsp<int>(a).step();                                                                                      \
+  }                                                                                                          \
+  extern "C" __global__ void __launch_bounds__(BSP_THREADS) bsp_##step##64(const __grid_constant__ BspArgs a) { \
+    bsp<long long>(a).step();                                                                                \
+  }
+KERNELS(seeds)
+KERNELS(count)
+KERNELS(draw)
+KERNELS(choose)
+KERNELS(gather)
+KERNELS(check)
+KERNELS(number)

@@ -21,8 +21,6 @@ func checkBytes(address, bytes int64) error {
 	return nil
 }
 
-func pointer(address int64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
-
 // block is new memory of a device in the order of a caller's stream.
 func block(device, bytes, stream int64) (e *cuda.Engine, s gpu.Stream, m gpu.Memory, err error) {
 	if e, err = openDevice(device); err != nil {
@@ -64,7 +62,7 @@ func DeviceUpload(device, address, bytes, stream int64) (int64, error) {
 		return 0, err
 	}
 	for done := int64(0); done < bytes && err == nil; done += piece {
-		err = s.Upload(m.Address+gpu.Address(done), pointer(address+done), uint64(min(piece, bytes-done)))
+		err = s.Upload(m.Address+gpu.Address(done), memory.Pointer(address+done), uint64(min(piece, bytes-done)))
 	}
 	// Also after an error: the copies before it may be on their way.
 	err = errors.Join(err, s.Synchronize())
@@ -120,7 +118,7 @@ func DeviceRegister(device, address, bytes int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	r, err := e.Context().Register(pointer(address), uint64(bytes))
+	r, err := e.Context().Register(memory.Pointer(address), uint64(bytes))
 	if err != nil {
 		return 0, err
 	}

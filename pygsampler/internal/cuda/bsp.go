@@ -3,7 +3,6 @@ package cuda
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -319,17 +318,10 @@ func (b *bspBatch) launch(k gpu.Kernel[bspArgs], items, each uint64, shared uint
 // await waits for the size that a kernel reports.
 func (b *bspBatch) await() (uint64, error) {
 	word := &b.space.words()[0]
-	asked := time.Now()
-	for look := 1; ; look++ {
-		if size := atomic.LoadInt64(word); size != 0 {
-			atomic.StoreInt64(word, 0)
-			return uint64(size - 1), nil
-		}
-		if look%1024 == 0 && time.Since(asked) > askEvery {
-			asked = time.Now()
-			if err := b.lost(); err != nil {
-				return 0, err
-			}
+	for !gpu.Await(word, spinFor, askEvery) {
+		if err := b.lost(); err != nil {
+			return 0, err
 		}
 	}
+	return uint64(atomic.SwapInt64(word, 0) - 1), nil
 }

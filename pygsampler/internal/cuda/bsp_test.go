@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -17,13 +16,10 @@ import (
 // modeCompare compares batches of a mode, one for each grid, with the CPU's, and
 // their layout with that of the persistent kernel.
 func modeCompare(e *Engine, s gpu.Stream, d *Graph, c Call, mode string, grids ...int) error {
-	var stop atomic.Bool
-	m, err := cpu.Sample(&c.Request, alone{}, &stop)
+	want, err := onCPU(&c.Request)
 	if err != nil {
 		return err
 	}
-	want := arrays(m)
-	m.Release()
 	c.Stream = s.Handle()
 	persistent := c
 	p, err := sample(e, d, &persistent)
@@ -42,13 +38,8 @@ func modeCompare(e *Engine, s gpu.Stream, d *Graph, c Call, mode string, grids .
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-		m, err := b.Download(s)
+		got, err := read(b, s)
 		if err != nil {
-			return err
-		}
-		got := arrays(m)
-		m.Release()
-		if err := b.Memory.Free(s); err != nil {
 			return err
 		}
 		if !slices.EqualFunc(got, want, slices.Equal) {
@@ -320,13 +311,10 @@ func TestAutoTakesBSP(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, randomRows(300, 1), 300, 32, 64, false)
 	r := &cpu.Request{Graph: g, Fanouts: []int64{4, 4}, Seed: 2, Seeds: array([]int64{1, 2, 3}, 32)}
-	var stop atomic.Bool
-	m, err := cpu.Sample(r, alone{}, &stop)
+	want, err := onCPU(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := arrays(m)
-	m.Release()
 	for _, edges := range []int64{0, bspFromEdges} {
 		e.bspEdges = edges
 		f, err := e.Start(d, &Call{Request: *r, Stream: s.Handle(), Mode: "auto"})
@@ -341,15 +329,12 @@ func TestAutoTakesBSP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = b.Download(s); err != nil {
+		got, err := read(b, s)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := arrays(m); !slices.EqualFunc(got, want, slices.Equal) {
+		if !slices.EqualFunc(got, want, slices.Equal) {
 			t.Errorf("from %d edges on: got %v, want %v", edges, got, want)
-		}
-		m.Release()
-		if err := b.Memory.Free(b.Stream); err != nil {
-			t.Error(err)
 		}
 	}
 }

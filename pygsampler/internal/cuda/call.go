@@ -10,6 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Call is a batch to sample, and how.
@@ -54,6 +55,20 @@ func (c *Call) check() error {
 // persistent says whether the call's mode makes one launch of neighbor.cu.
 func (c *Call) persistent() bool {
 	return c.Mode != "queue" && c.Mode != "bsp" && c.Mode != "fused"
+}
+
+// random is the words of the batch's random numbers, as every kernel takes them.
+func (c *Call) random() [4]uint32 {
+	r := &c.Request
+	return rng.NewStream(r.Seed, r.Epoch, r.Batch, 0, 0).Words()
+}
+
+// replace is 1 for edges that are drawn with replacement, else 0.
+func (c *Call) replace() uint32 {
+	if c.Request.Replace {
+		return 1
+	}
+	return 0
 }
 
 func (c *Call) shape() shape {

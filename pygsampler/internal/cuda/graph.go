@@ -54,6 +54,14 @@ func (g *Graph) sampleBits() int {
 	return g.IDBits
 }
 
+// edgeIDBits is the width of the graph's own edge ids, 0 without.
+func (g *Graph) edgeIDBits() uint32 {
+	if g.EdgeIDs == 0 {
+		return 0
+	}
+	return uint32(g.EdgeIDBits)
+}
+
 // wide is 1 where ids are int64, else 0.
 func (g *Graph) wide() int { return g.IDBits/32 - 1 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -46,19 +45,12 @@ func (f *Flight) arrive(r *cpu.Request, s gpu.Stream) error {
 	if err != nil || !done {
 		return fmt.Errorf("batch %d: done %v, %w", r.Batch, done, err)
 	}
-	var stop atomic.Bool
-	m, err := cpu.Sample(r, alone{}, &stop)
+	want, err := onCPU(r)
 	if err != nil {
 		return err
 	}
-	want := arrays(m)
-	m.Release()
-	if m, err = b.Download(s); err != nil {
-		return err
-	}
-	got := arrays(m)
-	m.Release()
-	if err := b.Memory.Free(s); err != nil {
+	got, err := read(b, s)
+	if err != nil {
 		return err
 	}
 	if !slices.EqualFunc(got, want, slices.Equal) {

@@ -138,7 +138,7 @@ func (e *Engine) launchPersistent(f *Flight) error {
 
 // arguments are what is of this batch alone, for one launch.
 func (f *Flight) arguments() neighborBatch {
-	c, r, w := &f.call, &f.call.Request, f.space
+	c, w, random := &f.call, f.space, f.call.random()
 	out, bytes := f.region()
 	return neighborBatch{
 		Seeds: c.Seeds, Map: w.vertices.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
@@ -146,8 +146,7 @@ func (f *Flight) arguments() neighborBatch {
 		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
 		OutCapacity: bytes, RowCapacity: uint64(w.rowCapacity), EdgeCapacity: uint64(w.edgeCapacity),
 		NumSeeds: uint64(c.NumSeeds), SeedBits: uint32(c.SeedBits), Tag: w.tag(),
-		Key0: uint32(r.Seed), Key1: uint32(r.Seed >> 32),
-		Batch0: uint32(r.Batch), Batch1: uint32(r.Batch>>32)&0xFF | r.Epoch<<8,
+		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
 }
 
@@ -157,13 +156,8 @@ func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
 	a.Indptr, a.Indices, a.EdgeIDs = g.Indptr, g.Indices, g.EdgeIDs
 	a.BinFrom, a.KnownFrom = ^uint64(0), e.knownEdges
 	a.NumRows, a.NumNodes, a.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
-	a.IndptrBits, a.OutEdgeBits = uint32(g.IndptrBits), uint32(g.sampleBits())
-	if g.EdgeIDs != 0 {
-		a.EdgeIDBits = uint32(g.EdgeIDBits)
-	}
-	if c.Request.Replace {
-		a.Replace = 1
-	}
+	a.IndptrBits, a.EdgeIDBits, a.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
+	a.Replace = c.replace()
 	a.Hops, a.Direct = uint32(len(c.Request.Fanouts)), uint32(e.direct)
 	for i, fanout := range c.Request.Fanouts {
 		a.Fanouts[i] = fanout

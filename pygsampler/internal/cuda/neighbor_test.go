@@ -85,27 +85,40 @@ func check(t *testing.T, e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grid
 	}
 }
 
-func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) error {
+// onCPU is what the CPU engine makes of a request.
+func onCPU(r *cpu.Request) ([][]int64, error) {
 	var stop atomic.Bool
 	m, err := cpu.Sample(r, alone{}, &stop)
 	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	return arrays(m), nil
+}
+
+// read downloads a batch in device memory and frees it.
+func read(b Batch, s gpu.Stream) ([][]int64, error) {
+	m, err := b.Download(s)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Release()
+	return arrays(m), b.Memory.Free(s)
+}
+
+func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) error {
+	want, err := onCPU(r)
+	if err != nil {
 		return err
 	}
-	want := arrays(m)
-	m.Release()
 	for _, grid := range grids {
 		grid = min(grid, 2*e.context.Properties().Multiprocessors)
 		b, err := sample(e, d, &Call{Request: *r, Stream: s.Handle(), Grid: grid})
 		if err != nil {
 			return fmt.Errorf("grid %d, fanouts %v: %w", grid, r.Fanouts, err)
 		}
-		m, err := b.Download(s)
+		got, err := read(b, s)
 		if err != nil {
-			return err
-		}
-		got := arrays(m)
-		m.Release()
-		if err := b.Memory.Free(s); err != nil {
 			return err
 		}
 		if !slices.EqualFunc(got, want, slices.Equal) {
@@ -185,11 +198,9 @@ func randomRows(n int, seed uint64) [][]int64 {
 	return rows
 }
 
-// Every small degree with every small fanout, with and without replacement.
-func TestEveryDegreeAndFanout(t *testing.T) {
-	e, s := device(t)
-	var rows [][]int64
-	seeds := make([]int64, 71)
+// everyDegree is rows of 0 to 70 in-neighbours, and all their vertices as seeds.
+func everyDegree() (rows [][]int64, seeds []int64) {
+	seeds = make([]int64, 71)
 	for degree := range 71 {
 		row := make([]int64, degree)
 		for j := range row {
@@ -198,6 +209,13 @@ func TestEveryDegreeAndFanout(t *testing.T) {
 		rows = append(rows, row)
 		seeds[degree] = int64(70 - degree)
 	}
+	return rows, seeds
+}
+
+// Every small degree with every small fanout, with and without replacement.
+func TestEveryDegreeAndFanout(t *testing.T) {
+	e, s := device(t)
+	rows, seeds := everyDegree()
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {

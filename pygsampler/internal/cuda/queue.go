@@ -201,6 +201,7 @@ func (e *Engine) launchQueue(f *Flight) error {
 		return err
 	}
 	out, bytes := f.region()
+	random := c.random()
 	args := queueArgs{
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Seeds: c.Seeds, Excluded: f.space.excluded.Address,
 		Claims: q.claims.Address, Counts: q.counts.Address, Arrived: q.counts.Address + queueArrivedAt,
@@ -208,8 +209,9 @@ func (e *Engine) launchQueue(f *Flight) error {
 		Out: out, Report: f.space.report.Address, OutCapacity: bytes,
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
 		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
-		IndptrBits: uint32(g.IndptrBits), OutEdgeBits: uint32(g.sampleBits()), SeedBits: uint32(c.SeedBits),
-		Hops: uint32(hops), Tag: q.nextTag, Ordered: 1, Fewest: fewest(1),
+		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
+		SeedBits: uint32(c.SeedBits), Hops: uint32(hops), Replace: c.replace(), Ordered: 1, Fewest: fewest(1),
+		Tag: q.nextTag, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
 	q.nextTag--
 	tasks, found := q.room(g, hops)
@@ -217,19 +219,10 @@ func (e *Engine) launchQueue(f *Flight) error {
 		tasks, q.limit = min(tasks, q.limit), 0
 	}
 	q.layOut(&args, tasks, found, c.NumSeeds, hops, width, idWidth)
-	if g.EdgeIDs != 0 {
-		args.EdgeIDBits = uint32(g.EdgeIDBits)
-	}
 	if c.Unordered {
 		args.Ordered = 0
 	}
-	r := &c.Request
-	args.Key0, args.Key1 = uint32(r.Seed), uint32(r.Seed>>32)
-	args.Batch0, args.Batch1 = uint32(r.Batch), uint32(r.Batch>>32)&0xFF|r.Epoch<<8
-	if r.Replace {
-		args.Replace = 1
-	}
-	for i, fanout := range r.Fanouts {
+	for i, fanout := range c.Request.Fanouts {
 		args.Fanouts[i] = fanout
 		if fanout <= direct {
 			args.Widest = max(args.Widest, uint32(max(fanout, 0)))

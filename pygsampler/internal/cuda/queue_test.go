@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -24,13 +23,10 @@ func queueCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, c Call, grids .
 }
 
 func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error {
-	var stop atomic.Bool
-	m, err := cpu.Sample(&c.Request, alone{}, &stop)
+	want, err := onCPU(&c.Request)
 	if err != nil {
 		return err
 	}
-	want := arrays(m)
-	m.Release()
 	c.Mode, c.Stream = "queue", s.Handle()
 	if err := e.queue.load(e); err != nil {
 		return err
@@ -44,13 +40,8 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
-		m, err := b.Download(s)
+		got, err := read(b, s)
 		if err != nil {
-			return err
-		}
-		got := arrays(m)
-		m.Release()
-		if err := b.Memory.Free(s); err != nil {
 			return err
 		}
 		if !c.Unordered && !slices.EqualFunc(got, want, slices.Equal) {
@@ -68,16 +59,7 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error
 // Every small degree with every small fanout, at the first hop and at the second.
 func TestQueueEveryDegreeAndFanout(t *testing.T) {
 	e, s := device(t)
-	var rows [][]int64
-	seeds := make([]int64, 71)
-	for degree := range 71 {
-		row := make([]int64, degree)
-		for j := range row {
-			row[j] = int64((degree*7 + j*3) % 71)
-		}
-		rows = append(rows, row)
-		seeds[degree] = int64(70 - degree)
-	}
+	rows, seeds := everyDegree()
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
@@ -280,15 +262,13 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.Needed == 0 {
-				var stop atomic.Bool
-				host, err := cpu.Sample(&r, alone{}, &stop)
+				want, err := onCPU(&r)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := arrays(host)
-				host.Release()
 				b.Memory = m
-				if host, err = b.Download(s); err != nil {
+				host, err := b.Download(s)
+				if err != nil {
 					t.Fatal(err)
 				}
 				if err := sameSample(arrays(host), want); err != nil {

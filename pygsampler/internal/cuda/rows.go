@@ -18,19 +18,11 @@ const rowsDirect = 32
 // a flight's next launch.
 func (f *Flight) rowsArgs() rowsArgs {
 	c, g, w := &f.call, f.graph, f.space
-	r := &c.Request
-	args := rowsArgs{
+	random := c.random()
+	return rowsArgs{
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Excluded: w.excluded.Address, Map: w.vertices.Address,
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges), NumExcluded: uint64(len(c.Exclude)),
-		IndptrBits: uint32(g.IndptrBits), OutEdgeBits: uint32(g.sampleBits()),
-		Key0: uint32(r.Seed), Key1: uint32(r.Seed >> 32),
-		Batch0: uint32(r.Batch), Batch1: uint32(r.Batch>>32)&0xFF | r.Epoch<<8, Tag: w.tag(),
+		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
+		Replace: c.replace(), Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Tag: w.tag(),
 	}
-	if g.EdgeIDs != 0 {
-		args.EdgeIDBits = uint32(g.EdgeIDBits)
-	}
-	if r.Replace {
-		args.Replace = 1
-	}
-	return args
 }

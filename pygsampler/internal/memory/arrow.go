@@ -22,7 +22,7 @@ type ArrowPair struct {
 func NewArrowPair(m Memory, format string, flags, data, length int64) (ArrowPair, error) {
 	f := C.CString(format)
 	defer C.free(unsafe.Pointer(f))
-	pair := C.pgs_arrow_new(f, C.int64_t(flags), m.c, pointer(data), C.int64_t(length))
+	pair := C.pgs_arrow_new(f, C.int64_t(flags), m.c, Pointer(data), C.int64_t(length))
 	if pair == nil {
 		return ArrowPair{}, fmt.Errorf("%w: wanted an Arrow array", ErrNoMemory)
 	}
@@ -31,7 +31,7 @@ func NewArrowPair(m Memory, format string, flags, data, length int64) (ArrowPair
 
 // BorrowArrowPair copies structs that stay their owner's.
 func BorrowArrowPair(schema, array int64) (ArrowPair, error) {
-	pair := C.pgs_arrow_borrow(pointer(schema), pointer(array))
+	pair := C.pgs_arrow_borrow(Pointer(schema), Pointer(array))
 	if pair == nil {
 		return ArrowPair{}, fmt.Errorf("%w: wanted an Arrow array", ErrNoMemory)
 	}

@@ -41,7 +41,7 @@ func New(size int64) (Memory, error) {
 
 // FromAddress is the memory that Python knows by its address.
 func FromAddress(address int64) Memory {
-	return Memory{(*C.pgs_memory)(pointer(address))}
+	return Memory{(*C.pgs_memory)(Pointer(address))}
 }
 
 // Grow makes the capacity at least size; the contents stay, their address may
@@ -109,8 +109,8 @@ func Symbol(name string) int64 {
 	return int64(uintptr(p))
 }
 
-// pointer turns an address from outside into a pointer; such memory is never the
+// Pointer turns an address from outside into a pointer; such memory is never the
 // Go heap's, so the collector has no say in it.
-func pointer(address int64) unsafe.Pointer {
+func Pointer(address int64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }

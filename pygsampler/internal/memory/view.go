@@ -16,7 +16,7 @@ func View[T any](address, n int64) []T {
 	if address == 0 || n < 0 || n > math.MaxInt64/int64(unsafe.Sizeof(*new(T))) {
 		panic(fmt.Sprintf("array: expected an address and a length >= 0, got %d elements at %#x", n, address))
 	}
-	return unsafe.Slice((*T)(pointer(address)), n)
+	return unsafe.Slice((*T)(Pointer(address)), n)
 }
 
 // At is n elements of T at a byte offset of m's data. It is void after Grow.

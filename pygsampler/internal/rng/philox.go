@@ -70,6 +70,10 @@ func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpo
 	}
 }
 
+// Words are what all hops of a batch share: the key, and counter words 2 and 3. A
+// kernel makes each hop's stream of them.
+func (s Stream) Words() [4]uint32 { return [4]uint32{s.k0, s.k1, s.c2, s.c3} }
+
 // State is the 64-bit state of vertex v's row: the first two words of the block.
 // It is Philox4x32 written out, since a row pays for it once and the compiler does
 // not unroll the loop.
