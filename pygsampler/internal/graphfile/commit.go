@@ -1,0 +1,167 @@
+package graphfile
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+)
+
+// checksumBytes is how much is summed between two looks at whether to go on.
+const checksumBytes = 64 << 20
+
+// Commit validates the graph, writes checksums and header, syncs, and gives the file
+// its name, in the place of one that is there: whoever opens it finds the old file
+// or the new one. After an error the temporary file is gone and the old one is
+// untouched.
+func (w *Writer) Commit() (err error) {
+	w.mu.Lock()
+	if w.ended || w.closed || w.committing {
+		w.mu.Unlock()
+		return ErrAborted
+	}
+	w.committing = true
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.committing = false
+		w.mu.Unlock()
+		w.Abort()
+	}()
+	if err := w.finish(); err != nil {
+		return err
+	}
+	if err := w.file.Sync(); err != nil {
+		return w.failed(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return ErrAborted
+	}
+	if err := os.Rename(w.file.Name(), w.target); err != nil {
+		return err
+	}
+	w.ended = true
+	return syncFolder(filepath.Dir(w.target))
+}
+
+// finish completes the contents of the file.
+func (w *Writer) finish() (err error) {
+	if err := w.Map(); err != nil {
+		return err
+	}
+	defer recoverFault(&err, w.target)
+	defer faultsPanic()()
+	if err := w.validate(); err != nil {
+		return err
+	}
+	for i := range w.header.Entries {
+		e := &w.header.Entries[i]
+		run := w.sums[i]
+		if run.mapped || run.upTo != e.Bytes {
+			if run.sum, err = w.sum(e); err != nil {
+				return err
+			}
+		}
+		e.Checksum = run.sum
+	}
+	if _, err := w.file.WriteAt(w.header.encode(), 0); err != nil {
+		return w.failed(err)
+	}
+	return nil
+}
+
+func (w *Writer) sum(e *Entry) (sum uint32, err error) {
+	for at := int64(0); at < e.Bytes; at += checksumBytes {
+		if w.givenUp() {
+			return 0, ErrAborted
+		}
+		sum = Checksum(sum, w.data[e.Offset+at:e.Offset+min(e.Bytes, at+checksumBytes)])
+	}
+	return sum, nil
+}
+
+// validate fills in what the header says of the graph, and checks that it is one:
+// a file that has a header was a sound graph when it got it.
+func (w *Writer) validate() error {
+	h := &w.header
+	if err := h.checkRoles(w.target); err != nil {
+		return err
+	}
+	g := csc.Graph{Indptr: arrayOf(h, w.data, "indptr"), Indices: arrayOf(h, w.data, "indices"), EdgeIDs: arrayOf(h, w.data, "edge_ids")}
+	h.IDBits, h.NumEdges, h.NumNodes = g.Indices.Bits, g.NumEdges(), w.NumNodes
+	if h.NumNodes < 0 {
+		h.NumNodes = g.Rows()
+	}
+	g.NumNodes = h.NumNodes
+	if err := g.Validate(); err != nil {
+		return err
+	}
+	return h.checkMap(w.target)
+}
+
+// arrayOf is a section of ids in a mapped file; the zero array where there is none.
+func arrayOf(h *Header, data []byte, name string) csc.Array {
+	e, ok := h.Entry(name)
+	if !ok {
+		return csc.Array{}
+	}
+	bits := int(8 * e.DType.Size())
+	if e.Bytes == 0 {
+		return csc.Array{Bits: bits}
+	}
+	at := unsafe.Pointer(&data[e.Offset])
+	if bits == 32 {
+		return csc.Array{Bits: 32, I32: unsafe.Slice((*int32)(at), e.Bytes/4)}
+	}
+	return csc.Array{Bits: 64, I64: unsafe.Slice((*int64)(at), e.Bytes/8)}
+}
+
+func (w *Writer) givenUp() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended
+}
+
+// Abort removes the temporary file at once, unless Commit has named it by then. A
+// Commit that is on its way ends with ErrAborted. Aborting twice is fine.
+func (w *Writer) Abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.ended {
+		w.ended = true
+		_ = os.Remove(w.file.Name())
+	}
+	if w.committing || w.closed {
+		return
+	}
+	w.closed = true
+	if w.data != nil {
+		_ = syscall.Munmap(w.data)
+		w.data = nil
+	}
+	_ = w.file.Close()
+}
+
+// syncFolder makes a rename last. Some file systems cannot sync a folder; there the
+// rename lasts as they see fit.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer folder.Close()
+	_ = folder.Sync()
+	return nil
+}
+
+// faultsPanic makes a read or write of mapped memory that fails (the file became
+// shorter, the disk full) a panic of this goroutine; the function undoes it.
+func faultsPanic() func() {
+	before := debug.SetPanicOnFault(true)
+	return func() { debug.SetPanicOnFault(before) }
+}

@@ -1,0 +1,252 @@
+package graphfile
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// ErrAborted is what Commit gives when Abort came in between.
+var ErrAborted = errors.New("graph file: the writing was given up")
+
+// Writer is a file in the making: a temporary one beside the target, with room for
+// all of its sections on the disk. Until Commit it has no header, so nobody takes it
+// for a graph. Bytes and Write may be called for several sections at once; Abort at
+// any time, from any goroutine.
+type Writer struct {
+	// NumNodes is the number of vertices, set before Commit where it exceeds the rows
+	// of indptr; -1 means the rows.
+	NumNodes int64
+
+	header Header
+	target string // what the file will be called
+	file   *os.File
+	data   []byte // the whole file, mapped
+
+	mu         sync.Mutex
+	sums       []running
+	committing bool
+	ended      bool // renamed or removed: the temporary name is gone
+	closed     bool
+}
+
+// running is the checksum of the first upTo bytes of a section.
+type running struct {
+	sum    uint32
+	upTo   int64
+	mapped bool // handed out by Bytes: nobody knows when it was written
+}
+
+// Create makes the temporary file and takes the room for it. Sections "indptr" and
+// "indices" are needed by Commit. The error of a disk that is full names the bytes.
+func Create(path string, sections []Section) (*Writer, error) {
+	header, err := layOut(sections)
+	if err != nil {
+		return nil, err
+	}
+	target, mode, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := createTemporary(target)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{NumNodes: -1, header: header, target: target, file: file, sums: make([]running, len(header.Entries))}
+	if err := w.reserve(mode); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+// resolve follows links, so that a file which a link names is replaced and not the
+// link, and gives the mode of the file that is there.
+func resolve(path string) (target string, mode fs.FileMode, err error) {
+	target, err = filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		// A link that leads nowhere is replaced.
+		return path, 0, nil
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	about, err := os.Stat(target)
+	if err != nil {
+		return "", 0, err
+	}
+	if !about.Mode().IsRegular() {
+		return "", 0, formatError("%s: expected a file or a free name, got a %s", path, kindOf(about.Mode()))
+	}
+	return target, about.Mode().Perm(), nil
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "folder"
+	case mode&fs.ModeDevice != 0:
+		return "device"
+	case mode&fs.ModeNamedPipe != 0:
+		return "pipe"
+	}
+	return "special file"
+}
+
+// createTemporary makes a new file in the target's folder, whose name begins with a
+// dot and says what it belongs to.
+func createTemporary(target string) (*os.File, error) {
+	folder, name := filepath.Split(target)
+	// The name may be as long as names can be.
+	name = name[:min(len(name), 200)]
+	for {
+		path := fmt.Sprintf("%s.%s.%s.tmp", folder, name, rand.Text()[:10])
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return file, err
+		}
+	}
+}
+
+// reserve takes the room on the disk now: writing to a mapping for which there is
+// none would be a fault, not an error.
+func (w *Writer) reserve(mode fs.FileMode) error {
+	size := w.header.FileBytes
+	err := ignoringInterrupts(func() error { return syscall.Fallocate(int(w.file.Fd()), 0, 0, size) })
+	if errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS) {
+		err = w.fillWithZeros(size)
+	}
+	if err != nil {
+		return w.failed(err)
+	}
+	if mode != 0 {
+		return w.file.Chmod(mode)
+	}
+	return nil
+}
+
+// fillWithZeros takes room where the file system cannot reserve it.
+func (w *Writer) fillWithZeros(size int64) error {
+	zeros := make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(zeros)) {
+		if _, err := w.file.WriteAt(zeros[:min(size-at, int64(len(zeros)))], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed names the target and the size of what did not fit.
+func (w *Writer) failed(err error) error {
+	return &WriteError{Path: w.target, Bytes: w.header.FileBytes, Err: err}
+}
+
+// WriteError is a disk that did not take the file.
+type WriteError struct {
+	Path  string
+	Bytes int64 // of the whole file
+	Err   error
+}
+
+func (e *WriteError) Error() string {
+	return fmt.Sprintf("%s: expected room for a file of %d bytes, got: %v", e.Path, e.Bytes, e.Err)
+}
+
+func (e *WriteError) Unwrap() error { return e.Err }
+
+func ignoringInterrupts(call func() error) error {
+	for {
+		if err := call(); err != syscall.EINTR {
+			return err
+		}
+	}
+}
+
+func (w *Writer) find(name string) int {
+	for i, e := range w.header.Entries {
+		if e.Name == name {
+			return i
+		}
+	}
+	panic(fmt.Sprintf("graph file: no section %q was asked for", name))
+}
+
+// Size is the number of bytes of the whole file.
+func (w *Writer) Size() int64 { return w.header.FileBytes }
+
+// Bytes is a section's place in the file, to be written before Commit; zeros at
+// first. It is void once Commit or Abort was called. It panics where the file cannot
+// be mapped, which Map tells beforehand, and for a name that Create was not given.
+func (w *Writer) Bytes(name string) []byte {
+	if err := w.Map(); err != nil {
+		panic(fmt.Sprintf("graph file: %v", err))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := w.find(name)
+	w.sums[i].mapped = true
+	e := w.header.Entries[i]
+	return w.data[e.Offset : e.Offset+e.Bytes : e.Offset+e.Bytes]
+}
+
+// Map maps the file, which Bytes does when it is first called.
+func (w *Writer) Map() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended || w.closed {
+		return ErrAborted
+	}
+	if w.data != nil {
+		return nil
+	}
+	data, err := syscall.Mmap(int(w.file.Fd()), 0, int(w.header.FileBytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("%s: mapping %d bytes: %w", w.target, w.header.FileBytes, err)
+	}
+	w.data = data
+	return nil
+}
+
+// Write puts bytes into a section, at a distance from its beginning. Written in
+// order, a section needs no second pass for its checksum.
+func (w *Writer) Write(name string, at int64, more []byte) error {
+	i := w.find(name)
+	e := w.header.Entries[i]
+	if at < 0 || int64(len(more)) > e.Bytes-at {
+		return formatError("section %q: expected bytes within [0, %d), got [%d, %d)", name, e.Bytes, at, at+int64(len(more)))
+	}
+	w.mu.Lock()
+	ended, before := w.ended || w.closed, w.sums[i]
+	w.mu.Unlock()
+	run := before
+	if ended {
+		return ErrAborted
+	}
+	// Parts that the cache holds while they are summed and copied.
+	for len(more) > 0 {
+		part := more[:min(len(more), 1<<18)]
+		if _, err := w.file.WriteAt(part, e.Offset+at); err != nil {
+			return w.failed(err)
+		}
+		if at == run.upTo {
+			run.sum, run.upTo = Checksum(run.sum, part), at+int64(len(part))
+		} else if at < run.upTo {
+			run = running{mapped: true}
+		}
+		at += int64(len(part))
+		more = more[len(part):]
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sums[i] != before {
+		// Two at once: nobody knows who wrote last.
+		run = running{mapped: true}
+	}
+	w.sums[i] = run
+	return nil
+}
