@@ -1,0 +1,50 @@
+package bridge
+
+import core "github.com/pygsampler/pygsampler/pygsampler"
+
+var degrees table[*core.Degrees]
+
+// DegreesNew begins to count the degrees of a graph on the host, and its parallel
+// edges too where that is not 0.
+func DegreesNew(graph, parallel int64) (count int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	d, err := core.NewDegrees(g, parallel != 0)
+	if err != nil {
+		return 0, err
+	}
+	return degrees.add(d), nil
+}
+
+// DegreesAdvance counts about so many edges more, and returns the rows that are
+// counted by now.
+func DegreesAdvance(count, edges int64) (row int64, err error) {
+	defer finish(&err)
+	d, ok := degrees.get(count)
+	if !ok {
+		return 0, closed("degrees")
+	}
+	return d.Advance(edges)
+}
+
+// DegreesProfile is what was counted, as JSON.
+func DegreesProfile(count int64) (profile string, err error) {
+	defer finish(&err)
+	d, ok := degrees.get(count)
+	if !ok {
+		return "", closed("degrees")
+	}
+	return d.Profile()
+}
+
+// DegreesClose gives the memory of a count back.
+func DegreesClose(count int64) (zero int64, err error) {
+	defer finish(&err)
+	if d, ok := degrees.take(count); ok {
+		d.Close()
+	}
+	return 0, nil
+}

@@ -1,0 +1,71 @@
+package pygsampler
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+)
+
+// Degrees counts the degrees of a graph on the host, some edges at a time. It does
+// not keep the graph open: after Graph.Close every method refuses. Any goroutine
+// may call it; calls wait for each other.
+type Degrees struct {
+	graph *Graph
+	mu    sync.Mutex
+	count *csc.Degrees // nil once closed
+}
+
+// NewDegrees begins to count; parallel asks for parallel edges too.
+func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
+	if g.device != nil {
+		return nil, Errorf(KindValue, "graph: expected one in the host's memory, got one on a device")
+	}
+	count, err := csc.NewDegrees(&g.csc, parallel)
+	if err != nil {
+		return nil, err
+	}
+	return &Degrees{graph: g, count: count}, nil
+}
+
+// Advance counts about the given number of edges; see csc.Degrees.
+func (d *Degrees) Advance(edges int64) (row int64, err error) {
+	err = d.within(func() (err error) {
+		row, err = d.count.Advance(edges)
+		return err
+	})
+	return row, err
+}
+
+// Profile is the result as JSON, when all edges are counted.
+func (d *Degrees) Profile() (text string, err error) {
+	err = d.within(func() error {
+		raw, err := json.Marshal(d.count.Profile())
+		text = string(raw)
+		return err
+	})
+	return text, err
+}
+
+// Close gives the memory back.
+func (d *Degrees) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.count != nil {
+		d.count.Free()
+		d.count = nil
+	}
+}
+
+func (d *Degrees) within(work func() error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.count == nil {
+		return Errorf(KindClosed, "degrees: expected an open count, got a closed one")
+	}
+	if err := d.graph.enter(); err != nil {
+		return err
+	}
+	defer d.graph.leave()
+	return work()
+}

@@ -1,0 +1,284 @@
+package csc
+
+import (
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// mostRows bounds the rows of one Advance, so that rows without edges end one too.
+const mostRows = 1 << 23
+
+// Degrees counts what a graph looks like, some edges at a time, so that whoever
+// asks can stop in between. It borrows the graph and keeps a counter of each
+// vertex; one goroutine at a time may use it. The zero value is of no use.
+type Degrees struct {
+	graph    *Graph
+	parallel bool // whether to count parallel edges, which sorts each row
+	pages    *memory.Pages
+	out32    []uint32 // out-degrees; nil where a count may not fit
+	out64    []uint64
+	row      int64 // rows before it are counted
+	loops    atomic.Int64
+	repeats  atomic.Int64
+	changed  atomic.Bool
+}
+
+// Spread is the degrees of all vertices: quantiles are those of the nearest rank.
+type Spread struct {
+	Min    int64 `json:"min"`
+	Median int64 `json:"median"`
+	P99    int64 `json:"p99"`
+	Max    int64 `json:"max"`
+	Zero   int64 `json:"zero"`
+	// Counts has (degree, number of vertices that have it), by degree.
+	Counts [][2]int64 `json:"counts"`
+}
+
+// Profile is what Degrees counts. Parallel is the edges that repeat an earlier one
+// of their row, -1 where that was not asked for.
+type Profile struct {
+	In       Spread `json:"in"`
+	Out      Spread `json:"out"`
+	Isolated int64  `json:"isolated"`
+	Loops    int64  `json:"self_loops"`
+	Parallel int64  `json:"parallel_edges"`
+}
+
+// NewDegrees takes the memory for the counters: 4 bytes for each vertex, 8 where
+// there are 2^32 edges and more.
+func NewDegrees(g *Graph, parallel bool) (*Degrees, error) {
+	width := int64(4)
+	if g.NumEdges() >= 1<<32 {
+		width = 8
+	}
+	if err := memory.Affordable(g.NumNodes * width); err != nil {
+		return nil, err
+	}
+	pages, err := memory.Map(g.NumNodes * width)
+	if err != nil {
+		return nil, err
+	}
+	d := &Degrees{graph: g, parallel: parallel, pages: pages}
+	if width == 4 {
+		d.out32 = memory.Slice[uint32](pages, g.NumNodes)
+	} else {
+		d.out64 = memory.Slice[uint64](pages, g.NumNodes)
+	}
+	return d, nil
+}
+
+// Free gives the counters back; the object must not be used after it.
+func (d *Degrees) Free() {
+	d.out32, d.out64 = nil, nil
+	d.pages.Free()
+}
+
+// Advance counts whole rows with about the given number of edges, on all cores,
+// and returns the number of rows counted so far.
+func (d *Degrees) Advance(edges int64) (row int64, err error) {
+	g := d.graph
+	first, rows := d.row, g.Rows()
+	last := min(d.rowOf(g.Indptr.At(first)+max(edges, 1)), first+mostRows, rows)
+	last = max(last, min(first+1, rows))
+	if g.Indices.Bits == 32 {
+		err = count(d, g.Indices.I32, first, last)
+	} else {
+		err = count(d, g.Indices.I64, first, last)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if d.changed.Load() {
+		return 0, valueError("graph: expected arrays that keep their values, got ones that changed since they were checked")
+	}
+	d.row = last
+	return last, nil
+}
+
+// rowOf is the row of the edge at a position, or the number of rows past the end.
+func (d *Degrees) rowOf(position int64) int64 {
+	rows := d.graph.Rows()
+	return int64(sort.Search(int(rows), func(r int) bool { return d.graph.Indptr.At(int64(r)+1) > position }))
+}
+
+func count[T Index](d *Degrees, indices []T, first, last int64) error {
+	g := d.graph
+	lo, hi := g.Indptr.At(first), g.Indptr.At(last)
+	if lo < 0 || hi < lo || hi > int64(len(indices)) {
+		d.changed.Store(true)
+		return nil
+	}
+	Parallel(lo, hi, func(lo, hi int64) { addSources(d, indices[lo:hi]) })
+	if d.parallel {
+		// Each core copies the row that it sorts.
+		longest := int64(0)
+		for v := first; v < last; v++ {
+			longest = max(longest, g.Indptr.At(v+1)-g.Indptr.At(v))
+		}
+		if err := memory.Affordable(2 * longest * int64(g.Indices.Bits/8)); err != nil {
+			return err
+		}
+	}
+	// Parts of as many edges: a part of as many rows could hold every hub.
+	Parallel(lo, hi, func(from, to int64) {
+		start, end := first, last
+		if from > lo {
+			start = min(max(d.rowOf(from), first), last)
+		}
+		if to < hi {
+			end = min(max(d.rowOf(to), first), last)
+		}
+		countRows(d, indices, start, end)
+	})
+	return nil
+}
+
+// addSources adds edges to the out-degrees.
+func addSources[T Index](d *Degrees, sources []T) {
+	if d.out32 != nil {
+		for _, u := range sources {
+			if uint64(int64(u)) >= uint64(len(d.out32)) {
+				d.changed.Store(true)
+				return
+			}
+			atomic.AddUint32(&d.out32[u], 1)
+		}
+		return
+	}
+	for _, u := range sources {
+		if uint64(int64(u)) >= uint64(len(d.out64)) {
+			d.changed.Store(true)
+			return
+		}
+		atomic.AddUint64(&d.out64[u], 1)
+	}
+}
+
+// countRows looks at rows as wholes: the self loops, and the parallel edges.
+func countRows[T Index](d *Degrees, indices []T, first, last int64) {
+	var loops, repeats int64
+	var scratch []T
+	for v := first; v < last; v++ {
+		lo, hi := d.graph.Indptr.At(v), d.graph.Indptr.At(v+1)
+		if lo < 0 || hi < lo || hi > int64(len(indices)) {
+			d.changed.Store(true)
+			return
+		}
+		row := indices[lo:hi]
+		for _, u := range row {
+			if int64(u) == v {
+				loops++
+			}
+		}
+		if !d.parallel || len(row) < 2 {
+			continue
+		}
+		if !slices.IsSorted(row) {
+			scratch = append(scratch[:0], row...)
+			slices.Sort(scratch)
+			row = scratch
+		}
+		for i := 1; i < len(row); i++ {
+			if row[i] == row[i-1] {
+				repeats++
+			}
+		}
+	}
+	d.loops.Add(loops)
+	d.repeats.Add(repeats)
+}
+
+// Profile is the result once Advance has counted all edges.
+func (d *Degrees) Profile() Profile {
+	rows := d.graph.Rows()
+	indegree := func(v int64) int64 {
+		if v >= rows {
+			return 0
+		}
+		return d.graph.Indptr.At(v+1) - d.graph.Indptr.At(v)
+	}
+	outdegree := func(v int64) int64 { return int64(d.out32[v]) }
+	if d.out64 != nil {
+		outdegree = func(v int64) int64 { return int64(d.out64[v]) }
+	}
+	var isolated atomic.Int64
+	Parallel(0, d.graph.NumNodes, func(lo, hi int64) {
+		n := int64(0)
+		for v := lo; v < hi; v++ {
+			if outdegree(v) == 0 && indegree(v) == 0 {
+				n++
+			}
+		}
+		isolated.Add(n)
+	})
+	p := Profile{
+		In:       spread(d.graph.NumNodes, indegree),
+		Out:      spread(d.graph.NumNodes, outdegree),
+		Isolated: isolated.Load(),
+		Loops:    d.loops.Load(),
+		Parallel: -1,
+	}
+	if d.parallel {
+		p.Parallel = d.repeats.Load()
+	}
+	return p
+}
+
+// spread counts equal degrees: small ones in an array, and the few large ones by name.
+func spread(nodes int64, degree func(v int64) int64) Spread {
+	const small = 1 << 12
+	var mu sync.Mutex
+	total := make([]int64, small)
+	large := map[int64]int64{}
+	Parallel(0, nodes, func(lo, hi int64) {
+		counts := make([]int64, small)
+		hubs := map[int64]int64{}
+		for v := lo; v < hi; v++ {
+			// Negative only where a caller changed the arrays meanwhile.
+			if k := max(degree(v), 0); k < small {
+				counts[k]++
+			} else {
+				hubs[k]++
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for k, n := range counts {
+			total[k] += n
+		}
+		for k, n := range hubs {
+			large[k] += n
+		}
+	})
+	s := Spread{Zero: total[0], Counts: [][2]int64{}}
+	for k, n := range total {
+		if n > 0 {
+			s.Counts = append(s.Counts, [2]int64{int64(k), n})
+		}
+	}
+	hubs := len(s.Counts)
+	for k, n := range large {
+		s.Counts = append(s.Counts, [2]int64{k, n})
+	}
+	slices.SortFunc(s.Counts[hubs:], func(a, b [2]int64) int { return int(a[0] - b[0]) })
+	if len(s.Counts) == 0 {
+		return s
+	}
+	s.Min, s.Max = s.Counts[0][0], s.Counts[len(s.Counts)-1][0]
+	s.Median, s.P99 = rank(s.Counts, (nodes+1)/2), rank(s.Counts, nodes-nodes/100)
+	return s
+}
+
+// rank is the degree of the n-th vertex, from 1, in the order of the degrees.
+func rank(counts [][2]int64, n int64) int64 {
+	for _, c := range counts {
+		if n -= c[1]; n <= 0 {
+			return c[0]
+		}
+	}
+	return counts[len(counts)-1][0]
+}
