@@ -6,6 +6,7 @@ package bridge
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	core "github.com/pygsampler/pygsampler/pygsampler"
@@ -35,6 +36,17 @@ func (t *table[T]) get(handle int64) (T, bool) {
 	defer t.Unlock()
 	item, ok := t.items[handle]
 	return item, ok
+}
+
+// replace puts another item in the place of one, unless it was taken.
+func (t *table[T]) replace(handle int64, item T) bool {
+	t.Lock()
+	defer t.Unlock()
+	if _, ok := t.items[handle]; !ok {
+		return false
+	}
+	t.items[handle] = item
+	return true
 }
 
 // take removes the item; of several callers one gets it.
@@ -76,7 +88,8 @@ func finish(err *error) {
 	}
 	if *err != nil {
 		kind, text := core.KindOf(*err)
-		*err = errors.New(string(kind) + ": " + text)
+		// Names of files need not be UTF-8; Python's messages must be.
+		*err = errors.New(string(kind) + ": " + strings.ToValidUTF8(text, "\ufffd"))
 	}
 }
 

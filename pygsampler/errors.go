@@ -3,10 +3,12 @@ package pygsampler
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
@@ -24,6 +26,7 @@ const (
 	KindClosed    Kind = "ClosedError"
 	KindCuda      Kind = "CudaError"
 	KindInterrupt Kind = "KeyboardInterrupt"
+	KindOS        Kind = "OSError" // the text begins with the number of the system's error
 	KindOther     Kind = "Error"
 )
 
@@ -46,6 +49,8 @@ func KindOf(err error) (Kind, string) {
 	var value *csc.ValueError
 	var driver *gpu.Error
 	var wrongType *interchange.TypeError
+	var wrongFile *graphfile.FormatError
+	var number syscall.Errno
 	switch {
 	case errors.As(err, &own):
 		return own.Kind, own.Text
@@ -55,8 +60,12 @@ func KindOf(err error) (Kind, string) {
 		return KindCuda, driverText(driver)
 	case errors.As(err, &wrongType):
 		return KindType, wrongType.Text
+	case errors.As(err, &wrongFile):
+		return KindValue, wrongFile.Text
 	case errors.Is(err, memory.ErrNoMemory):
 		return KindMemory, err.Error()
+	case errors.As(err, &number):
+		return KindOS, fmt.Sprintf("%d: %v", int(number), err)
 	}
 	for sentinel, kind := range map[error]Kind{
 		cpu.ErrIndex: KindIndex, cpu.ErrOverflow: KindOverflow, cpu.ErrValue: KindValue, cpu.ErrCancelled: KindInterrupt,

@@ -52,6 +52,18 @@ func (c *CSC) check() error {
 
 // NewGraph borrows the arrays of a CSC and validates them once, on all cores.
 func NewGraph(c CSC) (*Graph, error) {
+	g, err := newHostGraph(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.csc.Validate(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// newHostGraph borrows the arrays of a CSC as they are.
+func newHostGraph(c CSC) (*Graph, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -64,9 +76,6 @@ func NewGraph(c CSC) (*Graph, error) {
 		g.csc.EdgeIDs = csc.Borrow(c.EdgeIDs, c.NumEdges, c.EdgeIDBits)
 	}
 	g.idle = sync.NewCond(&g.mu)
-	if err := g.csc.Validate(); err != nil {
-		return nil, err
-	}
 	return g, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,6 +152,8 @@ func (j *Job) run() {
 }
 
 func (j *Job) sample() {
+	// The graph may be a mapped file that another process makes shorter.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			// Excluded edges are looked up in arrays that their owner may have changed.

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -46,6 +47,7 @@ func (t *team) dismiss() {
 
 // serve runs every phase as worker w until the team is dismissed.
 func (t *team) serve(w int) {
+	debug.SetPanicOnFault(true)
 	for seen := int64(0); ; {
 		next := t.phase.Load()
 		for spin := 0; next == seen; spin++ {

@@ -2,8 +2,6 @@ package csc
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
 	"sync/atomic"
 )
 
@@ -129,19 +127,4 @@ func lowest(lo, hi int64, bad func(int64) bool, anyBad func(lo, hi int64) bool) 
 		}
 	}
 	return -1
-}
-
-// Parallel runs f over [lo, hi) in parts, one for each core; a short range runs
-// in the caller.
-func Parallel(lo, hi int64, f func(lo, hi int64)) {
-	parts := min(int64(runtime.GOMAXPROCS(0)), (hi-lo)>>16+1)
-	if parts <= 1 {
-		f(lo, max(lo, hi))
-		return
-	}
-	var wg sync.WaitGroup
-	for p := range parts {
-		wg.Go(func() { f(lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts) })
-	}
-	wg.Wait()
 }

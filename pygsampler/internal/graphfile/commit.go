@@ -3,7 +3,6 @@ package graphfile
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 	"unsafe"
 
@@ -54,8 +53,8 @@ func (w *Writer) finish() (err error) {
 	if err := w.Map(); err != nil {
 		return err
 	}
-	defer recoverFault(&err, w.target)
-	defer faultsPanic()()
+	defer RecoverFault(&err, w.target)
+	defer FaultsPanic()()
 	if err := w.validate(); err != nil {
 		return err
 	}
@@ -157,11 +156,4 @@ func syncFolder(path string) error {
 	defer folder.Close()
 	_ = folder.Sync()
 	return nil
-}
-
-// faultsPanic makes a read or write of mapped memory that fails (the file became
-// shorter, the disk full) a panic of this goroutine; the function undoes it.
-func faultsPanic() func() {
-	before := debug.SetPanicOnFault(true)
-	return func() { debug.SetPanicOnFault(before) }
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
-	"runtime"
 	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -221,26 +220,4 @@ func (e *Entry) compare(path string, got uint32) error {
 		return nil
 	}
 	return formatError("%s: section %q: expected the checksum %08x, got %08x: the file is damaged", path, e.Name, e.Checksum, got)
-}
-
-// checksumFaulting sums mapped bytes; a fault is a panic.
-func checksumFaulting(data []byte) uint32 {
-	defer faultsPanic()()
-	return Checksum(0, data)
-}
-
-// recoverFault turns a fault into an error; other panics go on.
-func recoverFault(err *error, path string) {
-	p := recover()
-	if p == nil {
-		return
-	}
-	if fault, ok := p.(interface {
-		runtime.Error
-		Addr() uintptr
-	}); ok {
-		*err = formatError("%s: expected to read and write the mapped file, got a fault at %#x: it became shorter, or the disk is full", path, fault.Addr())
-		return
-	}
-	panic(p)
 }

@@ -1,0 +1,39 @@
+package csc
+
+import (
+	"runtime"
+	"runtime/debug"
+	"sync"
+)
+
+// Parallel runs f over [lo, hi) in parts, one for each core; a short range runs
+// in the caller.
+func Parallel(lo, hi int64, f func(lo, hi int64)) {
+	parts := min(int64(runtime.GOMAXPROCS(0)), (hi-lo)>>16+1)
+	if parts <= 1 {
+		f(lo, max(lo, hi))
+		return
+	}
+	together(parts, func(p int64) { f(lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts) })
+}
+
+// together runs f for each part on a goroutine of its own. A panic of one is the
+// caller's once all have ended: in a goroutine that nobody guards it would end the
+// process, and arrays may change, or a mapped file become shorter, under a reader.
+func together(parts int64, f func(part int64)) {
+	var wg sync.WaitGroup
+	panics := make([]any, parts)
+	for p := range parts {
+		wg.Go(func() {
+			defer func() { panics[p] = recover() }()
+			debug.SetPanicOnFault(true)
+			f(p)
+		})
+	}
+	wg.Wait()
+	for _, p := range panics {
+		if p != nil {
+			panic(p)
+		}
+	}
+}
