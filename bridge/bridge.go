@@ -54,15 +54,18 @@ func GraphFromCOO(src, dst, bits, numEdges, numNodes int64) (mem int64, err erro
 }
 
 // ExpandRows is the row of every edge of a block, as a memory.
-func ExpandRows(indptr, numRows, bits int64) (mem int64, err error) {
+func ExpandRows(indptr, numRows, first, bits int64) (mem int64, err error) {
 	defer finish(&err)
-	return core.ExpandRows(indptr, numRows, int(bits))
+	return core.ExpandRows(indptr, numRows, first, int(bits))
 }
 
 // SamplerNew checks the options and returns their handle.
-func SamplerNew(fanouts, numFanouts, replace, seed int64, mode string, mapLimit, ordered int64) (sampler int64, err error) {
+func SamplerNew(fanouts, numFanouts, replace, seed int64, mode string, mapLimit, ordered, onlyNew, disjoint int64) (sampler int64, err error) {
 	defer finish(&err)
-	o, err := core.NewOptions(fanouts, numFanouts, replace != 0, seed, mode, mapLimit, ordered != 0)
+	o, err := core.NewOptions(fanouts, numFanouts, core.Options{
+		Replace: replace != 0, Seed: uint64(seed), Mode: mode, MapLimit: mapLimit, Ordered: ordered != 0,
+		OnlyNew: onlyNew != 0, Disjoint: disjoint != 0,
+	})
 	if err != nil {
 		return 0, err
 	}

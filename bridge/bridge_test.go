@@ -66,7 +66,7 @@ func newRing(t testing.TB, n int64) *ring {
 
 func newSampler(t testing.TB, mode string, fanouts ...int64) int64 {
 	t.Helper()
-	s, err := SamplerNew(address(fanouts), int64(len(fanouts)), 0, 3, mode, 0, 1)
+	s, err := SamplerNew(address(fanouts), int64(len(fanouts)), 0, 3, mode, 0, 1, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,13 +180,13 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 1, -1) }, ""},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 0, -2) }, ""},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 1, 0, 0) }, "TypeError: src: expected 32 or 64 bits, got 1"},
-		{func() (int64, error) { return ExpandRows(0, 0, 64) }, ""},
-		{func() (int64, error) { return ExpandRows(at, -1, 64) }, ""},
-		{func() (int64, error) { return ExpandRows(at, 1, 16) }, ""},
-		{func() (int64, error) { return SamplerNew(0, 0, 0, 0, "auto", 0, 1) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
-		{func() (int64, error) { return SamplerNew(0, -1, 0, 0, "auto", 0, 1) }, "ValueError: fanouts: expected 1 to 256 hops, got -1"},
-		{func() (int64, error) { return SamplerNew(0, 3, 0, 0, "auto", 0, 1) }, ""},
-		{func() (int64, error) { return SamplerNew(at, 1, 0, 0, "\x00", 0, 1) }, ""},
+		{func() (int64, error) { return ExpandRows(0, 0, 0, 64) }, ""},
+		{func() (int64, error) { return ExpandRows(at, -1, 0, 64) }, ""},
+		{func() (int64, error) { return ExpandRows(at, 1, 0, 16) }, ""},
+		{func() (int64, error) { return SamplerNew(0, 0, 0, 0, "auto", 0, 1, 0, 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerNew(0, -1, 0, 0, "auto", 0, 1, 0, 0) }, "ValueError: fanouts: expected 1 to 256 hops, got -1"},
+		{func() (int64, error) { return SamplerNew(0, 3, 0, 0, "auto", 0, 1, 0, 0) }, ""},
+		{func() (int64, error) { return SamplerNew(at, 1, 0, 0, "\x00", 0, 1, 0, 0) }, ""},
 		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return Submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
 		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},

@@ -83,7 +83,7 @@ func TestModesOnCPU(t *testing.T) {
 	for _, mode := range []string{"auto", "persistent", "fused", "bsp", "queue"} {
 		for ordered := range int64(2) {
 			fanouts := []int64{-1, -1}
-			s, err := SamplerNew(address(fanouts), 2, 0, 3, mode, 0, ordered)
+			s, err := SamplerNew(address(fanouts), 2, 0, 3, mode, 0, ordered, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

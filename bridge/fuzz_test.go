@@ -38,14 +38,14 @@ func FuzzArguments(f *testing.F) {
 			}
 			_, err = GraphFromCOO(0, 0, c, b, d)
 		case 6:
-			_, err = ExpandRows(0, a, c)
+			_, err = ExpandRows(0, a, b, c)
 		case 7:
 			var sampler int64
-			if sampler, err = SamplerNew(address(fanouts), min(a, 3), b, d, text, e, c); err == nil {
+			if sampler, err = SamplerNew(address(fanouts), min(a, 3), b, d, text, e, c, a&1, a&2); err == nil {
 				_, err = SamplerClose(sampler)
 			}
 		case 8:
-			_, err = SamplerNew(0, a, b, d, text, e, c)
+			_, err = SamplerNew(0, a, b, d, text, e, c, a&1, a&2)
 		case 9:
 			var job int64
 			if job, err = Submit(g.handle, s, 0, a, c, d, e, 0, b, a); err == nil {

@@ -133,7 +133,7 @@ func (d *deviceGraph) call(o *Options, c DeviceCall) (*cuda.Call, error) {
 	call := &cuda.Call{
 		Request: cpu.Request{
 			Fanouts: o.Fanouts, Replace: o.Replace, Seed: o.Seed, Epoch: uint32(c.Epoch), Batch: uint64(c.Batch),
-			MapLimit: o.MapLimit,
+			MapLimit: o.MapLimit, OnlyNew: o.OnlyNew, Disjoint: o.Disjoint,
 		},
 		Stream: uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
 		Mode: o.Mode, Unordered: !o.Ordered,

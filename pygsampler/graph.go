@@ -133,14 +133,14 @@ func FromCOO(src, dst int64, bits int, numEdges, numNodes int64) (int64, error) 
 	return m.Address(), nil
 }
 
-// ExpandRows is the row of every edge of a block: the destination half of its COO
-// form. indptr has numRows+1 elements of the given width, and so has the memory
+// ExpandRows is the row of every edge of a block, counted from first on: the
+// destination half of its COO form. indptr has numRows+1 elements of the given width, and so has the memory
 // that is returned indptr[numRows].
-func ExpandRows(indptr, numRows int64, bits int) (int64, error) {
+func ExpandRows(indptr, numRows, first int64, bits int) (int64, error) {
 	if numRows < 0 || bits != 32 && bits != 64 {
 		return 0, Errorf(KindValue, "indptr: expected at least 0 rows of 32 or 64 bits, got %d rows of %d", numRows, bits)
 	}
-	m, err := csc.ExpandRows(csc.Borrow(indptr, numRows+1, bits))
+	m, err := csc.ExpandRows(csc.Borrow(indptr, numRows+1, bits), first)
 	if err != nil {
 		return 0, err
 	}

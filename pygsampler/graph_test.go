@@ -85,7 +85,7 @@ func TestFromCOO(t *testing.T) {
 		!slices.Equal(memory.At[int64](m, w[5], 3), []int64{1, 2, 0}) || !slices.Equal(memory.At[int64](m, w[6], 3), []int64{0, 2, 1}) {
 		t.Errorf("got %v", w)
 	}
-	rows, err := ExpandRows(int64(uintptr(m.Data()))+w[4], 3, 64)
+	rows, err := ExpandRows(int64(uintptr(m.Data()))+w[4], 3, 0, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 		graph: g,
 		request: cpu.Request{
 			Graph: &g.csc, Fanouts: o.Fanouts, Replace: o.Replace, Seed: o.Seed, Epoch: uint32(c.Epoch),
-			Batch: uint64(c.Batch), Seeds: seeds, Queue: o.Mode == "queue", MapLimit: o.MapLimit,
+			Batch: uint64(c.Batch), Seeds: seeds, Queue: o.Mode == "queue", MapLimit: o.MapLimit, OnlyNew: o.OnlyNew, Disjoint: o.Disjoint,
 		},
 		threads: math.MaxInt,
 		done:    make(chan struct{}),

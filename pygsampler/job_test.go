@@ -62,7 +62,7 @@ func (a *arrays) open(t *testing.T) *Graph {
 
 func options(t *testing.T, mode string, replace bool, fanouts ...int64) *Options {
 	t.Helper()
-	o, err := NewOptions(address(fanouts), int64(len(fanouts)), replace, 17, mode, 0, true)
+	o, err := NewOptions(address(fanouts), int64(len(fanouts)), Options{Replace: replace, Seed: 17, Mode: mode, Ordered: true})
 	if err != nil {
 		t.Fatal(err)
 	}

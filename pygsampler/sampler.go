@@ -16,20 +16,19 @@ type Options struct {
 	Ordered  bool   // vertices are numbered by first occurrence; else mode queue need not, on a GPU
 	Mode     string // one of modes; a host's engine knows the queue and the rest, all with the same result
 	MapLimit int64  // bytes of the vertex map of a batch in flight; 0: the default
+	OnlyNew  bool   // a hop expands what the last one reached first; else all that was reached
+	Disjoint bool   // each seed has a tree of its own
 }
 
 // modes are the ways to put a batch on a GPU.
 var modes = []string{"auto", "persistent", "fused", "bsp", "queue"}
 
 // NewOptions checks the options; fanouts are read from an address and copied.
-func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string, mapLimit int64, ordered bool) (*Options, error) {
+func NewOptions(fanouts, numFanouts int64, o Options) (*Options, error) {
 	if numFanouts < 1 || numFanouts > rng.MaxHops {
 		return nil, Errorf(KindValue, "fanouts: expected 1 to %d hops, got %d", rng.MaxHops, numFanouts)
 	}
-	o := &Options{
-		Fanouts: append([]int64(nil), memory.View[int64](fanouts, numFanouts)...),
-		Replace: replace, Seed: uint64(seed), Mode: mode, MapLimit: mapLimit, Ordered: ordered,
-	}
+	o.Fanouts = append([]int64(nil), memory.View[int64](fanouts, numFanouts)...)
 	for i, f := range o.Fanouts {
 		if f < -1 {
 			return nil, Errorf(KindValue, "fanouts[%d]: expected an integer >= -1, got %d", i, f)
@@ -38,13 +37,16 @@ func NewOptions(fanouts, numFanouts int64, replace bool, seed int64, mode string
 			return nil, Errorf(KindValue, "fanouts[%d]: expected at most %d (-1 for all), got %d", i, math.MaxInt32, f)
 		}
 	}
-	if !slices.Contains(modes, mode) {
-		return nil, Errorf(KindValue, "mode: expected 'auto', 'persistent', 'fused', 'bsp' or 'queue', got '%s'", mode)
+	if !slices.Contains(modes, o.Mode) {
+		return nil, Errorf(KindValue, "mode: expected 'auto', 'persistent', 'fused', 'bsp' or 'queue', got '%s'", o.Mode)
 	}
-	if mapLimit < 0 {
-		return nil, Errorf(KindValue, "map_limit: expected at least 0, got %d", mapLimit)
+	if (o.OnlyNew || o.Disjoint) && o.Mode != "auto" && o.Mode != "persistent" {
+		return nil, Errorf(KindValue, "mode: expected 'auto' or 'persistent' with frontier='new' or disjoint=True, got '%s'", o.Mode)
 	}
-	return o, nil
+	if o.MapLimit < 0 {
+		return nil, Errorf(KindValue, "map_limit: expected at least 0, got %d", o.MapLimit)
+	}
+	return &o, nil
 }
 
 // Shuffle permutes the array at an address in place, as seed and epoch say.

@@ -1,13 +1,14 @@
 package pygsampler
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
 
 func TestNewOptions(t *testing.T) {
 	fanouts := []int64{10, -1, 0, 1<<31 - 1}
-	o, err := NewOptions(address(fanouts), 4, true, -5, "queue", 7, true)
+	o, err := NewOptions(address(fanouts), 4, Options{Replace: true, Seed: math.MaxUint64 - 4, Mode: "queue", MapLimit: 7, Ordered: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,20 +17,21 @@ func TestNewOptions(t *testing.T) {
 		t.Errorf("got %+v", o)
 	}
 	for _, k := range []struct {
-		fanouts  []int64
-		mode     string
-		mapLimit int64
-		text     string
+		fanouts []int64
+		options Options
+		text    string
 	}{
-		{nil, "auto", 0, "fanouts: expected 1 to 256 hops, got 0"},
-		{make([]int64, 257), "auto", 0, "fanouts: expected 1 to 256 hops, got 257"},
-		{[]int64{3, -2}, "auto", 0, "fanouts[1]: expected an integer >= -1, got -2"},
-		{[]int64{1 << 31}, "auto", 0, "fanouts[0]: expected at most 2147483647 (-1 for all), got 2147483648"},
-		{[]int64{1<<63 - 1}, "auto", 0, "fanouts[0]: expected at most 2147483647 (-1 for all), got 9223372036854775807"},
-		{[]int64{3}, "fast", 0, "mode: expected 'auto', 'persistent', 'fused', 'bsp' or 'queue', got 'fast'"},
-		{[]int64{3}, "auto", -1, "map_limit: expected at least 0, got -1"},
+		{nil, Options{Mode: "auto"}, "fanouts: expected 1 to 256 hops, got 0"},
+		{make([]int64, 257), Options{Mode: "auto"}, "fanouts: expected 1 to 256 hops, got 257"},
+		{[]int64{3, -2}, Options{Mode: "auto"}, "fanouts[1]: expected an integer >= -1, got -2"},
+		{[]int64{1 << 31}, Options{Mode: "auto"}, "fanouts[0]: expected at most 2147483647 (-1 for all), got 2147483648"},
+		{[]int64{1<<63 - 1}, Options{Mode: "auto"}, "fanouts[0]: expected at most 2147483647 (-1 for all), got 9223372036854775807"},
+		{[]int64{3}, Options{Mode: "fast"}, "mode: expected 'auto', 'persistent', 'fused', 'bsp' or 'queue', got 'fast'"},
+		{[]int64{3}, Options{Mode: "bsp", OnlyNew: true}, "mode: expected 'auto' or 'persistent' with frontier='new' or disjoint=True, got 'bsp'"},
+		{[]int64{3}, Options{Mode: "queue", Disjoint: true}, "mode: expected 'auto' or 'persistent' with frontier='new' or disjoint=True, got 'queue'"},
+		{[]int64{3}, Options{Mode: "auto", MapLimit: -1}, "map_limit: expected at least 0, got -1"},
 	} {
-		_, err := NewOptions(address(k.fanouts), int64(len(k.fanouts)), false, 0, k.mode, k.mapLimit, false)
+		_, err := NewOptions(address(k.fanouts), int64(len(k.fanouts)), k.options)
 		if kind, text := KindOf(err); kind != KindValue || text != k.text {
 			t.Errorf("got %s: %s, want %s", kind, text, k.text)
 		}

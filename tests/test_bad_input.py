@@ -202,6 +202,21 @@ def test_fanouts_of_other_kinds():
             ValueError,
             r"mode: expected one of \('auto', .*, got NoneType None",
         ),
+        (
+            {"frontier": "some"},
+            ValueError,
+            r"frontier: expected one of \('all', 'new'\), got str 'some'",
+        ),
+        (
+            {"mode": "queue", "frontier": "new"},
+            ValueError,
+            r"mode: expected 'auto' or 'persistent' with frontier='new' .*, got 'queue'",
+        ),
+        (
+            {"disjoint": 1},
+            TypeError,
+            r"disjoint: expected True or False, got int 1",
+        ),
         ({"map_limit": 0}, ValueError, "map_limit: expected an integer from 1 to .* got 0"),
         ({"map_limit": 1e6}, TypeError, "map_limit: expected an integer .* got float 1000000.0"),
     ],

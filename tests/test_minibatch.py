@@ -163,3 +163,30 @@ def test_pickling_out_of_band_copies_nothing(batch):
     assert as_lists(writeable) == before
     writeable.torch().input_nodes[0] = 99
     assert as_lists(copy) == before
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_blocks_of_a_new_frontier_share_their_numbering_in_every_library(disjoint):
+    sampler = pgs.PGSampler([2, 3, 2], frontier="new", disjoint=disjoint, seed=1)
+    batch = sampler.sample(circulant(60, 7), [5, 9, 5], batch=0)
+    nodes = batch.input_nodes.tolist()
+    seeds = 3 if disjoint else 2
+    starts = [block.dst_offset for block in reversed(batch.blocks)]
+    assert starts == [0, seeds, batch.blocks[-1].num_src_nodes]
+    for library in (batch, batch.numpy(), batch.torch(), pickle.loads(pickle.dumps(batch.torch()))):
+        for block, own in zip(library.blocks, batch.blocks, strict=True):
+            first, count = own.dst_offset, own.num_dst_nodes
+            assert block.dst_offset == first and block.num_dst_nodes == count
+            assert block.dst_nodes.tolist() == nodes[first : first + count]
+            src, dst = block.coo()
+            degrees = own.indptr.numpy()[1:] - own.indptr.numpy()[:-1]
+            assert dst.tolist() == np.repeat(range(first, first + count), degrees).tolist()
+            # circulant: the in-neighbours of v are the 7 after it.
+            assert all(
+                (nodes[s] - nodes[d]) % 60 in range(1, 8) for s, d in zip(src, dst, strict=True)
+            )
+        trees = library.trees
+        assert (trees is None) != disjoint
+        if disjoint:
+            assert trees.tolist()[:3] == [0, 1, 2] and len(trees) == len(nodes)
+    assert pickle.loads(pickle.dumps(batch)).input_nodes.tolist() == nodes

@@ -9,6 +9,9 @@ from hypothesis import given, settings
 import pygsampler as pgs
 
 MODES = ("auto", "queue")
+# What the queue does not do.
+TREES = ({"frontier": "new"}, {"disjoint": True}, {"frontier": "new", "disjoint": True})
+KINDS = (*({"mode": mode} for mode in MODES), *TREES)
 FANOUTS = st.lists(st.integers(-1, 5), min_size=1, max_size=3)
 SEEDS = st.integers(0, (1 << 64) - 1)
 EPOCHS = st.integers(0, (1 << 24) - 1)
@@ -25,18 +28,18 @@ BATCHES = st.integers(0, (1 << 40) - 1)
     batch=BATCHES,
     bits=st.sampled_from([32, 64]),
     indptr_bits=st.sampled_from([32, 64]),
-    mode=st.sampled_from(MODES),
+    kind=st.sampled_from(KINDS),
     data=st.data(),
 )
 def test_the_engine_gives_what_the_contract_says(
-    case, fanouts, replace, seed, epoch, batch, bits, indptr_bits, mode, data
+    case, fanouts, replace, seed, epoch, batch, bits, indptr_bits, kind, data
 ):
     seeds = data.draw(st.lists(st.integers(0, case.num_nodes - 1), max_size=8), label="seeds")
     exclude = None
     if case.indices and data.draw(st.booleans(), label="exclude some"):
         ids = st.sampled_from(range(len(case.indices)))
         exclude = data.draw(st.lists(ids, max_size=6), label="exclude")
-    sampler = pgs.PGSampler(fanouts, replace=replace, seed=seed, mode=mode)
+    sampler = pgs.PGSampler(fanouts, replace=replace, seed=seed, **kind)
     got = sampler.sample(
         case.graph(bits, indptr_bits), seeds, epoch=epoch, batch=batch, exclude=exclude
     )
@@ -51,6 +54,7 @@ def test_the_engine_gives_what_the_contract_says(
         epoch=epoch,
         batch=batch,
         exclude=exclude,
+        **{name: value for name, value in kind.items() if name != "mode"},
     )
     assert as_lists(got) == expected
     assert got.input_nodes.dtype == got.blocks[0].indices.dtype == f"int{bits}"

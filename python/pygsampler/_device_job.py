@@ -105,7 +105,7 @@ class TorchJob(Job):
         graph._handle()
         ids = self._seeds = _input.take(seeds, "seeds", graph._device)
         self._own = int(own)
-        key = self._key = (sampler._fanouts, sampler._replace, ids.length.bit_length())
+        key = self._key = (sampler._options.shape(), ids.length.bit_length())
         self._region: torch.Tensor | None = None
         self._submit(graph._capacity.get(key) or _guess(graph, sampler, ids.length))
 
@@ -152,7 +152,7 @@ class TorchJob(Job):
                 self._drop()
             return None
         words = _memory.read_int64(address, 4)
-        words = _memory.read_int64(words[3], at.num_words(len(self._sampler._fanouts)))
+        words = _memory.read_int64(words[3], at.num_words(len(self._sampler.fanouts)))
         _engine.engine().release(address)
         size = words[at.SIZE]
         if known.get(self._key, 0) < size + size // 4:
@@ -242,8 +242,8 @@ def _guess(graph: Graph, sampler: PGSampler, seeds: int) -> int:
         id_width = edge_ids._bits // 8
     degree = 2 * graph.num_edges / max(graph.num_nodes, 1)
     rows, size = float(seeds), 4096.0 + 2 * width * seeds
-    for fanout in reversed(sampler._fanouts):
-        take = degree if fanout < 0 else fanout if sampler._replace else min(degree, fanout)
+    for fanout in reversed(sampler.fanouts):
+        take = degree if fanout < 0 else fanout if sampler.replace else min(degree, fanout)
         edges = rows * take
         size += rows * width + edges * (width + id_width) + 256
         rows = min(rows + edges, float(graph.num_nodes))

@@ -11,10 +11,11 @@ HEADER_WORDS = 16
 MAGIC = 0x50475342
 # In the header.
 ID_BITS, EDGE_ID_BITS, HOPS, NUM_OUTPUT, NODES, NUM_NODES = 1, 2, 3, 4, 5, 6
-OUTPUT_NODES, OUTPUT_INDEX, SIZE = 7, 8, 9
-# Of a block: how many sources, destinations and edges, then where its three arrays are.
+OUTPUT_NODES, OUTPUT_INDEX, SIZE, TREES = 7, 8, 9, 10
+# Of a block: how many sources, destinations and edges, then where its three arrays are
+# and which of the vertices is the first destination.
 WORDS = 8
-NUM_SRC, NUM_DST, NUM_EDGES, INDPTR, INDICES, EDGE_IDS = range(6)
+NUM_SRC, NUM_DST, NUM_EDGES, INDPTR, INDICES, EDGE_IDS, FIRST_DST = range(7)
 FIRST_OFFSET, OFFSETS = INDPTR, 3
 
 

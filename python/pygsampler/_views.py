@@ -33,14 +33,18 @@ class RegionViews:
     def hops(self) -> int:
         return self._words[at.HOPS]
 
-    def of_batch(self, name: str) -> torch.Tensor:
+    def of_batch(self, name: str) -> torch.Tensor | None:
         words = self._words
         if name == "input_nodes":
             offset, length = words[at.NODES], words[at.NUM_NODES]
         elif name == "output_nodes":
             offset, length = words[at.OUTPUT_NODES], words[at.NUM_OUTPUT]
-        else:
+        elif name == "output_index":
             offset, length = words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT]
+        elif words[at.TREES]:
+            offset, length = words[at.TREES], words[at.NUM_NODES]
+        else:
+            return None
         start = offset >> self._shift
         return self._ids[start : start + length]
 
@@ -57,12 +61,14 @@ class RegionViews:
             which = at.NUM_SRC if name == "src_nodes" else at.NUM_DST
             offset, length = words[at.NODES], words[block + which]
         start = offset >> self._shift
+        if name == "dst_nodes":
+            start += words[block + at.FIRST_DST]
         return self._ids[start : start + length]
 
-    def counts(self, place: int) -> tuple[int, int, int]:
+    def counts(self, place: int) -> tuple[int, int, int, int]:
         block = at.HEADER_WORDS + at.WORDS * place
         num_src, num_dst, num_edges = self._words[block : block + 3]
-        return num_src, num_dst, num_edges
+        return num_src, num_dst, num_edges, self._words[block + at.FIRST_DST]
 
     def moved(self, move: Any) -> RegionViews:
         # Without what lies behind the batch, which the next batch may need.
@@ -95,24 +101,24 @@ class HostViews:
     def hops(self) -> int:
         return len(self._batch.blocks)
 
-    def of_batch(self, name: str) -> torch.Tensor:
+    def of_batch(self, name: str) -> torch.Tensor | None:
         if name == "input_nodes":
             return self._nodes
-        values: Array = getattr(self._batch, name)
-        return values.torch()
+        values: Array | None = getattr(self._batch, name)
+        return None if values is None else values.torch()
 
     def of_block(self, place: int, name: str) -> torch.Tensor:
         block = self._batch.blocks[place]
         if name == "src_nodes":
             return self._nodes[: block.num_src_nodes]
         if name == "dst_nodes":
-            return self._nodes[: block.num_dst_nodes]
+            return self._nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes]
         values: Array = getattr(block, name)
         return values.torch()
 
-    def counts(self, place: int) -> tuple[int, int, int]:
+    def counts(self, place: int) -> tuple[int, int, int, int]:
         block = self._batch.blocks[place]
-        return block.num_src_nodes, block.num_dst_nodes, block.num_edges
+        return block.num_src_nodes, block.num_dst_nodes, block.num_edges, block.dst_offset
 
     def moved(self, move: Any) -> None:
         # Its memory has room that was reserved and not used.

@@ -14,7 +14,9 @@ class Block:
 
     Destination i is ``dst_nodes[i]`` and its edges stand at ``indptr[i]:indptr[i + 1]`` of
     ``indices`` (local source ids: positions in ``src_nodes``) and of ``edge_ids`` (original ids).
-    The destinations come first among the sources. Arrays are views of the batch's memory.
+    The destinations come first among the sources; with ``frontier="new"`` they begin at
+    ``dst_offset``, and local ids are the same in all blocks. Arrays are views of the batch's
+    memory.
     """
 
     __slots__ = ("__weakref__", "_arrays", "_bits", "_edge_id_bits", "_memory", "_nodes", "_words")
@@ -23,8 +25,8 @@ class Block:
     _nodes: Array
     _bits: int
     _edge_id_bits: int
-    # num_src, num_dst, num_edges, and the addresses of indptr, indices and edge ids.
-    _words: tuple[int, int, int, int, int, int]
+    # num_src, num_dst, num_edges, the addresses of indptr, indices and edge ids, dst_offset.
+    _words: tuple[int, int, int, int, int, int, int]
     _arrays: dict[str, Array]
 
     def __init__(self) -> None:
@@ -40,12 +42,13 @@ class Block:
         words: list[int],
     ) -> Block:
         block = object.__new__(cls)
-        num_src, num_dst, num_edges, indptr, indices, edge_ids = words[:6]
+        num_src, num_dst, num_edges, indptr, indices, edge_ids, first = words[:7]
         block._memory = memory
         block._nodes = nodes
         block._bits = nodes._bits
         block._edge_id_bits = edge_id_bits
-        block._words = (num_src, num_dst, num_edges, data + indptr, data + indices, data + edge_ids)
+        arrays = data + indptr, data + indices, data + edge_ids
+        block._words = (num_src, num_dst, num_edges, *arrays, first)
         block._arrays = {}
         return block
 
@@ -58,6 +61,11 @@ class Block:
     def num_dst_nodes(self) -> int:
         """Number of destination vertices."""
         return self._words[1]
+
+    @property
+    def dst_offset(self) -> int:
+        """Local id of the first destination: 0 but with ``frontier="new"``."""
+        return self._words[6]
 
     @property
     def num_edges(self) -> int:
@@ -81,13 +89,14 @@ class Block:
 
     @property
     def src_nodes(self) -> Array:
-        """Original ids of the sources, shape [num_src_nodes]; the destinations come first."""
+        """Original ids of the sources, shape [num_src_nodes]; the destinations are among them."""
         return self._nodes[: self._words[0]]
 
     @property
     def dst_nodes(self) -> Array:
         """Original ids of the destinations, shape [num_dst_nodes]: distinct vertices."""
-        return self._nodes[: self._words[1]]
+        first = self._words[6]
+        return self._nodes[first : first + self._words[1]]
 
     def coo(self) -> tuple[Array, Array]:
         """The edges as (source, destination) in local ids, each of shape [num_edges].
@@ -98,7 +107,7 @@ class Block:
         dst = self._arrays.get("dst")
         if dst is None:
             indptr = self.indptr.cpu()
-            call = ("ExpandRows", indptr._address, self._words[1], self._bits)
+            call = ("ExpandRows", indptr._address, self._words[1], self._words[6], self._bits)
             memory = Memory(_engine.call(*call))
             dst = Array._of(memory.data, self._words[2], self._bits, memory)
             if self._nodes._device >= 0:

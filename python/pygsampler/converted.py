@@ -25,6 +25,7 @@ class ConvertedBlock(Generic[ArrayT]):
     edge_ids: ArrayT
     src_nodes: ArrayT
     dst_nodes: ArrayT
+    dst_offset: int = 0
 
     @property
     def num_src_nodes(self) -> int:
@@ -54,14 +55,14 @@ class Views(Protocol):
     It must not know the batch: a circle would keep the memory until the next collection.
     """
 
-    def of_batch(self, name: str) -> torch.Tensor:
-        """``input_nodes``, ``output_nodes`` or ``output_index``."""
+    def of_batch(self, name: str) -> torch.Tensor | None:
+        """``input_nodes``, ``output_nodes``, ``output_index``, or ``trees`` where it has any."""
         ...
 
     def of_block(self, place: int, name: str) -> torch.Tensor: ...
 
-    def counts(self, place: int) -> tuple[int, int, int]:
-        """Sources, destinations and edges of a block."""
+    def counts(self, place: int) -> tuple[int, int, int, int]:
+        """Sources, destinations and edges of a block, and its ``dst_offset``."""
         ...
 
     def hops(self) -> int: ...
@@ -85,6 +86,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         known = block.__dict__
         known["_views"] = views
         known["_place"] = place
+        known["dst_offset"] = views.counts(place)[3]
         return block
 
     if not TYPE_CHECKING:
@@ -115,8 +117,12 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         """The edges as (source, destination) in local ids, each of shape [num_edges]."""
         import torch
 
+        first = self.dst_offset
         rows = torch.arange(
-            self.num_dst_nodes, dtype=self.indices.dtype, device=self.indices.device
+            first,
+            first + self.num_dst_nodes,
+            dtype=self.indices.dtype,
+            device=self.indices.device,
         )
         degrees = self.indptr.diff()
         return self.indices, rows.repeat_interleave(degrees, output_size=self.num_edges)
@@ -141,6 +147,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
             self.edge_ids,
             self.src_nodes,
             self.dst_nodes,
+            self.dst_offset,
         )
 
 
@@ -151,7 +158,8 @@ class NumpyBlock(ConvertedBlock["numpy.ndarray[Any, Any]"]):
         """The edges as (source, destination) in local ids, each of shape [num_edges]."""
         import numpy
 
-        rows = numpy.arange(self.num_dst_nodes, dtype=self.indices.dtype)
+        first = self.dst_offset
+        rows = numpy.arange(first, first + self.num_dst_nodes, dtype=self.indices.dtype)
         return self.indices, numpy.repeat(rows, numpy.diff(self.indptr))
 
     @property
@@ -176,6 +184,7 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
     blocks: tuple[BlockT, ...]
     epoch: int
     batch: int
+    trees: ArrayT | None = None
 
     def __repr__(self) -> str:
         blocks = ", ".join(map(repr, self.blocks))
@@ -198,6 +207,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
         made = object.__new__(cls)
         known = made.__dict__
         known["_views"] = views
+        known["trees"] = views.of_batch("trees")
         known["epoch"] = epoch
         known["batch"] = batch
         return made
@@ -237,12 +247,14 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
                 move(block.indices),
                 move(block.edge_ids),
                 nodes[: block.num_src_nodes],
-                nodes[: block.num_dst_nodes],
+                nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes],
+                block.dst_offset,
             )
             for block in self.blocks
         )
         seeds, index = move(self.output_nodes), move(self.output_index)
-        return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch)
+        trees = None if self.trees is None else move(self.trees)
+        return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch, trees)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (
@@ -252,6 +264,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
             self.blocks,
             self.epoch,
             self.batch,
+            self.trees,
         )
 
 

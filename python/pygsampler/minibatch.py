@@ -37,6 +37,8 @@ class MiniBatch:
     ``blocks`` has the outermost hop first: ``blocks[-1]`` leads into the seeds, and the
     destinations of each block are the sources of the next. A seed that was given twice is kept
     twice in ``output_nodes`` and is one vertex of the last block; ``output_index`` says which.
+    With ``frontier="new"`` all blocks number the vertices alike, by their place in
+    ``input_nodes``, and the destinations of a block are those that the hop before it found.
 
     All arrays are views of one memory block, which lives as long as any of them. Pickling stores
     that block. A batch of a graph on a GPU is on that GPU, complete for every stream; ``cpu()``
@@ -51,6 +53,7 @@ class MiniBatch:
         "_output_index",
         "_output_nodes",
         "_size",
+        "_trees",
         "_words",
         "batch",
         "blocks",
@@ -69,6 +72,7 @@ class MiniBatch:
     _words: list[int]
     _output_nodes: Array
     _output_index: Array
+    _trees: Array | None
 
     def __init__(self) -> None:
         raise TypeError("MiniBatch: made by PGSampler.sample")
@@ -106,6 +110,11 @@ class MiniBatch:
         made._output_index = Array._of(
             data + words[at.OUTPUT_INDEX], num_output, bits, memory, device=device
         )
+        made._trees = None
+        if words[at.TREES]:
+            made._trees = Array._of(
+                data + words[at.TREES], words[at.NUM_NODES], bits, memory, device=device
+            )
         made.blocks = tuple(
             Block._of(memory, data, nodes, edge_id_bits, words[start : start + at.WORDS])
             for start in range(at.HEADER_WORDS, len(words), at.WORDS)
@@ -134,6 +143,11 @@ class MiniBatch:
         Where no seed was given twice it is 0, 1, 2, ...
         """
         return self._output_index
+
+    @property
+    def trees(self) -> Array | None:
+        """For each of ``input_nodes`` which seed's tree it is in, with ``disjoint=True``."""
+        return self._trees
 
     @property
     def num_edges(self) -> int:
@@ -230,7 +244,7 @@ class MiniBatch:
         raw = _memory.owned_view(self._data, self._size, self._memory)
         nodes, index = self._words[at.NODES], self._words[at.OUTPUT_INDEX]
         end = nodes + len(self.input_nodes) * self.input_nodes._bits // 8
-        # What lies behind stays on cache lines of its own.
+        # What lies behind stays on cache lines of its own. With trees nothing does.
         gap = (index - end) // 64 * 64
         if gap < _WORTH_A_COPY:
             return raw
@@ -256,12 +270,14 @@ class MiniBatch:
                 convert(block.indices),
                 convert(block.edge_ids),
                 nodes[: block.num_src_nodes],
-                nodes[: block.num_dst_nodes],
+                nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes],
+                block.dst_offset,
             )
             for block in self.blocks
         )
         output_nodes, output_index = convert(self._output_nodes), convert(self._output_index)
-        return nodes, output_nodes, output_index, blocks, self.epoch, self.batch
+        trees = None if self._trees is None else convert(self._trees)
+        return nodes, output_nodes, output_index, blocks, self.epoch, self.batch, trees
 
 
 def _restore(values: Any, epoch: int, batch: int) -> MiniBatch:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from array import array
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _engine, _fanouts, _seed
-from pygsampler._check import boolean, describe, integer
+from pygsampler import _engine, _seed
+from pygsampler._check import describe, integer
 from pygsampler._device_job import DeviceJob, TorchJob, sample_many
 from pygsampler._job import Job
+from pygsampler._options import Options
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
 
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 MAX_EPOCH = (1 << 24) - 1
 MAX_BATCH = (1 << 40) - 1
 _MOST_THREADS = (1 << 31) - 1
-_MODES = ("auto", "persistent", "fused", "bsp", "queue")
 
 
 class PGSampler:
     """Samples in-neighbours uniformly, hop by hop, from seeds outwards.
 
-    At each hop every vertex reached so far gets ``fanout`` of its in-edges, drawn afresh. The
+    At each hop every vertex of the frontier gets ``fanout`` of its in-edges, drawn afresh. The
     sample is a pure function of (graph, options, seed, epoch, batch, seeds): never of threads,
     processes or earlier calls.
 
@@ -42,6 +41,12 @@ class PGSampler:
     replace : bool
         Draw with replacement: then a vertex with any in-edge gets exactly ``fanout`` draws.
         Without, a vertex with at most ``fanout`` in-edges gets all of them.
+    frontier : str
+        ``"all"``, as DGL has it: each hop expands every vertex reached so far. ``"new"``, as PyG
+        has it: a vertex is expanded once, at the hop after the one that reached it first.
+    disjoint : bool
+        Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
+        draws, and ``MiniBatch.trees`` tells which vertex is whose. On the CPU.
     seed : int, optional
         From -2**63 to 2**64 - 1, taken modulo 2**64. Without one it is ``torch.initial_seed()``
         when torch has been imported, else it comes from the operating system.
@@ -55,7 +60,8 @@ class PGSampler:
         through together. ``"fused"``: all hops in one launch, rows dealt out beforehand.
         ``"bsp"``: a few launches for each hop, whose size the host reads in between.
         ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
-        ``"queue"`` is such a task queue too, and the others are alike.
+        ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``
+        or ``disjoint=True`` it is one of the first two.
     map_limit : int, optional
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
         the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
@@ -73,14 +79,9 @@ class PGSampler:
         "__weakref__",
         "_counted_in",
         "_epoch",
-        "_fanouts",
         "_made",
-        "_map_limit",
-        "_mode",
         "_next",
-        "_ordered",
-        "_replace",
-        "_seed",
+        "_options",
     )
 
     def __init__(
@@ -88,6 +89,8 @@ class PGSampler:
         fanouts: Sequence[int],
         *,
         replace: bool = False,
+        frontier: str = "all",
+        disjoint: bool = False,
         seed: int | None = None,
         ordered: bool = True,
         mode: str = "auto",
@@ -95,19 +98,16 @@ class PGSampler:
     ) -> None:
         # (generation, handle), made at first use: a sampler costs nothing before.
         self._made: tuple[int, int] | None = None
-        self._fanouts = _fanouts.checked(fanouts)
-        self._replace = boolean(replace, "replace")
-        self._ordered = boolean(ordered, "ordered")
-        if mode not in _MODES:
-            raise ValueError(f"mode: expected one of {_MODES}, got {describe(mode)}")
-        self._mode = mode
-        if map_limit is not None:
-            map_limit = integer(map_limit, "map_limit", 1, (1 << 63) - 1)
-        self._map_limit = map_limit
-        if seed is None:
-            self._seed = _seed.fresh()
-        else:
-            self._seed = integer(seed, "seed", -(1 << 63), _seed.SEED_MASK) & _seed.SEED_MASK
+        self._options = Options.checked(
+            fanouts,
+            replace=replace,
+            frontier=frontier,
+            disjoint=disjoint,
+            ordered=ordered,
+            mode=mode,
+            map_limit=map_limit,
+            seed=seed,
+        )
         self._epoch = 0
         self._next = 0
         # The engine generation whose process the batch counter was set up for.
@@ -116,32 +116,42 @@ class PGSampler:
     @property
     def fanouts(self) -> tuple[int, ...]:
         """In-edges for each vertex, outermost hop first."""
-        return self._fanouts
+        return self._options.fanouts
 
     @property
     def replace(self) -> bool:
         """Whether edges are drawn with replacement."""
-        return self._replace
+        return self._options.replace
+
+    @property
+    def frontier(self) -> str:
+        """``"all"`` or ``"new"``: which vertices a hop expands."""
+        return self._options.frontier
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        return self._options.disjoint
 
     @property
     def seed(self) -> int:
         """The 64 bit seed, 0 <= seed < 2**64."""
-        return self._seed
+        return self._options.seed
 
     @property
     def ordered(self) -> bool:
         """As it was given."""
-        return self._ordered
+        return self._options.ordered
 
     @property
     def mode(self) -> str:
         """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"`` or ``"queue"``."""
-        return self._mode
+        return self._options.mode
 
     @property
     def map_limit(self) -> int | None:
         """As it was given."""
-        return self._map_limit
+        return self._options.map_limit
 
     @property
     def epoch(self) -> int:
@@ -305,27 +315,10 @@ class PGSampler:
         return TorchJob(graph, self, seeds, epoch, batch, own_stream)
 
     def __repr__(self) -> str:
-        options = "".join(
-            f", {name}={value!r}"
-            for name, value, default in (
-                ("replace", self._replace, False),
-                ("ordered", self._ordered, True),
-                ("mode", self._mode, "auto"),
-                ("map_limit", self._map_limit, None),
-            )
-            if value != default
-        )
-        return f"PGSampler({list(self._fanouts)}{options}, seed={self._seed})"
+        return f"PGSampler({self._options})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        options = {
-            "replace": self._replace,
-            "seed": self._seed,
-            "ordered": self._ordered,
-            "mode": self._mode,
-            "map_limit": self._map_limit,
-        }
-        return _restore, (self._fanouts, options, self._epoch, self._next)
+        return _restore, (self.fanouts, self._options.named(), self._epoch, self._next)
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         # The engine has ended by then, and this module's names are gone.
@@ -353,19 +346,7 @@ class PGSampler:
         with _engine.handle_lock():
             made = self._made
             if made is None or made[0] != _engine.generation():
-                fanouts = array("q", self._fanouts)
-                seed = self._seed - (1 << 64) if self._seed >> 63 else self._seed
-                handle = _engine.call(
-                    "SamplerNew",
-                    fanouts.buffer_info()[0],
-                    len(fanouts),
-                    int(self._replace),
-                    seed,
-                    self._mode,
-                    self._map_limit or 0,
-                    int(self._ordered),
-                )
-                made = self._made = (_engine.generation(), handle)
+                made = self._made = (_engine.generation(), self._options.handle())
             return made[1]
 
 

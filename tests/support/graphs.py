@@ -65,9 +65,14 @@ def as_lists(batch: pgs.MiniBatch) -> reference.Batch:
             block.edge_ids.tolist(),
             block.num_src_nodes,
             block.num_dst_nodes,
+            block.dst_offset,
         )
         for block in batch.blocks
     ]
     return reference.Batch(
-        batch.input_nodes.tolist(), batch.output_nodes.tolist(), batch.output_index.tolist(), blocks
+        batch.input_nodes.tolist(),
+        batch.output_nodes.tolist(),
+        batch.output_index.tolist(),
+        blocks,
+        None if batch.trees is None else batch.trees.tolist(),
     )

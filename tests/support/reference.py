@@ -51,6 +51,11 @@ def row_state(seed: int, epoch: int, batch: int, hop: int, vertex: int) -> int:
     return low | high << 32
 
 
+def part(state: int, tree: int) -> int:
+    """The state of a row in one tree of a disjoint batch."""
+    return splitmix64(state ^ (tree + 1) * GAMMA & MASK64)
+
+
 def draw(state: int, j: int, bound: int) -> int:
     """Draw j of a row, reduced to [0, bound) by the high half of a product."""
     return splitmix64((state + (j + 1) * GAMMA) & MASK64) * bound >> 64
@@ -78,6 +83,7 @@ class Block(NamedTuple):
     edge_ids: list[int]
     num_src: int
     num_dst: int
+    dst_offset: int = 0
 
 
 @dataclass
@@ -86,6 +92,7 @@ class Batch:
     output_nodes: list[int]
     output_index: list[int]
     blocks: list[Block]
+    trees: list[int] | None = None
 
 
 def sample(
@@ -96,6 +103,8 @@ def sample(
     *,
     edge_ids: list[int] | None = None,
     replace: bool = False,
+    frontier: str = "all",
+    disjoint: bool = False,
     seed: int = 0,
     epoch: int = 0,
     batch: int = 0,
@@ -103,21 +112,30 @@ def sample(
 ) -> Batch:
     """What ``PGSampler.sample`` has to return."""
     without = set(exclude or ())
-    place: dict[int, int] = {}
-    for v in seeds:
-        place.setdefault(v, len(place))
+    # Vertices, each with the number of its tree.
+    roots = [(i if disjoint else -1, v) for i, v in enumerate(seeds)]
+    place: dict[tuple[int, int], int] = {}
+    for root in roots:
+        place.setdefault(root, len(place))
     blocks = []
+    expanded = 0
     for hop, fanout in enumerate(reversed(fanouts)):
-        frontier = list(place)
+        first = expanded if frontier == "new" else 0
+        rows = list(place)[first:]
+        expanded = len(place)
         starts, sources, ids = [0], [], []
-        for v in frontier:
+        for tree, v in rows:
             row = range(indptr[v], indptr[v + 1]) if v + 1 < len(indptr) else range(0)
             edges = [e for e in row if (edge_ids[e] if edge_ids else e) not in without]
             state = row_state(seed, epoch, batch, hop, v)
+            if disjoint:
+                state = part(state, tree)
             for position in choose(len(edges), fanout, replace, state):
                 edge = edges[position]
-                sources.append(place.setdefault(indices[edge], len(place)))
+                sources.append(place.setdefault((tree, indices[edge]), len(place)))
                 ids.append(edge_ids[edge] if edge_ids else edge)
             starts.append(len(sources))
-        blocks.insert(0, Block(starts, sources, ids, len(place), len(frontier)))
-    return Batch(list(place), list(seeds), [place[v] for v in seeds], blocks)
+        blocks.insert(0, Block(starts, sources, ids, len(place), len(rows), first))
+    nodes = [v for _, v in place]
+    trees = [tree for tree, _ in place] if disjoint else None
+    return Batch(nodes, list(seeds), [place[root] for root in roots], blocks, trees)

@@ -22,7 +22,8 @@ const (
 	WordOffOutputNodes // the seeds as given; OffNodes where they are distinct
 	WordOffOutputIndex // for each seed its position in nodes
 	WordBytes
-	HeaderWords = 16
+	WordOffTrees // for each vertex the seed whose tree it is in; 0 where trees share vertices
+	HeaderWords  = 16
 )
 
 // Words of a block; blocks follow the header, outermost hop first.
@@ -33,7 +34,8 @@ const (
 	WordOffIndptr
 	WordOffIndices
 	WordOffEdgeIDs
-	BlockWords = 8
+	WordFirstDst // place of the first destination among the vertices
+	BlockWords   = 8
 )
 
 // Builder lays out a batch while its sizes become known, hop by hop. It owns its
@@ -74,7 +76,7 @@ func (b *Builder) Set(word int, value int64) {
 }
 
 // SetBlock writes the words of block i, outermost first.
-func (b *Builder) SetBlock(i int, words [6]int64) {
+func (b *Builder) SetBlock(i int, words [7]int64) {
 	for w, value := range words {
 		b.Set(HeaderWords+BlockWords*i+w, value)
 	}

@@ -28,7 +28,7 @@ func TestBuilder(t *testing.T) {
 		}
 		end = offset + n
 	}
-	b.SetBlock(2, [6]int64{1, 2, 3, 4, 5, 6})
+	b.SetBlock(2, [7]int64{1, 2, 3, 4, 5, 6, 7})
 	b.Set(WordNumNodes, 9)
 	m := b.Finish(100)
 	words := memory.At[int64](m, 0, HeaderWords+3*BlockWords)
@@ -36,7 +36,7 @@ func TestBuilder(t *testing.T) {
 		want := map[int]int64{
 			WordMagic: Magic, WordNumHops: 3, WordNumNodes: 9, WordBytes: end,
 			HeaderWords + 16: 1, HeaderWords + 17: 2, HeaderWords + 18: 3,
-			HeaderWords + 19: 4, HeaderWords + 20: 5, HeaderWords + 21: 6,
+			HeaderWords + 19: 4, HeaderWords + 20: 5, HeaderWords + 21: 6, HeaderWords + 22: 7,
 		}[i]
 		if w != want {
 			t.Errorf("word %d is %d, want %d", i, w, want)

@@ -26,7 +26,9 @@ type sampling[I csc.Index] struct {
 	out      *batch.Builder
 	offNodes int64
 	n        int64 // distinct vertices so far
+	expanded int64 // those whose rows were drawn, where each is drawn once
 	numbers  numbering
+	trees    *trees[I]      // nil: trees share vertices
 	finished *finishedTasks // what the queue engine sampled; nil: rows are drawn tile by tile
 }
 
@@ -54,9 +56,16 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory
 		}
 	}
 	s.out.Set(batch.WordNumNodes, s.n)
-	complete = true
 	// The list of vertices is as long as its bound; what lies beyond was not touched.
-	return s.out.Finish((s.bound() - s.n) * idBits[I]() / 8), nil
+	untouched := (s.bound() - s.n) * idBits[I]() / 8
+	if s.trees != nil {
+		if err := s.trees.finish(s); err != nil {
+			return memory.Memory{}, err
+		}
+		untouched = 0
+	}
+	complete = true
+	return s.out.Finish(untouched), nil
 }
 
 // numbering says where a batch's local numbers come from.
@@ -124,7 +133,10 @@ func (s *sampling[I]) begin() error {
 			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", ErrIndex, i, g.NumNodes, v)
 		}
 	}
-	s.numbers = s.numberBy()
+	if s.numbers = s.numberBy(); s.Disjoint {
+		s.numbers = hashed
+		return s.plant()
+	}
 	var err error
 	switch s.numbers {
 	case narrowMap:
@@ -144,37 +156,52 @@ func (s *sampling[I]) begin() error {
 	if s.offNodes, err = s.out.Alloc(bound * width); err != nil {
 		return err
 	}
-	index, err := s.out.Alloc(seeds * width)
+	local, err := s.output()
 	if err != nil {
 		return err
 	}
-	given, err := s.out.Alloc(seeds * width)
-	if err != nil {
-		return err
-	}
-	local, seedIDs := memory.At[I](s.out.Memory, index, seeds), memory.At[I](s.out.Memory, given, seeds)
-	for i := range seeds {
-		seedIDs[i] = I(s.Seeds.At(i))
-	}
-	copy(local, seedIDs)
 	if err := s.reserve(seeds); err != nil {
 		return err
 	}
 	s.claim(local)
+	s.out.Set(batch.WordOffNodes, s.offNodes)
 	if s.n == seeds {
-		given = s.offNodes
-	}
-	for word, value := range map[int]int64{
-		batch.WordIDBits: width * 8, batch.WordEdgeIDBits: int64(g.EdgeIDBits()), batch.WordNumOutput: seeds,
-		batch.WordOffNodes: s.offNodes, batch.WordOffOutputNodes: given, batch.WordOffOutputIndex: index,
-	} {
-		s.out.Set(word, value)
+		s.out.Set(batch.WordOffOutputNodes, s.offNodes)
 	}
 	return nil
 }
 
+// output makes room for the seeds as given and for their local numbers, and returns
+// the latter, which hold the seeds for now.
+func (s *sampling[I]) output() ([]I, error) {
+	width, seeds := idBits[I]()/8, s.Seeds.Len()
+	index, err := s.out.Alloc(seeds * width)
+	if err != nil {
+		return nil, err
+	}
+	given, err := s.out.Alloc(seeds * width)
+	if err != nil {
+		return nil, err
+	}
+	local, ids := memory.At[I](s.out.Memory, index, seeds), memory.At[I](s.out.Memory, given, seeds)
+	for i := range seeds {
+		ids[i] = I(s.Seeds.At(i))
+	}
+	copy(local, ids)
+	for word, value := range map[int]int64{
+		batch.WordIDBits: width * 8, batch.WordEdgeIDBits: int64(s.Graph.EdgeIDBits()),
+		batch.WordNumOutput: seeds, batch.WordOffOutputNodes: given, batch.WordOffOutputIndex: index,
+	} {
+		s.out.Set(word, value)
+	}
+	return local, nil
+}
+
 // nodes is the list of distinct vertices with its slack.
 func (s *sampling[I]) nodes() []I {
+	if s.trees != nil {
+		return s.trees.vertices
+	}
 	return memory.At[I](s.out.Memory, s.offNodes, s.bound())
 }
 
@@ -183,7 +210,11 @@ func (s *sampling[I]) reserve(more int64) error {
 	if s.numbers != hashed {
 		return nil
 	}
-	return reserve(&s.table, min(s.n+more, s.Graph.NumNodes), s.nodes()[:s.n])
+	if s.trees != nil {
+		return s.trees.reserve(s, more)
+	}
+	nodes := s.nodes()
+	return s.table.reserve(min(s.n+more, s.Graph.NumNodes), s.n, func(i int64) uint64 { return uint64(nodes[i]) })
 }
 
 // claim numbers ids, in order, in place.
@@ -198,16 +229,24 @@ func (s *sampling[I]) claim(ids []I) {
 	}
 }
 
-// hop samples the rows of all vertices found so far; hop 0 is next to the seeds.
+// hop samples the rows of all vertices found so far, or of those that the last hop
+// found; hop 0 is next to the seeds.
 func (s *sampling[I]) hop(hop int) error {
 	depth := len(s.Fanouts)
 	fanout := s.Fanouts[depth-1-hop]
-	rows := s.n
+	first := int64(0)
+	if s.OnlyNew {
+		first, s.expanded = s.expanded, s.n
+	}
+	if s.trees != nil {
+		s.trees.first = first
+	}
+	rows := s.n - first
 	tiles := (rows + tileRows - 1) / tileRows
 	s.starts, s.degrees = sized(s.starts, rows), sized(s.degrees, rows)
 	s.offsets, s.drawn = sized(s.offsets, tiles+1), sized(s.drawn, tiles)
 
-	frontier := s.nodes()[:rows]
+	frontier := s.nodes()[first : first+rows]
 	err := s.team.each(tiles, s.stop, func(_ int, t int64) {
 		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
 		if s.finished != nil {
@@ -231,17 +270,17 @@ func (s *sampling[I]) hop(hop int) error {
 	if s.Most > 0 && edges > s.Most {
 		return ErrLarge
 	}
-	if idBits[I]() == 32 && edges > math.MaxInt32 {
+	if idBits[I]() == 32 && (edges > math.MaxInt32 || s.trees != nil && s.n+edges > math.MaxInt32) {
 		return fmt.Errorf("%w: a block of %d edges needs int64 ids", ErrOverflow, edges)
 	}
-	block, err := s.newBlock(depth-1-hop, rows, edges)
+	block, err := s.newBlock(depth-1-hop, rows, edges, first)
 	if err != nil {
 		return err
 	}
 	if err := s.reserve(edges); err != nil {
 		return err
 	}
-	frontier = s.nodes()[:rows]
+	frontier = s.nodes()[first : first+rows]
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Batch, uint8(hop), rng.Neighbors)
 	for w := range s.team.size {
 		s.worker(w)
@@ -254,6 +293,11 @@ func (s *sampling[I]) hop(hop int) error {
 		}
 		s.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], fanout, block)
 	}, func(t int64) {
+		if s.trees != nil {
+			lo, hi := t*tileRows, min((t+1)*tileRows, rows)
+			s.n = s.trees.claim(&s.table, block, lo, hi, s.offsets[t+1], s.n)
+			return
+		}
 		s.claim(block.indices[s.offsets[t]:s.offsets[t+1]])
 	})
 	if err != nil {
@@ -274,7 +318,7 @@ type block[I csc.Index] struct {
 	ids64           []int64
 }
 
-func (s *sampling[I]) newBlock(i int, rows, edges int64) (b block[I], err error) {
+func (s *sampling[I]) newBlock(i int, rows, edges, first int64) (b block[I], err error) {
 	width, idWidth := idBits[I]()/8, int64(s.Graph.EdgeIDBits())/8
 	// A count that overflowed is negative here, or too large even for a bound.
 	if edges < 0 || edges > math.MaxInt64/32 {
@@ -296,6 +340,6 @@ func (s *sampling[I]) newBlock(i int, rows, edges int64) (b block[I], err error)
 	} else {
 		b.ids64 = memory.At[int64](m, offsets[2], edges)
 	}
-	s.out.SetBlock(i, [6]int64{0, rows, edges, offsets[0], offsets[1], offsets[2]})
+	s.out.SetBlock(i, [7]int64{0, rows, edges, offsets[0], offsets[1], offsets[2], first})
 	return b, nil
 }

@@ -20,12 +20,12 @@ func (n idle) Return(int)          {}
 
 // sampled is a batch in plain slices, for comparison.
 type sampled struct {
-	Nodes, Output, OutputIndex []int64
-	Blocks                     []sampledBlock
+	Nodes, Output, OutputIndex, Trees []int64
+	Blocks                            []sampledBlock
 }
 
 type sampledBlock struct {
-	Src, Dst                int64
+	Src, Dst, First         int64
 	Indptr, Indices, EdgeID []int64
 }
 
@@ -48,11 +48,14 @@ func read(m memory.Memory) (s sampled) {
 	s.Nodes = ids(words[batch.WordOffNodes], words[batch.WordNumNodes], bits)
 	s.Output = ids(words[batch.WordOffOutputNodes], words[batch.WordNumOutput], bits)
 	s.OutputIndex = ids(words[batch.WordOffOutputIndex], words[batch.WordNumOutput], bits)
+	if words[batch.WordOffTrees] != 0 {
+		s.Trees = ids(words[batch.WordOffTrees], words[batch.WordNumNodes], bits)
+	}
 	for i := range hops {
 		w := words[batch.HeaderWords+batch.BlockWords*i:]
 		dst, edges := w[batch.WordNumDst], w[batch.WordNumEdges]
 		s.Blocks = append(s.Blocks, sampledBlock{
-			Src: w[batch.WordNumSrc], Dst: dst,
+			Src: w[batch.WordNumSrc], Dst: dst, First: w[batch.WordFirstDst],
 			Indptr: ids(w[batch.WordOffIndptr], dst+1, bits), Indices: ids(w[batch.WordOffIndices], edges, bits),
 			EdgeID: ids(w[batch.WordOffEdgeIDs], edges, words[batch.WordEdgeIDBits]),
 		})
@@ -62,26 +65,46 @@ func read(m memory.Memory) (s sampled) {
 
 // reference samples row by row with maps, straight from the contract.
 func reference(r *Request) (s sampled) {
-	number := map[int64]int64{}
-	claim := func(v int64) int64 {
-		n, ok := number[v]
+	number := map[[2]int64]int64{}
+	claim := func(tree, v int64) int64 {
+		n, ok := number[[2]int64{tree, v}]
 		if !ok {
 			n = int64(len(s.Nodes))
-			number[v] = n
+			number[[2]int64{tree, v}] = n
 			s.Nodes = append(s.Nodes, v)
+			if r.Disjoint {
+				s.Trees = append(s.Trees, tree)
+			}
 		}
 		return n
 	}
-	for i := range r.Seeds.Len() {
-		s.Output = append(s.Output, r.Seeds.At(i))
-		s.OutputIndex = append(s.OutputIndex, claim(r.Seeds.At(i)))
+	treeOf := func(i int) int64 {
+		if r.Disjoint {
+			return s.Trees[i]
+		}
+		return -1
 	}
+	for i := range r.Seeds.Len() {
+		tree := int64(-1)
+		if r.Disjoint {
+			tree = i
+		}
+		s.Output = append(s.Output, r.Seeds.At(i))
+		s.OutputIndex = append(s.OutputIndex, claim(tree, r.Seeds.At(i)))
+	}
+	expanded := 0
 	for hop := range r.Fanouts {
 		fanout := r.Fanouts[len(r.Fanouts)-1-hop]
-		b := sampledBlock{Dst: int64(len(s.Nodes)), Indptr: []int64{0}}
-		for _, v := range slices.Clone(s.Nodes) {
-			for _, p := range referenceRow(r, v, hop, fanout) {
-				b.Indices = append(b.Indices, claim(r.Graph.Indices.At(p)))
+		first := 0
+		if r.OnlyNew {
+			first, expanded = expanded, len(s.Nodes)
+		}
+		frontier := slices.Clone(s.Nodes[first:])
+		b := sampledBlock{Dst: int64(len(frontier)), First: int64(first), Indptr: []int64{0}}
+		for i, v := range frontier {
+			tree := treeOf(first + i)
+			for _, p := range referenceRow(r, tree, v, hop, fanout) {
+				b.Indices = append(b.Indices, claim(tree, r.Graph.Indices.At(p)))
 				if r.Graph.EdgeIDs.Bits != 0 {
 					p = r.Graph.EdgeIDs.At(p)
 				}
@@ -95,7 +118,7 @@ func reference(r *Request) (s sampled) {
 	return s
 }
 
-func referenceRow(r *Request, v int64, hop int, fanout int64) (chosen []int64) {
+func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []int64) {
 	start, degree := int64(0), int64(0)
 	if v < r.Graph.Rows() {
 		start = r.Graph.Indptr.At(v)
@@ -118,6 +141,9 @@ func referenceRow(r *Request, v int64, hop int, fanout int64) (chosen []int64) {
 		return chosen
 	}
 	state := rng.NewStream(r.Seed, r.Epoch, r.Batch, uint8(hop), rng.Neighbors).State(uint64(v))
+	if tree >= 0 {
+		state = rng.Part(state, uint64(tree))
+	}
 	taken := map[int64]bool{}
 	for j := range fanout {
 		x := rng.Draw(state, int(j))
@@ -215,6 +241,24 @@ func check(t *testing.T, r Request) {
 	}
 }
 
+// checkOnce is check, and then again where each vertex is expanded once, and where
+// each seed has a tree of its own.
+func checkOnce(t *testing.T, r Request) {
+	t.Helper()
+	check(t, r)
+	for _, r.Disjoint = range []bool{false, true} {
+		for _, r.OnlyNew = range []bool{false, true} {
+			want := fmt.Sprint(reference(&r))
+			for _, crew := range []idle{0, 3} {
+				if got := fmt.Sprint(sample(t, &r, crew)); got != want {
+					t.Fatalf("new=%v disjoint=%v crew=%d fanouts=%v replace=%v:\n got %.400s\nwant %.400s",
+						r.OnlyNew, r.Disjoint, crew, r.Fanouts, r.Replace, got, want)
+				}
+			}
+		}
+	}
+}
+
 // Every small degree with every small fanout, with and without replacement.
 func TestEveryDegreeAndFanout(t *testing.T) {
 	var rows [][]int64
@@ -253,7 +297,7 @@ func TestRandomGraphs(t *testing.T) {
 	for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}} {
 		for _, replace := range []bool{false, true} {
 			for _, g := range []*csc.Graph{g32, g64} {
-				check(t, Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: array(seeds, 32+32*(i%2))})
+				checkOnce(t, Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: array(seeds, 32+32*(i%2))})
 			}
 		}
 	}
@@ -276,7 +320,7 @@ func TestAwkwardGraphs(t *testing.T) {
 				g := graphOf(rows, n+2, 64, 32, withIDs) // two trailing vertices
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
-						check(t, Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)})
+						checkOnce(t, Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)})
 					}
 				}
 			}
@@ -298,7 +342,7 @@ func TestExcludedEdges(t *testing.T) {
 		}
 		for _, fanouts := range [][]int64{{3, 3}, {-1, 5}} {
 			r := Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array([]int64{1, 2, 3, 50, 60}, 64), Exclude: x}
-			check(t, r)
+			checkOnce(t, r)
 			for _, b := range sample(t, &r, idle(0)).Blocks {
 				for _, id := range b.EdgeID {
 					if id%3 == 0 {

@@ -102,9 +102,9 @@ func (h *hashTable) begin() {
 	}
 }
 
-// reserve makes room for count vertices; those already numbered, nodes, are
-// entered again when the table has to grow.
-func reserve[I csc.Index](h *hashTable, count int64, nodes []I) error {
+// reserve makes room for count vertices; the n that are numbered already are
+// entered again, by their keys, when the table has to grow.
+func (h *hashTable) reserve(count, n int64, key func(i int64) uint64) error {
 	size := int64(minEntries)
 	for size < 2*count {
 		size *= 2
@@ -121,10 +121,10 @@ func reserve[I csc.Index](h *hashTable, count int64, nodes []I) error {
 	}
 	h.pages, h.entries, h.tag = pages, memory.Slice[uint64](pages, 2*size), 1
 	h.shift = uint(64 - bits.TrailingZeros64(uint64(size)))
-	for i, v := range nodes {
-		slot, _ := h.find(uint64(v))
-		h.entries[slot] = h.tag<<keyBits | uint64(v)
-		h.entries[slot+1] = uint64(i)
+	for i := range n {
+		v := key(i)
+		slot, _ := h.find(v)
+		h.enter(slot, v, i)
 	}
 	return nil
 }
@@ -145,13 +145,18 @@ func (h *hashTable) find(v uint64) (slot int, found bool) {
 	}
 }
 
+// enter gives the key at a free slot its number.
+func (h *hashTable) enter(slot int, key uint64, number int64) {
+	h.entries[slot] = h.tag<<keyBits | key
+	h.entries[slot+1] = uint64(number)
+}
+
 // claimHashed is claimDirect over the table.
 func claimHashed[I csc.Index](h *hashTable, ids, nodes []I, n int64) int64 {
 	for k, v := range ids {
 		slot, found := h.find(uint64(v))
 		if !found {
-			h.entries[slot] = h.tag<<keyBits | uint64(v)
-			h.entries[slot+1] = uint64(n)
+			h.enter(slot, uint64(v), n)
 			nodes[n] = v
 			n++
 		}

@@ -176,7 +176,7 @@ func TestHashTable(t *testing.T) {
 		if h.tag < before {
 			wraps++
 		}
-		if err := reserve[int64](&h, int64(len(vertices)), nil); err != nil {
+		if err := h.reserve(int64(len(vertices)), 0, nil); err != nil {
 			t.Fatal(err)
 		}
 	}, func(ids, nodes []int64, n int64) int64 { return claimHashed(&h, ids, nodes, n) })
@@ -189,7 +189,7 @@ func TestHashTable(t *testing.T) {
 	nodes := make([]int64, 1<<16)
 	n := int64(0)
 	for _, count := range []int64{1, 512, 513, 3000, 2000, 1 << 14, 1<<14 + 1, 1<<15 + 1} {
-		if err := reserve(&h, count, nodes[:n]); err != nil {
+		if err := h.reserve(count, n, func(i int64) uint64 { return uint64(nodes[i]) }); err != nil {
 			t.Fatal(err)
 		}
 		if size := int64(len(h.entries)) / 2; size < 2*count {

@@ -23,11 +23,17 @@ type Request struct {
 	Graph   *csc.Graph
 	Fanouts []int64 // outermost hop first; -1 takes all edges
 	Replace bool
-	Seed    uint64
-	Epoch   uint32
-	Batch   uint64
-	Seeds   csc.Array
-	Exclude *csc.Exclusions
+	// OnlyNew expands a vertex only at the hop after the one that reached it first;
+	// else each hop expands all vertices reached so far.
+	OnlyNew bool
+	// Disjoint gives each seed a tree of its own, which shares no vertices or draws
+	// with the others.
+	Disjoint bool
+	Seed     uint64
+	Epoch    uint32
+	Batch    uint64
+	Seeds    csc.Array
+	Exclude  *csc.Exclusions
 	// Queue runs the task queue engine instead of the tiles; the result is equal.
 	Queue bool
 	// MapLimit bounds the bytes of a direct map of all vertices; a larger graph

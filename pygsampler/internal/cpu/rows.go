@@ -73,6 +73,9 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 	for j, i := range chosen[:k] {
 		states[j] = stream.State(uint64(frontier[lo+int64(i)]))
 	}
+	if s.trees != nil {
+		s.trees.part(states, chosen[:k], lo)
+	}
 	next := 0
 	flushed, at := first, first
 	positions := w.positions[:0]

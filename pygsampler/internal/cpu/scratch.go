@@ -3,20 +3,23 @@ package cpu
 import (
 	"sync"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // scratch is what a batch needs beside graph and output; it is kept between
 // batches, so that a steady state allocates nothing. One batch uses it at a time.
 type scratch struct {
-	narrow  directMap[uint32]
-	wide    directMap[uint64]
-	table   hashTable
-	starts  []int64 // per row of the hop: its first CSC position
-	degrees []int64 // per row: its edges that are not excluded
-	offsets []int64 // per tile: its first edge in the block
-	drawn   []int32 // per tile: set once its neighbours are there
-	workers []*worker
+	narrow directMap[uint32]
+	wide   directMap[uint64]
+	table  hashTable
+	// Of a disjoint batch: its vertices, and their trees.
+	vertices, trees *memory.Pages
+	starts          []int64 // per row of the hop: its first CSC position
+	degrees         []int64 // per row: its edges that are not excluded
+	offsets         []int64 // per tile: its first edge in the block
+	drawn           []int32 // per tile: set once its neighbours are there
+	workers         []*worker
 }
 
 // shelf keeps the scratches of finished batches; one for each batch that was ever
@@ -60,8 +63,10 @@ func Trim() {
 	for _, s := range shelf.free {
 		s.narrow.free()
 		s.wide.free()
-		if s.table.pages != nil {
-			s.table.pages.Free()
+		for _, pages := range []*memory.Pages{s.table.pages, s.vertices, s.trees} {
+			if pages != nil {
+				pages.Free()
+			}
 		}
 	}
 	shelf.free = nil

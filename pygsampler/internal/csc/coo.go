@@ -148,8 +148,8 @@ func largest[T Index](a []T) int64 {
 
 func align(n int64) int64 { return (n + 63) &^ 63 }
 
-// ExpandRows is the row number of every edge, as wide as indptr.
-func ExpandRows(indptr Array) (memory.Memory, error) {
+// ExpandRows is the row number of every edge, counted from first on, as wide as indptr.
+func ExpandRows(indptr Array, first int64) (memory.Memory, error) {
 	size := indptr.At(indptr.Len()-1) * int64(indptr.Bits/8)
 	m, err := memory.New(max(size, 1))
 	if err != nil {
@@ -157,20 +157,20 @@ func ExpandRows(indptr Array) (memory.Memory, error) {
 	}
 	m.SetSize(size)
 	if indptr.Bits == 32 {
-		expand(indptr.I32, m)
+		expand(indptr.I32, m, int32(first))
 	} else {
-		expand(indptr.I64, m)
+		expand(indptr.I64, m, first)
 	}
 	return m, nil
 }
 
-func expand[T Index](indptr []T, m memory.Memory) {
+func expand[T Index](indptr []T, m memory.Memory, first T) {
 	rows := len(indptr) - 1
 	out := memory.At[T](m, 0, int64(indptr[rows]))
 	for v := range rows {
 		row := out[indptr[v]:indptr[v+1]]
 		for i := range row {
-			row[i] = T(v)
+			row[i] = first + T(v)
 		}
 	}
 }

@@ -136,14 +136,14 @@ func TestFromCOOErrors(t *testing.T) {
 func TestExpandRows(t *testing.T) {
 	for _, bits := range []int{32, 64} {
 		for _, indptr := range [][]int64{{0}, {0, 0, 0}, {0, 3}, {0, 0, 2, 2, 5, 5}} {
-			m, err := ExpandRows(array(bits, indptr...))
+			m, err := ExpandRows(array(bits, indptr...), 7)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var want []int64
 			for v := range len(indptr) - 1 {
 				for range indptr[v+1] - indptr[v] {
-					want = append(want, int64(v))
+					want = append(want, int64(7+v))
 				}
 			}
 			got := Array{Bits: bits}

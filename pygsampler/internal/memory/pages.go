@@ -58,6 +58,12 @@ func (p *Pages) Free() {
 	}
 }
 
+// All is the pages as elements of T, as many as there are.
+func All[T any](p *Pages) []T {
+	var element T
+	return Slice[T](p, int64(len(p.bytes))/int64(unsafe.Sizeof(element)))
+}
+
 // Slice is the pages as n elements of T.
 func Slice[T any](p *Pages, n int64) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(p.bytes))), n)

@@ -21,6 +21,10 @@ func Draw(state uint64, j int) uint64 {
 // Advance is the state whose draw 0 is draw n of the given state.
 func Advance(state uint64, n int) uint64 { return state + uint64(n)*golden }
 
+// Part is the state of a row in tree t of a disjoint batch, of the state that the
+// row has where all trees are one.
+func Part(state, t uint64) uint64 { return Mix(state ^ (t+1)*golden) }
+
 // Below reduces a draw to [0, n) by the high half of a 64-bit multiplication.
 // The bias is below n / 2^64, which no test of a sampler can see.
 func Below(x, n uint64) uint64 {

@@ -1,0 +1,139 @@
+package cpu
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// trees is what a disjoint batch knows beside its region: each vertex belongs to the
+// tree of one seed, and the pair has the number. How many pairs there will be is not
+// known beforehand, so the lists grow here and are copied into the region at the end.
+type trees[I csc.Index] struct {
+	vertices, of []I   // by local number; one more than used, as claimDirect has it
+	shift        int   // a pair's key is tree << shift | vertex
+	first        int64 // local number of the hop's first row
+}
+
+// plant begins a disjoint batch: every seed, also a repeated one, is a root.
+func (s *sampling[I]) plant() error {
+	g, seeds := s.Graph, s.Seeds.Len()
+	t := &trees[I]{shift: bits.Len64(uint64(max(g.NumNodes-1, 0)))}
+	if t.shift+bits.Len64(uint64(max(seeds-1, 0))) > keyBits {
+		return fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d vertices, got %d",
+			ErrValue, keyBits-t.shift, g.NumNodes, seeds)
+	}
+	s.trees = t
+	s.table.begin()
+	var err error
+	if s.out, err = batch.NewBuilder(len(s.Fanouts), 2*seeds*idBits[I]()/8+4096); err != nil {
+		return err
+	}
+	local, err := s.output()
+	if err != nil {
+		return err
+	}
+	if err := s.reserve(seeds); err != nil {
+		return err
+	}
+	for i := range seeds {
+		t.vertices[i], t.of[i] = local[i], I(i)
+		slot, _ := s.table.find(t.key(i))
+		s.table.enter(slot, t.key(i), i)
+		local[i] = I(i)
+	}
+	s.n = seeds
+	return nil
+}
+
+func (t *trees[I]) key(i int64) uint64 { return uint64(t.of[i])<<t.shift | uint64(t.vertices[i]) }
+
+// reserve makes room for up to more new pairs.
+func (t *trees[I]) reserve(s *sampling[I], more int64) error {
+	count := s.n + more + 1
+	if err := memory.Affordable(count * (2*idBits[I]()/8 + 32)); err != nil {
+		return err
+	}
+	var err error
+	if t.vertices, err = longer(&s.vertices, t.vertices[:s.n], count); err != nil {
+		return err
+	}
+	if t.of, err = longer(&s.scratch.trees, t.of[:s.n], count); err != nil {
+		return err
+	}
+	return s.table.reserve(count, s.n, t.key)
+}
+
+// longer is a list with room for count, on pages that are replaced where they are
+// too short.
+func longer[I csc.Index](pages **memory.Pages, list []I, count int64) ([]I, error) {
+	old := *pages
+	if old != nil {
+		if all := memory.All[I](old); int64(len(all)) >= count {
+			return all, nil
+		}
+	}
+	fresh, err := memory.Map(2 * count * idBits[I]() / 8)
+	if err != nil {
+		return nil, err
+	}
+	all := memory.All[I](fresh)
+	copy(all, list)
+	if old != nil {
+		old.Free()
+	}
+	*pages = fresh
+	return all, nil
+}
+
+// part gives rows that draw, by their places after lo in the hop, the states of their
+// trees.
+func (t *trees[I]) part(states []uint64, rows []int32, lo int64) {
+	for j, i := range rows {
+		states[j] = rng.Part(states[j], uint64(t.of[t.first+lo+int64(i)]))
+	}
+}
+
+// claim numbers the edges of the rows [lo, hi) of a hop, in order, in place; n pairs
+// have numbers, and it returns how many have them then.
+func (t *trees[I]) claim(h *hashTable, b block[I], lo, hi, end, n int64) int64 {
+	for row := lo; row < hi; row++ {
+		to := end
+		if row+1 < hi {
+			to = int64(b.indptr[row+1])
+		}
+		tree := t.of[t.first+row]
+		ids := b.indices[b.indptr[row]:to]
+		for k, v := range ids {
+			key := uint64(tree)<<t.shift | uint64(v)
+			slot, found := h.find(key)
+			if !found {
+				h.enter(slot, key, n)
+				t.vertices[n], t.of[n] = v, tree
+				n++
+			}
+			ids[k] = I(h.entries[slot+1])
+		}
+	}
+	return n
+}
+
+// finish copies the lists into the region.
+func (t *trees[I]) finish(s *sampling[I]) error {
+	for _, list := range []struct {
+		word   int
+		values []I
+	}{{batch.WordOffNodes, t.vertices}, {batch.WordOffTrees, t.of}} {
+		offset, err := s.out.Alloc(s.n * idBits[I]() / 8)
+		if err != nil {
+			return err
+		}
+		copy(memory.At[I](s.out.Memory, offset, s.n), list.values[:s.n])
+		s.out.Set(list.word, offset)
+	}
+	return nil
+}

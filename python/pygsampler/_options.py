@@ -1,0 +1,104 @@
+"""What a sampler samples, and how: checked once, the same for every engine."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from pygsampler import _engine, _fanouts, _seed
+from pygsampler._check import boolean, describe, integer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MODES = ("auto", "persistent", "fused", "bsp", "queue")
+_FRONTIERS = ("all", "new")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of a ``PGSampler``; ``PGSampler`` says what they mean."""
+
+    fanouts: tuple[int, ...]
+    replace: bool
+    frontier: str
+    disjoint: bool
+    ordered: bool
+    mode: str
+    map_limit: int | None
+    seed: int
+
+    @classmethod
+    def checked(
+        cls,
+        fanouts: Sequence[int],
+        *,
+        replace: bool,
+        frontier: str,
+        disjoint: bool,
+        ordered: bool,
+        mode: str,
+        map_limit: int | None,
+        seed: int | None,
+    ) -> Options:
+        hops = _fanouts.checked(fanouts)
+        replace = boolean(replace, "replace")
+        frontier = _one_of(frontier, "frontier", _FRONTIERS)
+        disjoint = boolean(disjoint, "disjoint")
+        ordered = boolean(ordered, "ordered")
+        mode = _one_of(mode, "mode", _MODES)
+        if (frontier == "new" or disjoint) and mode not in ("auto", "persistent"):
+            raise ValueError(
+                "mode: expected 'auto' or 'persistent' with frontier='new' or disjoint=True, "
+                f"got {mode!r}"
+            )
+        if map_limit is not None:
+            map_limit = integer(map_limit, "map_limit", 1, (1 << 63) - 1)
+        if seed is None:
+            seed = _seed.fresh()
+        else:
+            seed = integer(seed, "seed", -(1 << 63), _seed.SEED_MASK) & _seed.SEED_MASK
+        return cls(hops, replace, frontier, disjoint, ordered, mode, map_limit, seed)
+
+    def named(self) -> dict[str, Any]:
+        """All but the fanouts, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+
+    def shape(self) -> tuple[Any, ...]:
+        """What the size of a batch depends on."""
+        return self.fanouts, self.replace, self.frontier, self.disjoint
+
+    def handle(self) -> int:
+        """A handle of them in this process's engine."""
+        fanouts = array("q", self.fanouts)
+        handle: int = _engine.call(
+            "SamplerNew",
+            fanouts.buffer_info()[0],
+            len(fanouts),
+            int(self.replace),
+            self.seed - (1 << 64) if self.seed >> 63 else self.seed,
+            self.mode,
+            self.map_limit or 0,
+            int(self.ordered),
+            int(self.frontier == "new"),
+            int(self.disjoint),
+        )
+        return handle
+
+    def __str__(self) -> str:
+        """As they are written in a call, but for those that are as by default."""
+        default = dict.fromkeys(("replace", "disjoint"), False) | {
+            "frontier": "all",
+            "ordered": True,
+            "mode": "auto",
+            "map_limit": None,
+        }
+        given = (f"{k}={v!r}" for k, v in self.named().items() if default.get(k, ...) != v)
+        return ", ".join([str(list(self.fanouts)), *given])
+
+
+def _one_of(value: Any, name: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise ValueError(f"{name}: expected one of {known}, got {describe(value)}")
+    return str(value)
