@@ -14,7 +14,7 @@ from pygsampler.minibatch import MiniBatch
 from pygsampler.sampler import PGSampler
 
 if TYPE_CHECKING:
-    from pygsampler import cuda, datasets, dgl, torch
+    from pygsampler import cuda, datasets, dgl, pyg, torch
 
     __version__: str
 
@@ -32,13 +32,14 @@ __all__ = [
     "dgl",
     "get_num_threads",
     "memory_stats",
+    "pyg",
     "set_num_threads",
     "torch",
     "trim",
 ]
 
 # Loaded when they are first named: the adapters import their framework.
-_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "torch"})
+_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "pyg", "torch"})
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,8 @@ import pytest
         ("pygsampler.torch", "torch", "pygsampler.torch needs PyTorch: pip install"),
         ("pygsampler.dgl", "torch", "pygsampler.dgl needs DGL: pip install"),
         ("pygsampler.dgl", "dgl", "pygsampler.dgl needs DGL: pip install"),
+        ("pygsampler.pyg", "torch", "pygsampler.pyg needs PyG: pip install"),
+        ("pygsampler.pyg", "torch_geometric", "pygsampler.pyg needs PyG: pip install"),
     ],
 )
 def test_the_error_names_the_install_line(module: str, missing: str, text: str) -> None:

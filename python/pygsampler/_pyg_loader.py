@@ -1,0 +1,154 @@
+"""PyG's loaders with our sampler in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_geometric import loader
+
+from pygsampler._pyg_options import offered, subgraph
+from pygsampler._pyg_sampler import PGSampler
+
+__all__ = ["LinkNeighborLoader", "NeighborLoader"]
+
+
+class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
+    """``torch_geometric.loader.NeighborLoader`` with pygsampler's engine: change the import only.
+
+    Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
+    that :class:`PGSampler` does not offer raise ``NotImplementedError`` with the option's name.
+
+    Parameters
+    ----------
+    seed : int, optional
+        64-bit seed of the sampling. Default: ``torch.initial_seed()``. The order of the seeds is
+        torch's, as ever: ``torch.manual_seed`` or ``generator=``.
+    device : device, optional
+        Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
+    **kwargs
+        All others are PyG's.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        input_nodes: Any = None,
+        input_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Any = None,
+        transform_sampler_output: Any = None,
+        is_sorted: bool = False,
+        filter_per_worker: bool | None = None,
+        neighbor_sampler: Any = None,
+        directed: bool = True,
+        *,
+        seed: int | None = None,
+        device: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        offered("input_time", input_time, None, "temporal sampling")
+        if neighbor_sampler is None:
+            neighbor_sampler = PGSampler(
+                data,
+                num_neighbors,
+                replace=replace,
+                subgraph_type=subgraph(subgraph_type, directed),
+                disjoint=disjoint,
+                seed=seed,
+                device=_device_for(device, kwargs),
+                is_sorted=is_sorted,
+                temporal_strategy=temporal_strategy,
+                time_attr=time_attr,
+                weight_attr=weight_attr,
+            )
+        super().__init__(
+            data,
+            num_neighbors,
+            input_nodes=input_nodes,
+            transform=transform,
+            transform_sampler_output=transform_sampler_output,
+            filter_per_worker=filter_per_worker,
+            neighbor_sampler=neighbor_sampler,
+            **kwargs,
+        )
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """As :meth:`PGSampler.set_epoch`: call it before each epoch to make a run repeatable."""
+        self.node_sampler.set_epoch(epoch)
+
+
+class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
+    """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
+
+    ``seed`` and ``device`` are those of :class:`NeighborLoader`; all others are PyG's.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        edge_label_index: Any = None,
+        edge_label: Any = None,
+        edge_label_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        neg_sampling: Any = None,
+        neg_sampling_ratio: float | None = None,
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Any = None,
+        transform_sampler_output: Any = None,
+        is_sorted: bool = False,
+        filter_per_worker: bool | None = None,
+        neighbor_sampler: Any = None,
+        directed: bool = True,
+        *,
+        seed: int | None = None,
+        device: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        offered("edge_label_time", edge_label_time, None, "temporal sampling")
+        if neighbor_sampler is None:
+            neighbor_sampler = PGSampler(
+                data,
+                num_neighbors,
+                replace=replace,
+                subgraph_type=subgraph(subgraph_type, directed),
+                disjoint=disjoint,
+                seed=seed,
+                device=_device_for(device, kwargs),
+                is_sorted=is_sorted,
+                temporal_strategy=temporal_strategy,
+                time_attr=time_attr,
+                weight_attr=weight_attr,
+            )
+        super().__init__(
+            data,
+            num_neighbors,
+            edge_label_index=edge_label_index,
+            edge_label=edge_label,
+            neg_sampling=neg_sampling,
+            neg_sampling_ratio=neg_sampling_ratio,
+            transform=transform,
+            transform_sampler_output=transform_sampler_output,
+            filter_per_worker=filter_per_worker,
+            neighbor_sampler=neighbor_sampler,
+            **kwargs,
+        )
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """As :meth:`PGSampler.set_epoch`: call it before each epoch to make a run repeatable."""
+        self.link_sampler.set_epoch(epoch)
+
+
+def _device_for(device: Any, kwargs: dict[str, Any]) -> Any:
+    """The device given; else the CPU for workers, which cannot use their parent's GPU."""
+    return "cpu" if device is None and kwargs.get("num_workers", 0) else device

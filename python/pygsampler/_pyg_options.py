@@ -1,0 +1,67 @@
+"""What PyG's users may ask for, and how we say no."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch_geometric.sampler import NumNeighbors
+from torch_geometric.sampler.base import SubgraphType
+
+from pygsampler._check import describe, integer
+from pygsampler._fanouts import MAX_FANOUT, MAX_HOPS
+
+__all__ = ["check_inputs", "hops", "ids", "offered", "subgraph"]
+
+
+def offered(name: str, value: Any, expected: Any, what: str) -> None:
+    """NotImplementedError unless the option ``name`` has the value that is offered."""
+    if value is not expected and value != expected:
+        raise NotImplementedError(
+            f"{name}: expected {expected!r}, got {describe(value)}; {what} is not offered yet"
+        )
+
+
+def hops(num_neighbors: Any) -> list[int]:
+    """The numbers of neighbours, the seeds' first; there may be none."""
+    values = num_neighbors.values if isinstance(num_neighbors, NumNeighbors) else num_neighbors
+    if isinstance(values, Mapping):
+        raise NotImplementedError(
+            "num_neighbors: expected a list of int, got a dict for each edge type; "
+            "heterogeneous graphs are not offered yet"
+        )
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise TypeError(
+            f"num_neighbors: expected a list of int, the seeds' number first, "
+            f"got {describe(num_neighbors)}"
+        )
+    if len(values) > MAX_HOPS:
+        raise ValueError(f"num_neighbors: expected at most {MAX_HOPS} hops, got {len(values)}")
+    return [integer(value, f"num_neighbors[{i}]", -1, MAX_FANOUT) for i, value in enumerate(values)]
+
+
+def subgraph(subgraph_type: Any, directed: bool) -> Any:
+    """The type of the subgraph, where ``directed=False`` is PyG's old way to say induced."""
+    if directed:
+        return subgraph_type
+    warnings.warn(
+        "directed=False is deprecated in PyG: subgraph_type='induced' says the same", stacklevel=3
+    )
+    return SubgraphType.induced
+
+
+def check_inputs(inputs: Any, more: dict[str, Any]) -> None:
+    """NotImplementedError for seeds with times or types, TypeError for unknown arguments."""
+    offered("time", inputs.time, None, "temporal sampling")
+    offered("input_type", inputs.input_type, None, "sampling of heterogeneous graphs")
+    if more:
+        raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
+
+
+def ids(values: torch.Tensor) -> torch.Tensor:
+    """Vertices as the engine takes them: int64, 1-D, on the CPU."""
+    if values.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"seeds: expected int32 or int64 ids, got {values.dtype}")
+    return values.reshape(-1).cpu().long().contiguous()

@@ -1,0 +1,149 @@
+"""Sampled batches as PyG writes a subgraph: nodes by hop, and edges in local ids by hop."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+if TYPE_CHECKING:
+    from pygsampler.converted import TorchBatch
+    from pygsampler.graph import Graph
+
+__all__ = ["Subgraph", "directional", "induced", "vertices"]
+
+# The candidates of an induced subgraph are looked at so many at a time: 100 MB of tensors.
+_AT_ONCE = 1 << 21
+
+
+class Subgraph(NamedTuple):
+    """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; int64."""
+
+    row: torch.Tensor
+    col: torch.Tensor
+    edge: torch.Tensor
+
+
+def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
+    """All vertices, int64, each seed with a row of its own at the front, and how many a hop.
+
+    The batch knows a vertex that is among the seeds twice once; PyG has it twice.
+    """
+    blocks = batch.blocks[::-1]
+    known = [blocks[0].num_dst_nodes, *[block.num_src_nodes for block in blocks]]
+    reached = [after - before for before, after in pairwise(known)]
+    node, seeds = batch.input_nodes, batch.output_nodes
+    if len(seeds) != known[0]:
+        node = torch.cat([seeds, node[known[0] :]])
+    return node.long(), [len(seeds), *reached]
+
+
+def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
+    """The sampled edges, those into the seeds first, and how many of them each hop has.
+
+    The destinations of the hops follow each other in the numbering, since each vertex is expanded
+    once: all rows together are one CSC.
+    """
+    blocks = batch.blocks[::-1]
+    counts = [block.num_edges for block in blocks]
+    row = _joined([block.indices for block in blocks]).long()
+    edge = _joined([block.edge_ids for block in blocks]).long()
+    degrees = _joined([block.indptr.diff() for block in blocks])
+    col = _rows(degrees, sum(counts))
+    found = Subgraph(row, col, edge)
+    if len(batch.output_nodes) != blocks[0].num_dst_nodes:
+        found, counts[0] = _repeated(batch, found, counts[0])
+    return found, counts
+
+
+def _repeated(batch: TorchBatch, found: Subgraph, first: int) -> tuple[Subgraph, int]:
+    """The edges where each seed has a row of its own, and how many lead into the seeds.
+
+    Each occurrence of a seed gets the edges that were sampled for it. Edges out of it come from
+    its first occurrence.
+    """
+    hop = batch.blocks[-1]
+    seeds, distinct = len(batch.output_nodes), hop.num_dst_nodes
+    device = found.row.device
+    row_of_seed = batch.output_index.long()
+    indptr = hop.indptr.long()
+    starts = indptr[row_of_seed]
+    degrees = indptr[row_of_seed + 1] - starts
+    into_seeds = _rows(degrees)
+    before = degrees.cumsum(0) - degrees
+    copied = torch.arange(len(into_seeds), device=device) + (starts - before)[into_seeds]
+    # Where each vertex is now.
+    place = torch.arange(len(batch.input_nodes), device=device) + (seeds - distinct)
+    positions = torch.arange(seeds, device=device)
+    place.scatter_reduce_(0, row_of_seed, positions, "amin", include_self=False)
+    edges = Subgraph(
+        place[torch.cat([found.row[copied], found.row[first:]])],
+        torch.cat([into_seeds, found.col[first:] + (seeds - distinct)]),
+        torch.cat([found.edge[copied], found.edge[first:]]),
+    )
+    return edges, len(copied)
+
+
+def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Subgraph:
+    """All edges of ``graph`` between the vertices ``node``, ordered by their target.
+
+    With ``trees``, the tree of each vertex, only those between vertices of one tree. Of a vertex
+    that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
+    """
+    ids = graph.edge_ids
+    indptr, indices = graph.indptr.torch(), graph.indices.torch()
+    edge_ids = None if ids is None else ids.torch()
+    # A pinned graph's arrays are on the host, the vertices on the GPU.
+    device = indices.device
+    at_home = node.to(device)
+    keys = at_home
+    if trees is not None:
+        keys = at_home + trees.to(device).long() * graph.num_nodes
+    # Stable: the first of equal vertices comes first.
+    ordered, order = keys.sort(stable=True)
+    # Vertices behind the last row have no in-edges.
+    rows = len(indptr) - 1
+    starts = indptr[at_home.clamp(max=rows)].long()
+    degrees = indptr[(at_home + 1).clamp(max=rows)].long() - starts
+    parts: list[Subgraph] = []
+    for begin, end in _pieces(degrees):
+        width = degrees[begin:end]
+        col = _rows(width)
+        before = width.cumsum(0) - width
+        place = torch.arange(len(col), device=device) + (starts[begin:end] - before)[col]
+        col += begin
+        sources = indices[place].long()
+        if trees is not None:
+            sources += (keys - at_home)[col]
+        found = torch.searchsorted(ordered, sources).clamp_(max=max(len(ordered) - 1, 0))
+        kept = (ordered[found] == sources).nonzero().squeeze(1)
+        place = place[kept]
+        edge = place if edge_ids is None else edge_ids[place].long()
+        parts.append(Subgraph(order[found[kept]], col[kept], edge))
+    row, col, edge = (
+        _joined(list(tensors)).to(node.device) for tensors in zip(*parts, strict=True)
+    )
+    return Subgraph(row, col, edge)
+
+
+def _pieces(degrees: torch.Tensor) -> list[tuple[int, int]]:
+    """Cuts rows into ranges of about ``_AT_ONCE`` edges; a larger row is a range of its own."""
+    ends = degrees.cumsum(0)
+    total = int(ends[-1]) if len(ends) else 0
+    if total <= _AT_ONCE:
+        return [(0, len(degrees))]
+    goals = torch.arange(_AT_ONCE, total, _AT_ONCE, device=ends.device)
+    cuts = torch.searchsorted(ends, goals, right=True).tolist()
+    bounds = [0, *cuts, len(degrees)]
+    return [(begin, end) for begin, end in pairwise(bounds) if end > begin]
+
+
+def _rows(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
+    """The row of each edge of rows with so many edges, int64."""
+    rows = torch.arange(len(degrees), device=degrees.device)
+    return rows.repeat_interleave(degrees, output_size=total)
+
+
+def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)

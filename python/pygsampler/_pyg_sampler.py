@@ -1,0 +1,249 @@
+"""``PGSampler`` for PyG: neighbour sampling behind ``BaseSampler``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data import get_worker_info
+from torch_geometric.sampler import (
+    BaseSampler,
+    EdgeSamplerInput,
+    NodeSamplerInput,
+    NumNeighbors,
+    SamplerOutput,
+)
+from torch_geometric.sampler.base import SubgraphType
+from torch_geometric.sampler.neighbor_sampler import edge_sample
+
+from pygsampler import _pyg_options as options
+from pygsampler import sampler as _core
+from pygsampler._check import boolean
+from pygsampler._identity import Identity
+from pygsampler._pyg_graph import graph_of
+from pygsampler._pyg_output import directional, induced, vertices
+
+if TYPE_CHECKING:
+    from pygsampler.converted import TorchBatch
+
+__all__ = ["PGSampler"]
+
+
+class PGSampler(BaseSampler):  # type: ignore[misc]
+    """Uniform neighbour sampling for PyG's loaders, by pygsampler's engine.
+
+    Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
+    torch-sparse::
+
+        sampler = pygsampler.pyg.PGSampler(data, [10, 10])
+        loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
+
+    or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and likewise
+    ``LinkLoader(data, sampler, ...)`` and ``LinkNeighborLoader``. :class:`NeighborLoader` and
+    :class:`LinkNeighborLoader` of this module make the sampler themselves.
+
+    A batch is what PyG's own sampler gives. The seeds are the first nodes, in their order, and
+    nodes are numbered as they are first reached. A node is expanded once, at the hop after the one
+    that reached it. Edges are grouped by hop, and ``e_id`` is the column of ``edge_index``.
+
+    Parameters
+    ----------
+    data : Data, Graph, or (FeatureStore, GraphStore)
+        The graph, homogeneous. Its edges are sorted once, here; later changes of ``data`` do not
+        reach the sampler.
+    num_neighbors : list of int or NumNeighbors
+        In-neighbours to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all,
+        also with ``replace=True``. ``[]`` samples no edges.
+    replace : bool
+        Sample with replacement.
+    subgraph_type : str or SubgraphType
+        ``"directional"``: the sampled edges. ``"bidirectional"``: each with its reverse.
+        ``"induced"``: all edges of the graph between the sampled nodes.
+    disjoint : bool
+        Each seed has a tree of its own, and ``batch`` says whose tree a node belongs to.
+    seed : int, optional
+        64-bit seed of the random numbers. Default: ``torch.initial_seed()`` at construction.
+    device : device, optional
+        Where to sample, and where the sampled ids are. Default: where the edges are.
+    is_sorted : bool
+        ``edge_index`` is ordered by target: it is then used where it lies. Checked.
+    temporal_strategy, time_attr, weight_attr, sample_direction
+        As PyG's defaults; anything else is a ``NotImplementedError``.
+
+    Notes
+    -----
+    Random numbers. Call ``sampler.set_epoch(n)`` before each epoch to make every batch a pure
+    function of (graph, options, seed, n, the batch's seeds): it is then the same for every number
+    of workers, for fork and spawn, on CPU and GPU, and in a later run. That holds for the negatives
+    of link loaders too. Without it no batch repeats an earlier one by accident, and a run is
+    repeated by ``torch.manual_seed`` and the same number of workers.
+
+    A seed that is given twice has a row for each time, with the same in-edges in each.
+
+    On a GPU. The samples are those of the CPU. Seeds come from the CPU, since PyG's loaders keep
+    them there; node and edge ids of the batch are on the GPU, and PyG's loaders look up features
+    wherever these are. A forked worker cannot use its parent's GPU: give ``device="cpu"`` where a
+    loader has workers. In a worker a batch is sampled by one core.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        For arguments of a wrong type or value, naming the argument.
+    NotImplementedError
+        For graphs with types, and for options that are not offered.
+    CudaError
+        For a device that is not there.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Sequence[int] | NumNeighbors,
+        *,
+        replace: bool = False,
+        subgraph_type: str | SubgraphType = "directional",
+        disjoint: bool = False,
+        seed: int | None = None,
+        device: Any = None,
+        is_sorted: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        sample_direction: str = "forward",
+    ) -> None:
+        options.offered("temporal_strategy", temporal_strategy, "uniform", "temporal sampling")
+        options.offered("time_attr", time_attr, None, "temporal sampling")
+        options.offered("weight_attr", weight_attr, None, "weighted sampling")
+        options.offered(
+            "sample_direction", sample_direction, "forward", "sampling of out-neighbours"
+        )
+        counts = options.hops(num_neighbors)
+        self.num_neighbors = NumNeighbors(list(counts))
+        self.replace = boolean(replace, "replace")
+        self.subgraph_type = SubgraphType(subgraph_type)
+        self.disjoint = boolean(disjoint, "disjoint")
+        self.keep_orig_edges = False
+        # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all is
+        # sampled as one that takes nothing.
+        self._hops = len(counts)
+        self._sampler = _core.PGSampler(
+            counts[::-1] or [0], replace=replace, frontier="new", disjoint=disjoint, seed=seed
+        )
+        self._identity = Identity()
+        # Last, since it may sort many gigabytes.
+        self.graph = graph_of(data, device, boolean(is_sorted, "is_sorted"))
+        self.num_nodes = self.graph.num_nodes
+
+    @property
+    def seed(self) -> int:
+        """The 64-bit seed of the random numbers."""
+        return self._sampler.seed
+
+    @property
+    def device(self) -> str:
+        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return self.graph.device
+
+    @property
+    def edge_permutation(self) -> None:
+        """None: the sampled edges have the ids of ``data`` already."""
+        return None
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+
+        ``None`` goes back to batches that never repeat. Workers see it too, also those that live
+        through several epochs.
+        """
+        self._identity.set_epoch(epoch)
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
+        """The subgraph around the nodes of ``index``; called by PyG's ``NodeLoader``.
+
+        Returns a ``torch_geometric.sampler.SamplerOutput`` of int64 tensors where the graph is.
+        """
+        inputs = NodeSamplerInput.cast(index)
+        options.check_inputs(inputs, kwargs)
+        seeds = options.ids(inputs.node)
+        out = self._sample(seeds, self._identity.of(seeds))
+        out.metadata = (inputs.input_id, inputs.time)
+        return self._both_ways(out)
+
+    def sample_from_edges(
+        self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
+    ) -> SamplerOutput:
+        """The subgraph around the ends of the edges of ``index``; called by PyG's ``LinkLoader``.
+
+        ``neg_sampling`` is a ``NegativeSampling``, binary or triplet, or None. Its random numbers
+        are the batch's own: torch's generator is left as it was.
+        """
+        inputs = EdgeSamplerInput.cast(index)
+        options.check_inputs(inputs, kwargs)
+        sources, targets = options.ids(inputs.row), options.ids(inputs.col)
+        identity = self._identity.of(sources, (b"targets", targets))
+        label = inputs.label
+
+        def sample(seeds: torch.Tensor, time: None) -> SamplerOutput:
+            return self._sample(options.ids(seeds), identity)
+
+        with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
+            if neg_sampling is not None:
+                torch.default_generator.manual_seed(_mixed(self.seed, *identity))
+            out = edge_sample(
+                EdgeSamplerInput(inputs.input_id, sources, targets, label),
+                sample,
+                self.num_nodes,
+                self.disjoint,
+                neg_sampling=neg_sampling,
+            )
+        input_id, *others = out.metadata
+        out.metadata = (input_id, *[_on(value, out.node.device) for value in others])
+        return self._both_ways(out)
+
+    def _sample(self, seeds: torch.Tensor, identity: tuple[int, int]) -> SamplerOutput:
+        batch = self._batch(seeds, *identity)
+        node, num_nodes = vertices(batch)
+        trees = None if batch.trees is None else batch.trees.long()
+        if self.subgraph_type == SubgraphType.induced:
+            edges = induced(self.graph, node, trees)
+            return SamplerOutput(node, *edges, batch=trees)
+        edges, num_edges = directional(batch)
+        return SamplerOutput(
+            node,
+            *edges,
+            batch=trees,
+            num_sampled_nodes=num_nodes[: self._hops + 1],
+            num_sampled_edges=num_edges[: self._hops],
+        )
+
+    def _batch(self, seeds: torch.Tensor, epoch: int, batch: int) -> TorchBatch:
+        if self.graph.device != "cpu":
+            job = self._sampler._launch_torch(self.graph, seeds, epoch, batch, own_stream=False)
+            return job.result()
+        threads = 0 if get_worker_info() is None else 1
+        return self._sampler.sample(
+            self.graph, seeds, epoch=epoch, batch=batch, threads=threads
+        ).torch()
+
+    def _both_ways(self, out: SamplerOutput) -> SamplerOutput:
+        if self.subgraph_type != SubgraphType.bidirectional:
+            return out
+        return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+
+    def __repr__(self) -> str:
+        return (
+            f"pygsampler.pyg.PGSampler({self.num_neighbors.values}, replace={self.replace}, "
+            f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint})"
+        )
+
+
+def _mixed(*numbers: int) -> int:
+    """64 bits of all of them, for a generator of torch's."""
+    text = ",".join(map(str, numbers)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _on(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value
