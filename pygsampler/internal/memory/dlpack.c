@@ -1,12 +1,14 @@
-// DLPack capsules, legacy and versioned (DLPack 1.0), of one-dimensional signed
-// integers in memory of the host or of a device. Each holds one reference to its memory.
+// DLPack capsules, legacy and versioned (DLPack 1.0): of one-dimensional signed
+// integers in memory of the host or of a device, and of arrays of a file in any type
+// and shape. Each holds one reference to its memory.
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "memory.h"
 #include "python.h"
 
-enum { DL_CPU = 1, DL_INT = 0, DL_READ_ONLY = 1 };
+enum { DL_CPU = 1, DL_INT = 0, DL_READ_ONLY = 1, MOST_DIMS = 8 };
 
 typedef struct {
   void *data;
@@ -34,7 +36,7 @@ typedef struct dl_managed_versioned {
 // One allocation holds the struct that the consumer sees and what it points to.
 typedef struct {
   union { dl_managed legacy; dl_managed_versioned versioned; } managed;
-  int64_t shape, stride;
+  int64_t shape[MOST_DIMS], strides[MOST_DIMS];
   pgs_memory *memory;
 } export;
 
@@ -57,15 +59,19 @@ static void capsule_versioned(PyObject *capsule) {
     delete_versioned(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
 }
 
-PyObject *pgs_dlpack_export_device(void *memory, void *data, int64_t length, int32_t bits, int32_t readonly,
-                                   int32_t versioned, int32_t device_type, int32_t device_id) {
+// make exports a C-contiguous array; dims has at most MOST_DIMS sizes.
+static PyObject *make(void *memory, dl_tensor t, const int64_t *dims, int32_t readonly, int32_t versioned) {
   export *e = calloc(1, sizeof *e);
   if (!e) return PyErr_NoMemory();
-  e->shape = length;
-  e->stride = 1;
+  memcpy(e->shape, dims, (size_t)t.ndim * sizeof *dims);
+  int64_t stride = 1;
+  for (int32_t d = t.ndim - 1; d >= 0; d--) {
+    e->strides[d] = stride;
+    stride *= dims[d];
+  }
   e->memory = memory;
-  dl_tensor t = {.data = data, .device = {device_type, device_id}, .ndim = 1,
-                 .dtype = {DL_INT, (uint8_t)bits, 1}, .shape = &e->shape, .strides = &e->stride};
+  t.shape = e->shape;
+  t.strides = e->strides;
   pgs_memory_retain(memory);
   PyObject *capsule;
   if (versioned) {
@@ -80,7 +86,20 @@ PyObject *pgs_dlpack_export_device(void *memory, void *data, int64_t length, int
   return capsule;
 }
 
+PyObject *pgs_dlpack_export_device(void *memory, void *data, int64_t length, int32_t bits, int32_t readonly,
+                                   int32_t versioned, int32_t device_type, int32_t device_id) {
+  dl_tensor t = {.data = data, .device = {device_type, device_id}, .ndim = 1, .dtype = {DL_INT, (uint8_t)bits, 1}};
+  return make(memory, t, &length, readonly, versioned);
+}
+
 PyObject *pgs_dlpack_export(void *memory, void *data, int64_t length, int32_t bits, int32_t readonly,
                             int32_t versioned) {
   return pgs_dlpack_export_device(memory, data, length, bits, readonly, versioned, DL_CPU, 0);
+}
+
+// code is DLPack's of the type; the caller has seen to it that ndim <= MOST_DIMS.
+PyObject *pgs_dlpack_export_tensor(void *memory, void *data, int64_t *dims, int32_t ndim, int32_t code, int32_t bits,
+                                   int32_t readonly, int32_t versioned) {
+  dl_tensor t = {.data = data, .device = {DL_CPU, 0}, .ndim = ndim, .dtype = {(uint8_t)code, (uint8_t)bits, 1}};
+  return make(memory, t, dims, readonly, versioned);
 }

@@ -10,6 +10,7 @@ package memory
 #include "python.h"
 extern PyObject *pgs_dlpack_export(void *, void *, int64_t, int32_t, int32_t, int32_t);
 extern PyObject *pgs_dlpack_export_device(void *, void *, int64_t, int32_t, int32_t, int32_t, int32_t, int32_t);
+extern PyObject *pgs_dlpack_export_tensor(void *, void *, int64_t *, int32_t, int32_t, int32_t, int32_t, int32_t);
 */
 import "C"
 
@@ -101,6 +102,8 @@ func Symbol(name string) int64 {
 		p = C.pgs_dlpack_export
 	case "dlpack_export_device":
 		p = C.pgs_dlpack_export_device
+	case "dlpack_export_tensor":
+		p = C.pgs_dlpack_export_tensor
 	case "arrow_export":
 		p = C.pgs_arrow_export
 	case "arrow_export_device":
