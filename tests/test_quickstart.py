@@ -82,7 +82,7 @@ def test_ctrl_c_stops_it_without_a_traceback(tmp_path: Path) -> None:
             said += piece
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
-        assert process.wait(timeout=30) == 1
+        assert process.wait(timeout=30) == 130
     finally:
         process.kill()
         process.stderr.close()

@@ -27,6 +27,11 @@ class Section:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def heading(self) -> str:
+        """The name as people read it."""
+        return self.name.replace("_", "-")
+
 
 @dataclass(frozen=True)
 class Report:
@@ -58,7 +63,7 @@ class Report:
         lines = []
         width = max((len(label) for part in self.sections for label, _ in part.lines), default=0)
         for section in self.sections:
-            lines.append(section.name.replace("_", "-"))
+            lines.append(section.heading)
             lines += [f"  {label:{width}}  {text}".rstrip() for label, text in section.lines]
             lines += [f"  {note}" for note in section.notes]
         lines.append("")

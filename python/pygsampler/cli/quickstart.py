@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="Train a GraphSAGE on the packages of Debian.")
 @click.option("--epochs", type=click.IntRange(1), default=8, show_default=True)
 @click.option(
     "--seed",
@@ -38,13 +38,15 @@ import click
     show_default=True,
     help="Of torch; the sampler has the other cores.",
 )
-def command(epochs: int, seed: int, out: Path, package: str, threads: int) -> None:
+@click.option("--json", "as_json", is_flag=True, help="For programs: one object of JSON.")
+def command(epochs: int, seed: int, out: Path, package: str, threads: int, as_json: bool) -> None:
     """Train a GraphSAGE on the packages of Debian, next to an MLP that sees no edges.
 
     Everything is part of pygsampler, nothing is downloaded. It takes about 15 seconds on two
     cores and leaves a picture.
     """
     # Late, so that --help is at once and wrong options are told before torch is imported.
+    from pygsampler.cli import output
     from pygsampler.datasets import debian
     from pygsampler.quickstart.neighbourhood import sample_neighbourhood
     from pygsampler.quickstart.picture import check_format, draw
@@ -66,19 +68,47 @@ def command(epochs: int, seed: int, out: Path, package: str, threads: int) -> No
         raise click.BadParameter(str(error), param_hint="--out") from None
 
     graph = data.graph()
-    click.echo(
-        f"{data.title}: {data.num_nodes:,} packages, {data.num_edges:,} relations, "
-        f"{data.num_classes} sections"
-    )
+    shown = output.console()
+    if not as_json:
+        output.title(
+            shown,
+            f"{data.title}: {data.num_nodes:,} packages, {data.num_edges:,} relations, "
+            f"{data.num_classes} sections",
+        )
     result = run(data, graph, epochs=epochs, seed=seed, threads=threads)
     draw(result, data, sample_neighbourhood(data, graph, package, seed=seed), out)
 
     sage, mlp = result.sage, result.mlp
-    click.echo(f"test accuracy   GraphSAGE {sage.test:.1%}, MLP without edges {mlp.test:.1%}")
-    click.echo(
-        f"sampled edges   {sage.num_edges:,} in training, "
-        f"{sage.num_edges / sage.seconds / 1e6:.2f} million a second with the model, "
-        f"{result.edges_per_second / 1e6:.1f} million by the sampler alone"
+    seconds = time.perf_counter() - start
+    if as_json:
+        output.write_json(
+            {
+                "data": data.title,
+                "nodes": data.num_nodes,
+                "relations": data.num_edges,
+                "epochs": epochs,
+                "seed": seed,
+                "test_accuracy": {"graphsage": sage.test, "mlp": mlp.test},
+                "validation": {"graphsage": sage.validation, "mlp": mlp.validation},
+                "sampled_edges": sage.num_edges,
+                "training_seconds": sage.seconds,
+                "sampler_edges_per_second": result.edges_per_second,
+                "picture": str(out.resolve()),
+                "seconds": seconds,
+            }
+        )
+        return
+    output.facts(
+        shown,
+        (
+            ("test accuracy", f"GraphSAGE {sage.test:.1%}, MLP without edges {mlp.test:.1%}"),
+            (
+                "sampled edges",
+                f"{sage.num_edges:,} in training, "
+                f"{sage.num_edges / sage.seconds / 1e6:.2f} million a second with the model, "
+                f"{result.edges_per_second / 1e6:.1f} million by the sampler alone",
+            ),
+            ("picture", str(out.resolve())),
+            ("time", f"{seconds:.1f} s"),
+        ),
     )
-    click.echo(f"picture         {out.resolve()}")
-    click.echo(f"time            {time.perf_counter() - start:.1f} s")

@@ -1,0 +1,46 @@
+"""The degrees of a graph, counted by the engine on all cores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from pygsampler import _engine
+from pygsampler.errors import ClosedError
+from pygsampler.graph import Graph
+
+# Edges of one call, after which there is progress to tell, and Ctrl-C is heard: a tenth of a
+# second.
+_STEP = 1 << 24
+
+
+def profile(
+    graph: Graph,
+    *,
+    parallel: bool = False,
+    progress: Callable[[int, int | None], object] | None = None,
+) -> dict[str, Any]:
+    """In- and out-degrees, self loops and isolated vertices of a graph on the CPU.
+
+    ``in`` and ``out`` have ``min``, ``median``, ``p99``, ``max`` (quantiles of the nearest rank),
+    ``zero`` (vertices without such edges) and ``counts``, pairs of a degree and the number of
+    vertices that have it, by degree. ``isolated`` counts vertices without any edge,
+    ``parallel_edges`` those that repeat an earlier edge: it sorts each row, and is -1 unless
+    ``parallel``. 4 bytes of memory for each vertex (8 from 2**32 edges on); the graph is read
+    once, in order.
+    """
+    handle, rows = graph._handle(), len(graph.indptr) - 1
+    count = _engine.call("DegreesNew", handle, int(parallel))
+    try:
+        row = 0
+        while row < rows:
+            row = _engine.call("DegreesAdvance", count, _STEP)
+            if progress is not None:
+                progress(graph.indptr[row], graph.num_edges)
+        found: dict[str, Any] = json.loads(_engine.call("DegreesProfile", count))
+        return found
+    finally:
+        with suppress(ClosedError):
+            _engine.call("DegreesClose", count)

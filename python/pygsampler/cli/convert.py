@@ -1,0 +1,135 @@
+"""``python -m pygsampler convert``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pygsampler.cli import options
+
+if TYPE_CHECKING:
+    from pygsampler.cli.progress import Progress
+
+FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
+
+
+@click.command(short_help="Write a list of edges as a graph file.")
+@click.argument("source", metavar="IN")
+@click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    help="Of IN; by its suffix when not given.",
+)
+@click.option("--src", metavar="COLUMN", help="Where the sources are: a name, or a number from 0.")
+@click.option("--dst", metavar="COLUMN", help="Where the destinations are.")
+@click.option(
+    "--num-nodes", type=click.IntRange(0), help="Where vertices past the largest id have no edges."
+)
+@click.option("--undirected", is_flag=True, help="Add each edge backwards, too.")
+@click.option(
+    "--renumber/--no-renumber",
+    default=None,
+    help="Number vertices without gaps and keep their ids; by default where gaps are large.",
+)
+@options.as_json
+def command(
+    source: str,
+    target: Path,
+    format_: str | None,
+    src: str | None,
+    dst: str | None,
+    num_nodes: int | None,
+    undirected: bool,
+    renumber: bool | None,
+    as_json: bool,
+) -> None:
+    """Write the edges of IN as a graph file, which opens at once whatever its size.
+
+    IN is a list of edges (SNAP's text, CSV, TSV, Parquet, Arrow IPC, MatrixMarket; text may be
+    compressed with gzip), a sparse matrix of SciPy (npz), or "debian", the data set that comes
+    with the package. OUT is there as a whole or not at all: an error or Ctrl-C leaves what was
+    there before.
+    """
+    from pygsampler.cli import output
+    from pygsampler.cli.progress import Progress
+    from pygsampler.graph import Graph
+
+    start = time.perf_counter()
+    columns = {"src": _column(src), "dst": _column(dst)}
+    given = {
+        "format": format_,
+        **columns,
+        "num_nodes": num_nodes,
+        "undirected": undirected or None,
+        "renumber": renumber,
+    }
+    with Progress("converting", "B") as progress:
+        if options.is_built_in(source):
+            _refuse(given)
+            _save_debian(target)
+        else:
+            _convert(source, target, given, progress)
+    seconds = time.perf_counter() - start
+    with Graph.open(target) as graph:
+        found: dict[str, Any] = {
+            "source": source,
+            "file": str(target),
+            "bytes": target.stat().st_size,
+            "num_nodes": graph.num_nodes,
+            "num_edges": graph.num_edges,
+            "dtype": graph.dtype,
+            "arrays": sorted(graph.arrays),
+            "seconds": seconds,
+        }
+    if as_json:
+        output.write_json(found)
+        return
+    from pygsampler.doctor.report import size
+
+    pairs = [
+        ("vertices", output.count(found["num_nodes"])),
+        ("edges", output.count(found["num_edges"])),
+        ("ids", found["dtype"]),
+        ("arrays", ", ".join(found["arrays"])),
+        ("size", size(found["bytes"])),
+        ("time", f"{seconds:.1f} s"),
+    ]
+    out = output.console()
+    output.title(out, found["file"])
+    output.facts(out, [(label, text) for label, text in pairs if text])
+
+
+def _column(text: str | None) -> str | int | None:
+    return int(text) if text is not None and text.isdecimal() else text
+
+
+def _convert(source: str, target: Path, given: dict[str, Any], progress: Progress) -> None:
+    from pygsampler.datasets import convert
+
+    chosen = {name: value for name, value in given.items() if value is not None}
+    convert(source, target, **chosen, progress=progress)
+
+
+def _refuse(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')}: expected a file of edges, got a data set"
+            )
+
+
+def _save_debian(target: Path) -> None:
+    """The data set with what training needs: labels, the split, and the packages' words."""
+    from pygsampler.datasets import debian
+
+    data = debian()
+    arrays = {
+        name: getattr(data, name)
+        for name in ("labels", "train", "val", "test", "word_indptr", "word_indices")
+    }
+    data.graph().save(target, arrays=arrays)

@@ -1,0 +1,218 @@
+"""``python -m pygsampler info``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pygsampler.cli import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from pygsampler.graph import Graph
+
+
+@click.command(short_help="Say what a graph file holds: degrees, arrays, checks.")
+@click.argument("file", metavar="FILE")
+@click.option("--check", is_flag=True, help="Check the checksums, and every offset and id.")
+@click.option("--parallel-edges", is_flag=True, help="Count edges that repeat another; slower.")
+@options.picture("Draw the degrees with matplotlib")
+@options.as_json
+def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_json: bool) -> None:
+    """Say what a graph file holds: sizes, arrays, degrees, self loops, and whether it is sound.
+
+    FILE is what convert wrote, or "debian". The file is read once, from beginning to end. The
+    exit code is 1 when a check fails.
+    """
+    from pygsampler import _degrees
+    from pygsampler.cli import output
+    from pygsampler.cli.progress import Progress
+
+    options.check_picture(plot)
+    checks = _checks(file) if check else {}
+    found: dict[str, Any] = {"file": file, "ok": all(text is None for text in checks.values())}
+    if found["ok"]:
+        with options.open_graph(file) as graph:
+            found.update(_shape(file, graph))
+            with Progress("reading", "edges") as progress:
+                profile = _degrees.profile(graph, parallel=parallel_edges, progress=progress)
+        found.update(_counts(found, profile))
+        if plot is not None:
+            _draw(file, profile, plot)
+            found["plot"] = str(plot)
+    if check:
+        found["checks"] = {name: text or "ok" for name, text in checks.items()}
+    if as_json:
+        output.write_json(found)
+    else:
+        _show(output.console(), found)
+    if not found["ok"]:
+        raise SystemExit(1)
+
+
+def _checks(file: str) -> dict[str, str | None]:
+    """What was checked, and what is wrong with it: None where nothing is."""
+    from pygsampler.graph import Graph
+
+    found: dict[str, str | None] = {}
+
+    def check(name: str, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except (OSError, ValueError, IndexError) as error:
+            found[name] = str(error)
+        else:
+            found[name] = None
+
+    def arrays() -> None:
+        # From arrays a graph is always checked, from a file only where that is asked for.
+        with options.open_graph(file) as graph:
+            parts = (graph.indptr, graph.indices)
+            ids, count = graph.edge_ids, graph.num_nodes
+            Graph.from_csc(*parts, edge_ids=ids, num_nodes=count).close()
+
+    check("checksums", lambda: options.open_graph(file, verify=True).close())
+    if found["checksums"] is None:
+        check("offsets and ids", arrays)
+    return found
+
+
+def _shape(file: str, graph: Graph) -> dict[str, Any]:
+    path = Path(file)
+    return {
+        "bytes": path.stat().st_size if path.exists() else None,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "dtypes": {
+            "indptr": graph.indptr.dtype,
+            "indices": graph.indices.dtype,
+            "edge_ids": None if graph.edge_ids is None else graph.edge_ids.dtype,
+        },
+        "arrays": {
+            name: {"dtype": str(values.dtype), "shape": list(values.shape)}
+            for name, values in sorted(graph.arrays.items())
+        },
+    }
+
+
+def _counts(shape: dict[str, Any], profile: dict[str, Any]) -> dict[str, Any]:
+    """The profile without every single degree, for which histograms stand."""
+    nodes, edges = shape["num_nodes"], shape["num_edges"]
+    repeats = profile["parallel_edges"]
+    result: dict[str, Any] = {
+        "self_loops": profile["self_loops"],
+        "isolated": profile["isolated"],
+        "parallel_edges": None if repeats < 0 else repeats,
+    }
+    for side in ("in", "out"):
+        degrees = dict(profile[side])
+        counts = degrees.pop("counts")
+        degrees["mean"] = edges / nodes if nodes else 0.0
+        degrees["histogram"] = _histogram(counts)
+        result[f"{side}_degree"] = degrees
+    return result
+
+
+def _histogram(counts: list[list[int]]) -> list[dict[str, int]]:
+    """Vertices by degree: of none, of 1, 2 to 3, 4 to 7, and so on."""
+    bins: dict[int, int] = {}
+    for degree, number in counts:
+        bins[degree.bit_length()] = bins.get(degree.bit_length(), 0) + number
+    return [
+        {
+            "from": 1 << bits - 1 if bits else 0,
+            "to": (1 << bits) - 1,
+            "vertices": bins.get(bits, 0),
+        }
+        for bits in range(max(bins, default=-1) + 1)
+    ]
+
+
+def _show(out: Console, found: dict[str, Any]) -> None:
+    from pygsampler.cli import output
+    from pygsampler.doctor.report import size
+
+    output.title(out, found["file"])
+    if "num_nodes" in found:
+        dtypes, repeats = found["dtypes"], found["parallel_edges"]
+        pairs = [
+            ("vertices", output.count(found["num_nodes"])),
+            ("edges", output.count(found["num_edges"])),
+            ("size", "" if found["bytes"] is None else size(found["bytes"])),
+            ("ids", f"{dtypes['indices']}, offsets {dtypes['indptr']}"),
+            ("edge ids", dtypes["edge_ids"] or "the place in the file"),
+            ("self loops", output.count(found["self_loops"])),
+            ("parallel edges", "" if repeats is None else output.count(repeats)),
+            ("isolated", f"{found['isolated']:,} vertices without any edge"),
+        ]
+        output.facts(out, [(label, text) for label, text in pairs if text])
+        _show_arrays(out, found["arrays"])
+        _show_degrees(out, found)
+    if "checks" in found:
+        output.title(out, "checks")
+        output.facts(out, found["checks"].items())
+    if "plot" in found:
+        output.facts(out, [("plot", found["plot"])])
+
+
+def _show_arrays(out: Console, arrays: dict[str, Any]) -> None:
+    from pygsampler.cli import output
+
+    if arrays:
+        output.title(out, "arrays")
+        output.facts(
+            out,
+            [
+                (name, f"{about['dtype']} [{', '.join(f'{n:,}' for n in about['shape'])}]")
+                for name, about in arrays.items()
+            ],
+        )
+
+
+def _show_degrees(out: Console, found: dict[str, Any]) -> None:
+    from pygsampler.cli import output
+
+    output.title(out, "degrees")
+    head = ("", "min", "median", "mean", "p99", "max", "none")
+    rows = []
+    for side in ("in", "out"):
+        spread = found[f"{side}_degree"]
+        whole = [output.count(spread[name]) for name in ("min", "median")]
+        rest = [output.count(spread[name]) for name in ("p99", "max", "zero")]
+        rows.append([f"  {side}", *whole, f"{spread['mean']:,.1f}", *rest])
+    output.table(out, head, rows, left=1)
+    for side in ("in", "out"):
+        out.print()
+        output.title(out, f"vertices by {side}-degree")
+        bins = found[f"{side}_degree"]["histogram"]
+        # From the first to the last that has any.
+        first = next((place for place, one in enumerate(bins) if one["vertices"]), 0)
+        output.bars(
+            out,
+            [(_range(one), one["vertices"], output.count(one["vertices"])) for one in bins[first:]],
+        )
+
+
+def _range(one: dict[str, int]) -> str:
+    low, high = one["from"], one["to"]
+    return f"{low:,}" if low == high else f"{low:,}-{high:,}"
+
+
+def _draw(file: str, profile: dict[str, Any], path: Path) -> None:
+    """Vertices over degree, both on logarithmic axes, where a power law is a line."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for side, mark in (("in", "o"), ("out", "x")):
+        points = [(degree, number) for degree, number in profile[side]["counts"] if degree]
+        degrees, numbers = zip(*points, strict=True) if points else ((), ())
+        axes.plot(degrees, numbers, mark, markersize=3, alpha=0.6, label=f"{side}-degree")
+    axes.set(xscale="log", yscale="log", xlabel="degree", ylabel="vertices", title=file)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)

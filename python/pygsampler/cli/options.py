@@ -1,0 +1,93 @@
+"""Arguments that several commands take, and the graph that they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from pygsampler.graph import Graph
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Data sets that come with the package; a file of that name is meant before it.
+BUILT_IN = ("debian",)
+
+
+def _fanouts(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"\s*(-1|\d{1,9})(\s*,\s*(-1|\d{1,9}))*\s*", value):
+        raise click.BadParameter(f"expected numbers from -1 up like 10,10, got {value!r}")
+    return tuple(int(part) for part in value.split(","))
+
+
+def fanouts(default: str) -> Callable[[F], F]:
+    """``--fanouts``."""
+    return click.option(
+        "--fanouts",
+        callback=_fanouts,
+        default=default,
+        show_default=True,
+        metavar="N,...",
+        help="Neighbours for each vertex, outermost hop first; -1 takes all.",
+    )
+
+
+def as_json(command: F) -> F:
+    """``--json``."""
+    option = click.option("--json", "as_json", is_flag=True, help="For programs: one object.")
+    return option(command)
+
+
+def device(command: F) -> F:
+    """``--device``."""
+    option = click.option(
+        "--device",
+        default="cpu",
+        show_default=True,
+        metavar="cpu|cuda|cuda:N",
+        help="Where to sample.",
+    )
+    return option(command)
+
+
+def picture(what: str) -> Callable[[F], F]:
+    """``--plot``."""
+    return click.option(
+        "--plot",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        metavar="OUT.png",
+        help=f"{what}; the suffix says the format.",
+    )
+
+
+def is_built_in(name: str) -> bool:
+    """Whether a data set of the package is meant, and no file."""
+    return name in BUILT_IN and not Path(name).exists()
+
+
+def open_graph(name: str, *, verify: bool = False) -> Graph:
+    """The graph of a file that ``convert`` wrote, or of a data set that comes with the package."""
+    from pygsampler.graph import Graph
+
+    if is_built_in(name):
+        from pygsampler.datasets import debian
+
+        return debian().graph()
+    return Graph.open(name, verify=verify)
+
+
+def check_picture(path: Path | None) -> None:
+    """Refuses a picture that cannot be written, before any work is done for it."""
+    if path is None:
+        return
+    from pygsampler.quickstart.picture import check_format
+
+    try:
+        check_format(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="--plot") from None

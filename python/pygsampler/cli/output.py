@@ -1,0 +1,94 @@
+"""What commands print: lines with a label, tables, bars of characters, one document of JSON.
+
+Everything goes to stdout and has colours only on a terminal; where it is none, lines are as long
+as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Of lines in a file or a pipe: nothing there is to be wrapped.
+_ENDLESS = 10_000
+_BAR_WIDTH = 40
+
+
+def console(*, err: bool = False) -> Console:
+    """Where text for people goes. It takes no markup: paths may have brackets."""
+    from rich.console import Console
+
+    made = Console(stderr=err, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    if not made.is_terminal:
+        made.width = _ENDLESS
+    return made
+
+
+def write_json(document: Any) -> None:
+    """The one document of a command with ``--json``."""
+    click.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def title(out: Console, text: str) -> None:
+    """The head of a part."""
+    out.print(text, style="bold")
+
+
+def facts(out: Console, pairs: Iterable[tuple[str, str]], *, width: int = 0) -> None:
+    """Lines of a label and a text, below each other; no label continues the line above."""
+    from rich.text import Text
+
+    lines = list(pairs)
+    width = max([width, *(len(label) for label, _ in lines)])
+    for label, text in lines:
+        line = Text.assemble("  ", (f"{label:{width}}", "dim"), f"  {text}")
+        line.rstrip()
+        out.print(line)
+
+
+def table(out: Console, head: Sequence[str], rows: Iterable[Sequence[str]], *, left: int) -> None:
+    """A table whose first ``left`` columns are words and whose others are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for place, name in enumerate(head):
+        made.add_column(name, justify="left" if place < left else "right", no_wrap=True)
+    for row in rows:
+        made.add_row(*row)
+    out.print(made)
+
+
+def bars(out: Console, rows: Sequence[tuple[str, float, str]]) -> None:
+    """Bars of characters: label, value, and what is written behind the bar."""
+    from rich.text import Text
+
+    most = max((value for _, value, _ in rows), default=0)
+    labels = max((len(label) for label, _, _ in rows), default=0)
+    for label, value, text in rows:
+        length = round(_BAR_WIDTH * value / most) if most else 0
+        # What is there at all is seen.
+        length = max(length, 1) if value else 0
+        stroke = ("█" if out.encoding.startswith("utf") else "#") * length
+        out.print(
+            Text.assemble("  ", (f"{label:>{labels}}", "dim"), " ", (stroke, "cyan"), f" {text}")
+        )
+
+
+def count(number: float) -> str:
+    """A number of things: ``"1,234,567"``."""
+    return f"{number:,.0f}"
+
+
+def rate(number: float) -> str:
+    """A number a second: ``"3.4 M"``."""
+    for unit, step in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= step:
+            return f"{number / step:.1f} {unit}"
+    return f"{number:.0f}"

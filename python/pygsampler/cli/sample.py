@@ -1,0 +1,167 @@
+"""``python -m pygsampler sample``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Sequence
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pygsampler.cli import options
+
+if TYPE_CHECKING:
+    from pygsampler._job import Job
+    from pygsampler.graph import Graph
+    from pygsampler.minibatch import MiniBatch
+    from pygsampler.sampler import PGSampler
+
+# The engine has buffers for so many batches of a GPU at once.
+_MOST_ON_GPU = 8
+
+
+@click.command(short_help="Sample neighbourhoods in batches; write their edges.")
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--seeds",
+    required=True,
+    metavar="FILE|LIST|all",
+    help="A file of vertex ids, ids like 1,2,3, or all vertices.",
+)
+@options.fanouts("10,10")
+@click.option("--batch-size", type=click.IntRange(1), default=1024, show_default=True)
+@click.option("--epoch", type=click.IntRange(0, 2**24 - 1), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**64 - 1),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same samples.",
+)
+@click.option("--replace", is_flag=True, help="Draw with replacement.")
+@click.option(
+    "--frontier",
+    type=click.Choice(["all", "new"]),
+    default="all",
+    show_default=True,
+    help="Expand every vertex at each hop, as DGL does, or only new ones, as PyG does.",
+)
+@options.device
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    metavar="OUT.arrow|.parquet",
+    help="Write the sampled edges; without it they are only counted.",
+)
+@options.as_json
+def command(
+    file: str,
+    seeds: str,
+    fanouts: tuple[int, ...],
+    batch_size: int,
+    epoch: int,
+    seed: int,
+    replace: bool,
+    frontier: str,
+    device: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Sample the neighbourhoods of seeds of a graph file, in batches, and write their edges.
+
+    FILE is what convert wrote, or "debian". OUT has a row for each sampled edge: batch, hop (0 at
+    the seeds), src, dst and edge_id, all of them original ids. It is written as batches come, and
+    is there as a whole or not at all. Batches are those of PGSampler with the same seed and epoch.
+    """
+    from pygsampler.cli import output
+    from pygsampler.cli.edges import ARROW, PARQUET, edge_table
+    from pygsampler.cli.progress import Progress
+    from pygsampler.cli.seeds import in_graph, read_seeds
+    from pygsampler.sampler import PGSampler
+
+    if out is not None:
+        if out.suffix not in ARROW + PARQUET:
+            raise click.BadParameter(
+                f"expected a suffix of {', '.join(ARROW + PARQUET)}, got {str(out)!r}",
+                param_hint="--out",
+            )
+        if not out.parent.is_dir():
+            raise click.BadParameter(f"{out.parent}: no such folder", param_hint="--out")
+        # Before any work: it may be missing.
+        import pyarrow  # noqa: F401
+    given = read_seeds(seeds)
+    sampler = PGSampler(fanouts, replace=replace, seed=seed, frontier=frontier)
+    about: dict[str, Any] = {
+        "file": file,
+        "fanouts": list(fanouts),
+        "replace": replace,
+        "frontier": frontier,
+        "seed": seed,
+        "epoch": epoch,
+        "batch_size": batch_size,
+    }
+    start = time.perf_counter()
+    with options.open_graph(file) as graph:
+        node_ids = graph.arrays.get("node_ids")
+        vertices = in_graph(given, graph, node_ids)
+        steps = -(-len(vertices) // batch_size)
+        about.update(seeds=len(vertices), batches=steps)
+        hops = [0] * len(fanouts)
+        with (
+            nullcontext() if out is None else edge_table(out, about, node_ids) as table,
+            Progress("sampling", "batches") as progress,
+            closing(_batches(graph.to(device), sampler, vertices, batch_size, epoch)) as batches,
+        ):
+            for number, batch in enumerate(batches):
+                for hop, block in enumerate(reversed(batch.blocks)):
+                    hops[hop] += block.num_edges
+                if table is not None:
+                    table.add(number, batch.cpu())
+                progress(number + 1, steps)
+    seconds = time.perf_counter() - start
+    edges = sum(hops)
+    found = {
+        **about,
+        "edges": edges,
+        "edges_by_hop": hops,
+        "seconds": seconds,
+        "edges_per_second": edges / seconds,
+        "out": None if out is None else str(out),
+        "bytes": None if out is None else out.stat().st_size,
+    }
+    if as_json:
+        output.write_json(found)
+        return
+    from pygsampler.doctor.report import size
+
+    shown = output.console()
+    output.title(shown, file)
+    pairs = [
+        ("seeds", f"{len(vertices):,} in {steps:,} batches"),
+        ("edges", f"{edges:,}, {output.rate(edges / seconds)} edges/s"),
+        *((f"hop {hop}", output.count(n)) for hop, n in enumerate(hops)),
+        ("time", f"{seconds:.1f} s"),
+    ]
+    if out is not None:
+        pairs.append(("written", f"{out}, {size(out.stat().st_size)}"))
+    output.facts(shown, pairs)
+
+
+def _batches(
+    graph: Graph, sampler: PGSampler, vertices: Sequence[int], size: int, epoch: int
+) -> Generator[MiniBatch, None, None]:
+    """Batches in order, some of them in flight: memory is that of those."""
+    from pygsampler import _engine
+    from pygsampler._ahead import in_order
+
+    depth = _MOST_ON_GPU if graph.device != "cpu" else 2 * _engine.get_num_threads()
+    # With several batches in flight, one core for each wastes nothing on synchronisation.
+    threads = 1 if depth >= 2 else 0
+
+    def submit(step: int) -> Job:
+        chosen = vertices[step * size : (step + 1) * size]
+        return sampler.submit(graph, chosen, epoch=epoch, batch=step, threads=threads)
+
+    return in_order(submit, -(-len(vertices) // size), depth)

@@ -1,0 +1,121 @@
+"""The seeds that a command line names: all vertices, a list, or a file of ids."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from pygsampler.graph import Graph
+
+_LIST = re.compile(r"\s*\d+(\s*,\s*\d+)*\s*,?\s*")
+
+
+def read_seeds(text: str) -> Sequence[int] | None:
+    """Vertex ids as they are given; None for all vertices.
+
+    ``text`` is "all", ids with commas between them, or a file: text with an id on each line
+    (lines that begin with # are passed over), .npy, or .arrow, .feather and .parquet with a
+    column of ids, the one called "node" or "seed" where there are several.
+    """
+    if text.strip() == "all":
+        return None
+    if _LIST.fullmatch(text):
+        return _integers(text.strip().rstrip(",").split(","), "--seeds")
+    path = Path(text)
+    if not path.is_file():
+        raise click.BadParameter(
+            f'expected "all", ids like 1,2,3 or a file of ids, got {text!r}', param_hint="--seeds"
+        )
+    if path.suffix == ".npy":
+        return _numpy(path)
+    if path.suffix in (".arrow", ".feather", ".parquet"):
+        return _column(path)
+    return _lines(path)
+
+
+def in_graph(seeds: Sequence[int] | None, graph: Graph, ids: Any) -> Sequence[int]:
+    """The vertices of the graph that are meant; ``ids`` is its map to original ids, or None.
+
+    IndexError for one that the graph does not have.
+    """
+    if seeds is None:
+        return range(graph.num_nodes)
+    if ids is None:
+        for place, seed in enumerate(seeds):
+            if not 0 <= seed < graph.num_nodes:
+                raise IndexError(
+                    f"seeds[{place}]: expected a vertex in [0, {graph.num_nodes}), got {seed}"
+                )
+        return seeds
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.index_in(pa.array(seeds, pa.int64()), value_set=pa.array(ids))
+    if found.null_count:
+        place = found.is_null().index(True).as_py()
+        raise IndexError(
+            f"seeds[{place}]: expected the original id of a vertex, got {seeds[place]}"
+        )
+    return array("q", found.to_pylist())
+
+
+def _integers(texts: Sequence[str], where: str) -> array[int]:
+    values = array("q")
+    for place, text in enumerate(texts):
+        try:
+            values.append(int(text))
+        except (ValueError, OverflowError):
+            raise ValueError(
+                f"{where}[{place}]: expected an integer of 64 bits, got {text.strip()[:40]!r}"
+            ) from None
+    return values
+
+
+def _lines(path: Path) -> array[int]:
+    values = array("q")
+    try:
+        with open(path, encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.strip()
+                if not text or text.startswith("#"):
+                    continue
+                values += _integers([text], f"{path}, line {number}")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: expected text with an id on each line, got bytes") from None
+    return values
+
+
+def _numpy(path: Path) -> Sequence[int]:
+    import numpy as np
+
+    values = np.load(path, allow_pickle=False)
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.ndim != 1:
+        raise ValueError(f"{path}: expected a one-dimensional array of integers")
+    return array("q", values.astype(np.int64).tobytes())
+
+
+def _column(path: Path) -> Sequence[int]:
+    import pyarrow as pa
+
+    table: Any
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path)
+    else:
+        with pa.memory_map(str(path)) as source:
+            table = pa.ipc.open_file(source).read_all()
+    names = table.column_names
+    name = next((one for one in ("node", "seed") if one in names), names[0] if names else None)
+    if name is None or (len(names) > 1 and name not in ("node", "seed")):
+        raise ValueError(f"{path}: expected one column of ids, or one called node, got {names}")
+    column = table.column(name)
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise ValueError(f"{path}: column {name!r}: expected integers, got {column.type}")
+    return array("q", column.cast(pa.int64()).to_pylist())
