@@ -16,16 +16,18 @@ MAX_FANOUT = (1 << 31) - 1
 def checked(fanouts: Any) -> tuple[int, ...]:
     """The fanouts as a tuple, outermost hop first; TypeError or ValueError names the wrong one."""
     if (
-        isinstance(fanouts, (str, bytes, Mapping, Set))
+        isinstance(fanouts, (str, bytes, bytearray, Mapping, Set))
         or not isinstance(fanouts, Sized)
         or not isinstance(fanouts, Iterable)
     ):
         raise TypeError(
             f"fanouts: expected a sequence of int, outermost hop first, got {describe(fanouts)}"
         )
-    if not 1 <= len(fanouts) <= MAX_HOPS:
-        raise ValueError(f"fanouts: expected 1 to {MAX_HOPS} hops, got {len(fanouts)}")
-    items = islice(fanouts, len(fanouts))
+    # One more than fits, and no more: what is given may have no end.
+    items = list(islice(fanouts, MAX_HOPS + 1))
+    if not 1 <= len(items) <= MAX_HOPS:
+        got = len(items) if len(items) <= MAX_HOPS else len(fanouts)
+        raise ValueError(f"fanouts: expected 1 to {MAX_HOPS} hops, got {got}")
     return tuple(_check_fanout(item, f"fanouts[{i}]") for i, item in enumerate(items))
 
 

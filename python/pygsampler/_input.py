@@ -249,33 +249,30 @@ def _from_dlpack(value: Any, where: str, near: int | None = None) -> View:
 
 def _from_cuda(value: Any, where: str, near: int) -> View:
     """What ``__cuda_array_interface__`` describes; it has no word for the device."""
-    interface = value.__cuda_array_interface__
-    typestr, shape = str(interface["typestr"]), tuple(interface["shape"])
+    try:
+        interface = value.__cuda_array_interface__
+        typestr, shape = str(interface["typestr"]), tuple(map(int, interface["shape"]))
+        address, readonly = interface["data"]
+        address, stream = int(address), interface.get("stream")
+        strides = interface.get("strides")
+        masked = interface.get("mask") is not None
+        stream = None if stream is None else int(stream)
+        stride = int(strides[0]) if strides else None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        text = f"{where}: expected {_EXPECTED}, got {type(value).__name__} with a broken "
+        raise TypeError(f"{text}__cuda_array_interface__: {error!r}") from None
     device = getattr(getattr(value, "device", None), "id", None)
     device = _device.parse("cuda" if device is None else int(device))
     _check_device(where, device, near)
     if typestr not in ("<i4", "<i8"):
         _refuse_type(where, typestr)
-    if interface.get("mask") is not None:
+    if masked:
         _refuse_type(where, "a masked array")
     if len(shape) != 1:
         _refuse_shape(where, shape)
     size = int(typestr[2])
-    address, readonly = interface["data"]
-    strides = interface.get("strides")
-    stride = strides[0] // size if strides else 1
-    _check_layout(where, shape[0], stride, int(address), 8 * size)
-    stream = interface.get("stream")
-    return View(
-        int(address),
-        int(shape[0]),
-        8 * size,
-        bool(readonly),
-        value,
-        None,
-        device,
-        None if stream is None else int(stream),
-    )
+    _check_layout(where, shape[0], 1 if stride is None else stride // size, address, 8 * size)
+    return View(address, shape[0], 8 * size, bool(readonly), value, None, device, stream)
 
 
 def _check_layout(where: str, length: int, stride: int, address: int, bits: int) -> None:
@@ -292,9 +289,15 @@ def _from_sequence(value: Any, where: str) -> View:
         hint = "; list(...) makes a sequence" if hasattr(value, "__iter__") else ""
         text = f"{where}: expected {_EXPECTED} or a sequence of int, got {describe(value)}{hint}"
         raise TypeError(text)
-    length = len(value)
+    try:
+        length = len(value)
+    except OverflowError:
+        # A range may be longer than len() can say.
+        length = sys.maxsize
     if length > _LONGEST_SEQUENCE:
-        raise ValueError(f"{where}: expected an array for so many values, got {length} Python ints")
+        raise ValueError(
+            f"{where}: expected an array for so many values, got {describe(value)} of Python ints"
+        )
     items: Sequence[Any]
     if isinstance(value, (list, tuple, range)):
         items = value
