@@ -4,7 +4,8 @@
 #
 #   tools/gpu_check.sh FOLDER [WHEEL]
 #
-# FOLDER gets tests.xml, tests.txt, sanitizer-*.txt, benchmarks/ with JSON and pictures, summary.txt.
+# FOLDER gets tests.xml, tests.txt, sanitizer-*.txt, soak/ and benchmarks/ with JSON and pictures,
+# summary.txt.
 # WHEEL is the newest in dist/ when not given. The interpreter must have pytest, NumPy and a torch with
 # CUDA; CuPy and JAX add tests, and CuPy the roofline. Status 0 only where all of it passed.
 #
@@ -13,10 +14,12 @@
 #   PARTS=           parts of the benchmarks; all when empty
 #   TESTS=tests/cuda arguments for pytest
 #   SANITIZE=1       0 for no compute-sanitizer
+#   SOAK=200000      batches of the soak; 0 for none
+#   FUZZ=20000       random calls of the API with graphs on the GPU; 0 for none
 #   COMMIT=          kept in the JSON where there is no git to ask
 set -uo pipefail
 
-usage() { sed -n '5,16p' "$0" | cut -c3- >&2; exit 2; }
+usage() { sed -n '5,19p' "$0" | cut -c3- >&2; exit 2; }
 fail() { echo "gpu_check: $*" >&2; exit 1; }
 
 [ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$1" ] || usage
@@ -35,7 +38,7 @@ for module in pytest numpy torch; do
   "$python" -c "import $module" 2>/dev/null || fail "expected $module for $executable, found none"
 done
 mkdir -p "$1" && out=$(cd "$1" && pwd) || fail "expected a folder for the results, got $1"
-rm -f "$out"/{summary.txt,tests.txt,tests.xml} "$out"/sanitizer-*.txt
+rm -f "$out"/{summary.txt,tests.txt,tests.xml,fuzz.txt,soak.txt} "$out"/sanitizer-*.txt
 
 # A wheel is an archive that imports from where it is unpacked; the interpreter's packages stay in sight.
 packages=$(mktemp -d) || exit 1
@@ -86,6 +89,27 @@ else
     last=$(grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/sanitizer-$tool.txt" | tail -1)
     say "$tool: status $status, ${last#=* } ($((SECONDS - begin)) s)"
   done
+fi
+
+if [ "${FUZZ:-20000}" = 0 ]; then
+  say "fuzzing: not asked for"
+else
+  begin=$SECONDS
+  "$python" -m tests.fuzz --quiet --calls "${FUZZ:-20000}" --seed 1 --device cuda 2>&1 | tee "$out/fuzz.txt"
+  status=${PIPESTATUS[0]}
+  [ "$status" = 0 ] || failed+=(fuzzing)
+  say "fuzzing: status $status, $(head -1 "$out/fuzz.txt") ($((SECONDS - begin)) s)"
+fi
+
+if [ "${SOAK:-200000}" = 0 ]; then
+  say "soak: not asked for"
+else
+  begin=$SECONDS
+  "$python" tools/soak.py --device cuda --batches "${SOAK:-200000}" --quiet --out "$out/soak" \
+    ${commit:+--commit "$commit"} 2>&1 | tee "$out/soak.txt"
+  status=${PIPESTATUS[0]}
+  [ "$status" = 0 ] || failed+=(soak)
+  say "soak: status $status, $(grep -m1 batches "$out/soak.txt") ($((SECONDS - begin)) s)"
 fi
 
 budget=${BUDGET:-600}
