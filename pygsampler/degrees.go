@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 )
 
 // Degrees counts the degrees of a graph on the host, some edges at a time. It does
@@ -57,7 +58,9 @@ func (d *Degrees) Close() {
 	}
 }
 
-func (d *Degrees) within(work func() error) error {
+func (d *Degrees) within(work func() error) (err error) {
+	defer graphfile.RecoverFault(&err, "graph")
+	defer graphfile.FaultsPanic()()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.count == nil {

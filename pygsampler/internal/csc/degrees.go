@@ -93,7 +93,7 @@ func (d *Degrees) Advance(edges int64) (row int64, err error) {
 		return 0, err
 	}
 	if d.changed.Load() {
-		return 0, valueError("graph: expected arrays that keep their values, got ones that changed since they were checked")
+		return 0, valueError("graph: expected offsets and ids in range, got others: a damaged file, or arrays that have changed")
 	}
 	d.row = last
 	return last, nil
