@@ -148,7 +148,7 @@ def test_a_with_block_closes():
 
 
 def test_it_is_made_by_its_constructors_only():
-    with pytest.raises(TypeError, match="Graph: use from_csc, from_coo, from_dgl"):
+    with pytest.raises(TypeError, match="Graph: use open, from_csc, from_coo, from_dgl"):
         pgs.Graph()
 
 

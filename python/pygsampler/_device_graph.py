@@ -6,6 +6,7 @@ import mmap
 from typing import NamedTuple
 
 from pygsampler import _device, _engine, _input, _memory
+from pygsampler._graph_pages import Pages
 from pygsampler.array import Array, _on_device
 
 Parts = tuple[Array, Array, "Array | None"]
@@ -71,11 +72,14 @@ def pin(parts: Parts, device: int) -> Pins:
 
 
 def _shares_pages(part: Array) -> bool:
-    """Whether other allocations may lie in the same pages.
+    """Whether other allocations may lie in the same pages, or a file does.
 
     The driver refuses to copy to or from memory that is page-locked in part, so what shares pages
-    with other allocations must not be locked where it is.
+    with other allocations must not be locked where it is. Pages of a file that may not be written
+    to cannot be locked at all.
     """
+    if isinstance(part._owner, Pages):
+        return True
     if part.nbytes > _LARGEST_COPY:
         return False
     return bool(part._address % mmap.PAGESIZE or part.nbytes % mmap.PAGESIZE)
@@ -88,7 +92,7 @@ def _locked(device: int, address: int, size: int) -> _memory.Memory:
 def _copy(part: Array) -> mmap.mmap:
     """The bytes of an array in pages of their own."""
     pages = mmap.mmap(-1, part.nbytes)
-    pages[:] = part._memoryview().cast("B").tobytes()
+    pages[:] = part._memoryview().cast("B")
     return pages
 
 
@@ -110,9 +114,11 @@ def together(parts: Parts) -> int:
     return device
 
 
-def new(parts: Parts, pins: Pins | None, num_nodes: int, device: int, host: int) -> int:
+def new(
+    parts: Parts, pins: Pins | None, num_nodes: int, device: int, host: int, trusted: bool
+) -> int:
     """The engine's handle of a graph on a device. ``host`` is that of the same graph on the CPU,
-    which has been validated, or 0: then a kernel validates the arrays."""
+    or 0. Unless the arrays are trusted, since they have been validated there, a kernel does it."""
     indptr, indices, edge_ids = parts
     at = addresses(parts) if pins is None else pins.addresses
     handle: int = _engine.call(
@@ -127,7 +133,7 @@ def new(parts: Parts, pins: Pins | None, num_nodes: int, device: int, host: int)
         at[2],
         64 if edge_ids is None else edge_ids._bits,
         num_nodes,
-        int(host != 0),
+        int(trusted),
         host,
     )
     return handle

@@ -40,6 +40,17 @@ DlpackFunction = ctypes.PYFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_int32,
 )
+DlpackTensorFunction = ctypes.PYFUNCTYPE(
+    ctypes.py_object,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
+)
 DlpackDeviceFunction = ctypes.PYFUNCTYPE(
     ctypes.py_object,
     ctypes.c_void_p,
@@ -66,6 +77,7 @@ class Engine:
         "arrow_export_device",
         "dlpack_export",
         "dlpack_export_device",
+        "dlpack_export_tensor",
         "memory_of_object",
         "module",
         "release",
@@ -81,6 +93,7 @@ class Engine:
         self.release = VoidFunction(symbol("memory_release"))
         self.memory_of_object = OwnFunction(symbol("memory_of_object"))
         self.dlpack_export = DlpackFunction(symbol("dlpack_export"))
+        self.dlpack_export_tensor = DlpackTensorFunction(symbol("dlpack_export_tensor"))
         self.arrow_export = ArrowFunction(symbol("arrow_export"))
         self.dlpack_export_device = DlpackDeviceFunction(symbol("dlpack_export_device"))
         self.arrow_export_device = ArrowFunction(symbol("arrow_export_device"))

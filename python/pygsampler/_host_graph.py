@@ -46,14 +46,15 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     )
 
 
-def new(parts: Parts, num_nodes: int) -> int:
-    """The engine's handle of a graph on the arrays, which are validated."""
+def new(parts: Parts, num_nodes: int, mapped: bool = False) -> int:
+    """The engine's handle of a graph on the arrays, which are validated, but for mapped ones:
+    those were before they were written."""
     indptr, indices, edge_ids = parts
     ids_address, ids_bits = 0, 64
     if edge_ids is not None:
         ids_address, ids_bits = edge_ids._address, edge_ids._bits
     handle: int = _engine.call(
-        "GraphNew",
+        "GraphMapped" if mapped else "GraphNew",
         indptr._address,
         indptr._bits,
         len(indptr) - 1,

@@ -102,7 +102,7 @@ class Array:
         )
 
     @property
-    def shape(self) -> tuple[int]:
+    def shape(self) -> tuple[int, ...]:
         """``(length,)``."""
         return (self._length,)
 

@@ -32,6 +32,10 @@ def from_engine(message: str) -> Exception:
     """The exception for an engine error, which arrives as the text ``Kind: what happened``."""
     kind, colon, text = message.partition(": ")
     cls = _KINDS.get(kind)
+    if kind == "OSError":
+        # Python finds the class, such as PermissionError, by the number.
+        number, _, text = text.partition(": ")
+        return OSError(int(number), text)
     if not colon or cls is None:
         return Error(message)
     return cls(text)

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _adapters, _device, _device_graph, _engine, _host_graph, _input
+from pygsampler import _adapters, _device, _device_graph, _graph_file, _host_graph, _input
 from pygsampler._check import integer
+from pygsampler._graph_state import GraphState
 from pygsampler.array import Array
-from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
     from types import TracebackType
 
+    from pygsampler._graph_save import Progress
     from pygsampler._host_graph import Parts
 
 
-class Graph:
+class Graph(GraphState):
     """A directed homogeneous graph: row v of its CSC lists the in-neighbours of vertex v.
 
-    Made by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``. Arrays are
-    taken from anything that speaks DLPack, the buffer protocol or Arrow's PyCapsule interface,
-    or from sequences of int. CSC arrays are used where they lie, without a copy, and checked
-    once: keep their values unchanged while the graph lives.
+    Made by ``from_csc``, ``from_coo``, ``from_dgl``, ``from_pyg`` or ``from_scipy``, or by ``open``
+    from a file. Arrays are taken from anything that speaks DLPack, the buffer protocol or Arrow's
+    PyCapsule interface, or from sequences of int. CSC arrays are used where they lie, without a
+    copy, and checked once: keep their values unchanged while the graph lives.
 
     One graph may be sampled from many threads at once, and in forked children. Pickling stores
     the arrays: all of their bytes, except that torch tensors which go to another process through
@@ -34,37 +35,16 @@ class Graph:
     memory; from then on sampling runs there, and batches are there. A forked child cannot use its
     parent's GPU: there ``to("cpu")`` gives the graph to sample. A graph on a GPU is pickled by
     its arrays on the host, and goes back to its GPU when it is first used.
+
+    ``save`` writes a file that ``Graph.open`` maps into memory, at once whatever its size; arrays
+    such as features and labels may stand beside the graph in it. An opened graph is pickled by
+    its path, so that all processes share the pages of the file.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_capacity",
-        "_device",
-        "_host",
-        "_made",
-        "_num_nodes",
-        "_parts",
-        "_pinned",
-        "_pins",
-    )
-
-    # indptr, indices and edge_ids; None once closed, and before an unpickled graph is put back on
-    # its device. Those of a pinned graph are the host's.
-    _parts: Parts | None
-    _num_nodes: int
-    # (generation, handle): the handle is dead in any other copy of the engine.
-    _made: tuple[int, int] | None
-    # -1 for the CPU, else the index of the CUDA device that samples.
-    _device: int
-    # The graph on the CPU that one on a device was made from.
-    _host: Graph | None
-    _pinned: bool
-    _pins: _device_graph.Pins | None
-    # Bytes of batches so far, by what shapes them: see _device_job.
-    _capacity: dict[tuple[Any, ...], int]
+    __slots__ = ()
 
     def __init__(self) -> None:
-        raise TypeError("Graph: use from_csc, from_coo, from_dgl, from_pyg or from_scipy")
+        raise TypeError("Graph: use open, from_csc, from_coo, from_dgl, from_pyg or from_scipy")
 
     @classmethod
     def from_csc(
@@ -151,6 +131,33 @@ class Graph:
         return cls._from(_adapters.of_scipy(m))
 
     @classmethod
+    def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
+        """The graph in a file that ``save`` or ``pygsampler convert`` wrote, mapped into memory.
+
+        Header and sizes are checked, and nothing else is read before it is used, so that a file of
+        any size opens at once; the pages that were read are shared by all processes. What changes
+        under the file's name later does not change this graph, but the file itself must not be
+        written to or made shorter. docs/format.md says what is trusted.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+        verify : bool
+            Read all of the file and compare its checksums: for one that may be damaged.
+        progress : bool or callable
+            As for ``save``, while that goes on.
+
+        Raises
+        ------
+        OSError
+            Where the system cannot open or map the file, such as FileNotFoundError.
+        ValueError
+            For a file that is no graph file, is damaged or cut short, or was written by a newer
+            version.
+        """
+        return _graph_file.mapped(_graph_file.open_pages(path, verify, progress))
+
+    @classmethod
     def _from(cls, parts: _adapters.Csc | _adapters.Coo) -> Graph:
         if isinstance(parts, _adapters.Coo):
             return cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes)
@@ -173,18 +180,11 @@ class Graph:
         parts: Parts | None,
         num_nodes: int,
         device: int = -1,
-        host: Graph | None = None,
+        host: GraphState | None = None,
         pinned: bool = False,
     ) -> Graph:
         graph = object.__new__(cls)
-        graph._made = None
-        graph._parts = parts
-        graph._num_nodes = num_nodes
-        graph._device = device
-        graph._host = host
-        graph._pinned = pinned
-        graph._pins = None
-        graph._capacity = {}
+        graph._hold(parts, num_nodes, device, host, pinned)
         return graph
 
     @classmethod
@@ -232,6 +232,56 @@ class Graph:
         """Original edge ids, shape [num_edges]; None when an edge's id is its place."""
         return self._open()[2]
 
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """The arrays beside the graph in its file, by name, in any dtype and shape; read-only.
+
+        ``"node_ids"`` (int64, [num_nodes]) are the ids that vertices had where they came from, and
+        ``"node_names.offsets"`` (int64, [num_nodes + 1]) with ``"node_names.bytes"`` (uint8) their
+        names in UTF-8. Empty for a graph that was made in memory.
+        """
+        self._known()
+        return self._arrays
+
+    @property
+    def path(self) -> Path | None:
+        """The file that the graph was opened from; None for one that was made in memory."""
+        self._known()
+        host = self if self._host is None else self._host
+        return None if host._file is None else Path(host._file.path)
+
+    def save(
+        self, path: Any, *, arrays: Mapping[str, Any] | None = None, progress: Progress = False
+    ) -> None:
+        """Writes the graph to a file, for ``Graph.open``.
+
+        The file is written under a temporary name in the same folder, synced to the disk and then
+        renamed: a crash, a full disk or Ctrl-C leaves the file that was there before, or none. A
+        graph may be saved over the file that it was opened from. One on a GPU is copied first.
+
+        Parameters
+        ----------
+        path : str or os.PathLike
+            A link is followed. An existing file is replaced.
+        arrays : mapping of str to arrays, optional
+            What stands beside the graph in the file, by names of up to 63 bytes: any shape of
+            bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16, of NumPy, torch
+            or anything that speaks DLPack, the buffer protocol or Arrow. Those of the graph itself
+            (``graph.arrays``) when not given; ``{}`` means none.
+        progress : bool or callable
+            True shows a tqdm bar when it takes more than two seconds; a function is called with
+            the bytes done and in all.
+
+        Raises
+        ------
+        OSError
+            Where the disk is full (with the bytes that the file needs) or does not allow it.
+        TypeError, ValueError
+            For arrays that are none, names that are taken or too long, and a path of a folder.
+        """
+        self._known()
+        _graph_file.save(self._on_cpu(), path, arrays, progress)
+
     def to(self, device: Any) -> Graph:
         """This graph on another device: "cpu", "cuda", "cuda:1", an index or a torch.device.
 
@@ -278,23 +328,12 @@ class Graph:
         if self._device < 0:
             return self
         host = self._host
-        if host is not None and host._parts is not None:
+        if isinstance(host, Graph) and host._parts is not None:
             return host
         self._check_process()
-        return Graph._checked(*_device_graph.download(self._open()), self._num_nodes)
-
-    def close(self) -> None:
-        """Lets go of the arrays once the batches in flight are done. Closing twice is fine.
-
-        A pinned graph's pages are no longer locked then.
-        """
-        with _engine.handle_lock():
-            made, self._made = self._made, None
-            parts, self._parts, self._host = (self._parts, self._host), None, None
-            pins, self._pins = self._pins, None
-        _host_graph.give_back(made)
-        # Only now may the arrays go: a batch in flight was reading them.
-        del pins, parts
+        graph = Graph._checked(*_device_graph.download(self._open()), self._num_nodes)
+        graph._arrays = self._arrays
+        return graph
 
     def __enter__(self) -> Graph:
         self._open()
@@ -307,14 +346,6 @@ class Graph:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        # The engine has ended by then, and this module's names are gone.
-        if ending():
-            return
-        made = getattr(self, "_made", None)
-        self._made = None
-        _host_graph.give_back(made)
 
     def __repr__(self) -> str:
         if self._parts is None and self._host is None:
@@ -329,80 +360,12 @@ class Graph:
         if self._device >= 0:
             self._known()
             return Graph._later, (self._on_cpu(), self._device, self._pinned)
-        return Graph._checked, (*self._open(), self._num_nodes)
-
-    def _known(self) -> Parts:
-        """The arrays, or those of the graph on the CPU: for what is alike on both."""
-        if self._parts is None and self._host is not None:
-            return self._host._open()
-        return self._open()
-
-    def _open(self) -> Parts:
-        if self._parts is None and self._host is not None:
-            self._handle()
-        parts = self._parts
-        if parts is None:
-            raise ClosedError("graph: expected an open graph, got one that was closed")
-        return parts
-
-    def _handle(self) -> int:
-        """The handle in this process's engine, made anew after a fork."""
-        made, parts = self._made, self._parts
-        if (
-            made is not None
-            and made[0] == _engine.generation()
-            and parts is not None
-            and not self._moved()
-        ):
-            return made[1]
-        if self._device >= 0:
-            return self._device_handle()
-        with _engine.handle_lock():
-            made, parts = self._made, self._open()
-            if made is None or made[0] != _engine.generation() or _host_graph.moved(parts):
-                self._made = None
-                _host_graph.give_back(made)
-                self._parts = _host_graph.where_they_are(parts)
-                handle = _host_graph.new(self._parts, self._num_nodes)
-                made = self._made = (_engine.generation(), handle)
-            return made[1]
-
-    def _device_handle(self) -> int:
-        """The handle of a graph on a device, which is put there now if it was not yet."""
-        self._check_process()
-        with _engine.handle_lock():
-            if self._made is not None and not self._moved():
-                return self._made[1]
-            made, self._made, self._pins = self._made, None, None
-            _host_graph.give_back(made)
-            host = self._host
-            if self._parts is None and host is None:
-                self._open()
-            _device.require(self._device)
-            trusted, parts, pins = 0, self._parts, None
-            if host is not None:
-                # Whose arrays the engine validates by this.
-                trusted = host._handle()
-                parts, pins = _device_graph.place(host._open(), self._device, self._pinned)
-            assert parts is not None
-            handle = _device_graph.new(parts, pins, self._num_nodes, self._device, trusted)
-            self._parts, self._pins = parts, pins
-            self._made = (_engine.generation(), handle)
-            return handle
-
-    def _moved(self) -> bool:
-        """Whether torch has put an array that is on the host elsewhere meanwhile."""
-        on_device = self._device >= 0 and not self._pinned
-        return not on_device and self._parts is not None and _host_graph.moved(self._parts)
-
-    def _check_process(self) -> None:
-        """Raises CudaError for a graph that a parent process has on its GPU."""
-        if self._made is not None and self._made[0] != _engine.generation():
-            raise CudaError(
-                f"graph: expected one of this process, got one that its parent has on "
-                f'{self.device}, which a forked child cannot use; sample graph.to("cpu") here, '
-                'or start workers with "spawn"'
-            )
+        parts = self._open()
+        if self._file is not None:
+            return _graph_file.reopened, (self._file.path, self._file.identity)
+        if self._arrays:
+            return _graph_file.beside, (*parts, self._num_nodes, dict(self._arrays))
+        return Graph._checked, (*parts, self._num_nodes)
 
 
 def _placed(graph: Graph) -> Graph:

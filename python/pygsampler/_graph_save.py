@@ -1,0 +1,131 @@
+"""Writes a graph file: under a temporary name, which goes when anything goes wrong."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from pygsampler import _engine
+from pygsampler._check import describe
+from pygsampler._graph_pages import CSC
+from pygsampler._shaped_input import shaped
+from pygsampler.errors import ClosedError
+
+if TYPE_CHECKING:
+    from pygsampler._host_graph import Parts
+    from pygsampler._shaped import ShapedArray
+
+Progress = bool | Callable[[int, int], object] | None
+
+# So many bytes are written between two looks at whether Ctrl-C was pressed.
+_CHUNK = 16 << 20
+_WAIT_MS = 50
+# A bar is for what takes longer.
+_BAR_SECONDS = 2.0
+
+
+def save(
+    path: str,
+    parts: Parts,
+    num_nodes: int,
+    arrays: Mapping[str, ShapedArray],
+    progress: Progress,
+) -> None:
+    """Writes the file and gives it its name once it is complete and on the disk."""
+    sections = {
+        name: shaped(part, name) for name, part in zip(CSC, parts, strict=True) if part is not None
+    }
+    sections.update(arrays)
+    total = sum(section.nbytes for section in sections.values())
+    plan = {
+        "path": base64.b64encode(os.fsencode(path)).decode(),
+        "num_nodes": num_nodes,
+        "sections": [
+            {"name": name, "dtype": section.dtype, "shape": section.shape}
+            for name, section in sections.items()
+        ],
+    }
+    writer = _Writer()
+    try:
+        with reporting(progress, total, "save") as report:
+            writer.call("GraphFileCreate", json.dumps(plan))
+            for place, section in enumerate(sections.values()):
+                for at in range(0, section.nbytes, _CHUNK):
+                    size = min(_CHUNK, section.nbytes - at)
+                    writer.call("GraphFileWrite", place, at, section._address + at, size)
+                    report(size)
+            while not writer.call("GraphFileCommit", _WAIT_MS):
+                pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+    finally:
+        writer.abort()
+
+
+def named(arrays: Any) -> dict[str, ShapedArray]:
+    """The arrays that a caller wants beside a graph, checked; errors name the one that is wrong."""
+    if not isinstance(arrays, Mapping):
+        raise TypeError(f"arrays: expected a mapping of names to arrays, got {describe(arrays)}")
+    found = {}
+    for name, value in arrays.items():
+        if not isinstance(name, str):
+            raise TypeError(f"arrays: expected names of type str, got {describe(name)}")
+        if name in CSC:
+            raise ValueError(f"arrays: expected names other than {', '.join(CSC)}, got {name!r}")
+        found[name] = shaped(value, f"arrays[{name!r}]")
+    return found
+
+
+class _Writer:
+    """A file in the making, which is given up when this goes."""
+
+    __slots__ = ("_generation", "_number")
+
+    def __init__(self) -> None:
+        self._generation = -1
+        # The number comes before the file: Ctrl-C may come as soon as there is one.
+        self._number: int = _engine.call("GraphFileNext")
+        self._generation = _engine.generation()
+
+    def call(self, name: str, *args: Any) -> Any:
+        return _engine.call(name, self._number, *args)
+
+    def abort(self) -> None:
+        """Removes the temporary file, unless the file has its name by now."""
+        if _engine.alive(self._generation):
+            with suppress(ClosedError):
+                self.call("GraphFileAbort")
+
+    __del__ = abort
+
+
+@contextmanager
+def reporting(progress: Progress, total: int, text: str) -> Iterator[Callable[[int], object]]:
+    """What to call with each number of bytes that is done: a bar, the caller's function with
+    (done, total), or nothing."""
+    if progress is None or progress is False:
+        yield lambda size: None
+    elif progress is True:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError as error:
+            raise ImportError("progress=True needs tqdm: pip install tqdm") from error
+        options = {"unit": "B", "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
+        with tqdm(total=total, desc=text, **options) as bar:
+            yield bar.update
+    elif callable(progress):
+        done = 0
+
+        def report(size: int) -> None:
+            nonlocal done
+            done += size
+            progress(done, total)
+
+        yield report
+    else:
+        expected = "True, False or a function of bytes done and in all"
+        raise TypeError(f"progress: expected {expected}, got {describe(progress)}")
