@@ -221,6 +221,7 @@ func (j *Job) Cancel() {
 // Shutdown ends all jobs and returns once no memory of any graph is read.
 func Shutdown() {
 	endFlying()
+	endReading()
 	running.Lock()
 	jobs := make([]*Job, 0, len(running.jobs))
 	for j := range running.jobs {

@@ -78,8 +78,8 @@ func (t *text) head() ([]byte, error) {
 	}
 	defer closer.Close()
 	head := make([]byte, blockSize)
-	n, err := io.ReadFull(r, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+	n, err := fill(r, head)
+	if err != nil && err != io.EOF {
 		return nil, t.unreadable(err)
 	}
 	head = head[:n]
@@ -90,6 +90,17 @@ func (t *text) head() ([]byte, error) {
 		return nil, located(t.path, "expected text, got binary data")
 	}
 	return head, nil
+}
+
+// fill reads until p is full or there is an error. Unlike io.ReadFull it leaves
+// io.ErrUnexpectedEOF to packed data that is cut off.
+func fill(r io.Reader, p []byte) (n int, err error) {
+	for n < len(p) && err == nil {
+		var more int
+		more, err = r.Read(p[n:])
+		n += more
+	}
+	return n, err
 }
 
 func (t *text) unreadable(err error) error {
@@ -197,7 +208,8 @@ func (t *text) split(r io.Reader, free <-chan *chunk, quit <-chan struct{}, work
 		return t.unreadable(err)
 	}
 	var rest []byte // the beginning of a line whose end has not been read
-	for ended := false; !ended; {
+	ended := false
+	for !ended {
 		var c *chunk
 		select {
 		case c = <-free:
@@ -210,11 +222,9 @@ func (t *text) split(r io.Reader, free <-chan *chunk, quit <-chan struct{}, work
 		if cap(data) < want {
 			data = append(make([]byte, 0, want+want/8), data...)
 		}
-		n, err := io.ReadFull(r, data[have:want])
+		n, err := fill(r, data[have:want])
 		data = data[:have+n]
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			ended = true
-		} else if err != nil {
+		if ended = err == io.EOF; err != nil && !ended {
 			return t.unreadable(err)
 		}
 		end := len(data)

@@ -1,0 +1,289 @@
+package edges
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
+)
+
+// Plan is how the edges of a file become a graph.
+type Plan struct {
+	NumNodes   int64 // -1: what the file says, else the largest id plus one
+	Undirected bool  // each edge that is no self loop also stands for its reverse
+	Numbering  Numbering
+	Bits       int   // of the ids, 32 or 64; 0: as the file has them
+	Keep       int64 // bytes that may hold edges, to spare reading the file again
+	Window     int64 // bytes of indices and edge ids that are written in a pass; 0: what memory has room for
+}
+
+// Build reads the source and makes its CSC in the target: row v lists v's
+// in-neighbours in the order of the file, and an edge's id is its place there. With
+// both directions, edge e of E is also edge E + e backwards, and a row lists its
+// backward edges behind the others. Where the file has its targets in ascending
+// order, an edge's place is its id, and none are stored.
+//
+// Besides the buffers of the source and Plan.Keep, what is held is two or three
+// numbers for each vertex, and the map of the ids where vertices are numbered anew.
+func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err error) {
+	facts := source.Facts()
+	plan.Undirected = plan.Undirected || facts.Symmetric
+	if plan.Bits == 0 {
+		plan.Bits = facts.Bits
+	}
+	if plan.Numbering == Always && plan.NumNodes >= 0 {
+		return shape, valueError("num_nodes: expected None with renumber=True, which counts the ids that occur, got %d", plan.NumNodes)
+	}
+	if plan.NumNodes < 0 && plan.Numbering != Always {
+		plan.NumNodes = facts.NumNodes
+	}
+	if limit := int64(mostNodes); plan.NumNodes > limit || plan.Bits == 32 && plan.NumNodes > 1<<31 {
+		if plan.Bits == 32 {
+			limit = 1 << 31
+		}
+		return shape, valueError("num_nodes: expected at most %d, got %d", limit, plan.NumNodes)
+	}
+	defer func() {
+		// Of consumers: those of readers are errors already.
+		if p := recover(); p != nil {
+			err = valueError("%v", p)
+		}
+		if m.Stop.Load() && err != nil {
+			err = ErrStopped
+		}
+	}()
+	spool := &spool{Source: source, limit: plan.Keep}
+	defer spool.free()
+	s := &survey{plan: &plan}
+	defer s.free()
+	m.Total.Store(2 * source.Size())
+	if err := s.look(spool, m); err != nil {
+		return shape, err
+	}
+	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew}
+	if shape.Bits == 32 && shape.Nodes > 1<<31 {
+		return shape, valueError("dtype: expected int64 for %d vertices, got int32", shape.Nodes)
+	}
+	if plan.Undirected || !s.sorted {
+		shape.EdgeBits = shape.Bits
+		if 2*s.edges > math.MaxInt32 && (plan.Undirected || s.edges > math.MaxInt32) {
+			shape.EdgeBits = 64
+		}
+	}
+	arrays, err := target.Make(shape)
+	defer func() {
+		if err != nil {
+			target.Drop()
+		}
+	}()
+	if err != nil {
+		return shape, err
+	}
+	if err := guardedWrite(func() error { return s.fill(spool, arrays, m) }); err != nil {
+		return shape, err
+	}
+	if m.Stop.Load() {
+		return shape, ErrStopped
+	}
+	spool.free()
+	s.free()
+	if err := target.Finish(); err != nil {
+		if errors.Is(err, graphfile.ErrAborted) {
+			err = ErrStopped
+		}
+		return shape, err
+	}
+	m.Done.Store(m.Total.Load())
+	return shape, nil
+}
+
+// guardedWrite makes an error of a page that a mapped file cannot take, which else
+// would end the process.
+func guardedWrite(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			if _, fault := p.(interface{ Addr() uintptr }); fault {
+				err = fmt.Errorf("the disk does not take what is written to the mapped file")
+				return
+			}
+			err = valueError("%v", p)
+		}
+	}()
+	return f()
+}
+
+// fill writes the arrays: offsets, the map, then the edges in as many passes as the
+// memory needs.
+func (s *survey) fill(source *spool, out Arrays, m *Meter) error {
+	if s.anew {
+		s.ids.each(func(id, number int64) { out.NodeIDs[number] = id })
+	}
+	// The counts become the places where the next edge of a row goes.
+	next, back := s.forward.n, s.backward.n
+	at := int64(0)
+	for v := range s.nodes {
+		out.Indptr[v] = at
+		n := next[v]
+		next[v] = at
+		at += n
+		if s.plan.Undirected {
+			n = back[v]
+			back[v] = at
+			at += n
+		}
+	}
+	out.Indptr[s.nodes] = at
+	window := s.plan.Window
+	if window <= 0 {
+		window = Available() / 2
+	}
+	per := max(window/int64(out.Indices.Bits/8+out.EdgeIDs.Bits/8), 1)
+	for lo := int64(0); lo < s.nodes || lo == 0; {
+		hi := lo
+		for hi < s.nodes && (hi == lo || out.Indptr[hi+1]-out.Indptr[lo] <= per) {
+			hi++
+		}
+		if lo > 0 {
+			source.more(m)
+		}
+		if err := s.scatter(source, out, m, lo, hi); err != nil {
+			return err
+		}
+		if hi == lo {
+			break
+		}
+		lo = hi
+	}
+	return s.complete(out)
+}
+
+// complete checks that each row got as many edges as were counted.
+func (s *survey) complete(out Arrays) error {
+	for v := range s.nodes {
+		end := out.Indptr[v+1]
+		if s.plan.Undirected {
+			// Forward edges end somewhere before the backward ones.
+			if s.backward.n[v] != end {
+				return errors.New(changed)
+			}
+			continue
+		}
+		if s.forward.n[v] != end {
+			return errors.New(changed)
+		}
+	}
+	return nil
+}
+
+func (s *survey) scatter(source *spool, out Arrays, m *Meter, lo, hi int64) error {
+	if out.Indices.Bits == 32 {
+		return scatterTo(s, source, out.Indices.I32, out, m, lo, hi)
+	}
+	return scatterTo(s, source, out.Indices.I64, out, m, lo, hi)
+}
+
+func scatterTo[T csc.Index](s *survey, source *spool, indices []T, out Arrays, m *Meter, lo, hi int64) error {
+	switch out.EdgeIDs.Bits {
+	case 0:
+		return scatterIDs[T, int64](s, source, indices, nil, m, lo, hi)
+	case 32:
+		return scatterIDs(s, source, indices, out.EdgeIDs.I32, m, lo, hi)
+	}
+	return scatterIDs(s, source, indices, out.EdgeIDs.I64, m, lo, hi)
+}
+
+// scatterIDs writes the edges of rows [lo, hi).
+func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, m *Meter, lo, hi int64) error {
+	edge := int64(0)
+	next, back := s.forward.n, s.backward.n
+	put := func(places []int64, u, v, id int64) {
+		if v < lo || v >= hi {
+			return
+		}
+		at := places[v]
+		places[v] = at + 1
+		indices[at] = T(u)
+		if ids != nil {
+			ids[at] = E(id)
+		}
+	}
+	err := source.Scan(m, func(b *Batch) error {
+		if edge+int64(len(b.Src)) > s.edges {
+			return errors.New(changed)
+		}
+		if s.anew {
+			if err := s.rename(b); err != nil {
+				return err
+			}
+		}
+		if !s.plan.Undirected {
+			for i, u := range b.Src {
+				put(next, u, b.Dst[i], edge+int64(i))
+			}
+		} else {
+			for i, u := range b.Src {
+				v := b.Dst[i]
+				put(next, u, v, edge+int64(i))
+				if u != v {
+					put(back, v, u, s.edges+edge+int64(i))
+				}
+			}
+		}
+		edge += int64(len(b.Src))
+		return nil
+	})
+	if err == nil && edge != s.edges {
+		err = errors.New(changed)
+	}
+	return err
+}
+
+// rename puts numbers in the place of ids.
+func (s *survey) rename(b *Batch) error {
+	for _, ids := range [][]int64{b.Src, b.Dst} {
+		for i, id := range ids {
+			n := s.ids.of(id)
+			if n < 0 {
+				return errors.New(changed)
+			}
+			ids[i] = n
+		}
+	}
+	return nil
+}
+
+func elements[T csc.Index](bytes []byte, n int64) []T {
+	if n == 0 {
+		return nil
+	}
+	_ = bytes[n*int64(unsafe.Sizeof(*new(T)))-1]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(bytes))), n)
+}
+
+// Available is the memory that the system could give without swapping, page cache
+// included.
+func Available() int64 {
+	const fallback = 2 << 30
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return fallback
+	}
+	_, line, found := strings.Cut(string(text), "MemAvailable:")
+	fields := strings.Fields(line)
+	if !found || len(fields) == 0 {
+		return fallback
+	}
+	n, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		return fallback
+	}
+	return max(n*1024, 256<<20)
+}

@@ -1,0 +1,231 @@
+package edges
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Numbering says when vertices are numbered anew.
+type Numbering int
+
+// Anew means from 0 by ascending id, with a map to the ids of the file.
+const (
+	IfGaps Numbering = iota // where some id below the largest does not occur
+	Never
+	Always
+)
+
+const (
+	// Random numbers are drawn for a vertex by 48 bits of its id.
+	mostNodes = 1 << 48
+	// Degrees are counted by the ids of the file up to here, in 2 GiB, even if few of
+	// those ids occur; else another pass counts them by number.
+	mostCounted = 1 << 28
+)
+
+// survey is what the first passes over a file find: the vertices and their degrees.
+type survey struct {
+	plan     *Plan
+	edges    int64
+	loops    int64
+	largest  int64
+	sorted   bool   // no target is less than the one before
+	ids      *idSet // nil where ids are kept
+	forward  tally
+	backward tally
+	counting bool
+	anew     bool
+	nodes    int64
+	last     int64
+}
+
+// look makes the passes that are needed to know all degrees.
+func (s *survey) look(source *spool, m *Meter) error {
+	s.largest, s.sorted, s.counting, s.last = -1, true, true, -1
+	numbering := s.plan.Numbering
+	if numbering == IfGaps && s.plan.NumNodes >= 0 {
+		numbering = Never
+	}
+	if numbering != Never {
+		s.ids = new(idSet)
+	}
+	if err := source.Scan(m, s.take); err != nil {
+		return err
+	}
+	if s.ids != nil {
+		known := s.ids.count()
+		if s.anew = numbering == Always || known < s.largest+1; s.anew {
+			return s.number(known, source, m)
+		}
+		s.ids.free()
+		s.ids = nil
+	}
+	s.nodes = s.largest + 1
+	if s.plan.NumNodes >= 0 {
+		s.nodes = s.plan.NumNodes
+	}
+	// Vertices behind the last with edges have counts too.
+	if err := memory.Affordable(s.nodes * 8); err != nil {
+		return err
+	}
+	if err := s.forward.reach(s.nodes); err != nil {
+		return err
+	}
+	return s.backward.reach(s.nodes)
+}
+
+// take counts the edges of a batch by the ids of the file.
+func (s *survey) take(b *Batch) error {
+	top := int64(-1)
+	for i, u := range b.Src {
+		top = max(top, u, b.Dst[i])
+	}
+	if err := s.check(b, top); err != nil {
+		return err
+	}
+	s.largest = max(s.largest, top)
+	s.edges += int64(len(b.Src))
+	for _, v := range b.Dst {
+		if v < s.last {
+			s.sorted = false
+		}
+		s.last = v
+	}
+	if s.ids != nil {
+		if err := s.ids.add(b.Src); err != nil {
+			return err
+		}
+		if err := s.ids.add(b.Dst); err != nil {
+			return err
+		}
+		if s.counting && s.largest >= mostCounted {
+			s.counting = false
+			s.forward.free()
+			s.backward.free()
+		}
+	}
+	if !s.counting {
+		s.countLoops(b)
+		return nil
+	}
+	return s.count(b, s.largest, func(id int64) int64 { return id })
+}
+
+// check refuses ids that the graph has no vertex for.
+func (s *survey) check(b *Batch, top int64) error {
+	limit, what := int64(math.MaxInt64), ""
+	switch {
+	case s.plan.NumNodes >= 0:
+		limit, what = s.plan.NumNodes, "as num_nodes says"
+	case s.plan.Numbering == Never && s.plan.Bits == 32:
+		limit, what = 1<<31, "as int32 asks for; renumber=True numbers vertices from 0"
+	case s.plan.Numbering == Never:
+		limit, what = mostNodes, "as vertices have; renumber=True numbers them from 0"
+		if top < limit && memory.Affordable(top*8) != nil {
+			limit, what = 1<<31, "as this machine has memory for; renumber=True numbers vertices from 0"
+		}
+	}
+	if top >= limit {
+		for i, u := range b.Src {
+			if id := max(u, b.Dst[i]); id >= limit {
+				return valueError("%s: expected ids below %d, %s, got %d", b.where(i), limit, what, id)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *survey) countLoops(b *Batch) {
+	if s.plan.Undirected {
+		for i, u := range b.Src {
+			if u == b.Dst[i] {
+				s.loops++
+			}
+		}
+	}
+}
+
+// count adds the edges of a batch to the degrees of the vertices that name gives.
+func (s *survey) count(b *Batch, largest int64, name func(int64) int64) error {
+	if err := s.forward.reach(largest); err != nil {
+		return err
+	}
+	for _, v := range b.Dst {
+		s.forward.n[name(v)]++
+	}
+	if !s.plan.Undirected {
+		return nil
+	}
+	if err := s.backward.reach(largest); err != nil {
+		return err
+	}
+	for i, u := range b.Src {
+		// A self loop is its own reverse.
+		if u != b.Dst[i] {
+			s.backward.n[name(u)]++
+		} else {
+			s.loops++
+		}
+	}
+	return nil
+}
+
+// number ranks the ids, and turns degrees by id into degrees by number.
+func (s *survey) number(known int64, source *spool, m *Meter) error {
+	s.nodes = known
+	if err := s.ids.rank(); err != nil {
+		return err
+	}
+	if s.counting {
+		// Ascending, and a number is never more than its id: in place.
+		s.ids.each(func(id, number int64) {
+			for _, t := range []*tally{&s.forward, &s.backward} {
+				if id < int64(len(t.n)) {
+					n := t.n[id]
+					t.n[id] = 0
+					t.n[number] = n
+				}
+			}
+		})
+		if err := s.forward.reach(known); err != nil {
+			return err
+		}
+		return s.backward.reach(known)
+	}
+	if err := s.forward.reach(known); err != nil {
+		return err
+	}
+	if err := s.backward.reach(known); err != nil {
+		return err
+	}
+	s.loops = 0
+	source.more(m)
+	return source.Scan(m, func(b *Batch) error {
+		return s.count(b, known-1, func(id int64) int64 {
+			n := s.ids.of(id)
+			if n < 0 {
+				panic(changed)
+			}
+			return n
+		})
+	})
+}
+
+const changed = "the file changed while it was read"
+
+func (s *survey) free() {
+	if s.ids != nil {
+		s.ids.free()
+	}
+	s.forward.free()
+	s.backward.free()
+}
+
+// total is the edges of the graph.
+func (s *survey) total() int64 {
+	if s.plan.Undirected {
+		return 2*s.edges - s.loops
+	}
+	return s.edges
+}
