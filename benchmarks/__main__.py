@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from . import compare, contenders, environment, graphs, report
-from .check import CheckError
+from pygsampler.bench import compare, contenders, peers
+from pygsampler.bench.check import CheckError
+
+from . import environment, graphs, report
 
 GRAPHS = ("arxiv", "reddit", "products")
 SETTINGS = ("1024x10,10", "1024x5,10,15", "2048x10,10,10")
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = [compare.Setting.parse(text) for text in options.setting or SETTINGS]
     except ValueError as error:
         parser.error(str(error))
-    chosen = [c for c in contenders.ALL if c.name in (options.sampler or [c.name])]
+    chosen = [c for c in peers.ALL if c.name in (options.sampler or [c.name])]
     if importlib.util.find_spec("dgl") is None:
         if options.sampler and {"dgl", "adapter"} & set(options.sampler):
             parser.error("DGL is not installed: leave --sampler dgl and adapter out")
@@ -113,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sampler",
         action="append",
-        choices=[c.name for c in contenders.ALL],
+        choices=[c.name for c in peers.ALL],
         help="may be repeated; default: all",
     )
     parser.add_argument("--repeat", type=_count, default=20, help="rounds (default: 20)")

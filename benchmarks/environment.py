@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import os
-import platform
 import shlex
 import subprocess
-import sys
-import time
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("pygsampler", "dgl", "torch", "torch-geometric", "numpy")
+from pygsampler.bench.machine import OtherLoad, hardware, huge_page_share, summary, versions
+
+__all__ = ["OtherLoad", "describe", "hardware", "huge_page_share", "summary", "versions"]
+
 _ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -30,112 +28,6 @@ def describe(
         "hardware": hardware(),
         "versions": versions(),
     }
-
-
-def hardware() -> dict[str, Any]:
-    """Processor, cores that this process may use, caches, memory, huge pages, load average."""
-    return {
-        "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
-        "caches": _caches(),
-        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
-        "transparent_huge_pages": _huge_pages(),
-        "load_average": [round(load, 2) for load in os.getloadavg()],
-    }
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of what takes part, None for what is not installed."""
-    found: dict[str, str | None] = {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.release()}",
-    }
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = None
-    return found
-
-
-def huge_page_share() -> float | None:
-    """Share of this process's anonymous memory on huge pages: they speed random reads up."""
-    fields = dict.fromkeys(("Anonymous", "AnonHugePages"), 0)
-    for line in (_read("/proc/self/smaps_rollup") or "").splitlines():
-        name, _, value = line.partition(":")
-        if name in fields:
-            fields[name] = int(value.split()[0])
-    if not fields["Anonymous"]:
-        return None
-    return round(fields["AnonHugePages"] / fields["Anonymous"], 3)
-
-
-class OtherLoad:
-    """Share of this machine's cores that others took since the last look.
-
-    DGL's threads spin at barriers: one other busy process makes it ten times slower and us twice,
-    so a ratio measured beside one flatters us.
-    """
-
-    def __init__(self) -> None:
-        self._last = self._read()
-
-    def share(self) -> float:
-        """0 on an idle machine, 1 when others kept every core busy.
-
-        0 also where it can't be read: outside Linux, and for less than 0.1 s, since the system
-        counts in steps of 10 ms.
-        """
-        before, self._last = self._last, self._read()
-        machine, own, wall = (now - then for now, then in zip(self._last, before, strict=True))
-        if not machine or wall < 0.1:
-            return 0.0
-        return max(0.0, machine - own) / (wall * (os.cpu_count() or 1))
-
-    @staticmethod
-    def _read() -> tuple[float, float, float]:
-        """Seconds of work of the machine (stolen time too), of this process, and of the clock."""
-        fields = (_read("/proc/stat") or "cpu").splitlines()[0].split()[1:9]
-        # user, nice, system, idle, iowait, irq, softirq, steal
-        busy = sum(int(field) for place, field in enumerate(fields) if place not in (3, 4))
-        return busy / os.sysconf("SC_CLK_TCK"), time.process_time(), time.perf_counter()
-
-
-def summary(record: dict[str, Any]) -> str:
-    """One line of `describe` for the head of a table."""
-    machine, used = record["hardware"], record["versions"]
-    names = [f"{name} {used[name]}" for name in _PACKAGES if used[name]]
-    return (
-        f"{machine['cpu']}, {machine['cores']} cores; Python {used['python']}, {', '.join(names)}"
-    )
-
-
-def _cpu_model() -> str:
-    for line in (_read("/proc/cpuinfo") or "").splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
-def _caches() -> dict[str, str]:
-    caches = {}
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        level, kind, size = (_read(index / name) for name in ("level", "type", "size"))
-        if level and kind and size:
-            caches[f"L{level} {kind.lower()}"] = size
-    return caches
-
-
-def _huge_pages() -> str | None:
-    text = _read("/sys/kernel/mm/transparent_hugepage/enabled")
-    return text.partition("[")[2].partition("]")[0] if text else None
-
-
-def _read(path: str | Path) -> str | None:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return None
 
 
 def _git(*arguments: str) -> str | None:

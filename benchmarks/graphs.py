@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Ids = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+from pygsampler.bench.csc import Csc
 
 # Part of the file names: graphs made by an older recipe are never read by mistake.
 _RECIPE = 1
@@ -54,23 +54,6 @@ SHAPES = {
     "products": Shape(2_449_029, 123_718_280, 2.2),
     "livejournal": Shape(4_847_571, 68_993_773, 2.4),
 }
-
-
-@dataclass(frozen=True)
-class Csc:
-    """A graph in memory: row v of (indptr int64 [V+1], indices [E]) lists v's in-neighbours."""
-
-    name: str
-    indptr: npt.NDArray[np.int64]
-    indices: Ids
-
-    @property
-    def num_nodes(self) -> int:
-        return len(self.indptr) - 1
-
-    @property
-    def num_edges(self) -> int:
-        return len(self.indices)
 
 
 def cache_folder() -> Path:

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from . import compare, contenders, environment, graphs, report
-from .check import CheckError, Int64s
-from .graphs import Csc
+from pygsampler.bench import compare, contenders, peers
+from pygsampler.bench.check import CheckError, Int64s
+from pygsampler.bench.csc import Csc
+
+from . import environment, graphs, report
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 HUB_DEGREE = 10_000_000
@@ -48,6 +50,10 @@ class WithThreads:
     @property
     def overlaps(self) -> bool:
         return self.inner.overlaps
+
+    @property
+    def frontier(self) -> str:
+        return self.inner.frontier
 
     def open(self, graph: Csc, fanouts: Sequence[int], seed: int) -> contenders.Session:
         return _ThreadSession(self.inner.open(graph, fanouts, seed), self.threads)
@@ -253,8 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(options: argparse.Namespace) -> dict[str, Any]:
-    ours = [c for c in contenders.ALL if c.name in ("sample", "loader")]
-    with_dgl = [c for c in contenders.ALL if c.name in ("dgl", "sample", "loader")]
+    ours = [c for c in peers.ALL if c.name in ("sample", "loader")]
+    with_dgl = [c for c in peers.ALL if c.name in ("dgl", "sample", "loader")]
     if importlib.util.find_spec("dgl") is None:
         print("DGL is not installed: our own times alone.\n")
         with_dgl = ours

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 
 import pygsampler as pgs
+from pygsampler.bench.check import CheckError
 
-from ..check import CheckError
 from .cases import Case
 from .direct import Direct, unequal
 from .graphs import Made

@@ -32,8 +32,10 @@ def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def bench(_private_cache: None, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The modules; no round is repeated because the test machine is busy."""
-    names = ("check", "compare", "contenders", "graphs", "report", "scaling")
-    found = SimpleNamespace(**{n: importlib.import_module(f"benchmarks.{n}") for n in names})
+    shared = [f"pygsampler.bench.{name}" for name in ("check", "compare", "contenders")]
+    own = [f"benchmarks.{name}" for name in ("graphs", "report", "scaling")]
+    modules = [importlib.import_module(name) for name in (*shared, *own)]
+    found = SimpleNamespace(**{module.__name__.rpartition(".")[2]: module for module in modules})
     monkeypatch.setattr(found.compare.OtherLoad, "share", lambda self: 0.0)
     return found
 
@@ -48,6 +50,7 @@ class Exact:
 
     label = "NumPy"
     overlaps = False
+    frontier = "all"
 
     def __init__(self, bench: SimpleNamespace, name: str = "exact", spoil: Any = None) -> None:
         self.name = name

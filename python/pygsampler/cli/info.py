@@ -183,7 +183,7 @@ def _show_degrees(out: Console, found: dict[str, Any]) -> None:
         spread = found[f"{side}_degree"]
         whole = [output.count(spread[name]) for name in ("min", "median")]
         rest = [output.count(spread[name]) for name in ("p99", "max", "zero")]
-        rows.append([f"  {side}", *whole, f"{spread['mean']:,.1f}", *rest])
+        rows.append([side, *whole, f"{spread['mean']:,.1f}", *rest])
     output.table(out, head, rows, left=1)
     for side in ("in", "out"):
         out.print()

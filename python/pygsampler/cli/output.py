@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -59,9 +59,10 @@ def table(out: Console, head: Sequence[str], rows: Iterable[Sequence[str]], *, l
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for place, name in enumerate(head):
-        made.add_column(name, justify="left" if place < left else "right", no_wrap=True)
-    for row in rows:
-        made.add_row(*row)
+        side: Literal["left", "right"] = "left" if place < left else "right"
+        made.add_column(name if place else f"  {name}", justify=side, no_wrap=True)
+    for first, *others in rows:
+        made.add_row(f"  {first}", *others)
     out.print(made)
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .check import Int64s, check_agreement, check_batch, check_seed_hop
-from .contenders import BASELINE, Contender, Session
-from .environment import OtherLoad
-from .graphs import Csc
+from pygsampler.bench.check import Int64s, check_agreement, check_batch, check_seed_hop
+from pygsampler.bench.contenders import BASELINE, Contender, Session
+from pygsampler.bench.csc import Csc
+from pygsampler.bench.machine import OtherLoad
 
 # Whole batches checked edge by edge before the clock starts, one after the other: the trap of
 # DGL's int32 sampler shows from the second on.
@@ -101,22 +101,27 @@ def compare(
     *,
     rounds: int = 20,
     batches: int | None = None,
+    seconds: float | None = None,
     seed: int = 1,
     wait: float = 0.0,
+    baseline: str = BASELINE,
     tick: Callable[[], object] = lambda: None,
 ) -> list[Row]:
-    """Checks and times `contenders`; `tick` is called once a round.
+    """Checks and times `contenders`, which share a `frontier`; `tick` is called once a round.
 
-    `batches` is the length of a round, None lets the first contender's speed decide. For `wait`
-    seconds in all it waits for other processes to rest, and repeats rounds which they disturbed.
-    CheckError when a contender breaks a law of sampling or samples fewer edges than another.
+    There are `rounds` of them; with `seconds` no more begin after that time, and at least 3 are
+    taken. Ratios are to the contender called `baseline`. `batches` is the length of a round, None
+    lets the first contender's speed decide. For `wait` seconds in all it waits for other processes
+    to rest, and repeats rounds which they disturbed. CheckError when a contender breaks a law of
+    sampling or samples fewer edges than another.
     """
     rng = np.random.default_rng(seed)
+    frontier = contenders[0].frontier
     sessions = {c.name: c.open(graph, setting.fanouts, seed) for c in contenders}
     checked = _draw(graph, setting, rng, CHECKED)
     size = 0.0
     for name, session in sessions.items():
-        size = checked_size(graph, setting, name, session, checked, epoch=0)
+        size = checked_size(graph, setting, name, session, checked, epoch=0, frontier=frontier)
     if batches is None:
         batches = _round_length(sessions[contenders[0].name], checked)
     warm = _draw(graph, setting, rng, batches)
@@ -128,7 +133,10 @@ def compare(
     edges: dict[str, list[list[int]]] = {c.name: [] for c in contenders}
     shares: list[float] = []
     patience = wait
-    while len(times[contenders[0].name]) < rounds:
+    start = time.perf_counter()
+    while (taken := len(shares)) < rounds:
+        if seconds is not None and taken >= 3 and time.perf_counter() - start > seconds:
+            break
         patience -= await_idle(patience)
         drawn = _draw(graph, setting, rng, batches)
         epoch = 2 + len(seeds) // batches
@@ -153,10 +161,11 @@ def compare(
     totals = {name: np.array(counts, dtype=np.int64) for name, counts in edges.items()}
     for name, session in sessions.items():
         check_seed_hop(graph, setting.fanouts[-1], seeds, totals[name][:, -1], name)
-        checked_size(graph, setting, name, session, checked[:1], epoch=1)
+        checked_size(graph, setting, name, session, checked[:1], epoch=1, frontier=frontier)
     check_agreement(totals)
     return [
-        _row(graph, setting, c, times, totals[c.name], size, shares, batches) for c in contenders
+        _row(graph, setting, c, times, totals[c.name], size, shares, batches, baseline)
+        for c in contenders
     ]
 
 
@@ -182,7 +191,13 @@ def _draw(graph: Csc, setting: Setting, rng: np.random.Generator, count: int) ->
 
 
 def checked_size(
-    graph: Csc, setting: Setting, name: str, session: Session, batches: list[Int64s], epoch: int
+    graph: Csc,
+    setting: Setting,
+    name: str,
+    session: Session,
+    batches: list[Int64s],
+    epoch: int,
+    frontier: str = "all",
 ) -> float:
     """Mean size in bytes of whole batches, each of which was checked; CheckError when one fails."""
     size = 0
@@ -190,7 +205,7 @@ def checked_size(
     for seeds, batch in zip(batches, sampled, strict=True):
         views = session.views(batch)
         who = f"{graph.name} {setting}: {name}"
-        check_batch(graph, setting.fanouts, seeds, views, who)
+        check_batch(graph, setting.fanouts, seeds, views, who, frontier=frontier)
         words = sum(len(view.dst) + 1 + 2 * len(view.eid) for view in views) + len(views[0].src)
         size += words * graph.indices.itemsize
     return size / len(batches)
@@ -233,9 +248,10 @@ def _row(
     size: float,
     shares: list[float],
     batches: int,
+    baseline: str,
 ) -> Row:
     own = np.array(times[contender.name])
-    base = np.array(times[BASELINE]) if BASELINE in times else None
+    base = np.array(times[baseline]) if baseline in times else None
     edges = float(totals.sum(axis=1).mean())
     middle = float(np.median(own))
     return Row(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .graphs import Csc
+from pygsampler.bench.csc import Csc
 
 Int64s = npt.NDArray[np.int64]
 
@@ -45,18 +45,29 @@ def expected_edges(graph: Csc, fanout: int, dst: npt.NDArray[Any]) -> int:
 
 
 def check_batch(
-    graph: Csc, fanouts: Sequence[int], seeds: Int64s, blocks: Sequence[BlockView], who: str
+    graph: Csc,
+    fanouts: Sequence[int],
+    seeds: Int64s,
+    blocks: Sequence[BlockView],
+    who: str,
+    *,
+    frontier: str = "all",
 ) -> None:
-    """Raises CheckError unless `blocks` (outermost first) is a sample of `graph` around `seeds`."""
+    """Raises CheckError unless `blocks` (outermost first) is a sample of `graph` around `seeds`.
+
+    With `frontier` "all" a hop expands every vertex that is known, with "new" those alone that the
+    hop before it was the first to reach.
+    """
     _expect(
         len(blocks) == len(fanouts), f"{who}: expected {len(fanouts)} blocks, got {len(blocks)}"
     )
-    frontier = seeds
+    known = turn = seeds
     for hop in range(len(fanouts) - 1, -1, -1):
         block, where = blocks[hop], f"{who}: blocks[{hop}]"
-        _expect(np.array_equal(block.dst, frontier), f"{where}: dst nodes are not the frontier")
-        _check_block(graph, fanouts[hop], block, where)
-        frontier = block.src
+        _expect(np.array_equal(block.dst, turn), f"{where}: dst nodes are not the frontier")
+        _check_block(graph, fanouts[hop], block, known, where)
+        turn = block.src if frontier == "all" else block.src[len(known) :]
+        known = block.src
 
 
 def check_seed_hop(
@@ -90,7 +101,7 @@ def check_agreement(edges: Mapping[str, Int64s]) -> None:
             )
 
 
-def _check_block(graph: Csc, fanout: int, block: BlockView, where: str) -> None:
+def _check_block(graph: Csc, fanout: int, block: BlockView, known: Int64s, where: str) -> None:
     count = len(block.dst)
     want = _row_sizes(graph, fanout, block.dst)
     lengths = len(block.row), len(block.col), len(block.eid)
@@ -107,7 +118,7 @@ def _check_block(graph: Csc, fanout: int, block: BlockView, where: str) -> None:
     if len(wrong):
         row = wrong[0]
         raise CheckError(f"{where}: row {row}: expected {want[row]} edges, got {got[row]}")
-    _expect(np.array_equal(block.src[:count], block.dst), f"{where}: src does not begin with dst")
+    _expect(np.array_equal(block.src[: len(known)], known), f"{where}: src does not begin with dst")
     _expect(len(np.unique(block.src)) == len(block.src), f"{where}: a src node stands twice")
     _expect(len(np.unique(block.eid)) == len(block.eid), f"{where}: an edge stands twice")
     owner = block.dst[block.row]
@@ -125,7 +136,7 @@ def _row_sizes(graph: Csc, fanout: int, dst: npt.NDArray[Any]) -> Int64s:
 
 
 def _in_range(ids: Int64s, end: int) -> bool:
-    return len(ids) == 0 or (int(ids.min()) >= 0 and int(ids.max()) < end)
+    return len(ids) == 0 or (int(np.min(ids)) >= 0 and int(np.max(ids)) < end)
 
 
 def _expect(law: bool, message: str) -> None:
