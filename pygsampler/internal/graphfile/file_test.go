@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func put[T any](t *testing.T, b []byte, values ...T) {
+func put[T any](t testing.TB, b []byte, values ...T) {
 	t.Helper()
 	if n, err := binary.Encode(b, binary.LittleEndian, values); err != nil || n != len(b) {
 		t.Fatalf("%d of %d bytes, %v", n, len(b), err)
@@ -15,7 +15,7 @@ func put[T any](t *testing.T, b []byte, values ...T) {
 }
 
 // sample writes a graph of 4 vertices and 5 edges with every kind of section.
-func sample(t *testing.T, path string) {
+func sample(t testing.TB, path string) {
 	t.Helper()
 	w, err := Create(path, []Section{
 		{"indptr", Int64, []int64{4}}, {"indices", Int32, []int64{5}}, {"edge_ids", Int64, []int64{5}},

@@ -113,11 +113,14 @@ func createTemporary(target string) (*os.File, error) {
 	}
 }
 
+// Replaced in tests by file systems that lack it.
+var fallocate = syscall.Fallocate
+
 // reserve takes the room on the disk now: writing to a mapping for which there is
 // none would be a fault, not an error.
 func (w *Writer) reserve(mode fs.FileMode) error {
 	size := w.header.FileBytes
-	err := ignoringInterrupts(func() error { return syscall.Fallocate(int(w.file.Fd()), 0, 0, size) })
+	err := ignoringInterrupts(func() error { return fallocate(int(w.file.Fd()), 0, 0, size) })
 	if errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENOSYS) {
 		err = w.fillWithZeros(size)
 	}
