@@ -2,17 +2,20 @@
 #pragma once
 #include "hop.cuh"
 
-template <typename I, bool ANY, bool BINS>
-struct Drawing : Hop<I, ANY, BINS> {
-  using H = Hop<I, ANY, BINS>;
-  using H::a, H::b, H::s, H::scratch, H::turns, H::base, H::known;
+template <typename I, Kind KIND>
+struct Drawing : Hop<I, KIND> {
+  using H = Hop<I, KIND>;
+  using H::ANY, H::BINS, H::TREES;
+  using H::a, H::b, H::s, H::scratch, H::turns, H::base, H::first, H::known, H::slots;
   using H::claim, H::row_nodes, H::take, H::whole;
   using H::Hop;
 
-  // Edges e[c] of the hop, by positions: takes what the CSC has there, and claims. A warp waits for its
-  // loads, so each thread has several on their way.
+  __device__ __forceinline__ u32* tile_trees() const { return ((TreesShared&)s).trees; }
+
+  // Edges e[c] of the hop, by positions, of rows of the tile: takes what the CSC has there, and claims. A
+  // warp waits for its loads, so each thread has several on their way.
   __device__ __forceinline__ void gather(I* ids, void* edge_ids, const bool (&is)[EDGES], const u32 (&e)[EDGES],
-                                         u64 (&p)[EDGES], u32 bin_bits) {
+                                         u64 (&p)[EDGES], const u32 (&row)[EDGES], u32 bin_bits) {
     I v[EDGES];
 #pragma unroll
     for (u32 c = 0; c < EDGES; c++)
@@ -38,7 +41,13 @@ struct Drawing : Hop<I, ANY, BINS> {
       if (!is[c]) continue;
       ids[e[c]] = v[c];
       write(edge_ids, a.out_edge_bits, e[c], p[c]);
-      if (BINS ? !bin_bits : v[c] >= 0) claim((u64)v[c], base + e[c]);
+      if (TREES) {
+        u32 slot = slot_of(a, tile_trees()[row[c]], (u64)v[c]);
+        slots[e[c]] = slot;
+        claim(slot, base + e[c]);
+      } else if (BINS ? !bin_bits : v[c] >= 0) {
+        claim((u64)v[c], base + e[c]);
+      }
     }
     if (BINS && bin_bits) {
       u32 at[EDGES];
@@ -75,20 +84,21 @@ struct Drawing : Hop<I, ANY, BINS> {
 #pragma unroll 1
     for (u32 q0 = threadIdx.x; q0 < draws; q0 += EDGES * THREADS) {
       bool is[EDGES];
-      u32 e[EDGES];
+      u32 e[EDGES], of[EDGES];
       u64 p[EDGES];
 #pragma unroll
       for (u32 c = 0; c < EDGES; c++) {
         u32 q = q0 + c * THREADS, row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
         is[c] = q < draws && j < s.takes[row];
         if (!is[c]) continue;
+        of[c] = row;
         u32 degree = (u32)s.degrees[row];
         const u32* own = scratch + row * stride;
         u32 pick = full || a.replace || whole(degree, fanout) ? own[j] : floyd(own, j, degree - fanout);
         e[c] = s.offsets[row] + j;
         p[c] = position(s.starts[row], pick);
       }
-      gather(ids, edge_ids, is, e, p, bin_bits);
+      gather(ids, edge_ids, is, e, p, of, bin_bits);
     }
   }
 
@@ -111,17 +121,18 @@ struct Drawing : Hop<I, ANY, BINS> {
 #pragma unroll 1
       for (u32 j0 = first; j0 < take; j0 += EDGES * step) {
         bool is[EDGES];
-        u32 e[EDGES];
+        u32 e[EDGES], of[EDGES];
         u64 p[EDGES];
 #pragma unroll
         for (u32 c = 0; c < EDGES; c++) {
           u32 j = j0 + c * step;
           is[c] = j < take;
           if (!is[c]) continue;
+          of[c] = r;
           e[c] = e0 + j;
           p[c] = position(s.starts[r], all ? j : read(edge_ids, a.out_edge_bits, e0 + j));
         }
-        gather(ids, edge_ids, is, e, p, bin_bits);
+        gather(ids, edge_ids, is, e, p, of, bin_bits);
       }
     }
   }
@@ -141,7 +152,11 @@ struct Drawing : Hop<I, ANY, BINS> {
       if (i < count) {
         row = b.rows[r];
         takes = take(row.y, fanout);
-        if (!whole(row.y, fanout)) s.states[threadIdx.x] = row_state(stream, (u64)row_nodes()[r]);
+        if (TREES) tile_trees()[threadIdx.x] = a.trees[r];
+        if (!whole(row.y, fanout)) {
+          u64 state = row_state(stream, (u64)row_nodes()[r]);
+          s.states[threadIdx.x] = TREES ? part_state(state, a.trees[r]) : state;
+        }
       }
       // Old rows' edges first, then, after a gap, those of the fresh ones.
       u32 all, before = lanes_before(takes, all), turn = turns++ & 1, old_here = warp_sum32(old ? takes : 0);
@@ -152,7 +167,7 @@ struct Drawing : Hop<I, ANY, BINS> {
       old_edges += warp_sum32(old_part);
       u32 offset = at + warps_before + before;
       if (!old) offset += rows.fresh_at - rows.old_at - old_edges;
-      if (i < count) indptr[r] = (I)offset;
+      if (i < count) indptr[r - first] = (I)offset;
       s.starts[threadIdx.x] = row.x;
       s.degrees[threadIdx.x] = row.y;
       s.offsets[threadIdx.x] = offset;

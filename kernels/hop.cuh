@@ -2,6 +2,7 @@
 #pragma once
 #include "any.cuh"
 #include "bins.cuh"
+#include "trees.cuh"
 
 // The rows of a hop that a block draws: old ones from old_lo on, whose first edge in the hop is
 // old_at, and those that it has just numbered. `edges` are those of all blocks.
@@ -10,10 +11,9 @@ struct Rows {
 };
 
 // Ranks, rows and edges of a hop are below 2^31, or the batch is refused before they are used.
-// What most batches do not need is left out of the kernel that they run, since its registers and its
-// code would slow them down: ANY, fanouts beyond DIRECT and exclusions; BINS, binned hops.
-template <typename I, bool ANY, bool BINS>
+template <typename I, Kind KIND>
 struct Hop {
+  static constexpr bool BINS = KIND == WITH_BINS, ANY = KIND >= WITH_ALL, TREES = KIND == WITH_TREES;
   const Args& a;
   const Batch& b;
   Shared& s;
@@ -21,9 +21,11 @@ struct Hop {
   u32 turns = 0, exchanges = 0;
   u32 n = 0;     // vertices numbered
   u32 base = 0;  // rank of the hop's first edge
+  u32 first = 0;  // row that the hop begins with: 0 unless rows are drawn once
   bool binned = false;
   u32 known = 0;    // what the map says below that is a number; 0 where it is not worth a look
   u32 settled = 0;  // what it says below that is a number, for all blocks
+  u32* slots = nullptr;  // of the hop's edges, where each seed has a tree
   // The hop whose edges may still ask another edge of it for their number.
   I* asked = nullptr;
   u32 asked_edges = 0;

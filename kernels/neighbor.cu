@@ -25,6 +25,8 @@
 //   settle  (a hop later) edges that asked another edge get its number
 // The sums tell each block its first new number and the place of its next rows' edges. A large hop
 // reads the new rows only when it numbers them, and then needs sums of its own for the edges.
+// Rows may be drawn once instead, at the hop after the one that found them (PyG); and each seed may have
+// a tree of its own, whose pairs of tree and vertex have their map in a table (trees.cuh).
 // The seeds are claimed as if they were distinct, as they nearly always are: then their numbers are
 // their positions. Else they are numbered like a hop.
 //
@@ -39,14 +41,15 @@
 // Several batches in one launch, as gSampler's super-batches: each row of the grid makes one, in memory
 // of its own, and knows nothing of the others. What says blocks of all here are those of the row.
 //
-// Parts: hop.cuh, draw.cuh, number.cuh; here are the seeds and the order of the phases.
+// Parts: hop.cuh, draw.cuh, number.cuh, trees.cuh; here are the seeds and the order of the phases.
 // Go callers: internal/cuda/neighbor.go and many.go. Go twin: internal/cpu/neighbor.go and rows.go.
 #include "number.cuh"
 
-template <typename I, bool ANY, bool BINS>
-struct Sampling : Numbering<I, ANY, BINS> {
-  using N = Numbering<I, ANY, BINS>;
-  using N::a, N::b, N::s, N::scratch, N::n, N::base, N::binned, N::known, N::settled;
+template <typename I, Kind KIND>
+struct Sampling : Numbering<I, KIND> {
+  using N = Numbering<I, KIND>;
+  using N::BINS, N::TREES;
+  using N::a, N::b, N::s, N::scratch, N::n, N::base, N::first, N::slots, N::binned, N::known, N::settled;
   using N::claim, N::draw, N::number, N::row_nodes, N::row_of, N::settle, N::sums, N::take, N::warp_total;
   using N::Numbering;
 
@@ -64,7 +67,12 @@ struct Sampling : Numbering<I, ANY, BINS> {
         v = 0;  // any vertex: the batch will be refused
       }
       ulonglong2 row = row_of(v);
-      if (claim(v, i) >> 32 == b.tag) met = 1;
+      u64 word = v;
+      if (TREES) {
+        word = slot_of(a, i, v);
+        a.trees[i] = i;
+      }
+      if (claim(word, i) >> 32 == b.tag) met = 1;
       takes += take(row.y, fanout);
       given[i] = (I)v;
       index[i] = (I)i;
@@ -94,6 +102,7 @@ struct Sampling : Numbering<I, ANY, BINS> {
 
   __device__ __forceinline__ void run() {
     const u32 width = sizeof(I), id_width = a.out_edge_bits / 8;
+    const u32 each = TREES ? 2 * width : width, extra = TREES ? 64 : 0;  // bytes of a vertex in the end
     u64 off_index = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8), off_given = align64(off_index + b.num_seeds * width);
     u64 used = off_given + b.num_seeds * width, off_nodes = 0, status = OK;
     if (used > b.out_capacity) return end(TOO_SMALL, used);
@@ -108,10 +117,11 @@ struct Sampling : Numbering<I, ANY, BINS> {
       bool last = hop + 1 == (int)a.hops;
       if (hop >= 0) {
         long long fanout = a.fanouts[a.hops - 1 - hop];
-        u64 off_indptr = align64(used), off_ids = align64(off_indptr + (u64)(n + 1) * width);
+        u64 off_indptr = align64(used), off_ids = align64(off_indptr + (u64)(n - first + 1) * width);
         u64 off_edge_ids = align64(off_ids + (u64)edges * width);
         used = off_edge_ids + (u64)edges * id_width;
         if ((u64)base + edges >= TOO_MUCH) status = binned ? BINS_FULL : TOO_MANY_EDGES;
+        else if (TREES && ((u64)base + edges) * 2 > 1ull << a.table_bits) status = TOO_SMALL;
         else if (n > b.row_capacity || used > b.out_capacity || edges > b.edge_capacity) status = TOO_SMALL;
         u32 bin_bits = BINS && (binned || edges >= a.bin_from) ? bits_for(n + edges) : 0;
         if (BINS && bin_bits && (u64)BIN_ROOM << bin_bits > a.pair_capacity) {
@@ -125,10 +135,12 @@ struct Sampling : Numbering<I, ANY, BINS> {
         ids = (I*)(b.out + off_ids);
         if (reporter) {
           u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
-          words[1] = n, words[2] = edges, words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids;
-          words[6] = words[7] = 0;
-          indptr[n] = (I)edges;
+          words[1] = n - first, words[2] = edges, words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids;
+          words[6] = first, words[7] = 0;
+          indptr[n - first] = (I)edges;
         }
+        // Two hops take turns: a block may draw while another still numbers.
+        if (TREES) slots = a.answers + (hop & 1) * b.edge_capacity;
         draw(Stream{b.key0, b.key1, (u32)hop << 16, b.batch0, b.batch1}, rows, fanout, indptr, ids, b.out + off_edge_ids, bin_bits);
         if (BINS && bin_bits) {
           append_numbered(a, Slice{rows.old_lo, rows.old_lo + rows.old_count}, 8 * width, bin_bits);
@@ -142,50 +154,64 @@ struct Sampling : Numbering<I, ANY, BINS> {
         }
       }
       off_nodes = align64(used);
-      u64 room = off_nodes < b.out_capacity ? (b.out_capacity - off_nodes) / width : 0;
+      u64 room = off_nodes + extra < b.out_capacity ? (b.out_capacity - off_nodes - extra) / each : 0;
       rows = number(ids, edges, full, last ? 0 : a.fanouts[a.hops - 2 - hop], last ? (I*)(b.out + off_nodes) : nullptr, room);
       if (hop < 0 && reporter) header[7] = off_given;
       if (reporter && hop >= 0) header[HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop)] = n;
       if (rows.edges == TOO_MUCH && binned) status = BINS_FULL;
-      else if (last && n > room) status = TOO_SMALL, used = off_nodes + (u64)n * width;
+      else if (last && n > room) status = TOO_SMALL, used = off_nodes + (u64)n * each + extra;
       if (status != OK) break;
     }
     if (status != OK) return end(status, status == TOO_MANY_EDGES ? (u64)base + rows.edges : used);
     grid_barrier(s.meeting);
     settle();
     used = off_nodes + (u64)n * width;
+    u64 off_trees = TREES ? align64(used) : 0;
+    if (TREES) used = off_trees + (u64)n * width;
     if (reporter) {
       header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
       header[4] = b.num_seeds, header[5] = off_nodes, header[6] = n, header[8] = off_index, header[9] = used;
       if (!repeated) header[7] = off_nodes;
-      for (u32 i = 10; i < HEADER_WORDS; i++) header[i] = 0;
+      header[10] = off_trees;
+      for (u32 i = 11; i < HEADER_WORDS; i++) header[i] = 0;
       __threadfence_system();
     }
     end(OK, used);
   }
 };
 
-template <typename I, bool ANY, bool BINS>
+template <Kind KIND>
+struct SharedOf {
+  typedef Shared type;
+};
+template <>
+struct SharedOf<WITH_TREES> {
+  typedef TreesShared type;
+};
+
+template <typename I, Kind KIND>
 __device__ __forceinline__ void sample(const Args& a, const Batch& b) {
   extern __shared__ u32 scratch[];
-  __shared__ Shared s;
-  Sampling<I, ANY, BINS>(a, b, s, scratch).run();
+  __shared__ typename SharedOf<KIND>::type s;
+  Sampling<I, KIND>(a, b, s, scratch).run();
 }
 
-#define KERNEL(name, I, ANY, BINS)                                                                \
+#define KERNEL(name, I, KIND)                                                                     \
   extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ Args a) { \
-    sample<I, ANY, BINS>(a, a.batch);                                                             \
+    sample<I, KIND>(a, a.batch);                                                                  \
   }
-KERNEL(neighbor32, int, false, false)
-KERNEL(neighbor64, long long, false, false)
-KERNEL(neighbor32_any, int, true, false)
-KERNEL(neighbor64_any, long long, true, false)
-KERNEL(neighbor32_bins, int, false, true)
-KERNEL(neighbor64_bins, long long, false, true)
+KERNEL(neighbor32, int, PLAIN)
+KERNEL(neighbor64, long long, PLAIN)
+KERNEL(neighbor32_bins, int, WITH_BINS)
+KERNEL(neighbor64_bins, long long, WITH_BINS)
+KERNEL(neighbor32_any, int, WITH_ALL)
+KERNEL(neighbor64_any, long long, WITH_ALL)
+KERNEL(neighbor32_trees, int, WITH_TREES)
+KERNEL(neighbor64_trees, long long, WITH_TREES)
 
 #define KERNEL_OF_MANY(name, I)                                                                       \
   extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ ManyArgs m) { \
-    sample<I, false, false>(m.all, m.batches[blockIdx.y]);                                            \
+    sample<I, PLAIN>(m.all, m.batches[blockIdx.y]);                                                   \
   }
 KERNEL_OF_MANY(neighbor32_many, int)
 KERNEL_OF_MANY(neighbor64_many, long long)

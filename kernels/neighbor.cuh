@@ -42,13 +42,17 @@ struct Args {
   const u64* excluded;  // CSC positions to sample around, ascending
   u64* pairs;           // bins of (vertex, rank), BIN_ROOM each
   u32* fills;           // how many pairs a bin has got; zero between launches
-  u32* answers;         // per edge of a binned hop: the lowest rank of its vertex
+  u32* answers;         // per edge of a binned hop: the lowest rank of its vertex; of a disjoint batch: its slot
+  u64* keys;            // of a disjoint batch: per slot its tree and vertex; ~0: free
+  u32* trees;           // and per row its tree
   u64 pair_capacity;
   u64 bin_from;         // edges from which on a hop is binned
   u64 known_from;       // likewise, may look for vertices that have numbers
   u64 num_rows, num_nodes, num_edges, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits;
   u32 hops, replace, direct;
+  u32 only_new;                // a hop draws the rows that the last one found, else all
+  u32 table_bits, tree_shift;  // of a disjoint batch: log2 of its slots; a key is tree << tree_shift | vertex
   long long fanouts[MOST_HOPS];  // outermost first
 };
 
@@ -63,6 +67,11 @@ enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
 // What a launch ends with. BINS_FULL: some vertex came too often; again, without bins.
 enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4, BINS_FULL = 5 };
 
+// What most batches do not need is left out of the kernel that they run, since its registers and its
+// code would slow them down. WITH_ALL: any fanout, exclusions, rows drawn once. WITH_TREES: that, and
+// for each seed a tree of its own.
+enum Kind { PLAIN, WITH_BINS, WITH_ALL, WITH_TREES };
+
 // What a block knows beside its registers.
 struct Shared {
   Meeting meeting;
@@ -72,6 +81,9 @@ struct Shared {
   // Of the tile's rows: first CSC position, first edge in the hop, degree, edges to take.
   u64 starts[THREADS], degrees[THREADS];
   u32 offsets[THREADS], takes[THREADS];
+};
+struct TreesShared : Shared {
+  u32 trees[THREADS];
 };
 
 __device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }

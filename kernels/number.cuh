@@ -2,15 +2,17 @@
 #pragma once
 #include "draw.cuh"
 
-template <typename I, bool ANY, bool BINS>
-struct Numbering : Drawing<I, ANY, BINS> {
-  using D = Drawing<I, ANY, BINS>;
-  using D::a, D::b, D::s, D::exchanges, D::n, D::base, D::binned, D::settled, D::asked, D::asked_edges;
+template <typename I, Kind KIND>
+struct Numbering : Drawing<I, KIND> {
+  using D = Drawing<I, KIND>;
+  using D::ANY, D::BINS, D::TREES;
+  using D::a, D::b, D::s, D::exchanges, D::n, D::base, D::first, D::slots, D::binned, D::settled, D::asked, D::asked_edges;
   using D::count, D::row_nodes, D::row_of, D::sums, D::take, D::warp_total;
   using D::Drawing;
 
   // The lowest rank at which v, found by edge e, occurred; its number where it has one.
   __device__ __forceinline__ u32 lowest(I v, u32 e) const {
+    if (TREES) return (u32)load_relaxed(b.map + __ldcg(slots + e));
     if (!BINS && v < 0) return (u32)(-1 - (long long)v);  // gather() has seen its number
     return BINS && binned ? __ldcg(a.answers + e) : (u32)load_relaxed(b.map + (u64)v);
   }
@@ -23,12 +25,18 @@ struct Numbering : Drawing<I, ANY, BINS> {
     return (u32)warp_sum(lane < warps ? s.sums[(exchanges - 1) & 1].parts[0][lane] : 0);
   }
 
-  __device__ __forceinline__ void give(I* ids, u32 e, u32 id, I v, ulonglong2 row, I* nodes, bool last) {
+  __device__ __forceinline__ void give(I* ids, u32 e, u32 id, I v, ulonglong2 row, I* nodes, I* trees, bool last) {
     nodes[id] = v;
     ids[e] = (I)id;
+    u64 word = (u64)v;
+    if (TREES) {
+      word = slots[e];
+      if (last) trees[id] = (I)tree_of(a, word);
+      else a.trees[id] = tree_of(a, word);
+    }
     if (last) return;
     b.rows[id] = row;
-    if (!BINS || !binned) b.map[(u64)v] = (u64)b.tag << 32 | id;
+    if (!BINS || !binned) b.map[word] = (u64)b.tag << 32 | id;
   }
 
   // Gives the edges that ask another edge its number, once a meeting has come after number().
@@ -54,7 +62,7 @@ struct Numbering : Drawing<I, ANY, BINS> {
 
   // Numbers the first occurrences among ids[0, edges), which hold original ids that have been claimed,
   // and replaces each id by its number, or by -1 - e where edge e has, or will have, the number. In the
-  // last hop the vertices go to `end`, which has room for so many; else reads the new rows and returns
+  // last hop the vertices go to `end`, which has room for so many, their trees behind them; else reads the new rows and returns
   // who draws what in the next hop, which has that fanout. Where there is no room, n says so.
   __device__ __forceinline__ Rows number(I* ids, u32 edges, u32 full, long long fanout, I* end, u64 room) {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -65,7 +73,7 @@ struct Numbering : Drawing<I, ANY, BINS> {
     // Small hops, for all blocks alike: what is read before the exchange waits in registers, and one
     // exchange tells both the numbers and the edges of the next hop.
     bool small = edges / gridDim.x + 32 < THREADS * KEPT;
-    Slice old = last ? Slice{0, 0} : slice(n, 1);
+    Slice old = last || (ANY && a.only_new) ? Slice{0, 0} : slice(n, 1);
     u32 old_edges = last ? 0 : count(old, fanout), found = 0;
     I kept[KEPT];
     ulonglong2 row[KEPT];
@@ -127,13 +135,13 @@ struct Numbering : Drawing<I, ANY, BINS> {
       n = numbered;
       return Rows{};
     }
-    I* nodes = last ? end : row_nodes();
+    I *nodes = last ? end : row_nodes(), *trees = end + align64((u64)numbered * sizeof(I)) / sizeof(I);
     takes = 0;
     if (small) {
 #pragma unroll
       for (u32 c = 0; c < KEPT; c++) {
         if (mask[c] >> lane & 1)
-          give(ids, from + 32 * c + lane, next + __popc(mask[c] & ((1u << lane) - 1)), kept[c], row[c], nodes, last);
+          give(ids, from + 32 * c + lane, next + __popc(mask[c] & ((1u << lane) - 1)), kept[c], row[c], nodes, trees, last);
         next += __popc(mask[c]);
       }
     } else {
@@ -154,7 +162,7 @@ struct Numbering : Drawing<I, ANY, BINS> {
         for (u32 c = 0; c < BATCH; c++) {
           if (firsts[c] >> lane & 1) {
             if (!last) takes += take(of[c].y, fanout);
-            give(ids, e0 + 32 * c + lane, next + __popc(firsts[c] & ((1u << lane) - 1)), v[c], of[c], nodes, last);
+            give(ids, e0 + 32 * c + lane, next + __popc(firsts[c] & ((1u << lane) - 1)), v[c], of[c], nodes, trees, last);
           }
           next += __popc(firsts[c]);
         }
@@ -162,8 +170,12 @@ struct Numbering : Drawing<I, ANY, BINS> {
     }
     if (last) {
       Slice mine = slice(n, 32);
-      for (u32 i = mine.lo + threadIdx.x; i < mine.hi; i += THREADS) end[i] = row_nodes()[i];
+      for (u32 i = mine.lo + threadIdx.x; i < mine.hi; i += THREADS) {
+        end[i] = row_nodes()[i];
+        if (TREES) trees[i] = (I)a.trees[i];
+      }
     }
+    if (ANY && a.only_new) first = n;
     n = numbered;
     settled = small ? base : base + edges;  // the second exchange of a large hop comes after its numbers
     base += edges;
@@ -176,8 +188,9 @@ struct Numbering : Drawing<I, ANY, BINS> {
     }
     u32 old_at = all.before[2], old_total = all.total[2];
     // Large hops deal all rows anew, once all have been read.
-    bool anew = n > LARGE_HOP;
-    Slice part = anew ? slice(n, 1) : old;
+    bool anew = n - first > LARGE_HOP;
+    Slice part = anew ? slice(n - first, 1) : old;
+    if (anew) part.lo += first, part.hi += first;
     if (anew) grid_barrier(s.meeting);
     all = sums(anew ? count(part, fanout) : warp_total(takes), 0, 0);
     if (!anew) return rows_of(old, old_at, fresh_lo, fresh_count, old_total, all.before[0], all.total[0]);

@@ -28,13 +28,18 @@ __device__ __forceinline__ u64 row_state(const Stream& s, u64 v) {
   return c0 | (u64)c1 << 32;
 }
 
-// Draw j of a row: 64 random bits.
-__device__ __forceinline__ u64 draw_bits(u64 state, u32 j) {
-  u64 z = state + (j + 1) * 0x9E3779B97F4A7C15ull;
+const u64 GOLDEN = 0x9E3779B97F4A7C15ull;
+__device__ __forceinline__ u64 mix(u64 z) {
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ z >> 27) * 0x94D049BB133111EBull;
   return z ^ z >> 31;
 }
+
+// Draw j of a row: 64 random bits.
+__device__ __forceinline__ u64 draw_bits(u64 state, u32 j) { return mix(state + (j + 1) * GOLDEN); }
+
+// The state of a row in one tree of a disjoint batch. Go twin: rng.Part.
+__device__ __forceinline__ u64 part_state(u64 state, u32 tree) { return mix(state ^ ((u64)tree + 1) * GOLDEN); }
 
 // Reduced to [0, n).
 __device__ __forceinline__ u64 draw_below(u64 state, u32 j, u64 n) { return __umul64hi(draw_bits(state, j), n); }

@@ -57,6 +57,9 @@ func (c *Call) persistent() bool {
 	return c.Mode != "queue" && c.Mode != "bsp" && c.Mode != "fused"
 }
 
+// once says whether only launches of neighbor.cu do what the call asks for.
+func (c *Call) once() bool { return c.Request.OnlyNew || c.Request.Disjoint }
+
 // random is the words of the batch's random numbers, as every kernel takes them.
 func (c *Call) random() [4]uint32 {
 	r := &c.Request
@@ -64,8 +67,11 @@ func (c *Call) random() [4]uint32 {
 }
 
 // replace is 1 for edges that are drawn with replacement, else 0.
-func (c *Call) replace() uint32 {
-	if c.Request.Replace {
+func (c *Call) replace() uint32 { return word(c.Request.Replace) }
+
+// word is a truth as kernels take it.
+func word(is bool) uint32 {
+	if is {
 		return 1
 	}
 	return 0
@@ -76,8 +82,8 @@ func (c *Call) shape() shape {
 	for _, fanout := range c.Request.Fanouts {
 		text = binary.AppendVarint(text, fanout)
 	}
-	if c.Request.Replace {
-		text = append(text, 1)
+	for _, is := range []bool{c.Request.Replace, c.Request.OnlyNew, c.Request.Disjoint} {
+		text = append(text, byte(word(is)))
 	}
 	return shape{bits.Len64(uint64(c.NumSeeds)), string(text)}
 }

@@ -21,11 +21,11 @@ type Engine struct {
 	loading sync.Mutex
 	modules map[string]*gpu.Module
 
-	persistent [3][2]gpu.Kernel[neighborArgs] // by what they can do, and for int32 and int64 ids
-	many       [2]gpu.Kernel[manyArgs]        // of several batches
-	together   int                            // blocks of them that a multiprocessor runs at a time
-	direct     int64                          // the largest fanout whose choices find room in shared memory
-	bins       bool                           // whether a bin's table does
+	persistent [kinds][2]gpu.Kernel[neighborArgs] // by what they can do, and for int32 and int64 ids
+	many       [2]gpu.Kernel[manyArgs]            // of several batches
+	together   int                                // blocks of them that a multiprocessor runs at a time
+	direct     int64                              // the largest fanout whose choices find room in shared memory
+	bins       bool                               // whether a bin's table does
 	// From how many edges on a hop is binned, and from how many bytes of the map on.
 	binEdges, binBytes uint64
 	knownEdges         uint64 // and looks for vertices that have numbers

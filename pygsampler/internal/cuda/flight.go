@@ -149,7 +149,7 @@ func (e *Engine) launcher(f *Flight) func(*Flight) error {
 	case "auto":
 		// Separate launches win where waiting for them costs nothing beside the work. They
 		// wait in Start, so not for a batch that is to run beside others.
-		if !f.call.Own && f.need.edges >= e.bspEdges && uint64(f.graph.Nodes)*8 < e.binBytes {
+		if !f.call.once() && !f.call.Own && f.need.edges >= e.bspEdges && uint64(f.graph.Nodes)*8 < e.binBytes {
 			return e.launchBSP
 		}
 	}
@@ -266,7 +266,7 @@ func (f *Flight) got() needs {
 	n := needs{out: uint64(h[batch.WordBytes]) * 5 / 4}
 	for i := range f.call.Request.Fanouts {
 		words := h[batch.HeaderWords+batch.BlockWords*i:]
-		n.rows = max(n.rows, words[batch.WordNumDst]*5/4)
+		n.rows = max(n.rows, (words[batch.WordNumDst]+words[batch.WordFirstDst])*5/4)
 		n.edges = max(n.edges, words[batch.WordNumEdges]*5/4)
 	}
 	return n

@@ -31,12 +31,13 @@ type neighborBatch struct {
 type neighborArgs struct {
 	Batch                               neighborBatch
 	Indptr, Indices, EdgeIDs, Excluded  gpu.Address
-	Pairs, Fills, Answers               gpu.Address
+	Pairs, Fills, Answers, Keys, Trees  gpu.Address
 	PairCapacity, BinFrom, KnownFrom    uint64
 	NumRows, NumNodes, NumEdges         uint64
 	NumExcluded                         uint64
 	IndptrBits, EdgeIDBits, OutEdgeBits uint32
 	Hops, Replace, Direct               uint32
+	OnlyNew, TableBits, TreeShift       uint32
 	Fanouts                             [mostHops]int64
 }
 
@@ -46,13 +47,17 @@ func drawBytes(fanout int64) int { return threads * int(fanout|1) * 4 }
 
 const tableBytes = 2 * 4 * binTable
 
-// The kernels of neighbor.cu: what most batches need; any fanout, and exclusions;
-// and what most need, with bins.
+// The kernels of neighbor.cu, as its Kind: what most batches need; that with bins;
+// any fanout, exclusions, rows drawn once; and that with disjoint trees.
 const (
 	plain = iota
-	withAll
 	withBins
+	withAll
+	withTrees
+	kinds
 )
+
+var suffixes = [kinds]string{"", "_bins", "_any", "_trees"}
 
 // Hops of so many edges are binned where the map is so large that caches do not
 // hold it.
@@ -68,7 +73,7 @@ const knownFromEdges = 1 << 21
 // loadPersistent loads the kernels and sees what the device's shared memory allows.
 func (e *Engine) loadPersistent() (err error) {
 	for j, bits := range []string{"32", "64"} {
-		for i, suffix := range []string{"", "_any", "_bins"} {
+		for i, suffix := range suffixes {
 			if e.persistent[i][j], err = kernelOf[neighborArgs](e, "neighbor", "neighbor"+bits+suffix, 0); err != nil {
 				return err
 			}
@@ -91,9 +96,11 @@ func (e *Engine) loadPersistent() (err error) {
 	}
 	e.together = mostBlocks
 	for j := range e.many {
-		for _, f := range []gpu.Function{
-			e.persistent[plain][j].Function, e.persistent[withAll][j].Function, e.persistent[withBins][j].Function, e.many[j].Function,
-		} {
+		together := []gpu.Function{e.many[j].Function}
+		for i := range e.persistent {
+			together = append(together, e.persistent[i][j].Function)
+		}
+		for _, f := range together {
 			if err := f.AllowShared(most); err != nil {
 				return err
 			}
@@ -120,12 +127,20 @@ func (e *Engine) launchPersistent(f *Flight) error {
 			kind = withBins
 		}
 	}
+	if kind == withTrees {
+		if err := w.trees.fit(f); err != nil {
+			return err
+		}
+	}
 	args := neighborArgs{
 		Batch: f.arguments(), Excluded: w.excluded.Address, NumExcluded: uint64(len(c.Exclude)),
 		Pairs: w.bins.pairs.Address, Fills: w.bins.fills.Address, Answers: w.bins.answers.Address,
 		PairCapacity: w.bins.capacity,
 	}
 	shared := args.common(e, g, c)
+	if kind == withTrees {
+		w.trees.arguments(&args, f)
+	}
 	if kind == withBins {
 		args.BinFrom = e.binEdges
 		shared = max(shared, tableBytes)
@@ -157,7 +172,7 @@ func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
 	a.BinFrom, a.KnownFrom = ^uint64(0), e.knownEdges
 	a.NumRows, a.NumNodes, a.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
 	a.IndptrBits, a.EdgeIDBits, a.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
-	a.Replace = c.replace()
+	a.Replace, a.OnlyNew = c.replace(), word(c.Request.OnlyNew)
 	a.Hops, a.Direct = uint32(len(c.Request.Fanouts)), uint32(e.direct)
 	for i, fanout := range c.Request.Fanouts {
 		a.Fanouts[i] = fanout
@@ -170,7 +185,10 @@ func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
 
 // kind is the kernel that a call needs.
 func (e *Engine) kind(g *Graph, c *Call) int {
-	if len(c.Exclude) > 0 || g.Edges >= 1<<32 {
+	if c.Request.Disjoint {
+		return withTrees
+	}
+	if len(c.Exclude) > 0 || g.Edges >= 1<<32 || c.Request.OnlyNew {
 		return withAll
 	}
 	for _, fanout := range c.Request.Fanouts {

@@ -67,9 +67,12 @@ func arrays(m memory.Memory) (out [][]int64) {
 	add(words[batch.WordOffNodes], words[batch.WordNumNodes], bits)
 	add(words[batch.WordOffOutputNodes], words[batch.WordNumOutput], bits)
 	add(words[batch.WordOffOutputIndex], words[batch.WordNumOutput], bits)
+	if offset := words[batch.WordOffTrees]; offset != 0 {
+		add(offset, words[batch.WordNumNodes], bits)
+	}
 	for i := range hops {
 		w := words[batch.HeaderWords+batch.BlockWords*i:]
-		out = append(out, slices.Clone(w[:3]))
+		out = append(out, append(slices.Clone(w[:3]), w[batch.WordFirstDst]))
 		add(w[batch.WordOffIndptr], w[batch.WordNumDst]+1, bits)
 		add(w[batch.WordOffIndices], w[batch.WordNumEdges], bits)
 		add(w[batch.WordOffEdgeIDs], w[batch.WordNumEdges], idBits)
@@ -122,8 +125,8 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 			return err
 		}
 		if !slices.EqualFunc(got, want, slices.Equal) {
-			return fmt.Errorf("grid %d, %d seeds, fanouts %v, replace %v:\n got %.300s\nwant %.300s",
-				grid, r.Seeds.Len(), r.Fanouts, r.Replace, fmt.Sprint(got), fmt.Sprint(want))
+			return fmt.Errorf("grid %d, %d seeds, fanouts %v, replace %v, new %v, disjoint %v:\n got %.300s\nwant %.300s",
+				grid, r.Seeds.Len(), r.Fanouts, r.Replace, r.OnlyNew, r.Disjoint, fmt.Sprint(got), fmt.Sprint(want))
 		}
 	}
 	return nil

@@ -23,6 +23,7 @@ type workspace struct {
 	seeds    buffer
 	excluded buffer
 	bins     binSpace
+	trees    treeSpace
 	queue    queueSpace
 	sums     buffer     // of mode bsp
 	staged   gpu.Pinned // seeds on their way
@@ -196,7 +197,7 @@ func (w *workspace) close() error {
 	} {
 		errs = append(errs, m.Free(w.stream))
 	}
-	errs = append(errs, w.queue.free(w.stream), w.sums.Free(w.stream), w.staged.Close(), w.report.Close())
+	errs = append(errs, w.trees.free(w.stream), w.queue.free(w.stream), w.sums.Free(w.stream), w.staged.Close(), w.report.Close())
 	return errors.Join(append(errs, w.before.Close(), w.stream.Synchronize(), w.stream.Close())...)
 }
 

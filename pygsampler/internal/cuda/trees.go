@@ -1,0 +1,61 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+)
+
+// treeSpace is what a disjoint batch needs beside the rest of a workspace: a table of
+// pairs of tree and vertex, in place of the map of all vertices.
+type treeSpace struct {
+	keys, words buffer // a word for each slot
+	trees       buffer // for each row
+	bits        int    // log2 of the slots in use
+}
+
+// keyBits is as in the CPU engine, so that both refuse the same batches.
+const keyBits = 48
+
+// fit makes room, and the table empty.
+func (t *treeSpace) fit(f *Flight) error {
+	c, w := &f.call, f.space
+	if shift := treeShift(f.graph); shift+bits.Len64(uint64(max(c.NumSeeds-1, 0))) > keyBits {
+		return fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d vertices, got %d",
+			cpu.ErrValue, keyBits-shift, f.graph.Nodes, c.NumSeeds)
+	}
+	// At most half full; a batch that needs more is made again with twice the edges.
+	most := uint64(c.NumSeeds) + uint64(f.need.edges)*uint64(len(c.Request.Fanouts))
+	t.bits = max(bits.Len64(2*most-1), 10)
+	if t.bits > 31 {
+		return fmt.Errorf("%w: a disjoint batch of up to %d pairs: expected at most 2^30 on a GPU", cpu.ErrOverflow, most)
+	}
+	slots := uint64(1) << t.bits
+	err := errors.Join(
+		t.keys.fit(w, slots*8, f.stream), t.words.fit(w, slots*8, f.stream),
+		t.trees.fit(w, uint64(w.rowCapacity)*4, f.stream), w.bins.answers.fit(w, uint64(w.edgeCapacity)*4*2, f.stream),
+	)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		f.stream.Fill32(t.keys.Address, ^uint32(0), slots*2), f.stream.Fill32(t.words.Address, noTag, slots*2),
+	)
+}
+
+// arguments puts the table in the map's place.
+func (t *treeSpace) arguments(a *neighborArgs, f *Flight) {
+	a.Batch.Map, a.Keys, a.Trees = t.words.Address, t.keys.Address, t.trees.Address
+	a.TableBits, a.TreeShift = uint32(t.bits), uint32(treeShift(f.graph))
+	a.KnownFrom = ^uint64(0)
+}
+
+func (t *treeSpace) free(s gpu.Stream) error {
+	return errors.Join(t.keys.Free(s), t.words.Free(s), t.trees.Free(s))
+}
+
+// treeShift is how many bits the vertices of a graph take in a pair's key.
+func treeShift(g *Graph) int { return bits.Len64(uint64(max(g.Nodes-1, 0))) }
