@@ -71,7 +71,7 @@ def command(
     with Progress("converting", "B") as progress:
         if options.is_built_in(source):
             _refuse(given)
-            _save_debian(target)
+            _save_debian(target, progress)
         else:
             _convert(source, target, given, progress)
     seconds = time.perf_counter() - start
@@ -123,13 +123,18 @@ def _refuse(given: dict[str, Any]) -> None:
             )
 
 
-def _save_debian(target: Path) -> None:
-    """The data set with what training needs: labels, the split, and the packages' words."""
+def _save_debian(target: Path, progress: Progress) -> None:
+    """The data set with what training needs: names, labels, the split, and the packages' words."""
+    import numpy as np
+
     from pygsampler.datasets import debian
 
     data = debian()
+    names = [name.encode() for name in data.names]
     arrays = {
         name: getattr(data, name)
         for name in ("labels", "train", "val", "test", "word_indptr", "word_indices")
     }
-    data.graph().save(target, arrays=arrays)
+    arrays["node_names.offsets"] = np.cumsum([0, *map(len, names)], dtype=np.int64)
+    arrays["node_names.bytes"] = np.frombuffer(b"".join(names), np.uint8)
+    data.graph().save(target, arrays=arrays, progress=progress)

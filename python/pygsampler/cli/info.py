@@ -33,19 +33,19 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
     from pygsampler.cli.progress import Progress
 
     options.check_picture(plot)
-    checks = _checks(file) if check else {}
-    found: dict[str, Any] = {"file": file, "ok": all(text is None for text in checks.values())}
-    if found["ok"]:
-        with options.open_graph(file) as graph:
-            found.update(_shape(file, graph))
-            with Progress("reading", "edges") as progress:
+    found: dict[str, Any] = {"file": file, "ok": True}
+    with options.open_graph(file) as graph:
+        found.update(_shape(file, graph))
+        if check:
+            found["checks"] = _checks(file, graph)
+            found["ok"] = set(found["checks"].values()) == {"ok"}
+        if found["ok"]:
+            with Progress("counting", "edges") as progress:
                 profile = _degrees.profile(graph, parallel=parallel_edges, progress=progress)
-        found.update(_counts(found, profile))
-        if plot is not None:
-            _draw(file, profile, plot)
-            found["plot"] = str(plot)
-    if check:
-        found["checks"] = {name: text or "ok" for name, text in checks.items()}
+            found.update(_counts(found, profile))
+            if plot is not None:
+                _draw(file, profile, plot)
+                found["plot"] = str(plot)
     if as_json:
         output.write_json(found)
     else:
@@ -54,30 +54,30 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
         raise SystemExit(1)
 
 
-def _checks(file: str) -> dict[str, str | None]:
-    """What was checked, and what is wrong with it: None where nothing is."""
+def _checks(file: str, graph: Graph) -> dict[str, str]:
+    """What was checked: "ok", or what is wrong with it."""
+    from pygsampler.cli.progress import Progress
     from pygsampler.graph import Graph
 
-    found: dict[str, str | None] = {}
+    found: dict[str, str] = {}
 
-    def check(name: str, work: Callable[[], object]) -> None:
+    def check(name: str, work: Callable[[], Graph]) -> None:
         try:
-            work()
-        except (OSError, ValueError, IndexError) as error:
+            work().close()
+        except (ValueError, IndexError) as error:
             found[name] = str(error)
         else:
-            found[name] = None
+            found[name] = "ok"
 
-    def arrays() -> None:
+    def again() -> Graph:
         # From arrays a graph is always checked, from a file only where that is asked for.
-        with options.open_graph(file) as graph:
-            parts = (graph.indptr, graph.indices)
-            ids, count = graph.edge_ids, graph.num_nodes
-            Graph.from_csc(*parts, edge_ids=ids, num_nodes=count).close()
+        parts = (graph.indptr, graph.indices)
+        return Graph.from_csc(*parts, edge_ids=graph.edge_ids, num_nodes=graph.num_nodes)
 
-    check("checksums", lambda: options.open_graph(file, verify=True).close())
-    if found["checksums"] is None:
-        check("offsets and ids", arrays)
+    if graph.path is not None:
+        with Progress("reading", "B") as progress:
+            check("checksums", lambda: Graph.open(file, verify=True, progress=progress))
+    check("offsets and ids", again)
     return found
 
 
@@ -136,21 +136,24 @@ def _show(out: Console, found: dict[str, Any]) -> None:
     from pygsampler.cli import output
     from pygsampler.doctor.report import size
 
-    output.title(out, found["file"])
-    if "num_nodes" in found:
-        dtypes, repeats = found["dtypes"], found["parallel_edges"]
-        pairs = [
-            ("vertices", output.count(found["num_nodes"])),
-            ("edges", output.count(found["num_edges"])),
-            ("size", "" if found["bytes"] is None else size(found["bytes"])),
-            ("ids", f"{dtypes['indices']}, offsets {dtypes['indptr']}"),
-            ("edge ids", dtypes["edge_ids"] or "the place in the file"),
+    dtypes, repeats = found["dtypes"], found.get("parallel_edges")
+    pairs = [
+        ("vertices", output.count(found["num_nodes"])),
+        ("edges", output.count(found["num_edges"])),
+        ("size", "" if found["bytes"] is None else size(found["bytes"])),
+        ("ids", f"{dtypes['indices']}, offsets {dtypes['indptr']}"),
+        ("edge ids", dtypes["edge_ids"] or "the place in the file"),
+    ]
+    if "isolated" in found:
+        pairs += [
             ("self loops", output.count(found["self_loops"])),
             ("parallel edges", "" if repeats is None else output.count(repeats)),
             ("isolated", f"{found['isolated']:,} vertices without any edge"),
         ]
-        output.facts(out, [(label, text) for label, text in pairs if text])
-        _show_arrays(out, found["arrays"])
+    output.title(out, found["file"])
+    output.facts(out, [(label, text) for label, text in pairs if text])
+    _show_arrays(out, found["arrays"])
+    if "isolated" in found:
         _show_degrees(out, found)
     if "checks" in found:
         output.title(out, "checks")

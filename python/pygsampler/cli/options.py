@@ -69,7 +69,7 @@ def is_built_in(name: str) -> bool:
     return name in BUILT_IN and not Path(name).exists()
 
 
-def open_graph(name: str, *, verify: bool = False) -> Graph:
+def open_graph(name: str) -> Graph:
     """The graph of a file that ``convert`` wrote, or of a data set that comes with the package."""
     from pygsampler.graph import Graph
 
@@ -77,7 +77,7 @@ def open_graph(name: str, *, verify: bool = False) -> Graph:
         from pygsampler.datasets import debian
 
         return debian().graph()
-    return Graph.open(name, verify=verify)
+    return Graph.open(name)
 
 
 def check_picture(path: Path | None) -> None:
