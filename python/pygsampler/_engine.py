@@ -208,7 +208,18 @@ def _ended() -> ClosedError:
 
 
 def set_num_threads(count: int) -> int:
-    """Sets how many threads sampling may use in this process; returns the number before."""
+    """Sets how many threads sampling may use in this process; returns the number before.
+
+    Parameters
+    ----------
+    count : int
+        At least 1. At first it is the number of cores that the process may use.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else.
+    """
     from pygsampler._check import integer
 
     number = integer(count, "count", 1, _MOST_THREADS)
@@ -223,18 +234,21 @@ def get_num_threads() -> int:
 
 
 def memory_stats() -> dict[str, int]:
-    """The engine's counters on the host.
+    """What the engine of this process holds on the host; ``cuda.memory_stats`` has a GPU's.
 
-    ``live`` blocks of memory in use with ``live_bytes``, ``pooled`` ones kept for the next
-    batches with ``pooled_bytes``, and the ``jobs`` on their way.
-    ``pygsampler.cuda.memory_stats`` has those of a GPU.
+    Returns
+    -------
+    dict of str to int
+        ``live``: how many blocks of memory are in use, by batches and what was made of them;
+        ``live_bytes``: their bytes. ``pooled`` and ``pooled_bytes``: those that are kept for the
+        next batches. ``jobs``: how many batches are on their way.
     """
     stats: dict[str, int] = json.loads(call("MemoryStats"))
     return stats
 
 
 def trim() -> None:
-    """Gives the host memory back to the system that no batch uses."""
+    """Gives the host memory back to the system that no batch uses; ``cuda.trim`` a GPU's."""
     call("Trim")
 
 

@@ -102,9 +102,16 @@ class Job:
         return job
 
     def result(self) -> MiniBatch:
-        """The batch, waiting until it is there; raises what went wrong with it.
+        """The batch, waiting until it is there; a second call gives the same one.
 
         Ctrl-C while waiting cancels the job and raises KeyboardInterrupt.
+
+        Raises
+        ------
+        IndexError, CudaError, MemoryError, ...
+            What went wrong with the batch, as ``PGSampler.sample`` raises it.
+        Error
+            The job was cancelled, or belongs to another process.
         """
         while True:
             try:

@@ -16,7 +16,7 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.NeighborLoader`` with pygsampler's engine: change the import only.
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
-    that :class:`PGSampler` does not offer raise ``NotImplementedError`` with the option's name.
+    that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name.
 
     Parameters
     ----------
@@ -79,14 +79,14 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
         )
 
     def set_epoch(self, epoch: int | None) -> None:
-        """As :meth:`PGSampler.set_epoch`: call it before each epoch to make a run repeatable."""
+        """As ``PGSampler.set_epoch``: call it before each epoch to make a run repeatable."""
         self.node_sampler.set_epoch(epoch)
 
 
 class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
-    ``seed`` and ``device`` are those of :class:`NeighborLoader`; all others are PyG's.
+    ``seed`` and ``device`` are those of ``NeighborLoader``; all others are PyG's.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
         )
 
     def set_epoch(self, epoch: int | None) -> None:
-        """As :meth:`PGSampler.set_epoch`: call it before each epoch to make a run repeatable."""
+        """As ``PGSampler.set_epoch``: call it before each epoch to make a run repeatable."""
         self.link_sampler.set_epoch(epoch)
 
 

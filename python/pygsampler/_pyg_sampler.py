@@ -35,14 +35,14 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
     """Uniform neighbour sampling for PyG's loaders, by pygsampler's engine.
 
     Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
-    torch-sparse::
+    torch-sparse:
 
         sampler = pygsampler.pyg.PGSampler(data, [10, 10])
         loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
 
     or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and likewise
-    ``LinkLoader(data, sampler, ...)`` and ``LinkNeighborLoader``. :class:`NeighborLoader` and
-    :class:`LinkNeighborLoader` of this module make the sampler themselves.
+    ``LinkLoader(data, sampler, ...)`` and ``LinkNeighborLoader``. ``NeighborLoader`` and
+    ``LinkNeighborLoader`` of this module make the sampler themselves.
 
     A batch is what PyG's own sampler gives. The seeds are the first nodes, in their order, and
     nodes are numbered as they are first reached. A node is expanded once, at the hop after the one

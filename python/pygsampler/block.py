@@ -84,7 +84,10 @@ class Block:
 
     @property
     def edge_ids(self) -> Array:
-        """Original id of each edge, shape [num_edges]."""
+        """Original id of each edge, shape [num_edges], in the dtype of the graph's edge ids.
+
+        That is the graph's id dtype where it has none: then the id is the edge's place in the CSC.
+        """
         return self._array("edge_ids", self._words[5], self._words[2], self._edge_id_bits)
 
     @property

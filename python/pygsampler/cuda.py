@@ -3,11 +3,11 @@
 The driver is opened and initialised by the first question, not by the import, and no question
 makes a context: nothing here takes memory on a device or gets in the way of torch.
 
-Since the first graph on a device the engine holds memory there: :func:`memory_stats` says how much,
-and :func:`trim` gives back what no batch uses.
+Since the first graph on a device the engine holds memory there: ``memory_stats`` says how much, and
+``trim`` gives back what no batch uses.
 
 A process that was forked after its parent had initialised CUDA cannot use CUDA any more. The
-driver says so with an error, hence there :func:`is_available` is False and the others raise.
+driver says so with an error, hence there ``is_available`` is False and the others raise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def is_available() -> bool:
     """Whether there is a CUDA device that this process may use.
 
     False without a driver, and also where the driver is there but broken: never an error.
-    :func:`device_count` raises what is wrong with it.
+    ``device_count`` raises what is wrong with it.
     """
     try:
         return device_count() > 0
@@ -46,8 +46,10 @@ def device_count() -> int:
 
     0 without a driver.
 
-    Raises:
-        CudaError: the driver is there and fails, with its own name and number for the reason.
+    Raises
+    ------
+    CudaError
+        The driver is there and fails, with its own name and number for the reason.
     """
     return int(call("DeviceCount"))
 
@@ -55,36 +57,50 @@ def device_count() -> int:
 def device_name(index: int = 0) -> str:
     """What device ``index`` calls itself, as in ``"NVIDIA H200"``.
 
-    Raises:
-        TypeError: ``index`` is no integer.
-        IndexError: there is no such device; negative indices do not count from the end.
-        CudaError: the driver fails.
+    Raises
+    ------
+    TypeError
+        ``index`` is no integer.
+    IndexError
+        There is no such device; negative indices do not count from the end.
+    CudaError
+        The driver fails.
     """
     return str(call("DeviceName", _checked(index, "index")))
 
 
 def driver_version() -> int:
-    """The newest CUDA version that the driver supports, 1000 * major + 10 * minor.
+    """The newest CUDA version that the driver supports, as ``1000 * major + 10 * minor``.
 
     12090 is CUDA 12.9. 0 without a driver.
 
-    Raises:
-        CudaError: the driver fails.
+    Raises
+    ------
+    CudaError
+        The driver fails.
     """
     return int(call("DriverVersion"))
 
 
 def memory_stats(device: int = 0) -> dict[str, int]:
-    """What the engine holds of a device, in bytes and in counts.
+    """What the engine holds of a device.
 
-    ``used``: bytes of graphs, batches and workspaces. ``reserved``: those and what is kept for
-    the next batches. ``workspaces``: sets of tables for a batch in flight. ``flights``: batches
-    that are on their way. All are 0 before the first graph on the device.
+    Returns
+    -------
+    dict of str to int
+        ``used``: bytes of graphs, batches and workspaces. ``reserved``: bytes of those and of what
+        is kept for the next batches. ``workspaces``: how many sets of tables there are, one for
+        each batch in flight. ``flights``: how many batches are on their way. All are 0 before the
+        first graph on the device.
 
-    Raises:
-        TypeError: ``device`` is no integer.
-        IndexError: there is no such device.
-        CudaError: the driver fails.
+    Raises
+    ------
+    TypeError
+        ``device`` is no integer.
+    IndexError
+        There is no such device.
+    CudaError
+        The driver fails.
     """
     stats: dict[str, int] = json.loads(call("DeviceStats", _checked(device, "device")))
     return stats
@@ -93,10 +109,14 @@ def memory_stats(device: int = 0) -> dict[str, int]:
 def trim(device: int = 0) -> None:
     """Gives the memory of a device back that no graph and no batch uses.
 
-    Raises:
-        TypeError: ``device`` is no integer.
-        IndexError: there is no such device.
-        CudaError: the driver fails.
+    Raises
+    ------
+    TypeError
+        ``device`` is no integer.
+    IndexError
+        There is no such device.
+    CudaError
+        The driver fails.
     """
     call("DeviceTrim", _checked(device, "device"))
 

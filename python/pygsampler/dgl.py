@@ -33,7 +33,7 @@ UNSET = -1
 class PGSampler(BlockSampler):  # type: ignore[misc]
     """Uniform neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
-    Takes the place of ``dgl.dataloading.NeighborSampler``::
+    Takes the place of ``dgl.dataloading.NeighborSampler``:
 
         sampler = pygsampler.dgl.PGSampler([10, 10])
         loader = dgl.dataloading.DataLoader(g, train_ids, sampler, batch_size=1024, shuffle=True)

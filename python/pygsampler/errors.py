@@ -4,15 +4,26 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """Something went wrong inside pygsampler; the base of its other errors."""
+    """Something went wrong inside pygsampler; the base of its other errors.
+
+    Of itself it is raised for a job that was cancelled, or that belongs to another process.
+    """
 
 
 class CudaError(Error):
-    """The CUDA driver, or the engine that runs on it, cannot do what was asked."""
+    """The CUDA driver, or the engine that runs on it, cannot do what was asked.
+
+    The text has the driver's call, its number and name for the error, and for a lack of memory how
+    much was asked for and what is free. After it the next batch works, unless the driver has given
+    up the process's context.
+    """
 
 
 class ClosedError(Error):
-    """A graph, sampler or engine was used after it had been closed."""
+    """A graph, sampler or engine was used after it had been closed.
+
+    ``graph.close()`` closes a graph, and the end of the interpreter the engine.
+    """
 
 
 _KINDS: dict[str, type[Exception]] = {

@@ -93,10 +93,20 @@ class Graph(GraphState):
     def from_coo(cls, src: Any, dst: Any, *, num_nodes: int | None = None) -> Graph:
         """A graph of the edges ``src[i] -> dst[i]``; the id of an edge is its place i.
 
-        ``src`` and ``dst`` are int32 or int64 (both alike) of shape [E]. The CSC is built by a
-        stable counting sort on all cores, so the arrays are copied and may change afterwards.
-        Without ``num_nodes`` the last vertex is the largest id that occurs: give it where
-        vertices after that have no edges.
+        The CSC is built by a stable counting sort on all cores, so the arrays are copied and may
+        change afterwards.
+
+        Parameters
+        ----------
+        src, dst : int32 or int64, both alike, shape [E]
+        num_nodes : int, optional
+            Without it the last vertex is the largest id that occurs: give it where vertices after
+            that have no edges.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError
+            As ``from_csc``.
         """
         return cls._checked(*_host_graph.of_edges(src, dst, num_nodes))
 
@@ -105,7 +115,7 @@ class Graph(GraphState):
         """The homogeneous CPU graph ``g`` of DGL 1.1 or later, by its own CSC, without a copy.
 
         Ids have ``g.idtype`` and edges keep DGL's ids. DGL builds the CSC first when ``g`` has
-        none. Changing ``g`` later does not change this graph.
+        none. Changing ``g`` later does not change this graph. A heterograph is a TypeError.
         """
         return cls._from(_adapters.of_dgl(g))
 
@@ -115,7 +125,7 @@ class Graph(GraphState):
 
         From ``data.adj_t`` (a SparseTensor or a torch sparse CSR tensor) without a copy, the id
         of an edge being its place there; else from ``data.edge_index`` (row 0 sources, row 1
-        targets), the id of an edge being its column.
+        targets), the id of an edge being its column. HeteroData is a TypeError.
         """
         return cls._from(_adapters.of_pyg(data))
 
@@ -313,7 +323,10 @@ class Graph(GraphState):
         to 64 MiB in copies, whose pages nothing else shares. ``device`` names the GPU; its batches
         are there.
 
-        CudaError where there is no such device, or the system does not allow so many locked pages.
+        Raises
+        ------
+        CudaError
+            Where there is no such device, or the system does not allow so many locked pages.
         """
         index = _device.parse(device)
         if index < 0:

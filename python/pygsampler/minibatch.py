@@ -128,25 +128,31 @@ class MiniBatch:
 
     @property
     def input_nodes(self) -> Array:
-        """Original ids of the vertices whose features are needed: the sources of ``blocks[0]``."""
+        """Original ids of the vertices whose features are needed, in the graph's id dtype.
+
+        The seeds are first; these are the sources of ``blocks[0]``.
+        """
         return self.blocks[0].src_nodes
 
     @property
     def output_nodes(self) -> Array:
-        """The seeds as they were given, duplicates kept, in the graph's id dtype."""
+        """The seeds as they were given, duplicates kept: shape [N], in the graph's id dtype."""
         return self._output_nodes
 
     @property
     def output_index(self) -> Array:
         """For each seed its row in ``blocks[-1]``: ``h[output_index]`` has a row for each seed.
 
-        Where no seed was given twice it is 0, 1, 2, ...
+        Shape [N], in the graph's id dtype. Where no seed was given twice it is 0, 1, 2, ...
         """
         return self._output_index
 
     @property
     def trees(self) -> Array | None:
-        """For each of ``input_nodes`` which seed's tree it is in, with ``disjoint=True``."""
+        """For each of ``input_nodes`` which seed's tree it is in, in the graph's id dtype.
+
+        None without ``disjoint=True``.
+        """
         return self._trees
 
     @property
@@ -182,12 +188,18 @@ class MiniBatch:
         )
 
     def numpy(self) -> NumpyBatch:
-        """The same batch with NumPy arrays, which share its memory; not on a device."""
+        """The same batch with NumPy arrays, which share its memory.
+
+        TypeError for a batch on a device, which ``cpu()`` copies.
+        """
         self._need_cpu("numpy")
         return NumpyBatch(*self._parts(Array.numpy, NumpyBlock))
 
     def arrow(self) -> ArrowBatch:
-        """The same batch with pyarrow arrays, which share its memory; not on a device."""
+        """The same batch with pyarrow arrays, which share its memory.
+
+        TypeError for a batch on a device, which ``cpu()`` copies; ImportError without pyarrow.
+        """
         self._need_cpu("arrow")
         return ArrowBatch(*self._parts(arrow_array, ArrowBlock))
 

@@ -48,8 +48,9 @@ class PGSampler:
         Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
         draws, and ``MiniBatch.trees`` tells which vertex is whose. On the CPU.
     seed : int, optional
-        From -2**63 to 2**64 - 1, taken modulo 2**64. Without one it is ``torch.initial_seed()``
-        when torch has been imported, else it comes from the operating system.
+        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without one it is
+        ``torch.initial_seed()`` when torch has been imported, else it comes from the operating
+        system.
     ordered : bool
         Vertices are numbered in the canonical order, which is the same everywhere. False skips
         the pass for it in mode ``"queue"`` on a GPU: the edges are the same in original ids, and
@@ -65,14 +66,18 @@ class PGSampler:
     map_limit : int, optional
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
         the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
-        of 2**24 vertices and more) is faster. Of no effect on a GPU.
+        of ``2**24`` vertices and more) is faster. Of no effect on a GPU.
 
     Notes
     -----
     Random numbers are counter-based (Philox4x32-10 for each row, SplitMix64 for each draw), and
     sampling without replacement is Robert Floyd's algorithm, so that a row costs O(fanout) at
-    any degree. One sampler may be used from many threads at once. Pickling keeps options, seed,
-    epoch and the number of the next batch.
+    any degree; docs/randomness.md has the rules. The hops of a batch and mode ``"queue"`` follow
+    the paper "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload Fusion",
+    sections III-B and III-C; ``frontier`` is DGL's or PyG's.
+
+    One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
+    number of the next batch.
     """
 
     __slots__ = (
@@ -135,7 +140,7 @@ class PGSampler:
 
     @property
     def seed(self) -> int:
-        """The 64 bit seed, 0 <= seed < 2**64."""
+        """The 64 bit seed, ``0 <= seed < 2**64``."""
         return self._options.seed
 
     @property
@@ -159,7 +164,7 @@ class PGSampler:
         return self._epoch
 
     def set_epoch(self, n: int) -> None:
-        """Makes ``n`` (0 to 2**24 - 1) the epoch, and the next batch without a number batch 0.
+        """Makes ``n`` (0 to ``2**24 - 1``) the epoch, and the next batch without a number batch 0.
 
         Call it before each epoch, as with torch's DistributedSampler, and two runs see the same
         samples; without it the batch numbers go on, so that no two epochs see the same.
@@ -193,9 +198,9 @@ class PGSampler:
             Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
             the CPU, or on the graph's own device.
         epoch : int, optional
-            0 to 2**24 - 1; the sampler's own by default.
+            0 to ``2**24 - 1``; the sampler's own by default.
         batch : int, optional
-            0 to 2**40 - 1. By default the next number of the sampler's counter, so that two
+            0 to ``2**40 - 1``. By default the next number of the sampler's counter, so that two
             calls never repeat a sample. A worker of torch's DataLoader starts to count at a place
             that its own seed says. Other copies (made by fork or pickle) go on counting alike:
             give them numbers, or seeds, of their own.
@@ -228,9 +233,26 @@ class PGSampler:
     ) -> list[MiniBatch]:
         """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
 
-        Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch. ``batch`` is
-        the number of the first; the others have those after it. The first batch that fails raises
-        its error, and the others are dropped.
+        Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : iterable of int32 or int64 arrays, each of shape [N]
+            As those of ``sample``; their lengths may differ.
+        epoch, batch : int, optional
+            As those of ``sample``; ``batch`` is the number of the first, and the others have those
+            after it.
+
+        Returns
+        -------
+        list of MiniBatch
+            One for each set of seeds, in their order.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError, ClosedError, CudaError
+            As ``sample``: the error of the first batch that fails. The others are dropped.
         """
         _check_graph(graph)
         if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Iterable):
@@ -270,7 +292,8 @@ class PGSampler:
 
         The seeds and excluded ids are copied before it returns; seeds on a GPU are read there, so
         leave them as they are until the batch is done. Batches on a GPU run beside each other,
-        and beside what is put into the current stream later.
+        and beside what is put into the current stream later. Wrong arguments raise here, as
+        ``sample`` does for them; what fails later is raised by ``Job.result()``.
         """
         return self._start(graph, seeds, epoch, batch, exclude, threads, prompt=False)
 

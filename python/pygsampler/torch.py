@@ -39,7 +39,7 @@ class DataLoader:
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
     step, up to ``prefetch`` batches ahead of the training loop; no worker processes or Python
-    threads are involved::
+    threads are involved:
 
         loader = DataLoader(graph, train_ids, [10, 10], batch_size=1024, shuffle=True)
         for epoch in range(10):
@@ -54,7 +54,7 @@ class DataLoader:
     seeds : int32 or int64 vertex ids, 1-D
         A tensor, a NumPy array or a list. They are copied, to the CPU if they are on a GPU, and
         from there to the graph's device once an epoch. Duplicates are allowed, see
-        :class:`~pygsampler.MiniBatch`. None at all makes a loader of length 0.
+        ``MiniBatch``. None at all makes a loader of length 0.
     sampler_or_fanouts : PGSampler or list of int
         A sampler, or the fanouts to make one of, outermost hop first.
     batch_size : int
@@ -84,16 +84,14 @@ class DataLoader:
         once, when the loader is made; ``loader.graph`` is the copy. For a graph larger than the
         GPU's memory give ``graph.pin()``, which stays in page-locked host memory.
 
-    Yields
-    ------
-    What ``MiniBatch.torch()`` returns. On the CPU the tensors share the engine's memory. On a GPU
-    they are views of one tensor for each batch, which torch allocates on the stream that is current
-    when the batch is submitted, and the batch is complete when it is handed over: no stream has to
-    wait for it. As with any tensor, work on it in a stream other than that one needs
-    ``Tensor.record_stream`` before the batch is dropped.
-
     Notes
     -----
+    It yields what ``MiniBatch.torch()`` returns, a ``TorchBatch``. On the CPU the tensors share the
+    engine's memory. On a GPU they are views of one tensor for each batch, which torch allocates on
+    the stream that is current when the batch is submitted, and the batch is complete when it is
+    handed over: no stream has to wait for it. As with any tensor, work on it in a stream other than
+    that one needs ``Tensor.record_stream`` before the batch is dropped.
+
     The batches are a pure function of the graph, the seeds, the options, ``seed``, the epoch,
     ``rank`` and ``world_size``; ``device``, ``prefetch`` and the number of threads never change
     them. Each
