@@ -192,6 +192,7 @@ func Trim() (zero int64, err error) {
 // Shutdown ends every job.
 func Shutdown() (zero int64, err error) {
 	defer finish(&err)
+	abortWriters()
 	core.Shutdown()
 	return 0, nil
 }

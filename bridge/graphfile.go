@@ -97,3 +97,15 @@ func GraphFileAbort(writer int64) (zero int64, err error) {
 	}
 	return 0, nil
 }
+
+// abortWriters leaves no temporary file behind at the end of the interpreter.
+func abortWriters() {
+	writers.Lock()
+	defer writers.Unlock()
+	for _, w := range writers.items {
+		if w != nil {
+			w.Abort()
+		}
+	}
+	writers.items = nil
+}

@@ -157,8 +157,9 @@ func (r *Request) row(v int64) (start, degree int64) {
 	if v >= r.Graph.Rows() {
 		return 0, 0
 	}
-	start = r.Graph.Indptr.At(v)
-	return start, r.Graph.Indptr.At(v+1) - start - int64(len(r.Exclude.Of(v)))
+	start, end := r.Graph.Indptr.At(v), r.Graph.Indptr.At(v+1)
+	checkRow(v, start, end, r.Graph.NumEdges())
+	return start, end - start - int64(len(r.Exclude.Of(v)))
 }
 
 // countFinished is count for rows whose tasks are finished: starts are offsets in

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"fmt"
+
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -10,9 +12,9 @@ import (
 func (s *sampling[I]) count(frontier []I, lo, hi, fanout int64) (edges int64) {
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	if s.Graph.Indptr.Bits == 32 {
-		readRows(s.Graph.Indptr.I32, frontier[lo:hi], starts, degrees)
+		readRows(s.Graph.Indptr.I32, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
 	} else {
-		readRows(s.Graph.Indptr.I64, frontier[lo:hi], starts, degrees)
+		readRows(s.Graph.Indptr.I64, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
 	}
 	for i, v := range frontier[lo:hi] {
 		if s.Exclude != nil {
@@ -25,16 +27,29 @@ func (s *sampling[I]) count(frontier []I, lo, hi, fanout int64) (edges int64) {
 
 // readRows is the first position and the degree of each vertex; those beyond
 // indptr have no edges.
-func readRows[I, P csc.Index](indptr []P, vertices []I, starts, degrees []int64) {
+func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, starts, degrees []int64) {
 	rows := int64(len(indptr)) - 1
 	for i, v := range vertices {
-		start, degree := int64(0), int64(0)
+		start, end := int64(0), int64(0)
 		if int64(v) < rows {
-			start = int64(indptr[v])
-			degree = int64(indptr[v+1]) - start
+			start, end = int64(indptr[v]), int64(indptr[v+1])
+			checkRow(int64(v), start, end, edges)
 		}
-		starts[i], degrees[i] = start, degree
+		starts[i], degrees[i] = start, end-start
 	}
+}
+
+// checkRow panics on a row that no validated graph has: the caller has changed the
+// arrays, or they are of a damaged file. Memory would be asked for by such a degree.
+func checkRow(v, start, end, edges int64) {
+	if uint64(start) > uint64(end) || uint64(end) > uint64(edges) {
+		refuseRow(v, start, end, edges)
+	}
+}
+
+// refuseRow is apart, so that the check is inlined.
+func refuseRow(v, start, end, edges int64) {
+	panic(fmt.Sprintf("row %d: expected offsets in [0, %d], ascending, got %d and %d", v, edges, start, end))
 }
 
 // take is how many edges a row of the given degree gives.
