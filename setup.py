@@ -42,7 +42,7 @@ def compiler() -> list[str]:
     command = shlex.split(os.environ.get("CC", "gcc"))
     if shutil.which(command[0]) is None:
         raise stop(f"no C compiler ({command[0]}) on PATH", "gcc")
-    probe = [*command, "-x", "c", "-fsyntax-only", "-"]
+    probe = [*command, "-x", "c", "-E", "-"]
     if subprocess.run(probe, input=b"#include <stdlib.h>", capture_output=True).returncode:
         raise stop(f"{command[0]} finds no headers of the C library (stdlib.h)", "libc6-dev")
     if shutil.which("ar") is None:
@@ -212,7 +212,8 @@ def build_bridge(output: Path) -> None:
         generate(folder, run)
         exports = folder / "exports.map"
         exports.write_text("{ global: PyInit__bridge; local: *; };\n")
-        extldflags = f"-Wl,--exclude-libs,ALL -Wl,--version-script={exports}"
+        # It hides what static libraries bring, too; not every linker knows --exclude-libs.
+        extldflags = f"-Wl,--version-script={exports}"
         library = folder / "_bridge.so"
         run(
             "go", "build", "-buildmode=c-shared", f"-ldflags=-s -w '-extldflags={extldflags}'",

@@ -82,7 +82,7 @@ def test_metadata(metadata: Message) -> None:
         for requirement in metadata.get_all("Requires-Dist", [])
         if "extra ==" not in requirement
     }
-    assert always == {"click", "tqdm"}
+    assert always == {"click", "rich", "tqdm"}
 
 
 def test_command_is_installed() -> None:
