@@ -48,6 +48,8 @@ func checkRow(v, start, end, edges int64) {
 }
 
 // refuseRow is apart, so that the check is inlined.
+//
+//go:noinline
 func refuseRow(v, start, end, edges int64) {
 	panic(fmt.Sprintf("row %d: expected offsets in [0, %d], ascending, got %d and %d", v, edges, start, end))
 }

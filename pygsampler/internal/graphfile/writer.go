@@ -68,6 +68,9 @@ func Create(path string, sections []Section) (*Writer, error) {
 // resolve follows links, so that a file which a link names is replaced and not the
 // link, and gives the mode of the file that is there.
 func resolve(path string) (target string, mode fs.FileMode, err error) {
+	if path == "" {
+		return "", 0, &fs.PathError{Op: "create", Path: path, Err: syscall.ENOENT}
+	}
 	target, err = filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		// A link that leads nowhere is replaced.
