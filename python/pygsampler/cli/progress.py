@@ -64,7 +64,12 @@ class Progress:
 
         from pygsampler.cli.output import console
 
-        bars = Bars(*_columns(self._unit), console=console(err=True), transient=True)
+        bars = Bars(
+            *_columns(self._unit),
+            console=console(err=True),
+            transient=True,
+            get_time=time.monotonic,
+        )
         bars.start()
         return bars
 

@@ -94,7 +94,10 @@ def _lines(path: Path) -> array[int]:
 def _numpy(path: Path) -> Sequence[int]:
     import numpy as np
 
-    values = np.load(path, allow_pickle=False)
+    try:
+        values = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError):
+        raise ValueError(f"{path}: expected a file that numpy.save wrote, of integers") from None
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.ndim != 1:
         raise ValueError(f"{path}: expected a one-dimensional array of integers")
     return array("q", values.astype(np.int64).tobytes())
