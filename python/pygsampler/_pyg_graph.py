@@ -92,9 +92,11 @@ def _of_stores(stores: Any) -> tuple[Graph, Any]:
     if not edges:
         raise ValueError("data: expected a graph store with edges, got an empty one")
     row, indptr, ids = stores[1].csc()
-    nodes = max(edges[0].size)
     place = str(row.device) if row.is_cuda else None
     row, indptr = row.cpu().contiguous(), indptr.cpu().contiguous()
+    # A store need not know its size.
+    largest = int(row.max()) if row.numel() else -1
+    nodes = max(edges[0].size or (len(indptr) - 1, largest + 1))
     if ids is not None:
         ids = ids.cpu().contiguous()
     return Graph.from_csc(indptr, row, edge_ids=ids, num_nodes=nodes), place
