@@ -139,7 +139,7 @@ bench: .venv-classic/installed ## ours against DGL's sampler, in one process, on
 	.venv-classic/bin/python -m benchmarks $(ARGS)
 
 docs: .venv-docs/made ## the documentation site in build/site/; a warning is an error
-	.venv-docs/bin/mkdocs build -q --strict
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build -q --strict
 
 fuzz: $(tests)/installed ## a million random calls of the public API, ARGS=... for others; see tests/fuzz
 	$(tests)/bin/python -m tests.fuzz $(ARGS)
@@ -148,7 +148,7 @@ fuzz-go: $(tools)/made ## go test -fuzz of each target in the Go tests, FUZZTIME
 	$(tools)/bin/python kernels/compile.py
 	$(with_go) grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z]*' bridge pygsampler | \
 		sed -E 's|/[^/]*:func | |' | while read -r folder name; do \
-			go test "./$$folder" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME); \
+			go test "./$$folder" -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) </dev/null; \
 		done
 
 soak: $(tests)/installed ## 200,000 batches, and what the process holds; ARGS='--loader dgl', see tools/soak.py
