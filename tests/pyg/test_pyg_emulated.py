@@ -1,0 +1,83 @@
+"""PGSampler with a graph on a GPU, through the CUDA engine on the emulator of tests/emulator.
+
+Torch does not take the emulator for a GPU. Its memory is the host's, so tensors on the host stand
+in for those that torch would allocate on the device.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyg_reference import NODES
+
+from tests.emulator.build import build, compilers
+from tests.gpu import run_with_driver
+
+CODE = """
+import sys, warnings
+sys.path += ["tests/support", "tests/pyg"]
+warnings.simplefilter("ignore")
+import torch
+import pygsampler as pgs
+from pyg_reference import check_edges, content, random_data
+from pygsampler import _device_job, _pyg_graph
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
+
+def allocate(size, bits, device):
+    kind = torch.int64 if bits == 64 else torch.int32
+    return torch.empty((size + 7) // 8 * (64 // bits), dtype=kind)
+
+_device_job.allocate = allocate
+# What reads arrays of the graph itself gets those of the host.
+to_torch = pgs.Array.torch
+pgs.Array.torch = lambda array: to_torch(array.cpu())
+
+def compare(make, data, options, **where):
+    loaders = [make(data, [4, 3], seed=3, **options, **place) for place in ({}, where)]
+    for each in loaders:
+        each.set_epoch(2)
+    expected, found = ([content(batch) for batch in each] for each in loaders)
+    assert found == expected, options
+    sampler = getattr(loaders[1], "node_sampler", None) or loaders[1].link_sampler
+    assert sampler.device == "cuda:0"
+
+for dtype in (torch.int64, torch.int32):
+    data = random_data(dtype=dtype)
+    seeds = torch.cat([torch.arange(60), torch.tensor([7, 7, 3, 7])])
+    for options in CASES:
+        compare(NeighborLoader, data, dict(input_nodes=seeds, batch_size=32, **options),
+                device="cuda")
+    compare(LinkNeighborLoader, data, dict(neg_sampling="binary", batch_size=100), device="cuda")
+graph = pgs.Graph.from_pyg(data)
+with graph.pin("cuda") as pinned:
+    for kind in ("directional", "induced"):
+        samplers = [PGSampler(g, [3], seed=1, subgraph_type=kind) for g in (graph, pinned)]
+        for each in samplers:
+            each.set_epoch(0)
+        one, other = (content(NeighborLoader(data, [3], neighbor_sampler=s)([1, 2, 2]))
+                      for s in samplers)
+        assert one == other
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+
+CASES = [
+    {},
+    {"replace": True},
+    {"disjoint": True},
+    {"subgraph_type": "bidirectional"},
+    {"subgraph_type": "induced"},
+]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if compilers() is None:
+        pytest.skip("needs gcc and g++ (apt-get install g++)")
+    return build(tmp_path_factory.mktemp("emulator"))
+
+
+def test_batches_of_the_cpu(driver: Path) -> None:
+    assert NODES == 100
+    code = f"CASES = {CASES}\n{CODE}"
+    assert run_with_driver(driver, code) == "0\n"
