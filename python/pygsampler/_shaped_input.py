@@ -102,7 +102,9 @@ def _of_protocol(value: Any, where: str) -> ShapedArray:
     nulls = nulls() if callable(nulls) else nulls
     if nulls:
         raise ValueError(f"{where}: expected no nulls, got {nulls}")
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+    # Arrow's own arrays show themselves through NumPy, with no copy for numbers.
+    arrow = hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
+    if not arrow and hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         found = _of_dlpack(value, where)
         if found is not None:
             return found
