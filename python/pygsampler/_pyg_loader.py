@@ -23,7 +23,7 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
     seed : int, optional
         64-bit seed of the sampling. Default: ``torch.initial_seed()``. The order of the seeds is
         torch's, as ever: ``torch.manual_seed`` or ``generator=``.
-    device : device, optional
+    device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
     **kwargs
         All others are PyG's.

@@ -65,12 +65,16 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
         Each seed has a tree of its own, and ``batch`` says whose tree a node belongs to.
     seed : int, optional
         64-bit seed of the random numbers. Default: ``torch.initial_seed()`` at construction.
-    device : device, optional
+    device : str, int or torch.device, optional
         Where to sample, and where the sampled ids are. Default: where the edges are.
     is_sorted : bool
         ``edge_index`` is ordered by target: it is then used where it lies. Checked.
-    temporal_strategy, time_attr, weight_attr, sample_direction
-        As PyG's defaults; anything else is a ``NotImplementedError``.
+    temporal_strategy : str
+        ``"uniform"``; anything else is a ``NotImplementedError``.
+    time_attr, weight_attr : None
+        Temporal and weighted sampling are not offered yet: ``NotImplementedError``.
+    sample_direction : str
+        ``"forward"``: in-neighbours; anything else is a ``NotImplementedError``.
 
     Notes
     -----

@@ -68,7 +68,7 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         Sample with replacement.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats
         As in DGL.
-    output_device : device, optional
+    output_device : str, int or torch.device, optional
         Where the blocks and ``input_nodes`` are to be, if not where they are sampled.
     fused : bool
         Accepted for compatibility; there is one implementation.

@@ -72,10 +72,12 @@ class DataLoader:
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: the
         sampler's own, which is ``torch.initial_seed()`` unless chosen.
-    rank, world_size : int
-        This process's part in data-parallel training. The (shuffled) seeds are dealt out exactly:
-        each seed goes to one rank, all ranks have the same number of batches, and no batch is
-        empty or larger than ``batch_size``. Give all ranks the same ``seed``.
+    rank : int
+        This process's number in data-parallel training, from 0 to ``world_size - 1``.
+    world_size : int
+        How many processes take part. The (shuffled) seeds are dealt out exactly: each seed goes to
+        one rank, all ranks have the same number of batches, and no batch is empty or larger than
+        ``batch_size``. Give all ranks the same ``seed``.
     progress : bool
         Show a tqdm bar with batches and sampled edges per second.
     device : str, int or torch.device, optional

@@ -1,0 +1,47 @@
+"""The examples that have no test of their own beside their subject: each runs, and it learns."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from partners import partner
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+# Of 58 classes the largest has 10.5 %.
+GUESSING = 10.5
+
+
+def run(name: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"), [("graphsage_pyg.py", "torch_geometric"), ("graph_file.py", "torch")]
+)
+def test_it_learns(name: str, needs: str) -> None:
+    partner(needs)
+    found = re.search(r"validation accuracy: ([\d.]+)%", run(name, "--epochs", "1"))
+    assert found is not None
+    assert float(found[1]) > 3 * GUESSING
+
+
+def test_processes_share_an_epoch_exactly() -> None:
+    partner("torch")
+    seeds = len(partner("pygsampler").datasets.debian().train)
+    assert f"epoch 0: {seeds} seeds" in run("ddp.py", "--epochs", "1")
+
+
+def test_every_example_is_tested() -> None:
+    tests = "".join(path.read_text() for path in EXAMPLES.parent.glob("tests/**/test_*.py"))
+    missing = [
+        path.name for path in EXAMPLES.iterdir() if path.is_file() and path.name not in tests
+    ]
+    assert not missing
