@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from array import array
+from itertools import accumulate
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._check import describe
+
+if TYPE_CHECKING:
+    from pygsampler.graph import Graph
 
 
 class Csc(NamedTuple):
@@ -22,6 +28,10 @@ class Coo(NamedTuple):
     src: Any
     dst: Any
     num_nodes: int | None
+    # The ids of the edges where they are not their places, and arrays beside the graph.
+    # The ids of the edges where they are not their places, and arrays beside the graph.
+    edge_ids: Any = None
+    arrays: dict[str, Any] | None = None
 
 
 def of_dgl(graph: Any) -> Csc:
@@ -90,3 +100,67 @@ def of_scipy(matrix: Any) -> Csc | Coo:
         return Csc(matrix.indptr, matrix.indices, None, num_nodes)
     entries = matrix.tocoo(copy=False)
     return Coo(entries.row, entries.col, num_nodes)
+
+
+def of_networkx(graph: Any) -> Coo:
+    """The edges in the order of ``graph.edges``, and the labels where they are no numbers."""
+    if not (hasattr(graph, "is_directed") and hasattr(graph, "edges") and hasattr(graph, "nodes")):
+        raise TypeError(f"g: expected a networkx graph, got {describe(graph)}")
+    labels = list(graph.nodes)
+    number = {label: place for place, label in enumerate(labels)}
+    plain = {type(label) for label in labels} <= {int}
+    arrays: dict[str, Any] = {}
+    if plain and sorted(labels) == list(range(len(labels))):
+        # They are vertices already, in whatever order they were added.
+        number = {label: label for label in labels}
+    elif plain and all(-(1 << 63) <= label < 1 << 63 for label in labels):
+        arrays["node_ids"] = array("q", labels)
+    elif {type(label) for label in labels} == {str}:
+        texts = [label.encode() for label in labels]
+        arrays["node_names.offsets"] = array("q", accumulate(map(len, texts), initial=0))
+        arrays["node_names.bytes"] = array("B", b"".join(texts))
+    src, dst = array("q"), array("q")
+    for u, v in graph.edges():
+        src.append(number[u])
+        dst.append(number[v])
+    count = len(src)
+    ids = None
+    if not graph.is_directed():
+        back = [place for place in range(count) if src[place] != dst[place]]
+        ids = array("q", [*range(count), *(count + place for place in back)])
+        heads = array("q", (dst[place] for place in back))
+        dst.extend(array("q", (src[place] for place in back)))
+        src.extend(heads)
+        if len(back) == count:
+            ids = None
+    return Coo(src, dst, len(labels), ids, arrays)
+
+
+def completed(graph: Graph, parts: Coo) -> Graph:
+    """The graph of ``parts`` with the ids and arrays that it has beyond its edges."""
+    if parts.edge_ids is not None and graph.edge_ids is not None:
+        ids = array("q", (parts.edge_ids[place] for place in graph.edge_ids.tolist()))
+        graph = type(graph).from_csc(
+            graph.indptr, graph.indices, edge_ids=ids, num_nodes=graph.num_nodes
+        )
+    if parts.arrays:
+        from pygsampler._shaped_input import shaped
+
+        named = {name: shaped(value, name) for name, value in parts.arrays.items()}
+        graph._arrays = MappingProxyType(named)
+    return graph
+
+
+def completed(graph: Graph, parts: Coo) -> Graph:
+    """The graph of ``parts`` with the ids and arrays that it has beyond its edges."""
+    if parts.edge_ids is not None and graph.edge_ids is not None:
+        ids = array("q", (parts.edge_ids[place] for place in graph.edge_ids.tolist()))
+        graph = type(graph).from_csc(
+            graph.indptr, graph.indices, edge_ids=ids, num_nodes=graph.num_nodes
+        )
+    if parts.arrays:
+        from pygsampler._shaped_input import shaped
+
+        named = {name: shaped(value, name) for name, value in parts.arrays.items()}
+        graph._arrays = MappingProxyType(named)
+    return graph

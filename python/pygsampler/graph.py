@@ -44,7 +44,7 @@ class Graph(GraphState):
     __slots__ = ()
 
     def __init__(self) -> None:
-        raise TypeError("Graph: use open, from_csc, from_coo, from_dgl, from_pyg or from_scipy")
+        raise TypeError("Graph: use open, from_csc, from_coo, from_dgl, from_networkx, ...")
 
     @classmethod
     def from_csc(
@@ -120,6 +120,24 @@ class Graph(GraphState):
         return cls._from(_adapters.of_dgl(g))
 
     @classmethod
+    def from_networkx(cls, g: Any) -> Graph:
+        """The graph ``g`` of NetworkX; an undirected edge e of E is also edge E + e, backwards.
+
+        Nodes that are the ints 0 to n - 1 keep their ids; others are numbered in ``g``'s order,
+        and int labels are ``arrays["node_ids"]``, str ones "node_names.offsets" and ".bytes".
+        """
+        return cls._from(_adapters.of_networkx(g))
+
+    @classmethod
+    def from_networkx(cls, g: Any) -> Graph:
+        """The graph ``g`` of NetworkX; an undirected edge e of E is also edge E + e, backwards.
+
+        Nodes that are the ints 0 to n - 1 keep their ids; others are numbered in ``g``'s order,
+        and int labels are ``arrays["node_ids"]``, str ones "node_names.offsets" and ".bytes".
+        """
+        return cls._from(_adapters.of_networkx(g))
+
+    @classmethod
     def from_pyg(cls, data: Any) -> Graph:
         """The homogeneous graph of a ``torch_geometric.data.Data``.
 
@@ -170,7 +188,8 @@ class Graph(GraphState):
     @classmethod
     def _from(cls, parts: _adapters.Csc | _adapters.Coo) -> Graph:
         if isinstance(parts, _adapters.Coo):
-            return cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes)
+            graph = cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes)
+            return _adapters.completed(graph, parts)
         return cls.from_csc(
             parts.indptr, parts.indices, edge_ids=parts.edge_ids, num_nodes=parts.num_nodes
         )

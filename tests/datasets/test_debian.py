@@ -147,7 +147,7 @@ def test_without_numpy_the_error_says_what_to_install(run_python) -> None:
         import sys
         sys.modules["numpy"] = None
         try:
-            import pygsampler.datasets
+            from pygsampler.datasets import debian
         except ModuleNotFoundError as error:
             print(error)
         """

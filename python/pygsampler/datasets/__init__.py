@@ -1,7 +1,26 @@
-"""Real graphs to try a sampler on, without a download."""
+"""Graphs from files and from other people's collections, and one that comes with the package."""
 
 from __future__ import annotations
 
-from pygsampler.datasets._debian import Debian, debian
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Debian", "debian"]
+from pygsampler.datasets._files import convert, read, snap
+from pygsampler.datasets._ogb import Ogb, ogb
+
+if TYPE_CHECKING:
+    from pygsampler.datasets._debian import Debian, debian
+
+__all__ = ["Debian", "Ogb", "convert", "debian", "ogb", "read", "snap"]
+
+
+def __getattr__(name: str) -> Any:
+    # NumPy is for the data sets alone: files of edges need none.
+    if name in ("Debian", "debian"):
+        from pygsampler.datasets import _debian
+
+        return getattr(_debian, name)
+    raise AttributeError(f"module 'pygsampler.datasets' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

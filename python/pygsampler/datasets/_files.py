@@ -1,0 +1,181 @@
+"""``read`` and ``convert``: graphs from files of edges."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from pygsampler import _memory
+from pygsampler._shaped import ShapedArray
+from pygsampler.array import Array
+from pygsampler.datasets import _job, _plan
+
+if TYPE_CHECKING:
+    from pygsampler.datasets._job import Progress
+    from pygsampler.graph import Graph
+
+# The words at the start of the memory that the engine returns.
+_WORDS = 8
+
+
+def read(
+    source: Any,
+    *,
+    format: str | None = None,
+    src: str | int | None = None,
+    dst: str | int | None = None,
+    num_nodes: int | None = None,
+    undirected: bool = False,
+    renumber: bool | None = None,
+    dtype: str | None = None,
+    progress: Progress = None,
+) -> Graph:
+    """The graph of a file of edges, in memory.
+
+    A row of the graph lists its edges in the order of the file, and the id of an edge is the
+    number of its line, row or entry, from 0; comments, blank lines and the header do not count.
+    docs/datasets.md describes the formats.
+
+    Parameters
+    ----------
+    source : str or os.PathLike
+        A regular file; text may be packed with gzip.
+    format : {"snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx"}, optional
+        By the suffix of the name when not given; ``.txt`` is "snap".
+    src, dst : str or int, optional
+        The columns of sources and targets: a name, or a place from 0. Without them two columns
+        with usual names (src and dst, source and target, from and to, ...), else the first two.
+    num_nodes : int, optional
+        The number of vertices, where some behind the largest id have no edges.
+    undirected : bool
+        Each of the E edges stands for both directions: edge e is also edge E + e, backwards,
+        unless it is a self loop.
+    renumber : bool, optional
+        True numbers the vertices from 0 by ascending id, and ``graph.arrays["node_ids"]`` has the
+        id of each in the file (int64, shape [num_nodes]). False keeps the ids. None does the first
+        for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second.
+    dtype : {"int32", "int64"}, optional
+        Of the graph. Without it int32 where both columns are integers of at most 32 bits, else
+        int64, as for text.
+    progress : bool or callable, optional
+        True shows a bar (tqdm) over what takes more than two seconds; a function is called with
+        (bytes done, bytes in all), and the second may grow.
+
+    Raises
+    ------
+    OSError
+        Where the file cannot be read, such as FileNotFoundError.
+    TypeError, ValueError
+        For wrong options, and for a file whose content is not as expected; the text names the line
+        or row: ``edges.csv:17: src: expected an integer >= 0, got 'x'``.
+    MemoryError
+        Where the machine cannot hold the graph; ``convert`` needs less.
+    """
+    path = _plan.path_of(source, "source")
+    kind = _plan.format_of(path, format)
+    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype)
+    _plan.require_file(path)
+    if kind == "npz":
+        from pygsampler.datasets import _npz
+
+        return _npz.read(path, plan, progress)
+    state = _job.run(path, "", plan, progress)
+    return _graph(_memory.Memory(state["memory"]))
+
+
+def convert(
+    source: Any,
+    target: Any,
+    *,
+    format: str | None = None,
+    src: str | int | None = None,
+    dst: str | int | None = None,
+    num_nodes: int | None = None,
+    undirected: bool = False,
+    renumber: bool | None = None,
+    dtype: str | None = None,
+    progress: Progress = None,
+) -> Path:
+    """Writes the graph of a file of edges to a graph file, for ``Graph.open``; returns its path.
+
+    The edges are streamed and need not fit in memory: what is held is 8 bytes for each vertex (16
+    with ``undirected``), 16 to 40 more where vertices are numbered anew, and some 300 MB. The
+    source is read two or three times, and again for each part of the target that memory has room
+    for. (The format "npz" is read as a whole.) The target is there when all of it is: after an
+    error or Ctrl-C it is what it was before.
+
+    Parameters
+    ----------
+    source, target : str or os.PathLike
+    format, src, dst, num_nodes, undirected, renumber, dtype, progress
+        As for ``read``. The map of the ids is the array "node_ids" of the file.
+
+    Raises
+    ------
+    OSError, TypeError, ValueError
+        As ``read``, and where the target cannot be written or the disk is full.
+    """
+    path = _plan.path_of(source, "source")
+    wanted = _plan.path_of(target, "target")
+    kind = _plan.format_of(path, format)
+    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype)
+    _plan.require_file(path)
+    if not wanted:
+        raise ValueError("target: expected the name of a file, got ''")
+    if os.path.exists(wanted) and os.path.samefile(path, wanted):
+        raise ValueError(f"target: expected another file than the source, got {wanted!r}")
+    if kind == "npz":
+        from pygsampler.datasets import _npz
+
+        with _npz.read(path, plan, progress) as graph:
+            graph.save(wanted)
+    else:
+        _job.run(path, wanted, plan, progress)
+    return Path(wanted)
+
+
+def snap(
+    source: Any,
+    *,
+    num_nodes: int | None = None,
+    undirected: bool = False,
+    renumber: bool | None = None,
+    dtype: str | None = None,
+    progress: Progress = None,
+) -> Graph:
+    """The graph of an edge list as <https://snap.stanford.edu/data> has them.
+
+    ``read(source, format="snap")`` with the first two columns, whatever the name of the file:
+    numbers between blanks or tabs, an edge a line, comments behind # or %; packed with gzip or
+    not. Where the numbering has gaps, vertices are numbered from 0 and
+    ``graph.arrays["node_ids"]`` has their ids in the file.
+    """
+    return read(
+        source,
+        format="snap",
+        num_nodes=num_nodes,
+        undirected=undirected,
+        renumber=renumber,
+        dtype=dtype,
+        progress=progress,
+    )
+
+
+def _graph(memory: _memory.Memory) -> Graph:
+    from pygsampler.graph import Graph
+
+    nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids = _memory.read_int64(
+        memory.data, _WORDS
+    )
+    graph = Graph._checked(
+        Array._of(memory.data + indptr, nodes + 1, 64, memory),
+        Array._of(memory.data + indices, edges, bits, memory),
+        Array._of(memory.data + edge_ids, edges, edge_bits, memory) if edge_bits else None,
+        nodes,
+    )
+    if node_ids:
+        known = ShapedArray._shaped(memory.data + node_ids, "int64", (nodes,), memory, False)
+        graph._arrays = MappingProxyType({"node_ids": known})
+    return graph

@@ -1,0 +1,96 @@
+"""Reads a file of edges in the engine, step by step, so that Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from pygsampler import _engine
+from pygsampler._check import describe
+from pygsampler.errors import ClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Progress = bool | Callable[[int, int], object] | None
+
+# Python runs signal handlers between two waits: this bounds how late Ctrl-C is.
+_SLICE_MS = 50
+_BAR_SECONDS = 2.0
+
+
+def run(source: str, target: str, plan: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    """What the engine says at the end; an error or Ctrl-C leaves no file and no memory."""
+    plan = {**plan, "source": _encoded(source), "target": _encoded(target)}
+    text = f"reading {os.path.basename(source)}"
+    job = _Job()
+    try:
+        with reporting(progress, text) as report:
+            job.call("EdgesStart", json.dumps(plan))
+            while True:
+                state: dict[str, Any] = json.loads(job.call("EdgesPoll", _SLICE_MS))
+                if state["total"]:
+                    report(state["done"], state["total"])
+                if state["finished"]:
+                    return state
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, target or source) from None
+    finally:
+        job.end()
+
+
+def _encoded(path: str) -> str:
+    # Names of files need not be UTF-8.
+    return base64.b64encode(os.fsencode(path)).decode()
+
+
+class _Job:
+    """A job of the engine's, which ends when this goes."""
+
+    __slots__ = ("_generation", "_number")
+
+    def __init__(self) -> None:
+        self._generation = -1
+        # The number comes before the job: Ctrl-C may come as soon as there is one.
+        self._number: int = _engine.call("EdgesNext")
+        self._generation = _engine.generation()
+
+    def call(self, name: str, *args: Any) -> Any:
+        return _engine.call(name, self._number, *args)
+
+    def end(self) -> None:
+        """Ends the job if it is on its way."""
+        if _engine.alive(self._generation):
+            with suppress(ClosedError):
+                self.call("EdgesCancel")
+
+    __del__ = end
+
+
+@contextmanager
+def reporting(progress: Progress, text: str) -> Iterator[Callable[[int, int], object]]:
+    """What to call with bytes done and bytes in all, which may grow."""
+    if progress is None or progress is False:
+        yield lambda done, total: None
+    elif progress is True:
+        try:
+            from tqdm.auto import tqdm
+        except ImportError as error:
+            raise ImportError("progress=True needs tqdm: pip install tqdm") from error
+        options = {"unit": "B", "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
+        with tqdm(total=0, desc=text, **options) as bar:
+
+            def show(done: int, total: int) -> None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+            yield show
+    elif callable(progress):
+        yield progress
+    else:
+        expected = "True, False, None or a function of bytes done and in all"
+        raise TypeError(f"progress: expected {expected}, got {describe(progress)}")

@@ -1,0 +1,124 @@
+"""What callers say of a file of edges, checked: format, columns, numbering."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import PurePath
+from typing import Any
+
+from pygsampler._check import boolean, describe, integer
+
+FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
+
+_SUFFIXES = {
+    ".txt": "snap",
+    ".snap": "snap",
+    ".el": "snap",
+    ".edges": "snap",
+    ".edgelist": "snap",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".npz": "npz",
+    ".mtx": "mtx",
+}
+_TEXT = ("snap", "csv", "tsv", "mtx")
+_BITS = {None: 0, "int32": 32, "int64": 64}
+_MOST_COLUMNS = 1 << 20
+
+
+def path_of(value: Any, where: str) -> str:
+    """A path as str."""
+    try:
+        return os.fsdecode(os.fspath(value))
+    except TypeError:
+        hint = ""
+        if where == "source":
+            hint = "; graphs and arrays in memory: Graph.from_coo, from_dgl, from_networkx, ..."
+        raise TypeError(
+            f"{where}: expected a str or os.PathLike, got {describe(value)}{hint}"
+        ) from None
+
+
+def require_file(path: str) -> None:
+    """Raises FileNotFoundError and its like, as ``open`` does."""
+    if stat.S_ISDIR(os.stat(path).st_mode):
+        raise IsADirectoryError(f"source: expected a file of edges, got the folder {path!r}")
+    if stat.S_ISREG(os.stat(path).st_mode):
+        with open(path, "rb"):
+            pass
+
+
+def format_of(path: str, given: Any) -> str:
+    """The format that is given, or that the name of the file stands for."""
+    listed = ", ".join(FORMATS)
+    if given is not None:
+        if given not in FORMATS:
+            raise ValueError(f"format: expected one of {listed}, got {describe(given)}")
+        return str(given)
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    packed = bool(suffixes) and suffixes[-1] == ".gz"
+    if packed:
+        suffixes.pop()
+    found = _SUFFIXES.get(suffixes[-1]) if suffixes else None
+    if found is None or (packed and found not in _TEXT):
+        raise ValueError(
+            f"format: expected one of {listed}, since the name {os.path.basename(path)!r} "
+            "does not say; got None"
+        )
+    return found
+
+
+def plan_of(
+    format: str,
+    src: Any,
+    dst: Any,
+    num_nodes: Any,
+    undirected: Any,
+    renumber: Any,
+    dtype: Any,
+) -> dict[str, Any]:
+    """The options as the engine takes them."""
+    if dtype not in _BITS:
+        raise ValueError(f'dtype: expected "int32", "int64" or None, got {describe(dtype)}')
+    if renumber is None:
+        numbering = "gaps" if format == "snap" else "never"
+    else:
+        numbering = "always" if boolean(renumber, "renumber") else "never"
+    nodes = -1 if num_nodes is None else integer(num_nodes, "num_nodes", 0, 1 << 48)
+    if nodes >= 0 and numbering == "always":
+        raise ValueError(
+            "num_nodes: expected None with renumber=True, which counts the ids that occur, "
+            f"got {nodes}"
+        )
+    return {
+        "format": format,
+        "src": _column(src, "src"),
+        "dst": _column(dst, "dst"),
+        "num_nodes": nodes,
+        "undirected": boolean(undirected, "undirected"),
+        "numbering": numbering,
+        "bits": _BITS[dtype],
+    }
+
+
+def _column(value: Any, where: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        if not value:
+            raise ValueError(f"{where}: expected the name of a column or its place, got ''")
+        return {"name": value, "given": True}
+    try:
+        place = integer(value, where, 0, _MOST_COLUMNS)
+    except TypeError:
+        expected = "the name of a column or its place from 0"
+        raise TypeError(f"{where}: expected {expected}, got {describe(value)}") from None
+    return {"index": place, "given": True}
