@@ -13,7 +13,15 @@ import pytest
 from tests.emulator.build import ROOT, build, compilers
 
 # The others move tensors of torch, which does not take the emulator for a GPU.
-MODULES = ("parity", "flights", "interchange", "faults", "processes", "distribution")
+MODULES = (
+    "parity",
+    "flights",
+    "interchange",
+    "faults",
+    "processes",
+    "distribution",
+    "graph_files",
+)
 
 
 def test_as_on_a_gpu(tmp_path: Path) -> None:
