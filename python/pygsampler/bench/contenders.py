@@ -140,8 +140,7 @@ class Loader(_Form):
 
 
 def int64(array: Any) -> Int64s:
-    """An array of any framework, on the CPU or not, in NumPy."""
+    """A copy of an array of any framework, on the CPU or not, in NumPy."""
     if hasattr(array, "cpu"):
-        array = array.cpu()
-    # A copy, since views are shifted.
+        array = array.cpu().numpy()
     return np.array(array, dtype=np.int64)

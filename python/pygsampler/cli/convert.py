@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pygsampler.cli import options
+from pygsampler.cli import collection, options
 
 if TYPE_CHECKING:
     from pygsampler.cli.progress import Progress
@@ -34,7 +34,17 @@ FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
 @click.option(
     "--renumber/--no-renumber",
     default=None,
-    help="Number vertices without gaps and keep their ids; by default where gaps are large.",
+    help="Number vertices without gaps and keep their ids; by default for snap.",
+)
+@click.option(
+    "--dtype", type=click.Choice(["int32", "int64"]), help="Of ids; by the columns when not given."
+)
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="dataset",
+    show_default=True,
+    help="OGB's folder of data sets.",
 )
 @options.as_json
 def command(
@@ -46,14 +56,16 @@ def command(
     num_nodes: int | None,
     undirected: bool,
     renumber: bool | None,
+    dtype: str | None,
+    root: Path,
     as_json: bool,
 ) -> None:
     """Write the edges of IN as a graph file, which opens at once whatever its size.
 
     IN is a list of edges (SNAP's text, CSV, TSV, Parquet, Arrow IPC, MatrixMarket; text may be
-    compressed with gzip), a sparse matrix of SciPy (npz), or "debian", the data set that comes
-    with the package. OUT is there as a whole or not at all: an error or Ctrl-C leaves what was
-    there before.
+    compressed with gzip), a sparse matrix of SciPy (npz), "debian", the data set that comes with
+    the package, or the name of one of OGB's, such as "ogbn-arxiv". OUT is there as a whole or not
+    at all: an error or Ctrl-C leaves what was there before.
     """
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
@@ -67,11 +79,12 @@ def command(
         "num_nodes": num_nodes,
         "undirected": undirected or None,
         "renumber": renumber,
+        "dtype": dtype,
     }
     with Progress("converting", "B") as progress:
-        if options.is_built_in(source):
+        if collection.is_known(source):
             _refuse(given)
-            _save_debian(target, progress)
+            collection.save(source, root, target, progress)
         else:
             _convert(source, target, given, progress)
     seconds = time.perf_counter() - start
@@ -121,20 +134,3 @@ def _refuse(given: dict[str, Any]) -> None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')}: expected a file of edges, got a data set"
             )
-
-
-def _save_debian(target: Path, progress: Progress) -> None:
-    """The data set with what training needs: names, labels, the split, and the packages' words."""
-    import numpy as np
-
-    from pygsampler.datasets import debian
-
-    data = debian()
-    names = [name.encode() for name in data.names]
-    arrays = {
-        name: getattr(data, name)
-        for name in ("labels", "train", "val", "test", "word_indptr", "word_indices")
-    }
-    arrays["node_names.offsets"] = np.cumsum([0, *map(len, names)], dtype=np.int64)
-    arrays["node_names.bytes"] = np.frombuffer(b"".join(names), np.uint8)
-    data.graph().save(target, arrays=arrays, progress=progress)

@@ -1,0 +1,143 @@
+"""``convert``: edges become a graph file, as a whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from skewed import edges
+
+from pygsampler import Graph
+from pygsampler.datasets import Ogb, debian
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Path:
+    path = tmp_path / "edges.csv"
+    lines = [f"{u},{v},0.5" for u, v in zip(*edges(), strict=True)]
+    path.write_text("\n".join(["from,to,weight", *lines]) + "\n")
+    return path
+
+
+def same(graph: Graph, other: Graph) -> None:
+    for name in ("indptr", "indices", "edge_ids"):
+        np.testing.assert_array_equal(getattr(graph, name), getattr(other, name))
+
+
+def test_a_list_of_edges(ask: Callable[..., Any], graph: Graph, csv: Path) -> None:
+    out = csv.with_name("g.pgs")
+    options = ["--src", "from", "--dst", "to", "--num-nodes", "500"]
+    found = ask("convert", csv, out, *options)
+    assert (found["num_nodes"], found["num_edges"]) == (500, 6000)
+    assert found["bytes"] == out.stat().st_size
+    with Graph.open(out, verify=True) as opened:
+        same(opened, graph)
+
+
+def test_columns_by_number_and_both_directions(
+    run: Callable[..., Any], csv: Path, tmp_path: Path
+) -> None:
+    packed = tmp_path / "edges.txt.gz"
+    lines = csv.read_text().replace(",", "\t").splitlines()[1:]
+    packed.write_bytes(gzip.compress("\n".join(["# from to", *lines]).encode()))
+    out = tmp_path / "g.pgs"
+    shown = run("convert", packed, out, "--format", "snap", "--undirected", "--no-renumber").stdout
+    assert shown.splitlines()[0] == str(out)
+    src, dst = edges()
+    # A self loop is its own reverse.
+    count = 12000 - (src == dst).sum()
+    assert f"edges     {count:,}\n" in shown
+    with Graph.open(out) as opened:
+        assert opened.num_edges == count
+
+
+def test_gaps_are_kept_as_a_map(ask: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "edges.txt").write_text("# two\n7 900\n900 12\n")
+    found = ask("convert", tmp_path / "edges.txt", tmp_path / "g.pgs", "--dtype", "int32")
+    assert (found["num_nodes"], found["dtype"], found["arrays"]) == (3, "int32", ["node_ids"])
+    sampled = ask("sample", tmp_path / "g.pgs", "--seeds", "900,12")
+    assert sampled["edges_by_hop"] == [2, 2]
+
+
+def test_data_sets_of_ogb(
+    ask: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graph: Graph
+) -> None:
+    asked = []
+
+    def ogb(name: str, *, root: Path) -> Any:
+        asked.append((name, root))
+        return Ogb(name, graph, labels=np.arange(500), train=np.arange(9))
+
+    monkeypatch.setattr("pygsampler.datasets.ogb", ogb)
+    found = ask("convert", "ogbn-small", tmp_path / "g.pgs", "--root", tmp_path)
+    assert asked == [("ogbn-small", tmp_path)]
+    assert (found["num_edges"], found["arrays"]) == (6000, ["labels", "train"])
+
+
+def test_debian(ask: Callable[..., Any], tmp_path: Path) -> None:
+    out = tmp_path / "debian.pgs"
+    found = ask("convert", "debian", out)
+    data = debian()
+    with Graph.open(out) as opened:
+        same(opened, data.graph())
+        np.testing.assert_array_equal(opened.arrays["labels"], data.labels)
+        offsets = np.asarray(opened.arrays["node_names.offsets"])
+        names = bytes(np.asarray(opened.arrays["node_names.bytes"]))
+        assert names[offsets[7] : offsets[8]].decode() == data.names[7]
+        assert found["arrays"] == sorted(opened.arrays)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"from,to\n1,2\n3,x\n", "edges.csv:3"), (b"from,to\n1,-2\n", "got '-2'")],
+)
+def test_an_error_leaves_what_was_there(
+    refused: Callable[..., str], tmp_path: Path, content: bytes, words: str
+) -> None:
+    (tmp_path / "edges.csv").write_bytes(content)
+    out = tmp_path / "g.pgs"
+    out.write_text("before")
+    assert words in refused("convert", tmp_path / "edges.csv", out)
+    assert out.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "g.pgs"]
+
+
+def test_what_is_not_there(refused: Callable[..., str], tmp_path: Path) -> None:
+    assert "none.csv" in refused("convert", tmp_path / "none.csv", tmp_path / "g.pgs")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:
+    """The file is large enough that it is interrupted before its end."""
+    source = tmp_path / "edges.csv"
+    numbers = np.random.default_rng(0).integers(0, 10**6, (1 << 18, 2))
+    block = "\n".join(f"{u},{v}" for u, v in numbers.tolist()) + "\n"
+    with open(source, "w") as file:
+        file.write("src,dst\n")
+        for _ in range(24):
+            file.write(block)
+    command = [sys.executable, "-m", "pygsampler", "convert", "edges.csv", "g.pgs"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        # Until it writes: to its own file, or to what it sorts with.
+        while len(list(tmp_path.iterdir())) == 1:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 130, err
+    assert (out, err.split()) == ("", ["Aborted!"])
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.csv"]
