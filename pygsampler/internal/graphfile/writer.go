@@ -1,7 +1,6 @@
 package graphfile
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,21 +98,6 @@ func kindOf(mode fs.FileMode) string {
 		return "pipe"
 	}
 	return "special file"
-}
-
-// createTemporary makes a new file in the target's folder, whose name begins with a
-// dot and says what it belongs to.
-func createTemporary(target string) (*os.File, error) {
-	folder, name := filepath.Split(target)
-	// The name may be as long as names can be.
-	name = name[:min(len(name), 200)]
-	for {
-		path := fmt.Sprintf("%s.%s.%s.tmp", folder, name, rand.Text()[:10])
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
-		if !errors.Is(err, fs.ErrExist) {
-			return file, err
-		}
-	}
 }
 
 // Replaced in tests by file systems that lack it.

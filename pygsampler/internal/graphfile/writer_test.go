@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // alone fails unless the folder holds the named files and nothing else.
@@ -299,5 +300,44 @@ func TestADiskThatIsFullSaysWhatIsNeeded(t *testing.T) {
 	about, err := os.Stat(path)
 	if err != nil || about.Sys().(*syscall.Stat_t).Blocks*512 < 1<<20 {
 		t.Fatal(about, err)
+	}
+}
+
+func TestWhatAKilledWriterLeftIsRemoved(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a")
+	old := time.Now().Add(-time.Hour)
+	other := begin(t, path)
+	defer other.Abort()
+	names := map[string]bool{".a.ABCDEFGHIJ.tmp": true, ".a.ABCDEFGHIJ.tm": false, ".ab.ABCDEFGHIJ.tmp": false, ".a.ABCDE.tmp": false}
+	for name := range names {
+		at := filepath.Join(folder, name)
+		if err := errors.Join(os.WriteFile(at, nil, 0o600), os.Chtimes(at, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(other.file.Name(), old, old); err != nil {
+		t.Fatal(err)
+	}
+	young := filepath.Join(folder, ".a.KLMNOPQRST.tmp")
+	if err := os.WriteFile(young, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := begin(t, path)
+	fill(t, w)
+	if err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	for name, gone := range names {
+		if _, err := os.Stat(filepath.Join(folder, name)); errors.Is(err, os.ErrNotExist) != gone {
+			t.Error(name, err)
+		}
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Error(err)
+	}
+	fill(t, other)
+	if err := other.Commit(); err != nil {
+		t.Error(err)
 	}
 }
