@@ -141,7 +141,7 @@ func same(t *testing.T, what string, got, want graph) {
 // or written in many windows, and whether ids are bits, hashed, or both.
 func TestBuildIsTheReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	scales := []int64{1, 7, 1 << 21, mostCounted, mostBitID + 5, 1 << 59}
+	scales := []int64{1, 7, 1 << 21, mostCounted, mostBitID + 5, 1 << 59, (1<<63 - 1) / 7}
 	for n := range 14 {
 		for _, scale := range scales {
 			src, dst := make([]int64, n), make([]int64, n)

@@ -113,7 +113,8 @@ func (p *parquetFile) column(side string, c *schema.Column, leaf int) (parquetCo
 	kind := c.PhysicalType().String()
 	if logical := c.LogicalType(); logical != nil && logical.IsValid() && !logical.IsNone() {
 		integer, ok := logical.(*schema.IntLogicalType)
-		out.unsigned = ok && !integer.IsSigned()
+		// Narrower ones have no bit that could be taken for a sign.
+		out.unsigned = ok && !integer.IsSigned() && integer.BitWidth() >= 32
 		kind = logical.String()
 		if !ok {
 			return out, located(p.path, "%s: expected an integer column, got %q of type %s", side, c.Path(), kind)

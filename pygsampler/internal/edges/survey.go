@@ -55,7 +55,7 @@ func (s *survey) look(source *spool, m *Meter) error {
 	}
 	if s.ids != nil {
 		known := s.ids.count()
-		if s.anew = numbering == Always || known < s.largest+1; s.anew {
+		if s.anew = numbering == Always || known <= s.largest; s.anew {
 			return s.number(known, source, m)
 		}
 		s.ids.free()
@@ -126,7 +126,7 @@ func (s *survey) check(b *Batch, top int64) error {
 			limit, what = 1<<31, "as this machine has memory for; renumber=True numbers vertices from 0"
 		}
 	}
-	if top >= limit {
+	if what != "" && top >= limit {
 		for i, u := range b.Src {
 			if id := max(u, b.Dst[i]); id >= limit {
 				return valueError("%s: expected ids below %d, %s, got %d", b.where(i), limit, what, id)

@@ -34,11 +34,11 @@ def read(path: str, plan: dict[str, Any], progress: Progress) -> Graph:
     name = os.path.basename(path)
     with reporting(progress, f"reading {name}") as report:
         try:
-            # No pickles: they could run anything.
-            loaded = np.load(path, allow_pickle=False)
-            if not hasattr(loaded, "files"):
-                raise ValueError("a single array")
-            with loaded:
+            with open(path, "rb") as file:
+                # No pickles: they could run anything.
+                loaded = np.load(file, allow_pickle=False)
+                if not hasattr(loaded, "files"):
+                    raise ValueError("a single array")
                 arrays = {key: loaded[key] for key in loaded.files}
         except (ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
             raise ValueError(f"{name}: expected a whole npz file, got {error}") from None
@@ -76,7 +76,7 @@ def _ready(arrays: dict[str, Any]) -> Graph | None:
     if {"adj_indptr", "adj_indices", "adj_shape"} <= set(arrays):
         # As the data sets of gnn-benchmark have it: a CSR matrix among features and labels.
         return Graph.from_scipy(
-            _matrix({**{key[4:]: arrays[key] for key in arrays if key[:4] == "adj_"}})
+            _matrix({key[4:]: arrays[key] for key in arrays if key.startswith("adj_")})
         )
     if "indptr" in arrays and "indices" in arrays:
         nodes = arrays.get("num_nodes")

@@ -1,0 +1,198 @@
+"""Files of edges that are wrong, options that are wrong, and what is left after an end midway."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import pygsampler as pgs
+from pygsampler import datasets
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A file that takes much longer to read than to press Ctrl-C."""
+    path = tmp_path / "large.txt"
+    block = "".join(f"{i}\t{i * 7919 % 100003}\n" for i in range(100_000))
+    with path.open("w") as file:
+        for _ in range(60):
+            file.write(block)
+    return path
+
+
+def test_options(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("0,1\n")
+    for wrong, error, text in (
+        ({"format": "xml"}, ValueError, "format: expected one of snap, csv, .* got str 'xml'"),
+        ({"src": 1.5}, TypeError, "src: expected the name of a column or its place from 0, got"),
+        ({"src": -1}, ValueError, "src: expected an integer from 0"),
+        ({"dst": ""}, ValueError, "dst: expected the name of a column"),
+        ({"num_nodes": -1}, ValueError, "num_nodes: expected an integer from 0"),
+        ({"num_nodes": 1}, ValueError, "e.csv:1: expected ids below 1, as num_nodes says, got 1"),
+        ({"num_nodes": 5, "renumber": True}, ValueError, "num_nodes: expected None with renumber"),
+        ({"undirected": 1}, TypeError, "undirected: expected True or False, got int 1"),
+        ({"renumber": 1}, TypeError, "renumber: expected True or False, got int 1"),
+        ({"dtype": "int16"}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
+        ({"progress": 1}, TypeError, "progress: expected True, False, None or a function"),
+        ({"src": 2}, ValueError, "e.csv: src: expected at least 3 columns, got 2"),
+    ):
+        with pytest.raises(error, match=text):
+            datasets.read(path, **wrong)
+        with pytest.raises(error, match=text):
+            datasets.convert(path, tmp_path / "g", **wrong)
+    assert os.listdir(tmp_path) == ["e.csv"]
+    with pytest.raises(TypeError, match=r"source: expected a str or os.PathLike, got list"):
+        datasets.read([1])
+    with pytest.raises(ValueError, match=r"the name 'e' does not say"):
+        datasets.read("e")
+    with pytest.raises(ValueError, match="target: expected another file than the source"):
+        datasets.convert(path, str(path))
+    with pytest.raises(ValueError, match="target: expected the name of a file, got ''"):
+        datasets.convert(path, "")
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        datasets.read(tmp_path / "none.csv")
+    with pytest.raises(IsADirectoryError):
+        datasets.read(tmp_path, format="csv")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ValueError, match=r"pipe.csv: expected a regular file"):
+        datasets.read(tmp_path / "pipe.csv")
+    (tmp_path / "e.csv").write_text("0,1\n")
+    with pytest.raises(FileNotFoundError) as caught:
+        datasets.convert(tmp_path / "e.csv", tmp_path / "none" / "g")
+    assert caught.value.filename == str(tmp_path / "none" / "g")
+
+
+def test_content_is_named_by_its_line(tmp_path):
+    path = tmp_path / "e.csv"
+    for content, text in (
+        ("src,dst\n0,1\n2,x\n", "e.csv:3: dst: expected an integer >= 0, got 'x'"),
+        ("0,1\n-2,0\n", "e.csv:2: src: expected an integer >= 0, got '-2'"),
+        ("0,1\n\n3\n", "e.csv:3: expected at least 2 columns, got 1"),
+        ("0,9223372036854775808", "e.csv:1: dst: expected an integer below 2.63, got"),
+        (
+            "0,1\n0,99999999999999\n",
+            "e.csv:2: expected ids below .*renumber=True.*got 99999999999999",
+        ),
+    ):
+        path.write_text(content)
+        with pytest.raises(ValueError, match=text):
+            datasets.read(path)
+        with pytest.raises(ValueError, match=text):
+            datasets.convert(path, tmp_path / "g")
+        assert os.listdir(tmp_path) == ["e.csv"]
+
+
+def test_names_need_not_be_text(tmp_path):
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.csv")
+    Path(path).write_text("0,x\n")
+    with pytest.raises(ValueError, match=r"\ufffd.csv:1: dst: expected an integer"):
+        datasets.read(path)
+    Path(path).write_text("0,1\n")
+    target = os.fsdecode(os.fsencode(tmp_path) + b"/\xfe")
+    with pgs.Graph.open(datasets.convert(path, target)) as graph:
+        assert graph.num_edges == 1
+
+
+def test_an_error_leaves_the_file_that_was_there(tmp_path):
+    good, bad, target = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "g"
+    good.write_text("0,1\n")
+    bad.write_text("0,1\n1,?\n")
+    datasets.convert(good, target)
+    before = target.read_bytes()
+    with pytest.raises(ValueError, match=r"b.csv:2"):
+        datasets.convert(bad, target)
+    assert target.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv", "g"]
+
+
+def test_progress_and_an_end_by_it(tmp_path, large):
+    seen: list[tuple[int, int]] = []
+
+    def follow(done: int, total: int) -> None:
+        seen.append((done, total))
+
+    graph = datasets.read(large, progress=follow)
+    assert graph.num_edges == 6_000_000
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1] >= large.stat().st_size
+    assert all(done <= total for done, total in seen)
+
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Enough
+
+    live = pgs.memory_stats()["live"]
+    with pytest.raises(Enough):
+        datasets.convert(large, tmp_path / "g", progress=stop)
+    with pytest.raises(Enough):
+        datasets.read(large, progress=stop)
+    assert os.listdir(tmp_path) == ["large.txt"]
+    assert pgs.memory_stats()["live"] == live
+
+
+def test_other_threads_run_meanwhile(large):
+    turns = 0
+    ended = threading.Event()
+
+    def count() -> None:
+        nonlocal turns
+        while not ended.wait(0.001):
+            turns += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        datasets.read(large).close()
+    finally:
+        ended.set()
+        thread.join()
+    assert turns > 10
+
+
+def test_ctrl_c_leaves_no_file(tmp_path, large):
+    script = """
+import sys
+from pygsampler import datasets
+first = True
+def started(done, total):
+    global first
+    if first:
+        first = False
+        print("started", flush=True)
+try:
+    datasets.convert(sys.argv[1], sys.argv[2], progress=started)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    command = [sys.executable, "-c", script, str(large), str(tmp_path / "g")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+    assert process.returncode == 0
+    assert os.listdir(tmp_path) == ["large.txt"]
+
+
+def test_reading_needs_neither_numpy_nor_torch(run_python, tmp_path):
+    (tmp_path / "e.csv").write_text("0,1\n")
+    said = run_python(
+        """
+        import sys
+        from pygsampler import datasets
+        print(datasets.read("e.csv").num_edges, {"numpy", "torch"} & set(sys.modules))
+        """
+    )
+    assert said.strip() == "1 set()"
