@@ -38,6 +38,9 @@ func Open(path string) (*File, error) {
 // ReadHeader is the header of an open file, checked against the file. It reads
 // nothing else but the ends of indptr.
 func ReadHeader(file *os.File, path string) (*Header, error) {
+	if err := checkOrder(); err != nil {
+		return nil, err
+	}
 	about, err := file.Stat()
 	if err != nil {
 		return nil, err

@@ -135,6 +135,14 @@ type FormatError struct{ Text string }
 
 func (e *FormatError) Error() string { return e.Text }
 
+// checkOrder refuses machines whose numbers are not the file's.
+func checkOrder() error {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return formatError("graph file: expected a little-endian machine, got a big-endian one")
+	}
+	return nil
+}
+
 func formatError(format string, args ...any) error {
 	return &FormatError{fmt.Sprintf(format, args...)}
 }

@@ -90,7 +90,7 @@ func (h *Header) decodeEntries(b []byte, path string) error {
 		at := b[preludeBytes+entryBytes*i:][:entryBytes]
 		name, rest, _ := bytes.Cut(at[:nameBytes], []byte{0})
 		dims := le.Uint32(at[68:])
-		if dims > MostDims || le.Uint32(at[156:]) != 0 || len(bytes.TrimLeft(rest, "\x00")) != 0 {
+		if dims > MostDims || le.Uint32(at[156:]) != 0 || !zero(rest) || !zero(at[72+8*dims:136]) {
 			return formatError("%s: expected an entry of the table of sections, got other bytes at %d", path, preludeBytes+entryBytes*i)
 		}
 		e := Entry{
@@ -117,8 +117,13 @@ func (h *Header) decodeEntries(b []byte, path string) error {
 	if end != h.FileBytes {
 		return formatError("%s: expected sections up to byte %d, got %d", path, h.FileBytes, end)
 	}
+	if !zero(b[preludeBytes+entryBytes*sections:]) {
+		return formatError("%s: expected zeros at the end of the header", path)
+	}
 	return nil
 }
+
+func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 // checkRoles checks types and shapes of the sections that have a meaning of their own.
 func (h *Header) checkRoles(path string) error {

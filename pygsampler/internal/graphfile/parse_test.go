@@ -110,6 +110,9 @@ func TestWhatIsSealedAndWrongIsRefused(t *testing.T) {
 	entry := func(b []byte, i int) []byte { return b[preludeBytes+entryBytes*i:][:entryBytes] }
 	for what, spoil := range map[string]func(b []byte){
 		"reserved word":           func(b []byte) { b[52] = 1 },
+		"a size too many":         func(b []byte) { le.PutUint64(entry(b, 0)[80:], 1) },
+		"a word of an entry":      func(b []byte) { entry(b, 0)[156] = 1 },
+		"behind the table":        func(b []byte) { b[preludeBytes+9*entryBytes] = 1 },
 		"reserved words":          func(b []byte) { b[63] = 1 },
 		"a file of other bytes":   func(b []byte) { le.PutUint64(b[24:], 1<<62) },
 		"more sections":           func(b []byte) { le.PutUint32(b[20:], 10) },

@@ -44,6 +44,9 @@ type running struct {
 // Create makes the temporary file and takes the room for it. Sections "indptr" and
 // "indices" are needed by Commit. The error of a disk that is full names the bytes.
 func Create(path string, sections []Section) (*Writer, error) {
+	if err := checkOrder(); err != nil {
+		return nil, err
+	}
 	header, err := layOut(sections)
 	if err != nil {
 		return nil, err
