@@ -139,7 +139,7 @@ bench: .venv-classic/installed ## ours against DGL's sampler, in one process, on
 	.venv-classic/bin/python -m benchmarks $(ARGS)
 
 docs: .venv-docs/made ## the documentation site in build/site/; a warning is an error
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build -q --strict
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
 
 fuzz: $(tests)/installed ## a million random calls of the public API, ARGS=... for others; see tests/fuzz
 	$(tests)/bin/python -m tests.fuzz $(ARGS)
