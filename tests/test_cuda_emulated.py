@@ -21,6 +21,7 @@ MODULES = (
     "processes",
     "distribution",
     "graph_files",
+    "commands",
 )
 
 

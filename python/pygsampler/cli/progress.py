@@ -20,7 +20,7 @@ class Progress:
 
     There is a bar once the work takes longer than a second, and never where stderr is no
     terminal. A total of None or 0 is one that is not known. ``unit`` is what is counted; ``"B"``
-    is shown as bytes.
+    is shown as bytes, and ``"s"`` without a rate.
     """
 
     def __init__(self, what: str, unit: str) -> None:
@@ -102,6 +102,9 @@ def _columns(unit: str) -> list[ProgressColumn]:
     ends: list[ProgressColumn]
     if unit == "B":
         ends = [DownloadColumn(), TransferSpeedColumn()]
+    elif unit == "s":
+        # Of time itself there is no rate.
+        ends = [Counted()]
     else:
         ends = [Counted(), Rate()]
     what = TextColumn("{task.description}", markup=False)

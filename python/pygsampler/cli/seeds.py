@@ -47,11 +47,11 @@ def in_graph(seeds: Sequence[int] | None, graph: Graph, ids: Any) -> Sequence[in
     if seeds is None:
         return range(graph.num_nodes)
     if ids is None:
-        for place, seed in enumerate(seeds):
-            if not 0 <= seed < graph.num_nodes:
-                raise IndexError(
-                    f"seeds[{place}]: expected a vertex in [0, {graph.num_nodes}), got {seed}"
-                )
+        if seeds and not 0 <= min(seeds) <= max(seeds) < graph.num_nodes:
+            place = next(i for i, seed in enumerate(seeds) if not 0 <= seed < graph.num_nodes)
+            raise IndexError(
+                f"seeds[{place}]: expected a vertex in [0, {graph.num_nodes}), got {seeds[place]}"
+            )
         return seeds
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -62,7 +62,7 @@ def in_graph(seeds: Sequence[int] | None, graph: Graph, ids: Any) -> Sequence[in
         raise IndexError(
             f"seeds[{place}]: expected the original id of a vertex, got {seeds[place]}"
         )
-    return array("q", found.to_pylist())
+    return _words(found)
 
 
 def _integers(texts: Sequence[str], where: str) -> array[int]:
@@ -103,22 +103,42 @@ def _numpy(path: Path) -> Sequence[int]:
     return array("q", values.astype(np.int64).tobytes())
 
 
-def _column(path: Path) -> Sequence[int]:
+def _column(path: Path) -> array[int]:
     import pyarrow as pa
 
-    table: Any
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
-        table = pq.read_table(path)
+        name = _name_of_ids(path, pq.read_schema(path).names)
+        column = pq.read_table(path, columns=[name]).column(name)
     else:
         with pa.memory_map(str(path)) as source:
             table = pa.ipc.open_file(source).read_all()
-    names = table.column_names
-    name = next((one for one in ("node", "seed") if one in names), names[0] if names else None)
-    if name is None or (len(names) > 1 and name not in ("node", "seed")):
-        raise ValueError(f"{path}: expected one column of ids, or one called node, got {names}")
-    column = table.column(name)
+        name = _name_of_ids(path, table.column_names)
+        column = table.column(name)
     if not pa.types.is_integer(column.type) or column.null_count:
         raise ValueError(f"{path}: column {name!r}: expected integers, got {column.type}")
-    return array("q", column.cast(pa.int64()).to_pylist())
+    return _words(*column.chunks)
+
+
+def _name_of_ids(path: Path, names: list[str]) -> str:
+    for name in ("node", "seed"):
+        if name in names:
+            return name
+    if len(names) != 1:
+        raise ValueError(f"{path}: expected one column of ids, or one called node, got {names}")
+    return names[0]
+
+
+def _words(*chunks: Any) -> array[int]:
+    """The integers of Arrow arrays without nulls."""
+    import pyarrow as pa
+
+    values = array("q")
+    for chunk in chunks:
+        words = chunk.cast(pa.int64())
+        if len(words):
+            # The buffer of a slice is that of the whole.
+            first = 8 * words.offset
+            values.frombytes(memoryview(words.buffers()[1])[first : first + 8 * len(words)])
+    return values

@@ -1,0 +1,59 @@
+"""Commands with ``--device cuda``: the GPU's samples are the CPU's, and are checked like them."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import parity
+from tests.support.partners import partner
+
+GRAPH = parity.random_graph(400, 3)
+
+
+def sampled(file: Path, device: str, *options: str) -> Any:
+    partner("click")
+    partner("rich")
+    from click.testing import CliRunner
+
+    from pygsampler.__main__ import main
+
+    arguments = ["sample", str(file), "--seeds", "all", "--batch-size", "64", "--json"]
+    result = CliRunner().invoke(main, [*arguments, "--device", device, *options])
+    assert result.exit_code == 0, (result.output, result.exception)
+    return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("options", [(), ("--replace", "--fanouts", "3,-1,4")])
+def test_sample_writes_the_same_table(tmp_path: Path, options: tuple[str, ...]) -> None:
+    pa = partner("pyarrow")
+    file = tmp_path / "graph.pgs"
+    GRAPH.graph().save(file)
+    tables, edges = [], []
+    for device in ("cpu", "cuda"):
+        out = tmp_path / f"{device}.arrow"
+        edges.append(sampled(file, device, *options, "--out", str(out))["edges_by_hop"])
+        with pa.memory_map(str(out)) as source:
+            tables.append(pa.ipc.open_file(source).read_all())
+    assert edges[0] == edges[1] and sum(edges[0]) > 5000
+    assert tables[0].equals(tables[1])
+
+
+def test_bench_checks_the_batches_of_a_device() -> None:
+    check = importlib.import_module("pygsampler.bench.check")
+    contenders = importlib.import_module("pygsampler.bench.contenders")
+    csc = importlib.import_module("pygsampler.bench.csc")
+    rows = GRAPH.num_nodes + 1 - len(GRAPH.indptr)
+    indptr = np.concatenate([GRAPH.indptr, np.full(rows, GRAPH.indptr[-1])])
+    graph = csc.Csc("random", indptr, GRAPH.indices)
+    form = contenders.OneBatch(device="cuda")
+    assert (form.name, form.label) == ("sample:cuda", "PGSampler.sample, cuda")
+    session = form.open(graph, [4, 3], 1)
+    seeds = [np.arange(50), np.arange(50, 100)]
+    for ids, batch in zip(seeds, session.run(seeds, 0), strict=True):
+        check.check_batch(graph, [4, 3], ids, session.views(batch), "on a device")
