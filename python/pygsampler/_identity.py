@@ -20,9 +20,9 @@ class Identity:
     """Gives each batch its (epoch, batch), the same for every number of workers.
 
     Loaders of other frameworks do not say which batch of which epoch they ask for, but its content
-    does: the batch's number is a hash of its ids. Without ``set_epoch`` the hash also takes in a
-    count of the calls and, in a worker process, the worker's seed, which torch draws anew for each
-    epoch. Pickling keeps the epoch and the count.
+    does: the batch's number is a hash of its ids. Ranks of a data-parallel run differ by it too.
+    Without ``set_epoch`` the hash also takes in a count of the calls and, in a worker process, the
+    worker's seed, which torch draws anew for each epoch. Pickling keeps the epoch and the count.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,9 @@ class Identity:
         else:
             self._epoch[0] = integer(epoch, "epoch", 0, MAX_EPOCH)
 
-    def of(self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None) -> Any:
+    def of(
+        self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
+    ) -> tuple[int, int]:
         """(epoch, batch) of the batch of these ids, tensors on the CPU.
 
         ``more`` are ids with another meaning, and its name.

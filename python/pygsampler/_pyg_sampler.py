@@ -52,7 +52,8 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
     ----------
     data : Data, Graph, or (FeatureStore, GraphStore)
         The graph, homogeneous. Its edges are sorted once, here; later changes of ``data`` do not
-        reach the sampler.
+        reach the sampler. Arrays of a Graph, and sorted edges, are used where they lie: keep them
+        unchanged.
     num_neighbors : list of int or NumNeighbors
         In-neighbours to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all,
         also with ``replace=True``. ``[]`` samples no edges.
@@ -68,7 +69,7 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
     device : str, int or torch.device, optional
         Where to sample, and where the sampled ids are. Default: where the edges are.
     is_sorted : bool
-        ``edge_index`` is ordered by target: it is then used where it lies. Checked.
+        ``edge_index`` is ordered by its row 1, the targets. Checked.
     temporal_strategy : str
         ``"uniform"``; anything else is a ``NotImplementedError``.
     time_attr, weight_attr : None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +14,16 @@ except ImportError as error:
     raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
 
 from pygsampler import sampler as _core
-from pygsampler._check import boolean, integer
+from pygsampler._check import boolean
 from pygsampler._dgl_block import hops_of, make_block
 from pygsampler._dgl_graph import Places, graph_of, places_of
+from pygsampler._identity import Identity
 
 if TYPE_CHECKING:
     from pygsampler.converted import TorchBatch
     from pygsampler.graph import Graph
 
 __all__ = ["PGSampler"]
-
-BATCH_BITS = _core.MAX_BATCH.bit_length()
-UNSET = -1
 
 
 class PGSampler(BlockSampler):  # type: ignore[misc]
@@ -153,10 +149,7 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         self.prob = None
         self.replace = replace
         self.fused = fused
-        self._calls = itertools.count()
-        # In shared memory, so that workers that live through several epochs see set_epoch too.
-        self._epoch: Any = torch.full((1,), UNSET, dtype=torch.int64)
-        self._epoch.share_memory_()  # type: ignore[no-untyped-call]
+        self._identity = Identity()
 
     @property
     def seed(self) -> int:
@@ -168,10 +161,7 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
 
         ``None`` goes back to batches that never repeat.
         """
-        if epoch is None:
-            self._epoch[0] = UNSET
-        else:
-            self._epoch[0] = integer(epoch, "epoch", 0, _core.MAX_EPOCH)
+        self._identity.set_epoch(epoch)
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
@@ -213,11 +203,12 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         if exclude_eids is not None:
             exclude = _ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").cpu().long()
             places = places_of(g, graph)
-        worker = get_worker_info()
-        epoch, batch = self._identity(seeds.cpu(), exclude, None if worker is None else worker.seed)
+        others = None if exclude is None else (b"exclude", exclude)
+        epoch, batch = self._identity.of(seeds.cpu(), others)
         if exclude is not None and places is not None:
             graph, exclude = places.graph, _places(exclude, places)
-        sampled = self._batch(graph, seeds, epoch, batch, exclude, 0 if worker is None else 1)
+        threads = 0 if get_worker_info() is None else 1
+        sampled = self._batch(graph, seeds, epoch, batch, exclude, threads)
         hops = hops_of(sampled)
         if places is not None:
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
@@ -245,35 +236,6 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         return self._sampler.sample(
             graph, seeds, epoch=epoch, batch=batch, exclude=exclude, threads=threads
         ).torch()
-
-    def _identity(
-        self, seeds: torch.Tensor, exclude: torch.Tensor | None, worker_seed: int | None
-    ) -> tuple[int, int]:
-        """(epoch, batch) for the random numbers of this call.
-
-        A batch carries no number that would be the same for every number of workers: its content
-        does. Ranks of a data-parallel run differ by it too. The tensors are on the CPU.
-        """
-        content = hashlib.blake2b(seeds.numpy().tobytes(), digest_size=8)
-        if exclude is not None:
-            # The length keeps (seeds, exclude) apart from another cut of the same numbers.
-            content.update(b"exclude %d " % exclude.numel())
-            content.update(exclude.numpy().tobytes())
-        epoch = int(self._epoch)
-        if epoch == UNSET:
-            content.update(b"call %d of %d" % (next(self._calls), worker_seed or 0))
-        number = int.from_bytes(content.digest(), "little")
-        batch = number & _core.MAX_BATCH
-        return (number >> BATCH_BITS if epoch == UNSET else epoch), batch
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_calls": next(self._calls)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._calls = itertools.count(state["_calls"])
-        if not self._epoch.is_shared():
-            self._epoch.share_memory_()
 
     def __repr__(self) -> str:
         return f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace})"
