@@ -14,7 +14,7 @@ import pytest
 
 from pygsampler.torch import DataLoader
 from tests.statistics import laws
-from tests.statistics.cases import CASES, Case
+from tests.statistics.cases import CASES, OTHERS, Case
 from tests.statistics.flaws import FLAWS, Flaw
 from tests.statistics.loaders import LOADERS, LoaderCase, workers
 from tests.statistics.sources import Engine, Honest
@@ -40,6 +40,11 @@ def engine() -> Iterator[Engine]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_engine_has_no_bias(case: Case, engine: Engine) -> None:
     plausible([case.run(engine, seed, 1) for seed in SEEDS])
+
+
+@pytest.mark.parametrize("case", CASES[-len(OTHERS) :], ids=lambda case: case.name)
+def test_the_task_queue_has_no_bias(case: Case) -> None:
+    plausible([case.run(Engine(mode="queue"), seed, 1) for seed in range(200, 206)])
 
 
 @pytest.mark.parametrize("case", LOADERS, ids=lambda case: case.name)

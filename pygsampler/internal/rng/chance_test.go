@@ -1,22 +1,10 @@
 package rng
 
 import (
-	"math"
 	"testing"
-)
 
-// plausible fails when chi-square statistic x with k degrees of freedom has a
-// p-value below 1e-4 or above 1-1e-4: counts that fit too well are no sample
-// either. All seeds are fixed, so a test that passes passes always.
-func plausible(t *testing.T, x float64, k int, format string, args ...any) {
-	t.Helper()
-	// Wilson and Hilferty: the cube root of chi-square over k is nearly normal.
-	v := 2 / (9 * float64(k))
-	z := (math.Cbrt(x/float64(k)) - (1 - v)) / math.Sqrt(v)
-	if p := math.Erfc(z/math.Sqrt2) / 2; p < 1e-4 || p > 1-1e-4 {
-		t.Errorf(format+": chi-square %.1f with %d degrees of freedom, p = %.2g", append(args, x, k, p)...)
-	}
-}
+	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
+)
 
 // row is the choice of a row as the engines make it.
 func row(c *Chooser, pos []int64, s Stream, v uint64, degree int64) {
@@ -58,7 +46,7 @@ func TestInclusion(t *testing.T) {
 		for _, count := range single {
 			x += (count - trials*p1) * (count - trials*p1)
 		}
-		plausible(t, x/(trials*p1*(1-p1)*d/(d-1)), int(d)-1, "single inclusion, %d of %d", k.n, k.degree)
+		chance.Plausible(t, x/(trials*p1*(1-p1)*d/(d-1)), int(d)-1, "single inclusion, %d of %d", k.n, k.degree)
 
 		p2 := p1 * (n - 1) / (d - 1)
 		p3 := p2 * (n - 2) / (d - 2)
@@ -83,7 +71,7 @@ func TestInclusion(t *testing.T) {
 				x += rest * rest
 			}
 		}
-		plausible(t, x/(trials*lambda), int(d*(d-3)/2), "pairwise inclusion, %d of %d", k.n, k.degree)
+		chance.Plausible(t, x/(trials*lambda), int(d*(d-3)/2), "pairwise inclusion, %d of %d", k.n, k.degree)
 	}
 }
 
@@ -111,7 +99,7 @@ func TestSubsetsAreUniform(t *testing.T) {
 			for _, count := range counts {
 				x += (count - each) * (count - each) / each
 			}
-			plausible(t, x, subsets-1, "subsets, %d of %d", n, degree)
+			chance.Plausible(t, x, subsets-1, "subsets, %d of %d", n, degree)
 		}
 	}
 }
@@ -131,7 +119,7 @@ func TestRepeatedIsUniform(t *testing.T) {
 		for _, count := range counts {
 			x += (count - 500) * (count - 500) / 500
 		}
-		plausible(t, x, int(degree)-1, "draws from %d", degree)
+		chance.Plausible(t, x, int(degree)-1, "draws from %d", degree)
 	}
 }
 
@@ -180,7 +168,7 @@ func TestRowsAreIndependent(t *testing.T) {
 		for _, count := range joint {
 			x += (count - each) * (count - each) / each
 		}
-		plausible(t, x, 35, "%s", name)
+		chance.Plausible(t, x, 35, "%s", name)
 	}
 }
 
@@ -198,5 +186,5 @@ func TestDrawsAreIndependent(t *testing.T) {
 	for _, count := range joint {
 		x += (count - each) * (count - each) / each
 	}
-	plausible(t, x, 63, "consecutive draws")
+	chance.Plausible(t, x, 63, "consecutive draws")
 }

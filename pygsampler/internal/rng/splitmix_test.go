@@ -4,6 +4,8 @@ import (
 	"math/big"
 	"slices"
 	"testing"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
 )
 
 // The published sequence of SplitMix64 seeded with 1234567.
@@ -110,7 +112,7 @@ func TestShuffleIsUniform(t *testing.T) {
 				x += d * d / 400
 			}
 			x += float64(orders-len(counts)) * 400
-			plausible(t, x, orders-1, "orders of %d over %s", n, over)
+			chance.Plausible(t, x, orders-1, "orders of %d over %s", n, over)
 		}
 	}
 }
