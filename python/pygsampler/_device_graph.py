@@ -25,6 +25,8 @@ class Pins(NamedTuple):
 
 # What shares its pages with other allocations is small: the system maps large ones by themselves.
 _LARGEST_COPY = 64 << 20
+# So much is copied between two looks at whether Ctrl-C was pressed.
+_CHUNK = 64 << 20
 
 
 def place(parts: Parts, device: int, pinned: bool) -> tuple[Parts, Pins | None]:
@@ -92,7 +94,9 @@ def _locked(device: int, address: int, size: int) -> _memory.Memory:
 def _copy(part: Array) -> mmap.mmap:
     """The bytes of an array in pages of their own."""
     pages = mmap.mmap(-1, part.nbytes)
-    pages[:] = part._memoryview().cast("B")
+    values = part._memoryview().cast("B")
+    for at in range(0, part.nbytes, _CHUNK):
+        pages[at : at + _CHUNK] = values[at : at + _CHUNK]
     return pages
 
 

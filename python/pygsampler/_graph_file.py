@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 
 
 def path_of(value: Any) -> str:
-    """A path as str; TypeError for anything else."""
+    """A path as str; TypeError for anything else, ValueError for what no path can be."""
     try:
-        return os.fsdecode(os.fspath(value))
+        path = os.fsdecode(os.fspath(value))
     except TypeError:
         raise TypeError(f"path: expected a str or os.PathLike, got {describe(value)}") from None
+    if "\0" in path:
+        raise ValueError(f"path: expected no null character, got {path!r}")
+    return path
 
 
 def open_pages(path: Any, verify: bool, progress: Progress) -> Pages:
