@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+import torch
 from torch_geometric import loader
+from torch_geometric.data import Data
 
 from pygsampler._pyg_options import offered, subgraph
 from pygsampler._pyg_sampler import PGSampler
@@ -68,7 +71,7 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
                 weight_attr=weight_attr,
             )
         super().__init__(
-            data,
+            _with_edges(data),
             num_neighbors,
             input_nodes=input_nodes,
             transform=transform,
@@ -131,7 +134,7 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
                 weight_attr=weight_attr,
             )
         super().__init__(
-            data,
+            _with_edges(data),
             num_neighbors,
             edge_label_index=edge_label_index,
             edge_label=edge_label,
@@ -147,6 +150,18 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
     def set_epoch(self, epoch: int | None) -> None:
         """As ``PGSampler.set_epoch``: call it before each epoch to make a run repeatable."""
         self.link_sampler.set_epoch(epoch)
+
+
+def _with_edges(data: Any) -> Any:
+    """``data`` with room for edges, where a sampler of its own has the graph.
+
+    PyG puts the edges of a batch where ``data`` has some.
+    """
+    if not isinstance(data, Data) or data.edge_index is not None or "adj_t" in data:
+        return data
+    data = copy.copy(data)
+    data.edge_index = torch.empty(2, 0, dtype=torch.int64)
+    return data
 
 
 def _device_for(device: Any, kwargs: dict[str, Any]) -> Any:

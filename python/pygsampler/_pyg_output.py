@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 if TYPE_CHECKING:
+    from pygsampler.array import Array
     from pygsampler.converted import TorchBatch
     from pygsampler.graph import Graph
 
@@ -91,11 +92,9 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Sub
     With ``trees``, the tree of each vertex, only those between vertices of one tree. Of a vertex
     that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
     """
-    ids = graph.edge_ids
-    indptr, indices = graph.indptr.torch(), graph.indices.torch()
-    edge_ids = None if ids is None else ids.torch()
+    indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
     # A pinned graph's arrays are on the host, the vertices on the GPU.
-    device = indices.device
+    device = indptr[:1].torch().device
     at_home = node.to(device)
     keys = at_home
     if trees is not None:
@@ -104,8 +103,8 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Sub
     ordered, order = keys.sort(stable=True)
     # Vertices behind the last row have no in-edges.
     rows = len(indptr) - 1
-    starts = indptr[at_home.clamp(max=rows)].long()
-    degrees = indptr[(at_home + 1).clamp(max=rows)].long() - starts
+    starts = _at(indptr, at_home.clamp(max=rows))
+    degrees = _at(indptr, (at_home + 1).clamp(max=rows)) - starts
     parts: list[Subgraph] = []
     for begin, end in _pieces(degrees):
         width = degrees[begin:end]
@@ -113,13 +112,13 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Sub
         before = width.cumsum(0) - width
         place = torch.arange(len(col), device=device) + (starts[begin:end] - before)[col]
         col += begin
-        sources = indices[place].long()
+        sources = _at(indices, place)
         if trees is not None:
             sources += (keys - at_home)[col]
         found = torch.searchsorted(ordered, sources).clamp_(max=max(len(ordered) - 1, 0))
         kept = (ordered[found] == sources).nonzero().squeeze(1)
         place = place[kept]
-        edge = place if edge_ids is None else edge_ids[place].long()
+        edge = place if edge_ids is None else _at(edge_ids, place)
         parts.append(Subgraph(order[found[kept]], col[kept], edge))
     row, col, edge = (
         _joined(list(tensors)).to(node.device) for tensors in zip(*parts, strict=True)
@@ -137,6 +136,14 @@ def _pieces(degrees: torch.Tensor) -> list[tuple[int, int]]:
     cuts = torch.searchsorted(ends, goals, right=True).tolist()
     bounds = [0, *cuts, len(degrees)]
     return [(begin, end) for begin, end in pairwise(bounds) if end > begin]
+
+
+def _at(values: Array, places: torch.Tensor) -> torch.Tensor:
+    """``values[places]``, int64."""
+    if values._readonly:
+        # Torch has no read-only tensors, and would copy all of a mapped file.
+        return torch.from_numpy(values.numpy()[places.numpy()]).long()
+    return values.torch()[places].long()
 
 
 def _rows(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:

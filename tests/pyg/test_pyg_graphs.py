@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,26 @@ def typed_store() -> Any:
     edges = torch.zeros(2, 0).long()
     store.put_edge_index(tuple(edges), edge_type=("a", "to", "b"), layout="coo", size=(2, 2))
     return MyFeatureStore(), store
+
+
+@pytest.mark.parametrize("subgraph_type", ["directional", "induced"])
+def test_a_graph_of_a_file(subgraph_type: str, tmp_path: Path) -> None:
+    """Data has the features alone; the batches have edges."""
+    data = random_data()
+    graph = pgs.Graph.from_pyg(data)
+    graph.save(tmp_path / "graph")
+    features = Data(x=data.x, y=data.y)
+    drawn = []
+    for source in (graph, pgs.Graph.open(tmp_path / "graph")):
+        sampler = PGSampler(source, [3, 2], seed=1, subgraph_type=subgraph_type)
+        sampler.set_epoch(0)
+        loader = NeighborLoader(features, [3, 2], neighbor_sampler=sampler, batch_size=50)
+        for batch in loader:
+            assert batch.x.equal(data.x[batch.n_id])
+            assert batch.n_id[batch.edge_index].equal(data.edge_index[:, batch.e_id])
+        drawn.append([content(batch) for batch in loader])
+    assert drawn[0] == drawn[1]
+    assert "edge_index" not in features
 
 
 def test_data_may_change_afterwards() -> None:
