@@ -69,7 +69,7 @@ def train(rank: int, processes: int, epochs: int, seed: int) -> None:
         world_size=processes,
         device=device,
     )
-    plain = GraphSAGE(data.num_features, 64, data.num_classes).to(device)
+    plain = GraphSAGE(data.num_features, 32, data.num_classes).to(device)
     model = DistributedDataParallel(plain, device_ids=[rank] if on_gpu else None)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for epoch in range(epochs):

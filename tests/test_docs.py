@@ -7,6 +7,7 @@ them would have it. Fragments that cannot run alone are fenced as ```python note
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -86,7 +87,11 @@ Run = Callable[[Path], tuple[int, str]]
 def run_script() -> Iterator[Run]:
     """Runs a script in a process of its own; gives its exit status and what it wrote."""
     pipe = subprocess.PIPE
-    forks = subprocess.Popen([sys.executable, "-c", FORKS], stdin=pipe, stdout=pipe, text=True)
+    # PyTorch's threads spin at barriers, which costs much where other tests run beside.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    forks = subprocess.Popen(
+        [sys.executable, "-c", FORKS], stdin=pipe, stdout=pipe, text=True, env=environment
+    )
     assert forks.stdin is not None and forks.stdout is not None
     write, read = forks.stdin, forks.stdout
 
