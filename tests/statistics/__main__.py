@@ -16,6 +16,7 @@ import argparse
 import json
 import platform
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -54,12 +55,13 @@ def values(options: argparse.Namespace) -> dict[str, list[float]]:
             (case.name, lambda seed, case=case: case.run(DataLoader, seed))  # type: ignore[misc]
             for case in LOADERS
         ]
+    runs = [(name, run) for name, run in runs if options.case in name]
     found: dict[str, list[float]] = {}
     bar = tqdm(runs, unit="case", disable=options.quiet)
     for name, run in bar:
         bar.set_description(name)
         found[name] = [run(seed) for seed in seeds]
-    if options.device == "cpu":
+    if options.device == "cpu" and not options.case:
         for seed in tqdm(seeds[::FEWER], unit="seed", desc="workers", disable=options.quiet):
             for name, p in workers(seed).items():
                 found.setdefault(name, []).append(p)
@@ -157,7 +159,7 @@ def report(options: argparse.Namespace, found: dict[str, list[float]], seconds: 
     flaws = rejected()
     when = datetime.now(timezone.utc).strftime("%Y-%m-%d")
     versions = f"pygsampler {pgs.__version__}, Python {platform.python_version()}"
-    command = " ".join(["python -m tests.statistics", *options.arguments])
+    command = shlex.join(["python", "-m", "tests.statistics", *options.arguments])
     options.out.mkdir(parents=True, exist_ok=True)
     words: dict[str, Any] = {
         "command": command,
@@ -193,6 +195,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1000, help="p-values of each case")
     parser.add_argument("--first", type=int, default=10_000, help="the first of the seeds")
     parser.add_argument("--scale", type=int, default=1, help="times as many rows")
+    parser.add_argument("--case", default="", help="only those with this in their name")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--mode", default="auto")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "assets")
@@ -202,6 +205,8 @@ def main() -> int:
     options.arguments = [word for word in sys.argv[1:] if word != "--quiet"]
     begin = time.monotonic()
     found = values(options)
+    if not found:
+        parser.error(f"--case: expected a part of a case's name, got {options.case!r}")
     text = report(options, found, time.monotonic() - begin)
     print(text)
     if options.page is not None:
