@@ -34,8 +34,11 @@ class _FlyingJob(Job):
 
     __slots__ = ()
 
-    _wait: ClassVar[str] = "DeviceWait"
     _cancel: ClassVar[str] = "DeviceCancel"
+
+    def _await(self, timeout_ms: int) -> int:
+        given: int = _engine.call("DeviceWait", self._handle, timeout_ms)
+        return given
 
     def _begin(self, own: bool, *call: int) -> Any:
         """Starts the batch, in a stream of the engine's own or in the caller's.

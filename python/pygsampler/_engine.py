@@ -8,6 +8,7 @@ generation it was made in.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import ctypes
 import json
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -30,6 +32,7 @@ _LEAVE_SECONDS = 5.0
 _MOST_THREADS = 4096
 
 VoidFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+ClaimFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
 OwnFunction = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)
 DlpackFunction = ctypes.PYFUNCTYPE(
     ctypes.py_object,
@@ -78,6 +81,7 @@ class Engine:
         "dlpack_export",
         "dlpack_export_device",
         "dlpack_export_tensor",
+        "memory_claim",
         "memory_of_object",
         "module",
         "release",
@@ -91,6 +95,7 @@ class Engine:
         self.module = module
         self.retain = VoidFunction(symbol("memory_retain"))
         self.release = VoidFunction(symbol("memory_release"))
+        self.memory_claim = ClaimFunction(symbol("memory_claim"))
         self.memory_of_object = OwnFunction(symbol("memory_of_object"))
         self.dlpack_export = DlpackFunction(symbol("dlpack_export"))
         self.dlpack_export_tensor = DlpackTensorFunction(symbol("dlpack_export_tensor"))
@@ -199,6 +204,19 @@ def call(name: str, *args: Any) -> Any:
         raise from_engine(str(error)) from None
     finally:
         state.inside.discard(ticket)
+
+
+def interrupt_again() -> None:
+    """For a destructor in which Ctrl-C arrived: what it raises would be lost, so it comes again
+    a moment later, when the destructor has returned."""
+
+    def again() -> None:
+        time.sleep(0.001)
+        _thread.interrupt_main()
+
+    # RuntimeError: the interpreter ends, and no thread begins any more.
+    with suppress(RuntimeError):
+        _thread.start_new_thread(again, ())
 
 
 def _ended() -> ClosedError:

@@ -44,8 +44,7 @@ class Job:
 
     epoch: int
     batch: int
-    # What the engine calls a wait for such a job, and its end.
-    _wait: ClassVar[str] = "Wait"
+    # What the engine calls the end of such a job.
     _cancel: ClassVar[str] = "Cancel"
 
     def __init__(self, graph: Graph, sampler: PGSampler, epoch: int, batch: int) -> None:
@@ -82,7 +81,7 @@ class Job:
             without = _input.as_int64(_input.take(exclude, "exclude", graph._device))
         # "Sample" makes a small batch on the spot: handing it to another thread and waking this
         # one again takes longer than sampling it.
-        started = _engine.call(
+        started = _memory.call(
             "Sample" if prompt else "Submit",
             graph._handle(),
             sampler._handle(),
@@ -95,8 +94,8 @@ class Job:
             without.length if without else 0,
             threads,
         )
-        if prompt and started > 0:
-            job._outcome = MiniBatch._of(_memory.Memory(started), epoch, batch)
+        if isinstance(started, _memory.Memory):
+            job._outcome = MiniBatch._of(started, epoch, batch)
         else:
             job._handle = abs(started)
         return job
@@ -143,7 +142,10 @@ class Job:
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         # The engine has ended by then, and this module's names are gone.
         if not ending() and self._handle and self._outcome is None:
-            self._drop()
+            try:
+                self._drop()
+            except KeyboardInterrupt:
+                _engine.interrupt_again()
 
     def __repr__(self) -> str:
         outcome = self._outcome
@@ -178,9 +180,9 @@ class Job:
                 raise Error("job: expected no wait inside a wait of the same thread for it")
             self._waiting = True
             try:
-                address = _engine.call(self._wait, self._handle, timeout_ms)
-                if address:
-                    taken = self._taken(address)
+                given = self._await(timeout_ms)
+                if given:
+                    taken = self._taken(given)
                     # After a cancel in another thread its outcome stands.
                     self._outcome = self._outcome or taken
             except Exception as error:
@@ -191,9 +193,14 @@ class Job:
                 self._waiting = False
             return self._outcome is not None
 
-    def _taken(self, address: int) -> Any:
+    def _await(self, timeout_ms: int) -> int | _memory.Memory:
+        """What the engine hands over, 0 while that is to come."""
+        return _memory.call("Wait", self._handle, timeout_ms)
+
+    def _taken(self, given: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
-        return MiniBatch._of(_memory.Memory(address), self.epoch, self.batch)
+        memory = given if isinstance(given, _memory.Memory) else _memory.Memory(given)
+        return MiniBatch._of(memory, self.epoch, self.batch)
 
     def _drop(self) -> None:
         if _engine.alive(self._generation):

@@ -34,7 +34,7 @@ class Memory:
 
     __slots__ = (
         "__weakref__",
-        "_engine",
+        "_claim",
         "_generation",
         "address",
         "data",
@@ -44,21 +44,44 @@ class Memory:
     )
 
     def __init__(self, address: int) -> None:
-        self._engine = _engine.engine()
+        self._take(ctypes.c_int64(address))
+
+    @classmethod
+    def _of(cls, slot: ctypes.c_int64) -> Memory:
+        """Of a slot that holds the address, which is emptied."""
+        memory = object.__new__(cls)
+        memory._take(slot)
+        return memory
+
+    def _take(self, slot: ctypes.c_int64) -> None:
+        address = slot.value
+        # A capsule's destructor is C's. In one of Python's, Ctrl-C would be lost, and the block.
+        self._claim = _engine.engine().memory_claim(ctypes.addressof(slot))
         self._generation = _engine.generation()
         self.address = address
         _, self.data, self.size, self.header, self.device = read_int64(address, 5)
 
-    def __del__(self) -> None:
-        try:
-            engine, address = self._engine, self.address
-        except AttributeError:
-            return
-        engine.release(address)
-
     def is_of(self, generation: int) -> bool:
         """Whether the engine copy of that generation made the block."""
         return self._generation == generation
+
+
+def call(name: str, *arguments: int) -> int | Memory:
+    """A call of the engine that gives a memory, or the negated number of a job, or 0.
+
+    An exception of a signal handler, as Ctrl-C, loses what a call has returned: that is then given
+    back here.
+    """
+    slot = ctypes.c_int64()
+    try:
+        given: int = _engine.call(name, *arguments, ctypes.addressof(slot))
+        return Memory._of(slot) if slot.value > 0 else given
+    except BaseException:
+        if slot.value > 0:
+            Memory._of(slot)
+        elif slot.value:
+            _engine.call("Cancel", -slot.value)
+        raise
 
 
 @contextmanager

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "python.h"
 
@@ -22,6 +23,20 @@ static int64_t live, live_bytes;
 // Only ever tried, never waited for: a child forked while another thread held the
 // lock must not hang on it, and falls back to plain mmap and munmap.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+// Go's runtime ends the process when it finds no address space for itself: an arena of
+// its heap, the stack of a thread. A limit (ulimit -v) is therefore left that much room,
+// and what would take it is refused, which is an error of one batch.
+static const int64_t HEADROOM = 160LL << 20;
+
+int pgs_memory_has_headroom(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY) return 1;
+  void *room = mmap(NULL, HEADROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return 0;
+  munmap(room, HEADROOM);
+  return 1;
+}
 
 static void count_live(int64_t n, int64_t bytes) {
   __atomic_add_fetch(&live, n, __ATOMIC_RELAXED);
@@ -79,6 +94,11 @@ pgs_memory *pgs_memory_new(int64_t capacity) {
       free(m);
       return NULL;
     }
+    if (!pgs_memory_has_headroom()) {
+      munmap(m->data, m->capacity);
+      free(m);
+      return NULL;
+    }
     advise(m);
   }
   m->refs = 1;
@@ -94,8 +114,12 @@ int pgs_memory_grow(pgs_memory *m, int64_t capacity) {
   capacity = rounded(capacity);
   void *data = mremap(m->data, m->capacity, capacity, MREMAP_MAYMOVE);
   if (data == MAP_FAILED) return -1;
-  count_live(0, capacity - m->capacity);
   m->data = m->header = data;
+  if (!pgs_memory_has_headroom()) {
+    mremap(data, capacity, m->capacity, 0);
+    return -1;
+  }
+  count_live(0, capacity - m->capacity);
   m->capacity = capacity;
   advise(m);
   return 0;

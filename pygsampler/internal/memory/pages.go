@@ -1,5 +1,8 @@
 package memory
 
+// #include "memory.h"
+import "C"
+
 import (
 	"fmt"
 	"runtime"
@@ -39,6 +42,10 @@ func Map(size int64) (*Pages, error) {
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
 	if err != nil {
 		return nil, fmt.Errorf("%w: wanted %d bytes of scratch (%v)", ErrNoMemory, size, err)
+	}
+	if C.pgs_memory_has_headroom() == 0 {
+		_ = syscall.Munmap(bytes)
+		return nil, fmt.Errorf("%w: wanted %d bytes of scratch, and room beside it", ErrNoMemory, size)
 	}
 	if size >= hugePage {
 		// A hint: without huge pages everything works, more slowly.
