@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from pyg_reference import NODES, ReferenceSampler, check_edges, content, pairs, random_data
@@ -217,6 +219,23 @@ def test_transforms() -> None:
     batch = next(iter(loader))
     assert batch.mark == batch.num_nodes
     assert batch.num_edges == batch.num_sampled_edges[0] // 2
+
+
+def test_features_in_a_memory_map(tmp_path: Path) -> None:
+    data = random_data()
+    shape = tuple(data.x.shape)
+    mapped = numpy.memmap(tmp_path / "x", dtype=numpy.float32, mode="w+", shape=shape)
+    mapped[:] = data.x.numpy()
+    data.x, kept = mapped, data.x
+    for batch in NeighborLoader(data, [5, 5], batch_size=50):
+        assert isinstance(batch.x, torch.Tensor)
+        assert batch.x.equal(kept[batch.n_id])
+
+
+def test_ids_of_the_input() -> None:
+    ids = torch.arange(NODES) * 10
+    batch = NeighborLoader(random_data(), [2], range(NODES), input_id=ids, batch_size=4)([3, 1])
+    assert batch.input_id.tolist() == [30, 10]
 
 
 @pytest.mark.parametrize("hops", [[], [3, 3]])
