@@ -203,17 +203,10 @@ func scatterTo[T csc.Index](s *survey, source *spool, indices []T, out Arrays, m
 // scatterIDs writes the edges of rows [lo, hi).
 func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, m *Meter, lo, hi int64) error {
 	edge := int64(0)
-	next, back := s.forward.n, s.backward.n
-	put := func(places []int64, u, v, id int64) {
-		if v < lo || v >= hi {
-			return
-		}
-		at := places[v]
-		places[v] = at + 1
-		indices[at] = T(u)
-		if ids != nil {
-			ids[at] = E(id)
-		}
+	next := s.forward.n
+	var back []int64
+	if s.plan.Undirected {
+		back = s.backward.n
 	}
 	err := source.Scan(m, func(b *Batch) error {
 		if edge+int64(len(b.Src)) > s.edges {
@@ -224,18 +217,10 @@ func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, 
 				return err
 			}
 		}
-		if !s.plan.Undirected {
-			for i, u := range b.Src {
-				put(next, u, b.Dst[i], edge+int64(i))
-			}
+		if hi-lo == s.nodes {
+			scatterAll(b, next, back, edge, s.edges, indices, ids)
 		} else {
-			for i, u := range b.Src {
-				v := b.Dst[i]
-				put(next, u, v, edge+int64(i))
-				if u != v {
-					put(back, v, u, s.edges+edge+int64(i))
-				}
-			}
+			scatterRows(b, next, back, edge, s.edges, indices, ids, lo, hi)
 		}
 		edge += int64(len(b.Src))
 		return nil
@@ -244,6 +229,50 @@ func scatterIDs[T, E csc.Index](s *survey, source *spool, indices []T, ids []E, 
 		err = errors.New(changed)
 	}
 	return err
+}
+
+// scatterAll writes a batch whose first edge has the given id, and where back is
+// not nil also each edge of total backwards. Each loop stands alone: a question an
+// edge costs as much as the edge.
+func scatterAll[T, E csc.Index](b *Batch, next, back []int64, edge, total int64, indices []T, ids []E) {
+	for i, u := range b.Src {
+		at := next[b.Dst[i]]
+		next[b.Dst[i]] = at + 1
+		indices[at] = T(u)
+		if ids != nil {
+			ids[at] = E(edge + int64(i))
+		}
+	}
+	if back == nil {
+		return
+	}
+	for i, u := range b.Src {
+		if v := b.Dst[i]; u != v {
+			at := back[u]
+			back[u] = at + 1
+			indices[at], ids[at] = T(v), E(total+edge+int64(i))
+		}
+	}
+}
+
+// scatterRows is scatterAll for the edges of rows [lo, hi).
+func scatterRows[T, E csc.Index](b *Batch, next, back []int64, edge, total int64, indices []T, ids []E, lo, hi int64) {
+	for i, u := range b.Src {
+		v := b.Dst[i]
+		if v >= lo && v < hi {
+			at := next[v]
+			next[v] = at + 1
+			indices[at] = T(u)
+			if ids != nil {
+				ids[at] = E(edge + int64(i))
+			}
+		}
+		if back != nil && u != v && u >= lo && u < hi {
+			at := back[u]
+			back[u] = at + 1
+			indices[at], ids[at] = T(v), E(total+edge+int64(i))
+		}
+	}
 }
 
 // rename puts numbers in the place of ids.

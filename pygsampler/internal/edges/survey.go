@@ -109,7 +109,7 @@ func (s *survey) take(b *Batch) error {
 		s.countLoops(b)
 		return nil
 	}
-	return s.count(b, s.largest, func(id int64) int64 { return id })
+	return s.count(b, s.largest)
 }
 
 // check refuses ids that the graph has no vertex for.
@@ -146,13 +146,14 @@ func (s *survey) countLoops(b *Batch) {
 	}
 }
 
-// count adds the edges of a batch to the degrees of the vertices that name gives.
-func (s *survey) count(b *Batch, largest int64, name func(int64) int64) error {
+// count adds the edges of a batch, whose ids are at most largest, to the degrees.
+func (s *survey) count(b *Batch, largest int64) error {
 	if err := s.forward.reach(largest); err != nil {
 		return err
 	}
+	n := s.forward.n
 	for _, v := range b.Dst {
-		s.forward.n[name(v)]++
+		n[v]++
 	}
 	if !s.plan.Undirected {
 		return nil
@@ -160,10 +161,11 @@ func (s *survey) count(b *Batch, largest int64, name func(int64) int64) error {
 	if err := s.backward.reach(largest); err != nil {
 		return err
 	}
+	n = s.backward.n
 	for i, u := range b.Src {
 		// A self loop is its own reverse.
 		if u != b.Dst[i] {
-			s.backward.n[name(u)]++
+			n[u]++
 		} else {
 			s.loops++
 		}
@@ -202,13 +204,10 @@ func (s *survey) number(known int64, source *spool, m *Meter) error {
 	s.loops = 0
 	source.more(m)
 	return source.Scan(m, func(b *Batch) error {
-		return s.count(b, known-1, func(id int64) int64 {
-			n := s.ids.of(id)
-			if n < 0 {
-				panic(changed)
-			}
-			return n
-		})
+		if err := s.rename(b); err != nil {
+			return err
+		}
+		return s.count(b, known-1)
 	})
 }
 
