@@ -7,7 +7,7 @@ struct Drawing : Hop<I, KIND> {
   using H = Hop<I, KIND>;
   using H::ANY, H::BINS, H::TREES;
   using H::a, H::b, H::s, H::scratch, H::turns, H::base, H::first, H::known, H::slots;
-  using H::claim, H::row_nodes, H::take, H::whole;
+  using H::claim, H::look, H::row_nodes, H::take, H::whole;
   using H::Hop;
 
   __device__ __forceinline__ u32* tile_trees() const { return ((TreesShared&)s).trees; }
@@ -29,7 +29,7 @@ struct Drawing : Hop<I, KIND> {
       u64 word[EDGES];
 #pragma unroll
       for (u32 c = 0; c < EDGES; c++)
-        if (is[c]) word[c] = load_relaxed(b.map + (u64)v[c]);
+        if (is[c]) word[c] = look((u64)v[c]);
 #pragma unroll
       for (u32 c = 0; c < EDGES; c++) {
         if (!is[c]) continue;

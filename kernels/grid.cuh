@@ -6,12 +6,18 @@
 #ifdef PGS_EMULATED
 // The emulator (tests/emulator) has one thread of the host: its loads are ordered, and let others run.
 u32 load_acquire(const u32* p);
+u32 load_relaxed(const u32* p);
 u64 load_relaxed(const u64* p);
 void fence();
 #else
 __device__ __forceinline__ u32 load_acquire(const u32* p) {
   u32 v;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ __forceinline__ u32 load_relaxed(const u32* p) {
+  u32 v;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
   return v;
 }
 __device__ __forceinline__ u64 load_relaxed(const u64* p) {

@@ -41,7 +41,22 @@ struct Hop {
     return grid_sums(x, y, z, b.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
   }
 
-  __device__ __forceinline__ u64 claim(u64 v, u32 rank) { return atomicMin(b.map + v, (u64)b.tag << 32 | rank); }
+  // Words of the map, those of its 32 bits as if they had 64: the tag, then the rank.
+  static constexpr bool NARROW = KIND == PLAIN;
+  __device__ __forceinline__ u64 widened(u32 word) const { return (u64)(word >> b.shift) << 32 | (word & ((1u << b.shift) - 1)); }
+  __device__ __forceinline__ u64 look(u64 v) const {
+    if (NARROW) return widened(load_relaxed((const u32*)b.map + v));
+    return load_relaxed((const u64*)b.map + v);
+  }
+  __device__ __forceinline__ void note(u64 v, u32 number) {
+    if (NARROW) ((u32*)b.map)[v] = b.tag << b.shift | number;
+    else ((u64*)b.map)[v] = (u64)b.tag << 32 | number;
+  }
+  // Returns what was there.
+  __device__ __forceinline__ u64 claim(u64 v, u32 rank) {
+    if (NARROW) return widened(atomicMin((u32*)b.map + v, b.tag << b.shift | rank));
+    return atomicMin((u64*)b.map + v, (u64)b.tag << 32 | rank);
+  }
 
   __device__ __forceinline__ bool whole(u64 degree, long long fanout) const {
     return fanout < 0 || degree == 0 || (!a.replace && degree <= (u64)fanout);

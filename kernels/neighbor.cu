@@ -36,7 +36,8 @@
 // hop deals all rows anew, which costs one more exchange.
 //
 // Tags fall from launch to launch: an old entry is larger than any new one, so the map is never
-// cleared. When they run out the host fills it with ones.
+// cleared. When they run out the host fills it with ones. A word of the map has 32 bits, of which ranks
+// take as many as the batch needs, or 64 (hop.cuh, Go: internal/cuda/vertexmap.go).
 //
 // Several batches in one launch, as gSampler's super-batches: each row of the grid makes one, in memory
 // of its own, and knows nothing of the others. What says blocks of all here are those of the row.
@@ -48,7 +49,7 @@
 template <typename I, Kind KIND>
 struct Sampling : Numbering<I, KIND> {
   using N = Numbering<I, KIND>;
-  using N::BINS, N::TREES;
+  using N::BINS, N::NARROW, N::TREES;
   using N::a, N::b, N::s, N::scratch, N::n, N::base, N::first, N::slots, N::binned, N::known, N::settled;
   using N::claim, N::draw, N::number, N::row_nodes, N::row_of, N::settle, N::sums, N::take, N::warp_total;
   using N::Numbering;
@@ -120,7 +121,8 @@ struct Sampling : Numbering<I, KIND> {
         u64 off_indptr = align64(used), off_ids = align64(off_indptr + (u64)(n - first + 1) * width);
         u64 off_edge_ids = align64(off_ids + (u64)edges * width);
         used = off_edge_ids + (u64)edges * id_width;
-        if ((u64)base + edges >= TOO_MUCH) status = binned ? BINS_FULL : TOO_MANY_EDGES;
+        if (NARROW && (u64)base + edges >> b.shift) status = RANKS_FULL;
+        else if ((u64)base + edges >= TOO_MUCH) status = binned ? BINS_FULL : TOO_MANY_EDGES;
         else if (TREES && ((u64)base + edges) * 2 > 1ull << a.table_bits) status = TOO_SMALL;
         else if (n > b.row_capacity || used > b.out_capacity || edges > b.edge_capacity) status = TOO_SMALL;
         u32 bin_bits = BINS && (binned || edges >= a.bin_from) ? bits_for(n + edges) : 0;
@@ -162,7 +164,7 @@ struct Sampling : Numbering<I, KIND> {
       else if (last && n > room) status = TOO_SMALL, used = off_nodes + (u64)n * each + extra;
       if (status != OK) break;
     }
-    if (status != OK) return end(status, status == TOO_MANY_EDGES ? (u64)base + rows.edges : used);
+    if (status != OK) return end(status, status == TOO_MANY_EDGES || status == RANKS_FULL ? (u64)base + rows.edges : used);
     grid_barrier(s.meeting);
     settle();
     used = off_nodes + (u64)n * width;

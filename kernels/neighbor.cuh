@@ -21,7 +21,7 @@
 // sizes of Args and ManyArgs.
 struct Batch {
   const void* seeds;
-  u64* map;           // a word for every vertex
+  void* map;          // a word for every vertex: the tag above the rank
   u32* arrived;       // the meetings' counter
   ulonglong2* slots;  // two rows of gridDim.x, which take turns
   ulonglong2* rows;   // per row of a hop: first CSC position, degree
@@ -33,6 +33,7 @@ struct Batch {
   u64 out_capacity, row_capacity, edge_capacity;  // bytes, rows, edges of a hop
   u64 num_seeds;
   u32 seed_bits, tag, key0, key1, batch0, batch1;
+  u32 shift, unused;  // bits of a rank in a map of 32-bit words
 };
 
 // Mirrors neighborArgs.
@@ -65,11 +66,13 @@ struct ManyArgs {
 
 enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
 // What a launch ends with. BINS_FULL: some vertex came too often; again, without bins.
-enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4, BINS_FULL = 5 };
+// RANKS_FULL: likewise, with more bits for ranks; the detail is how many there are.
+enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4, BINS_FULL = 5, RANKS_FULL = 7 };
 
 // What most batches do not need is left out of the kernel that they run, since its registers and its
 // code would slow them down. WITH_ALL: any fanout, exclusions, rows drawn once. WITH_TREES: that, and
-// for each seed a tree of its own.
+// for each seed a tree of its own. The map of a PLAIN kernel has words of 32 bits, since caches hold
+// more of it then, that of the others 64.
 enum Kind { PLAIN, WITH_BINS, WITH_ALL, WITH_TREES };
 
 // What a block knows beside its registers.

@@ -7,14 +7,14 @@ struct Numbering : Drawing<I, KIND> {
   using D = Drawing<I, KIND>;
   using D::ANY, D::BINS, D::TREES;
   using D::a, D::b, D::s, D::exchanges, D::n, D::base, D::first, D::slots, D::binned, D::settled, D::asked, D::asked_edges;
-  using D::count, D::row_nodes, D::row_of, D::sums, D::take, D::warp_total;
+  using D::count, D::look, D::note, D::row_nodes, D::row_of, D::sums, D::take, D::warp_total;
   using D::Drawing;
 
   // The lowest rank at which v, found by edge e, occurred; its number where it has one.
   __device__ __forceinline__ u32 lowest(I v, u32 e) const {
-    if (TREES) return (u32)load_relaxed(b.map + __ldcg(slots + e));
+    if (TREES) return (u32)look(__ldcg(slots + e));
     if (!BINS && v < 0) return (u32)(-1 - (long long)v);  // gather() has seen its number
-    return BINS && binned ? __ldcg(a.answers + e) : (u32)load_relaxed(b.map + (u64)v);
+    return BINS && binned ? __ldcg(a.answers + e) : (u32)look((u64)v);
   }
   // What stands for the number of an edge's vertex that is not new with it.
   __device__ __forceinline__ I ask(u32 rank) const { return rank < base ? (I)rank : (I)(-1 - (long long)(rank - base)); }
@@ -36,7 +36,7 @@ struct Numbering : Drawing<I, KIND> {
     }
     if (last) return;
     b.rows[id] = row;
-    if (!BINS || !binned) b.map[word] = (u64)b.tag << 32 | id;
+    if (!BINS || !binned) note(word, id);
   }
 
   // Gives the edges that ask another edge its number, once a meeting has come after number().

@@ -102,11 +102,15 @@ func (e *Engine) launchBSP(f *Flight) error {
 	if err := w.sums.fit(w, bytes, f.stream); err != nil {
 		return err
 	}
+	rows, err := f.rowsArgs()
+	if err != nil {
+		return err
+	}
 	b := &bspBatch{
 		Flight: f, kernels: kernels, hops: hops, multiprocessors: e.context.Properties().Multiprocessors,
 		width: uint64(f.graph.IDBits / 8), idWidth: uint64(f.graph.sampleBits() / 8),
 		args: bspArgs{
-			Graph: f.rowsArgs(), Seeds: f.call.Seeds, SeedBits: uint32(f.call.SeedBits), NumSeeds: uint64(f.call.NumSeeds),
+			Graph: rows, Seeds: f.call.Seeds, SeedBits: uint32(f.call.SeedBits), NumSeeds: uint64(f.call.NumSeeds),
 			Rows: w.rows.Address, Nodes: w.vertex.Address, Sums: w.sums.Address, Firsts: w.sums.Address + gpu.Address(firstsAt),
 			Ended: w.meeting.Address + bspEndedAt, Repeated: w.meeting.Address + bspRepeatedAt,
 			BadSeed: w.meeting.Address + badSeedAt, Report: w.report.Address,
@@ -117,7 +121,7 @@ func (e *Engine) launchBSP(f *Flight) error {
 	if err != nil {
 		// A kernel that has been launched may report yet, and the counters are not as they
 		// should be: the next batch begins after it, with all of it cleared.
-		w.nextTag = 0
+		w.dirty = true
 		f.stream.Synchronize()
 		return err
 	}

@@ -267,7 +267,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
 		r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
 		modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
-		e.idle[0].nextTag = fewTags + 3
+		e.idle[0].wide.next = 3
 		for range 6 {
 			modeCheck(t, e, s, d, Call{Request: r}, mode, 0, 0)
 		}

@@ -125,7 +125,7 @@ func (g *Graph) learn(c *Call, n needs) {
 	known := g.needs[key]
 	g.needs[key] = needs{
 		out: max(known.out, n.out), rows: max(known.rows, n.rows), edges: max(known.edges, n.edges),
-		noBins: known.noBins || n.noBins,
+		ranks: max(known.ranks, n.ranks), noBins: known.noBins || n.noBins,
 	}
 }
 

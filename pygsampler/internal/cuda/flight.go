@@ -38,6 +38,7 @@ const (
 	statusTooSmall       = 3
 	statusTooManyEdges   = 4
 	statusBinsFull       = 5
+	statusRanksFull      = 7
 )
 
 // Start puts the launch of a batch into a stream and returns. Seeds on the host
@@ -194,7 +195,7 @@ func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
 			return f.batch, true, f.err
 		}
 		if err := f.lost(); err != nil {
-			f.space.nextTag = 0
+			f.space.dirty = true
 			f.end(err)
 			return f.batch, true, f.err
 		}
@@ -230,9 +231,13 @@ func (f *Flight) arrived() (again bool, err error) {
 		f.need.noBins = true
 		f.graph.learn(&f.call, needs{noBins: true})
 		return true, f.launch()
+	case statusRanksFull:
+		f.need.ranks = detail
+		f.graph.learn(&f.call, needs{ranks: detail})
+		return true, f.launch()
 	case statusSeedOutOfRange:
 		err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", cpu.ErrIndex, detail, f.graph.Nodes, f.seed(detail))
-		f.space.nextTag = 0 // cleared before its next batch
+		f.space.dirty = true
 		return false, err
 	case statusTooManyEdges:
 		return false, fmt.Errorf("%w: a batch of %d edges: expected fewer than 2^31 on a GPU", cpu.ErrOverflow, detail)
@@ -263,11 +268,12 @@ func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
 // got is what the batch that has arrived needed.
 func (f *Flight) got() needs {
 	h := f.batch.Header
-	n := needs{out: uint64(h[batch.WordBytes]) * 5 / 4}
+	n := needs{out: uint64(h[batch.WordBytes]) * 5 / 4, ranks: f.call.NumSeeds}
 	for i := range f.call.Request.Fanouts {
 		words := h[batch.HeaderWords+batch.BlockWords*i:]
 		n.rows = max(n.rows, (words[batch.WordNumDst]+words[batch.WordFirstDst])*5/4)
 		n.edges = max(n.edges, words[batch.WordNumEdges]*5/4)
+		n.ranks += words[batch.WordNumEdges] * 5 / 4
 	}
 	return n
 }

@@ -55,9 +55,13 @@ func (e *Engine) launchFused(f *Flight) error {
 	if err != nil {
 		return err
 	}
+	rows, err := f.rowsArgs()
+	if err != nil {
+		return err
+	}
 	out, bytes := f.region()
 	args := fusedArgs{
-		Graph: f.rowsArgs(), Seeds: c.Seeds, SeedBits: uint32(c.SeedBits), NumSeeds: uint64(c.NumSeeds),
+		Graph: rows, Seeds: c.Seeds, SeedBits: uint32(c.SeedBits), NumSeeds: uint64(c.NumSeeds),
 		Rows: w.rows.Address, Nodes: w.vertex.Address, Firsts: w.firsts.Address,
 		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
 		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,

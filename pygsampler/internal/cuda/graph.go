@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"math/bits"
 	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -35,8 +36,12 @@ type shape struct {
 type needs struct {
 	out         uint64 // bytes
 	rows, edges int64  // of a hop
+	ranks       int64  // seeds and edges of all hops
 	noBins      bool   // some vertex comes too often
 }
+
+// shift is how many bits a rank takes in a map of 32-bit words.
+func (n needs) shift() int { return max(bits.Len64(uint64(n.ranks)), leastShift) }
 
 // NewGraph trusts the arrays; Validate checks them.
 func (e *Engine) NewGraph(a Arrays) *Graph {

@@ -76,7 +76,7 @@ func (e *Engine) alike(flights []*Flight) int {
 		b := &f.call
 		if b.Stream != a.Stream || b.Own != a.Own || b.Request.Replace != a.Request.Replace ||
 			!slices.Equal(b.Request.Fanouts, a.Request.Fanouts) ||
-			!b.persistent() || e.kind(f.graph, b) != plain || e.binned(f.graph, f.need) || f.need.edges >= min(mostTogether, e.bspEdges) {
+			!b.persistent() || e.kind(f.graph, b, f.need) != plain || e.binned(f.graph, f.need) || f.need.edges >= min(mostTogether, e.bspEdges) {
 			break
 		}
 		n++
@@ -130,7 +130,10 @@ func (e *Engine) launchMany(flights []*Flight) error {
 	shared := args.All.common(e, first.graph, &first.call)
 	blocks := 0
 	for i, f := range flights {
-		args.Batches[i] = f.arguments()
+		var err error
+		if args.Batches[i], err = f.arguments(plain); err != nil {
+			return err
+		}
 		blocks = max(blocks, e.share(f, len(flights)))
 	}
 	shape := gpu.Shape{

@@ -281,7 +281,7 @@ func TestManyRunsOutOfTags(t *testing.T) {
 	like := Call{Request: cpu.Request{Fanouts: []int64{5, 5}}, Stream: s.Handle(), Own: true}
 	checkMany(t, e, s, d, manyCalls(g, manySeeds(4, 3000), like))
 	for i, w := range e.idle {
-		w.nextTag = fewTags + uint32(i)
+		w.narrow.next = uint32(i)
 	}
 	for range 8 {
 		checkMany(t, e, s, d, manyCalls(g, manySeeds(4, 3000), like))

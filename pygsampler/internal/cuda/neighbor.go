@@ -25,6 +25,7 @@ type neighborBatch struct {
 	OutCapacity, RowCapacity, EdgeCapacity          uint64
 	NumSeeds                                        uint64
 	SeedBits, Tag, Key0, Key1, Batch0, Batch1       uint32
+	Shift, _                                        uint32
 }
 
 // neighborArgs mirrors Args.
@@ -117,7 +118,7 @@ func (e *Engine) loadPersistent() (err error) {
 // launchPersistent is all hops in one cooperative launch.
 func (e *Engine) launchPersistent(f *Flight) error {
 	c, g, w := &f.call, f.graph, f.space
-	kind := e.kind(g, c)
+	kind := e.kind(g, c, f.need)
 	if kind == plain && e.binned(g, f.need) {
 		binned, err := w.fitBins(f)
 		if err != nil {
@@ -132,8 +133,12 @@ func (e *Engine) launchPersistent(f *Flight) error {
 			return err
 		}
 	}
+	batch, err := f.arguments(kind)
+	if err != nil {
+		return err
+	}
 	args := neighborArgs{
-		Batch: f.arguments(), Excluded: w.excluded.Address, NumExcluded: uint64(len(c.Exclude)),
+		Batch: batch, Excluded: w.excluded.Address, NumExcluded: uint64(len(c.Exclude)),
 		Pairs: w.bins.pairs.Address, Fills: w.bins.fills.Address, Answers: w.bins.answers.Address,
 		PairCapacity: w.bins.capacity,
 	}
@@ -151,18 +156,26 @@ func (e *Engine) launchPersistent(f *Flight) error {
 	return e.persistent[kind][g.wide()].Launch(f.stream, shape, &args)
 }
 
-// arguments are what is of this batch alone, for one launch.
-func (f *Flight) arguments() neighborBatch {
+// arguments are what is of this batch alone, for one launch of the kernel.
+func (f *Flight) arguments(kind int) (neighborBatch, error) {
 	c, w, random := &f.call, f.space, f.call.random()
 	out, bytes := f.region()
+	m, shift := &w.wide, 32
+	switch kind {
+	case plain:
+		m, shift = &w.narrow, f.need.shift()
+	case withTrees:
+		m = w.trees.asMap()
+	}
+	tag, err := m.tag(w, shift, f.stream)
 	return neighborBatch{
-		Seeds: c.Seeds, Map: w.vertices.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
+		Seeds: c.Seeds, Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
 		Rows: w.rows.Address, Nodes: w.vertex.Address, Firsts: w.firsts.Address,
 		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
 		OutCapacity: bytes, RowCapacity: uint64(w.rowCapacity), EdgeCapacity: uint64(w.edgeCapacity),
-		NumSeeds: uint64(c.NumSeeds), SeedBits: uint32(c.SeedBits), Tag: w.tag(),
-		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
-	}
+		NumSeeds: uint64(c.NumSeeds), SeedBits: uint32(c.SeedBits), Tag: tag,
+		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Shift: uint32(m.shift),
+	}, err
 }
 
 // common sets what all batches of a graph with the fanouts of c have in common.
@@ -183,8 +196,8 @@ func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
 	return shared
 }
 
-// kind is the kernel that a call needs.
-func (e *Engine) kind(g *Graph, c *Call) int {
+// kind is the kernel that a call needs, which needs so much.
+func (e *Engine) kind(g *Graph, c *Call, n needs) int {
 	if c.Request.Disjoint {
 		return withTrees
 	}
@@ -196,14 +209,10 @@ func (e *Engine) kind(g *Graph, c *Call) int {
 			return withAll
 		}
 	}
+	if n.shift() > mostShift {
+		return withAll
+	}
 	return plain
-}
-
-// tag is the launch's own; take cleared the map where they had run out.
-func (w *workspace) tag() uint32 {
-	tag := w.nextTag
-	w.nextTag--
-	return tag
 }
 
 // grid is a good number of blocks, by measurement (docs/performance.md): one for

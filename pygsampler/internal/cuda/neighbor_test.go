@@ -344,8 +344,33 @@ func TestTagsRunOut(t *testing.T) {
 	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
 	r := &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
 	check(t, e, s, d, r, 0)
-	e.idle[0].nextTag = fewTags + 2
+	e.idle[0].narrow.next = 2
 	check(t, e, s, d, r, 0, 0, 0, 0, 0)
+	if e.idle[0].narrow.next != 1<<8-1-3 {
+		t.Errorf("%d tags are left", e.idle[0].narrow.next)
+	}
+}
+
+// Ranks that outgrow their bits take some of the tags', and in the end the map of
+// 64-bit words.
+func TestRanksOutgrowTheirBits(t *testing.T) {
+	e, s := device(t)
+	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
+	r := &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
+	check(t, e, s, d, r, 0)
+	w := e.idle[0]
+	w.narrow.shift, w.narrow.next = 4, 0 // as if 2^4 ranks were the fewest
+	for shift := 4; shift <= leastShift; shift++ {
+		w.narrow.shift, w.narrow.next = shift, 0
+		d.needs = make(map[shape]needs)
+		check(t, e, s, d, r, 0, 0)
+	}
+	c := Call{Request: *r}
+	for ranks, want := range map[int64]int{0: plain, 1 << 30: withAll, 1<<30 - 1: plain} {
+		if kind := e.kind(d, &c, needs{ranks: ranks}); kind != want {
+			t.Errorf("%d ranks: kernel %d, want %d", ranks, kind, want)
+		}
+	}
 }
 
 func TestSeedOutOfRange(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // treeSpace is what a disjoint batch needs beside the rest of a workspace: a table of
 // pairs of tree and vertex, in place of the map of all vertices.
 type treeSpace struct {
-	keys, words buffer // a word for each slot
+	keys, words buffer // for each slot its pair, and what a map has for a vertex
 	trees       buffer // for each row
 	bits        int    // log2 of the slots in use
 }
@@ -42,13 +42,17 @@ func (t *treeSpace) fit(f *Flight) error {
 		return err
 	}
 	return errors.Join(
-		f.stream.Fill32(t.keys.Address, ^uint32(0), slots*2), f.stream.Fill32(t.words.Address, noTag, slots*2),
+		f.stream.Fill32(t.keys.Address, emptyWord, slots*2), f.stream.Fill32(t.words.Address, emptyWord, slots*2),
 	)
 }
 
-// arguments puts the table in the map's place.
+// asMap is the table's words in the map's place: empty, so that any tag is new.
+func (t *treeSpace) asMap() *vertexMap {
+	return &vertexMap{Memory: t.words.Memory, bits: 64, shift: 32, next: 1}
+}
+
 func (t *treeSpace) arguments(a *neighborArgs, f *Flight) {
-	a.Batch.Map, a.Keys, a.Trees = t.words.Address, t.keys.Address, t.trees.Address
+	a.Keys, a.Trees = t.keys.Address, t.trees.Address
 	a.TableBits, a.TreeShift = uint32(t.bits), uint32(treeShift(f.graph))
 	a.KnownFrom = ^uint64(0)
 }

@@ -15,7 +15,8 @@ type workspace struct {
 	nodes    int64
 	stream   gpu.Stream // for batches that run in a stream of the engine's
 	before   gpu.Event  // what a caller's stream had when a batch was started
-	vertices gpu.Memory // the map: a word for every vertex
+	narrow   vertexMap  // for plain launches of neighbor.cu; each map is made when one needs it
+	wide     vertexMap  // for the others
 	meeting  gpu.Memory // the counter of the meetings, the lowest bad seed, the slots
 	rows     buffer     // 16 bytes for each row of a hop
 	vertex   buffer     // and its vertex
@@ -28,7 +29,7 @@ type workspace struct {
 	sums     buffer     // of mode bsp
 	staged   gpu.Pinned // seeds on their way
 	report   gpu.Pinned
-	nextTag  uint32
+	dirty    bool // a launch did not end as it should: to be cleared before the next batch
 
 	rowCapacity, edgeCapacity int64
 }
@@ -51,11 +52,6 @@ const (
 // itself, which is faster than a copy.
 const stagedRead = 1 << 16
 
-const (
-	noTag   = ^uint32(0) // what the map's words begin with, and so no launch's tag
-	fewTags = 256        // more than a batch takes, however often it is made again
-)
-
 // take gets an idle workspace for graphs of so many vertices, or makes one.
 func (e *Engine) take(g *Graph) (*workspace, error) {
 	e.mu.Lock()
@@ -64,7 +60,7 @@ func (e *Engine) take(g *Graph) (*workspace, error) {
 			e.idle = append(e.idle[:i], e.idle[i+1:]...)
 			e.flights++
 			e.mu.Unlock()
-			if w.nextTag < fewTags {
+			if w.dirty {
 				if err := w.clear(); err != nil {
 					e.put(w)
 					return nil, err
@@ -74,7 +70,7 @@ func (e *Engine) take(g *Graph) (*workspace, error) {
 		}
 	}
 	e.mu.Unlock()
-	w := &workspace{engine: e, nodes: g.Nodes}
+	w := &workspace{engine: e, nodes: g.Nodes, narrow: vertexMap{bits: 32}, wide: vertexMap{bits: 64}}
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -107,9 +103,6 @@ func (w *workspace) begin() (err error) {
 	if w.before, err = c.NewEvent(); err != nil {
 		return err
 	}
-	if w.vertices, err = pool.Alloc(w.stream, uint64(max(w.nodes, 1))*8); err != nil {
-		return err
-	}
 	if w.meeting, err = pool.Alloc(w.stream, slotsAt+2*16*mostBlocks); err != nil {
 		return err
 	}
@@ -119,19 +112,17 @@ func (w *workspace) begin() (err error) {
 	return w.clear()
 }
 
-// clear forgets all tags and the state of the meetings, before the next batch in
+// clear forgets the maps and the state of the meetings, before the next batch in
 // whichever stream.
 func (w *workspace) clear() error {
 	w.queue.dirty = true
+	w.narrow.next, w.wide.next = 0, 0
 	err := errors.Join(
-		w.stream.Fill32(w.vertices.Address, noTag, uint64(w.nodes)*2),
 		w.stream.Fill32(w.meeting.Address, 0, w.meeting.Size/4),
 		w.stream.Fill32(w.meeting.Address+badSeedAt, ^uint32(0), 2),
 		w.stream.Synchronize(),
 	)
-	if err == nil {
-		w.nextTag = noTag - 1
-	}
+	w.dirty = err != nil
 	return err
 }
 
@@ -192,7 +183,7 @@ func (w *workspace) close() error {
 		return nil
 	}
 	for _, m := range []*gpu.Memory{
-		&w.vertices, &w.meeting, &w.rows.Memory, &w.vertex.Memory, &w.firsts.Memory, &w.seeds.Memory, &w.excluded.Memory,
+		&w.narrow.Memory, &w.wide.Memory, &w.meeting, &w.rows.Memory, &w.vertex.Memory, &w.firsts.Memory, &w.seeds.Memory, &w.excluded.Memory,
 		&w.bins.pairs.Memory, &w.bins.fills.Memory, &w.bins.answers.Memory,
 	} {
 		errs = append(errs, m.Free(w.stream))

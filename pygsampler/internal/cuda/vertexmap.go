@@ -1,0 +1,49 @@
+package cuda
+
+import "github.com/pygsampler/pygsampler/gpu"
+
+// vertexMap has a word for every vertex: above, the tag of the launch that wrote it,
+// below, the vertex's rank or number. An empty word is all ones, and tags fall from
+// launch to launch, so an old word is larger than any new one, and the map is emptied
+// only when the tags run out.
+type vertexMap struct {
+	gpu.Memory
+	bits  int    // of a word, 32 or 64
+	shift int    // bits below the tag
+	next  uint32 // tags that are left; 0: the map is to be emptied
+}
+
+// A map of 32-bit words takes half of the caches and of the memory of one of 64.
+// Their tags begin above leastShift bits and give way to ranks up to mostShift.
+const (
+	leastShift = 24
+	mostShift  = 30
+)
+
+// emptyWord is half a word that no launch wrote.
+const emptyWord = ^uint32(0)
+
+// tag is the next launch's own, among ranks of up to shift bits; its work is in
+// stream s, and no other launch uses the map meanwhile. The map has as many words as
+// the workspace was made for.
+func (m *vertexMap) tag(w *workspace, shift int, s gpu.Stream) (uint32, error) {
+	words := uint64(max(w.nodes, 1)) * uint64(m.bits) / 32
+	if m.Size == 0 {
+		var err error
+		if m.Memory, err = w.engine.pool.Alloc(s, words*4); err != nil {
+			return 0, err
+		}
+		m.next = 0
+	}
+	if shift > m.shift {
+		m.shift, m.next = shift, 0
+	}
+	if m.next == 0 {
+		if err := s.Fill32(m.Address, emptyWord, words); err != nil {
+			return 0, err
+		}
+		m.next = uint32(uint64(1)<<(m.bits-m.shift) - 1)
+	}
+	m.next--
+	return m.next, nil
+}
