@@ -57,10 +57,11 @@ class Borrowed(NamedTuple):
     capsule: object
 
 
-_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+# By subscript, which makes a function of our own: attributes are shared, types and all.
+_pointer = ctypes.pythonapi["PyCapsule_GetPointer"]
 _pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _pointer.restype = ctypes.c_void_p
-_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid = ctypes.pythonapi["PyCapsule_IsValid"]
 _is_valid.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 

@@ -376,9 +376,10 @@ class _PyBuffer(ctypes.Structure):
     ]
 
 
-_get_buffer = ctypes.pythonapi.PyObject_GetBuffer
+# By subscript, which makes a function of our own: attributes are shared, types and all.
+_get_buffer = ctypes.pythonapi["PyObject_GetBuffer"]
 _get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int]
-_release_buffer = ctypes.pythonapi.PyBuffer_Release
+_release_buffer = ctypes.pythonapi["PyBuffer_Release"]
 _release_buffer.argtypes = [ctypes.POINTER(_PyBuffer)]
 _release_buffer.restype = None
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
 _DEVICE_AT = 32  # in bytes: the fifth word of a memory
 _READ = 0x100  # PyBUF_READ
-_view_of = ctypes.pythonapi.PyMemoryView_FromMemory
+# By subscript, which makes a function of our own: attributes are shared, types and all.
+_view_of = ctypes.pythonapi["PyMemoryView_FromMemory"]
 _view_of.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
 _view_of.restype = ctypes.py_object
 
