@@ -67,7 +67,10 @@ def sources() -> dict[str, tuple[object, str, object]]:
         values = [[0, 1, 0], [1, 1, 0]]
         if dtype != "bfloat16":
             found[f"numpy {dtype}"] = (np.array(values, dtype), dtype, values)
-        found[f"torch {dtype}"] = (torch.tensor(values, dtype=getattr(torch, dtype)), dtype, values)
+        # Older versions of torch have uint8 alone.
+        if hasattr(torch, dtype):
+            tensor = torch.tensor(values, dtype=getattr(torch, dtype))
+            found[f"torch {dtype}"] = (tensor, dtype, values)
     line = [3, 1, 2]
     found |= {
         "cube": (np.arange(24.0).reshape(2, 3, 4).transpose(), "float64", None),
@@ -105,8 +108,9 @@ def test_arrays_of_any_kind_stand_beside_a_graph(path):
             values = np.asarray(value).tolist()
         assert found.tolist() == values, name
         assert found.shape == np.shape(values) or found.shape == (0, 2)
-        tensor = found.torch()
-        assert (str(tensor.dtype), tensor.tolist()) == (f"torch.{dtype}", values)
+        if hasattr(torch, dtype):
+            tensor = found.torch()
+            assert (str(tensor.dtype), tensor.tolist()) == (f"torch.{dtype}", values)
         if dtype == "bfloat16":
             with pytest.raises(TypeError, match="bfloat16"):
                 found.numpy()
@@ -114,7 +118,9 @@ def test_arrays_of_any_kind_stand_beside_a_graph(path):
         shown = found.numpy()
         assert (shown.dtype.name, shown.tolist()) == (dtype, values)
         assert not shown.flags.writeable
-        assert np.from_dlpack(found).tolist() == values
+        # NumPy 1 has no word for read-only tensors.
+        if np.__version__ >= "2":
+            assert np.from_dlpack(found).tolist() == values
 
 
 def test_an_array_is_indexed_as_a_sequence(path):
