@@ -148,7 +148,10 @@ def go_env() -> dict[str, str]:
         env["GOROOT"] = str(go.parent.parent)
     folder = native()
     env["GOTOOLCHAIN"] = "local"
-    env["GOFLAGS"] = f"{os.environ.get('GOFLAGS', '')} -trimpath -buildvcs=false".strip()
+    # arrow/go's Parquet package brings Go's net along, whose C half would ask for libresolv where
+    # glibc is older than 2.34; nothing here resolves a name.
+    flags = "-trimpath -buildvcs=false -tags=netgo,osusergo"
+    env["GOFLAGS"] = f"{os.environ.get('GOFLAGS', '')} {flags}".strip()
     env["CGO_ENABLED"] = "1"
     # mumax calls two functions that CUDA 12 calls deprecated.
     env["CGO_CFLAGS"] = f"-O2 -Wno-deprecated-declarations {shlex.quote(f'-I{folder}')}"
