@@ -205,7 +205,8 @@ def draw(readings: list[Reading], every: int, title: str, path: Path) -> None:
     for axis, name in zip(axes, names, strict=True):
         scale = 1 << 20 if name in BYTES else 1
         axis.plot(places, [reading[name] / scale for reading in readings], lw=1, color="#1f5fa8")
-        axis.set_ylim(bottom=0)
+        most = max(reading[name] for reading in readings) / scale
+        axis.set_ylim(0, 1.2 * most or 1)
         label = name.replace("_", " ") + (", MiB" if scale > 1 else "")
         axis.set_title(label, fontsize=8, loc="left", pad=2)
         axis.tick_params(labelsize=7)

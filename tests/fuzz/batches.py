@@ -85,7 +85,11 @@ def convert_batch(world: World, random: Random) -> None:
     expect(made.blocks[place].num_dst_nodes == block.num_dst, kind)
     expect(repr(made).startswith(f"{type(made).__name__}("), kind)
     if kind != "arrow":
-        rows = [row for row in range(block.num_dst) for _ in range(*block.indptr[row : row + 2])]
+        rows = [
+            block.dst_offset + row
+            for row in range(block.num_dst)
+            for _ in range(*block.indptr[row : row + 2])
+        ]
         expect(made.blocks[place].coo()[1].tolist() == rows, kind)
         expect(made.blocks[place].edge_index.tolist() == [block.indices, rows], kind)
 

@@ -188,6 +188,9 @@ if torch is not None:
         except TypeError as error:
             check_message(error)
             return
+        except FileNotFoundError:
+            expect(graph.graph.path is not None, "no file", graph)
+            return
         expect(repr(other) == repr(loader), other, loader)
         world.keep("loaders", (other, graph, *rest[:2], []), random)
 

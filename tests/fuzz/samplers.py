@@ -49,6 +49,9 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
         options["map_limit"] = random.choice((*small, 1 << 20, (1 << 63) - 1))
     if random.random() < 0.1 and options.get("mode") != "queue":
         options["ordered"] = random.random() < 0.5
+    if options.get("mode", "auto") in ("auto", "persistent"):
+        options["frontier"] = random.choice(("all", "all", "all", "new"))
+        options["disjoint"] = random.random() < 0.2
     if random.random() < 0.8:
         options["seed"] = random.choice((0, 1, -1, 1 << 63, (1 << 64) - 1, random.getrandbits(63)))
     given = random.choice((list, tuple, np.array))(fanouts)
@@ -81,13 +84,19 @@ def wrong_sampler(world: World, random: Random) -> None:
     elif kind == 3:
         fanouts = [no_integer(random), 2]
     elif kind == 4:
-        options[random.choice(("replace", "ordered"))] = random.choice((None, 1, 0, "yes", 1.0))
+        options[random.choice(("replace", "ordered", "disjoint"))] = random.choice(
+            (None, 1, 0, "yes", 1.0)
+        )
     elif kind == 5:
         options["seed"] = not_from(random, -(1 << 63), (1 << 64) - 1)
     elif kind == 6:
         options["seed"] = random.choice((1.5, "1", b"1", True, [], object()))
     elif kind == 7:
-        options["mode"] = random.choice((None, "", "fast", 3, b"auto", ["auto"], object()))
+        name = random.choice(("mode", "frontier"))
+        options[name] = random.choice((None, "", "fast", 3, b"auto", ["auto"], object()))
+        if random.random() < 0.2:
+            # A task queue knows the frontier of DGL alone.
+            options = {"mode": "queue", "frontier": "new"}
     else:
         options["map_limit"] = random.choice((0, -1, 1 << 63, 1.0, "1", False))
     with refused():

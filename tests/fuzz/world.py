@@ -94,6 +94,8 @@ class Draw:
             epoch=self.epoch,
             batch=self.batch,
             exclude=self.exclude,
+            frontier=s.options.get("frontier", "all"),
+            disjoint=s.options.get("disjoint", False),
         )
 
 
@@ -178,11 +180,16 @@ def as_reference(batch: pgs.MiniBatch) -> reference.Batch:
             block.edge_ids.tolist(),
             block.num_src_nodes,
             block.num_dst_nodes,
+            block.dst_offset,
         )
         for block in batch.blocks
     ]
     return reference.Batch(
-        batch.input_nodes.tolist(), batch.output_nodes.tolist(), batch.output_index.tolist(), blocks
+        batch.input_nodes.tolist(),
+        batch.output_nodes.tolist(),
+        batch.output_index.tolist(),
+        blocks,
+        None if batch.trees is None else batch.trees.tolist(),
     )
 
 
@@ -206,14 +213,18 @@ def laws(found: reference.Batch, draw: Draw) -> None:
     nodes = np.array(found.nodes, np.int64)
     expect(found.output_nodes == draw.seeds, "output_nodes", draw)
     expect([found.nodes[i] for i in found.output_index] == draw.seeds, "output_index", draw)
-    expect(len(set(found.nodes)) == len(nodes), "a vertex twice", draw)
+    trees = [-1] * len(nodes) if found.trees is None else found.trees
+    pairs = set(zip(trees, found.nodes, strict=True))
+    expect(len(pairs) == len(nodes), "a vertex twice", draw)
     expect(len(found.blocks) == len(fanouts), "blocks", draw)
     for hop, (fanout, block) in enumerate(zip(fanouts, found.blocks, strict=True)):
         starts = np.array(block.indptr)
         expect(len(starts) == block.num_dst + 1 and starts[0] == 0, "indptr", hop, draw)
         counts = np.diff(starts)
         expect(bool((counts >= 0).all()) and starts[-1] == len(block.indices), "rows", hop, draw)
-        rows = np.repeat(nodes[: block.num_dst], counts)
+        own = nodes[block.dst_offset : block.dst_offset + block.num_dst]
+        expect(len(own) == block.num_dst, "destinations", hop, draw)
+        rows = np.repeat(own, counts)
         expect(not block.indices or max(block.indices) < block.num_src, "indices", hop, draw)
         sources = nodes[np.array(block.indices, np.int64)]
         ids = np.array(block.edge_ids, np.int64)
@@ -221,7 +232,7 @@ def laws(found: reference.Batch, draw: Draw) -> None:
         begin, end = _rows_of(g, rows)
         expect(bool(((begin <= places) & (places < end)).all()), "an edge of another row", draw)
         expect(bool((np.asarray(g.indices)[places] == sources).all()), "source", hop, draw)
-        begin, end = _rows_of(g, nodes[: block.num_dst])
+        begin, end = _rows_of(g, own)
         degrees = end - begin
         if not replace:
             pairs = np.stack([np.repeat(np.arange(block.num_dst), counts), places])
