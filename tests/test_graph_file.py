@@ -294,6 +294,9 @@ def test_other_processes_open_the_same_file(path, run_python):
     expected = as_lists(sampler.sample(graph, range(50), batch=0))
     assert in_child(lambda: as_lists(sampler.sample(opened, range(50), batch=0))) == expected
     assert in_child(lambda: opened.arrays["x"].shape) == (1000, 50)
+    maps = [line.split() for line in Path("/proc/self/maps").read_text().splitlines()]
+    # Shared with all who have the file open, and closed to writing.
+    assert "r--s" in {line[1] for line in maps if line[-1] == str(path)}
     script = f"""
         import pickle
         import pygsampler as pgs

@@ -149,18 +149,3 @@ def completed(graph: Graph, parts: Coo) -> Graph:
         named = {name: shaped(value, name) for name, value in parts.arrays.items()}
         graph._arrays = MappingProxyType(named)
     return graph
-
-
-def completed(graph: Graph, parts: Coo) -> Graph:
-    """The graph of ``parts`` with the ids and arrays that it has beyond its edges."""
-    if parts.edge_ids is not None and graph.edge_ids is not None:
-        ids = array("q", (parts.edge_ids[place] for place in graph.edge_ids.tolist()))
-        graph = type(graph).from_csc(
-            graph.indptr, graph.indices, edge_ids=ids, num_nodes=graph.num_nodes
-        )
-    if parts.arrays:
-        from pygsampler._shaped_input import shaped
-
-        named = {name: shaped(value, name) for name, value in parts.arrays.items()}
-        graph._arrays = MappingProxyType(named)
-    return graph

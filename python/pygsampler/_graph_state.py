@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler import _device, _device_graph, _engine, _host_graph
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import TracebackType
 
     from pygsampler._graph_pages import Pages
     from pygsampler._host_graph import Parts
     from pygsampler.array import Array
+
+G = TypeVar("G", bound="GraphState")
 
 _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
@@ -91,6 +94,18 @@ class GraphState:
         _host_graph.give_back(made)
         # Only now may the arrays go: a batch in flight was reading them.
         del pins, parts, beside
+
+    def __enter__(self: G) -> G:
+        self._open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         # The engine has ended by then, and this module's names are gone.

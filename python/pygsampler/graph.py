@@ -12,7 +12,6 @@ from pygsampler.array import Array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from pygsampler._graph_save import Progress
     from pygsampler._host_graph import Parts
@@ -118,15 +117,6 @@ class Graph(GraphState):
         none. Changing ``g`` later does not change this graph. A heterograph is a TypeError.
         """
         return cls._from(_adapters.of_dgl(g))
-
-    @classmethod
-    def from_networkx(cls, g: Any) -> Graph:
-        """The graph ``g`` of NetworkX; an undirected edge e of E is also edge E + e, backwards.
-
-        Nodes that are the ints 0 to n - 1 keep their ids; others are numbered in ``g``'s order,
-        and int labels are ``arrays["node_ids"]``, str ones "node_names.offsets" and ".bytes".
-        """
-        return cls._from(_adapters.of_networkx(g))
 
     @classmethod
     def from_networkx(cls, g: Any) -> Graph:
@@ -339,8 +329,8 @@ class Graph(GraphState):
         """This graph for a GPU to sample out of the host's memory, for one larger than the GPU's.
 
         The arrays stay where they are and are page-locked as long as the graph is open; those of up
-        to 64 MiB in copies, whose pages nothing else shares. ``device`` names the GPU; its batches
-        are there.
+        to 64 MiB, and those of a file, in copies, whose pages nothing else shares. ``device`` names
+        the GPU; its batches are there.
 
         Raises
         ------
@@ -366,18 +356,6 @@ class Graph(GraphState):
         graph = Graph._checked(*_device_graph.download(self._open()), self._num_nodes)
         graph._arrays = self._arrays
         return graph
-
-    def __enter__(self) -> Graph:
-        self._open()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         if self._parts is None and self._host is None:
