@@ -119,6 +119,8 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
+        if edge_label_index is None and _with_edges(data) is not data:
+            raise ValueError("edge_label_index: expected edges, since data has none, got None")
         if neighbor_sampler is None:
             neighbor_sampler = PGSampler(
                 data,

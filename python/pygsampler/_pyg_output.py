@@ -148,8 +148,7 @@ def _at(values: Array, places: torch.Tensor) -> torch.Tensor:
 
 def _rows(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
     """The row of each edge of rows with so many edges, int64."""
-    rows = torch.arange(len(degrees), device=degrees.device)
-    return rows.repeat_interleave(degrees, output_size=total)
+    return torch.repeat_interleave(degrees.long(), output_size=total)
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:

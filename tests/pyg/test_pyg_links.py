@@ -185,3 +185,5 @@ def test_no_edges() -> None:
         for batch in loader:
             assert batch.input_id.numel() == batch.edge_label_index.size(1) == 20
             assert batch.num_nodes == batch.edge_label_index.unique().numel()
+    with pytest.raises(ValueError, match="edge_label_index: expected edges"):
+        LinkNeighborLoader(Data(num_nodes=NODES), [2])
