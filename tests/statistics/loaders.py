@@ -127,8 +127,11 @@ LOADERS = [
 # ---- worker processes of torch's own loader --------------------------------------------------
 
 
-class Draws(torch.utils.data.Dataset[Positions]):
-    """Item i is a batch of all vertices, sampled in the worker that got the item."""
+class Draws(torch.utils.data.Dataset[bytes]):
+    """Item i is a batch of all vertices, sampled in the worker that got the item.
+
+    Bytes, since older versions of torch take a second to share a tensor.
+    """
 
     def __init__(self, sampler: Any) -> None:
         self.graph, self.sampler = alike(SHAPE.rows, SHAPE.degree), sampler
@@ -136,9 +139,9 @@ class Draws(torch.utils.data.Dataset[Positions]):
     def __len__(self) -> int:
         return 4
 
-    def __getitem__(self, item: int) -> Positions:
+    def __getitem__(self, item: int) -> bytes:
         batch = self.sampler.sample(self.graph, np.arange(SHAPE.rows))
-        return positions(batch.blocks[0], SHAPE)
+        return positions(batch.blocks[0], SHAPE).tobytes()
 
 
 def workers(seed: int, sampler: Any = None) -> dict[str, float]:
@@ -150,8 +153,10 @@ def workers(seed: int, sampler: Any = None) -> dict[str, float]:
     with warnings.catch_warnings():
         # Python warns of any fork in a process with threads; the engine is made anew there.
         warnings.simplefilter("ignore", DeprecationWarning)
-        # The workers hand arrays over as tensors.
-        first, second = ([np.asarray(item) for item in loader] for _ in range(2))
+        first, second = (
+            [np.frombuffer(item, np.int64).reshape(-1, SHAPE.fanout) for item in loader]
+            for _ in range(2)
+        )
     return {
         "workers of torch's loader": _independent(first[0], first[1]),
         "items of a worker": _independent(first[0], first[2]),
