@@ -45,7 +45,7 @@ def compare(make, data, options, **where):
 for dtype in (torch.int64, torch.int32):
     data = random_data(dtype=dtype)
     seeds = torch.cat([torch.arange(60), torch.tensor([7, 7, 3, 7])])
-    for options in CASES:
+    for options in CASES if dtype == torch.int64 else CASES[:1]:
         compare(NeighborLoader, data, dict(input_nodes=seeds, batch_size=32, **options),
                 device="cuda")
     compare(LinkNeighborLoader, data, dict(neg_sampling="binary", batch_size=100), device="cuda")

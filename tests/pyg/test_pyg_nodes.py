@@ -8,6 +8,8 @@ from typing import Any
 import numpy
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyg_reference import NODES, ReferenceSampler, check_edges, content, pairs, random_data
 from torch_geometric.data import Data
 from torch_geometric.loader import NeighborLoader as PygNeighborLoader
@@ -44,15 +46,32 @@ def test_outputs_of_the_reference(hops: list[int], replace: bool, disjoint: bool
         assert out.metadata[0].equal(torch.arange(len(seeds)))
 
 
-@pytest.mark.parametrize("hops", [[3, 2], [-1, -1], [2]])
-def test_a_repeated_seed_has_rows_of_its_own(hops: list[int]) -> None:
-    data = random_data()
-    sampler = PGSampler(data, hops, seed=5)
+@given(
+    st.integers(1, 12),
+    st.integers(0, 40),
+    st.lists(st.integers(-1, 4), max_size=4),
+    st.lists(st.integers(0, 1 << 20), min_size=1, max_size=20),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 99),
+)
+@settings(max_examples=60)
+def test_repeated_seeds_on_small_graphs(
+    nodes: int,
+    edges: int,
+    hops: list[int],
+    some: list[int],
+    replace: bool,
+    disjoint: bool,
+    number: int,
+) -> None:
+    """The reference draws for each occurrence of a seed what it draws for the first."""
+    data = random_data(nodes, edges, number)
+    seeds = torch.tensor(some) % nodes
+    sampler = PGSampler(data, hops, replace=replace, disjoint=disjoint, seed=number)
     sampler.set_epoch(0)
-    # The reference draws for each occurrence what it draws for the first.
-    assert content(sampled(sampler, REPEATED)) == content(
-        sampled(ReferenceSampler(data, sampler), REPEATED)
-    )
+    expected = ReferenceSampler(data, sampler)
+    assert content(sampled(sampler, seeds)) == content(sampled(expected, seeds))
 
 
 @pytest.mark.parametrize("subgraph_type", TYPES)
