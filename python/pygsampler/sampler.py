@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler import _engine, _seed
 from pygsampler._check import describe, integer
 from pygsampler._device_job import DeviceJob, TorchJob, sample_many
-from pygsampler._job import Job
+from pygsampler._job import Job, in_set
 from pygsampler._options import Options
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
@@ -46,7 +46,7 @@ class PGSampler:
         has it: a vertex is expanded once, at the hop after the one that reached it first.
     disjoint : bool
         Each seed, also a repeated one, has a tree of its own: trees share neither vertices nor
-        draws, and ``MiniBatch.trees`` tells which vertex is whose. On the CPU.
+        draws, and ``MiniBatch.trees`` tells which vertex is whose.
     seed : int, optional
         From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``. Without one it is
         ``torch.initial_seed()`` when torch has been imported, else it comes from the operating
@@ -269,10 +269,16 @@ class PGSampler:
         jobs: list[Job] = []
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = int(len(many) > 1)
+        batches: list[MiniBatch] = []
         try:
             for i, ids in enumerate(many, batch):
                 jobs.append(Job.start(graph, self, ids, epoch=epoch, batch=i, threads=threads))
-            return [job.result() for job in jobs]
+            for job in jobs:
+                batches.append(job.result())
+            return batches
+        except (TypeError, ValueError, IndexError) as error:
+            place = len(jobs) if len(jobs) < len(many) else len(batches)
+            raise in_set(error, place) from None
         finally:
             # After an error, those that are still on their way.
             for job in jobs:
