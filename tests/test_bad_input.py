@@ -237,6 +237,22 @@ def test_options_have_to_be_named():
 
 
 @pytest.mark.parametrize(
+    ("sets", "error", "message"),
+    [
+        ([[0], [1, NODES]], IndexError, rf"^seeds\[1\]\[1\]: .* got {NODES}"),
+        ([[0], [1], [-1]], IndexError, r"^seeds\[2\]\[0\]: .* got -1"),
+        ([[0], [0.5]], TypeError, r"^seeds\[1\]\[0\]: expected an integer, got float 0.5"),
+        ([[0], 3], TypeError, r"^seeds\[1\]: expected .* got int 3"),
+        ([[0], np.zeros((1, 1), int)], ValueError, r"^seeds\[1\]: expected .* got shape \(1, 1\)"),
+        (3, TypeError, r"^seeds: expected several arrays of ids, got int 3"),
+    ],
+)
+def test_wrong_seeds_of_several_sets(graph, sampler, sets, error, message):
+    with pytest.raises(error, match=message):
+        sampler.sample_many(graph, sets)
+
+
+@pytest.mark.parametrize(
     ("seeds", "error", "message"),
     [
         ([3, NODES], IndexError, rf"seeds\[1\]: .* got {NODES}"),

@@ -24,6 +24,15 @@ print(ask(pgs.cuda.driver_version))
 print(ask(pgs.cuda.device_name))
 print(ask(pgs.cuda.device_name, 1))
 """
+# Others that ask for a device.
+ASK_MORE = (
+    ASK
+    + """
+print(ask(pgs.cuda.memory_stats))
+print(ask(pgs.cuda.trim, 3))
+print(ask(pgs.cuda.device_name, 2))
+"""
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,22 +40,26 @@ def fake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fake_driver(tmp_path_factory.mktemp("fake"))
 
 
-def index_error(count: int, index: int) -> str:
-    return f"IndexError: index: expected 0 <= index < device_count() = {count}, got {index}"
+def none_found(why: str) -> str:
+    return f"CudaError: device: expected the CUDA device cuda:0, found {why}"
 
 
 def test_without_driver(tmp_path: Path) -> None:
-    lines = run_with_driver(no_driver(tmp_path), ASK).splitlines()
-    assert lines == ["False", "0", "0", index_error(0, 0), index_error(0, 1)]
+    lines = run_with_driver(no_driver(tmp_path), ASK_MORE).splitlines()
+    error = none_found("no CUDA driver (libcuda.so.1)")
+    assert lines == ["False", "0", "0", *[error] * 5]
 
 
 def test_fake_driver(fake: Path) -> None:
-    lines = run_with_driver(fake, ASK).splitlines()
-    assert lines == ["True", "2", "12090", "Fake GPU 0", "Fake GPU 1"]
+    lines = run_with_driver(fake, ASK_MORE).splitlines()
+    assert lines[:5] == ["True", "2", "12090", "Fake GPU 0", "Fake GPU 1"]
+    beyond = "IndexError: {0}: expected 0 <= {0} < device_count() = 2, got {1}"
+    assert lines[6:] == [beyond.format("device", 3), beyond.format("index", 2)]
 
 
 def test_driver_without_devices(fake: Path) -> None:
-    expected = ["False", "0", "12090", index_error(0, 0), index_error(0, 1)]
+    error = none_found("none: the driver finds no device")
+    expected = ["False", "0", "12090", error, error]
     assert run_with_driver(fake, ASK, FAKE_CUDA_INIT="100").splitlines() == expected
     assert run_with_driver(fake, ASK, FAKE_CUDA_DEVICES="0").splitlines() == expected
 
@@ -131,7 +144,10 @@ def test_index_of_wrong_type(index: object) -> None:
 
 @pytest.mark.parametrize("index", [-1, 1 << 20, 1 << 32, 1 << 70])
 def test_index_out_of_range(index: int) -> None:
-    with pytest.raises(IndexError, match=rf"^index: expected 0 <= index < .* got {index}$"):
+    wrong = IndexError, rf"^index: expected 0 <= index < .* got {index}$"
+    none = pgs.CudaError, r"^device: expected the CUDA device cuda:0, found no"
+    error, text = wrong if pgs.cuda.is_available() else none
+    with pytest.raises(error, match=text):
         pgs.cuda.device_name(index)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler import _device, _engine, _input, _memory
 from pygsampler import _layout as at
-from pygsampler._job import Job
+from pygsampler._job import Job, in_set
 from pygsampler._views import RegionViews
 from pygsampler.converted import TorchBatch
 
@@ -131,9 +131,7 @@ class TorchJob(_FlyingJob):
         self._own = own
         key = self._key = (sampler._options.shape(), ids.length.bit_length())
         self._region: torch.Tensor | None = None
-        self._outcome = self._submit(
-            graph._capacity.get(key) or _guess(graph, sampler, ids.length)
-        )
+        self._outcome = self._submit(graph._capacity.get(key) or _guess(graph, sampler, ids.length))
 
     def result(self) -> TorchBatch:  # type: ignore[override]
         """The batch, waiting until it is there; raises what went wrong with it."""
@@ -195,9 +193,12 @@ def sample_many(
     batches: list[MiniBatch] = []
     for start in range(0, len(seeds), _MOST_AT_ONCE):
         some = seeds[start : start + _MOST_AT_ONCE]
-        jobs = _submit_many(graph, sampler, some, epoch, batch + start)
+        jobs = _submit_many(graph, sampler, some, epoch, batch + start, start)
         try:
-            batches += [job.result() for job in jobs]
+            for job in jobs:
+                batches.append(job.result())
+        except (TypeError, ValueError, IndexError) as error:
+            raise in_set(error, len(batches)) from None
         finally:
             # After an error, those that are still on their way.
             for job in jobs:
@@ -206,11 +207,12 @@ def sample_many(
 
 
 def _submit_many(
-    graph: Graph, sampler: PGSampler, seeds: Sequence[Any], epoch: int, batch: int
+    graph: Graph, sampler: PGSampler, seeds: Sequence[Any], epoch: int, batch: int, start: int
 ) -> list[DeviceJob]:
+    """``start`` is the place of the first among all sets of seeds, for errors."""
     handle, device = graph._handle(), graph._device
     stream = _device.current_stream(device)
-    views = [_input.take(ids, f"seeds[{i}]", device) for i, ids in enumerate(seeds)]
+    views = [_input.take(ids, f"seeds[{i}]", device) for i, ids in enumerate(seeds, start)]
     words = array("q")
     for i, ids in enumerate(views):
         if ids.stream is not None and ids.stream != stream:

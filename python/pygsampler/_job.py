@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 _SLICE_MS = 50
 
 
+def in_set(error: Exception, place: int) -> Exception:
+    """An error of one of several sets of seeds, whose text then says which."""
+    text = str(error)
+    if not text.startswith(("seeds:", "seeds[")) or type(error).__module__ != "builtins":
+        return error
+    return type(error)(f"seeds[{place}]{text[5:]}")
+
+
 class Job:
     """A batch that the engine samples in the background; made by ``PGSampler.submit``.
 

@@ -16,6 +16,7 @@ import json
 import operator
 
 from pygsampler._check import describe
+from pygsampler._device import require
 from pygsampler._engine import call
 from pygsampler.errors import CudaError
 
@@ -100,7 +101,7 @@ def memory_stats(device: int = 0) -> dict[str, int]:
     IndexError
         There is no such device.
     CudaError
-        The driver fails.
+        There is no device at all, or the driver fails.
     """
     stats: dict[str, int] = json.loads(call("DeviceStats", _checked(device, "device")))
     return stats
@@ -116,7 +117,7 @@ def trim(device: int = 0) -> None:
     IndexError
         There is no such device.
     CudaError
-        The driver fails.
+        There is no device at all, or the driver fails.
     """
     call("DeviceTrim", _checked(device, "device"))
 
@@ -126,6 +127,9 @@ def _checked(index: int, where: str) -> int:
         raise TypeError(f"{where}: expected an integer, got {describe(index)}")
     number = operator.index(index)
     count = device_count()
+    if not count:
+        # With the reason: no driver, or one that finds nothing.
+        require(0)
     if not 0 <= number < count:
         raise IndexError(f"{where}: expected 0 <= {where} < device_count() = {count}, got {number}")
     return number

@@ -59,8 +59,10 @@ def test_sample_many_of_none_and_of_a_bad_one(graphs: tuple[pgs.Graph, pgs.Graph
     _, there = graphs
     sampler = pgs.PGSampler([5, 4], seed=3)
     assert sampler.sample_many(there, []) == []
-    with pytest.raises(IndexError, match="seeds"):
+    with pytest.raises(IndexError, match=r"^seeds\[1\]\[0\]: .* got 1073741824"):
         sampler.sample_many(there, [[0], [1 << 30], [1]])
+    with pytest.raises(IndexError, match=r"^seeds\[20\]\[2\]: .* got -1"):
+        sampler.sample_many(there, [*[[0]] * 20, [1, 2, -1]])
     assert pgs.cuda.memory_stats(0)["flights"] == 0
     assert len(sampler.sample_many(there, [[0], [], [1]])) == 3
 
