@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 import time
 from pathlib import Path
 
@@ -75,7 +76,8 @@ def command(epochs: int, seed: int, out: Path, package: str, threads: int, as_js
             f"{data.title}: {data.num_nodes:,} packages, {data.num_edges:,} relations, "
             f"{data.num_classes} sections",
         )
-    result = run(data, graph, epochs=epochs, seed=seed, threads=threads)
+    bars = sys.stderr.isatty()
+    result = run(data, graph, epochs=epochs, seed=seed, threads=threads, progress=bars)
     draw(result, data, sample_neighbourhood(data, graph, package, seed=seed), out)
 
     sage, mlp = result.sage, result.mlp

@@ -85,8 +85,16 @@ class Shuffled:
 Forward = Callable[[Any], tuple[Tensor, Tensor, int]]
 
 
-def run(data: Debian, graph: Graph, *, epochs: int = 8, seed: int = 0, threads: int = 1) -> Run:
-    """Trains and tests GraphSAGE and the MLP, with a progress bar each.
+def run(
+    data: Debian,
+    graph: Graph,
+    *,
+    epochs: int = 8,
+    seed: int = 0,
+    threads: int = 1,
+    progress: bool = True,
+) -> Run:
+    """Trains and tests GraphSAGE and the MLP, with a bar for each unless not ``progress``.
 
     The result depends on ``seed``, and with more than one of torch's ``threads`` on the order in
     which they add up. One is the default since these models are small: a second one brings a
@@ -110,6 +118,7 @@ def run(data: Debian, graph: Graph, *, epochs: int = 8, seed: int = 0, threads: 
             DataLoader(graph, data.train, FANOUTS, batch_size=BATCH_SIZE, shuffle=True, seed=seed),
             epochs,
             lambda: accuracy(sage, with_graph, _tests(graph, data.val, seed)),
+            progress,
         )
         outcome.test = accuracy(sage, with_graph, _tests(graph, data.test, seed))
 
@@ -127,6 +136,7 @@ def run(data: Debian, graph: Graph, *, epochs: int = 8, seed: int = 0, threads: 
             Shuffled(train, BATCH_SIZE),
             epochs,
             lambda: accuracy(mlp, alone, torch.split(val, TEST_BATCH_SIZE)),
+            progress,
         )
         baseline.test = accuracy(mlp, alone, torch.split(test, TEST_BATCH_SIZE))
     return Run(outcome, baseline, edges_per_second(graph, seed=seed))
@@ -139,11 +149,13 @@ def fit(
     batches: Batches,
     epochs: int,
     validate: Callable[[], float],
+    progress: bool,
 ) -> Outcome:
     """Trains ``model`` for some epochs; the bar shows the accuracy that ``validate`` returns."""
     optimizer = torch.optim.Adam(model.parameters(), LEARNING_RATE)
     outcome = Outcome()
-    with tqdm(total=epochs * len(batches), desc=f"{name:9}", unit="batch") as bar:
+    total = epochs * len(batches)
+    with tqdm(total=total, desc=f"{name:9}", unit="batch", disable=not progress) as bar:
         for epoch in range(1, epochs + 1):
             model.train()
             start = time.perf_counter()
