@@ -167,7 +167,7 @@ func (f *Flight) arguments(kind int) (neighborBatch, error) {
 	case withTrees:
 		m = w.trees.asMap()
 	}
-	tag, err := m.tag(w, shift, f.stream)
+	tag, err := m.tag(w, f.graph.Nodes, shift, f.stream)
 	return neighborBatch{
 		Seeds: c.Seeds, Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
 		Rows: w.rows.Address, Nodes: w.vertex.Address, Firsts: w.firsts.Address,

@@ -114,9 +114,12 @@ func (q *queueSpace) fit(f *Flight, width, idWidth int64) error {
 		}
 		q.dirty = true
 	}
-	if q.claims.Size == 0 {
-		var err error
-		if q.claims, err = w.engine.pool.Alloc(f.stream, uint64(max(w.nodes, 1))*8); err != nil {
+	if bytes := uint64(nodes) * 8; q.claims.Size < bytes {
+		err := q.claims.Free(f.stream)
+		if err == nil {
+			q.claims, err = w.engine.pool.Alloc(f.stream, bytes)
+		}
+		if err != nil {
 			return err
 		}
 		q.nextTag = 0

@@ -19,7 +19,7 @@ const rowsDirect = 32
 func (f *Flight) rowsArgs() (rowsArgs, error) {
 	c, g, w := &f.call, f.graph, f.space
 	random := c.random()
-	tag, err := w.wide.tag(w, 32, f.stream)
+	tag, err := w.wide.tag(w, g.Nodes, 32, f.stream)
 	return rowsArgs{
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Excluded: w.excluded.Address, Map: w.wide.Address,
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges), NumExcluded: uint64(len(c.Exclude)),

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -48,7 +49,7 @@ func (t *treeSpace) fit(f *Flight) error {
 
 // asMap is the table's words in the map's place: empty, so that any tag is new.
 func (t *treeSpace) asMap() *vertexMap {
-	return &vertexMap{Memory: t.words.Memory, bits: 64, shift: 32, next: 1}
+	return &vertexMap{Memory: t.words.Memory, nodes: math.MaxInt64, bits: 64, shift: 32, next: 1}
 }
 
 func (t *treeSpace) arguments(a *neighborArgs, f *Flight) {

@@ -8,6 +8,7 @@ import "github.com/pygsampler/pygsampler/gpu"
 // only when the tags run out.
 type vertexMap struct {
 	gpu.Memory
+	nodes int64  // words
 	bits  int    // of a word, 32 or 64
 	shift int    // bits below the tag
 	next  uint32 // tags that are left; 0: the map is to be emptied
@@ -23,23 +24,25 @@ const (
 // emptyWord is half a word that no launch wrote.
 const emptyWord = ^uint32(0)
 
-// tag is the next launch's own, among ranks of up to shift bits; its work is in
-// stream s, and no other launch uses the map meanwhile. The map has as many words as
-// the workspace was made for.
-func (m *vertexMap) tag(w *workspace, shift int, s gpu.Stream) (uint32, error) {
-	words := uint64(max(w.nodes, 1)) * uint64(m.bits) / 32
-	if m.Size == 0 {
-		var err error
-		if m.Memory, err = w.engine.pool.Alloc(s, words*4); err != nil {
+// tag is the next launch's own, on a graph of so many vertices, among ranks of up to
+// shift bits; its work is in stream s, and no other launch uses the map meanwhile.
+func (m *vertexMap) tag(w *workspace, nodes int64, shift int, s gpu.Stream) (uint32, error) {
+	if m.nodes < nodes || m.Size == 0 {
+		m.nodes, m.next = 0, 0
+		if err := m.Free(s); err != nil {
 			return 0, err
 		}
-		m.next = 0
+		var err error
+		if m.Memory, err = w.engine.pool.Alloc(s, uint64(max(nodes, 1))*uint64(m.bits/8)); err != nil {
+			return 0, err
+		}
+		m.nodes = nodes
 	}
 	if shift > m.shift {
 		m.shift, m.next = shift, 0
 	}
 	if m.next == 0 {
-		if err := s.Fill32(m.Address, emptyWord, words); err != nil {
+		if err := s.Fill32(m.Address, emptyWord, uint64(m.nodes)*uint64(m.bits/32)); err != nil {
 			return 0, err
 		}
 		m.next = uint32(uint64(1)<<(m.bits-m.shift) - 1)

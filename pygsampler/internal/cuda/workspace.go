@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"slices"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -12,7 +13,6 @@ import (
 // needs. It is kept between batches and only ever grows.
 type workspace struct {
 	engine   *Engine
-	nodes    int64
 	stream   gpu.Stream // for batches that run in a stream of the engine's
 	before   gpu.Event  // what a caller's stream had when a batch was started
 	narrow   vertexMap  // for plain launches of neighbor.cu; each map is made when one needs it
@@ -52,25 +52,19 @@ const (
 // itself, which is faster than a copy.
 const stagedRead = 1 << 16
 
-// take gets an idle workspace for graphs of so many vertices, or makes one.
+// take gets an idle workspace, one whose maps have room for the graph if there is
+// any, or makes one.
 func (e *Engine) take(g *Graph) (*workspace, error) {
-	e.mu.Lock()
-	for i := len(e.idle) - 1; i >= 0; i-- {
-		if w := e.idle[i]; w.nodes >= g.Nodes {
-			e.idle = append(e.idle[:i], e.idle[i+1:]...)
-			e.flights++
-			e.mu.Unlock()
-			if w.dirty {
-				if err := w.clear(); err != nil {
-					e.put(w)
-					return nil, err
-				}
+	if w := e.takeIdle(g); w != nil {
+		if w.dirty {
+			if err := w.clear(); err != nil {
+				e.put(w)
+				return nil, err
 			}
-			return w, nil
 		}
+		return w, nil
 	}
-	e.mu.Unlock()
-	w := &workspace{engine: e, nodes: g.Nodes, narrow: vertexMap{bits: 32}, wide: vertexMap{bits: 64}}
+	w := &workspace{engine: e, narrow: vertexMap{bits: 32}, wide: vertexMap{bits: 64}}
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -79,6 +73,27 @@ func (e *Engine) take(g *Graph) (*workspace, error) {
 	e.made++
 	e.flights++
 	return w, nil
+}
+
+// takeIdle is the workspace that was used last of those that fit best; nil where none
+// is idle.
+func (e *Engine) takeIdle(g *Graph) *workspace {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	best := len(e.idle) - 1
+	if best < 0 {
+		return nil
+	}
+	for i, w := range slices.Backward(e.idle) {
+		if max(w.narrow.nodes, w.wide.nodes) >= g.Nodes {
+			best = i
+			break
+		}
+	}
+	w := e.idle[best]
+	e.idle = slices.Delete(e.idle, best, best+1)
+	e.flights++
+	return w
 }
 
 // inFlight is how many batches are on their way.
