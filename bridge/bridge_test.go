@@ -14,7 +14,7 @@ import (
 
 // message is the form of every error: the name of a Python exception, then text.
 var message = regexp.MustCompile(
-	`^(TypeError|ValueError|IndexError|OverflowError|MemoryError|ClosedError|CudaError|KeyboardInterrupt|Error): (?s).+`)
+	`^(TypeError|ValueError|IndexError|OverflowError|MemoryError|OSError|ClosedError|CudaError|KeyboardInterrupt|Error): (?s).+`)
 
 // fails checks that an error has the form and, where want is given, that text.
 func fails(t *testing.T, err error, want string) {
