@@ -67,7 +67,7 @@ class DataLoader:
         Batches sampled ahead while the consumer works on one; 0 samples a batch only when it is
         asked for. On the CPU, from 2 on each batch is sampled by one core and several batches
         run at once; on a GPU at most 8 are in flight, each in a stream of the engine's and with
-        8 bytes for each vertex of the graph to work with. Memory is that of ``prefetch + 1``
+        4 to 12 bytes for each vertex of the graph to work with. Memory is that of ``prefetch + 1``
         batches.
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: the
