@@ -53,6 +53,7 @@ def command(
     from pygsampler.bench.check import CheckError
     from pygsampler.bench.compare import Setting
     from pygsampler.cli import output
+    from pygsampler.cli.files import replacing
     from pygsampler.cli.group import Failure
 
     options.check_picture(plot)
@@ -71,7 +72,8 @@ def command(
     if plot is not None:
         from pygsampler.bench.report import plot as draw
 
-        draw(rows, plot, machine.summary(record))
+        with replacing(plot) as temporary:
+            draw(rows, temporary, machine.summary(record))
     if as_json:
         found = [
             {**row.as_json(), "baseline": base.name, "frontier": base.frontier}

@@ -14,8 +14,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
     When the block raises, Ctrl-C included, the temporary file goes and ``path`` is what it was.
     """
-    # Of this process alone, so that two that write one file do not write into each other.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Of this process alone, so that two that write one file do not write into each other. With the
+    # suffix, which may say the format.
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
     try:
         yield temporary
         with open(temporary, "rb") as written:

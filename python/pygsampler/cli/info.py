@@ -30,6 +30,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
     """
     from pygsampler import _degrees
     from pygsampler.cli import output
+    from pygsampler.cli.files import replacing
     from pygsampler.cli.progress import Progress
 
     options.check_picture(plot)
@@ -44,7 +45,8 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
                 profile = _degrees.profile(graph, parallel=parallel_edges, progress=progress)
             found.update(_counts(found, profile))
             if plot is not None:
-                _draw(file, profile, plot)
+                with replacing(plot) as temporary:
+                    _draw(file, profile, temporary)
                 found["plot"] = str(plot)
     if as_json:
         output.write_json(found)

@@ -48,6 +48,7 @@ def command(epochs: int, seed: int, out: Path, package: str, threads: int, as_js
     """
     # Late, so that --help is at once and wrong options are told before torch is imported.
     from pygsampler.cli import output
+    from pygsampler.cli.files import replacing
     from pygsampler.datasets import debian
     from pygsampler.quickstart.neighbourhood import sample_neighbourhood
     from pygsampler.quickstart.picture import check_format, draw
@@ -78,7 +79,9 @@ def command(epochs: int, seed: int, out: Path, package: str, threads: int, as_js
         )
     bars = sys.stderr.isatty()
     result = run(data, graph, epochs=epochs, seed=seed, threads=threads, progress=bars)
-    draw(result, data, sample_neighbourhood(data, graph, package, seed=seed), out)
+    around = sample_neighbourhood(data, graph, package, seed=seed)
+    with replacing(out) as temporary:
+        draw(result, data, around, temporary)
 
     sage, mlp = result.sage, result.mlp
     seconds = time.perf_counter() - start
