@@ -175,8 +175,8 @@ def test_ogbs_own_loader_gives_the_same(tmp_path, capsys, binary, inverse):
     capsys.readouterr()
 
 
-def test_loaders_for_pyg_and_dgl_are_taken_by_their_graphs(torch_geometric):
-    torch = partner("torch")
+def test_a_pyg_graph_of_ogb():
+    torch, framework = partner("torch"), partner("torch_geometric")
 
     class OfPyg:
         name, is_hetero = "ogbn-arxiv", False
@@ -185,7 +185,7 @@ def test_loaders_for_pyg_and_dgl_are_taken_by_their_graphs(torch_geometric):
             return 1
 
         def __getitem__(self, place: int) -> Any:
-            return torch_geometric.data.Data(
+            return framework.data.Data(
                 x=torch.from_numpy(FEATURES),
                 edge_index=torch.from_numpy(EDGES.T.copy()),
                 y=torch.from_numpy(LABELS),
@@ -204,8 +204,8 @@ def test_loaders_for_pyg_and_dgl_are_taken_by_their_graphs(torch_geometric):
     assert list(data.more) == ["node_year"]
 
 
-def test_a_dgl_graph_of_ogb(dgl):
-    torch = partner("torch")
+def test_a_dgl_graph_of_ogb():
+    torch, framework = partner("torch"), partner("dgl")
 
     class OfDgl:
         name = "ogbn-arxiv"
@@ -214,7 +214,7 @@ def test_a_dgl_graph_of_ogb(dgl):
             return 1
 
         def __getitem__(self, place: int) -> Any:
-            g = dgl.graph(
+            g = framework.graph(
                 (torch.from_numpy(EDGES[:, 0]), torch.from_numpy(EDGES[:, 1])), num_nodes=NODES
             )
             g.ndata["feat"] = torch.from_numpy(FEATURES)
