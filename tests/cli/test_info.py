@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,13 @@ def test_unchecked_damage_is_an_error(
     assert "a damaged file" in refused("info", file)
 
 
+def test_a_file_that_becomes_shorter_is_an_error(file: Path) -> None:
+    with Graph.open(file) as opened:
+        os.truncate(file, 4096)
+        with pytest.raises(ValueError, match="the file became shorter"):
+            _degrees.profile(opened, parallel=True, progress=lambda done, total: None)
+
+
 @pytest.mark.parametrize("rows", [0, 1])
 def test_smallest_graphs(ask: Callable[..., Any], tmp_path: Path, rows: int) -> None:
     Graph.from_csc([0] * (rows + 1), []).save(tmp_path / "g.pgs")
@@ -111,7 +119,7 @@ def test_degrees_come_in_steps(graph: Graph, monkeypatch: pytest.MonkeyPatch) ->
     told: list[tuple[int, int | None]] = []
     assert _degrees.profile(graph, parallel=True, progress=lambda *at: told.append(at)) == whole
     assert len(told) > 20
-    assert told == sorted(told) and told[-1] == (6000, 6000)
+    assert told == sorted(told) and told[-1] == (NODES, NODES)
 
     def stop(done: int, total: int | None) -> None:
         raise KeyboardInterrupt

@@ -41,7 +41,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
             found["checks"] = _checks(file, graph)
             found["ok"] = set(found["checks"].values()) == {"ok"}
         if found["ok"]:
-            with Progress("counting", "edges") as progress:
+            with Progress("counting", "vertices") as progress:
                 profile = _degrees.profile(graph, parallel=parallel_edges, progress=progress)
             found.update(_counts(found, profile))
             if plot is not None:
