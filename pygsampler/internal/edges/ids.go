@@ -18,8 +18,8 @@ const (
 
 // idSet is the distinct ids of a file and, once ranked, their numbers from 0 by
 // ascending id. Small ids are bits in segments that are made when they are needed,
-// all others are in a hash table, so it takes some 40 bytes for each id at most, but
-// no more than 1.5 GiB for those that are bits. The zero value is an empty set.
+// all others are in a hash table: 40 to 72 bytes for each of these, and no more than
+// 1.5 GiB for all that are bits. The zero value is an empty set.
 type idSet struct {
 	segments []*segment
 	large    table

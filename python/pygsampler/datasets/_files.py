@@ -101,9 +101,8 @@ def convert(
     """Writes the graph of a file of edges to a graph file, for ``Graph.open``; returns its path.
 
     The edges are streamed and need not fit in memory: what is held is 8 bytes for each vertex (16
-    with ``undirected``), 16 to 40 more where vertices are numbered anew, and some 300 MB. The
-    source is read two or three times, and again for each part of the target that memory has room
-    for. (The format "npz" is read as a whole.) The target is there when all of it is: after an
+    with ``undirected``), more where vertices are numbered anew, and some 300 MB. The source is read
+    two or three times, and again for each part of the target that memory has room for. (The format "npz" is read as a whole.) The target is there when all of it is: after an
     error or Ctrl-C it is what it was before.
 
     Parameters
