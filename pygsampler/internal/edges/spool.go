@@ -23,9 +23,6 @@ type part struct {
 	wide  bool
 }
 
-// replays says whether the next scan leaves the file alone.
-func (s *spool) replays() bool { return s.full }
-
 func (s *spool) Scan(m *Meter, emit func(*Batch) error) error {
 	if s.full {
 		return s.replay(m, emit)

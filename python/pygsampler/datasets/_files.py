@@ -102,8 +102,9 @@ def convert(
 
     The edges are streamed and need not fit in memory: what is held is 8 bytes for each vertex (16
     with ``undirected``), more where vertices are numbered anew, and some 300 MB. The source is read
-    two or three times, and again for each part of the target that memory has room for. (The format "npz" is read as a whole.) The target is there when all of it is: after an
-    error or Ctrl-C it is what it was before.
+    two or three times, and again for each part of the target that memory has room for. (The format
+    "npz" is read as a whole.) The target is there when all of it is: after an error or Ctrl-C it is
+    what it was before.
 
     Parameters
     ----------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 from importlib import import_module
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
