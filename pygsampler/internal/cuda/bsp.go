@@ -82,10 +82,6 @@ type bspBatch struct {
 	multiprocessors, hops int
 }
 
-// bspFromEdges is the hop from which on mode auto takes these kernels, by the
-// ablation in docs/performance.md: there they take up to 6 % less.
-const bspFromEdges = 16 << 20
-
 // launchBSP makes a batch hop by hop, waiting for the device where a hop's size
 // decides what comes next; the batch is complete, or has failed, when it returns.
 func (e *Engine) launchBSP(f *Flight) error {

@@ -305,36 +305,3 @@ func testMode(t *testing.T, mode string, grids ...int) {
 
 // Grids mean nothing to mode "bsp".
 func TestBSP(t *testing.T) { testMode(t, "bsp", 0) }
-
-// Mode auto takes the kernels of bsp for the largest hops, and gives the same.
-func TestAutoTakesBSP(t *testing.T) {
-	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(300, 1), 300, 32, 64, false)
-	r := &cpu.Request{Graph: g, Fanouts: []int64{4, 4}, Seed: 2, Seeds: array([]int64{1, 2, 3}, 32)}
-	want, err := onCPU(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, edges := range []int64{0, bspFromEdges} {
-		e.bspEdges = edges
-		f, err := e.Start(d, &Call{Request: *r, Stream: s.Handle(), Mode: "auto"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Start of bsp waits, and so its report is there.
-		if done := f.space.words()[0] == statusOK; edges == 0 && !done {
-			t.Error("expected a finished batch of bsp")
-		}
-		b, _, err := f.Wait(-1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := read(b, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.EqualFunc(got, want, slices.Equal) {
-			t.Errorf("from %d edges on: got %v, want %v", edges, got, want)
-		}
-	}
-}

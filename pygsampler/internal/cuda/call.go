@@ -57,9 +57,6 @@ func (c *Call) persistent() bool {
 	return c.Mode != "queue" && c.Mode != "bsp" && c.Mode != "fused"
 }
 
-// once says whether only launches of neighbor.cu do what the call asks for.
-func (c *Call) once() bool { return c.Request.OnlyNew || c.Request.Disjoint }
-
 // random is the words of the batch's random numbers, as every kernel takes them.
 func (c *Call) random() [4]uint32 {
 	r := &c.Request

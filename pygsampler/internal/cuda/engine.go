@@ -29,7 +29,6 @@ type Engine struct {
 	// From how many edges on a hop is binned, and from how many bytes of the map on.
 	binEdges, binBytes uint64
 	knownEdges         uint64 // and looks for vertices that have numbers
-	bspEdges           int64  // from how many edges of a hop on mode auto takes bsp's kernels
 	queue              queueKernels
 	bsp                bspLoaded
 	fused              fusedLoaded
@@ -83,7 +82,7 @@ func CloseAll() error {
 }
 
 func open(device int) (e *Engine, err error) {
-	e = &Engine{modules: make(map[string]*gpu.Module), binEdges: binFromEdges, binBytes: binFromBytes, knownEdges: knownFromEdges, bspEdges: bspFromEdges}
+	e = &Engine{modules: make(map[string]*gpu.Module), binEdges: binFromEdges, binBytes: binFromBytes, knownEdges: knownFromEdges}
 	if e.context, err = gpu.Retain(device); err != nil {
 		return e, err
 	}

@@ -147,12 +147,6 @@ func (e *Engine) launcher(f *Flight) func(*Flight) error {
 		return e.launchBSP
 	case "fused":
 		return e.launchFused
-	case "auto":
-		// Separate launches win where waiting for them costs nothing beside the work. They
-		// wait in Start, so not for a batch that is to run beside others.
-		if !f.call.once() && !f.call.Own && f.need.edges >= e.bspEdges && uint64(f.graph.Nodes)*8 < e.binBytes {
-			return e.launchBSP
-		}
 	}
 	return e.launchPersistent
 }

@@ -76,7 +76,7 @@ func (e *Engine) alike(flights []*Flight) int {
 		b := &f.call
 		if b.Stream != a.Stream || b.Own != a.Own || b.Request.Replace != a.Request.Replace ||
 			!slices.Equal(b.Request.Fanouts, a.Request.Fanouts) ||
-			!b.persistent() || e.kind(f.graph, b, f.need) != plain || e.binned(f.graph, f.need) || f.need.edges >= min(mostTogether, e.bspEdges) {
+			!b.persistent() || e.kind(f.graph, b, f.need) != plain || e.binned(f.graph, f.need) || f.need.edges >= mostTogether {
 			break
 		}
 		n++
