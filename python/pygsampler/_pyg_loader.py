@@ -9,8 +9,10 @@ import torch
 from torch_geometric import loader
 from torch_geometric.data import Data
 
+from pygsampler._check import describe
 from pygsampler._pyg_options import offered, subgraph
 from pygsampler._pyg_sampler import PGSampler
+from pygsampler.graph import Graph
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]
 
@@ -29,7 +31,8 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
     **kwargs
-        All others are PyG's.
+        All others are PyG's. With ``neighbor_sampler``, that sampler's own options count, and
+        ``seed`` or ``device`` beside it is a ``ValueError``.
     """
 
     def __init__(
@@ -56,20 +59,21 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         offered("input_time", input_time, None, "temporal sampling")
-        if neighbor_sampler is None:
-            neighbor_sampler = PGSampler(
-                data,
-                num_neighbors,
-                replace=replace,
-                subgraph_type=subgraph(subgraph_type, directed),
-                disjoint=disjoint,
-                seed=seed,
-                device=_device_for(device, kwargs),
-                is_sorted=is_sorted,
-                temporal_strategy=temporal_strategy,
-                time_attr=time_attr,
-                weight_attr=weight_attr,
-            )
+        neighbor_sampler = _sampler(
+            neighbor_sampler,
+            data,
+            num_neighbors,
+            seed,
+            device,
+            kwargs.get("num_workers", 0),
+            replace=replace,
+            subgraph_type=subgraph(subgraph_type, directed),
+            disjoint=disjoint,
+            is_sorted=is_sorted,
+            temporal_strategy=temporal_strategy,
+            time_attr=time_attr,
+            weight_attr=weight_attr,
+        )
         super().__init__(
             _with_edges(data),
             num_neighbors,
@@ -121,20 +125,21 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
         if edge_label_index is None and _with_edges(data) is not data:
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
-        if neighbor_sampler is None:
-            neighbor_sampler = PGSampler(
-                data,
-                num_neighbors,
-                replace=replace,
-                subgraph_type=subgraph(subgraph_type, directed),
-                disjoint=disjoint,
-                seed=seed,
-                device=_device_for(device, kwargs),
-                is_sorted=is_sorted,
-                temporal_strategy=temporal_strategy,
-                time_attr=time_attr,
-                weight_attr=weight_attr,
-            )
+        neighbor_sampler = _sampler(
+            neighbor_sampler,
+            data,
+            num_neighbors,
+            seed,
+            device,
+            kwargs.get("num_workers", 0),
+            replace=replace,
+            subgraph_type=subgraph(subgraph_type, directed),
+            disjoint=disjoint,
+            is_sorted=is_sorted,
+            temporal_strategy=temporal_strategy,
+            time_attr=time_attr,
+            weight_attr=weight_attr,
+        )
         super().__init__(
             _with_edges(data),
             num_neighbors,
@@ -166,6 +171,30 @@ def _with_edges(data: Any) -> Any:
     return data
 
 
-def _device_for(device: Any, kwargs: dict[str, Any]) -> Any:
-    """The device given; else the CPU for workers, which cannot use their parent's GPU."""
-    return "cpu" if device is None and kwargs.get("num_workers", 0) else device
+def _sampler(
+    given: Any,
+    data: Any,
+    num_neighbors: Any,
+    seed: Any,
+    device: Any,
+    num_workers: int,
+    **options: Any,
+) -> Any:
+    """The sampler that was given, or one made of the loader's arguments."""
+    if isinstance(data, Graph):
+        raise TypeError(
+            f"data: expected a Data or (FeatureStore, GraphStore), got {describe(data)}; "
+            "neighbor_sampler=PGSampler(graph, ...) samples a Graph, and Data has the features"
+        )
+    if given is None:
+        if device is None and num_workers:
+            # Workers cannot use their parent's GPU.
+            device = "cpu"
+        return PGSampler(data, num_neighbors, seed=seed, device=device, **options)
+    for name, value in (("seed", seed), ("device", device)):
+        if value is not None:
+            raise ValueError(
+                f"{name}: expected None with neighbor_sampler, which has its own, "
+                f"got {describe(value)}"
+            )
+    return given

@@ -13,7 +13,7 @@ from torch_geometric.sampler.base import SubgraphType
 from pygsampler._check import describe, integer
 from pygsampler._fanouts import MAX_FANOUT, MAX_HOPS
 
-__all__ = ["check_inputs", "hops", "ids", "offered", "subgraph"]
+__all__ = ["check_inputs", "hops", "ids", "kind", "offered", "subgraph"]
 
 
 def offered(name: str, value: Any, expected: Any, what: str) -> None:
@@ -52,9 +52,23 @@ def subgraph(subgraph_type: Any, directed: bool) -> Any:
     return SubgraphType.induced
 
 
-def check_inputs(inputs: Any, more: dict[str, Any]) -> None:
-    """NotImplementedError for seeds with times or types, TypeError for unknown arguments."""
-    offered("time", inputs.time, None, "temporal sampling")
+def kind(subgraph_type: Any) -> SubgraphType:
+    """PyG's type of that name."""
+    try:
+        return SubgraphType(subgraph_type)
+    except ValueError:
+        names = tuple(each.value for each in SubgraphType)
+        raise ValueError(
+            f"subgraph_type: expected one of {names}, got {describe(subgraph_type)}"
+        ) from None
+
+
+def check_inputs(inputs: Any, time: str, more: dict[str, Any]) -> None:
+    """NotImplementedError for seeds with times or types, TypeError for unknown arguments.
+
+    ``time`` is the loaders' name for the seeds' times.
+    """
+    offered(time, inputs.time, None, "temporal sampling")
     offered("input_type", inputs.input_type, None, "sampling of heterogeneous graphs")
     if more:
         raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")

@@ -125,10 +125,8 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
             "sample_direction", sample_direction, "forward", "sampling of out-neighbours"
         )
         counts = options.hops(num_neighbors)
-        self.num_neighbors = NumNeighbors(list(counts))
-        self.replace = boolean(replace, "replace")
-        self.subgraph_type = SubgraphType(subgraph_type)
-        self.disjoint = boolean(disjoint, "disjoint")
+        self._num_neighbors = NumNeighbors(list(counts))
+        self.subgraph_type = options.kind(subgraph_type)
         self.keep_orig_edges = False
         # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all is
         # sampled as one that takes nothing.
@@ -140,6 +138,22 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
         # Last, since it may sort many gigabytes.
         self.graph = graph_of(data, device, boolean(is_sorted, "is_sorted"))
         self.num_nodes = self.graph.num_nodes
+
+    # Without setters: the engine's sampler, which has these options, would not see the change.
+    @property
+    def num_neighbors(self) -> NumNeighbors:
+        """In-neighbours to sample for each node, the seeds' number first."""
+        return self._num_neighbors
+
+    @property
+    def replace(self) -> bool:
+        """Whether edges are sampled with replacement."""
+        return self._sampler.replace
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        return self._sampler.disjoint
 
     @property
     def seed(self) -> int:
@@ -170,7 +184,7 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
         Returns a ``torch_geometric.sampler.SamplerOutput`` of int64 tensors where the graph is.
         """
         inputs = NodeSamplerInput.cast(index)
-        options.check_inputs(inputs, kwargs)
+        options.check_inputs(inputs, "input_time", kwargs)
         seeds = options.ids(inputs.node)
         out = self._sample(seeds, self._identity.of(seeds))
         out.metadata = (inputs.input_id, inputs.time)
@@ -185,7 +199,7 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
         are the batch's own: torch's generator is left as it was.
         """
         inputs = EdgeSamplerInput.cast(index)
-        options.check_inputs(inputs, kwargs)
+        options.check_inputs(inputs, "edge_label_time", kwargs)
         sources, targets = options.ids(inputs.row), options.ids(inputs.col)
         identity = self._identity.of(sources, (b"targets", targets))
         label = inputs.label

@@ -133,7 +133,7 @@ def test_data_may_change_afterwards() -> None:
         (ValueError, "num_neighbors: expected at most 256", {"num_neighbors": [1] * 257}),
         (TypeError, "replace: expected True or False, got int 1", {"replace": 1}),
         (TypeError, "disjoint: expected True or False", {"disjoint": "no"}),
-        (ValueError, "upside", {"subgraph_type": "upside"}),
+        (ValueError, "subgraph_type: .* str 'upside'", {"subgraph_type": "upside"}),
         (ValueError, "is_sorted: expected edge_index ordered", {"is_sorted": True}),
         (ValueError, "seed: expected", {"seed": 1 << 64}),
         (ValueError, "device", {"device": "tpu"}),
@@ -187,11 +187,11 @@ def test_a_target_out_of_range_where_edges_are_sorted() -> None:
 
 def test_refused_inputs() -> None:
     sampler, ids = PGSampler(random_data(), [2]), torch.arange(4)
-    with pytest.raises(NotImplementedError, match="time: expected None"):
+    with pytest.raises(NotImplementedError, match="input_time: expected None"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids, time=ids))
     with pytest.raises(NotImplementedError, match="input_type"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids, input_type="paper"))
-    with pytest.raises(NotImplementedError, match="time"):
+    with pytest.raises(NotImplementedError, match="edge_label_time: expected None"):
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids, time=ids))
     with pytest.raises(TypeError, match=r"int32 or int64 ids, got torch\.float32"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids.float()))
@@ -201,6 +201,20 @@ def test_refused_inputs() -> None:
         sampler.sample_from_nodes(NodeSamplerInput(None, ids + 97))
     with pytest.raises(ValueError, match="epoch"):
         sampler.set_epoch(1 << 24)
+
+
+@pytest.mark.parametrize("make", [NeighborLoader, LinkNeighborLoader])
+def test_a_sampler_has_its_own_options(make: Any) -> None:
+    data = random_data()
+    sampler = PGSampler(data, [2], seed=1)
+    for name, value in (("seed", 2), ("device", "cpu")):
+        with pytest.raises(ValueError, match=f"{name}: expected None with neighbor_sampler"):
+            make(data, [2], neighbor_sampler=sampler, **{name: value})
+    with pytest.raises(TypeError, match=r"data: expected a Data .* got Graph"):
+        make(sampler.graph, [2])
+    for name in ("num_neighbors", "replace", "disjoint"):
+        with pytest.raises(AttributeError, match=name):
+            setattr(sampler, name, getattr(sampler, name))
 
 
 def test_directed_is_pygs_old_word() -> None:

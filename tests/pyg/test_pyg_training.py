@@ -86,10 +86,11 @@ def test_trimming_changes_nothing_but_the_work() -> None:
     torch.testing.assert_close(torch.tensor(trimmed), torch.tensor(whole))
 
 
+@pytest.mark.filterwarnings("ignore:Using 'NeighborSampler' without a 'pyg-lib'")
 def test_trains_as_pygs_own_sampler() -> None:
     """With all neighbours nothing is drawn, so the two must agree."""
     if not (WITH_PYG_LIB or WITH_TORCH_SPARSE):
-        pytest.skip("needs pyg-lib or torch-sparse, which are not on PyPI")
+        pytest.skip("needs pyg-lib or torch-sparse, of which PyPI has no wheels")
     data = graph()
     options = {"input_nodes": data.train_mask, "batch_size": 25}
     ours = NeighborLoader(data, [-1, -1, -1], **options)
