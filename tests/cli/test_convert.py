@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import signal
 import subprocess
 import sys
@@ -67,6 +68,14 @@ def test_gaps_are_kept_as_a_map(ask: Callable[..., Any], tmp_path: Path) -> None
     assert sampled["edges_by_hop"] == [2, 2]
 
 
+def test_no_edges_are_told(run: Callable[..., Any], tmp_path: Path) -> None:
+    source = tmp_path / "edges.csv"
+    source.write_text("src,dst\n")
+    told = run("convert", source, tmp_path / "g.pgs", "--json")
+    assert told.stderr == f"Note: {source} has no edges\n"
+    assert json.loads(told.stdout)["num_edges"] == 0
+
+
 def test_data_sets_of_ogb(
     ask: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graph: Graph
 ) -> None:
@@ -110,8 +119,10 @@ def test_an_error_leaves_what_was_there(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "g.pgs"]
 
 
-def test_what_is_not_there(refused: Callable[..., str], tmp_path: Path) -> None:
-    assert "none.csv" in refused("convert", tmp_path / "none.csv", tmp_path / "g.pgs")
+@pytest.mark.parametrize("name", ["none.csv", "none"])
+def test_what_is_not_there(refused: Callable[..., str], tmp_path: Path, name: str) -> None:
+    said = refused("convert", tmp_path / name, tmp_path / "g.pgs")
+    assert said == f"{tmp_path / name}: No such file or directory"
     assert list(tmp_path.iterdir()) == []
 
 

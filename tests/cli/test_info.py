@@ -109,7 +109,9 @@ def test_a_file_that_becomes_shorter_is_an_error(file: Path) -> None:
 @pytest.mark.parametrize("rows", [0, 1])
 def test_smallest_graphs(ask: Callable[..., Any], tmp_path: Path, rows: int) -> None:
     Graph.from_csc([0] * (rows + 1), []).save(tmp_path / "g.pgs")
-    found = ask("info", tmp_path / "g.pgs", "--check", "--parallel-edges")
+    picture = tmp_path / "degrees.png"
+    found = ask("info", tmp_path / "g.pgs", "--check", "--parallel-edges", "--plot", picture)
+    assert picture.read_bytes().startswith(b"\x89PNG")
     assert (found["num_nodes"], found["isolated"], found["in_degree"]["max"]) == (rows, rows, 0)
 
 

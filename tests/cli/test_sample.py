@@ -125,15 +125,13 @@ def test_seeds_of_every_kind(ask: Callable[..., Any], file: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        (
-            "a.txt",
-            b"1\n2\nthree\n",
-            "a.txt, line 3[0]: expected an integer of 64 bits, got 'three'",
-        ),
-        ("a.txt", b"1\n99999999999999999999\n", "line 2[0]: expected an integer of 64 bits"),
+        ("a.txt", b"1\n2\nthree\n", "a.txt, line 3: expected an integer of 64 bits, got 'three'"),
+        ("a.txt", b"1\n99999999999999999999\n", "line 2: expected an integer of 64 bits"),
         ("a.txt", b"\xff\xfe\x00", "expected text with an id on each line, got bytes"),
         ("a.npy", b"not that", "a.npy"),
-        ("a.parquet", b"not that", "arquet"),
+        ("a.parquet", b"not that", "a.parquet: expected a whole Parquet file, got "),
+        ("a.arrow", b"not that", "a.arrow: expected a whole Arrow IPC file, got "),
+        ("a.arrow", b"", "a.arrow: expected a whole Arrow IPC file, got "),
     ],
 )
 def test_seeds_that_are_none(
@@ -142,6 +140,19 @@ def test_seeds_that_are_none(
     seeds = file.with_name(name)
     seeds.write_bytes(content)
     assert words in refused("sample", file, "--seeds", seeds)
+
+
+@pytest.mark.parametrize("given", ["FILE", "--seeds"])
+def test_what_is_read_is_not_written_over(
+    refused: Callable[..., str], file: Path, tmp_path: Path, given: str
+) -> None:
+    graph = file.rename(tmp_path / "g.arrow") if given == "FILE" else file
+    seeds = write_seeds(tmp_path, [1, 2])["arrow"]
+    out = graph if given == "FILE" else seeds
+    before = out.read_bytes()
+    said = refused("sample", graph, "--seeds", seeds, "--out", out, ends_with=2)
+    assert f"--out: expected another file than {given}" in said
+    assert out.read_bytes() == before
 
 
 def test_seeds_outside_the_graph(refused: Callable[..., str], file: Path, tmp_path: Path) -> None:

@@ -231,15 +231,17 @@ def test_npz_of_matrices_and_arrays(tmp_path):
         ("expected a sparse matrix of SciPy, .*got a, b", {}),
         ("src: expected an array 'c', got a, b", {"src": "c", "dst": "a"}),
         ("dst: expected the name of an array", {"src": "a"}),
+        ("src, dst: expected two arrays, got 'a' for both", {"src": "a", "dst": "a"}),
     ):
         with pytest.raises(ValueError, match=r"m.npz: " + text):
             datasets.read(path, **options)
     np.savez(path, src=np.array([{}], dtype=object), dst=DST)
     with pytest.raises(ValueError, match=r"m.npz: expected a whole npz file, got Object arrays"):
         datasets.read(path)
-    path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(ValueError, match=r"m.npz: expected a whole npz file"):
-        datasets.read(path)
+    for content, got in ((path.read_bytes()[:50], ""), (b"0 1\n", "what is no zip archive")):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"m.npz: expected a whole npz file, got {got}"):
+            datasets.read(path)
 
 
 def test_networkx_graphs():

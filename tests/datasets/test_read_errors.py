@@ -42,6 +42,7 @@ def test_options(tmp_path):
         ({"dtype": "int16"}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
         ({"progress": 1}, TypeError, "progress: expected True, False, None or a function"),
         ({"src": 2}, ValueError, "e.csv: src: expected at least 3 columns, got 2"),
+        ({"dst": 0}, ValueError, "e.csv: src, dst: expected two columns, got column 0 for both"),
     ):
         with pytest.raises(error, match=text):
             datasets.read(path, **wrong)
@@ -50,8 +51,11 @@ def test_options(tmp_path):
     assert os.listdir(tmp_path) == ["e.csv"]
     with pytest.raises(TypeError, match=r"source: expected a str or os.PathLike, got list"):
         datasets.read([1])
+    with pytest.raises(FileNotFoundError):
+        datasets.read(tmp_path / "e")
+    (tmp_path / "e").touch()
     with pytest.raises(ValueError, match=r"the name 'e' does not say"):
-        datasets.read("e")
+        datasets.read(tmp_path / "e")
     with pytest.raises(ValueError, match="target: expected another file than the source"):
         datasets.convert(path, str(path))
     with pytest.raises(ValueError, match="target: expected the name of a file, got ''"):
@@ -64,7 +68,7 @@ def test_files_that_are_not_there(tmp_path):
     with pytest.raises(IsADirectoryError):
         datasets.read(tmp_path, format="csv")
     os.mkfifo(tmp_path / "pipe.csv")
-    with pytest.raises(ValueError, match=r"pipe.csv: expected a regular file"):
+    with pytest.raises(ValueError, match=r"pipe.csv: expected a regular file, .* got a pipe"):
         datasets.read(tmp_path / "pipe.csv")
     (tmp_path / "e.csv").write_text("0,1\n")
     with pytest.raises(FileNotFoundError) as caught:

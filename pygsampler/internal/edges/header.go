@@ -120,15 +120,18 @@ func (t *text) choose(names []string, src, dst Column) error {
 	return nil
 }
 
-// pick is the columns of sources and targets: those that are asked for, else the
-// two with usual names, else the first two.
+// pick is the columns of sources and targets: those that are asked for, else those
+// with usual names, else the first two.
 func pick(path string, names []string, src, dst Column) (u, v int, err error) {
 	u, v = 0, 1
-	if !src.Given && !dst.Given {
-		a, b := usual(names, sourceNames), usual(names, targetNames)
-		if a >= 0 && b >= 0 {
-			return a, b, nil
-		}
+	a, b := usual(names, sourceNames), usual(names, targetNames)
+	switch {
+	case src.Given && b >= 0:
+		v = b
+	case dst.Given && a >= 0:
+		u = a
+	case a >= 0 && b >= 0:
+		return a, b, nil
 	}
 	for _, side := range []struct {
 		what   string
@@ -153,6 +156,9 @@ func pick(path string, names []string, src, dst Column) (u, v int, err error) {
 		if names != nil && *side.place >= len(names) {
 			return 0, 0, located(path, "%s: expected at least %d columns, got %d", side.what, *side.place+1, len(names))
 		}
+	}
+	if names != nil && u == v {
+		return 0, 0, located(path, "src, dst: expected two columns, got column %d for both", u)
 	}
 	return u, v, nil
 }

@@ -34,7 +34,8 @@ FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
 @click.option(
     "--renumber/--no-renumber",
     default=None,
-    help="Number vertices without gaps and keep their ids; by default for snap.",
+    help="Number the vertices that occur from 0 and keep their ids as the array node_ids; by "
+    "default where ids of the format snap have gaps and --num-nodes is not given.",
 )
 @click.option(
     "--dtype", type=click.Choice(["int32", "int64"]), help="Of ids; by the columns when not given."
@@ -64,8 +65,9 @@ def command(
 
     IN is a list of edges (SNAP's text, CSV, TSV, Parquet, Arrow IPC, MatrixMarket; text may be
     compressed with gzip), a sparse matrix of SciPy (npz), "debian", the data set that comes with
-    the package, or the name of one of OGB's, such as "ogbn-arxiv". OUT is there as a whole or not
-    at all: an error or Ctrl-C leaves what was there before.
+    the package, or the name of one of OGB's, such as "ogbn-arxiv". Columns beside the two ends of
+    an edge, such as weights, are skipped. OUT is there as a whole or not at all: an error or Ctrl-C
+    leaves what was there before.
     """
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
@@ -99,6 +101,8 @@ def command(
             "arrays": sorted(graph.arrays),
             "seconds": seconds,
         }
+    if not found["num_edges"]:
+        click.echo(f"Note: {source} has no edges", err=True)
     if as_json:
         output.write_json(found)
         return

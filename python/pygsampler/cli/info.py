@@ -213,11 +213,14 @@ def _draw(file: str, profile: dict[str, Any], path: Path) -> None:
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
+    scale = "linear"
     for side, mark in (("in", "o"), ("out", "x")):
         points = [(degree, number) for degree, number in profile[side]["counts"] if degree]
+        # A logarithmic axis of nothing is an error.
+        scale = "log" if points else scale
         degrees, numbers = zip(*points, strict=True) if points else ((), ())
         axes.plot(degrees, numbers, mark, markersize=3, alpha=0.6, label=f"{side}-degree")
-    axes.set(xscale="log", yscale="log", xlabel="degree", ylabel="vertices", title=file)
+    axes.set(xscale=scale, yscale=scale, xlabel="degree", ylabel="vertices", title=file)
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=150)

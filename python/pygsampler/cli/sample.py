@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
@@ -89,6 +90,11 @@ def command(
             )
         if not out.parent.is_dir():
             raise click.BadParameter(f"{out.parent}: no such folder", param_hint="--out")
+        for name, read in (("FILE", file), ("--seeds", seeds)):
+            if out.exists() and os.path.exists(read) and out.samefile(read):
+                raise click.BadParameter(
+                    f"expected another file than {name}, got {str(out)!r}", param_hint="--out"
+                )
         # Before any work: it may be missing.
         import pyarrow  # noqa: F401
     given = read_seeds(seeds)

@@ -71,10 +71,12 @@ def _integers(texts: Sequence[str], where: str) -> array[int]:
         try:
             values.append(int(text))
         except (ValueError, OverflowError):
-            raise ValueError(
-                f"{where}[{place}]: expected an integer of 64 bits, got {text.strip()[:40]!r}"
-            ) from None
+            raise _not_an_id(f"{where}[{place}]", text.strip()) from None
     return values
+
+
+def _not_an_id(where: str, text: str) -> ValueError:
+    return ValueError(f"{where}: expected an integer of 64 bits, got {text[:40]!r}")
 
 
 def _lines(path: Path) -> array[int]:
@@ -85,7 +87,10 @@ def _lines(path: Path) -> array[int]:
                 text = line.strip()
                 if not text or text.startswith("#"):
                     continue
-                values += _integers([text], f"{path}, line {number}")
+                try:
+                    values.append(int(text))
+                except (ValueError, OverflowError):
+                    raise _not_an_id(f"{path}, line {number}", text) from None
     except UnicodeDecodeError:
         raise ValueError(f"{path}: expected text with an id on each line, got bytes") from None
     return values
@@ -106,16 +111,20 @@ def _numpy(path: Path) -> Sequence[int]:
 def _column(path: Path) -> array[int]:
     import pyarrow as pa
 
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
+    format_ = "Parquet" if path.suffix == ".parquet" else "Arrow IPC"
+    try:
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
 
-        name = _name_of_ids(path, pq.read_schema(path).names)
-        column = pq.read_table(path, columns=[name]).column(name)
-    else:
-        with pa.memory_map(str(path)) as source:
-            table = pa.ipc.open_file(source).read_all()
-        name = _name_of_ids(path, table.column_names)
-        column = table.column(name)
+            name = _name_of_ids(path, pq.read_schema(path).names)
+            column = pq.read_table(path, columns=[name]).column(name)
+        else:
+            with pa.memory_map(str(path)) as source:
+                table = pa.ipc.open_file(source).read_all()
+            name = _name_of_ids(path, table.column_names)
+            column = table.column(name)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path}: expected a whole {format_} file, got {error}") from None
     if not pa.types.is_integer(column.type) or column.null_count:
         raise ValueError(f"{path}: column {name!r}: expected integers, got {column.type}")
     return _words(*column.chunks)

@@ -36,6 +36,7 @@ def read(
 
     A row of the graph lists its edges in the order of the file, and the id of an edge is the
     number of its line, row or entry, from 0; comments, blank lines and the header do not count.
+    A file without edges is a graph without vertices, or with ``num_nodes`` of them.
     docs/datasets.md describes the formats.
 
     Parameters
@@ -45,8 +46,9 @@ def read(
     format : {"snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx"}, optional
         By the suffix of the name when not given; ``.txt`` is "snap".
     src, dst : str or int, optional
-        The columns of sources and targets: a name, or a place from 0. Without them two columns
-        with usual names (src and dst, source and target, from and to, ...), else the first two.
+        The columns of sources and targets: a name, or a place from 0. Without them those with
+        usual names (src and dst, source and target, from and to, ...), else the first two. Other
+        columns, such as weights, are skipped.
     num_nodes : int, optional
         The number of vertices, where some behind the largest id have no edges.
     undirected : bool

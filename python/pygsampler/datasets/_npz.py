@@ -35,6 +35,10 @@ def read(path: str, plan: dict[str, Any], progress: Progress) -> Graph:
     with reporting(progress, f"reading {name}") as report:
         try:
             with open(path, "rb") as file:
+                # What is neither would be taken for a pickle.
+                if not file.read(6).startswith((b"PK", b"\x93NUMPY")):
+                    raise ValueError("what is no zip archive")
+                file.seek(0)
                 # No pickles: they could run anything.
                 loaded = np.load(file, allow_pickle=False)
                 if not hasattr(loaded, "files"):
@@ -126,6 +130,8 @@ def _edges(arrays: dict[str, Any], plan: dict[str, Any]) -> _Edges:
             if key not in arrays:
                 raise ValueError(f"{side}: expected an array {key!r}, got {', '.join(arrays)}")
             ends.append(arrays[key])
+        if plan["src"] == plan["dst"]:
+            raise ValueError(f"src, dst: expected two arrays, got {key!r} for both")
         return _Edges(ends[0], ends[1], count)
     if "edge_index" in arrays:
         both = arrays["edge_index"]

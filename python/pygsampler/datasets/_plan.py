@@ -48,12 +48,18 @@ def path_of(value: Any, where: str) -> str:
 
 
 def require_file(path: str) -> None:
-    """Raises FileNotFoundError and its like, as ``open`` does."""
-    if stat.S_ISDIR(os.stat(path).st_mode):
+    """Raises FileNotFoundError and its like, as ``open`` does; ValueError for a pipe."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"source: expected a file of edges, got the folder {path!r}")
-    if stat.S_ISREG(os.stat(path).st_mode):
-        with open(path, "rb"):
-            pass
+    if not stat.S_ISREG(mode):
+        kind = "a pipe" if stat.S_ISFIFO(mode) else "a device or socket"
+        raise ValueError(
+            f"{os.path.basename(path)}: expected a regular file, which can be read twice, "
+            f"got {kind}"
+        )
+    with open(path, "rb"):
+        pass
 
 
 def format_of(path: str, given: Any) -> str:
@@ -69,6 +75,8 @@ def format_of(path: str, given: Any) -> str:
         suffixes.pop()
     found = _SUFFIXES.get(suffixes[-1]) if suffixes else None
     if found is None or (packed and found not in _TEXT):
+        # Who mistypes a name is not to be told of suffixes.
+        require_file(path)
         raise ValueError(
             f"format: expected one of {listed}, since the name {os.path.basename(path)!r} "
             "does not say; got None"
