@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -68,6 +69,19 @@ def test_command_reaches_its_accuracy_and_leaves_a_picture(tmp_path: Path) -> No
     assert done.stderr == ""  # Bars are for terminals.
     width, height = struct.unpack(">II", out.read_bytes()[16:24])
     assert (width, height) == (2250, 1350)
+
+
+def test_json_is_one_document(tmp_path: Path) -> None:
+    out = tmp_path / "quickstart.svg"
+    done = CliRunner().invoke(main, ["quickstart", "--json", "--epochs", "1", "--out", str(out)])
+    assert (done.exit_code, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert (found["epochs"], found["seed"]) == (1, 0)
+    assert found["test_accuracy"]["graphsage"] > found["test_accuracy"]["mlp"] > 0.3
+    assert len(found["validation"]["graphsage"]) == len(found["validation"]["mlp"]) == 1
+    assert found["sampled_edges"] > found["nodes"]
+    assert found["picture"] == str(out)
+    assert b"<svg" in out.read_bytes()[:1000]
 
 
 def test_ctrl_c_stops_it_without_a_traceback(tmp_path: Path) -> None:
