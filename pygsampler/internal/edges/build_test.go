@@ -169,6 +169,22 @@ func TestBuildIsTheReference(t *testing.T) {
 	}
 }
 
+// Ids without gaps, of which there are too many for degrees to be counted at first,
+// are kept and have their degrees.
+func TestManyIdsWithoutGaps(t *testing.T) {
+	defer func(n int64) { mostCounted = n }(mostCounted)
+	mostCounted = 4
+	src, dst := []int64{3, 9, 8, 7, 6, 6, 0, 1}, []int64{0, 1, 2, 3, 4, 6, 5, 1}
+	for k := range 4 {
+		p := Plan{NumNodes: -1, Numbering: IfGaps, Undirected: k&1 != 0, Keep: int64(k/2) << 20, Window: 40}
+		got, err := build(t, held{src, dst, Facts{64, -1, false}}, p)
+		if err != nil {
+			t.Fatalf("%+v: %v", p, err)
+		}
+		same(t, fmt.Sprintf("%+v", p), got, reference(src, dst, p))
+	}
+}
+
 // A graph file has what memory has.
 func TestBuildIntoAFile(t *testing.T) {
 	src, dst := []int64{5, 9, 5, 100, 9}, []int64{9, 5, 5, 9, 100}

@@ -1,6 +1,7 @@
 package edges
 
 import (
+	"errors"
 	"math"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
@@ -19,10 +20,12 @@ const (
 const (
 	// Random numbers are drawn for a vertex by 48 bits of its id.
 	mostNodes = 1 << 48
-	// Degrees are counted by the ids of the file up to here, in 2 GiB, even if few of
-	// those ids occur; else another pass counts them by number.
-	mostCounted = 1 << 28
 )
+
+// Where vertices may be numbered anew, degrees are counted by the ids of the file up
+// to here, in 2 GiB, even if few of those ids occur; else another pass counts them
+// when the numbers are known. Smaller in tests.
+var mostCounted int64 = 1 << 28
 
 // survey is what the first passes over a file find: the vertices and their degrees.
 type survey struct {
@@ -72,7 +75,19 @@ func (s *survey) look(source *spool, m *Meter) error {
 	if err := s.forward.reach(s.nodes); err != nil {
 		return err
 	}
-	return s.backward.reach(s.nodes)
+	if err := s.backward.reach(s.nodes); err != nil || s.counting {
+		return err
+	}
+	s.loops = 0
+	source.more(m)
+	return source.Scan(m, func(b *Batch) error {
+		for i, u := range b.Src {
+			if max(u, b.Dst[i]) > s.largest {
+				return errors.New(changed)
+			}
+		}
+		return s.count(b, s.largest)
+	})
 }
 
 // take counts the edges of a batch by the ids of the file.
