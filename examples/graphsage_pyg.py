@@ -50,11 +50,11 @@ def load_graph() -> tuple[Data, datasets.Debian]:
     return data, debian
 
 
-def train(data: Data, debian: datasets.Debian, epochs: int, seed: int) -> float:
+def train(data: Data, debian: datasets.Debian, epochs: int) -> float:
     """Validation accuracy after ``epochs`` passes over the training packages."""
-    options = {"num_neighbors": [10, 10], "seed": seed}
+    hops = [10, 10]
     seeds = torch.from_numpy(debian.train)
-    loader = NeighborLoader(data, input_nodes=seeds, batch_size=1024, shuffle=True, **options)
+    loader = NeighborLoader(data, hops, input_nodes=seeds, batch_size=1024, shuffle=True)
     model = GraphSAGE(debian.num_features, 128, debian.num_classes)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for epoch in range(epochs):
@@ -73,7 +73,7 @@ def train(data: Data, debian: datasets.Debian, epochs: int, seed: int) -> float:
     held_out = torch.from_numpy(debian.val)
     right = 0
     with torch.no_grad():
-        for batch in NeighborLoader(data, input_nodes=held_out, batch_size=4096, **options):
+        for batch in NeighborLoader(data, hops, input_nodes=held_out, batch_size=4096):
             right += (model(batch).argmax(1) == batch.y[: batch.batch_size]).sum().item()
     return right / len(held_out)
 
@@ -85,7 +85,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
     data, debian = load_graph()
-    accuracy = train(data, debian, arguments.epochs, arguments.seed)
+    accuracy = train(data, debian, arguments.epochs)
     print(f"validation accuracy: {accuracy:.1%}")
 
 
