@@ -235,6 +235,16 @@ def test_npz_of_matrices_and_arrays(tmp_path):
     ):
         with pytest.raises(ValueError, match=r"m.npz: " + text):
             datasets.read(path, **options)
+    wide = np.array([2**60 + 1, 2**60], np.uint64)
+    np.savez(path, src=wide, dst=np.array([2**60 + 1, 7]))
+    assert parts(datasets.read(path, renumber=True))[4] == [7, 2**60, 2**60 + 1]
+    for bad in (np.array([-1, 2]), np.array([2**63, 2], np.uint64)):
+        np.savez(path, src=[0, 1], dst=bad)
+        for renumber in (False, True):
+            with pytest.raises(
+                ValueError, match=r"m.npz: dst: expected ids from 0 to 2\^63 - 1, got"
+            ):
+                datasets.read(path, renumber=renumber)
     np.savez(path, src=np.array([{}], dtype=object), dst=DST)
     with pytest.raises(ValueError, match=r"m.npz: expected a whole npz file, got Object arrays"):
         datasets.read(path)

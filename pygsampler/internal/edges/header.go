@@ -90,9 +90,12 @@ func (f *fields) firstLine(head []byte, at int) (line []byte, start int) {
 	return nil, at
 }
 
-// isHeader says whether the first line names columns: none of the fields where the
-// ends of an edge would be is a number.
+// isHeader says whether the first line names columns: there are usual names, or none
+// of the fields where the ends of an edge would be is a number.
 func (t *text) isHeader(names []string, src, dst Column) bool {
+	if usual(names, sourceNames) >= 0 && usual(names, targetNames) >= 0 {
+		return true
+	}
 	u, v := 0, 1
 	if src.Given {
 		u = src.Index

@@ -52,6 +52,7 @@ func TestTextIsRead(t *testing.T) {
 		{"csv", "1,2,5\" pipe\n3,4,\"x\n,5,6\"\n7,8,'\n", Column{}, Column{}, [][2]int64{{1, 2}, {3, 4}, {7, 8}}},
 		{"csv", "# it's \"odd\n1,2\n#\"\n3,4\n", Column{}, Column{}, [][2]int64{{1, 2}, {3, 4}}},
 		{"csv", "src,dst\n", Column{}, Column{}, nil},
+		{"csv", ",src,dst\n0,1,2\n", Column{}, Column{}, [][2]int64{{1, 2}}},
 		{"tsv", "from\tto\n1\t2\n", Column{}, Column{}, [][2]int64{{1, 2}}},
 		{"tsv", "1\t\"2\"\r\n", Column{}, Column{}, [][2]int64{{1, 2}}},
 	} {

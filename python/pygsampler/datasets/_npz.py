@@ -174,6 +174,9 @@ def _changed(
             raise TypeError(
                 f"{side}: expected integers of one dimension, got {ids.dtype} of shape {ids.shape}"
             )
+        for id_ in (ids.min(), ids.max()) if len(ids) else ():
+            if not 0 <= int(id_) < 1 << 63:
+                raise ValueError(f"{side}: expected ids from 0 to 2^63 - 1, got {id_}")
     if len(src) != len(dst):
         raise ValueError(f"dst: expected as many values as src has ({len(src)}), got {len(dst)}")
     if dtype is None:
@@ -181,7 +184,9 @@ def _changed(
         dtype = "int32" if narrow else "int64"
     known = None
     if plan["numbering"] == "always":
-        known = np.union1d(src, dst).astype(np.int64)
+        # int64 with uint64 would be float64.
+        src, dst = src.astype(np.int64), dst.astype(np.int64)
+        known = np.union1d(src, dst)
         src, dst, count = np.searchsorted(known, src), np.searchsorted(known, dst), len(known)
     top = max((int(ids.max()) for ids in (src, dst) if len(ids)), default=-1)
     if top > np.iinfo(dtype).max:
