@@ -31,8 +31,15 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
     **kwargs
-        All others are PyG's. With ``neighbor_sampler``, that sampler's own options count, and
-        ``seed`` or ``device`` beside it is a ``ValueError``.
+        All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
+
+    Raises
+    ------
+    NotImplementedError
+        For a graph with types, and for options that are not offered.
+    TypeError, ValueError, IndexError, CudaError
+        As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``ValueError`` for ``seed`` or
+        ``device`` beside ``neighbor_sampler``.
     """
 
     def __init__(
@@ -93,7 +100,8 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
 class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
-    ``seed`` and ``device`` are those of ``NeighborLoader``; all others are PyG's.
+    ``seed``, ``device`` and the errors are those of ``NeighborLoader``; all else is PyG's.
+    ``ValueError`` also for data without edges where ``edge_label_index`` is None.
     """
 
     def __init__(

@@ -181,7 +181,14 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
         """The subgraph around the nodes of ``index``; called by PyG's ``NodeLoader``.
 
-        Returns a ``torch_geometric.sampler.SamplerOutput`` of int64 tensors where the graph is.
+        The nodes are int32 or int64, shape [N]. Returns a ``torch_geometric.sampler.SamplerOutput``
+        of int64 tensors where the graph is: ``node`` and ``batch`` have a value for each node,
+        ``row``, ``col`` and ``edge`` one for each edge. ``num_sampled_nodes`` (one more than hops)
+        and ``num_sampled_edges`` are lists of int, or None but for directional subgraphs.
+
+        Raises ``TypeError`` for other dtypes, ``IndexError`` for an id that is not a vertex,
+        ``NotImplementedError`` for seeds with times or a type, ``ClosedError`` for a closed graph
+        and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
         """
         inputs = NodeSamplerInput.cast(index)
         options.check_inputs(inputs, "input_time", kwargs)
@@ -197,6 +204,10 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
 
         ``neg_sampling`` is a ``NegativeSampling``, binary or triplet, or None. Its random numbers
         are the batch's own: torch's generator is left as it was.
+
+        Returns and raises what ``sample_from_nodes`` does. ``metadata`` has, as in PyG, the places
+        of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
+        ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
         """
         inputs = EdgeSamplerInput.cast(index)
         options.check_inputs(inputs, "edge_label_time", kwargs)
