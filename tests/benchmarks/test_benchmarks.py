@@ -108,6 +108,17 @@ def without_edges(block: Any, keep: slice) -> Any:
 SMALL = {"rounds": 3, "batches": 4}
 
 
+@pytest.mark.parametrize(("seconds", "rounds"), [(0.0, 3), (1e6, 5), (None, 5)])
+def test_rounds_end_with_the_time(
+    bench: SimpleNamespace, graph: Any, seconds: float | None, rounds: int
+) -> None:
+    setting = bench.compare.Setting(16, (3,))
+    (row,) = bench.compare.compare(
+        graph, setting, [Exact(bench)], seconds=seconds, rounds=5, batches=2
+    )
+    assert row.rounds == rounds
+
+
 @pytest.mark.parametrize("shape", ["quick", "physics", "arxiv"])
 def test_generated_graph_has_the_shape_of_its_name(bench: SimpleNamespace, shape: str) -> None:
     want = bench.graphs.SHAPES[shape]
@@ -152,10 +163,10 @@ def test_right_samplers_are_compared(bench: SimpleNamespace, graph: Any) -> None
     ticks: list[int] = []
     setting = bench.compare.Setting(16, (5, -1, 3))
     rows = bench.compare.compare(
-        graph, setting, pool, tick=lambda: ticks.append(1), rounds=3, batches=4
+        graph, setting, pool, tick=lambda: ticks.append(1), rounds=5, batches=4
     )
     assert [row.contender for row in rows] == ["dgl", "second"]
-    assert len(ticks) == 3
+    assert len(ticks) == rows[0].rounds == 5
     assert rows[0].ratio.median == 1
     for row in rows:
         assert 0 < row.milliseconds.best <= row.milliseconds.median

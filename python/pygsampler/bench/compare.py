@@ -145,8 +145,8 @@ def compare(
         spent: dict[str, float] = {}
         others = OtherLoad()
         for contender in (*contenders[turn:], *contenders[:turn]):
-            seconds, counts = timed(contender, sessions[contender.name], drawn, epoch)
-            spent[contender.name] = seconds / batches
+            whole, counts = timed(contender, sessions[contender.name], drawn, epoch)
+            spent[contender.name] = whole / batches
             edges[contender.name] += counts
         share = others.share()
         if share > _OTHER_SHARE:
@@ -154,8 +154,8 @@ def compare(
             if patience > 0:
                 continue
         shares.append(share)
-        for name, seconds in spent.items():
-            times[name].append(seconds)
+        for name, one in spent.items():
+            times[name].append(one)
         tick()
 
     totals = {name: np.array(counts, dtype=np.int64) for name, counts in edges.items()}
