@@ -169,9 +169,6 @@ func (w *Writer) find(name string) int {
 	panic(fmt.Sprintf("graph file: no section %q was asked for", name))
 }
 
-// Size is the number of bytes of the whole file.
-func (w *Writer) Size() int64 { return w.header.FileBytes }
-
 // Bytes is a section's place in the file, to be written before Commit; zeros at
 // first. It is void once Commit or Abort was called. It panics where the file cannot
 // be mapped, which Map tells beforehand, and for a name that Create was not given.
