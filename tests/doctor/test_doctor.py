@@ -1,4 +1,4 @@
-"""The doctor: without a driver, with fake ones, with broken parts, with engines that are wrong."""
+"""The doctor: without a driver, with fake ones, with broken parts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pygsampler import PGSampler, _engine, cuda, doctor
+from pygsampler import _engine, cuda, doctor
 from pygsampler.doctor import environment, gpu, selftest
 from pygsampler.doctor.remedies import REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Report, Section, size
@@ -332,74 +331,3 @@ def test_text_of_a_report() -> None:
 )
 def test_size(count: int, text: str) -> None:
     assert size(count) == text
-
-
-# ---- the self-test finds what is wrong ---------------------------------------------------------
-
-
-def test_engine_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(fanouts: Any, *, mode: str, seed: int, **options: Any) -> PGSampler:
-        return PGSampler(fanouts, seed=seed + (mode == "queue"), mode=mode, **options)
-
-    assert selftest.run("cpu", "queue") is None
-    monkeypatch.setattr(selftest, "PGSampler", other)
-    assert selftest.run("cpu", "auto") is None
-    wrong = selftest.run("cpu", "queue")
-    assert wrong is not None
-    assert wrong.endswith("is not that of the CPU")
-    part = selftest.self_test()
-    assert ("cpu", "auto ok, queue fails") in part.lines
-    assert part.problems[0].what == f"self-test on cpu, mode queue: {wrong}"
-
-
-def test_engine_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> PGSampler:
-        raise MemoryError("none left")
-
-    monkeypatch.setattr(selftest, "PGSampler", broken)
-    assert selftest.run("cpu", "auto") == "MemoryError: none left"
-    monkeypatch.setattr(selftest, "_devices", lambda: [("cpu", selftest.CPU_MODES)])
-    part = selftest.self_test()
-    assert [run["ok"] for run in part.facts["runs"]] == [False, False]
-    # One problem for what is one.
-    what = "self-test on cpu, mode auto, queue: MemoryError: none left"
-    assert part.problems == (Problem(what, REPORT),)
-
-
-class Values(list[int]):
-    """A list of integers that stands for one of a batch's arrays."""
-
-    def tolist(self) -> list[int]:
-        return list(self)
-
-
-class Block:
-    """The in-edges of vertex 2 of the graph below, sampled with fanout 2."""
-
-    def __init__(self, **changes: list[int]) -> None:
-        arrays = {
-            "indptr": [0, 2],
-            "indices": [1, 2],
-            "edge_ids": [1, 3],
-            "src_nodes": [2, 0, 1],
-            "dst_nodes": [2],
-        }
-        for name, values in (arrays | changes).items():
-            setattr(self, name, Values(values))
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, None),
-        ({"indptr": [0, 1]}, "blocks[0], row 0: expected 2 edges, got 1"),
-        ({"edge_ids": [0, 3]}, "blocks[0], row 0: an edge is not one of vertex 2"),
-        ({"edge_ids": [3, 3]}, "blocks[0], row 0: an edge came twice"),
-        ({"indices": [2, 1]}, "blocks[0], row 0: a source is not that of its edge"),
-    ],
-)
-def test_laws(changes: dict[str, list[int]], expected: str | None) -> None:
-    case = selftest.Case(64, (2,), False)
-    batch: Callable[[], Any] = type("Batch", (), {"blocks": (Block(**changes),)})
-    indptr, indices = Values([0, 1, 1, 4]), Values([2, 0, 2, 1])
-    assert selftest._breach(case, indptr, indices, batch()) == expected  # type: ignore[arg-type]
