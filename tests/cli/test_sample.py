@@ -112,6 +112,9 @@ def write_seeds(folder: Path, ids: list[int]) -> dict[str, Path]:
     table = pa.table({"any": column})
     with pa.ipc.new_file(str(files["arrow"]), table.schema) as writer:
         writer.write_table(table)
+    for name, other in (("pq", "parquet"), ("ipc", "arrow")):
+        files[name] = folder / f"seeds.{name}"
+        files[name].write_bytes(files[other].read_bytes())
     return files
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pygsampler.cli.edges import ARROW, PARQUET
+
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
 
@@ -20,8 +22,9 @@ def read_seeds(text: str) -> Sequence[int] | None:
     """Vertex ids as they are given; None for all vertices.
 
     ``text`` is "all", ids with commas between them, or a file: text with an id on each line
-    (lines that begin with # are passed over), .npy, or .arrow, .feather and .parquet with a
-    column of ids, the one called "node" or "seed" where there are several.
+    (lines that begin with # are passed over), .npy, or Arrow IPC and Parquet with a column of ids,
+    the one called "node" or "seed" where there are several. click.BadParameter for a text that is
+    none of these, ValueError for what a file has in the place of ids.
     """
     if text.strip() == "all":
         return None
@@ -34,7 +37,7 @@ def read_seeds(text: str) -> Sequence[int] | None:
         )
     if path.suffix == ".npy":
         return _numpy(path)
-    if path.suffix in (".arrow", ".feather", ".parquet"):
+    if path.suffix in ARROW + PARQUET:
         return _column(path)
     return _lines(path)
 
@@ -111,9 +114,9 @@ def _numpy(path: Path) -> Sequence[int]:
 def _column(path: Path) -> array[int]:
     import pyarrow as pa
 
-    format_ = "Parquet" if path.suffix == ".parquet" else "Arrow IPC"
+    format_ = "Parquet" if path.suffix in PARQUET else "Arrow IPC"
     try:
-        if path.suffix == ".parquet":
+        if path.suffix in PARQUET:
             import pyarrow.parquet as pq
 
             name = _name_of_ids(path, pq.read_schema(path).names)
