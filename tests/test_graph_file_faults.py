@@ -15,6 +15,8 @@ import pytest
 from graphs import circulant
 
 import pygsampler as pgs
+from pygsampler import _graph_save
+from pygsampler.datasets import _job
 
 
 @pytest.fixture
@@ -91,6 +93,13 @@ def test_an_interrupted_save_leaves_the_old_file(path):
             circulant(5, 2).save(path, arrays=arrays, progress=interrupt)
         assert path.read_bytes() == before
         assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("kind", [_graph_save._Writer, _job._Job])
+def test_ctrl_c_before_the_first_line_of_init(kind):
+    """The destructor of what has no attributes yet raises nothing."""
+    made = kind.__new__(kind)
+    made.__del__()
 
 
 def test_ctrl_c_at_any_moment_leaves_a_whole_file(path, run_python):

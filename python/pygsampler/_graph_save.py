@@ -96,7 +96,8 @@ class _Writer:
 
     def abort(self) -> None:
         """Removes the temporary file, unless the file has its name by now."""
-        if _engine.alive(self._generation):
+        # Ctrl-C may come before __init__ has set it.
+        if _engine.alive(getattr(self, "_generation", -1)):
             with suppress(ClosedError):
                 self.call("GraphFileAbort")
 

@@ -64,7 +64,8 @@ class _Job:
 
     def end(self) -> None:
         """Ends the job if it is on its way."""
-        if _engine.alive(self._generation):
+        # Ctrl-C may come before __init__ has set it.
+        if _engine.alive(getattr(self, "_generation", -1)):
             with suppress(ClosedError):
                 self.call("EdgesCancel")
 
