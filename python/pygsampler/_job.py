@@ -150,7 +150,7 @@ class Job:
     def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
         # The engine has ended by then, and this module's names are gone.
         # An interrupt may have come before it had a handle.
-        if not ending() and getattr(self, "_handle", 0) and self._outcome is None:
+        if not ending() and getattr(self, "_handle", None) and self._outcome is None:
             try:
                 self._drop()
             except KeyboardInterrupt:
