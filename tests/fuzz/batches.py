@@ -176,7 +176,8 @@ def misuse_array(world: World, random: Random) -> None:
             values[not_from(random, -len(values), len(values) - 1)]
     elif kind == 1:
         key = no_integer(random)
-        if isinstance(key, bool):
+        # A truth is an index of a sequence; NumPy's is one up to NumPy 1.
+        if isinstance(key, (bool, np.bool_)):
             return
         with refused(TypeError):
             values[key]
