@@ -53,6 +53,16 @@ def quiet_import(name: str) -> Any:
 
 
 @pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a libcuda.so.1 that runs the kernels on the CPU (tests/emulator)."""
+    from tests.emulator.build import build, compilers
+
+    if compilers() is None:
+        pytest.skip("needs gcc and g++ (apt-get install g++)")
+    return build(tmp_path_factory.mktemp("emulator"))
+
+
+@pytest.fixture(scope="session")
 def dgl() -> Any:
     return quiet_import("dgl")
 

@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.emulator.build import ROOT, build, compilers
+from tests.emulator.build import ROOT
 
 # The others move tensors of torch, which does not take the emulator for a GPU.
 MODULES = (
@@ -25,15 +23,12 @@ MODULES = (
 )
 
 
-def test_as_on_a_gpu(tmp_path: Path) -> None:
-    if compilers() is None:
-        pytest.skip("needs gcc and g++ (apt-get install g++)")
-    driver = build(tmp_path / "emulator")
+def test_as_on_a_gpu(emulator: Path) -> None:
     files = [f"tests/cuda/test_{name}.py" for name in MODULES]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
         cwd=ROOT,
-        env={**os.environ, "LD_LIBRARY_PATH": str(driver), "PYGSAMPLER_REQUIRE": "cuda"},
+        env={**os.environ, "LD_LIBRARY_PATH": str(emulator), "PYGSAMPLER_REQUIRE": "cuda"},
         capture_output=True,
         text=True,
         timeout=280,

@@ -8,11 +8,9 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-import pytest
 import torch
 
 from pygsampler import _device
-from tests.emulator.build import build, compilers
 from tests.gpu import no_driver, run_with_driver
 
 PRELUDE = """
@@ -60,13 +58,6 @@ sampler = pgs.PGSampler([4, 3], seed=1)
 SEEDS = [5, 6, 199, 5]
 want = lists(sampler.sample(cpu, SEEDS, batch=2))
 """
-
-
-@pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if compilers() is None:
-        pytest.skip("needs gcc and g++ (apt-get install g++)")
-    return build(tmp_path_factory.mktemp("emulator"))
 
 
 def run(driver: Path, script: str) -> list[str]:

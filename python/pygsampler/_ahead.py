@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import suppress
+from inspect import GEN_RUNNING, getgeneratorstate
 from typing import Any, Protocol, TypeVar
 from weakref import WeakSet
+
+from pygsampler import _engine
 
 __all__ = ["close_at_exit", "in_order"]
 
@@ -78,7 +80,11 @@ def close_at_exit(batches: Generator[T, None, None]) -> Generator[T, None, None]
 
 @atexit.register
 def _close_all() -> None:
+    running = []
     for batches in list(_open):
-        # ValueError: a daemon thread is in the middle of it.
-        with suppress(ValueError):
+        try:
             batches.close()
+        except ValueError:  # a daemon thread is in the middle of it
+            running.append(batches)
+    if running:
+        _engine.end(lambda: any(getgeneratorstate(each) == GEN_RUNNING for each in running))

@@ -22,13 +22,18 @@ from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pygsampler.errors import ClosedError, from_engine
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _MODULE = "pygsampler._bridge"
-# How long the end of the interpreter waits for other threads to leave the engine.
+# How long the end of the interpreter waits for other threads to leave the engine, and then for
+# those to finish that learnt of the end from it.
 _LEAVE_SECONDS = 5.0
+_FINISH_SECONDS = 1.0
 _MOST_THREADS = 4096
 
 VoidFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -119,6 +124,7 @@ class _State:
         self.handle_lock = threading.RLock()
         self.count_lock = threading.RLock()
         self.inside: set[object] = set()
+        self.told: set[int] = set()
 
 
 _state = _State(0, None)
@@ -184,7 +190,7 @@ def engine() -> Engine:
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
             state.engine = Engine(module)
-            atexit.register(_shutdown, state)
+            atexit.register(end)
         return state.engine
 
 
@@ -206,6 +212,29 @@ def call(name: str, *args: Any) -> Any:
         state.inside.discard(ticket)
 
 
+def end(unfinished: Callable[[], bool] = bool) -> None:
+    """Ends this process's engine, and waits for threads that are in the middle of a batch.
+
+    A daemon thread that came back from Go after the interpreter's end would be unwound through
+    Go's frames, which aborts the process; torch does the same to one that frees a tensor then. So
+    those that leave the engine, with an error, get a moment to finish what they do.
+    ``unfinished`` says whether there are threads that will still call the engine.
+    """
+    state = _state
+    if state.engine is None:
+        return
+    if not state.shut:
+        state.shut = True
+        state.engine.module.bridge_Shutdown()
+    until = time.monotonic() + _LEAVE_SECONDS
+    while (state.inside or unfinished()) and time.monotonic() < until:
+        time.sleep(0.001)
+    until = time.monotonic() + _FINISH_SECONDS
+    for thread in threading.enumerate():
+        if thread.ident in state.told and thread is not threading.current_thread():
+            thread.join(max(0.0, until - time.monotonic()))
+
+
 def interrupt_again() -> None:
     """For a destructor in which Ctrl-C arrived: what it raises would be lost, so it comes again
     a moment later, when the destructor has returned."""
@@ -220,6 +249,7 @@ def interrupt_again() -> None:
 
 
 def _ended() -> ClosedError:
+    _state.told.add(threading.get_ident())
     return ClosedError(
         "engine: expected a running one, got one that the end of the interpreter has shut down"
     )
@@ -304,18 +334,3 @@ def _copy(path: str) -> str:
     # Someone may close all descriptors and so bring an old number back: the dots keep the path
     # of each generation its own.
     return "/proc/self/" + "./" * _state.generation + f"fd/{copy}"
-
-
-def _shutdown(state: _State) -> None:
-    """Ends the engine of this process, and waits until other threads have left it.
-
-    A daemon thread that came back from Go after the interpreter's end would be unwound through
-    Go's frames, which aborts the process.
-    """
-    if state is not _state or state.engine is None or state.shut:
-        return
-    state.shut = True
-    state.engine.module.bridge_Shutdown()
-    end = time.monotonic() + _LEAVE_SECONDS
-    while state.inside and time.monotonic() < end:
-        time.sleep(0.001)

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.emulator.build import build, compilers
 from tests.gpu import run_with_driver
 
 CODE = """
@@ -68,12 +65,5 @@ print(pgs.cuda.memory_stats(0)["flights"])
 """
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if compilers() is None:
-        pytest.skip("needs gcc and g++ (apt-get install g++)")
-    return build(tmp_path_factory.mktemp("emulator"))
-
-
-def test_batches_of_the_cpu(driver: Path) -> None:
-    assert run_with_driver(driver, CODE) == "0\n"
+def test_batches_of_the_cpu(emulator: Path) -> None:
+    assert run_with_driver(emulator, CODE) == "0\n"

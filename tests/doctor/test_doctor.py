@@ -15,7 +15,6 @@ from pygsampler import _engine, cuda, doctor
 from pygsampler.doctor import environment, gpu, selftest
 from pygsampler.doctor.remedies import REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Report, Section, size
-from tests.emulator.build import build, compilers
 from tests.gpu import fake_driver, need_cuda, no_driver, run_with_driver
 
 ROOT = Path(__file__).parents[2]
@@ -101,11 +100,9 @@ def test_broken_driver_is_a_problem(fake: Path) -> None:
     assert text.endswith(f"problem: {problem['what']}\n    what to do: {problem['remedy']}\n")
 
 
-def test_emulated_gpus_are_well(tmp_path: Path) -> None:
+def test_emulated_gpus_are_well(emulator: Path) -> None:
     """Every mode of every kernel, on the CPU, gives what the CPU's engine gives."""
-    if compilers() is None:
-        pytest.skip("needs gcc and g++ (apt-get install g++)")
-    done = run(build(tmp_path), "--json")
+    done = run(emulator, "--json")
     report = json.loads(done.stdout)
     assert done.returncode == 0, report["problems"]
     devices = report["cuda"]["devices"]

@@ -18,7 +18,7 @@ FOR_EVER, EXITED, MIXED, LANES, BEYOND, TRAP = range(6)
 # Tests of pygsampler/internal/cuda that are quick without a GPU and reach every kernel.
 PARITY = (
     "^(TestEveryDegreeAndFanout|TestAwkwardGraphs|TestTagsRunOut|TestSeedOutOfRange|TestValidateSmall|"
-    "TestManyInOneLaunch|TestManyTooSmall|TestManyWithABadSeed|TestManyOfDifferentKinds|"
+    "TestOnceExcluded|TestOnceAwkwardGraphs|TestTreesOfTooManyVertices|TestRanksOutgrowTheirBits|"
     "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
     "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
     "TestQueueExcludes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestBSP|TestFused)$/^(awkward|star|path)?$"

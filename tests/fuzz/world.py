@@ -172,25 +172,7 @@ def step(world: World, random: Random, name: str) -> None:
 
 
 def as_reference(batch: pgs.MiniBatch) -> reference.Batch:
-    batch = batch.cpu()
-    blocks = [
-        reference.Block(
-            block.indptr.tolist(),
-            block.indices.tolist(),
-            block.edge_ids.tolist(),
-            block.num_src_nodes,
-            block.num_dst_nodes,
-            block.dst_offset,
-        )
-        for block in batch.blocks
-    ]
-    return reference.Batch(
-        batch.input_nodes.tolist(),
-        batch.output_nodes.tolist(),
-        batch.output_index.tolist(),
-        blocks,
-        None if batch.trees is None else batch.trees.tolist(),
-    )
+    return reference.Batch.of(batch.cpu())
 
 
 def verify(batch: pgs.MiniBatch, draw: Draw, random: Random) -> reference.Batch:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from pyg_reference import NODES
 
-from tests.emulator.build import build, compilers
 from tests.gpu import run_with_driver
 
 CODE = """
@@ -70,14 +68,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if compilers() is None:
-        pytest.skip("needs gcc and g++ (apt-get install g++)")
-    return build(tmp_path_factory.mktemp("emulator"))
-
-
-def test_batches_of_the_cpu(driver: Path) -> None:
+def test_batches_of_the_cpu(emulator: Path) -> None:
     assert NODES == 100
     code = f"CASES = {CASES}\n{CODE}"
-    assert run_with_driver(driver, code) == "0\n"
+    assert run_with_driver(emulator, code) == "0\n"

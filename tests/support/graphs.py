@@ -56,23 +56,4 @@ def circulant(num_nodes: int, degree: int, bits: int = 64) -> pgs.Graph:
     return pgs.Graph.from_csc(indptr, indices)
 
 
-def as_lists(batch: pgs.MiniBatch) -> reference.Batch:
-    """Every value of a batch, for comparison."""
-    blocks = [
-        reference.Block(
-            block.indptr.tolist(),
-            block.indices.tolist(),
-            block.edge_ids.tolist(),
-            block.num_src_nodes,
-            block.num_dst_nodes,
-            block.dst_offset,
-        )
-        for block in batch.blocks
-    ]
-    return reference.Batch(
-        batch.input_nodes.tolist(),
-        batch.output_nodes.tolist(),
-        batch.output_index.tolist(),
-        blocks,
-        None if batch.trees is None else batch.trees.tolist(),
-    )
+as_lists = reference.Batch.of

@@ -8,7 +8,10 @@ numbered by first occurrence.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pygsampler as pgs
 
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
@@ -93,6 +96,28 @@ class Batch:
     output_index: list[int]
     blocks: list[Block]
     trees: list[int] | None = None
+
+    @classmethod
+    def of(cls, batch: pgs.MiniBatch) -> Batch:
+        """Every value of a batch on the CPU, for comparison."""
+        blocks = [
+            Block(
+                block.indptr.tolist(),
+                block.indices.tolist(),
+                block.edge_ids.tolist(),
+                block.num_src_nodes,
+                block.num_dst_nodes,
+                block.dst_offset,
+            )
+            for block in batch.blocks
+        ]
+        return cls(
+            batch.input_nodes.tolist(),
+            batch.output_nodes.tolist(),
+            batch.output_index.tolist(),
+            blocks,
+            None if batch.trees is None else batch.trees.tolist(),
+        )
 
 
 def sample(

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.emulator.build import build, compilers
 from tests.gpu import run_with_driver
 
 PRELUDE = """
@@ -49,15 +48,8 @@ SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 """
 
 
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if compilers() is None:
-        pytest.skip("needs gcc and g++ (apt-get install g++)")
-    return build(tmp_path_factory.mktemp("emulator"))
-
-
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_batches_of_the_cpu(driver: Path, dtype: str) -> None:
+def test_batches_of_the_cpu(emulator: Path, dtype: str) -> None:
     code = f"""
 def compare(graph, on_gpu, **where):
     for prefetch in (0, 1, 3, 8):
@@ -78,10 +70,10 @@ for ids in (False, True):
         assert DataLoader(pinned, SEEDS, [2], batch_size=8, device="cuda").graph is pinned
 print(pgs.cuda.memory_stats(0)["flights"])
 """
-    assert run_with_driver(driver, PRELUDE + code) == "0\n"
+    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
 
 
-def test_every_end(driver: Path) -> None:
+def test_every_end(emulator: Path) -> None:
     code = """
 graph = make_graph()
 loader = DataLoader(graph, SEEDS, [5, 3], batch_size=30, seed=1, prefetch=4, device="cuda")
@@ -107,10 +99,10 @@ assert content(kept) == values
 other = iter(DataLoader(graph, SEEDS, [5, 3], batch_size=30, prefetch=8, device="cuda:1"))
 print(next(other).output_nodes.numel())
 """
-    assert run_with_driver(driver, PRELUDE + code) == "0\n0\nclosed\n30\n"
+    assert run_with_driver(emulator, PRELUDE + code) == "0\n0\nclosed\n30\n"
 
 
-def test_a_forked_child_hears_why(driver: Path) -> None:
+def test_a_forked_child_hears_why(emulator: Path) -> None:
     code = """
 import os
 loader = DataLoader(make_graph(), SEEDS, [5, 3], batch_size=30, seed=1, device="cuda")
@@ -128,4 +120,4 @@ os.waitpid(child, 0)
 print(sum(1 for _ in batches))
 """
     quiet = {"PYTHONWARNINGS": "ignore::DeprecationWarning"}
-    assert run_with_driver(driver, PRELUDE + code, **quiet) == "True 11\n10\n"
+    assert run_with_driver(emulator, PRELUDE + code, **quiet) == "True 11\n10\n"

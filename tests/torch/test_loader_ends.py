@@ -129,6 +129,28 @@ def test_the_interpreter_ends_while_a_daemon_thread_waits() -> None:
     assert err == "" or "Exception in thread" in err
 
 
+def test_a_daemon_thread_that_learns_of_the_end_frees_its_batches_before_it() -> None:
+    """torch ends the process when a thread frees a tensor after the interpreter's end."""
+    process = run(
+        """
+        import threading, time
+        def work():
+            kept = []
+            try:
+                while True:
+                    kept = list(loader)
+            except pgs.ClosedError:
+                time.sleep(0.3)
+                kept.clear()
+                print("freed", flush=True)
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.05)
+        """
+    )
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (0, "freed\n", "")
+
+
 def test_ctrl_c_stops_a_wait() -> None:
     process = run(
         """
