@@ -29,7 +29,7 @@ hypothesis.settings.load_profile("pygsampler")
 def run_python(tmp_path: Path) -> Callable[..., str]:
     """Runs a script in an interpreter of its own and returns what it printed."""
 
-    def run(script: str, *, timeout: float = 60, ends_with: int = 0) -> str:
+    def run(script: str, *, timeout: float = 240, ends_with: int = 0) -> str:
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", textwrap.dedent(script)],
             cwd=tmp_path,

@@ -56,7 +56,7 @@ def run_with_driver(driver: Path, code: str, **variables: str) -> str:
     """What a fresh interpreter prints that runs ``code`` with the driver in folder ``driver``."""
     environment = {**os.environ, **variables, "LD_LIBRARY_PATH": str(driver)}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

@@ -31,7 +31,7 @@ def test_as_on_a_gpu(emulator: Path) -> None:
         env={**os.environ, "LD_LIBRARY_PATH": str(emulator), "PYGSAMPLER_REQUIRE": "cuda"},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
     passed = re.search(r"(\d+) passed", done.stdout)

@@ -214,7 +214,7 @@ def test_figures_are_the_kept_ones() -> None:
     """`python tools/figures.py` writes them."""
     script = ROOT / "tools" / "figures.py"
     done = subprocess.run(
-        [sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=60
+        [sys.executable, str(script), "--check"], capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -136,7 +136,7 @@ def test_a_killed_save_leaves_the_old_file(path):
         "graph = pgs.Graph.from_csc([0, 1], [0])\n"
         "graph.save(sys.argv[1], arrays={'x': numpy.zeros(10**6)}, progress=die)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(path)], timeout=60)
+    done = subprocess.run([sys.executable, "-c", script, str(path)], timeout=240)
     assert done.returncode == -signal.SIGKILL
     assert path.read_bytes() == before
     assert pgs.Graph.open(path, verify=True).num_edges == 5
@@ -173,7 +173,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     if able.returncode:
         pytest.skip("needs a system that lets users mount a tmpfs in a namespace")
     done = subprocess.run(
-        [*inside, str(tmp_path), sys.executable, script], capture_output=True, text=True, timeout=60
+        [*inside, str(tmp_path), sys.executable, script], capture_output=True, text=True, timeout=240
     )
     assert (done.returncode, done.stdout) == (0, "held\n"), done.stdout + done.stderr
 
@@ -188,7 +188,7 @@ def test_a_file_that_may_not_grow_leaves_the_old_one(tmp_path):
         [sys.executable, "-W", "error", "-c", script, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert (done.returncode, done.stdout) == (0, "held\n"), done.stdout + done.stderr
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY

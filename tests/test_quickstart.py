@@ -102,7 +102,7 @@ def test_ctrl_c_stops_it_without_a_traceback(tmp_path: Path) -> None:
         with suppress(OSError):
             while piece := os.read(terminal, 4096):
                 rest += piece
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=240) == 130
     finally:
         process.kill()
         process.wait()
@@ -283,7 +283,7 @@ def test_neighbourhood_of_nothing(data: Debian, graph: Graph) -> None:
 def test_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(
-        notebook, timeout=200, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     ).execute()
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     printed = "".join(

@@ -145,7 +145,7 @@ def test_ctrl_c_leaves_no_half_file(tmp_path: Path) -> None:
             assert process.poll() is None, process.communicate()
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
     finally:
         process.kill()
         process.communicate()

@@ -125,7 +125,7 @@ def test_a_reader_that_leaves_ends_it_quietly(tmp_path: Path) -> None:
     process.stdout.close()
     said = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=240) == 1
     assert said == b""
 
 

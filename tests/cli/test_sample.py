@@ -199,7 +199,7 @@ def test_a_signal_leaves_no_half_file(tmp_path: Path, number: int, code: int) ->
             assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
     finally:
         process.kill()
         process.communicate()

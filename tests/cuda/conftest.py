@@ -33,7 +33,7 @@ def cuda() -> None:
 def run_script() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs Python in a process of its own, which imports what this one does."""
 
-    def run(script: str, *, timeout: float = 120, **variables: str) -> Any:
+    def run(script: str, *, timeout: float = 240, **variables: str) -> Any:
         path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
         return subprocess.run(
             [sys.executable, "-c", textwrap.dedent(script)],

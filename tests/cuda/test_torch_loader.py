@@ -307,7 +307,7 @@ def run(script: str) -> subprocess.Popen[str]:
 )
 def test_the_interpreter_ends_while_batches_are_in_flight(script: str) -> None:
     process = run(script)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "", "")
 
 
@@ -331,5 +331,5 @@ def test_ctrl_c() -> None:
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "stopped\n100 0\n", "")

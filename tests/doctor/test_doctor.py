@@ -36,7 +36,7 @@ def run(driver: Path | None, *arguments: str, **variables: str) -> subprocess.Co
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
 
 

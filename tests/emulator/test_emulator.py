@@ -52,7 +52,7 @@ def launch(
         *map(str, (blocks, threads, shared, how)),
     ]
     environment = {**os.environ, **variables, "LD_LIBRARY_PATH": str(folder)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
 
 
 def relayed(blocks: int) -> str:

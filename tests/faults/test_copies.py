@@ -84,7 +84,7 @@ def test_two_processes_load_the_extension_at_once():
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    ends = [process.communicate(timeout=60) for process in processes]
+    ends = [process.communicate(timeout=240) for process in processes]
     assert ends[0] == ends[1]
     assert ends[0][1] == ""
     assert ends[0][0].startswith("[0, ")

@@ -87,7 +87,7 @@ def test_memory_that_runs_out_at_every_size(what: str, most: int, every: int) ->
         [sys.executable, "-W", "error", "-c", program],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         preexec_fn=little_stack,
     )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr

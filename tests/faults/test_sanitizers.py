@@ -22,12 +22,12 @@ def run(folder: Path, kind: str, *options: str) -> subprocess.CompletedProcess[s
         [*command, *map(str, parts), "-lpthread", "-o", str(program)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
     )
     if "cannot find" in made.stderr:
         pytest.skip(f"needs the library of gcc's -fsanitize={kind}")
     assert made.returncode == 0, made.stderr
-    return subprocess.run([str(program)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([str(program)], capture_output=True, text=True, timeout=240)
 
 
 def test_addresses_leaks_and_undefined_behaviour(tmp_path: Path) -> None:

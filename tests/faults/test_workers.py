@@ -121,6 +121,6 @@ def test_workers_that_import_all_anew(method: str) -> None:
     folder = os.path.dirname(__file__)
     script = textwrap.dedent(program.format(folder=folder, method=method))
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=240
     )
     assert (done.returncode, done.stdout) == (0, "the same\n"), done.stderr

@@ -59,7 +59,7 @@ TestCalls.settings = settings(max_examples=12, stateful_step_count=25, deadline=
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*PROGRAM, *options], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [*PROGRAM, *options], cwd=ROOT, capture_output=True, text=True, timeout=240
     )
 
 

@@ -27,7 +27,7 @@ def read(tool: str, *arguments: str) -> str:
 def python(code: str, *arguments: str) -> str:
     """What a fresh interpreter prints, with `load(path)` at hand."""
     command = [sys.executable, "-c", LOAD + code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -25,7 +25,7 @@ print(json.dumps({
 
 def imported(cwd: Path) -> dict[str, object]:
     command = [sys.executable, "-W", "error", "-c", REPORT]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     report = json.loads(done.stdout)
@@ -45,7 +45,7 @@ def test_go_folder_does_not_win(root: Path) -> None:
 
 def test_module_runs_from_the_repository_root(root: Path) -> None:
     command = [sys.executable, "-m", "pygsampler", "--help"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     assert "quickstart" in done.stdout
 

@@ -38,7 +38,7 @@ class Tree(SimpleNamespace):
 
     def run(self, *architectures: str) -> subprocess.CompletedProcess[str]:
         command = [self.python, self.folder / "compile.py", *architectures]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
     def make(self, *architectures: str) -> int:
         """How many images it compiled."""
@@ -132,7 +132,7 @@ def test_unknown_architecture(tree: Tree) -> None:
 
 def test_no_nvrtc_says_how_to_get_it(root: Path) -> None:
     command = [sys.executable, "-I", "-S", str(root / "kernels" / "compile.py")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr == (

@@ -20,7 +20,7 @@ def ask(root: Path, path: Path, code: str = HOOK) -> subprocess.CompletedProcess
         env={"PATH": str(path), "HOME": str(path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
 

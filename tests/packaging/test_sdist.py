@@ -17,7 +17,7 @@ def names(root: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     folder = tmp_path_factory.mktemp("sdist")
     code = "import setup, sys; setup.build_sdist(sys.argv[1])"
     command = [sys.executable, "-W", "ignore", "-c", code, str(folder)]
-    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=240)
     (archive,) = folder.glob("pygsampler-*.tar.gz")
     with tarfile.open(archive) as tar:
         return {name.partition("/")[2] for name in tar.getnames()}

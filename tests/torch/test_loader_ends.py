@@ -111,7 +111,7 @@ def run(script: str) -> subprocess.Popen[str]:
 )
 def test_the_interpreter_ends_while_jobs_run(script: str) -> None:
     process = run(script)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "", "")
 
 
@@ -124,7 +124,7 @@ def test_the_interpreter_ends_while_a_daemon_thread_waits() -> None:
         time.sleep(0.05)
         """
     )
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out) == (0, "")
     assert err == "" or "Exception in thread" in err
 
@@ -147,7 +147,7 @@ def test_a_daemon_thread_that_learns_of_the_end_frees_its_batches_before_it() ->
         time.sleep(0.05)
         """
     )
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "freed\n", "")
 
 
@@ -170,7 +170,7 @@ def test_ctrl_c_stops_a_wait() -> None:
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     # Not line by line: readline may take a second line along, which communicate would not see.
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "stopped\nusable\n", "")
 
 
@@ -190,5 +190,5 @@ def test_a_fork_while_jobs_run() -> None:
             assert status == 0, status
         """
     )
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "", "")
