@@ -27,7 +27,12 @@ func ArrowImport(schema, array int64) (description string, err error) {
 // GraphNew validates a borrowed CSC and returns its handle.
 func GraphNew(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes int64) (graph int64, err error) {
 	defer finish(&err)
-	g, err := core.NewGraph(core.CSC{
+	return newGraph(core.NewGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes)
+}
+
+// newGraph is the handle of a graph that make makes of a CSC at Python's addresses.
+func newGraph(make func(core.CSC) (*core.Graph, error), indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes int64) (graph int64, err error) {
+	g, err := make(core.CSC{
 		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
 		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
 		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,

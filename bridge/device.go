@@ -87,7 +87,11 @@ func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
 // DeviceSubmit puts a batch into a stream of a device and returns its job.
 func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {
 	defer finish(&err)
-	j, err := deviceStart(graph, sampler, core.DeviceCall{
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.DeviceSubmit(g, o, core.DeviceCall{
 		Call: core.Call{
 			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
 			Exclude: exclude, NumExclude: numExclude,
@@ -98,41 +102,6 @@ func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoc
 		return 0, err
 	}
 	return deviceJobs.add(j), nil
-}
-
-// stillFlying marks what DeviceSample returns for a job; addresses are below it.
-const stillFlying = 1 << 62
-
-// sampleMS is how long DeviceSample waits: Python runs signal handlers after it.
-const sampleMS = 50
-
-// DeviceSample is DeviceSubmit into the stream itself and, in the same call, a first
-// DeviceWait: one passage between Python and Go where there would be two. It returns
-// what DeviceWait does, or 2^62 and the job where the batch is still on its way.
-func DeviceSample(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, out, outBytes int64) (memOrJob int64, err error) {
-	defer finish(&err)
-	j, err := deviceStart(graph, sampler, core.DeviceCall{
-		Call: core.Call{
-			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
-			Exclude: exclude, NumExclude: numExclude,
-		},
-		OnDevice: seedsOnDevice != 0, Stream: stream, Out: out, OutBytes: outBytes,
-	})
-	if err != nil {
-		return 0, err
-	}
-	if address, finished, err := j.Wait(sampleMS); finished {
-		return address, err
-	}
-	return stillFlying + deviceJobs.add(j), nil
-}
-
-func deviceStart(graph, sampler int64, c core.DeviceCall) (*core.DeviceJob, error) {
-	g, o, err := open(graph, sampler)
-	if err != nil {
-		return nil, err
-	}
-	return core.DeviceSubmit(g, o, c)
 }
 
 // DeviceSubmitMany puts several batches into a stream together: 8 integers each at

@@ -27,9 +27,6 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) {
 		return DeviceSubmit(a|1<<61, b, 0, c, d, 0, e, 0, 0, 0, 0, 0, 0, 0)
 	},
-	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceSample(a|1<<61, b, 0, c, d, 0, e, 0, 0, 0, 0, 0, 0)
-	},
 	func(a, b, c, d, e int64) (int64, error) { return DeviceSubmitMany(a|1<<61, b, c, 0, 0, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceWait(a|1<<61, b) },
 	func(a, b, c, d, e int64) (int64, error) { _, err := DeviceStats(a | 1<<40); return 0, err },
@@ -68,8 +65,6 @@ func TestDeviceSubmitOfHostGraph(t *testing.T) {
 	calls[0], calls[1], calls[2] = address(seeds), 1, 64
 	const want = "ValueError: graph: expected one on a CUDA device, got one on the CPU"
 	_, err := DeviceSubmit(g.handle, s, address(seeds), 1, 64, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-	fails(t, err, want)
-	_, err = DeviceSample(g.handle, s, address(seeds), 1, 64, 0, 0, 0, 0, 0, 0, 0, 0)
 	fails(t, err, want)
 	_, err = DeviceSubmitMany(g.handle, s, 1, address(calls), 0, 0)
 	fails(t, err, want)

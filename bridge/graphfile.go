@@ -23,15 +23,7 @@ func GraphFileChecksum(before, address, bytes int64) (sum int64, err error) {
 // GraphMapped is GraphNew for the arrays of a graph file, which are not read.
 func GraphMapped(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes int64) (graph int64, err error) {
 	defer finish(&err)
-	g, err := core.NewMappedGraph(core.CSC{
-		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
-		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
-		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
-	})
-	if err != nil {
-		return 0, err
-	}
-	return graphs.add(g), nil
+	return newGraph(core.NewMappedGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes)
 }
 
 // GraphFileNext is the number of the next writer; nothing stands behind it yet.

@@ -1,7 +1,7 @@
 """The engine with as little Python around it as there can be, and batches by the public ways.
 
-Latency of the engine is the time of one call of the extension: DeviceSample, which launches and
-returns when the batch is there. Seeds and output are tensors made before.
+Latency of the engine is the time of two calls of the extension: DeviceSubmit, which launches, and
+DeviceWait, which returns when the batch is there. Seeds and output are tensors made before.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import torch
 
 import pygsampler as pgs
 from pygsampler import _engine, _layout, _memory
-from pygsampler._device_job import _STILL_FLYING
 
 from .graphs import Made
 
@@ -29,7 +28,6 @@ class Direct:
         self.hops = len(fanouts)
         self.sampler = pgs.PGSampler(fanouts, seed=1, mode=mode, ordered=ordered)
         loaded = _engine.engine()
-        self._sample = loaded.module.bridge_DeviceSample
         self._submit = loaded.module.bridge_DeviceSubmit
         self._many = loaded.module.bridge_DeviceSubmitMany
         self._wait = loaded.module.bridge_DeviceWait
@@ -50,14 +48,6 @@ class Direct:
             0, number, 0, 0, self._stream, own, out.data_ptr(), out.numel(),
         )  # fmt: skip
         return job
-
-    def sample(self, seeds: torch.Tensor, number: int, out: torch.Tensor) -> int:
-        """Makes batch ``number`` in torch's stream; returns what `wait` does."""
-        started: int = self._sample(
-            self._graph, self._handle, seeds.data_ptr(), seeds.numel(), 8 * seeds.element_size(), 1,
-            0, number, 0, 0, self._stream, out.data_ptr(), out.numel(),
-        )  # fmt: skip
-        return started if started < _STILL_FLYING else self.wait(started - _STILL_FLYING)
 
     def wait(self, job: int) -> int:
         """The batch's memory: `release` it. Minus the bytes that it would have needed."""

@@ -23,12 +23,12 @@ _WARM = 10
 def engine(direct: Direct, batches: list[torch.Tensor]) -> list[float]:
     """Microseconds of each batch by the extension's functions alone."""
     (out,) = direct.outputs(1)
-    sample, release, clock = direct.sample, direct.release, time.perf_counter_ns
+    submit, wait, release, clock = direct.submit, direct.wait, direct.release, time.perf_counter_ns
     times = []
     torch.cuda.synchronize()
     for number, seeds in enumerate(batches):
         begin = clock()
-        memory = sample(seeds, number, out)
+        memory = wait(submit(seeds, number, out))
         end = clock()
         if memory < 0:
             raise RuntimeError("a batch did not fit, after as many of its kind")

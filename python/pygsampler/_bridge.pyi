@@ -123,21 +123,6 @@ def bridge_DeviceSubmit(
     out: int,
     out_bytes: int,
 ) -> int: ...
-def bridge_DeviceSample(
-    graph: int,
-    sampler: int,
-    seeds: int,
-    num_seeds: int,
-    seed_bits: int,
-    seeds_on_device: int,
-    epoch: int,
-    batch: int,
-    exclude: int,
-    num_exclude: int,
-    stream: int,
-    out: int,
-    out_bytes: int,
-) -> int: ...
 def bridge_DeviceSubmitMany(
     graph: int, sampler: int, count: int, calls: int, stream: int, own: int
 ) -> int: ...

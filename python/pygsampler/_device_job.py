@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 # Each batch in flight has tables of the size of the graph's vertices on the device.
 _MOST_AT_ONCE = 16
 _CALL_WORDS = 8
-# What the engine adds to the number of a job that it began and that is still on its way.
-_STILL_FLYING = 1 << 62
 # Beyond this size a first guess is not trusted: a batch that needs more is made again.
 _LARGEST_GUESS = 1 << 28
 
@@ -39,22 +37,6 @@ class _FlyingJob(Job):
     def _await(self, timeout_ms: int) -> int:
         given: int = _engine.call("DeviceWait", self._handle, timeout_ms)
         return given
-
-    def _begin(self, own: bool, *call: int) -> Any:
-        """Starts the batch, in a stream of the engine's own or in the caller's.
-
-        In the caller's it waits a moment, in the same call of the engine: the batch where it is
-        there by then.
-        """
-        if own:
-            *before, out, size = call
-            self._handle = _engine.call("DeviceSubmit", *before, 1, out, size)
-            return None
-        started = _engine.call("DeviceSample", *call)
-        if started >= _STILL_FLYING:
-            self._handle = started - _STILL_FLYING
-            return None
-        return self._taken(started)
 
 
 class DeviceJob(_FlyingJob):
@@ -88,8 +70,8 @@ class DeviceJob(_FlyingJob):
             taken = _input.take(exclude, "exclude", device)
             without = _input.as_int64(_input.on_host(taken))
         job._seeds = ids
-        job._outcome = job._begin(
-            own,
+        job._handle = _engine.call(
+            "DeviceSubmit",
             handle,
             sampler._handle(),
             ids.address,
@@ -101,6 +83,7 @@ class DeviceJob(_FlyingJob):
             without.address if without else 0,
             without.length if without else 0,
             _device.current_stream(device) if ids.stream is None else ids.stream,
+            int(own),
             0,
             0,
         )
@@ -128,10 +111,10 @@ class TorchJob(_FlyingJob):
         # Before anything of CUDA: in a forked child this raises.
         graph._handle()
         ids = self._seeds = _input.take(seeds, "seeds", graph._device)
-        self._own = own
+        self._own = int(own)
         key = self._key = (sampler._options.shape(), ids.length.bit_length())
         self._region: torch.Tensor | None = None
-        self._outcome = self._submit(graph._capacity.get(key) or _guess(graph, sampler, ids.length))
+        self._submit(graph._capacity.get(key) or _guess(graph, sampler, ids.length))
 
     def result(self) -> TorchBatch:  # type: ignore[override]
         """The batch, waiting until it is there; raises what went wrong with it."""
@@ -139,15 +122,15 @@ class TorchJob(_FlyingJob):
         taken: TorchBatch = batch
         return taken
 
-    def _submit(self, size: int) -> TorchBatch | None:
+    def _submit(self, size: int) -> None:
         graph, ids = self._graph, self._seeds
         device = graph._device
         region = self._region = allocate(size, graph._known()[1]._bits, device)
         stream = _device.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
             _after(device, ids.stream)
-        started: TorchBatch | None = self._begin(
-            self._own,
+        self._handle = _engine.call(
+            "DeviceSubmit",
             graph._handle(),
             self._sampler._handle(),
             ids.address,
@@ -159,10 +142,10 @@ class TorchJob(_FlyingJob):
             0,
             0,
             stream,
+            self._own,
             region.data_ptr(),
             region.numel() * region.element_size(),
         )
-        return started
 
     def _taken(self, address: int) -> TorchBatch | None:
         known = self._graph._capacity
@@ -170,11 +153,11 @@ class TorchJob(_FlyingJob):
             known[self._key] = max(known.get(self._key, 0), -address)
             # The old one goes first: there may be no room for both.
             self._region = None
-            again = self._submit(known[self._key])
-            if again is None and self._outcome is not None:
+            self._submit(known[self._key])
+            if self._outcome is not None:
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._drop()
-            return again
+            return None
         words = _memory.read_int64(address, 4)
         words = _memory.read_int64(words[3], at.num_words(len(self._sampler.fanouts)))
         _engine.engine().release(address)
