@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -19,15 +21,14 @@ func beyond(t *testing.T, idBits int) *csc.Graph {
 	t.Helper()
 	const edges = 2_200_000_000
 	ends := []int64{0, 1<<31 + 100, 1<<31 + 103, 1<<31 + 103, 1<<31 + 2103, edges}
-	g := &csc.Graph{Indptr: array(ends, 64), NumNodes: 9}
-	pages := pagesOf(t, edges*int64(idBits/8))
+	g := &csc.Graph{Indptr: csctest.Array(ends, 64), NumNodes: 9}
 	if idBits == 32 {
-		g.Indices = csc.Array{Bits: 32, I32: memory.Slice[int32](pages, edges)}
+		g.Indices = csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, edges)}
 		for p := ends[1]; p < ends[4]; p++ {
 			g.Indices.I32[p] = int32(p % 9)
 		}
 	} else {
-		g.Indices = csc.Array{Bits: 64, I64: memory.Slice[int64](pages, edges)}
+		g.Indices = csc.Array{Bits: 64, I64: csctest.Sparse[int64](t, edges)}
 		for p := ends[1]; p < ends[4]; p++ {
 			g.Indices.I64[p] = p % 9
 		}
@@ -51,7 +52,7 @@ func TestMoreThan2To31Edges(t *testing.T) {
 				if replace && k.fanouts[0] < 0 {
 					continue
 				}
-				check(t, Request{Graph: g, Fanouts: k.fanouts, Replace: replace, Seed: 77, Seeds: array(k.seeds, 64)})
+				check(t, Request{Graph: g, Fanouts: k.fanouts, Replace: replace, Seed: 77, Seeds: csctest.Array(k.seeds, 64)})
 			}
 		}
 	}
@@ -61,21 +62,21 @@ func TestMoreThan2To31Edges(t *testing.T) {
 // that they come from.
 func TestEdgeIDsBeyondInt32(t *testing.T) {
 	g := beyond(t, 32)
-	r := Request{Graph: g, Fanouts: []int64{100}, Seed: 1, Seeds: array([]int64{4, 0, 1, 3}, 32)}
+	r := Request{Graph: g, Fanouts: []int64{100}, Seed: 1, Seeds: csctest.Array([]int64{4, 0, 1, 3}, 32)}
 	var stop atomic.Bool
 	m, err := Sample(&r, idle(0), &stop)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Release()
-	words := memory.At[int64](m, 0, batch.HeaderWords)
-	if words[batch.WordIDBits] != 32 || words[batch.WordEdgeIDBits] != 64 {
-		t.Fatalf("ids of %d bits, edge ids of %d", words[batch.WordIDBits], words[batch.WordEdgeIDBits])
+	whole := batchtest.Read(m)
+	if whole.IDBits != 32 || whole.EdgeIDBits != 64 {
+		t.Fatalf("ids of %d bits, edge ids of %d", whole.IDBits, whole.EdgeIDBits)
 	}
-	b := read(m).Blocks[0]
+	b := whole.Blocks[0]
 	above := 0
 	for i, v := range []int64{4, 0, 1, 3} {
-		for _, id := range b.EdgeID[b.Indptr[i]:b.Indptr[i+1]] {
+		for _, id := range b.EdgeIDs[b.Indptr[i]:b.Indptr[i+1]] {
 			if id < g.Indptr.At(v) || id >= g.Indptr.At(v+1) {
 				t.Errorf("edge %d is not in row %d", id, v)
 			}
@@ -91,9 +92,9 @@ func TestEdgeIDsBeyondInt32(t *testing.T) {
 	if r.Exclude, err = g.Exclude([]int64{1<<31 + 101, 7}); err != nil {
 		t.Fatal(err)
 	}
-	r.Seeds = array([]int64{1, 0}, 32)
+	r.Seeds = csctest.Array([]int64{1, 0}, 32)
 	got := sample(t, &r, idle(0)).Blocks[0]
-	if ids := got.EdgeID[:2]; !slices.Equal(ids, []int64{1<<31 + 100, 1<<31 + 102}) || got.Indptr[1] != 2 || got.Indptr[2] != 102 {
+	if ids := got.EdgeIDs[:2]; !slices.Equal(ids, []int64{1<<31 + 100, 1<<31 + 102}) || got.Indptr[1] != 2 || got.Indptr[2] != 102 {
 		t.Errorf("got %v of %v", ids, got.Indptr)
 	}
 }
@@ -104,12 +105,12 @@ func TestEdgeIDsBeyondInt32(t *testing.T) {
 func TestHubCostsItsFanout(t *testing.T) {
 	const degree = 10_000_000
 	g := &csc.Graph{
-		Indptr:   array([]int64{0, degree, degree + 100}, 64),
-		Indices:  csc.Array{Bits: 32, I32: memory.Slice[int32](pagesOf(t, 4*(degree+100)), degree+100)},
+		Indptr:   csctest.Array([]int64{0, degree, degree + 100}, 64),
+		Indices:  csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, degree+100)},
 		NumNodes: 2,
 	}
 	cost := func(seed int64, r Request) (allocated uint64, size int64) {
-		r.Graph, r.Seeds = g, array([]int64{seed}, 32)
+		r.Graph, r.Seeds = g, csctest.Array([]int64{seed}, 32)
 		var before, after runtime.MemStats
 		var stop atomic.Bool
 		var bytes int64
@@ -154,12 +155,12 @@ func TestHubCostsItsFanout(t *testing.T) {
 // In a steady state a batch allocates a few objects of fixed size, however many
 // vertices it holds.
 func TestSteadyStateAllocations(t *testing.T) {
-	g := graphOf(randomRows(20000, 21), 20000, 64, 64, false)
+	g := csctest.Graph(csctest.RandomRows(20000, 21), 20000, 64, 64, false)
 	for _, crew := range []idle{0, 1} {
 		for _, limit := range []int64{0, 1} {
 			var counts []float64
 			for _, seeds := range []int64{256, 4096} {
-				r := Request{Graph: g, Fanouts: []int64{5, 5, 5}, Seeds: array(upTo(seeds, 19999), 64), MapLimit: limit}
+				r := Request{Graph: g, Fanouts: []int64{5, 5, 5}, Seeds: csctest.Array(upTo(seeds, 19999), 64), MapLimit: limit}
 				var stop atomic.Bool
 				run := func() {
 					r.Batch++

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -18,53 +18,9 @@ type idle int
 func (n idle) Borrow(want int) int { return min(int(n), max(want, 0)) }
 func (n idle) Return(int)          {}
 
-// sampled is a batch in plain slices, for comparison.
-type sampled struct {
-	Nodes, Output, OutputIndex, Trees []int64
-	Blocks                            []sampledBlock
-}
-
-type sampledBlock struct {
-	Src, Dst, First         int64
-	Indptr, Indices, EdgeID []int64
-}
-
-func read(m memory.Memory) (s sampled) {
-	words := memory.At[int64](m, 0, batch.HeaderWords)
-	hops := words[batch.WordNumHops]
-	words = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
-	ids := func(offset, n, bits int64) []int64 {
-		out := make([]int64, n)
-		for i := range out {
-			if bits == 32 {
-				out[i] = int64(memory.At[int32](m, offset, n)[i])
-			} else {
-				out[i] = memory.At[int64](m, offset, n)[i]
-			}
-		}
-		return out
-	}
-	bits := words[batch.WordIDBits]
-	s.Nodes = ids(words[batch.WordOffNodes], words[batch.WordNumNodes], bits)
-	s.Output = ids(words[batch.WordOffOutputNodes], words[batch.WordNumOutput], bits)
-	s.OutputIndex = ids(words[batch.WordOffOutputIndex], words[batch.WordNumOutput], bits)
-	if words[batch.WordOffTrees] != 0 {
-		s.Trees = ids(words[batch.WordOffTrees], words[batch.WordNumNodes], bits)
-	}
-	for i := range hops {
-		w := words[batch.HeaderWords+batch.BlockWords*i:]
-		dst, edges := w[batch.WordNumDst], w[batch.WordNumEdges]
-		s.Blocks = append(s.Blocks, sampledBlock{
-			Src: w[batch.WordNumSrc], Dst: dst, First: w[batch.WordFirstDst],
-			Indptr: ids(w[batch.WordOffIndptr], dst+1, bits), Indices: ids(w[batch.WordOffIndices], edges, bits),
-			EdgeID: ids(w[batch.WordOffEdgeIDs], edges, words[batch.WordEdgeIDBits]),
-		})
-	}
-	return s
-}
-
 // reference samples row by row with maps, straight from the contract.
-func reference(r *Request) (s sampled) {
+func reference(r *Request) (s batchtest.Batch) {
+	s.IDBits, s.EdgeIDBits = int64(r.Graph.Indices.Bits), int64(r.Graph.EdgeIDBits())
 	number := map[[2]int64]int64{}
 	claim := func(tree, v int64) int64 {
 		n, ok := number[[2]int64{tree, v}]
@@ -100,7 +56,7 @@ func reference(r *Request) (s sampled) {
 			first, expanded = expanded, len(s.Nodes)
 		}
 		frontier := slices.Clone(s.Nodes[first:])
-		b := sampledBlock{Dst: int64(len(frontier)), First: int64(first), Indptr: []int64{0}}
+		b := batchtest.Block{Dst: int64(len(frontier)), First: int64(first), Indptr: []int64{0}}
 		for i, v := range frontier {
 			tree := treeOf(first + i)
 			for _, p := range referenceRow(r, tree, v, hop, fanout) {
@@ -108,12 +64,12 @@ func reference(r *Request) (s sampled) {
 				if r.Graph.EdgeIDs.Bits != 0 {
 					p = r.Graph.EdgeIDs.At(p)
 				}
-				b.EdgeID = append(b.EdgeID, p)
+				b.EdgeIDs = append(b.EdgeIDs, p)
 			}
 			b.Indptr = append(b.Indptr, int64(len(b.Indices)))
 		}
 		b.Src = int64(len(s.Nodes))
-		s.Blocks = append([]sampledBlock{b}, s.Blocks...)
+		s.Blocks = append([]batchtest.Block{b}, s.Blocks...)
 	}
 	return s
 }
@@ -160,57 +116,7 @@ func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []in
 	return chosen
 }
 
-// graphOf builds a graph from adjacency lists of in-neighbours, with the given
-// widths; withIDs numbers the edges backwards.
-func graphOf(rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) *csc.Graph {
-	indptr, indices := []int64{0}, []int64(nil)
-	for _, row := range rows {
-		indices = append(indices, row...)
-		indptr = append(indptr, int64(len(indices)))
-	}
-	var ids []int64
-	for i := range indices {
-		ids = append(ids, int64(len(indices)-1-i))
-	}
-	g := &csc.Graph{Indptr: array(indptr, indptrBits), Indices: array(indices, idBits), NumNodes: numNodes}
-	if withIDs {
-		g.EdgeIDs = array(ids, idBits)
-	}
-	if err := g.Validate(); err != nil {
-		panic(err)
-	}
-	return g
-}
-
-func array(a []int64, bits int) csc.Array {
-	if bits == 64 {
-		return csc.Array{Bits: 64, I64: append([]int64{}, a...)}
-	}
-	narrow := make([]int32, len(a))
-	for i, v := range a {
-		narrow[i] = int32(v)
-	}
-	return csc.Array{Bits: 32, I32: narrow}
-}
-
-// randomRows is n rows whose degrees are skewed; some are empty, edges may be
-// parallel or self loops.
-func randomRows(n int, seed uint64) [][]int64 {
-	rows := make([][]int64, n)
-	for v := range rows {
-		state := rng.NewStream(seed, 0, 0, 0, rng.Shuffling).State(uint64(v))
-		degree := rng.Below(rng.Draw(state, 0), 8)
-		if rng.Draw(state, 1)%16 == 0 {
-			degree *= 40
-		}
-		for j := range degree {
-			rows[v] = append(rows[v], int64(rng.Below(rng.Draw(state, int(j)+2), uint64(n))))
-		}
-	}
-	return rows
-}
-
-func sample(t *testing.T, r *Request, crew Crew) sampled {
+func sample(t *testing.T, r *Request, crew Crew) batchtest.Batch {
 	t.Helper()
 	var stop atomic.Bool
 	m, err := Sample(r, crew, &stop)
@@ -218,13 +124,13 @@ func sample(t *testing.T, r *Request, crew Crew) sampled {
 		t.Fatal(err)
 	}
 	defer m.Release()
-	return read(m)
+	return batchtest.Read(m)
 }
 
 // check compares every engine, crew and numbering with the reference.
 func check(t *testing.T, r Request) {
 	t.Helper()
-	want := fmt.Sprint(reference(&r))
+	want := reference(&r)
 	for _, queue := range []bool{false, true} {
 		for _, crew := range []idle{0, 3} {
 			for _, limit := range []int64{0, 1} {
@@ -232,9 +138,9 @@ func check(t *testing.T, r Request) {
 					continue // the queue needs its map
 				}
 				r.Queue, r.MapLimit = queue, limit
-				if got := fmt.Sprint(sample(t, &r, crew)); got != want {
+				if got := sample(t, &r, crew); !got.Equal(want) {
 					t.Fatalf("queue=%v crew=%d limit=%d fanouts=%v replace=%v:\n got %.400s\nwant %.400s",
-						queue, crew, limit, r.Fanouts, r.Replace, got, want)
+						queue, crew, limit, r.Fanouts, r.Replace, fmt.Sprint(got), fmt.Sprint(want))
 				}
 			}
 		}
@@ -248,11 +154,11 @@ func checkOnce(t *testing.T, r Request) {
 	check(t, r)
 	for _, r.Disjoint = range []bool{false, true} {
 		for _, r.OnlyNew = range []bool{false, true} {
-			want := fmt.Sprint(reference(&r))
+			want := reference(&r)
 			for _, crew := range []idle{0, 3} {
-				if got := fmt.Sprint(sample(t, &r, crew)); got != want {
+				if got := sample(t, &r, crew); !got.Equal(want) {
 					t.Fatalf("new=%v disjoint=%v crew=%d fanouts=%v replace=%v:\n got %.400s\nwant %.400s",
-						r.OnlyNew, r.Disjoint, crew, r.Fanouts, r.Replace, got, want)
+						r.OnlyNew, r.Disjoint, crew, r.Fanouts, r.Replace, fmt.Sprint(got), fmt.Sprint(want))
 				}
 			}
 		}
@@ -261,66 +167,43 @@ func checkOnce(t *testing.T, r Request) {
 
 // Every small degree with every small fanout, with and without replacement.
 func TestEveryDegreeAndFanout(t *testing.T) {
-	var rows [][]int64
-	for degree := range 71 {
-		var row []int64
-		for j := range degree {
-			row = append(row, int64((degree*7+j*3)%71))
-		}
-		rows = append(rows, row)
-	}
-	seeds := make([]int64, 71)
-	for i := range seeds {
-		seeds[i] = int64(70 - i)
-	}
+	rows, seeds := csctest.EveryDegree()
 	for _, bits := range []int{32, 64} {
-		g := graphOf(rows, 71, bits, 96-bits, bits == 32)
+		g := csctest.Graph(rows, 71, bits, 96-bits, bits == 32)
 		step := int64(1)
 		if testing.Short() { // under the race detector, which has nothing to find here
 			step = 13
 		}
 		for fanout := int64(1); fanout <= 40; fanout += step {
 			for _, replace := range []bool{false, true} {
-				check(t, Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: array(seeds, 64)})
+				check(t, Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)})
 			}
 		}
 	}
 }
 
 func TestRandomGraphs(t *testing.T) {
-	g64 := graphOf(randomRows(3000, 1), 3100, 64, 64, true)
-	g32 := graphOf(randomRows(3000, 2), 3000, 32, 32, false)
-	var seeds []int64
-	for i := range 300 {
-		seeds = append(seeds, int64(i*i%3000))
-	}
+	g64 := csctest.Graph(csctest.RandomRows(3000, 1), 3100, 64, 64, true)
+	g32 := csctest.Graph(csctest.RandomRows(3000, 2), 3000, 32, 32, false)
+	seeds := csctest.Squares(300, 3000)
 	for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}} {
 		for _, replace := range []bool{false, true} {
 			for _, g := range []*csc.Graph{g32, g64} {
-				checkOnce(t, Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: array(seeds, 32+32*(i%2))})
+				checkOnce(t, Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))})
 			}
 		}
 	}
 }
 
 func TestAwkwardGraphs(t *testing.T) {
-	hub := make([]int64, 5000)
-	for i := range hub {
-		hub[i] = int64(i % 5001)
-	}
-	star := append([][]int64{hub}, make([][]int64, 5000)...)
-	graphs := map[string][][]int64{
-		"star": star, "empty": {}, "isolated": make([][]int64, 5), "self loops": {{0, 0}, {1}, {2, 2, 2}},
-		"parallel": {{1, 1, 1, 1, 1, 1}, {0, 0}}, "path": {{1}, {2}, {3}, {}},
-	}
-	for name, rows := range graphs {
+	for name, rows := range csctest.Awkward(5000) {
 		t.Run(name, func(t *testing.T) {
 			n := int64(len(rows))
 			for _, withIDs := range []bool{false, true} {
-				g := graphOf(rows, n+2, 64, 32, withIDs) // two trailing vertices
+				g := csctest.Graph(rows, n+2, 64, 32, withIDs) // two trailing vertices
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
-						checkOnce(t, Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)})
+						checkOnce(t, Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)})
 					}
 				}
 			}
@@ -329,9 +212,9 @@ func TestAwkwardGraphs(t *testing.T) {
 }
 
 func TestExcludedEdges(t *testing.T) {
-	rows := randomRows(500, 9)
+	rows := csctest.RandomRows(500, 9)
 	for _, withIDs := range []bool{false, true} {
-		g := graphOf(rows, 500, 64, 64, withIDs)
+		g := csctest.Graph(rows, 500, 64, 64, withIDs)
 		var ids []int64
 		for e := int64(0); e < g.NumEdges(); e += 3 {
 			ids = append(ids, e, e)
@@ -341,10 +224,10 @@ func TestExcludedEdges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 3}, {-1, 5}} {
-			r := Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array([]int64{1, 2, 3, 50, 60}, 64), Exclude: x}
+			r := Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64), Exclude: x}
 			checkOnce(t, r)
 			for _, b := range sample(t, &r, idle(0)).Blocks {
-				for _, id := range b.EdgeID {
+				for _, id := range b.EdgeIDs {
 					if id%3 == 0 {
 						t.Fatalf("edge %d was excluded", id)
 					}
@@ -355,10 +238,10 @@ func TestExcludedEdges(t *testing.T) {
 }
 
 func TestSeedOutOfRange(t *testing.T) {
-	g := graphOf([][]int64{{1}, {0}}, 2, 64, 64, false)
+	g := csctest.Graph([][]int64{{1}, {0}}, 2, 64, 64, false)
 	var stop atomic.Bool
 	for _, bad := range []int64{-1, 2, 1 << 40} {
-		_, err := Sample(&Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, bad}, 64)}, idle(0), &stop)
+		_, err := Sample(&Request{Graph: g, Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, bad}, 64)}, idle(0), &stop)
 		if want := fmt.Sprintf("index error: seeds[1]: expected an id in [0, 2), got %d", bad); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -369,16 +252,12 @@ func TestSeedOutOfRange(t *testing.T) {
 func TestChangedArrays(t *testing.T) {
 	for _, crew := range []idle{0, 3} {
 		for _, queue := range []bool{false, true} {
-			g := graphOf(randomRows(3000, 1), 3000, 64, 64, false)
+			g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 64, 64, false)
 			for i := range g.Indices.I64 {
 				g.Indices.I64[i] = 1 << 40
 			}
-			seeds := make([]int64, 3000)
-			for i := range seeds {
-				seeds[i] = int64(i)
-			}
 			var stop atomic.Bool
-			r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array(seeds, 64), Queue: queue}
+			r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: csctest.Array(csctest.Steps(3000, 1), 64), Queue: queue}
 			if _, err := Sample(&r, crew, &stop); err == nil {
 				t.Fatal("no error")
 			}
@@ -387,11 +266,11 @@ func TestChangedArrays(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
-	g := graphOf(randomRows(3000, 1), 3000, 64, 64, false)
+	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 64, 64, false)
 	var stop atomic.Bool
 	stop.Store(true)
 	for _, queue := range []bool{false, true} {
-		r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array([]int64{1, 2}, 64), Queue: queue}
+		r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: csctest.Array([]int64{1, 2}, 64), Queue: queue}
 		if _, err := Sample(&r, idle(0), &stop); err != ErrCancelled {
 			t.Fatalf("got %v", err)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -41,22 +41,12 @@ func TestNumberBy(t *testing.T) {
 		{1000, 10, slices.Repeat([]int64{1<<31 - 1}, 256), 0, narrowMap, 1001},
 	} {
 		r := Request{Graph: &csc.Graph{NumNodes: k.nodes}, Fanouts: k.fanouts, MapLimit: k.limit}
-		r.Seeds = csc.Array{Bits: 32, I32: memory.Slice[int32](pagesOf(t, k.seeds*4), k.seeds)}
+		r.Seeds = csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, k.seeds)}
 		if got, bound := r.numberBy(), r.bound(); got != k.want || bound != k.bound {
 			t.Errorf("%d nodes, %d seeds, %.40v, limit %d: got %d with bound %d, want %d with %d",
 				k.nodes, k.seeds, k.fanouts, k.limit, got, bound, k.want, k.bound)
 		}
 	}
-}
-
-func pagesOf(t *testing.T, bytes int64) *memory.Pages {
-	t.Helper()
-	pages, err := memory.Map(bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pages.Free)
-	return pages
 }
 
 // batches runs many batches of random ids through one numbering and compares each
@@ -138,7 +128,7 @@ func TestDirectMapLastNumber(t *testing.T) {
 		if err := narrow.begin(10, narrowNumbers); err != nil {
 			t.Fatal(err)
 		}
-		nodes := memory.Slice[int32](pagesOf(t, 4*narrowNumbers), narrowNumbers)
+		nodes := csctest.Sparse[int32](t, narrowNumbers)
 		ids := []int32{7, 3, 7}
 		if n := claimDirect(&narrow, ids, nodes, narrowNumbers-3); n != narrowNumbers-1 ||
 			!slices.Equal(ids, []int32{narrowNumbers - 3, narrowNumbers - 2, narrowNumbers - 3}) {
@@ -207,9 +197,9 @@ func TestHashTable(t *testing.T) {
 
 // The table grows between the hops of one batch and numbers as the maps do.
 func TestHashGrowsBetweenHops(t *testing.T) {
-	g := graphOf(randomRows(20000, 3), 20000, 64, 64, false)
+	g := csctest.Graph(csctest.RandomRows(20000, 3), 20000, 64, 64, false)
 	var stop atomic.Bool
-	r := Request{Graph: g, Fanouts: []int64{4, 4, 4, 4, 4}, Seed: 1, Seeds: array(upTo(50, 19999), 64), MapLimit: 1}
+	r := Request{Graph: g, Fanouts: []int64{4, 4, 4, 4, 4}, Seed: 1, Seeds: csctest.Array(upTo(50, 19999), 64), MapLimit: 1}
 	in := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(idle(0), 0), stop: &stop}
 	defer in.team.dismiss()
 	if err := in.begin(); err != nil {
@@ -233,9 +223,9 @@ func TestHashGrowsBetweenHops(t *testing.T) {
 
 // Through the engine: more batches than a narrow map has tags, on one scratch.
 func TestManyBatches(t *testing.T) {
-	g := graphOf(randomRows(60, 5), 60, 32, 32, false)
+	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
 	for b := range uint64(600) {
-		r := Request{Graph: g, Fanouts: []int64{2, 3}, Batch: b, Seeds: array([]int64{int64(b % 60), 5}, 64)}
+		r := Request{Graph: g, Fanouts: []int64{2, 3}, Batch: b, Seeds: csctest.Array([]int64{int64(b % 60), 5}, 64)}
 		want := reference(&r)
 		for _, limit := range []int64{0, 1} {
 			r.MapLimit = limit
@@ -248,15 +238,15 @@ func TestManyBatches(t *testing.T) {
 
 // The queue keeps 8 bytes a vertex and says so where they are too many.
 func TestQueueNeedsItsMap(t *testing.T) {
-	g := graphOf(randomRows(60, 5), 60, 32, 32, false)
+	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
 	var stop atomic.Bool
-	_, err := Sample(&Request{Graph: g, Fanouts: []int64{2}, Seeds: array([]int64{1}, 64), Queue: true, MapLimit: 1}, idle(0), &stop)
+	_, err := Sample(&Request{Graph: g, Fanouts: []int64{2}, Seeds: csctest.Array([]int64{1}, 64), Queue: true, MapLimit: 1}, idle(0), &stop)
 	if !errors.Is(err, ErrValue) || err.Error() != "value error: mode='queue': expected map_limit of at least 480 bytes (8 a vertex), got less" {
 		t.Error(err)
 	}
 	fanouts := slices.Repeat([]int64{1}, 64)
-	check(t, Request{Graph: g, Fanouts: fanouts, Seeds: array([]int64{1, 2}, 64)})
-	_, err = Sample(&Request{Graph: g, Fanouts: append(fanouts, 1), Seeds: array([]int64{1}, 64), Queue: true}, idle(0), &stop)
+	check(t, Request{Graph: g, Fanouts: fanouts, Seeds: csctest.Array([]int64{1, 2}, 64)})
+	_, err = Sample(&Request{Graph: g, Fanouts: append(fanouts, 1), Seeds: csctest.Array([]int64{1}, 64), Queue: true}, idle(0), &stop)
 	if !errors.Is(err, ErrValue) || err.Error() != "value error: fanouts: expected at most 64 hops with mode='queue', got 65" {
 		t.Error(err)
 	}

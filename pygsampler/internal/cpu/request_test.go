@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -9,19 +8,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
 // A batch that many tiles make: every number of workers gives the reference, in
 // both engines, whichever worker comes first.
 func TestWorkersAgree(t *testing.T) {
-	g := graphOf(randomRows(4000, 11), 4000, 32, 64, true)
-	r := Request{Graph: g, Fanouts: []int64{8, 4, 3}, Seed: 6, Seeds: array(upTo(1500, 3999), 32)}
+	g := csctest.Graph(csctest.RandomRows(4000, 11), 4000, 32, 64, true)
+	r := Request{Graph: g, Fanouts: []int64{8, 4, 3}, Seed: 6, Seeds: csctest.Array(upTo(1500, 3999), 32)}
 	if want := int64(7 * teamEdges); r.Expected() < want {
 		t.Fatalf("only %d edges are expected: no team of 8", r.Expected())
 	}
-	want := fmt.Sprint(reference(&r))
+	want := reference(&r)
 	for _, r.Queue = range []bool{false, true} {
 		for _, r.MapLimit = range []int64{0, 1} {
 			if r.Queue && r.MapLimit == 1 {
@@ -29,7 +30,7 @@ func TestWorkersAgree(t *testing.T) {
 			}
 			for _, workers := range []int{1, 2, 8} {
 				for range 3 {
-					if got := fmt.Sprint(sample(t, &r, idle(workers-1))); got != want {
+					if got := sample(t, &r, idle(workers-1)); !got.Equal(want) {
 						t.Fatalf("queue=%v limit=%d %d workers: another batch", r.Queue, r.MapLimit, workers)
 					}
 				}
@@ -40,17 +41,17 @@ func TestWorkersAgree(t *testing.T) {
 
 // Several batches at once share nothing but the graph.
 func TestBatchesAtOnce(t *testing.T) {
-	g := graphOf(randomRows(2000, 12), 2000, 64, 64, false)
+	g := csctest.Graph(csctest.RandomRows(2000, 12), 2000, 64, 64, false)
 	var wg sync.WaitGroup
 	for w := range 6 {
 		wg.Go(func() {
 			for b := range 6 {
 				r := Request{
-					Graph: g, Fanouts: []int64{5, 5}, Batch: uint64(b), Seeds: array(upTo(400, 1999), 64),
+					Graph: g, Fanouts: []int64{5, 5}, Batch: uint64(b), Seeds: csctest.Array(upTo(400, 1999), 64),
 					Queue: (w+b)%3 == 0, MapLimit: int64((w + b) % 2 * 16000),
 				}
-				want := fmt.Sprint(reference(&r))
-				if got := fmt.Sprint(sample(t, &r, idle(w%3))); got != want {
+				want := reference(&r)
+				if got := sample(t, &r, idle(w%3)); !got.Equal(want) {
 					t.Errorf("worker %d batch %d: another batch", w, b)
 				}
 			}
@@ -62,11 +63,11 @@ func TestBatchesAtOnce(t *testing.T) {
 // Cancelled at any moment, a batch ends soon, whole or not at all; it leaves no
 // memory behind and a scratch that the next batch can use.
 func TestCancelledAtAnyMoment(t *testing.T) {
-	g := graphOf(randomRows(4000, 13), 4000, 64, 64, false)
+	g := csctest.Graph(csctest.RandomRows(4000, 13), 4000, 64, 64, false)
 	live := memory.Count().Live
 	rounds, cancelled := 60, 0
-	r := Request{Graph: g, Fanouts: []int64{10, 10, 10}, Seeds: array(upTo(1000, 3999), 64)}
-	want := fmt.Sprint(reference(&r))
+	r := Request{Graph: g, Fanouts: []int64{10, 10, 10}, Seeds: csctest.Array(upTo(1000, 3999), 64)}
+	want := reference(&r)
 	for round := range rounds {
 		r.Queue = round%3 == 2
 		var stop atomic.Bool
@@ -79,7 +80,7 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 			case err != nil:
 				t.Error(err)
 			default:
-				if got := fmt.Sprint(read(m)); got != want {
+				if got := batchtest.Read(m); !got.Equal(want) {
 					t.Error("another batch")
 				}
 				m.Release()
@@ -92,7 +93,7 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 	}
 	t.Logf("%d of %d cancelled", cancelled, rounds)
 	for _, r.Queue = range []bool{false, true} {
-		if got := fmt.Sprint(sample(t, &r, idle(2))); got != want {
+		if got := sample(t, &r, idle(2)); !got.Equal(want) {
 			t.Error("another batch after cancelled ones")
 		}
 	}
@@ -100,10 +101,10 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 
 // Stopped between two hops, at the first check of the second.
 func TestCancelledBetweenHops(t *testing.T) {
-	g := graphOf(randomRows(4000, 13), 4000, 64, 64, false)
+	g := csctest.Graph(csctest.RandomRows(4000, 13), 4000, 64, 64, false)
 	for _, crew := range []idle{0, 3} {
 		var stop atomic.Bool
-		r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array(upTo(1000, 3999), 64)}
+		r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: csctest.Array(upTo(1000, 3999), 64)}
 		s := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(crew, many), stop: &stop}
 		if err := s.begin(); err != nil {
 			t.Fatal(err)
@@ -123,12 +124,8 @@ func TestCancelledBetweenHops(t *testing.T) {
 
 // The guess that decides how many workers a batch gets, and on which thread.
 func TestExpected(t *testing.T) {
-	rows := make([][]int64, 1000)
-	for i := range rows {
-		rows[i] = []int64{1, 2, 3, 4}
-	}
-	g := graphOf(rows, 1000, 64, 64, false)
-	empty := graphOf(nil, 0, 64, 64, false)
+	g := csctest.Graph(slices.Repeat([][]int64{{1, 2, 3, 4}}, 1000), 1000, 64, 64, false)
+	empty := csctest.Graph(nil, 0, 64, 64, false)
 	for _, k := range []struct {
 		graph   *csc.Graph
 		seeds   int64
@@ -147,7 +144,7 @@ func TestExpected(t *testing.T) {
 		{empty, 0, []int64{4, -1}, true, 0},
 		{g, 10, slices.Repeat([]int64{1<<31 - 1}, 256), true, 10*(1<<31-1) + 255*1000*(1<<31-1)},
 	} {
-		r := Request{Graph: k.graph, Fanouts: k.fanouts, Replace: k.replace, Seeds: array(make([]int64, k.seeds), 64)}
+		r := Request{Graph: k.graph, Fanouts: k.fanouts, Replace: k.replace, Seeds: csctest.Array(make([]int64, k.seeds), 64)}
 		if got := r.Expected(); got != k.want {
 			t.Errorf("%d seeds, %.40v, replace=%v: got %d, want %d", k.seeds, k.fanouts, k.replace, got, k.want)
 		}
@@ -156,8 +153,8 @@ func TestExpected(t *testing.T) {
 
 // A bound on a hop's edges ends the batch before it draws them.
 func TestMost(t *testing.T) {
-	g := graphOf(randomRows(3000, 1), 3000, 64, 64, false)
-	r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: array(upTo(100, 2999), 64)}
+	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 64, 64, false)
+	r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: csctest.Array(upTo(100, 2999), 64)}
 	edges := int64(len(reference(&r).Blocks[0].Indices))
 	live := memory.Count().Live
 	for _, crew := range []idle{0, 3} {
@@ -178,10 +175,7 @@ func TestMost(t *testing.T) {
 // before anything is allocated for them.
 func TestTooLarge(t *testing.T) {
 	live := memory.Count().Live
-	rows := make([][]int64, 1000)
-	for i := range rows {
-		rows[i] = []int64{1, 2}
-	}
+	rows := slices.Repeat([][]int64{{1, 2}}, 1000)
 	for _, k := range []struct {
 		bits  int
 		seeds int64
@@ -193,8 +187,8 @@ func TestTooLarge(t *testing.T) {
 	} {
 		for _, crew := range []idle{0, 2} {
 			r := Request{
-				Graph: graphOf(rows, 1000, k.bits, 64, false), Fanouts: []int64{1<<31 - 1}, Replace: true,
-				Seeds: array(upTo(max(k.seeds, 2), 999)[:k.seeds], 64),
+				Graph: csctest.Graph(rows, 1000, k.bits, 64, false), Fanouts: []int64{1<<31 - 1}, Replace: true,
+				Seeds: csctest.Array(upTo(max(k.seeds, 2), 999)[:k.seeds], 64),
 			}
 			var stop atomic.Bool
 			_, err := Sample(&r, crew, &stop)
@@ -219,7 +213,7 @@ func TestLongRows(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	g := graphOf(rows, int64(len(rows)), 64, 32, true)
+	g := csctest.Graph(rows, int64(len(rows)), 64, 32, true)
 	x, err := g.Exclude([]int64{5, 6, 7, 2000})
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +223,7 @@ func TestLongRows(t *testing.T) {
 			for _, exclude := range []*csc.Exclusions{nil, x} {
 				check(t, Request{
 					Graph: g, Fanouts: []int64{fanout}, Replace: replace, Exclude: exclude,
-					Seeds: array(upTo(int64(len(rows)), int64(len(rows)-1)), 64),
+					Seeds: csctest.Array(upTo(int64(len(rows)), int64(len(rows)-1)), 64),
 				})
 			}
 		}

@@ -1,0 +1,74 @@
+// Package batchtest reads the memory of a batch into plain slices. It serves tests alone.
+package batchtest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Batch is everything that a batch holds, and the widths of its ids.
+type Batch struct {
+	IDBits, EdgeIDBits         int64
+	Nodes, Output, OutputIndex []int64
+	Trees                      []int64 // nil where trees share vertices
+	Blocks                     []Block
+}
+
+// Block is one of its hops.
+type Block struct {
+	Src, Dst, First          int64
+	Indptr, Indices, EdgeIDs []int64
+}
+
+// Read copies a batch. It panics where there is none.
+func Read(m memory.Memory) (b Batch) {
+	words := memory.At[int64](m, 0, batch.HeaderWords)
+	if words[batch.WordMagic] != batch.Magic {
+		panic(fmt.Sprintf("header: expected %#x first, got %#x", batch.Magic, words))
+	}
+	hops := words[batch.WordNumHops]
+	words = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
+	b.IDBits, b.EdgeIDBits = words[batch.WordIDBits], words[batch.WordEdgeIDBits]
+	copied := func(offset, n, bits int64) []int64 {
+		if bits == 64 {
+			return slices.Clone(memory.At[int64](m, offset, n))
+		}
+		wide := make([]int64, n)
+		for i, v := range memory.At[int32](m, offset, n) {
+			wide[i] = int64(v)
+		}
+		return wide
+	}
+	b.Nodes = copied(words[batch.WordOffNodes], words[batch.WordNumNodes], b.IDBits)
+	b.Output = copied(words[batch.WordOffOutputNodes], words[batch.WordNumOutput], b.IDBits)
+	b.OutputIndex = copied(words[batch.WordOffOutputIndex], words[batch.WordNumOutput], b.IDBits)
+	if offset := words[batch.WordOffTrees]; offset != 0 {
+		b.Trees = copied(offset, words[batch.WordNumNodes], b.IDBits)
+	}
+	for i := range hops {
+		w := words[batch.HeaderWords+batch.BlockWords*i:]
+		dst, edges := w[batch.WordNumDst], w[batch.WordNumEdges]
+		b.Blocks = append(b.Blocks, Block{
+			Src: w[batch.WordNumSrc], Dst: dst, First: w[batch.WordFirstDst],
+			Indptr:  copied(w[batch.WordOffIndptr], dst+1, b.IDBits),
+			Indices: copied(w[batch.WordOffIndices], edges, b.IDBits),
+			EdgeIDs: copied(w[batch.WordOffEdgeIDs], edges, b.EdgeIDBits),
+		})
+	}
+	return b
+}
+
+// Equal says whether the batches hold the same; nil is an empty array.
+func (b Batch) Equal(c Batch) bool {
+	return b.IDBits == c.IDBits && b.EdgeIDBits == c.EdgeIDBits && slices.Equal(b.Nodes, c.Nodes) &&
+		slices.Equal(b.Output, c.Output) && slices.Equal(b.OutputIndex, c.OutputIndex) &&
+		slices.Equal(b.Trees, c.Trees) && slices.EqualFunc(b.Blocks, c.Blocks, Block.equal)
+}
+
+func (b Block) equal(c Block) bool {
+	return b.Src == c.Src && b.Dst == c.Dst && b.First == c.First && slices.Equal(b.Indptr, c.Indptr) &&
+		slices.Equal(b.Indices, c.Indices) && slices.Equal(b.EdgeIDs, c.EdgeIDs)
+}

@@ -1,0 +1,19 @@
+package csctest
+
+// Steps is n vertices: 0, step, twice the step and so on.
+func Steps(n int, step int64) []int64 {
+	a := make([]int64, n)
+	for i := range a {
+		a[i] = int64(i) * step
+	}
+	return a
+}
+
+// Squares is n squares, modulo a number of vertices: beyond a few some are repeated.
+func Squares(n int, nodes int64) []int64 {
+	a := Steps(n, 1)
+	for i, v := range a {
+		a[i] = v * v % nodes
+	}
+	return a
+}
