@@ -11,6 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 )
 
 // modeCompare compares batches of a mode, one for each grid, with the CPU's, and
@@ -42,7 +43,7 @@ func modeCompare(e *Engine, s gpu.Stream, d *Graph, c Call, mode string, grids .
 		if err != nil {
 			return err
 		}
-		if !slices.EqualFunc(got, want, slices.Equal) {
+		if !got.Equal(want) {
 			return fmt.Errorf("%s:\n got %.300s\nwant %.300s", where, fmt.Sprint(got), fmt.Sprint(want))
 		}
 		// Words that mean nothing yet may differ.
@@ -61,32 +62,16 @@ func modeCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, c Call, mode str
 	}
 }
 
-// upTo is 0 to n-1.
-func upTo(n int) []int64 {
-	a := make([]int64, n)
-	for i := range a {
-		a[i] = int64(i)
-	}
-	return a
-}
-
 // testMode is what every way to launch must hold to.
 func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("every degree and fanout", func(t *testing.T) {
 		e, s := device(t)
-		var rows [][]int64
-		for degree := range 71 {
-			row := make([]int64, degree)
-			for j := range row {
-				row[j] = int64((degree*7 + j*3) % 71)
-			}
-			rows = append(rows, row)
-		}
+		rows, seeds := csctest.EveryDegree()
 		for _, bits := range []int{32, 64} {
 			g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 			for fanout := int64(1); fanout <= 40; fanout++ {
 				for _, replace := range []bool{false, true} {
-					r := cpu.Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: array(upTo(71), bits)}
+					r := cpu.Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}
 					modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
 				}
 			}
@@ -96,19 +81,12 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		for _, bits := range []int{32, 64} {
 			for _, withIDs := range []bool{false, true} {
-				g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, withIDs)
+				g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, withIDs)
 				for _, size := range []int{0, 1, 32, 33, 700, 10240} {
-					seeds := upTo(size)
-					for i := range seeds {
-						seeds[i] = int64(i * 7)
-						if size >= 700 {
-							seeds[i] = int64(i * i % 3060) // some are repeated
-						}
-					}
 					for k, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
 						r := cpu.Request{
 							Graph: g, Fanouts: fanouts, Replace: (k+size)%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5,
-							Seeds: array(seeds, bits),
+							Seeds: csctest.Array(mixedSeeds(size), bits),
 						}
 						modeCheck(t, e, s, d, Call{Request: r}, mode, grids...)
 					}
@@ -118,42 +96,24 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	})
 	t.Run("awkward", func(t *testing.T) {
 		e, s := device(t)
-		hub := upTo(50000)
-		for i := range hub {
-			hub[i] %= 5001
-		}
-		for name, rows := range map[string][][]int64{
-			"star": append([][]int64{hub}, make([][]int64, 5000)...), "isolated": make([][]int64, 5), "no rows": {},
-			"self loops": {{0, 0}, {1}, {2, 2, 2}}, "parallel": {{1, 1, 1, 1, 1, 1}, {0, 0}}, "path": {{1}, {2}, {3}, {}},
-		} {
-			n := int64(len(rows))
-			g, d := graphOf(t, e, rows, n+2, 64, 32, n%2 == 0) // two trailing vertices
-			for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
-				for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
-					r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)}
-					if err := modeCompare(e, s, d, Call{Request: r}, mode, grids...); err != nil {
-						t.Errorf("%s: %v", name, err)
-					}
-				}
+		awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
+			if withIDs := r.Graph.EdgeIDs.Bits != 0; withIDs == (r.Graph.Rows()%2 == 0) { // one of the two will do
+				modeCheck(t, e, s, d, Call{Request: r}, mode, grids...)
 			}
-		}
+		})
 	})
 	// A batch that outgrows every buffer several times.
 	t.Run("large", func(t *testing.T) {
 		e, s := device(t)
-		g, d := graphOf(t, e, randomRows(200000, 5), 200000, 32, 64, false)
-		seeds := upTo(60000)
-		for i := range seeds {
-			seeds[i] *= 3
-		}
+		g, d := graphOf(t, e, csctest.RandomRows(200000, 5), 200000, 32, 64, false)
 		for _, fanouts := range [][]int64{{10, 10}, {3, 40}, {-1}} {
-			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 8, Seeds: array(seeds, 32)}
+			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 8, Seeds: csctest.Array(csctest.Steps(60000, 3), 32)}
 			modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
 		}
 	})
 	t.Run("exclusions", func(t *testing.T) {
 		e, s := device(t)
-		g, d := graphOf(t, e, randomRows(500, 3), 500, 32, 64, false)
+		g, d := graphOf(t, e, csctest.RandomRows(500, 3), 500, 32, 64, false)
 		for _, every := range []int64{1, 2, 3, 50} {
 			var excluded []int64
 			for p := every / 2; p < g.NumEdges(); p += every {
@@ -164,7 +124,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 				t.Fatal(err)
 			}
 			for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
-				r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 5, Seeds: array(upTo(300), 32), Exclude: x, Replace: every == 3}
+				r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32), Exclude: x, Replace: every == 3}
 				modeCheck(t, e, s, d, Call{Request: r, Exclude: excluded}, mode, grids...)
 			}
 		}
@@ -173,21 +133,21 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 		for _, bad := range []int64{-1, 2, 1 << 40} {
-			r := cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, bad, bad}, 64)}
+			r := cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, bad, bad}, 64)}
 			_, err := sample(e, d, &Call{Request: r, Stream: s.Handle(), Mode: mode})
 			want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 			if !errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
-			r.Seeds = array([]int64{0, 1, 0}, 64)
+			r.Seeds = csctest.Array([]int64{0, 1, 0}, 64)
 			modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
 		}
 	})
 	// Output of the caller's: refused while it is too small, then used.
 	t.Run("given output", func(t *testing.T) {
 		e, s := device(t)
-		g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
-		r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: 2, Seeds: array(upTo(500), 32)}
+		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
+		r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: 2, Seeds: csctest.Array(csctest.Steps(500, 1), 32)}
 		c := Call{Request: r, Stream: s.Handle(), Mode: mode}
 		var want []int64
 		for bytes, tries := uint64(64), 0; ; tries++ {
@@ -231,8 +191,8 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("faults", func(t *testing.T) {
 		e, s := device(t)
 		defer gpu.EndFaults()
-		g, d := graphOf(t, e, randomRows(300, 1), 300, 32, 64, false)
-		r := cpu.Request{Graph: g, Fanouts: []int64{40, 6}, Seed: 2, Seeds: array([]int64{5, 6, 5, 7}, 32)}
+		g, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 32, 64, false)
+		r := cpu.Request{Graph: g, Fanouts: []int64{40, 6}, Seed: 2, Seeds: csctest.Array([]int64{5, 6, 5, 7}, 32)}
 		modeCheck(t, e, s, d, Call{Request: r}, mode, grids...)
 		used := e.pool.Used()
 		for n := int64(1); ; n++ {
@@ -264,8 +224,8 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	// Modes share workspaces, whose tags run out and begin anew.
 	t.Run("tags run out", func(t *testing.T) {
 		e, s := device(t)
-		g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
-		r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
+		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
+		r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}
 		modeCheck(t, e, s, d, Call{Request: r}, mode, 0)
 		e.idle[0].wide.next = 3
 		for range 6 {
@@ -274,7 +234,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	})
 	t.Run("together", func(t *testing.T) {
 		e, s := device(t)
-		g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 		var wg sync.WaitGroup
 		for worker := range 4 {
 			stream, err := e.context.NewStream()
@@ -284,7 +244,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			defer stream.Close()
 			wg.Go(func() {
 				for i := range 10 {
-					seeds := array([]int64{1, 2, 3, int64(40 * worker)}, 32)
+					seeds := csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)
 					r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: seeds}
 					if err := modeCompare(e, stream, d, Call{Request: r, Own: i%2 == 0}, mode, grids[len(grids)-1]); err != nil {
 						t.Error(err)
@@ -295,7 +255,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		}
 		wg.Wait()
 		used := e.pool.Used()
-		r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: array([]int64{1, 2}, 32)}
+		r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: csctest.Array([]int64{1, 2}, 32)}
 		modeCheck(t, e, s, d, Call{Request: r}, mode, make([]int, 30)...)
 		if after := e.pool.Used(); after != used {
 			t.Errorf("the pool held %d bytes, then %d", used, after)

@@ -3,13 +3,13 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 )
 
 // manySeeds are sets of seeds of different sizes, one with repeated ones.
@@ -33,7 +33,7 @@ func manyCalls(g *csc.Graph, sets [][]int64, like Call) []*Call {
 	calls := make([]*Call, len(sets))
 	for i, seeds := range sets {
 		c := like
-		c.Request.Graph, c.Request.Batch, c.Request.Seeds = g, uint64(i+5), array(seeds, g.Indices.Bits)
+		c.Request.Graph, c.Request.Batch, c.Request.Seeds = g, uint64(i+5), csctest.Array(seeds, g.Indices.Bits)
 		calls[i] = &c
 	}
 	return calls
@@ -53,7 +53,7 @@ func (f *Flight) arrive(r *cpu.Request, s gpu.Stream) error {
 	if err != nil {
 		return err
 	}
-	if !slices.EqualFunc(got, want, slices.Equal) {
+	if !got.Equal(want) {
 		return fmt.Errorf("batch %d, %d seeds, fanouts %v:\n got %.300s\nwant %.300s",
 			r.Batch, r.Seeds.Len(), r.Fanouts, fmt.Sprint(got), fmt.Sprint(want))
 	}
@@ -99,7 +99,7 @@ func checkIdle(t *testing.T, e *Engine) {
 func TestMany(t *testing.T) {
 	e, s := device(t)
 	for _, bits := range []int{32, 64} {
-		g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, bits == 32)
+		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 32)
 		for _, count := range []int{0, 1, 5, 37} {
 			sets := manySeeds(count, 3060)
 			for _, fanouts := range [][]int64{{3, 4, 5}, {32}} {
@@ -117,7 +117,7 @@ func TestMany(t *testing.T) {
 // So many batches as find room together are one launch, in one stream.
 func TestManyInOneLaunch(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	room := min(mostBatches, e.resident())
 	calls := manyCalls(g, manySeeds(2*room+1, 3000), Call{Request: cpu.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
 	flights, err := e.StartMany(d, calls)
@@ -137,7 +137,7 @@ func TestManyInOneLaunch(t *testing.T) {
 // and all that is idle was given back; the others are not.
 func TestManyTooSmall(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	for _, own := range []bool{false, true} {
 		calls := manyCalls(g, [][]int64{{1, 2, 3}, make([]int64, 600), {4}}, Call{
 			Request: cpu.Request{Fanouts: []int64{9, 9}, Replace: own}, Stream: s.Handle(), Own: own,
@@ -170,7 +170,7 @@ func TestManyTooSmall(t *testing.T) {
 // The same in the caller's memory, which cannot grow.
 func TestManyOutTooSmall(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	m, err := e.pool.Alloc(s, 1<<16)
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func TestManyOutTooSmall(t *testing.T) {
 
 func TestManyWithABadSeed(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 64, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 64, 64, false)
 	for range 2 {
 		sets := manySeeds(4, 3000)
 		sets[2][5] = 3000
@@ -221,7 +221,7 @@ func TestManyWithABadSeed(t *testing.T) {
 func TestManyOfDifferentKinds(t *testing.T) {
 	e, s := device(t)
 	e.knownEdges = 0
-	g, d := graphOf(t, e, randomRows(400, 1), 410, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(400, 1), 410, 32, 64, false)
 	calls := manyCalls(g, manySeeds(20, 410), Call{Request: cpu.Request{Fanouts: []int64{9, 8}}, Stream: s.Handle(), Own: true})
 	calls[2].Mode = "queue"
 	calls[5].Mode = "bsp"
@@ -241,7 +241,7 @@ func TestManyOfDifferentKinds(t *testing.T) {
 // A launch that fails gives everything back, and so do those before it.
 func TestManyThatDoNotLaunch(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	like := Call{Request: cpu.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true, Grid: 1}
 	checkMany(t, e, s, d, manyCalls(g, manySeeds(6, 3000), like))
 	used, together := e.pool.Used(), e.together
@@ -277,7 +277,7 @@ func TestManyThatDoNotLaunch(t *testing.T) {
 // Tags that run out begin anew in the workspaces of which they do.
 func TestManyRunsOutOfTags(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	like := Call{Request: cpu.Request{Fanouts: []int64{5, 5}}, Stream: s.Handle(), Own: true}
 	checkMany(t, e, s, d, manyCalls(g, manySeeds(4, 3000), like))
 	for i, w := range e.idle {

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 )
 
 // Every small degree with every small fanout, with and without replacement.
 func TestEveryDegreeAndFanout(t *testing.T) {
 	e, s := device(t)
-	rows, seeds := everyDegree()
+	rows, seeds := csctest.EveryDegree()
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: array(seeds, bits)}, 0)
+				check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}, 0)
 			}
 		}
 	}
@@ -28,20 +29,11 @@ func TestRandomGraphs(t *testing.T) {
 	e, s := device(t)
 	for _, bits := range []int{32, 64} {
 		for _, withIDs := range []bool{false, true} {
-			g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, withIDs)
+			g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, withIDs)
 			for _, size := range []int{0, 1, 31, 32, 33, 700, 10240} {
-				seeds := make([]int64, size)
-				for i := range seeds {
-					seeds[i] = int64(i * i % 3060) // some are repeated
-				}
-				if size < 700 {
-					for i := range seeds {
-						seeds[i] = int64(i * 7)
-					}
-				}
 				for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
 					for _, replace := range []bool{false, true} {
-						r := &cpu.Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: array(seeds, bits)}
+						r := &cpu.Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}
 						check(t, e, s, d, r, 0, 1, 7, 264)
 					}
 				}
@@ -52,40 +44,16 @@ func TestRandomGraphs(t *testing.T) {
 
 func TestAwkwardGraphs(t *testing.T) {
 	e, s := device(t)
-	hub := make([]int64, 50000)
-	for i := range hub {
-		hub[i] = int64(i % 5001)
-	}
-	star := append([][]int64{hub}, make([][]int64, 5000)...)
-	for name, rows := range map[string][][]int64{
-		"star": star, "isolated": make([][]int64, 5), "self loops": {{0, 0}, {1}, {2, 2, 2}},
-		"parallel": {{1, 1, 1, 1, 1, 1}, {0, 0}}, "path": {{1}, {2}, {3}, {}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := int64(len(rows))
-			for _, withIDs := range []bool{false, true} {
-				g, d := graphOf(t, e, rows, n+2, 64, 32, withIDs) // two trailing vertices
-				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
-					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
-						check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)}, 0, 3)
-					}
-				}
-			}
-		})
-	}
+	awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) { check(t, e, s, d, &r, 0, 3) })
 }
 
 // A batch that outgrows every buffer several times, and one of enough rows to be
 // dealt anew.
 func TestLargeBatches(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(600000, 5), 600000, 32, 64, false)
-	seeds := make([]int64, 200000)
-	for i := range seeds {
-		seeds[i] = int64(i * 3)
-	}
+	g, d := graphOf(t, e, csctest.RandomRows(600000, 5), 600000, 32, 64, false)
 	for _, fanouts := range [][]int64{{10, 10}, {3, 2, 4}, {-1}} {
-		check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 8, Seeds: array(seeds, 32)}, 0, 132)
+		check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 8, Seeds: csctest.Array(csctest.Steps(200000, 3), 32)}, 0, 132)
 	}
 }
 
@@ -98,14 +66,14 @@ func TestBins(t *testing.T) {
 	for _, edges := range []uint64{0, 500} {
 		e.binEdges, e.binBytes = edges, 0
 		for _, bits := range []int{32, 64} {
-			g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, bits == 32)
+			g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 32)
 			for _, seeds := range [][]int64{{}, {5}, {1, 2, 3, 500, 9, 9}, {7, 70, 700, 1700, 2700, 3001}} {
 				for _, fanouts := range [][]int64{{5}, {9, 8, 7}, {4, 4, 4, 4}} {
-					check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array(seeds, bits)}, 0, 1, 2)
+					check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: csctest.Array(seeds, bits)}, 0, 1, 2)
 				}
 			}
 			g, d = graphOf(t, e, star, 52, bits, 64, false)
-			check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{32, 32}, Replace: true, Seeds: array([]int64{0, 1}, bits)}, 0, 1)
+			check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{32, 32}, Replace: true, Seeds: csctest.Array([]int64{0, 1}, bits)}, 0, 1)
 		}
 	}
 }
@@ -115,29 +83,29 @@ func TestKnownVertices(t *testing.T) {
 	e, s := device(t)
 	e.knownEdges = 0
 	for _, bits := range []int{32, 64} {
-		g, d := graphOf(t, e, randomRows(400, 1), 410, bits, 64, bits == 32)
+		g, d := graphOf(t, e, csctest.RandomRows(400, 1), 410, bits, 64, bits == 32)
 		seeds := make([]int64, 300)
 		for i := range seeds {
 			seeds[i] = int64(i * 7 % 410)
 		}
 		for _, fanouts := range [][]int64{{5}, {9, 8, 7}, {4, 4, 4, 4}, {20, 20, 20}, {40, -1, 3}} {
-			check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array(seeds, bits)}, 0, 1, 2)
+			check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: csctest.Array(seeds, bits)}, 0, 1, 2)
 		}
 	}
 }
 
 func TestManyRepeats(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
 	grids := make([]int, 1000)
-	check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3, 500, 9, 9}, 32)}, grids...)
+	check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}, grids...)
 }
 
 // Tags that run out begin anew, with a cleared map.
 func TestTagsRunOut(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
-	r := &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
+	r := &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}
 	check(t, e, s, d, r, 0)
 	e.idle[0].narrow.next = 2
 	check(t, e, s, d, r, 0, 0, 0, 0, 0)
@@ -150,8 +118,8 @@ func TestTagsRunOut(t *testing.T) {
 // 64-bit words.
 func TestRanksOutgrowTheirBits(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
-	r := &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
+	r := &cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}
 	check(t, e, s, d, r, 0)
 	w := e.idle[0]
 	w.narrow.shift, w.narrow.next = 4, 0 // as if 2^4 ranks were the fewest
@@ -172,13 +140,13 @@ func TestSeedOutOfRange(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 	for _, bad := range []int64{-1, 2, 1 << 40} {
-		r := cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, bad, bad}, 64)}
+		r := cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, bad, bad}, 64)}
 		_, err := sample(e, d, &Call{Request: r, Stream: s.Handle()})
 		want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 		if !errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: array([]int64{0, 1}, 64)}, 0)
+		check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, 1}, 64)}, 0)
 	}
 }
 
@@ -186,7 +154,7 @@ func TestSeedOutOfRange(t *testing.T) {
 // pool holds no more after them than before.
 func TestTogether(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		stream, err := e.context.NewStream()
@@ -196,7 +164,7 @@ func TestTogether(t *testing.T) {
 		defer stream.Close()
 		wg.Go(func() {
 			for i := range 20 {
-				r := &cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: array([]int64{1, 2, 3, int64(40 * worker)}, 32)}
+				r := &cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}
 				if err := compare(e, stream, d, r, 16); err != nil {
 					t.Error(err)
 					return
@@ -207,7 +175,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 	used := e.pool.Used()
 	for range 50 {
-		check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: array([]int64{1, 2}, 32)}, 0)
+		check(t, e, s, d, &cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: csctest.Array([]int64{1, 2}, 32)}, 0)
 	}
 	if after := e.pool.Used(); after != used {
 		t.Errorf("the pool held %d bytes, then %d", used, after)

@@ -9,8 +9,9 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 )
 
 // queueCheck compares batches of the task queue, one for each grid, with the CPU's:
@@ -44,7 +45,7 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error
 		if err != nil {
 			return err
 		}
-		if !c.Unordered && !slices.EqualFunc(got, want, slices.Equal) {
+		if !c.Unordered && !got.Equal(want) {
 			return fmt.Errorf("%s:\n got %.300s\nwant %.300s", where, fmt.Sprint(got), fmt.Sprint(want))
 		}
 		if c.Unordered {
@@ -59,12 +60,12 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error
 // Every small degree with every small fanout, at the first hop and at the second.
 func TestQueueEveryDegreeAndFanout(t *testing.T) {
 	e, s := device(t)
-	rows, seeds := everyDegree()
+	rows, seeds := csctest.EveryDegree()
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				r := cpu.Request{Graph: g, Fanouts: []int64{41 - fanout, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: array(seeds, bits)}
+				r := cpu.Request{Graph: g, Fanouts: []int64{41 - fanout, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}
 				queueCheck(t, e, s, d, Call{Request: r, Unordered: fanout%4 == 0}, int(1+fanout%5))
 			}
 		}
@@ -73,22 +74,12 @@ func TestQueueEveryDegreeAndFanout(t *testing.T) {
 
 func TestQueueRandomGraphs(t *testing.T) {
 	e, s := device(t)
-	deep := make([]int64, mostHops)
-	for i := range deep {
-		deep[i] = 1
-	}
+	deep := slices.Repeat([]int64{1}, mostHops)
 	for _, bits := range []int{32, 64} {
-		g, d := graphOf(t, e, randomRows(3000, 1), 3060, bits, 64, bits == 32)
+		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 32)
 		for _, size := range []int{0, 1, 33, 700, 5000} {
-			seeds := make([]int64, size)
-			for i := range seeds {
-				seeds[i] = int64(i * 7)
-				if size >= 700 {
-					seeds[i] = int64(i * i % 3060) // some are repeated
-				}
-			}
 			for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
-				r := cpu.Request{Graph: g, Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: array(seeds, bits)}
+				r := cpu.Request{Graph: g, Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}
 				queueCheck(t, e, s, d, Call{Request: r}, 0, 1+i%3)
 				r.Replace = !r.Replace
 				queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 7)
@@ -101,7 +92,7 @@ func TestQueueRandomGraphs(t *testing.T) {
 func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 	e, s := device(t)
 	for _, bits := range []int{32, 64} {
-		g, _ := graphOf(t, e, randomRows(400, 2), 400, bits, 32, false)
+		g := csctest.Graph(csctest.RandomRows(400, 2), 400, bits, 32, false)
 		ids := make([]int64, g.NumEdges())
 		for i := range ids {
 			ids[i] = int64(i*i) % 100000 // some are repeated
@@ -109,52 +100,23 @@ func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 				ids[i] += 1 << 40
 			}
 		}
-		g = &csc.Graph{Indptr: g.Indptr, Indices: g.Indices, NumNodes: 400, EdgeIDs: array(ids, 96-bits)}
-		d, free, err := e.Upload(g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g.EdgeIDs = csctest.Array(ids, 96-bits)
+		d := upload(t, e, g)
 		seeds := []int64{3, 1, 399, 200, 3}
 		for _, fanouts := range [][]int64{{4, 4}, {50, 3}, {-1}} {
-			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 1, Seeds: array(seeds, 96-bits)}
+			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}
 			queueCheck(t, e, s, d, Call{Request: r}, 2)
 			queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 2)
-		}
-		if err := free(); err != nil {
-			t.Error(err)
 		}
 	}
 }
 
 func TestQueueAwkwardGraphs(t *testing.T) {
 	e, s := device(t)
-	hub := make([]int64, 50000)
-	for i := range hub {
-		hub[i] = int64(i % 5001)
-	}
-	path := make([][]int64, 41) // 1 to 40, so that most blocks have nothing to do
-	for i := range path[:40] {
-		path[i] = []int64{int64(i + 1)}
-	}
-	star := append([][]int64{hub}, make([][]int64, 5000)...)
-	for name, rows := range map[string][][]int64{
-		"star": star, "isolated": make([][]int64, 5), "self loops": {{0, 0}, {1}, {2, 2, 2}},
-		"parallel": {{1, 1, 1, 1, 1, 1}, {0, 0}}, "path": path,
-	} {
-		t.Run(name, func(t *testing.T) {
-			n := int64(len(rows))
-			for _, withIDs := range []bool{false, true} {
-				g, d := graphOf(t, e, rows, n+2, 64, 32, withIDs) // two trailing vertices
-				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
-					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}, {1, 1, 1, 1, 1, 1, 1, 1, 1}} {
-						r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: array(seeds, 64)}
-						queueCheck(t, e, s, d, Call{Request: r}, 0, 3)
-						queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 3)
-					}
-				}
-			}
-		})
-	}
+	awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
+		queueCheck(t, e, s, d, Call{Request: r}, 0, 3)
+		queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 3)
+	}, slices.Repeat([]int64{1}, 9))
 }
 
 // Graphs in which vertices are found at a late hop first: the tasks of a chain
@@ -175,7 +137,7 @@ func TestQueueFindsVerticesLateFirst(t *testing.T) {
 		seeds = append(seeds, i)
 	}
 	for _, fanouts := range [][]int64{{2, 2, 2, 2}, {-1, -1, -1}, {1, 2, 3, 1, 2, 3}} {
-		r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 11, Seeds: array(seeds, 32)}
+		r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 11, Seeds: csctest.Array(seeds, 32)}
 		queueCheck(t, e, s, d, Call{Request: r}, 1, 2, 5, 0)
 		queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 1, 2, 5, 0)
 	}
@@ -183,11 +145,7 @@ func TestQueueFindsVerticesLateFirst(t *testing.T) {
 
 func TestQueueExcludes(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(500, 3), 500, 32, 64, false)
-	seeds := make([]int64, 300)
-	for i := range seeds {
-		seeds[i] = int64(i)
-	}
+	g, d := graphOf(t, e, csctest.RandomRows(500, 3), 500, 32, 64, false)
 	for _, every := range []int64{1, 2, 3, 50} {
 		var excluded []int64
 		for p := every / 2; p < g.NumEdges(); p += every {
@@ -198,7 +156,7 @@ func TestQueueExcludes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
-			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 5, Seeds: array(seeds, 32), Exclude: x, Replace: every == 3}
+			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32), Exclude: x, Replace: every == 3}
 			queueCheck(t, e, s, d, Call{Request: r, Exclude: excluded}, 0, 2)
 			queueCheck(t, e, s, d, Call{Request: r, Exclude: excluded, Unordered: true}, 3)
 		}
@@ -217,10 +175,6 @@ func TestQueueOverflows(t *testing.T) {
 			rows[h] = append(rows[h], (h*499+j)%nodes)
 		}
 	}
-	seeds := make([]int64, hubs)
-	for i := range seeds {
-		seeds[i] = int64(i)
-	}
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, rows, nodes, bits, 64, false)
 		for _, fanouts := range [][]int64{{-1}, {3, -1}, {-1, 700, 2}} {
@@ -228,8 +182,8 @@ func TestQueueOverflows(t *testing.T) {
 				if err := e.Trim(); err != nil {
 					t.Fatal(err)
 				}
-				small := cpu.Request{Graph: g, Fanouts: []int64{2, 2}, Seed: 4, Seeds: array([]int64{5, 100, 5}, bits)}
-				large := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: array(seeds, bits)}
+				small := cpu.Request{Graph: g, Fanouts: []int64{2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}
+				large := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}
 				d.needs = make(map[shape]needs)
 				queueCheck(t, e, s, d, Call{Request: small}, 3)
 				before := e.idle[0].queue.most
@@ -247,8 +201,8 @@ func TestQueueOverflows(t *testing.T) {
 // do, and so much does.
 func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3, 500, 9, 9}, 32)}
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
+	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}
 	for _, unordered := range []bool{false, true} {
 		needed := uint64(600) // the header and the seeds, but not the vertices
 		for try := 0; ; try++ {
@@ -271,7 +225,7 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := sameSample(arrays(host), want); err != nil {
+				if err := sameSample(batchtest.Read(host), want); err != nil {
 					t.Error(err)
 				}
 				host.Release()
@@ -296,9 +250,9 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 // A queue with room for few tasks gives up while blocks wait for slots beyond it.
 func TestQueueOfFewTasks(t *testing.T) {
 	e, s := device(t)
-	rows := randomRows(3000, 9)
+	rows := csctest.RandomRows(3000, 9)
 	g, d := graphOf(t, e, rows, 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}, Seed: 4, Seeds: array([]int64{5, 100, 7, 8, 9}, 32)}
+	r := cpu.Request{Graph: g, Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}
 	queueCheck(t, e, s, d, Call{Request: r}, 2)
 	for _, tasks := range []int64{1, 40, 41, 300, 1000} {
 		e.idle[0].queue.limit = tasks
@@ -311,16 +265,16 @@ func TestQueueOfFewTasks(t *testing.T) {
 
 func TestQueueManyRepeats(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seed: 8, Seeds: array([]int64{1, 2, 3, 500, 9, 9}, 32)}
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
+	r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}
 	queueCheck(t, e, s, d, Call{Request: r}, make([]int, 300)...)
 }
 
 // Tags that run out begin anew, with cleared claims.
 func TestQueueTagsRunOut(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: array([]int64{1, 2, 3}, 32)}
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
+	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}
 	queueCheck(t, e, s, d, Call{Request: r}, 2)
 	e.idle[0].queue.nextTag = 2
 	queueCheck(t, e, s, d, Call{Request: r}, 2, 2, 2, 2)
@@ -331,24 +285,21 @@ func TestQueueTagsRunOut(t *testing.T) {
 
 func TestQueueSeedOutOfRange(t *testing.T) {
 	e, s := device(t)
-	rows := randomRows(2000, 6)
+	rows := csctest.RandomRows(2000, 6)
 	g, d := graphOf(t, e, rows, 2000, 64, 64, false)
-	seeds := make([]int64, 1500)
-	for i := range seeds {
-		seeds[i] = int64(i)
-	}
+	seeds := csctest.Steps(1500, 1)
 	for _, bad := range []int64{-1, 2000, 1 << 40} {
 		for _, at := range []int{0, 700, 1499} {
 			wrong := slices.Clone(seeds)
 			wrong[at], wrong[1499] = bad, bad
-			r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: array(wrong, 64)}
+			r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: csctest.Array(wrong, 64)}
 			_, err := sample(e, d, &Call{Request: r, Stream: s.Handle(), Mode: "queue"})
 			want := fmt.Sprintf("seeds[%d]: expected an id in [0, 2000), got %d", at, bad)
 			if !errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: array(seeds, 64)}
+		r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: csctest.Array(seeds, 64)}
 		queueCheck(t, e, s, d, Call{Request: r}, 4)
 	}
 }
@@ -357,7 +308,7 @@ func TestQueueSeedOutOfRange(t *testing.T) {
 // disturb each other, and the pool holds no more after them than before.
 func TestQueueTogether(t *testing.T) {
 	e, s := device(t)
-	g, d := graphOf(t, e, randomRows(3000, 1), 3000, 32, 64, false)
+	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	var wg sync.WaitGroup
 	for worker := range 6 {
 		stream, err := e.context.NewStream()
@@ -367,7 +318,7 @@ func TestQueueTogether(t *testing.T) {
 		defer stream.Close()
 		wg.Go(func() {
 			for i := range 10 {
-				r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: array([]int64{1, 2, 3, int64(40 * worker)}, 32)}
+				r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}
 				err := queueCompare(e, stream, d, Call{Request: r, Unordered: worker%2 == 1}, 16)
 				if err == nil && i%3 == 0 {
 					err = compare(e, stream, d, &r, 0)
@@ -382,7 +333,7 @@ func TestQueueTogether(t *testing.T) {
 	wg.Wait()
 	used := e.pool.Used()
 	for range 20 {
-		queueCheck(t, e, s, d, Call{Request: cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: array([]int64{1, 2}, 32)}}, 0)
+		queueCheck(t, e, s, d, Call{Request: cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: csctest.Array([]int64{1, 2}, 32)}}, 0)
 	}
 	if after := e.pool.Used(); after != used {
 		t.Errorf("the pool held %d bytes, then %d", used, after)

@@ -10,11 +10,10 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 )
 
 // device opens the engine on the first device. Without one, or without kernels for
@@ -45,40 +44,6 @@ type alone struct{}
 func (alone) Borrow(int) int { return 0 }
 func (alone) Return(int)     {}
 
-// arrays is everything that a batch holds, in plain slices, with the sizes.
-func arrays(m memory.Memory) (out [][]int64) {
-	words := memory.At[int64](m, 0, batch.HeaderWords)
-	hops := words[batch.WordNumHops]
-	words = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
-	add := func(offset, n, bits int64) {
-		a := make([]int64, n)
-		for i := range a {
-			if bits == 32 {
-				a[i] = int64(memory.At[int32](m, offset, n)[i])
-			} else {
-				a[i] = memory.At[int64](m, offset, n)[i]
-			}
-		}
-		out = append(out, a)
-	}
-	bits, idBits := words[batch.WordIDBits], words[batch.WordEdgeIDBits]
-	out = append(out, []int64{bits, idBits, hops})
-	add(words[batch.WordOffNodes], words[batch.WordNumNodes], bits)
-	add(words[batch.WordOffOutputNodes], words[batch.WordNumOutput], bits)
-	add(words[batch.WordOffOutputIndex], words[batch.WordNumOutput], bits)
-	if offset := words[batch.WordOffTrees]; offset != 0 {
-		add(offset, words[batch.WordNumNodes], bits)
-	}
-	for i := range hops {
-		w := words[batch.HeaderWords+batch.BlockWords*i:]
-		out = append(out, append(slices.Clone(w[:3]), w[batch.WordFirstDst]))
-		add(w[batch.WordOffIndptr], w[batch.WordNumDst]+1, bits)
-		add(w[batch.WordOffIndices], w[batch.WordNumEdges], bits)
-		add(w[batch.WordOffEdgeIDs], w[batch.WordNumEdges], idBits)
-	}
-	return out
-}
-
 // check compares a batch of the GPU, made by several grids, with the CPU's.
 func check(t *testing.T, e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) {
 	t.Helper()
@@ -88,24 +53,24 @@ func check(t *testing.T, e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grid
 }
 
 // onCPU is what the CPU engine makes of a request.
-func onCPU(r *cpu.Request) ([][]int64, error) {
+func onCPU(r *cpu.Request) (batchtest.Batch, error) {
 	var stop atomic.Bool
 	m, err := cpu.Sample(r, alone{}, &stop)
 	if err != nil {
-		return nil, err
+		return batchtest.Batch{}, err
 	}
 	defer m.Release()
-	return arrays(m), nil
+	return batchtest.Read(m), nil
 }
 
 // read downloads a batch in device memory and frees it.
-func read(b Batch, s gpu.Stream) ([][]int64, error) {
+func read(b Batch, s gpu.Stream) (batchtest.Batch, error) {
 	m, err := b.Download(s)
 	if err != nil {
-		return nil, err
+		return batchtest.Batch{}, err
 	}
 	defer m.Release()
-	return arrays(m), b.Memory.Free(s)
+	return batchtest.Read(m), b.Memory.Free(s)
 }
 
 func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) error {
@@ -123,7 +88,7 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 		if err != nil {
 			return err
 		}
-		if !slices.EqualFunc(got, want, slices.Equal) {
+		if !got.Equal(want) {
 			return fmt.Errorf("grid %d, %d seeds, fanouts %v, replace %v, new %v, disjoint %v:\n got %.300s\nwant %.300s",
 				grid, r.Seeds.Len(), r.Fanouts, r.Replace, r.OnlyNew, r.Disjoint, fmt.Sprint(got), fmt.Sprint(want))
 		}
@@ -140,37 +105,9 @@ func sample(e *Engine, d *Graph, c *Call) (Batch, error) {
 	return b, err
 }
 
-func array(a []int64, bits int) csc.Array {
-	if bits == 64 {
-		return csc.Array{Bits: 64, I64: append([]int64{}, a...)}
-	}
-	narrow := make([]int32, len(a))
-	for i, v := range a {
-		narrow[i] = int32(v)
-	}
-	return csc.Array{Bits: 32, I32: narrow}
-}
-
-// graphOf builds a graph from lists of in-neighbours; withIDs numbers the edges
-// backwards. It is uploaded, and freed at the end of the test.
-func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) (*csc.Graph, *Graph) {
+// upload is a graph on the device, until the end of the test.
+func upload(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 	t.Helper()
-	indptr, indices := []int64{0}, []int64(nil)
-	for _, row := range rows {
-		indices = append(indices, row...)
-		indptr = append(indptr, int64(len(indices)))
-	}
-	g := &csc.Graph{Indptr: array(indptr, indptrBits), Indices: array(indices, idBits), NumNodes: numNodes}
-	if withIDs {
-		ids := make([]int64, len(indices))
-		for i := range ids {
-			ids[i] = int64(len(ids) - 1 - i)
-		}
-		g.EdgeIDs = array(ids, idBits)
-	}
-	if err := g.Validate(); err != nil {
-		t.Fatal(err)
-	}
 	d, free, err := e.Upload(g)
 	if err != nil {
 		t.Fatal(err)
@@ -180,36 +117,39 @@ func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, in
 			t.Error(err)
 		}
 	})
-	return g, d
+	return d
 }
 
-// randomRows is n rows of skewed degrees, some empty; edges may be parallel or self
-// loops.
-func randomRows(n int, seed uint64) [][]int64 {
-	rows := make([][]int64, n)
-	for v := range rows {
-		state := rng.NewStream(seed, 0, 0, 0, rng.Shuffling).State(uint64(v))
-		degree := rng.Below(rng.Draw(state, 0), 8)
-		if rng.Draw(state, 1)%16 == 0 {
-			degree *= 40
-		}
-		for j := range degree {
-			rows[v] = append(rows[v], int64(rng.Below(rng.Draw(state, int(j)+2), uint64(n))))
-		}
-	}
-	return rows
+// graphOf is csctest.Graph, here and on the device.
+func graphOf(t *testing.T, e *Engine, rows [][]int64, numNodes int64, idBits, indptrBits int, withIDs bool) (*csc.Graph, *Graph) {
+	t.Helper()
+	g := csctest.Graph(rows, numNodes, idBits, indptrBits, withIDs)
+	return g, upload(t, e, g)
 }
 
-// everyDegree is rows of 0 to 70 in-neighbours, and all their vertices as seeds.
-func everyDegree() (rows [][]int64, seeds []int64) {
-	seeds = make([]int64, 71)
-	for degree := range 71 {
-		row := make([]int64, degree)
-		for j := range row {
-			row[j] = int64((degree*7 + j*3) % 71)
-		}
-		rows = append(rows, row)
-		seeds[degree] = int64(70 - degree)
+// awkward runs f on each graph of csctest.Awkward, with two trailing vertices, without and
+// with edge ids, for seeds of all kinds and for fanouts of all kinds and the given ones.
+func awkward(t *testing.T, e *Engine, f func(t *testing.T, d *Graph, r cpu.Request), more ...[]int64) {
+	for name, rows := range csctest.Awkward(50000) {
+		t.Run(name, func(t *testing.T) {
+			n := int64(len(rows))
+			for _, withIDs := range []bool{false, true} {
+				g, d := graphOf(t, e, rows, n+2, 64, 32, withIDs)
+				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
+					for _, fanouts := range append([][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}}, more...) {
+						f(t, d, cpu.Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)})
+					}
+				}
+			}
+		})
 	}
-	return rows, seeds
+}
+
+// mixedSeeds are seeds of vertices below 3060, of which some are repeated where they are
+// many.
+func mixedSeeds(n int) []int64 {
+	if n < 700 {
+		return csctest.Steps(n, 7)
+	}
+	return csctest.Squares(n, 3060)
 }

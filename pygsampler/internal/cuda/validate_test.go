@@ -7,6 +7,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -17,25 +18,16 @@ func placed(t *testing.T, e *Engine, indptr, indices []int64, nodes int64, indpt
 	// What lies before is no offset and no id: nobody may look at it.
 	before := []int64{1 << 30, -1, 1 << 30, -1}[:shift]
 	held := &csc.Graph{
-		Indptr: array(append(append([]int64{}, before...), indptr...), indptrBits),
+		Indptr: csctest.Array(append(append([]int64{}, before...), indptr...), indptrBits),
 		// And what lies behind.
-		Indices:  array(append(append(append([]int64{}, before...), indices...), -1, -1), idBits),
+		Indices:  csctest.Array(append(append(append([]int64{}, before...), indices...), -1, -1), idBits),
 		NumNodes: nodes,
 	}
-	d, free, err := e.Upload(held)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := free(); err != nil {
-			t.Error(err)
-		}
-	})
-	a := d.Arrays
+	a := upload(t, e, held).Arrays
 	a.Indptr += gpu.Address(shift * indptrBits / 8)
 	a.Indices += gpu.Address(shift * idBits / 8)
 	a.Rows, a.Edges = int64(len(indptr))-1, int64(len(indices))
-	return &csc.Graph{Indptr: array(indptr, indptrBits), Indices: array(indices, idBits), NumNodes: nodes}, a
+	return &csc.Graph{Indptr: csctest.Array(indptr, indptrBits), Indices: csctest.Array(indices, idBits), NumNodes: nodes}, a
 }
 
 // alike says how the errors of the two validations differ, if they do.
