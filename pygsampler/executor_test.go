@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 )
 
 // One, two and seven threads, one job at a time and forty in flight, submitted or
@@ -15,10 +16,7 @@ func TestThreadsAgree(t *testing.T) {
 	quiet(t)
 	a := random(3000)
 	g := a.open(t)
-	seeds := make([]int64, 600)
-	for i := range seeds {
-		seeds[i] = int64(i * i % 3000)
-	}
+	seeds := csctest.Squares(600, 3000)
 	samplers := []*Options{
 		options(t, "auto", false, 5, 5), options(t, "queue", false, 5, 5), options(t, "auto", true, 4, 3, 2),
 		options(t, "auto", false, 2, -1), options(t, "queue", true, 3, 3),
@@ -97,10 +95,7 @@ func TestHubsLeaveTheCaller(t *testing.T) {
 		a.indices[i] = int64(i % nodes)
 	}
 	g := a.open(t)
-	seeds := make([]int64, hubs)
-	for i := range seeds {
-		seeds[i] = int64(i)
-	}
+	seeds := csctest.Steps(hubs, 1)
 	for _, large := range []bool{false, true} {
 		c := Call{Seeds: address(seeds), NumSeeds: hubs, SeedBits: 64}
 		if !large {
@@ -130,10 +125,7 @@ func TestSetThreadsWhileRunning(t *testing.T) {
 	quiet(t)
 	g := random(3000).open(t)
 	o := options(t, "auto", false, 6, 6)
-	seeds := make([]int64, 1500)
-	for i := range seeds {
-		seeds[i] = int64(i)
-	}
+	seeds := csctest.Steps(1500, 1)
 	c := Call{Seeds: address(seeds), NumSeeds: 1500, SeedBits: 64}
 	j, err := Submit(g, o, c)
 	if err != nil {

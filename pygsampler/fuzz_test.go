@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -90,31 +90,29 @@ func FuzzGraph(f *testing.F) {
 // twice without replacement.
 func obeys(t *testing.T, m memory.Memory, indptr, indices, seeds, fanouts []int64, replace bool) {
 	t.Helper()
-	w := memory.At[int64](m, 0, int64(batch.HeaderWords+batch.BlockWords*len(fanouts)))
-	at := func(offset, n int64) []int64 { return memory.At[int64](m, offset, n) }
-	block := func(i int) []int64 { return w[batch.HeaderWords+batch.BlockWords*i:] }
-	vertices, output, index := at(w[batch.WordOffNodes], w[batch.WordNumNodes]),
-		at(w[batch.WordOffOutputNodes], w[batch.WordNumOutput]), at(w[batch.WordOffOutputIndex], w[batch.WordNumOutput])
+	whole := batchtest.Read(m)
+	vertices, output, index, blocks := whole.Nodes, whole.Output, whole.OutputIndex, whole.Blocks
+	if len(blocks) != len(fanouts) || whole.Trees != nil {
+		t.Fatalf("%d hops of %d, trees %v", len(blocks), len(fanouts), whole.Trees)
+	}
 	if !slices.Equal(output, seeds) || len(slices.Compact(slices.Sorted(slices.Values(vertices)))) != len(vertices) {
 		t.Fatalf("output %v of seeds %v, vertices %v", output, seeds, vertices)
 	}
 	for i, v := range seeds {
-		if vertices[index[i]] != v || index[i] >= block(len(fanouts) - 1)[batch.WordNumDst] {
+		if vertices[index[i]] != v || index[i] >= blocks[len(blocks)-1].Dst {
 			t.Fatalf("seed %d is row %d", i, index[i])
 		}
 	}
-	if n := block(0)[batch.WordNumSrc]; n != w[batch.WordNumNodes] {
-		t.Fatalf("%d source vertices of %d", n, w[batch.WordNumNodes])
+	if n := blocks[0].Src; n != int64(len(vertices)) {
+		t.Fatalf("%d source vertices of %d", n, len(vertices))
 	}
 	for i, fanout := range fanouts {
-		b := block(i)
-		src, dst, edges := b[batch.WordNumSrc], b[batch.WordNumDst], b[batch.WordNumEdges]
-		if i+1 < len(fanouts) && block(i + 1)[batch.WordNumSrc] != dst || src < dst {
+		src, dst, offsets, local, ids := blocks[i].Src, blocks[i].Dst, blocks[i].Indptr, blocks[i].Indices, blocks[i].EdgeIDs
+		if i+1 < len(fanouts) && blocks[i+1].Src != dst || src < dst || blocks[i].First != 0 {
 			t.Fatalf("block %d has %d destinations of %d sources", i, dst, src)
 		}
-		offsets, local, ids := at(b[batch.WordOffIndptr], dst+1), at(b[batch.WordOffIndices], edges), at(b[batch.WordOffEdgeIDs], edges)
-		if offsets[0] != 0 || offsets[dst] != edges {
-			t.Fatalf("block %d: offsets %v of %d edges", i, offsets, edges)
+		if offsets[0] != 0 || offsets[dst] != int64(len(ids)) {
+			t.Fatalf("block %d: offsets %v of %d edges", i, offsets, len(ids))
 		}
 		for row, v := range vertices[:dst] {
 			start, degree := int64(0), int64(0)

@@ -11,8 +11,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -118,10 +119,7 @@ func quiet(t *testing.T) {
 func long(t *testing.T) (*Graph, *Options, Call) {
 	t.Helper()
 	a := random(20000)
-	seeds := make([]int64, 2000)
-	for i := range seeds {
-		seeds[i] = int64(i)
-	}
+	seeds := csctest.Steps(2000, 1)
 	t.Cleanup(func() { runtime.KeepAlive(seeds) })
 	fanouts := slices.Repeat([]int64{-1}, 250)
 	return a.open(t), options(t, "auto", false, fanouts...), Call{Seeds: address(seeds), NumSeeds: 2000, SeedBits: 64}
@@ -132,22 +130,11 @@ func contents(t *testing.T, at int64) string {
 	t.Helper()
 	m := memory.FromAddress(at)
 	defer m.Release()
-	w := memory.At[int64](m, 0, batch.HeaderWords)
-	hops := w[batch.WordNumHops]
-	w = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
-	if w[batch.WordMagic] != batch.Magic || w[batch.WordIDBits] != 64 || w[batch.WordEdgeIDBits] != 64 {
-		t.Errorf("header %v", w[:batch.HeaderWords])
+	b := batchtest.Read(m)
+	if b.IDBits != 64 || b.EdgeIDBits != 64 {
+		t.Errorf("ids of %d bits, edge ids of %d", b.IDBits, b.EdgeIDBits)
 	}
-	ids := func(offset, n int64) []int64 { return memory.At[int64](m, w[offset], n) }
-	var out strings.Builder
-	fmt.Fprintln(&out, ids(batch.WordOffNodes, w[batch.WordNumNodes]),
-		ids(batch.WordOffOutputNodes, w[batch.WordNumOutput]), ids(batch.WordOffOutputIndex, w[batch.WordNumOutput]))
-	for i := range hops {
-		b := batch.HeaderWords + batch.BlockWords*i
-		fmt.Fprintln(&out, w[b:b+3], ids(b+batch.WordOffIndptr, w[b+batch.WordNumDst]+1),
-			ids(b+batch.WordOffIndices, w[b+batch.WordNumEdges]), ids(b+batch.WordOffEdgeIDs, w[b+batch.WordNumEdges]))
-	}
-	return out.String()
+	return fmt.Sprint(b)
 }
 
 // result waits for a job.
