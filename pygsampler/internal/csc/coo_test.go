@@ -1,4 +1,4 @@
-package csc
+package csc_test
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -18,8 +20,8 @@ type built struct {
 }
 
 func read(m memory.Memory) (b built) {
-	w := memory.At[int64](m, 0, cooWords)
-	b.numNodes, b.numEdges, b.idBits, b.edgeIDBits = w[COONumNodes], w[COONumEdges], w[COOIDBits], w[COOEdgeIDBits]
+	w := memory.At[int64](m, 0, csc.COOOffEdgeIDs+1)
+	b.numNodes, b.numEdges, b.idBits, b.edgeIDBits = w[csc.COONumNodes], w[csc.COONumEdges], w[csc.COOIDBits], w[csc.COOEdgeIDBits]
 	widen := func(offset, n, bits int64) []int64 {
 		if bits == 64 {
 			return slices.Clone(memory.At[int64](m, offset, n))
@@ -30,9 +32,9 @@ func read(m memory.Memory) (b built) {
 		}
 		return out
 	}
-	b.indptr = widen(w[COOOffIndptr], b.numNodes+1, 64)
-	b.indices = widen(w[COOOffIndices], b.numEdges, b.idBits)
-	b.ids = widen(w[COOOffEdgeIDs], b.numEdges, b.edgeIDBits)
+	b.indptr = widen(w[csc.COOOffIndptr], b.numNodes+1, 64)
+	b.indices = widen(w[csc.COOOffIndices], b.numEdges, b.idBits)
+	b.ids = widen(w[csc.COOOffEdgeIDs], b.numEdges, b.edgeIDBits)
 	return b
 }
 
@@ -86,7 +88,7 @@ func TestFromCOO(t *testing.T) {
 	}
 	for _, in := range inputs {
 		for _, bits := range []int{32, 64} {
-			m, err := FromCOO(array(bits, in.src...), array(bits, in.dst...), in.numNodes)
+			m, err := csc.FromCOO(csctest.Array(in.src, bits), csctest.Array(in.dst, bits), in.numNodes)
 			if err != nil {
 				t.Fatalf("%s: %v", in.name, err)
 			}
@@ -116,15 +118,15 @@ func TestFromCOOErrors(t *testing.T) {
 				64: "num_nodes: expected at most 281474976710656, got 281474976710657",
 			}[bits]},
 		} {
-			_, err := FromCOO(array(bits, k.src...), array(bits, k.dst...), k.numNodes)
-			var value *ValueError
+			_, err := csc.FromCOO(csctest.Array(k.src, bits), csctest.Array(k.dst, bits), k.numNodes)
+			var value *csc.ValueError
 			if !errors.As(err, &value) || err.Error() != k.want {
 				t.Errorf("%d bits: got %v, want %s", bits, err, k.want)
 			}
 		}
 	}
 	// An id that is no index, a hash perhaps: refused before a page is touched.
-	_, err := FromCOO(array(64, 0), array(64, 1<<46), -1)
+	_, err := csc.FromCOO(csctest.Array([]int64{0}, 64), csctest.Array([]int64{1 << 46}, 64), -1)
 	if !errors.Is(err, memory.ErrNoMemory) {
 		t.Errorf("2^46 vertices: got %v", err)
 	}
@@ -136,7 +138,7 @@ func TestFromCOOErrors(t *testing.T) {
 func TestExpandRows(t *testing.T) {
 	for _, bits := range []int{32, 64} {
 		for _, indptr := range [][]int64{{0}, {0, 0, 0}, {0, 3}, {0, 0, 2, 2, 5, 5}} {
-			m, err := ExpandRows(array(bits, indptr...), 7)
+			m, err := csc.ExpandRows(csctest.Array(indptr, bits), 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +148,7 @@ func TestExpandRows(t *testing.T) {
 					want = append(want, int64(7+v))
 				}
 			}
-			got := Array{Bits: bits}
+			got := csc.Array{Bits: bits}
 			if bits == 32 {
 				got.I32 = memory.At[int32](m, 0, int64(len(want)))
 			} else {

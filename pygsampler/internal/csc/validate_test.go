@@ -1,23 +1,27 @@
-package csc
+package csc_test
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 )
 
 func TestValidate(t *testing.T) {
 	for _, bits := range []int{32, 64} {
 		for _, idBits := range []int{32, 64} {
-			graph := func(numNodes int64, indptr, indices []int64) *Graph {
-				return &Graph{Indptr: array(bits, indptr...), Indices: array(idBits, indices...), NumNodes: numNodes}
+			graph := func(numNodes int64, indptr, indices []int64) *csc.Graph {
+				return &csc.Graph{Indptr: csctest.Array(indptr, bits), Indices: csctest.Array(indices, idBits), NumNodes: numNodes}
 			}
 			ids := graph(2, []int64{0, 1}, []int64{1})
-			ids.EdgeIDs = array(idBits, 1, 2)
+			ids.EdgeIDs = csctest.Array([]int64{1, 2}, idBits)
 			for _, k := range []struct {
-				graph *Graph
+				graph *csc.Graph
 				want  string
 			}{
 				{graph(0, []int64{0}, nil), ""},
@@ -39,7 +43,7 @@ func TestValidate(t *testing.T) {
 				{ids, "edge_ids: expected 1 elements (len(indices)), got 2"},
 			} {
 				err := k.graph.Validate()
-				var value *ValueError
+				var value *csc.ValueError
 				switch {
 				case k.want == "" && err != nil:
 					t.Errorf("%d/%d bits: %v", bits, idBits, err)
@@ -49,7 +53,7 @@ func TestValidate(t *testing.T) {
 			}
 		}
 	}
-	narrow := &Graph{Indptr: array(64, 0), Indices: array(32), NumNodes: 1<<31 + 1}
+	narrow := &csc.Graph{Indptr: csctest.Array([]int64{0}, 64), Indices: csctest.Array(nil, 32), NumNodes: 1<<31 + 1}
 	if err := narrow.Validate(); err == nil || err.Error() != "num_nodes: expected at most 2^31 with int32 ids, got 2147483649" {
 		t.Error(err)
 	}
@@ -64,23 +68,23 @@ func TestValidateNamesTheFirst(t *testing.T) {
 	for i := range indptr {
 		indptr[i] = int64(i)
 	}
-	g := &Graph{Indptr: array(64, indptr...), Indices: array(64, indices...), NumNodes: n}
+	g := &csc.Graph{Indptr: csctest.Array(indptr, 64), Indices: csctest.Array(indices, 64), NumNodes: n}
 	if err := g.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	for _, at := range []int{1, 65535, 65536, 149_999, 150_000, 150_001, n - 1} {
-		bad := &Graph{Indptr: g.Indptr, Indices: array(64, indices...), NumNodes: n}
+		bad := &csc.Graph{Indptr: g.Indptr, Indices: csctest.Array(indices, 64), NumNodes: n}
 		for _, i := range []int{at, min(at+70_000, n-1), n - 1} {
 			bad.Indices.I64[i] = n
 		}
-		want := valueError("indices[%d]: expected an id in [0, 300000), got 300000", at).Error()
+		want := fmt.Sprintf("indices[%d]: expected an id in [0, 300000), got 300000", at)
 		if err := bad.Validate(); err == nil || err.Error() != want {
 			t.Errorf("id at %d: %v", at, err)
 		}
 		bad.Indices = g.Indices
-		bad.Indptr = array(64, indptr...)
+		bad.Indptr = csctest.Array(indptr, 64)
 		bad.Indptr.I64[at] = int64(at) + 2 // the next one is below it
-		want = valueError("indptr[%d]: expected at least %d (indptr[%d]), got %d", at+1, at+2, at, at+1).Error()
+		want = fmt.Sprintf("indptr[%d]: expected at least %d (indptr[%d]), got %d", at+1, at+2, at, at+1)
 		if err := bad.Validate(); err == nil || err.Error() != want {
 			t.Errorf("offset at %d: got %v, want %s", at, err, want)
 		}
@@ -93,7 +97,7 @@ func TestParallel(t *testing.T) {
 	for _, k := range [][2]int64{{0, 0}, {3, 3}, {5, 2}, {0, 1}, {0, 65535}, {0, 65536}, {7, 1 << 20}} {
 		var mu sync.Mutex
 		var parts [][2]int64
-		Parallel(k[0], k[1], func(lo, hi int64) {
+		csc.Parallel(k[0], k[1], func(lo, hi int64) {
 			mu.Lock()
 			defer mu.Unlock()
 			parts = append(parts, [2]int64{lo, hi})
