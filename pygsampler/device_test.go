@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -261,23 +263,23 @@ func TestDeviceJobsEnd(t *testing.T) {
 		}
 		switch how {
 		case "close":
-			within(t, g.device.Close)
+			hang.Within(t, time.Minute, g.device.Close)
 			for _, j := range jobs {
 				deviceResult(t, j)
 			}
 		case "cancel":
 			for _, j := range jobs {
-				within(t, j.Cancel)
+				hang.Within(t, time.Minute, j.Cancel)
 			}
 		case "shutdown":
-			within(t, Shutdown)
+			hang.Within(t, time.Minute, Shutdown)
 			for _, j := range jobs {
 				if _, finished, err := j.Wait(0); !finished || err != cpu.ErrCancelled {
 					t.Errorf("got %v, %v", finished, err)
 				}
 			}
 		}
-		within(t, g.close)
+		hang.Within(t, time.Minute, g.close)
 		_, err = DeviceSubmit(g.device, o, c)
 		if kind, _ := KindOf(err); kind != KindClosed {
 			t.Errorf("got %v", err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 )
 
 // One, two and seven threads, one job at a time and forty in flight, submitted or
@@ -132,7 +133,7 @@ func TestSetThreadsWhileRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := result(t, j)
-	within(t, func() {
+	hang.Within(t, time.Minute, func() {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
@@ -188,7 +189,7 @@ func TestShutdown(t *testing.T) {
 		if n := Stats().Jobs; n == 0 || n > 12 {
 			t.Errorf("%d jobs on their way", n)
 		}
-		within(t, Shutdown)
+		hang.Within(t, time.Minute, Shutdown)
 		for _, j := range jobs {
 			select {
 			case <-j.done:
@@ -200,7 +201,7 @@ func TestShutdown(t *testing.T) {
 			}
 		}
 	}
-	within(t, Shutdown) // nothing to do
+	hang.Within(t, time.Minute, Shutdown) // nothing to do
 	j, err := Submit(g, options(t, "auto", false, 2), c)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -57,7 +58,7 @@ func (a *arrays) open(t *testing.T) *Graph {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { within(t, g.Close); runtime.KeepAlive(a) })
+	t.Cleanup(func() { hang.Within(t, time.Minute, g.Close); runtime.KeepAlive(a) })
 	return g
 }
 
@@ -68,19 +69,6 @@ func options(t *testing.T, mode string, replace bool, fanouts ...int64) *Options
 		t.Fatal(err)
 	}
 	return o
-}
-
-// within fails the test, with all stacks, when f does not return in time.
-func within(t *testing.T, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { defer close(done); f() }()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		stacks := make([]byte, 1<<16)
-		t.Fatalf("still running\n%s", stacks[:runtime.Stack(stacks, true)])
-	}
 }
 
 // quiet checks, when the test ends, that the engine has neither work nor threads
@@ -192,11 +180,11 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(round*round) * time.Millisecond)
-		within(t, second.Cancel) // though the only thread is not free
+		hang.Within(t, time.Minute, second.Cancel) // though the only thread is not free
 		if _, finished, _ := first.Wait(0); finished {
 			t.Error("Cancel waited for another job")
 		}
-		within(t, first.Cancel)
+		hang.Within(t, time.Minute, first.Cancel)
 		if first.err != cpu.ErrCancelled || second.err != cpu.ErrCancelled {
 			t.Fatalf("got %v and %v", first.err, second.err)
 		}
@@ -213,7 +201,7 @@ func TestCancel(t *testing.T) {
 	if memory.Count().Live != live+1 {
 		t.Error("no batch")
 	}
-	within(t, j.Cancel)
+	hang.Within(t, time.Minute, j.Cancel)
 	if memory.Count().Live != live {
 		t.Error("the batch of a cancelled job is left")
 	}
@@ -237,7 +225,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("waited %v of %d ms", took, timeout)
 		}
 	}
-	within(t, j.Cancel)
+	hang.Within(t, time.Minute, j.Cancel)
 	if _, finished, err := j.Wait(0); !finished || err != cpu.ErrCancelled {
 		t.Errorf("finished %v: %v", finished, err)
 	}
@@ -340,5 +328,5 @@ func TestCallErrors(t *testing.T) {
 			_, _ = Submit(g, o, c)
 		}()
 	}
-	within(t, g.Close)
+	hang.Within(t, time.Minute, g.Close)
 }

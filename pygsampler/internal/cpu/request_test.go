@@ -11,6 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -72,7 +73,7 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 		r.Queue = round%3 == 2
 		var stop atomic.Bool
 		timer := time.AfterFunc(time.Duration(rand.IntN(4000))*time.Microsecond, func() { stop.Store(true) })
-		within(t, time.Minute, func() {
+		hang.Within(t, time.Minute, func() {
 			m, err := Sample(&r, idle(round%2*3), &stop)
 			switch {
 			case err == ErrCancelled:

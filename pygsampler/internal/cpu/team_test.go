@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 )
 
 // lender is a crew that counts what it lends and lends no worker twice.
@@ -35,19 +37,6 @@ func (l *lender) Return(n int) {
 // many is a promise of edges that gives a team all the workers there are.
 const many = 1 << 40
 
-// within fails the test, with all stacks, when f does not return in time.
-func within(t *testing.T, limit time.Duration, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { defer close(done); f() }()
-	select {
-	case <-done:
-	case <-time.After(limit):
-		stacks := make([]byte, 1<<16)
-		t.Fatalf("still running after %v\n%s", limit, stacks[:runtime.Stack(stacks, true)])
-	}
-}
-
 func hesitate() {
 	switch k := rand.IntN(200); {
 	case k < 60:
@@ -63,7 +52,7 @@ func hesitate() {
 func TestPhases(t *testing.T) {
 	for _, extra := range []int{0, 1, 2, 7, 1, 7, 1, 7} {
 		crew := &lender{free: extra}
-		within(t, time.Minute, func() {
+		hang.Within(t, time.Minute, func() {
 			team := muster(crew, many)
 			defer team.dismiss()
 			if team.size != 1+extra {
@@ -132,7 +121,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	for _, extra := range []int{0, 1, 4} {
 		for _, where := range []string{"draw", "claim", "each"} {
 			for _, at := range []int64{0, 13, 49} {
-				within(t, time.Minute, func() {
+				hang.Within(t, time.Minute, func() {
 					team := muster(idle(extra), many)
 					defer team.dismiss()
 					var stop atomic.Bool
@@ -165,7 +154,7 @@ func TestPanicsAreErrors(t *testing.T) {
 func TestStopBetweenTiles(t *testing.T) {
 	for _, extra := range []int{0, 1, 4} {
 		for _, where := range []string{"draw", "claim", "each"} {
-			within(t, time.Minute, func() {
+			hang.Within(t, time.Minute, func() {
 				team := muster(idle(extra), many)
 				defer team.dismiss()
 				var stop atomic.Bool

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 )
 
 // tree is a random tree of tasks: the children of task i, by vertex number. Deep
@@ -36,19 +38,6 @@ func delay(r *rand.Rand) {
 		runtime.Gosched()
 	case k < 404:
 		time.Sleep(time.Duration(r.IntN(50)) * time.Microsecond)
-	}
-}
-
-// within fails the test, with all stacks, when f does not return in time.
-func within(t *testing.T, limit time.Duration, f func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() { defer close(done); f() }()
-	select {
-	case <-done:
-	case <-time.After(limit):
-		stacks := make([]byte, 1<<16)
-		t.Fatalf("still running after %v\n%s", limit, stacks[:runtime.Stack(stacks, true)])
 	}
 }
 
@@ -99,7 +88,7 @@ func TestEveryTaskOnce(t *testing.T) {
 		}
 		ran := make([]atomic.Int32, size)
 		var finished atomic.Int64
-		within(t, time.Minute, func() {
+		hang.Within(t, time.Minute, func() {
 			var wg sync.WaitGroup
 			for w := range workers {
 				wg.Go(func() {
@@ -174,7 +163,7 @@ func TestNobodyLeavesWhileATaskRuns(t *testing.T) {
 	case <-time.After(20 * time.Millisecond):
 	}
 	q.Finish()
-	within(t, 10*time.Second, func() {
+	hang.Within(t, 10*time.Second, func() {
 		for range 4 {
 			<-left
 		}
@@ -199,7 +188,7 @@ func TestDoneNeverLies(t *testing.T) {
 			}
 		})
 	}
-	within(t, time.Minute, func() {
+	hang.Within(t, time.Minute, func() {
 		var ticket Ticket
 		for i := range length {
 			if _, _, ok := q.Fetch(&ticket); !ok {
@@ -267,7 +256,7 @@ func TestOverflowEndsAllWorkers(t *testing.T) {
 		q := NewQueue(1+r.IntN(total-1), 1+r.IntN(20))
 		q.Publish([]Task{{Vertex: 0}})
 		var told atomic.Int32
-		within(t, time.Minute, func() {
+		hang.Within(t, time.Minute, func() {
 			var wg sync.WaitGroup
 			for w := range 6 {
 				wg.Go(func() {
