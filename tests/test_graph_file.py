@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pygsampler as pgs
-from pygsampler import _graph_save
+from pygsampler._graph import save as graph_save
 from pygsampler._shaped import KINDS
 
 
@@ -312,6 +312,6 @@ def test_progress_is_told(path, monkeypatch, capsys):
     assert calls[-1][0] == size
     graph.save(path, progress=True)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(_graph_save, "_BAR_SECONDS", 0.0)
+    monkeypatch.setattr(graph_save, "_BAR_SECONDS", 0.0)
     graph.save(path, progress=True)
     assert "save" in capsys.readouterr().err

@@ -15,7 +15,7 @@ import pytest
 from graphs import circulant
 
 import pygsampler as pgs
-from pygsampler import _graph_save
+from pygsampler._graph import save as graph_save
 from pygsampler.datasets import _job
 
 
@@ -95,7 +95,7 @@ def test_an_interrupted_save_leaves_the_old_file(path):
         assert os.listdir(path.parent) == [path.name]
 
 
-@pytest.mark.parametrize("kind", [_graph_save._Writer, _job._Job])
+@pytest.mark.parametrize("kind", [graph_save._Writer, _job._Job])
 def test_ctrl_c_before_the_first_line_of_init(kind):
     """The destructor of what has no attributes yet raises nothing."""
     made = kind.__new__(kind)
@@ -173,7 +173,10 @@ def test_a_full_disk_leaves_the_old_file(tmp_path):
     if able.returncode:
         pytest.skip("needs a system that lets users mount a tmpfs in a namespace")
     done = subprocess.run(
-        [*inside, str(tmp_path), sys.executable, script], capture_output=True, text=True, timeout=240
+        [*inside, str(tmp_path), sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert (done.returncode, done.stdout) == (0, "held\n"), done.stdout + done.stderr
 

@@ -7,8 +7,9 @@ import math
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler import _engine, _graph_pages, _memory
+from pygsampler import _engine, _memory
 from pygsampler._check import describe, index
+from pygsampler._graph import pages as graph_pages
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class ShapedArray(Array):
                 "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'"
             ) from None
         shown = self
-        if isinstance(self._owner, _graph_pages.Pages):
+        if isinstance(self._owner, graph_pages.Pages):
             own = self._owner.private
             if own:
                 address = self._address - self._owner.address + own
@@ -149,7 +150,7 @@ class ShapedArray(Array):
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         """An array of a file pickles as its place there."""
         owner = self._owner
-        if isinstance(owner, _graph_pages.Pages):
+        if isinstance(owner, graph_pages.Pages):
             at = self._address - owner.address
             return _of_file, (owner.path, owner.identity, at, self._dtype, self._shape)
         return _of_bytes, (self._bytes().tobytes(), self._dtype, self._shape)
@@ -249,7 +250,7 @@ def _of_bytes(values: bytes, dtype: str, shape: tuple[int, ...]) -> ShapedArray:
 
 
 def _of_file(
-    path: str, identity: _graph_pages.Identity, at: int, dtype: str, shape: tuple[int, ...]
+    path: str, identity: graph_pages.Identity, at: int, dtype: str, shape: tuple[int, ...]
 ) -> ShapedArray:
-    pages = _graph_pages.Pages.reopened(path, identity)
+    pages = graph_pages.Pages.reopened(path, identity)
     return ShapedArray._shaped(pages.address + at, dtype, shape, pages, True)

@@ -15,8 +15,8 @@ except ImportError as error:
 
 from pygsampler import sampler as _core
 from pygsampler._check import boolean
-from pygsampler._dgl_block import hops_of, make_block
-from pygsampler._dgl_graph import Places, graph_of, places_of
+from pygsampler._dgl.block import hops_of, make_block
+from pygsampler._dgl.graph import Places, graph_of, places_of
 from pygsampler._identity import Identity
 
 if TYPE_CHECKING:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _adapters, _device, _device_graph, _graph_file, _host_graph, _input
+from pygsampler import _adapters, _device, _input
 from pygsampler._check import integer
-from pygsampler._graph_state import GraphState
+from pygsampler._graph import device as device_graph
+from pygsampler._graph import file as graph_file
+from pygsampler._graph import host as host_graph
+from pygsampler._graph.state import GraphState
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pygsampler._graph_save import Progress
-    from pygsampler._host_graph import Parts
+    from pygsampler._graph.host import Parts
+    from pygsampler._graph.save import Progress
 
 
 class Graph(GraphState):
@@ -85,7 +88,7 @@ class Graph(GraphState):
         rows = len(offsets) - 1
         count = rows
         if num_nodes is not None:
-            count = integer(num_nodes, "num_nodes", rows, _host_graph.MOST_NODES[neighbours._bits])
+            count = integer(num_nodes, "num_nodes", rows, host_graph.MOST_NODES[neighbours._bits])
         return cls._checked(offsets, neighbours, ids, count)
 
     @classmethod
@@ -107,7 +110,7 @@ class Graph(GraphState):
         TypeError, ValueError, IndexError
             As ``from_csc``.
         """
-        return cls._checked(*_host_graph.of_edges(src, dst, num_nodes))
+        return cls._checked(*host_graph.of_edges(src, dst, num_nodes))
 
     @classmethod
     def from_dgl(cls, g: Any) -> Graph:
@@ -173,7 +176,7 @@ class Graph(GraphState):
             For a file that is no graph file, is damaged or cut short, or was written by a newer
             version.
         """
-        return _graph_file.mapped(_graph_file.open_pages(path, verify, progress))
+        return graph_file.mapped(graph_file.open_pages(path, verify, progress))
 
     @classmethod
     def _from(cls, parts: _adapters.Csc | _adapters.Coo) -> Graph:
@@ -189,7 +192,7 @@ class Graph(GraphState):
         cls, indptr: Array, indices: Array, edge_ids: Array | None, num_nodes: int
     ) -> Graph:
         parts = (indptr, indices, edge_ids)
-        graph = cls._new(parts, num_nodes, _device_graph.together(parts))
+        graph = cls._new(parts, num_nodes, device_graph.together(parts))
         graph._handle()
         return graph
 
@@ -299,7 +302,7 @@ class Graph(GraphState):
             For arrays that are none, names that are taken or too long, and a path of a folder.
         """
         self._known()
-        _graph_file.save(self._on_cpu(), path, arrays, progress)
+        graph_file.save(self._on_cpu(), path, arrays, progress)
 
     def to(self, device: Any) -> Graph:
         """This graph on another device: "cpu", "cuda", "cuda:1", an index or a torch.device.
@@ -353,7 +356,7 @@ class Graph(GraphState):
         if isinstance(host, Graph) and host._parts is not None:
             return host
         self._check_process()
-        graph = Graph._checked(*_device_graph.download(self._open()), self._num_nodes)
+        graph = Graph._checked(*device_graph.download(self._open()), self._num_nodes)
         graph._arrays = self._arrays
         return graph
 
@@ -372,9 +375,9 @@ class Graph(GraphState):
             return Graph._later, (self._on_cpu(), self._device, self._pinned)
         parts = self._open()
         if self._file is not None:
-            return _graph_file.reopened, (self._file.path, self._file.identity)
+            return graph_file.reopened, (self._file.path, self._file.identity)
         if self._arrays:
-            return _graph_file.beside, (*parts, self._num_nodes, dict(self._arrays))
+            return graph_file.beside, (*parts, self._num_nodes, dict(self._arrays))
         return Graph._checked, (*parts, self._num_nodes)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 try:
-    from pygsampler._pyg_loader import LinkNeighborLoader, NeighborLoader
-    from pygsampler._pyg_sampler import PGSampler
+    from pygsampler._pyg.loader import LinkNeighborLoader, NeighborLoader
+    from pygsampler._pyg.sampler import PGSampler
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise

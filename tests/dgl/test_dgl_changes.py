@@ -12,8 +12,8 @@ import pytest
 import torch
 from dgl_graphs import check_blocks, random_graph
 
-from pygsampler import _dgl_graph
-from pygsampler._dgl_graph import graph_of
+from pygsampler._dgl import graph as dgl_graph
+from pygsampler._dgl.graph import graph_of
 from pygsampler.dgl import PGSampler
 
 CPU = torch.device("cpu")
@@ -37,11 +37,11 @@ def test_forgotten_with_the_graph() -> None:
     g = random_graph()
     graph = weakref.ref(graph_of(g, CPU))
     key = id(g._graph)
-    assert key in _dgl_graph._graphs
+    assert key in dgl_graph._graphs
     del g
     gc.collect()
     assert graph() is None
-    assert key not in _dgl_graph._graphs
+    assert key not in dgl_graph._graphs
 
 
 CHANGES: dict[str, Callable[[Any], Any]] = {

@@ -15,9 +15,10 @@ from dgl.dataloading.dataloader import CollateWrapper
 from dgl_graphs import DTYPES, check_blocks, content, random_graph
 
 import pygsampler as pgs
-from pygsampler import _dgl_block, _dgl_graph
 from pygsampler import dgl as adapter
-from pygsampler._dgl_graph import Places, graph_of, places_of
+from pygsampler._dgl import block as dgl_block
+from pygsampler._dgl import graph as dgl_graph
+from pygsampler._dgl.graph import Places, graph_of, places_of
 from pygsampler.dgl import PGSampler
 
 CPU = torch.device("cpu")
@@ -80,7 +81,7 @@ def test_a_graph_in_pageable_memory_is_not_for_a_gpu(
 def test_a_graph_on_a_gpu_is_sampled_there(monkeypatch: pytest.MonkeyPatch) -> None:
     g = random_graph()
     on_gpu = Elsewhere("cuda:0")
-    monkeypatch.setattr(_dgl_graph, "_take", lambda g: on_gpu)
+    monkeypatch.setattr(dgl_graph, "_take", lambda g: on_gpu)
     assert graph_of(g, GPU) is on_gpu
     for device in (CPU, OTHER):
         with pytest.raises(ValueError, match=f"expected ids on cuda:0, where g is, got {device}"):
@@ -120,7 +121,7 @@ def test_excluding_by_places_is_excluding_by_ids(
     sampler = PGSampler([5, 4], seed=3)
     sampler.set_epoch(1)
     expected = sampler.sample(g, seeds, excluded)
-    made = _dgl_graph._make_places(g)
+    made = dgl_graph._make_places(g)
     monkeypatch.setattr(adapter, "places_of", lambda g, graph: made)
     got = sampler.sample(g, seeds, excluded)
     check_blocks(g, [5, 4], seeds, got, excluded=excluded)
@@ -133,7 +134,7 @@ def test_excluding_by_places_is_excluding_by_ids(
 def test_places_are_made_once_and_where_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     g = random_graph()
     assert places_of(g, graph_of(g, CPU)) is None
-    taken = _dgl_graph._taken(g)
+    taken = dgl_graph._taken(g)
     monkeypatch.setattr(Elsewhere, "edge_ids", object())
     taken.own = Elsewhere("cuda:0")  # type: ignore[assignment]
     made = places_of(g, taken.own)
@@ -147,7 +148,7 @@ def test_places_are_made_once_and_where_they_are_needed(monkeypatch: pytest.Monk
 
 def test_features_are_to_follow_a_block_to_its_device() -> None:
     g = random_graph()
-    frames = _dgl_block._frames_on(g, GPU)
+    frames = dgl_block._frames_on(g, GPU)
     (nodes,), (edges,) = frames._node_frames, frames._edge_frames
     rows = torch.tensor([5, 1, 5])
     # They move when they are read.

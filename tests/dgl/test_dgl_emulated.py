@@ -18,7 +18,8 @@ sys.path.append("tests/dgl")
 import dgl, torch
 import pygsampler as pgs
 from dgl_graphs import check_blocks, content, random_graph
-from pygsampler import _device_job, _dgl_graph
+from pygsampler import _device_job
+from pygsampler._dgl import graph as dgl_graph
 from pygsampler import dgl as adapter
 
 def allocate(size, bits, device):
@@ -28,11 +29,11 @@ def allocate(size, bits, device):
 _device_job.allocate = allocate
 to_torch = pgs.MiniBatch.torch
 pgs.MiniBatch.torch = lambda batch: to_torch(batch.cpu())
-on_cpu = _dgl_graph.graph_of
+on_cpu = dgl_graph.graph_of
 CPU = torch.device("cpu")
 
 def places_on_gpu(g, graph):
-    made = _dgl_graph._make_places(g)
+    made = dgl_graph._make_places(g)
     return made._replace(graph=made.graph.to("cuda"))
 
 for dtype in (torch.int32, torch.int64):
@@ -42,7 +43,7 @@ for dtype in (torch.int32, torch.int64):
     twice = torch.tensor([7, 7, 3, 7, 499, 3], dtype=dtype)
     parts = [*torch.arange(400, dtype=dtype).split(64), twice]
     excluded = torch.arange(0, 4000, 3, dtype=dtype)
-    adapter.graph_of, adapter.places_of = on_cpu, _dgl_graph.places_of
+    adapter.graph_of, adapter.places_of = on_cpu, dgl_graph.places_of
     expected = [content(sampler.sample(g, part)) for part in parts]
     around = content(sampler.sample(g, parts[0], excluded))
     own = on_cpu(g, CPU)
@@ -55,7 +56,7 @@ for dtype in (torch.int32, torch.int64):
             if part is not twice:
                 check_blocks(g, [5, 4], part, got)
         # The host's ids are known to the engine, or there is a table of ours.
-        for places in (_dgl_graph.places_of, places_on_gpu):
+        for places in (dgl_graph.places_of, places_on_gpu):
             adapter.places_of = places
             got = sampler.sample(g, parts[0], excluded)
             assert content(got) == around

@@ -19,7 +19,8 @@ warnings.simplefilter("ignore")
 import torch
 import pygsampler as pgs
 from pyg_reference import check_edges, content, random_data
-from pygsampler import _device_job, _pyg_graph
+from pygsampler import _device_job
+from pygsampler._pyg import graph as pyg_graph
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 
 def allocate(size, bits, device):

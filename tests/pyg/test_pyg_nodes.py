@@ -19,7 +19,7 @@ from torch_geometric.sampler import NodeSamplerInput, NumNeighbors
 from torch_geometric.utils import k_hop_subgraph
 
 import pygsampler as pgs
-from pygsampler import _pyg_output
+from pygsampler._pyg import output as pyg_output
 from pygsampler.pyg import NeighborLoader, PGSampler
 
 TYPES = ["directional", "bidirectional", "induced"]
@@ -175,7 +175,7 @@ def test_induced(
     seeds: torch.Tensor, disjoint: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By hand: each pair of nodes of a tree, and each edge between them."""
-    monkeypatch.setattr(_pyg_output, "_AT_ONCE", at_once)
+    monkeypatch.setattr(pyg_output, "_AT_ONCE", at_once)
     data = random_data()
     sampler = PGSampler(data, [2, 1], subgraph_type="induced", disjoint=disjoint, seed=4)
     sampler.set_epoch(0)

@@ -10,8 +10,8 @@ from torch_geometric import loader
 from torch_geometric.data import Data
 
 from pygsampler._check import describe
-from pygsampler._pyg_options import offered, subgraph
-from pygsampler._pyg_sampler import PGSampler
+from pygsampler._pyg.options import offered, subgraph
+from pygsampler._pyg.sampler import PGSampler
 from pygsampler.graph import Graph
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]

@@ -6,7 +6,7 @@ import mmap
 from typing import NamedTuple
 
 from pygsampler import _device, _engine, _input, _memory
-from pygsampler._graph_pages import Pages
+from pygsampler._graph.pages import Pages
 from pygsampler.array import Array, _on_device
 
 Parts = tuple[Array, Array, "Array | None"]

@@ -18,12 +18,12 @@ from torch_geometric.sampler import (
 from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 
-from pygsampler import _pyg_options as options
 from pygsampler import sampler as _core
 from pygsampler._check import boolean
 from pygsampler._identity import Identity
-from pygsampler._pyg_graph import graph_of
-from pygsampler._pyg_output import directional, induced, vertices
+from pygsampler._pyg import options
+from pygsampler._pyg.graph import graph_of
+from pygsampler._pyg.output import directional, induced, vertices
 
 if TYPE_CHECKING:
     from pygsampler.converted import TorchBatch

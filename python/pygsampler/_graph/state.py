@@ -6,15 +6,17 @@ import sys
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pygsampler import _device, _device_graph, _engine, _host_graph
+from pygsampler import _device, _engine
+from pygsampler._graph import device as device_graph
+from pygsampler._graph import host as host_graph
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-    from pygsampler._graph_pages import Pages
-    from pygsampler._host_graph import Parts
+    from pygsampler._graph.host import Parts
+    from pygsampler._graph.pages import Pages
     from pygsampler.array import Array
 
 G = TypeVar("G", bound="GraphState")
@@ -54,7 +56,7 @@ class GraphState:
     # The graph on the CPU that one on a device was made from.
     _host: GraphState | None
     _pinned: bool
-    _pins: _device_graph.Pins | None
+    _pins: device_graph.Pins | None
     # Bytes of batches so far, by what shapes them: see _device_job.
     _capacity: dict[tuple[Any, ...], int]
     # The file that the arrays are mapped from, by whose word they are a graph.
@@ -91,7 +93,7 @@ class GraphState:
             parts, self._parts, self._host = (self._parts, self._host), None, None
             pins, self._pins = self._pins, None
             beside, self._arrays, self._file = (self._arrays, self._file), _NO_ARRAYS, None
-        _host_graph.give_back(made)
+        host_graph.give_back(made)
         # Only now may the arrays go: a batch in flight was reading them.
         del pins, parts, beside
 
@@ -113,7 +115,7 @@ class GraphState:
             return
         made = getattr(self, "_made", None)
         self._made = None
-        _host_graph.give_back(made)
+        host_graph.give_back(made)
 
     def _known(self) -> Parts:
         """The arrays, or those of the graph on the CPU: for what is alike on both."""
@@ -143,11 +145,11 @@ class GraphState:
             return self._device_handle()
         with _engine.handle_lock():
             made, parts = self._made, self._open()
-            if made is None or made[0] != _engine.generation() or _host_graph.moved(parts):
+            if made is None or made[0] != _engine.generation() or host_graph.moved(parts):
                 self._made = None
-                _host_graph.give_back(made)
-                self._parts = _host_graph.where_they_are(parts)
-                handle = _host_graph.new(self._parts, self._num_nodes, self._file is not None)
+                host_graph.give_back(made)
+                self._parts = host_graph.where_they_are(parts)
+                handle = host_graph.new(self._parts, self._num_nodes, self._file is not None)
                 made = self._made = (_engine.generation(), handle)
             return made[1]
 
@@ -158,7 +160,7 @@ class GraphState:
             if self._made is not None and not self._moved():
                 return self._made[1]
             made, self._made, self._pins = self._made, None, None
-            _host_graph.give_back(made)
+            host_graph.give_back(made)
             host = self._host
             if self._parts is None and host is None:
                 self._open()
@@ -168,9 +170,9 @@ class GraphState:
                 # Whose arrays the engine validates by this, but for those of a file: kernels do
                 # not check what they read, so one of them validates these.
                 before, trusted = host._handle(), host._file is None
-                parts, pins = _device_graph.place(host._open(), self._device, self._pinned)
+                parts, pins = device_graph.place(host._open(), self._device, self._pinned)
             assert parts is not None
-            handle = _device_graph.new(parts, pins, self._num_nodes, self._device, before, trusted)
+            handle = device_graph.new(parts, pins, self._num_nodes, self._device, before, trusted)
             self._parts, self._pins = parts, pins
             self._made = (_engine.generation(), handle)
             return handle
@@ -178,7 +180,7 @@ class GraphState:
     def _moved(self) -> bool:
         """Whether torch has put an array that is on the host elsewhere meanwhile."""
         on_device = self._device >= 0 and not self._pinned
-        return not on_device and self._parts is not None and _host_graph.moved(self._parts)
+        return not on_device and self._parts is not None and host_graph.moved(self._parts)
 
     def _check_process(self) -> None:
         """Raises CudaError for a graph that a parent process has on its GPU."""

@@ -6,16 +6,16 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _graph_save
 from pygsampler._check import boolean, describe
-from pygsampler._graph_pages import CSC, Pages
+from pygsampler._graph import save as graph_save
+from pygsampler._graph.pages import CSC, Pages
 from pygsampler._shaped import ShapedArray
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
-    from pygsampler._graph_pages import Identity
-    from pygsampler._graph_save import Progress
-    from pygsampler._graph_state import GraphState
+    from pygsampler._graph.pages import Identity
+    from pygsampler._graph.save import Progress
+    from pygsampler._graph.state import GraphState
     from pygsampler.graph import Graph
 
 
@@ -35,7 +35,7 @@ def open_pages(path: Any, verify: bool, progress: Progress) -> Pages:
     check = boolean(verify, "verify")
     pages = Pages(path_of(path))
     if check:
-        with _graph_save.reporting(progress, pages.identity[0], "verify") as report:
+        with graph_save.reporting(progress, pages.identity[0], "verify") as report:
             pages.verify(report)
     return pages
 
@@ -89,5 +89,5 @@ def _ids(values: ShapedArray | None) -> Array | None:
 
 def save(host: GraphState, path: Any, arrays: Any, progress: Progress) -> None:
     """Writes a graph that is on the CPU; ``arrays`` None means those that it has."""
-    beside = _graph_save.named(host._arrays if arrays is None else arrays)
-    _graph_save.save(path_of(path), host._open(), host._num_nodes, beside, progress)
+    beside = graph_save.named(host._arrays if arrays is None else arrays)
+    graph_save.save(path_of(path), host._open(), host._num_nodes, beside, progress)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler import _engine
 from pygsampler._check import describe
-from pygsampler._graph_pages import CSC
+from pygsampler._graph.pages import CSC
 from pygsampler._shaped_input import shaped
 from pygsampler.errors import ClosedError
 
 if TYPE_CHECKING:
-    from pygsampler._host_graph import Parts
+    from pygsampler._graph.host import Parts
     from pygsampler._shaped import ShapedArray
 
 Progress = bool | Callable[[int, int], object] | None

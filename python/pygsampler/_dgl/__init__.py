@@ -1,0 +1,1 @@
+"""DGL's graphs and blocks, for ``pygsampler.dgl``."""

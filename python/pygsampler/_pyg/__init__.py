@@ -1,0 +1,1 @@
+"""The adapter for PyG, of which ``pygsampler.pyg`` is the public face."""
