@@ -49,10 +49,10 @@ def test_forks_from_threads_while_others_sample():
     for thread in samplers + forkers:
         thread.start()
     for thread in forkers:
-        thread.join(60)
+        thread.join(240)
     stop.set()
     for thread in samplers:
-        thread.join(10)
+        thread.join(240)
     assert not failures
     assert not any(thread.is_alive() for thread in samplers + forkers)
     assert as_lists(sampler.sample(graph, range(100), batch=0)) == want
