@@ -337,3 +337,14 @@ def test_widening_keeps_values_and_leaves_wide_ones_alone():
     assert _input.as_int64(wide) is wide
     widened = _input.as_int64(_input.take(np.array(VALUES, "int32"), "x"))
     assert (values(widened), widened.bits) == (VALUES, 64)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_part_of_a_view_is_taken_as_it_is(bits):
+    whole = _input.take(np.array(VALUES, f"int{bits}"), "seeds")
+    for start in range(5):
+        for end in range(start, 5):
+            part = whole.part(start, end)
+            assert values(part) == VALUES[start:end]
+            assert _input.take(part, "seeds") is part
+            assert part.owner is whole.owner

@@ -62,9 +62,7 @@ class DeviceJob(_FlyingJob):
         """Puts a batch into a stream of the engine's own, or into the caller's."""
         handle, device = graph._handle(), graph._device
         job = cls(graph, sampler, epoch, batch)
-        ids = seeds
-        if not isinstance(seeds, _input.View):
-            ids = _input.take(seeds, "seeds", device)
+        ids = _input.take(seeds, "seeds", device)
         without = None
         if exclude is not None:
             taken = _input.take(exclude, "exclude", device)

@@ -10,7 +10,6 @@ so with ``near``, and never copied to the host in silence.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import sys
 import warnings
@@ -48,13 +47,21 @@ class View(NamedTuple):
     device: int = _device.CPU
     stream: int | None = None
 
+    def part(self, start: int, end: int) -> View:
+        """Those from ``start`` on and before ``end``, which are in ``[0, length]``."""
+        address = self.address + start * self.bits // 8
+        rest = self.readonly, self.owner, None, self.device, self.stream
+        return View(address, end - start, self.bits, *rest)
+
 
 def take(value: Any, where: str, near: int | None = None) -> View:
     """A view of ``value``; the error names ``where`` when it is none that can be sampled with.
 
-    ``near`` is the device of the graph that the array is for, which it may be on too; without it
-    only the CPU will do.
+    A view that was taken before is taken as it is. ``near`` is the device of the graph that the
+    array is for, which it may be on too; without it only the CPU will do.
     """
+    if isinstance(value, View):
+        return value
     from pygsampler.array import Array
 
     if isinstance(value, Array):
@@ -123,28 +130,30 @@ def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
         _refuse_type(where, f"a {tensor.layout} tensor")
     device = _device.CPU
     if tensor.is_cuda:
-        device = int(tensor.device.index)
+        device = int(tensor.get_device())
         _check_device(where, device, near)
     elif tensor.device.type != "cpu":
         _refuse_device(where, str(tensor.device), ".cpu()")
-    if tensor.dtype is torch.int64:
+    dtype = tensor.dtype
+    if dtype is torch.int64:
         bits = 64
-    elif tensor.dtype is torch.int32:
+    elif dtype is torch.int32:
         bits = 32
     else:
-        _refuse_type(where, str(tensor.dtype))
+        _refuse_type(where, str(dtype))
     if tensor.dim() != 1:
         _refuse_shape(where, tuple(tensor.shape))
+    length = int(tensor.numel())
     if not tensor.is_contiguous():
         tensor = tensor.contiguous()
-        _warn_copy(where, tensor.numel() * bits // 8)
+        _warn_copy(where, length * bits // 8)
     try:
         address = int(tensor.data_ptr())
     except RuntimeError as error:
         raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
-    if not address and tensor.numel():
+    if not address and length:
         _refuse_type(where, f"a {type(tensor).__name__} without memory")
-    return View(address, int(tensor.numel()), bits, False, tensor, tensor, device)
+    return View(address, length, bits, False, tensor, tensor, device)
 
 
 def _from_numpy(values: Any, where: str) -> View:
@@ -174,14 +183,14 @@ def _from_buffer(value: Any, buffer: memoryview, where: str) -> View:
     bits = 8 * buffer.itemsize
     length = buffer.shape[0] if buffer.shape else 0
     # Nothing at all may lie anywhere.
-    address = _address_of(buffer) if length and buffer.contiguous else 0
+    address = _memory.address_of(buffer) if length and buffer.contiguous else 0
     if length and (not buffer.contiguous or address % buffer.itemsize):
         # An array's memory is aligned and, while its buffer is held, stays where it is.
         copied = array("i" if bits == 32 else "q")
         copied.frombytes(buffer.tobytes())
         _warn_copy(where, buffer.nbytes)
         value, buffer = copied, memoryview(copied)
-        address = _address_of(buffer)
+        address = _memory.address_of(buffer)
     source = value if isinstance(value, array) else None
     return View(address, length, bits, buffer.readonly, buffer, source)
 
@@ -336,11 +345,11 @@ def _refuse_device(where: str, device: str, remedy: str) -> NoReturn:
 
 def _check_device(where: str, device: int, near: int | None) -> None:
     """Refuses an array on a CUDA device, unless the graph that it is for is there too."""
+    if near in (device, ANYWHERE):
+        return
     name = _device.name(device)
     if near is None:
         _refuse_device(where, name, ".cpu()")
-    if near in (ANYWHERE, device):
-        return
     if near < 0:
         raise ValueError(
             f"{where}: expected an array on the CPU, as the graph is, got one on {name}; "
@@ -358,37 +367,3 @@ def _warn_copy(where: str, size: int) -> None:
         frame, level = frame.f_back, level + 1
     text = f"{where}: not contiguous, so {size} bytes were copied; pass a contiguous array"
     warnings.warn(text, UserWarning, stacklevel=level)
-
-
-class _PyBuffer(ctypes.Structure):
-    _fields_ = [
-        ("buf", ctypes.c_void_p),
-        ("obj", ctypes.py_object),
-        ("len", ctypes.c_ssize_t),
-        ("itemsize", ctypes.c_ssize_t),
-        ("readonly", ctypes.c_int),
-        ("ndim", ctypes.c_int),
-        ("format", ctypes.c_char_p),
-        ("shape", ctypes.c_void_p),
-        ("strides", ctypes.c_void_p),
-        ("suboffsets", ctypes.c_void_p),
-        ("internal", ctypes.c_void_p),
-    ]
-
-
-# By subscript, which makes a function of our own: attributes are shared, types and all.
-_get_buffer = ctypes.pythonapi["PyObject_GetBuffer"]
-_get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int]
-_release_buffer = ctypes.pythonapi["PyBuffer_Release"]
-_release_buffer.argtypes = [ctypes.POINTER(_PyBuffer)]
-_release_buffer.restype = None
-
-
-def _address_of(buffer: memoryview) -> int:
-    """The address of a contiguous buffer, good for as long as the memoryview is held."""
-    raw = _PyBuffer()
-    _get_buffer(buffer, ctypes.byref(raw), 0)
-    try:
-        return raw.buf or 0
-    finally:
-        _release_buffer(ctypes.byref(raw))

@@ -109,7 +109,7 @@ def counted(owner: object, device: int = -1) -> Iterator[int]:
 
 def read_int64(address: int, count: int) -> list[int]:
     """The first ``count`` 64 bit integers at an address."""
-    return memory_view(address, 8 * count).cast("q").tolist()
+    return (ctypes.c_int64 * count).from_address(address)[:]
 
 
 def memory_view(address: int, size: int) -> memoryview:
@@ -127,3 +127,37 @@ def owned_view(address: int, size: int, owner: object) -> memoryview:
     raw: Any = (ctypes.c_char * size).from_address(address)
     raw.owner = owner
     return memoryview(raw).cast("B")
+
+
+class _PyBuffer(ctypes.Structure):
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+# By subscript, which makes a function of our own: attributes are shared, types and all.
+_get_buffer = ctypes.pythonapi["PyObject_GetBuffer"]
+_get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int]
+_release_buffer = ctypes.pythonapi["PyBuffer_Release"]
+_release_buffer.argtypes = [ctypes.POINTER(_PyBuffer)]
+_release_buffer.restype = None
+
+
+def address_of(buffer: memoryview) -> int:
+    """The address of a contiguous buffer, good for as long as the memoryview is held."""
+    raw = _PyBuffer()
+    _get_buffer(buffer, ctypes.byref(raw), 0)
+    try:
+        return raw.buf or 0
+    finally:
+        _release_buffer(ctypes.byref(raw))

@@ -243,10 +243,8 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def _of_bytes(values: bytes, dtype: str, shape: tuple[int, ...]) -> ShapedArray:
-    from pygsampler import _input
-
     buffer = memoryview(bytearray(values) or bytearray(8))
-    return ShapedArray._shaped(_input._address_of(buffer), dtype, shape, buffer, False)
+    return ShapedArray._shaped(_memory.address_of(buffer), dtype, shape, buffer, False)
 
 
 def _of_file(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, NoReturn
 
-from pygsampler import _dlpack, _input
+from pygsampler import _dlpack, _input, _memory
 from pygsampler._check import describe
 from pygsampler._shaped import KINDS, ShapedArray
 from pygsampler.array import Array
@@ -93,7 +93,7 @@ def _of_buffer(value: Any, buffer: memoryview, where: str) -> ShapedArray:
     readonly = buffer.readonly
     if not buffer.c_contiguous:
         buffer, readonly = memoryview(bytearray(buffer.tobytes())), False
-    address = _input._address_of(buffer) if buffer.nbytes else 0
+    address = _memory.address_of(buffer) if buffer.nbytes else 0
     return _of(address, dtype, shape, buffer, readonly)
 
 

@@ -389,9 +389,9 @@ def _from_bytes(values: bytes | bytearray | memoryview | PickleBuffer, bits: int
     buffer = memoryview(values)
     if not buffer.nbytes:
         return Array._of(0, 0, bits, None)
-    address = _input._address_of(buffer)
+    address = _memory.address_of(buffer)
     if buffer.readonly or address % 8:
         # A copy may be written to; and bytes handed over out of band may lie anywhere.
         buffer = memoryview(bytearray(buffer))
-        address = _input._address_of(buffer)
+        address = _memory.address_of(buffer)
     return Array._of(address, buffer.nbytes * 8 // bits, bits, buffer)

@@ -7,7 +7,7 @@ from html import escape
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _device, _input, _memory
+from pygsampler import _device, _memory
 from pygsampler import _layout as at
 from pygsampler._memory import Memory
 from pygsampler._views import HostViews, RegionViews
@@ -294,9 +294,9 @@ class MiniBatch:
 
 def _restore(values: Any, epoch: int, batch: int) -> MiniBatch:
     buffer = memoryview(values)
-    address = _input._address_of(buffer)
+    address = _memory.address_of(buffer)
     if buffer.readonly or address % 8:
         # A batch may be written to; and bytes handed over out of band may lie anywhere.
         buffer = memoryview(bytearray(buffer))
-        address = _input._address_of(buffer)
+        address = _memory.address_of(buffer)
     return MiniBatch._read(buffer, address, address, _device.CPU, epoch, batch)

@@ -13,7 +13,7 @@ try:
 except ImportError as error:
     raise ImportError("pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'") from error
 
-from pygsampler import _device
+from pygsampler import _device, _input
 from pygsampler._ahead import close_at_exit, in_order
 from pygsampler._check import boolean, describe, integer
 from pygsampler._engine import call
@@ -234,13 +234,13 @@ class DataLoader:
         self.graph._handle()
         # Put into the stream of the first submissions, which so come after it. Later ones may be
         # in other streams: by then a batch has been handed over, so the copy is done.
-        order = _copied(self._order(epoch), index)
+        order = _input.take(_copied(self._order(epoch), index), "seeds", index)
         graph, launch, bounds = self.graph, self.sampler._launch_torch, self._shards.bounds
-        rank, ranks = self.rank, self.world_size
+        part, rank, ranks = order.part, self.rank, self.world_size
 
         def submit(step: int) -> TorchJob:
             start, end = bounds(rank, step)
-            return launch(graph, order[start:end], epoch, step * ranks + rank, own_stream=True)
+            return launch(graph, part(start, end), epoch, step * ranks + rank, own_stream=True)
 
         # Each job is over, or cancelled, before `order` goes: none reads it after that.
         yield from in_order(submit, self._shards.steps, min(self.prefetch, MOST_ON_GPU))

@@ -13,6 +13,7 @@ import torch
 
 import pygsampler as pgs
 import pygsampler.torch as loaders
+from pygsampler._input import View
 from pygsampler.torch import DataLoader
 
 NODES = 2000
@@ -57,10 +58,10 @@ class Desk(pgs.PGSampler):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.in_flight = self.most = self.cancelled = 0
-        self.launched: list[tuple[int, int, torch.Tensor]] = []
+        self.launched: list[tuple[int, int, View]] = []
 
     def _launch_torch(  # type: ignore[override]
-        self, graph: pgs.Graph, seeds: torch.Tensor, epoch: int, batch: int, *, own_stream: bool
+        self, graph: pgs.Graph, seeds: View, epoch: int, batch: int, *, own_stream: bool
     ) -> Launched:
         assert graph.device == DEVICE
         assert own_stream
@@ -134,8 +135,9 @@ def test_seeds_are_copied_once_an_epoch(graph: pgs.Graph, copies: list[torch.Ten
     assert len(copies) == 2
     for epoch, batch, seeds in sampler.launched:
         order = copies[epoch]
-        assert order.dtype == seeds.dtype == torch.int32
-        assert seeds.data_ptr() == order.data_ptr() + 4 * 100 * batch
+        assert order.dtype == torch.int32
+        assert (seeds.bits, seeds.owner) == (32, order)
+        assert seeds.address == order.data_ptr() + 4 * 100 * batch
     assert loader._seeds.equal(SEEDS.int())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from typing import NamedTuple
 
-from pygsampler import _device, _engine, _input, _memory
+from pygsampler import _device, _engine, _memory
 from pygsampler._graph.pages import Pages
 from pygsampler.array import Array, _on_device
 
@@ -64,7 +64,7 @@ def pin(parts: Parts, device: int) -> Pins:
             address = part._address
             if _shares_pages(part):
                 copies.append(_copy(part))
-                address = _input._address_of(memoryview(copies[-1]))
+                address = _memory.address_of(memoryview(copies[-1]))
             lock = _locked(device, address, part.nbytes)
             locks.append(lock)
             place = lock.data

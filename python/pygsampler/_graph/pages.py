@@ -7,7 +7,7 @@ import mmap
 import os
 from typing import Any
 
-from pygsampler import _engine, _input
+from pygsampler import _engine, _memory
 
 # What tells two files of one name apart: bytes, and the checksum of the header, in which the
 # checksums of all sections are.
@@ -62,9 +62,9 @@ class Pages:
             os.close(descriptor)
         self.identity: Identity = (size, self.header["checksum"])
         self._view = memoryview(pages)
-        self.address = _input._address_of(self._view)
+        self.address = _memory.address_of(self._view)
         # Where that mapping is; 0 where the system does not allow one.
-        self.private = 0 if self._private is None else _input._address_of(self._private)
+        self.private = 0 if self._private is None else _memory.address_of(self._private)
 
     def _copied_when_written(self, descriptor: int, size: int) -> memoryview | None:
         if all(section["name"] in CSC for section in self.header["sections"]):
