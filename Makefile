@@ -120,8 +120,9 @@ test-go: $(tools)/made ## the tests of the Go core, then those of concurrent cod
 	$(with_go) go test ./...
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
+# Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	$(tests)/bin/python -m pytest $(ARGS)
+	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results
