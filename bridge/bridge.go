@@ -84,9 +84,9 @@ func SamplerClose(sampler int64) (zero int64, err error) {
 	return 0, nil
 }
 
-// Submit queues a batch and returns its job. It is written to slot, too, before Python
-// has it: an exception of a signal handler loses what a call has returned.
-func Submit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads, slot int64) (job int64, err error) {
+// Submit queues a batch and returns its job, negated: where a call gives a memory or a
+// job, what is positive is a memory.
+func Submit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads int64) (job int64, err error) {
 	defer finish(&err)
 	j, err := start(core.Submit, graph, sampler, core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
@@ -95,21 +95,12 @@ func Submit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, nu
 	if err != nil {
 		return 0, err
 	}
-	return -hand(slot, -jobs.add(j)), nil
-}
-
-// hand writes a memory, or the negated number of a job, to a slot of Python's and
-// returns it.
-func hand(slot, memOrJob int64) int64 {
-	if slot != 0 {
-		core.Store(slot, memOrJob)
-	}
-	return memOrJob
+	return -jobs.add(j), nil
 }
 
 // Sample returns the memory of a batch where it is small enough to be made on the
-// spot, else the job, negated, to wait for; slot as for Submit.
-func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads, slot int64) (memOrJob int64, err error) {
+// spot, else the job, negated, to wait for.
+func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	j, err := start(core.Sample, graph, sampler, core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
@@ -119,9 +110,9 @@ func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, nu
 		return 0, err
 	}
 	if address, finished, err := j.Wait(0); finished {
-		return hand(slot, address), err
+		return address, err
 	}
-	return hand(slot, -jobs.add(j)), nil
+	return -jobs.add(j), nil
 }
 
 func start(how func(*core.Graph, *core.Options, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
@@ -145,8 +136,8 @@ func open(graph, sampler int64) (*core.Graph, *core.Options, error) {
 }
 
 // Wait waits up to timeoutMS milliseconds (-1: for ever) and returns the job's
-// memory, or 0 while it is on its way; slot as for Submit.
-func Wait(job, timeoutMS, slot int64) (mem int64, err error) {
+// memory, or 0 while it is on its way.
+func Wait(job, timeoutMS int64) (mem int64, err error) {
 	defer finish(&err)
 	j, ok := jobs.get(job)
 	if !ok {
@@ -160,7 +151,7 @@ func Wait(job, timeoutMS, slot int64) (mem int64, err error) {
 		// Another thread took the result, or cancelled, while this one waited.
 		return 0, closed("job")
 	}
-	return hand(slot, address), err
+	return address, err
 }
 
 // Cancel ends a job; it returns once no memory of the graph is read for it.

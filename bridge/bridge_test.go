@@ -84,19 +84,19 @@ func TestSampleThroughBridge(t *testing.T) {
 	g, s := newRing(t, 100), newSampler(t, "auto", -1, -1)
 	seeds := []int64{10, 50}
 	want := []int64{10, 50, 11, 12, 51, 52, 13, 14, 53, 54}
-	job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0, 0)
+	job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, err := Wait(job, -1, 0)
+	mem, err := Wait(-job, -1)
 	if err != nil || !slices.Equal(nodes(mem), want) {
 		t.Fatalf("got %v, %v", nodes(mem), err)
 	}
-	_, err = Wait(job, -1, 0)
+	_, err = Wait(-job, -1)
 	fails(t, err, "ClosedError: job: expected an open one, got a closed one")
-	mem, err = Sample(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0, 0)
+	mem, err = Sample(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
 	if mem < 0 && err == nil {
-		mem, err = Wait(-mem, -1, 0)
+		mem, err = Wait(-mem, -1)
 	}
 	if err != nil || !slices.Equal(nodes(mem), want) {
 		t.Fatalf("got %v, %v", nodes(mem), err)
@@ -127,17 +127,17 @@ func TestStaleHandles(t *testing.T) {
 		}
 	}
 	for _, stale := range []int64{closedGraph, 0, -1, -g.handle, 1 << 62, -1 << 63} {
-		_, err := Submit(stale, s, 0, 0, 64, 0, 0, 0, 0, 0, 0)
+		_, err := Submit(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
 		fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
-		_, err = Sample(stale, s, 0, 0, 64, 0, 0, 0, 0, 0, 0)
+		_, err = Sample(stale, s, 0, 0, 64, 0, 0, 0, 0, 0)
 		fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
 	}
 	for _, stale := range []int64{closedSampler, 0, -1, 1 << 62} {
-		_, err := Submit(g.handle, stale, 0, 0, 64, 0, 0, 0, 0, 0, 0)
+		_, err := Submit(g.handle, stale, 0, 0, 64, 0, 0, 0, 0, 0)
 		fails(t, err, "ClosedError: sampler: expected an open one, got a closed one")
 	}
 	for _, stale := range []int64{0, -1, 1 << 62, -1 << 63} {
-		_, err := Wait(stale, -1, 0)
+		_, err := Wait(stale, -1)
 		fails(t, err, "ClosedError: job: expected an open one, got a closed one")
 		for _, f := range []func(int64) (int64, error){Cancel, GraphClose, SamplerClose} {
 			if _, err := f(stale); err != nil {
@@ -151,7 +151,7 @@ func TestStaleHandles(t *testing.T) {
 	if _, err := GraphClose(g.handle); err != nil {
 		t.Error(err)
 	}
-	_, err := Submit(g.handle, s, 0, 0, 64, 0, 0, 0, 0, 0, 0)
+	_, err := Submit(g.handle, s, 0, 0, 64, 0, 0, 0, 0, 0)
 	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
 }
 
@@ -187,11 +187,11 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return SamplerNew(0, -1, 0, 0, "auto", 0, 1, 0, 0) }, "ValueError: fanouts: expected 1 to 256 hops, got -1"},
 		{func() (int64, error) { return SamplerNew(0, 3, 0, 0, "auto", 0, 1, 0, 0) }, ""},
 		{func() (int64, error) { return SamplerNew(at, 1, 0, 0, "\x00", 0, 1, 0, 0) }, ""},
-		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0, 0) }, ""},
-		{func() (int64, error) { return Submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
-		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
-		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, 0, 0, 0, 7, 0, 0) }, ""},
-		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, -1, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return Submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
+		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, 0, 0, 0, 7, 0) }, ""},
+		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, -1, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return Shuffle(0, 5, 64, 0, 0) }, ""},
 		{func() (int64, error) { return Shuffle(at, -5, 64, 0, 0) }, "ValueError: array: expected a length >= 0, got -5"},
 		{func() (int64, error) { return Shuffle(at, 4, 8, 0, 0) }, "TypeError: array: expected 32 or 64 bits, got 8"},
@@ -214,11 +214,11 @@ func TestBadArguments(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	job, err := Submit(g.handle, s, 0, 0, 32, 0, 0, 0, 0, -4, 0)
+	job, err := Submit(g.handle, s, 0, 0, 32, 0, 0, 0, 0, -4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if mem, err := Wait(job, -1, 0); err != nil || len(nodes(mem)) != 0 {
+	if mem, err := Wait(-job, -1); err != nil || len(nodes(mem)) != 0 {
 		t.Error(err)
 	}
 	runtime.KeepAlive(a)
@@ -242,7 +242,7 @@ func TestOneGetsTheResult(t *testing.T) {
 		seeds[i] = int64(i)
 	}
 	for round := range 200 {
-		job, err := Submit(g.handle, s, address(seeds), 500, 64, 0, int64(round), 0, 0, 0, 0)
+		job, err := Submit(g.handle, s, address(seeds), 500, 64, 0, int64(round), 0, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,12 +252,12 @@ func TestOneGetsTheResult(t *testing.T) {
 		for w := range 4 {
 			wg.Go(func() {
 				if w == 3 && round%2 == 0 {
-					if _, err := Cancel(job); err != nil {
+					if _, err := Cancel(-job); err != nil {
 						t.Error(err)
 					}
 					return
 				}
-				mem, err := Wait(job, -1, 0)
+				mem, err := Wait(-job, -1)
 				switch {
 				case err == nil && mem != 0:
 					mu.Lock()

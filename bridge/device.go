@@ -84,7 +84,7 @@ func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
 	return core.DeviceArrowExport(mem, data, length, int(bits))
 }
 
-// DeviceSubmit puts a batch into a stream of a device and returns its job.
+// DeviceSubmit puts a batch into a stream of a device and returns its job, negated.
 func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {
 	defer finish(&err)
 	g, o, err := open(graph, sampler)
@@ -101,12 +101,12 @@ func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoc
 	if err != nil {
 		return 0, err
 	}
-	return deviceJobs.add(j), nil
+	return -deviceJobs.add(j), nil
 }
 
 // DeviceSubmitMany puts several batches into a stream together: 8 integers each at
-// the address calls, as core.CallsAt says. It returns the first job; the others have
-// the numbers after it.
+// the address calls, as core.CallsAt says. It returns the first job, negated; the others
+// have the numbers after it.
 func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (firstJob int64, err error) {
 	defer finish(&err)
 	g, o, err := open(graph, sampler)
@@ -121,7 +121,7 @@ func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (firstJob
 	if err != nil {
 		return 0, err
 	}
-	return deviceJobs.addAll(many), nil
+	return -deviceJobs.addAll(many), nil
 }
 
 // DeviceWait waits up to timeoutMS milliseconds (-1: for ever). It returns the job's

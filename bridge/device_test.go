@@ -87,11 +87,11 @@ func TestModesOnCPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0, 0)
+			job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			mem, err := Wait(job, -1, 0)
+			mem, err := Wait(-job, -1)
 			if err != nil {
 				t.Fatal(err)
 			}

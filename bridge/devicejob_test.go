@@ -62,7 +62,7 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 		results := map[int64]int{}
 		var wg sync.WaitGroup
 		for w := range 8 {
-			job := first + int64(w)%3
+			job := -first + int64(w)%3
 			wg.Go(func() {
 				if w == 7 && round%2 == 0 {
 					if _, err := DeviceCancel(job); err != nil {
@@ -133,7 +133,7 @@ func TestPinnedGraphThroughBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem, err := DeviceWait(job, -1)
+	mem, err := DeviceWait(-job, -1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,15 +48,15 @@ func FuzzArguments(f *testing.F) {
 			_, err = SamplerNew(0, a, b, d, text, e, c, a&1, a&2)
 		case 9:
 			var job int64
-			if job, err = Submit(g.handle, s, 0, a, c, d, e, 0, b, a, 0); err == nil {
-				_, err = Cancel(job)
+			if job, err = Submit(g.handle, s, 0, a, c, d, e, 0, b, a); err == nil {
+				_, err = Cancel(-job)
 			}
 		case 10:
-			_, err = Sample(g.handle, s, 0, a|1, c, d, e, 0, b, a, 0)
+			_, err = Sample(g.handle, s, 0, a|1, c, d, e, 0, b, a)
 		case 11:
-			_, err = Submit(a|1<<61, b, 0, 0, 64, 0, 0, 0, 0, 0, 0)
+			_, err = Submit(a|1<<61, b, 0, 0, 64, 0, 0, 0, 0, 0)
 		case 12:
-			_, err = Wait(a|1<<61, b, 0)
+			_, err = Wait(a|1<<61, b)
 		case 13:
 			_, err = Shuffle(0, a, c, d, e)
 		default:

@@ -147,9 +147,6 @@ func ExpandRows(indptr, numRows, first int64, bits int) (int64, error) {
 	return m.Address(), nil
 }
 
-// Store writes an integer to an address of the caller's.
-func Store(address, value int64) { *(*int64)(memory.Pointer(address)) = value }
-
 // Symbol is the address of a C function that Python calls directly.
 func Symbol(name string) (int64, error) {
 	if address := memory.Symbol(name); address != 0 {

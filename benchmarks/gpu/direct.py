@@ -43,11 +43,11 @@ class Direct:
 
     def submit(self, seeds: torch.Tensor, number: int, out: torch.Tensor, own: int = 0) -> int:
         """Starts batch ``number``; in a stream of the engine's with ``own``, else in torch's."""
-        job: int = self._submit(
+        negated: int = self._submit(
             self._graph, self._handle, seeds.data_ptr(), seeds.numel(), 8 * seeds.element_size(), 1,
             0, number, 0, 0, self._stream, own, out.data_ptr(), out.numel(),
         )  # fmt: skip
-        return job
+        return -negated
 
     def wait(self, job: int) -> int:
         """The batch's memory: `release` it. Minus the bytes that it would have needed."""
@@ -66,7 +66,7 @@ class Direct:
         first = self._many(
             self._graph, self._handle, len(seeds), words.buffer_info()[0], self._stream, 1
         )
-        return list(range(first, first + len(seeds)))
+        return list(range(-first, len(seeds) - first))
 
     def learn(self, batches: Sequence[torch.Tensor]) -> list[tuple[int, int]]:
         """Runs the batches once, so that the engine and we know what they need.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pygsampler import _device, _engine, _input, _memory
+from pygsampler import _device, _input, _memory
 from pygsampler import _layout as at
 from pygsampler._job import Job, in_set
 from pygsampler._views import RegionViews
@@ -34,9 +34,11 @@ class _FlyingJob(Job):
 
     _cancel: ClassVar[str] = "DeviceCancel"
 
-    def _await(self, timeout_ms: int) -> int:
-        given: int = _engine.call("DeviceWait", self._handle, timeout_ms)
-        return given
+    def _submit(self, *call: int) -> None:
+        _memory.call("DeviceSubmit", *call, jobs=[self], cancel=self._cancel)
+
+    def _await(self, timeout_ms: int) -> int | _memory.Memory:
+        return _memory.call("DeviceWait", self._handle, timeout_ms)
 
 
 class DeviceJob(_FlyingJob):
@@ -68,8 +70,7 @@ class DeviceJob(_FlyingJob):
             taken = _input.take(exclude, "exclude", device)
             without = _input.as_int64(_input.on_host(taken))
         job._seeds = ids
-        job._handle = _engine.call(
-            "DeviceSubmit",
+        job._submit(
             handle,
             sampler._handle(),
             ids.address,
@@ -87,9 +88,9 @@ class DeviceJob(_FlyingJob):
         )
         return job
 
-    def _taken(self, address: int) -> Any:
+    def _taken(self, given: Any) -> Any:
         self._seeds = None
-        return super()._taken(address)
+        return super()._taken(given)
 
 
 class TorchJob(_FlyingJob):
@@ -112,7 +113,7 @@ class TorchJob(_FlyingJob):
         self._own = int(own)
         key = self._key = (sampler._options.shape(), ids.length.bit_length())
         self._region: torch.Tensor | None = None
-        self._submit(graph._capacity.get(key) or _guess(graph, sampler, ids.length))
+        self._launch(graph._capacity.get(key) or _guess(graph, sampler, ids.length))
 
     def result(self) -> TorchBatch:  # type: ignore[override]
         """The batch, waiting until it is there; raises what went wrong with it."""
@@ -120,15 +121,14 @@ class TorchJob(_FlyingJob):
         taken: TorchBatch = batch
         return taken
 
-    def _submit(self, size: int) -> None:
+    def _launch(self, size: int) -> None:
         graph, ids = self._graph, self._seeds
         device = graph._device
         region = self._region = allocate(size, graph._known()[1]._bits, device)
         stream = _device.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
             _after(device, ids.stream)
-        self._handle = _engine.call(
-            "DeviceSubmit",
+        self._submit(
             graph._handle(),
             self._sampler._handle(),
             ids.address,
@@ -145,20 +145,18 @@ class TorchJob(_FlyingJob):
             region.numel() * region.element_size(),
         )
 
-    def _taken(self, address: int) -> TorchBatch | None:
+    def _taken(self, given: Any) -> TorchBatch | None:
         known = self._graph._capacity
-        if address < 0:
-            known[self._key] = max(known.get(self._key, 0), -address)
+        if not isinstance(given, _memory.Memory):
+            known[self._key] = max(known.get(self._key, 0), -given)
             # The old one goes first: there may be no room for both.
             self._region = None
-            self._submit(known[self._key])
+            self._launch(known[self._key])
             if self._outcome is not None:
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._drop()
             return None
-        words = _memory.read_int64(address, 4)
-        words = _memory.read_int64(words[3], at.num_words(len(self._sampler.fanouts)))
-        _engine.engine().release(address)
+        words = _memory.read_int64(given.header, at.num_words(len(self._sampler.fanouts)))
         size = words[at.SIZE]
         if known.get(self._key, 0) < size + size // 4:
             known[self._key] = size + size // 4
@@ -208,12 +206,10 @@ def _submit_many(
     assert len(words) == _CALL_WORDS * len(views)
     calls = words.buffer_info()[0]
     made = [DeviceJob(graph, sampler, epoch, batch + i) for i in range(len(views))]
-    first = _engine.call(
-        "DeviceSubmitMany", handle, sampler._handle(), len(views), calls, stream, 1
-    )
-    for i, (job, ids) in enumerate(zip(made, views, strict=True)):
-        job._handle = first + i
+    for job, ids in zip(made, views, strict=True):
         job._seeds = ids
+    about = handle, sampler._handle(), len(views), calls, stream, 1
+    _memory.call("DeviceSubmitMany", *about, jobs=made, cancel=DeviceJob._cancel)
     return made
 
 

@@ -17,9 +17,11 @@ import sys
 import tempfile
 import threading
 import time
+from array import array
 from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import starmap
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -194,8 +196,12 @@ def engine() -> Engine:
         return state.engine
 
 
-def call(name: str, *args: Any) -> Any:
-    """Runs ``bridge_<name>``; the engine's errors arrive as their Python classes."""
+def call(name: str, *args: Any, into: array[int] | None = None) -> Any:
+    """Runs ``bridge_<name>``; the engine's errors arrive as their Python classes.
+
+    An integer that it returns stands in ``into``, too, before Python runs signal handlers: what
+    they raise, as Ctrl-C does, loses what a call has returned.
+    """
     state = _state
     function = getattr(engine().module, "bridge_" + name)
     ticket = object()
@@ -203,7 +209,11 @@ def call(name: str, *args: Any) -> Any:
         state.inside.add(ticket)
         if state.shut:
             raise _ended()
-        return function(*args)
+        if into is None:
+            return function(*args)
+        # C does both, the call and the keeping of what it returns.
+        into.extend(starmap(function, (args,)))
+        return into[-1]
     except RuntimeError as error:
         if state.shut:
             raise _ended() from None

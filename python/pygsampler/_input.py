@@ -97,7 +97,7 @@ def on_host(view: View) -> View:
         return view._replace(device=_device.CPU, stream=None)
     stream = _device.current_stream(view.device) if view.stream is None else view.stream
     size = view.length * view.bits // 8
-    memory = _memory.Memory(_engine.call("DeviceDownload", view.device, view.address, size, stream))
+    memory = _memory.new("DeviceDownload", view.device, view.address, size, stream)
     return View(memory.data, view.length, view.bits, False, memory, None)
 
 

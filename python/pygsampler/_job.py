@@ -101,11 +101,11 @@ class Job:
             without.address if without else 0,
             without.length if without else 0,
             threads,
+            jobs=[job],
+            cancel=cls._cancel,
         )
         if isinstance(started, _memory.Memory):
             job._outcome = MiniBatch._of(started, epoch, batch)
-        else:
-            job._handle = abs(started)
         return job
 
     def result(self) -> MiniBatch:
@@ -208,8 +208,7 @@ class Job:
 
     def _taken(self, given: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
-        memory = given if isinstance(given, _memory.Memory) else _memory.Memory(given)
-        return MiniBatch._of(memory, self.epoch, self.batch)
+        return MiniBatch._of(given, self.epoch, self.batch)
 
     def _drop(self) -> None:
         if _engine.alive(self._generation):

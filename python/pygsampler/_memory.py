@@ -7,13 +7,14 @@ code keeps), or any other Python object (a caller's array, a DLPack capsule, a b
 from __future__ import annotations
 
 import ctypes
+from array import array
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 from pygsampler import _engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
 _DEVICE_AT = 32  # in bytes: the fifth word of a memory
@@ -44,20 +45,11 @@ class Memory:
         "size",
     )
 
-    def __init__(self, address: int) -> None:
-        self._take(ctypes.c_int64(address))
-
-    @classmethod
-    def _of(cls, slot: ctypes.c_int64) -> Memory:
+    def __init__(self, slot: array[int]) -> None:
         """Of a slot that holds the address, which is emptied."""
-        memory = object.__new__(cls)
-        memory._take(slot)
-        return memory
-
-    def _take(self, slot: ctypes.c_int64) -> None:
-        address = slot.value
+        address = slot[0]
         # A capsule's destructor is C's. In one of Python's, Ctrl-C would be lost, and the block.
-        self._claim = _engine.engine().memory_claim(ctypes.addressof(slot))
+        self._claim = _engine.engine().memory_claim(slot.buffer_info()[0])
         self._generation = _engine.generation()
         self.address = address
         _, self.data, self.size, self.header, self.device = read_int64(address, 5)
@@ -67,22 +59,35 @@ class Memory:
         return self._generation == generation
 
 
-def call(name: str, *arguments: int) -> int | Memory:
-    """A call of the engine that gives a memory, or the negated number of a job, or 0.
+def call(name: str, *arguments: int, jobs: Sequence[Any] = (), cancel: str = "") -> int | Memory:
+    """A call of the engine that gives a memory, or what is not positive.
 
-    An exception of a signal handler, as Ctrl-C, loses what a call has returned: that is then given
-    back here.
+    That is 0, or the negated number of the first of ``jobs``, which are told their numbers. An
+    exception of a signal handler, as Ctrl-C, loses what a call has returned: so that is given back
+    then, jobs by the call ``cancel``.
     """
-    slot = ctypes.c_int64()
+    slot = array("q")
     try:
-        given: int = _engine.call(name, *arguments, ctypes.addressof(slot))
-        return Memory._of(slot) if slot.value > 0 else given
+        given: int = _engine.call(name, *arguments, into=slot)
+        if given > 0:
+            return Memory(slot)
+        for place, job in enumerate(jobs):
+            job._handle = place - given
+        return given
     except BaseException:
-        if slot.value > 0:
-            Memory._of(slot)
-        elif slot.value:
-            _engine.call("Cancel", -slot.value)
+        if slot and slot[0] > 0:
+            Memory(slot)
+        elif slot and slot[0]:
+            for place in range(len(jobs)):
+                _engine.call(cancel, place - slot[0])
         raise
+
+
+def new(name: str, *arguments: int) -> Memory:
+    """A call of the engine that gives a memory."""
+    memory = call(name, *arguments)
+    assert isinstance(memory, Memory)
+    return memory
 
 
 @contextmanager

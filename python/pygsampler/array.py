@@ -374,9 +374,7 @@ def _on_device(values: Array, device: int) -> Array:
     if not values._length:
         return Array._of(0, 0, values._bits, None, device=device)
     stream = _device.current_stream(device)
-    memory = _memory.Memory(
-        _engine.call("DeviceUpload", device, values._address, values.nbytes, stream)
-    )
+    memory = _memory.new("DeviceUpload", device, values._address, values.nbytes, stream)
     return Array._of(memory.data, values._length, values._bits, memory, device=device)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from pygsampler import _engine
+from pygsampler import _memory
 from pygsampler._memory import Memory
 from pygsampler.array import Array, _on_device
 
@@ -110,8 +110,8 @@ class Block:
         dst = self._arrays.get("dst")
         if dst is None:
             indptr = self.indptr.cpu()
-            call = ("ExpandRows", indptr._address, self._words[1], self._words[6], self._bits)
-            memory = Memory(_engine.call(*call))
+            rows, first = self._words[1], self._words[6]
+            memory = _memory.new("ExpandRows", indptr._address, rows, first, self._bits)
             dst = Array._of(memory.data, self._words[2], self._bits, memory)
             if self._nodes._device >= 0:
                 dst = _on_device(dst, self._nodes._device)

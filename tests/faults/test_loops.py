@@ -95,6 +95,9 @@ def test_ctrl_c_at_random_moments_of_200_loops(press_ctrl_c: Callable[[float], N
                 [sampler.submit(graph, range(100)) for _ in range(3)][1].result()
             elif kind == 2:
                 sampler.sample(graph, range(300))
+            elif kind == 3:
+                pgs.Graph.from_coo(range(NODES), range(NODES))
+                sampler.sample(graph, range(300)).blocks[0].coo()
             else:
                 for batch in loader:
                     assert len(batch.output_nodes) == 60
@@ -102,7 +105,7 @@ def test_ctrl_c_at_random_moments_of_200_loops(press_ctrl_c: Callable[[float], N
     for loop in range(200):
         with pytest.raises(KeyboardInterrupt):
             press_ctrl_c(random.uniform(0, 0.01))
-            loop_over(loop % 4)
+            loop_over(loop % 5)
         batch = sampler.sample(graph, range(100), epoch=0, batch=7)
         assert batch.input_nodes.tolist() == want
         first, second = sampler.sample(graph, [0]).batch, sampler.sample(graph, [0]).batch

@@ -88,7 +88,7 @@ def _shares_pages(part: Array) -> bool:
 
 
 def _locked(device: int, address: int, size: int) -> _memory.Memory:
-    return _memory.Memory(_engine.call("DeviceRegister", device, address, size))
+    return _memory.new("DeviceRegister", device, address, size)
 
 
 def _copy(part: Array) -> mmap.mmap:

@@ -32,8 +32,8 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     count = -1
     if num_nodes is not None:
         count = integer(num_nodes, "num_nodes", 0, MOST_NODES[bits])
-    memory = _memory.Memory(
-        _engine.call("GraphFromCOO", sources.address, targets.address, bits, sources.length, count)
+    memory = _memory.new(
+        "GraphFromCOO", sources.address, targets.address, bits, sources.length, count
     )
     nodes, edges, id_bits, edge_id_bits, indptr, indices, edge_ids = _memory.read_int64(
         memory.data, _COO_WORDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -84,7 +85,7 @@ def read(
 
         return _npz.read(path, plan, progress)
     state = _job.run(path, "", plan, progress)
-    return _graph(_memory.Memory(state["memory"]))
+    return _graph(_memory.Memory(array("q", [state["memory"]])))
 
 
 def convert(

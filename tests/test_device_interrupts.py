@@ -1,0 +1,54 @@
+"""Ctrl-C in the middle of batches on a device: it arrives, and nothing is lost or kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.device_scripts import run
+
+
+def test_ctrl_c_at_random_moments(emulator: Path) -> None:
+    lines = run(
+        emulator,
+        """
+        import random, signal, threading
+        import torch
+        from pygsampler import _device_job
+
+        def allocate(size, bits, device):
+            room = torch.empty((size + 7) // 8, dtype=torch.int64)
+            return room if bits == 64 else room.view(torch.int32)
+
+        _device_job.allocate = allocate
+        moments, main = random.Random(1), threading.main_thread().ident
+        there = cpu.to("cuda")
+
+        kinds = [
+            lambda: sampler.sample(there, SEEDS),
+            lambda: [sampler.submit(there, SEEDS) for _ in range(3)][1].result(),
+            lambda: sampler.sample_many(there, [SEEDS] * 3),
+            lambda: sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True).result(),
+        ]
+
+        def held():
+            gc.collect()
+            stats = pgs.cuda.memory_stats()
+            return stats["flights"], stats["used"], pgs.memory_stats()["live"]
+
+        for work in kinds:
+            work()
+        before = held()
+        for loop in range(100):
+            moment = moments.uniform(0, 0.02)
+            timer = threading.Timer(moment, signal.pthread_kill, (main, signal.SIGINT))
+            try:
+                timer.start()
+                while True:
+                    kinds[loop % 4]()
+            except KeyboardInterrupt:
+                timer.join()
+            assert lists(sampler.sample(there, SEEDS, batch=2)) == want
+        print(before[0], held() == before or (before, held()))
+        """,
+    )
+    assert lines == ["0 True"]
