@@ -35,7 +35,7 @@ def test_a_call_raises_the_class_that_the_engine_names():
 
 def test_dead_handles_are_refused():
     with pytest.raises(pgs.ClosedError):
-        _engine.call("Wait", 1 << 60, 0, 0)
+        _engine.call("Wait", 1 << 60, 0)
     assert _engine.call("Cancel", 1 << 60) == 0
     assert _engine.call("GraphClose", 1 << 60) == 0
     assert _engine.call("SamplerClose", 1 << 60) == 0

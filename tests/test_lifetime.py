@@ -146,7 +146,7 @@ def test_graphs_and_samplers_give_their_handles_back():
     sampler.sample(graph, [0])
     graph_handle, sampler_handle = graph._made[1], sampler._made[1]
     seeds = array("q", [0])
-    call = (seeds.buffer_info()[0], 1, 64, 0, 0, 0, 0, 0, 0)
+    call = (seeds.buffer_info()[0], 1, 64, 0, 0, 0, 0, 0)
     del sampler
     gc.collect()
     with pytest.raises(pgs.ClosedError):
