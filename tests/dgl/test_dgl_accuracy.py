@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import statistics
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from scipy import stats
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "graphsage_dgl.py"
 EPOCHS = 3
-SEEDS = range(3)
+SEEDS = range(5)
 MARGIN = 0.01
 
 
@@ -55,13 +54,15 @@ def test_two_lines_differ() -> None:
 @pytest.mark.timeout(1200)
 @pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
 def test_accuracy_is_equivalent() -> None:
-    """Two one-sided Welch t-tests (equivalence) over 3 seeds each, at the 5 % level: the mean test
-    accuracies differ by less than one percentage point. Not finding a difference would be no
-    evidence with so few runs; this rejects both "ours is worse by a point" and "better by one"."""
+    """Two one-sided t-tests (equivalence) at the 5 % level: the mean test accuracies differ by less
+    than one percentage point. Not finding a difference would be no evidence with so few runs; this
+    rejects both "ours is worse by a point" and "better by one". Runs of one seed have the same
+    first weights and batches, which decide more than the sampler does: so their differences count.
+    """
     source = EXAMPLE.read_text()
     ours, theirs = accuracies(source), accuracies(with_dgls_sampler(source))
     assert min(ours) > 0.72
-    for low, high in ((theirs, ours), (ours, theirs)):
-        shifted = [value + MARGIN for value in high]
-        test = stats.ttest_ind(shifted, low, equal_var=False, alternative="greater")
-        assert test.pvalue < 0.05, (statistics.mean(ours), statistics.mean(theirs), ours, theirs)
+    better = numpy.subtract(ours, theirs)
+    for sign in (1, -1):
+        test = stats.ttest_1samp(sign * better, -MARGIN, alternative="greater")
+        assert test.pvalue < 0.05, (ours, theirs)
