@@ -35,7 +35,7 @@ class _FlyingJob(Job):
     _cancel: ClassVar[str] = "DeviceCancel"
 
     def _submit(self, *call: int) -> None:
-        _memory.call("DeviceSubmit", *call, jobs=[self], cancel=self._cancel)
+        _memory.call("DeviceSubmit", *call, jobs=[self])
 
     def _await(self, timeout_ms: int) -> int | _memory.Memory:
         return _memory.call("DeviceWait", self._handle, timeout_ms)
@@ -209,7 +209,7 @@ def _submit_many(
     for job, ids in zip(made, views, strict=True):
         job._seeds = ids
     about = handle, sampler._handle(), len(views), calls, stream, 1
-    _memory.call("DeviceSubmitMany", *about, jobs=made, cancel=DeviceJob._cancel)
+    _memory.call("DeviceSubmitMany", *about, jobs=made)
     return made
 
 

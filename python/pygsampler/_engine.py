@@ -222,7 +222,7 @@ def call(name: str, *args: Any, into: array[int] | None = None) -> Any:
         state.inside.discard(ticket)
 
 
-def end(unfinished: Callable[[], bool] = bool) -> None:
+def end(unfinished: Callable[[], bool] = lambda: False) -> None:
     """Ends this process's engine, and waits for threads that are in the middle of a batch.
 
     A daemon thread that came back from Go after the interpreter's end would be unwound through

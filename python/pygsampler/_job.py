@@ -102,7 +102,6 @@ class Job:
             without.length if without else 0,
             threads,
             jobs=[job],
-            cancel=cls._cancel,
         )
         if isinstance(started, _memory.Memory):
             job._outcome = MiniBatch._of(started, epoch, batch)

@@ -16,6 +16,8 @@ from pygsampler import _engine
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pygsampler._job import Job
+
 _FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
 _DEVICE_AT = 32  # in bytes: the fifth word of a memory
 _READ = 0x100  # PyBUF_READ
@@ -59,12 +61,12 @@ class Memory:
         return self._generation == generation
 
 
-def call(name: str, *arguments: int, jobs: Sequence[Any] = (), cancel: str = "") -> int | Memory:
+def call(name: str, *arguments: int, jobs: Sequence[Job] = ()) -> int | Memory:
     """A call of the engine that gives a memory, or what is not positive.
 
     That is 0, or the negated number of the first of ``jobs``, which are told their numbers. An
     exception of a signal handler, as Ctrl-C, loses what a call has returned: so that is given back
-    then, jobs by the call ``cancel``.
+    then.
     """
     slot = array("q")
     try:
@@ -78,8 +80,8 @@ def call(name: str, *arguments: int, jobs: Sequence[Any] = (), cancel: str = "")
         if slot and slot[0] > 0:
             Memory(slot)
         elif slot and slot[0]:
-            for place in range(len(jobs)):
-                _engine.call(cancel, place - slot[0])
+            for place, job in enumerate(jobs):
+                _engine.call(job._cancel, place - slot[0])
         raise
 
 
