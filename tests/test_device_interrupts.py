@@ -11,15 +11,10 @@ def test_ctrl_c_at_random_moments(emulator: Path) -> None:
     lines = run(
         emulator,
         """
-        import random, signal, threading
-        import torch
-        from pygsampler import _device_job
+        import random, signal, sys, threading
+        sys.path.append("tests/support")
+        import torch_on_host
 
-        def allocate(size, bits, device):
-            room = torch.empty((size + 7) // 8, dtype=torch.int64)
-            return room if bits == 64 else room.view(torch.int32)
-
-        _device_job.allocate = allocate
         moments, main = random.Random(1), threading.main_thread().ident
         there = cpu.to("cuda")
 

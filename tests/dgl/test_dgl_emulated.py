@@ -14,19 +14,14 @@ CODE = """
 import warnings
 warnings.simplefilter("ignore")
 import sys
-sys.path.append("tests/dgl")
+sys.path += ["tests/support", "tests/dgl"]
 import dgl, torch
 import pygsampler as pgs
 from dgl_graphs import check_blocks, content, random_graph
-from pygsampler import _device_job
+import torch_on_host
 from pygsampler._dgl import graph as dgl_graph
 from pygsampler import dgl as adapter
 
-def allocate(size, bits, device):
-    kind = torch.int64 if bits == 64 else torch.int32
-    return torch.empty((size + 7) // 8 * (64 // bits), dtype=kind)
-
-_device_job.allocate = allocate
 to_torch = pgs.MiniBatch.torch
 pgs.MiniBatch.torch = lambda batch: to_torch(batch.cpu())
 on_cpu = dgl_graph.graph_of

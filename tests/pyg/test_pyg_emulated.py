@@ -18,16 +18,11 @@ sys.path += ["tests/support", "tests/pyg"]
 warnings.simplefilter("ignore")
 import torch
 import pygsampler as pgs
+import torch_on_host
 from pyg_reference import check_edges, content, random_data
-from pygsampler import _device_job
 from pygsampler._pyg import graph as pyg_graph
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 
-def allocate(size, bits, device):
-    kind = torch.int64 if bits == 64 else torch.int32
-    return torch.empty((size + 7) // 8 * (64 // bits), dtype=kind)
-
-_device_job.allocate = allocate
 # What reads arrays of the graph itself gets those of the host.
 to_torch = pgs.Array.torch
 pgs.Array.torch = lambda array: to_torch(array.cpu())

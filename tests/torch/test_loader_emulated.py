@@ -13,17 +13,14 @@ import pytest
 from tests.gpu import run_with_driver
 
 PRELUDE = """
+import sys
+sys.path.append("tests/support")
 import torch
 import pygsampler as pgs
 import pygsampler.torch as loaders
-from pygsampler import _device_job
+import torch_on_host
 from pygsampler.torch import DataLoader
 
-def allocate(size, bits, device):
-    kind = torch.int64 if bits == 64 else torch.int32
-    return torch.empty((size + 7) // 8 * (64 // bits), dtype=kind)
-
-_device_job.allocate = allocate
 loaders._check = lambda index: None
 loaders._copied = lambda order, index: order.clone()
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
@@ -22,19 +23,9 @@ type built struct {
 func read(m memory.Memory) (b built) {
 	w := memory.At[int64](m, 0, csc.COOOffEdgeIDs+1)
 	b.numNodes, b.numEdges, b.idBits, b.edgeIDBits = w[csc.COONumNodes], w[csc.COONumEdges], w[csc.COOIDBits], w[csc.COOEdgeIDBits]
-	widen := func(offset, n, bits int64) []int64 {
-		if bits == 64 {
-			return slices.Clone(memory.At[int64](m, offset, n))
-		}
-		out := make([]int64, n)
-		for i, v := range memory.At[int32](m, offset, n) {
-			out[i] = int64(v)
-		}
-		return out
-	}
-	b.indptr = widen(w[csc.COOOffIndptr], b.numNodes+1, 64)
-	b.indices = widen(w[csc.COOOffIndices], b.numEdges, b.idBits)
-	b.ids = widen(w[csc.COOOffEdgeIDs], b.numEdges, b.edgeIDBits)
+	b.indptr = batchtest.Ints(m, w[csc.COOOffIndptr], b.numNodes+1, 64)
+	b.indices = batchtest.Ints(m, w[csc.COOOffIndices], b.numEdges, b.idBits)
+	b.ids = batchtest.Ints(m, w[csc.COOOffEdgeIDs], b.numEdges, b.edgeIDBits)
 	return b
 }
 

@@ -6,14 +6,13 @@ import base64
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _engine
 from pygsampler._check import describe
 from pygsampler._graph.pages import CSC
+from pygsampler._numbered import Numbered
 from pygsampler._shaped_input import shaped
-from pygsampler.errors import ClosedError
 
 if TYPE_CHECKING:
     from pygsampler._graph.host import Parts
@@ -63,7 +62,7 @@ def save(
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
     finally:
-        writer.abort()
+        writer.end()
 
 
 def named(arrays: Any) -> dict[str, ShapedArray]:
@@ -80,28 +79,13 @@ def named(arrays: Any) -> dict[str, ShapedArray]:
     return found
 
 
-class _Writer:
-    """A file in the making, which is given up when this goes."""
+class _Writer(Numbered):
+    """A file in the making; its end removes the temporary one, unless it has its name by now."""
 
-    __slots__ = ("_generation", "_number")
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self._generation = -1
-        # The number comes before the file: Ctrl-C may come as soon as there is one.
-        self._number: int = _engine.call("GraphFileNext")
-        self._generation = _engine.generation()
-
-    def call(self, name: str, *args: Any) -> Any:
-        return _engine.call(name, self._number, *args)
-
-    def abort(self) -> None:
-        """Removes the temporary file, unless the file has its name by now."""
-        # Ctrl-C may come before __init__ has set it.
-        if _engine.alive(getattr(self, "_generation", -1)):
-            with suppress(ClosedError):
-                self.call("GraphFileAbort")
-
-    __del__ = abort
+    _next = "GraphFileNext"
+    _end = "GraphFileAbort"
 
 
 @contextmanager

@@ -6,12 +6,11 @@ import base64
 import json
 import os
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _engine
 from pygsampler._check import describe
-from pygsampler.errors import ClosedError
+from pygsampler._numbered import Numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,28 +47,13 @@ def _encoded(path: str) -> str:
     return base64.b64encode(os.fsencode(path)).decode()
 
 
-class _Job:
-    """A job of the engine's, which ends when this goes."""
+class _Job(Numbered):
+    """A job of the engine's that reads edges."""
 
-    __slots__ = ("_generation", "_number")
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self._generation = -1
-        # The number comes before the job: Ctrl-C may come as soon as there is one.
-        self._number: int = _engine.call("EdgesNext")
-        self._generation = _engine.generation()
-
-    def call(self, name: str, *args: Any) -> Any:
-        return _engine.call(name, self._number, *args)
-
-    def end(self) -> None:
-        """Ends the job if it is on its way."""
-        # Ctrl-C may come before __init__ has set it.
-        if _engine.alive(getattr(self, "_generation", -1)):
-            with suppress(ClosedError):
-                self.call("EdgesCancel")
-
-    __del__ = end
+    _next = "EdgesNext"
+    _end = "EdgesCancel"
 
 
 @contextmanager

@@ -23,6 +23,18 @@ type Block struct {
 	Indptr, Indices, EdgeIDs []int64
 }
 
+// Ints copies n integers of so many bits from a place in a memory.
+func Ints(m memory.Memory, offset, n, bits int64) []int64 {
+	if bits == 64 {
+		return slices.Clone(memory.At[int64](m, offset, n))
+	}
+	wide := make([]int64, n)
+	for i, v := range memory.At[int32](m, offset, n) {
+		wide[i] = int64(v)
+	}
+	return wide
+}
+
 // Read copies a batch. It panics where there is none.
 func Read(m memory.Memory) (b Batch) {
 	words := memory.At[int64](m, 0, batch.HeaderWords)
@@ -32,30 +44,20 @@ func Read(m memory.Memory) (b Batch) {
 	hops := words[batch.WordNumHops]
 	words = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
 	b.IDBits, b.EdgeIDBits = words[batch.WordIDBits], words[batch.WordEdgeIDBits]
-	copied := func(offset, n, bits int64) []int64 {
-		if bits == 64 {
-			return slices.Clone(memory.At[int64](m, offset, n))
-		}
-		wide := make([]int64, n)
-		for i, v := range memory.At[int32](m, offset, n) {
-			wide[i] = int64(v)
-		}
-		return wide
-	}
-	b.Nodes = copied(words[batch.WordOffNodes], words[batch.WordNumNodes], b.IDBits)
-	b.Output = copied(words[batch.WordOffOutputNodes], words[batch.WordNumOutput], b.IDBits)
-	b.OutputIndex = copied(words[batch.WordOffOutputIndex], words[batch.WordNumOutput], b.IDBits)
+	b.Nodes = Ints(m, words[batch.WordOffNodes], words[batch.WordNumNodes], b.IDBits)
+	b.Output = Ints(m, words[batch.WordOffOutputNodes], words[batch.WordNumOutput], b.IDBits)
+	b.OutputIndex = Ints(m, words[batch.WordOffOutputIndex], words[batch.WordNumOutput], b.IDBits)
 	if offset := words[batch.WordOffTrees]; offset != 0 {
-		b.Trees = copied(offset, words[batch.WordNumNodes], b.IDBits)
+		b.Trees = Ints(m, offset, words[batch.WordNumNodes], b.IDBits)
 	}
 	for i := range hops {
 		w := words[batch.HeaderWords+batch.BlockWords*i:]
 		dst, edges := w[batch.WordNumDst], w[batch.WordNumEdges]
 		b.Blocks = append(b.Blocks, Block{
 			Src: w[batch.WordNumSrc], Dst: dst, First: w[batch.WordFirstDst],
-			Indptr:  copied(w[batch.WordOffIndptr], dst+1, b.IDBits),
-			Indices: copied(w[batch.WordOffIndices], edges, b.IDBits),
-			EdgeIDs: copied(w[batch.WordOffEdgeIDs], edges, b.EdgeIDBits),
+			Indptr:  Ints(m, w[batch.WordOffIndptr], dst+1, b.IDBits),
+			Indices: Ints(m, w[batch.WordOffIndices], edges, b.IDBits),
+			EdgeIDs: Ints(m, w[batch.WordOffEdgeIDs], edges, b.EdgeIDBits),
 		})
 	}
 	return b
