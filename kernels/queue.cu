@@ -18,9 +18,8 @@
 // of blocks, not published, so no block can see an end before the beginning.
 //   Deduplication. Instead of a boolean for each pair a word for each vertex holds the lowest hop that
 // the vertex is queued from, under the launch's tag. One atomicMin queues it for that hop and all later
-// ones at once, so the reuse of finished tasks depends on no other task. A vertex that is found again
-// at a lower hop is queued for the hops that are missing. Tags fall from launch to launch, so an old
-// word is larger than any new one and nothing is ever cleared.
+// ones at once, so the reuse of finished tasks depends on no other task. Found again at a lower hop, it
+// is queued for the hops that are missing. Tags fall, so that old words lose and nothing is cleared.
 //   Aggregation. A block pops many tasks with one addition, more of them when the backlog is long, and
 // publishes the children of up to 2048 edges with another, which also finishes their parents. A word of
 // the queue holds all of its task and is written in one store, so whoever reads it needs no fence.
