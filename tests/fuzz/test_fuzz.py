@@ -73,13 +73,13 @@ def test_a_slice_of_the_long_run() -> None:
     ("harm", "says"),
     [
         ("crash", "status -11"),
-        ("hang", "hangs"),
+        ("hang --patience 3", "hangs"),
         ("wrong", "AssertionError: sabotage"),
         ("leak", "descriptors"),
     ],
 )
 def test_what_goes_wrong_is_noticed_and_can_be_repeated(harm: str, says: str) -> None:
-    done = run("--calls", "1500", "--seed", "5", "--sabotage", harm, "--patience", "3", "--light")
+    done = run("--calls", "1500", "--seed", "5", "--light", "--sabotage", *harm.split())
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED in episode" in done.stdout
     assert says in done.stdout, done.stdout
