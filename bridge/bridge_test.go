@@ -114,6 +114,16 @@ func TestSampleThroughBridge(t *testing.T) {
 
 // A handle that was closed, or never was, is refused by every function that needs
 // one, and closing it again does nothing. Numbers are not used twice.
+func TestEndsOfHandlesHaveANumber(t *testing.T) {
+	for want, e := range ends {
+		if kind, err := EndKind(e.name); err != nil || kind != int64(want) {
+			t.Errorf("%s: got %d, %v", e.name, kind, err)
+		}
+	}
+	_, err := EndKind("Trim")
+	fails(t, err, `ValueError: destructor: expected the end of a kind of handle, got "Trim"`)
+}
+
 func TestStaleHandles(t *testing.T) {
 	g, s := newRing(t, 10), newSampler(t, "auto", 2)
 	closedGraph := newRing(t, 10).handle

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	core "github.com/pygsampler/pygsampler/pygsampler"
 )
 
 func edgesPlan(source, target, more string) string {
@@ -16,29 +18,16 @@ func edgesPlan(source, target, more string) string {
 		encode([]byte(source)), encode([]byte(target)), more)
 }
 
-func startEdges(t *testing.T, plan string) (int64, error) {
-	t.Helper()
-	job, err := EdgesNext()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = EdgesStart(job, plan)
-	return job, err
-}
-
-// A job is started once, polled to its end, and forgotten then.
+// A job is polled to its end, and forgotten then.
 func TestEdgesJob(t *testing.T) {
 	folder := t.TempDir()
 	source, target := filepath.Join(folder, "e.csv"), filepath.Join(folder, "g")
 	if err := os.WriteFile(source, []byte("0,1\n2,1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	job, err := startEdges(t, edgesPlan(source, target, ""))
+	job, err := EdgesStart(edgesPlan(source, target, ""))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := EdgesStart(job, edgesPlan(source, target, "")); err == nil || !strings.HasPrefix(err.Error(), "ClosedError: ") {
-		t.Errorf("a second start: %v", err)
 	}
 	var state struct {
 		Finished bool
@@ -59,12 +48,49 @@ func TestEdgesJob(t *testing.T) {
 	if _, err := os.Stat(target); err != nil {
 		t.Error(err)
 	}
+	if mem, err := EdgesTake(job); err != nil || mem != 0 {
+		t.Errorf("memory beside a file: %d, %v", mem, err)
+	}
 	if _, err := EdgesPoll(job, 0); err == nil {
-		t.Error("a job that is finished is polled again")
+		t.Error("a job that was taken is polled")
 	}
 	for _, handle := range []int64{job, -1, 1 << 60} {
 		if _, err := EdgesCancel(handle); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A graph in memory is the caller's once it was taken, and only once.
+func TestEdgesTake(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "e.csv")
+	if err := os.WriteFile(source, []byte("0,1\n2,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, taken := range []bool{true, false} {
+		before := core.Stats().Live
+		job, err := EdgesStart(edgesPlan(source, "", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := EdgesPoll(job, 10_000); err != nil {
+			t.Fatal(err)
+		}
+		if taken {
+			address, err := EdgesTake(job)
+			if err != nil || address == 0 {
+				t.Fatalf("took %d: %v", address, err)
+			}
+			if _, err := EdgesTake(job); err == nil {
+				t.Error("taken twice")
+			}
+			before++
+		}
+		if _, err := EdgesCancel(job); err != nil {
+			t.Error(err)
+		}
+		if now := core.Stats().Live; now != before {
+			t.Errorf("taken: %v, %d memories live, want %d", taken, now, before)
 		}
 	}
 }
@@ -78,7 +104,7 @@ func TestEdgesCancel(t *testing.T) {
 	}
 	for range 10 {
 		for _, target := range []string{"", filepath.Join(folder, "g")} {
-			job, err := startEdges(t, edgesPlan(source, target, ""))
+			job, err := EdgesStart(edgesPlan(source, target, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,16 +120,6 @@ func TestEdgesCancel(t *testing.T) {
 			}
 		}
 	}
-	job, err := EdgesNext()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := EdgesCancel(job); err != nil {
-		t.Error(err)
-	}
-	if _, err := EdgesStart(job, edgesPlan(source, "", "")); err == nil {
-		t.Error("a job that was given up is started")
-	}
 }
 
 func TestEdgesPlansThatAreWrong(t *testing.T) {
@@ -115,11 +131,11 @@ func TestEdgesPlansThatAreWrong(t *testing.T) {
 		`{"numbering": "never", "num_nodes": -2}`:  "ValueError: plan: expected sizes and columns >= 0",
 		`{"numbering": "never", "source": "/\\/"}`: "ValueError: plan: expected JSON",
 	} {
-		if _, err := startEdges(t, plan); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := EdgesStart(plan); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", plan, err, want)
 		}
 	}
-	job, err := startEdges(t, edgesPlan("/nowhere/e.csv", "", ""))
+	job, err := EdgesStart(edgesPlan("/nowhere/e.csv", "", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,7 @@ func FuzzFiles(f *testing.F) {
 			_, err = GraphMapped(0, c, a, 0, c, b, 0, c, a)
 		case 3:
 			var writer int64
-			if writer, err = GraphFileNext(); err == nil {
-				_, err = GraphFileCreate(writer, text)
+			if writer, err = GraphFileCreate(text); err == nil {
 				if _, e := GraphFileAbort(writer); e != nil {
 					t.Error(e)
 				}
@@ -50,14 +49,15 @@ func FuzzFiles(f *testing.F) {
 			_, err = GraphFileAbort(nobody)
 		case 7:
 			var job int64
-			if job, err = EdgesNext(); err == nil {
-				_, err = EdgesStart(job, text)
+			if job, err = EdgesStart(text); err == nil {
 				if _, e := EdgesCancel(job); e != nil {
 					t.Error(e)
 				}
 			}
 		case 8:
-			_, err = EdgesPoll(nobody, b)
+			if _, err = EdgesPoll(nobody, b); err != nil {
+				_, _ = EdgesTake(nobody)
+			}
 		case 9:
 			_, err = DegreesNew(nobody, b)
 		case 10:

@@ -20,18 +20,9 @@ func TestAGraphFileGoesThroughTheBridge(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a\xff")
 	indptr, indices := []int64{0, 1, 2}, []int64{1, 0}
-	w, err := GraphFileNext()
+	w, err := GraphFileCreate(plan(path, ""))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := GraphFileWrite(w, 0, 0, 0, 0); err == nil || !strings.HasPrefix(err.Error(), "ClosedError: ") {
-		t.Fatal(err)
-	}
-	if _, err := GraphFileCreate(w, plan(path, "")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := GraphFileCreate(w, plan(path, "")); err == nil {
-		t.Fatal("created twice")
 	}
 	for section, values := range [][]int64{indptr, indices} {
 		if _, err := GraphFileWrite(w, int64(section), 0, int64(uintptr(unsafe.Pointer(&values[0]))), int64(8*len(values))); err != nil {
@@ -49,6 +40,9 @@ func TestAGraphFileGoesThroughTheBridge(t *testing.T) {
 		}
 	}
 	if _, err := GraphFileAbort(w); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := GraphFileWrite(w, 0, 0, 0, 0); err == nil || !strings.HasPrefix(err.Error(), "ClosedError: ") {
 		t.Fatal(err)
 	}
 	file, err := os.Open(path)
@@ -70,7 +64,6 @@ func TestAGraphFileGoesThroughTheBridge(t *testing.T) {
 }
 
 func TestFilesOfTheBridgeGiveTheSystemsErrors(t *testing.T) {
-	w, _ := GraphFileNext()
 	for bad, kind := range map[string]string{
 		"":                        "ValueError: ",
 		"{}":                      "OSError: 2: ",
@@ -80,7 +73,7 @@ func TestFilesOfTheBridgeGiveTheSystemsErrors(t *testing.T) {
 		plan("/tmp/a", `,{"name":"x","dtype":"text","shape":[]}`):                    "ValueError: ",
 		plan("/tmp/a", `,{"name":"x","dtype":"int8","shape":[4611686018427387904]}`): "OSError: ",
 	} {
-		if _, err := GraphFileCreate(w, bad); err == nil || !strings.HasPrefix(err.Error(), kind) {
+		if _, err := GraphFileCreate(bad); err == nil || !strings.HasPrefix(err.Error(), kind) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -94,8 +87,8 @@ func TestFilesOfTheBridgeGiveTheSystemsErrors(t *testing.T) {
 
 func TestTheEndLeavesNoTemporaryFile(t *testing.T) {
 	folder := t.TempDir()
-	w, _ := GraphFileNext()
-	if _, err := GraphFileCreate(w, plan(filepath.Join(folder, "a"), "")); err != nil {
+	w, err := GraphFileCreate(plan(filepath.Join(folder, "a"), ""))
+	if err != nil {
 		t.Fatal(err)
 	}
 	abortWriters()

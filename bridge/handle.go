@@ -38,17 +38,6 @@ func (t *table[T]) get(handle int64) (T, bool) {
 	return item, ok
 }
 
-// replace puts another item in the place of one, unless it was taken.
-func (t *table[T]) replace(handle int64, item T) bool {
-	t.Lock()
-	defer t.Unlock()
-	if _, ok := t.items[handle]; !ok {
-		return false
-	}
-	t.items[handle] = item
-	return true
-}
-
 // take removes the item; of several callers one gets it.
 func (t *table[T]) take(handle int64) (T, bool) {
 	t.Lock()
@@ -79,6 +68,39 @@ var (
 	jobs       table[*core.Job]
 	deviceJobs table[*core.DeviceJob]
 )
+
+// ends are the functions that destructors of Python's objects call, by their names.
+var ends = []struct {
+	name string
+	end  func(handle int64) (int64, error)
+}{
+	{"GraphClose", GraphClose},
+	{"SamplerClose", SamplerClose},
+	{"Cancel", Cancel},
+	{"DeviceCancel", DeviceCancel},
+	{"DegreesClose", DegreesClose},
+	{"GraphFileAbort", GraphFileAbort},
+	{"EdgesCancel", EdgesCancel},
+}
+
+// EndKind is the number under which a destructor knows one of these functions.
+func EndKind(name string) (kind int64, err error) {
+	defer finish(&err)
+	for i, e := range ends {
+		if e.name == name {
+			return int64(i), nil
+		}
+	}
+	return 0, core.Errorf(core.KindValue, "destructor: expected the end of a kind of handle, got %q", name)
+}
+
+func init() {
+	functions := make([]func(int64), len(ends))
+	for i, e := range ends {
+		functions[i] = func(handle int64) { _, _ = e.end(handle) }
+	}
+	core.SetEnds(functions)
+}
 
 // finish turns what a function ends with, a panic included, into an error whose
 // message Python can sort.

@@ -104,13 +104,12 @@ func (j *EdgesJob) run(numbering edges.Numbering) {
 	j.shape, j.err = edges.Build(source, plan, target, &j.meter)
 }
 
-// EdgesState is how far a job is; Memory has a reference that is the caller's.
+// EdgesState is how far a job is.
 type EdgesState struct {
 	Done     int64       `json:"done"`
 	Total    int64       `json:"total"`
 	Finished bool        `json:"finished"`
 	Shape    edges.Shape `json:"shape"`
-	Memory   int64       `json:"memory"`
 }
 
 // Poll waits up to timeout milliseconds for the job's end.
@@ -129,14 +128,22 @@ func (j *EdgesJob) Poll(timeout int64) (EdgesState, error) {
 		return s, nil
 	}
 	s.Shape = j.shape
-	if j.err == nil && len(j.plan.Target) == 0 {
-		s.Memory = j.memory.Block.Address()
-	}
 	return s, j.err
 }
 
+// Take is the memory of the graph, whose reference is then the caller's, or 0 where
+// the graph is in a file. It waits for the job's end and may be called once.
+func (j *EdgesJob) Take() (address int64, err error) {
+	<-j.done
+	if j.err != nil || len(j.plan.Target) > 0 {
+		return 0, j.err
+	}
+	return j.memory.Block.Address(), nil
+}
+
 // Cancel ends the job and returns when it has let go of its files; a result that
-// was ready is dropped, except that a file which has its name keeps it.
+// was ready is dropped, except that a file which has its name keeps it. After Take
+// it must not be called.
 func (j *EdgesJob) Cancel() {
 	j.stop()
 	if j.err == nil && len(j.plan.Target) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/owner"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -220,6 +221,7 @@ func (j *Job) Cancel() {
 
 // Shutdown ends all jobs and returns once no memory of any graph is read.
 func Shutdown() {
+	owner.Shut()
 	endFlying()
 	endReading()
 	running.Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import resource
 import signal
@@ -15,8 +16,7 @@ import pytest
 from graphs import circulant
 
 import pygsampler as pgs
-from pygsampler._graph import save as graph_save
-from pygsampler.datasets import _job
+from pygsampler import _engine
 
 
 @pytest.fixture
@@ -95,11 +95,28 @@ def test_an_interrupted_save_leaves_the_old_file(path):
         assert os.listdir(path.parent) == [path.name]
 
 
-@pytest.mark.parametrize("kind", [graph_save._Writer, _job._Job])
-def test_ctrl_c_before_the_first_line_of_init(kind):
-    """The destructor of what has no attributes yet raises nothing."""
-    made = kind.__new__(kind)
-    made.__del__()
+def test_ctrl_c_twice_leaves_no_file(path, monkeypatch):
+    """The second comes while the first is being heeded, before the engine hears of it."""
+    alive, presses = _engine.alive, [KeyboardInterrupt]
+
+    def interrupted(generation):
+        if presses:
+            raise presses.pop()
+        return alive(generation)
+
+    monkeypatch.setattr(_engine, "alive", interrupted)
+
+    def interrupt(done, total):
+        assert os.listdir(path.parent)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        circulant(5, 1).save(path, progress=interrupt)
+    assert presses == []
+    # The frames that it went through have the writer until then.
+    del raised
+    gc.collect()
+    assert os.listdir(path.parent) == []
 
 
 def test_ctrl_c_at_any_moment_leaves_a_whole_file(path, run_python):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
-from pygsampler import _engine
-from pygsampler.errors import ClosedError
+from pygsampler._handled import Handled
 from pygsampler.graph import Graph
 
 # Edges of one call, after which there is progress to tell, and Ctrl-C is heard: a tenth of a
@@ -33,16 +31,24 @@ def profile(
     4 bytes of memory for each vertex (8 from 2**32 edges on); the graph is read once, in order.
     """
     handle, rows = graph._handle(), len(graph.indptr) - 1
-    count = _engine.call("DegreesNew", handle, int(parallel))
+    count = _Count()
     try:
+        count._make("DegreesNew", handle, int(parallel))
         row = 0
         while row < rows:
-            row = _engine.call("DegreesAdvance", count, _STEP)
+            row = count._call("DegreesAdvance", _STEP)
             if progress is not None:
                 # Not of edges: a read of ours, of a file that became shorter, would be a signal.
                 progress(row, rows)
-        found: dict[str, Any] = json.loads(_engine.call("DegreesProfile", count))
+        found: dict[str, Any] = json.loads(count._call("DegreesProfile"))
         return found
     finally:
-        with suppress(ClosedError):
-            _engine.call("DegreesClose", count)
+        count._give_back()
+
+
+class _Count(Handled):
+    """The engine's count of a graph's degrees."""
+
+    __slots__ = ()
+
+    _end: ClassVar[str] = "DegreesClose"

@@ -32,13 +32,13 @@ class _FlyingJob(Job):
 
     __slots__ = ()
 
-    _cancel: ClassVar[str] = "DeviceCancel"
+    _end: ClassVar[str] = "DeviceCancel"
 
     def _submit(self, *call: int) -> None:
         _memory.call("DeviceSubmit", *call, jobs=[self])
 
     def _await(self, timeout_ms: int) -> int | _memory.Memory:
-        return _memory.call("DeviceWait", self._handle, timeout_ms)
+        return _memory.call("DeviceWait", self._number, timeout_ms)
 
 
 class DeviceJob(_FlyingJob):
@@ -154,7 +154,7 @@ class TorchJob(_FlyingJob):
             self._launch(known[self._key])
             if self._outcome is not None:
                 # Cancelled meanwhile, by another thread, which knew the first try only.
-                self._drop()
+                self._give_back()
             return None
         words = _memory.read_int64(given.header, at.num_words(len(self._sampler.fanouts)))
         size = words[at.SIZE]

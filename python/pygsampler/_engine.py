@@ -8,7 +8,6 @@ generation it was made in.
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import ctypes
 import json
@@ -18,7 +17,6 @@ import tempfile
 import threading
 import time
 from array import array
-from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import starmap
@@ -73,6 +71,7 @@ DlpackDeviceFunction = ctypes.PYFUNCTYPE(
     ctypes.c_int32,
 )
 ArrowFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)
+DestructorFunction = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_int64, ctypes.c_int64)
 
 
 class Engine:
@@ -85,6 +84,7 @@ class Engine:
     __slots__ = (
         "arrow_export",
         "arrow_export_device",
+        "destructor",
         "dlpack_export",
         "dlpack_export_device",
         "dlpack_export_tensor",
@@ -109,6 +109,7 @@ class Engine:
         self.arrow_export = ArrowFunction(symbol("arrow_export"))
         self.dlpack_export_device = DlpackDeviceFunction(symbol("dlpack_export_device"))
         self.arrow_export_device = ArrowFunction(symbol("arrow_export_device"))
+        self.destructor = DestructorFunction(symbol("destructor"))
 
 
 class _State:
@@ -133,6 +134,8 @@ _state = _State(0, None)
 # The files that children were loaded from. They stay open: a number that is used again would
 # give two copies one path, and the dynamic linker would hand out the old, dead copy.
 _copies: list[int] = []
+# Classes whose objects have a handle, and the function of the bridge that ends it.
+_ends: dict[type, str] = {}
 
 
 def _after_fork_in_child() -> None:
@@ -191,9 +194,24 @@ def engine() -> Engine:
             module = _load(_copy(path) if state.generation else path)
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
-            state.engine = Engine(module)
+            loaded = Engine(module)
+            for owner, name in _ends.items():
+                _set_destructor(loaded, owner, name)
+            state.engine = loaded
             atexit.register(end)
         return state.engine
+
+
+def ends_with(owner: type, name: str) -> None:
+    """From the first handle on, objects of a class give theirs back by ``bridge_<name>``."""
+    _ends[owner] = name
+    if _state.engine is not None:
+        _set_destructor(_state.engine, owner, name)
+
+
+def _set_destructor(loaded: Engine, owner: type, name: str) -> None:
+    kind = loaded.module.bridge_EndKind(name)
+    setattr(owner, "__del__", loaded.destructor(kind, _state.generation))  # noqa: B010
 
 
 def call(name: str, *args: Any, into: array[int] | None = None) -> Any:
@@ -243,19 +261,6 @@ def end(unfinished: Callable[[], bool] = lambda: False) -> None:
     for thread in threading.enumerate():
         if thread.ident in state.told and thread is not threading.current_thread():
             thread.join(max(0.0, until - time.monotonic()))
-
-
-def interrupt_again() -> None:
-    """For a destructor in which Ctrl-C arrived: what it raises would be lost, so it comes again
-    a moment later, when the destructor has returned."""
-
-    def again() -> None:
-        time.sleep(0.001)
-        _thread.interrupt_main()
-
-    # RuntimeError: the interpreter ends, and no thread begins any more.
-    with suppress(RuntimeError):
-        _thread.start_new_thread(again, ())
 
 
 def _ended() -> ClosedError:

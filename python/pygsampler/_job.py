@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pygsampler import _engine, _input, _memory
-from pygsampler.errors import ClosedError, Error
+from pygsampler._handled import Handled
+from pygsampler.errors import Error
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pygsampler.graph import Graph
     from pygsampler.sampler import PGSampler
 
@@ -29,7 +26,7 @@ def in_set(error: Exception, place: int) -> Exception:
     return type(error)(f"seeds[{place}]{text[5:]}")
 
 
-class Job:
+class Job(Handled):
     """A batch that the engine samples in the background; made by ``PGSampler.submit``.
 
     ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It keeps the
@@ -39,9 +36,7 @@ class Job:
 
     __slots__ = (
         "__weakref__",
-        "_generation",
         "_graph",
-        "_handle",
         "_lock",
         "_outcome",
         "_sampler",
@@ -52,17 +47,16 @@ class Job:
 
     epoch: int
     batch: int
-    # What the engine calls the end of such a job.
-    _cancel: ClassVar[str] = "Cancel"
+    _end: ClassVar[str] = "Cancel"
 
     def __init__(self, graph: Graph, sampler: PGSampler, epoch: int, batch: int) -> None:
+        self._number = 0
+        self._generation = _engine.generation()
         self._outcome: Any = None
-        self._handle = 0
         # Reentrant, since a signal handler may ask for a job that its thread is waiting for: it
         # gets an error then, since it can neither wait nor take what is being taken.
         self._lock = threading.RLock()
         self._waiting = False
-        self._generation = _engine.generation()
         self._graph = graph
         self._sampler = sampler
         self.epoch = epoch
@@ -144,16 +138,7 @@ class Job:
         """
         if self._outcome is None:
             self._outcome = Error("job: expected a job on its way, got one that was cancelled")
-            self._drop()
-
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        # The engine has ended by then, and this module's names are gone.
-        # An interrupt may have come before it had a handle.
-        if not ending() and getattr(self, "_handle", None) and self._outcome is None:
-            try:
-                self._drop()
-            except KeyboardInterrupt:
-                _engine.interrupt_again()
+            self._give_back()
 
     def __repr__(self) -> str:
         outcome = self._outcome
@@ -191,25 +176,22 @@ class Job:
                 given = self._await(timeout_ms)
                 if given:
                     taken = self._taken(given)
+                    if taken is not None:
+                        self._number = 0
                     # After a cancel in another thread its outcome stands.
                     self._outcome = self._outcome or taken
             except Exception as error:
                 self._outcome = self._outcome or error
                 # Where a signal handler raised it, and not the job, the job goes on otherwise.
-                self._drop()
+                self._give_back()
             finally:
                 self._waiting = False
             return self._outcome is not None
 
     def _await(self, timeout_ms: int) -> int | _memory.Memory:
         """What the engine hands over, 0 while that is to come."""
-        return _memory.call("Wait", self._handle, timeout_ms)
+        return _memory.call("Wait", self._number, timeout_ms)
 
     def _taken(self, given: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
         return MiniBatch._of(given, self.epoch, self.batch)
-
-    def _drop(self) -> None:
-        if _engine.alive(self._generation):
-            with suppress(ClosedError):
-                _engine.call(self._cancel, self._handle)

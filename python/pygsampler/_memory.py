@@ -74,14 +74,14 @@ def call(name: str, *arguments: int, jobs: Sequence[Job] = ()) -> int | Memory:
         if given > 0:
             return Memory(slot)
         for place, job in enumerate(jobs):
-            job._handle = place - given
+            job._number = place - given
         return given
     except BaseException:
         if slot and slot[0] > 0:
             Memory(slot)
         elif slot and slot[0]:
             for place, job in enumerate(jobs):
-                _engine.call(job._cancel, place - slot[0])
+                _engine.call(job._end, place - slot[0])
         raise
 
 

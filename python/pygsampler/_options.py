@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _engine, _fanouts, _seed
+from pygsampler import _fanouts, _seed
 from pygsampler._check import boolean, describe, integer
 
 if TYPE_CHECKING:
@@ -69,13 +68,11 @@ class Options:
         """What the size of a batch depends on."""
         return self.fanouts, self.replace, self.frontier, self.disjoint
 
-    def handle(self) -> int:
-        """A handle of them in this process's engine."""
-        fanouts = array("q", self.fanouts)
-        handle: int = _engine.call(
-            "SamplerNew",
-            fanouts.buffer_info()[0],
-            len(fanouts),
+    def arguments(self, fanouts: int) -> tuple[Any, ...]:
+        """As the engine takes them; ``fanouts`` is the address of an int64 for each hop."""
+        return (
+            fanouts,
+            len(self.fanouts),
             int(self.replace),
             self.seed - (1 << 64) if self.seed >> 63 else self.seed,
             self.mode,
@@ -84,7 +81,6 @@ class Options:
             int(self.frontier == "new"),
             int(self.disjoint),
         )
-        return handle
 
     def __str__(self) -> str:
         """As they are written in a call, but for those that are as by default."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
+from array import array
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler import _engine, _seed
 from pygsampler._check import describe, integer
 from pygsampler._device_job import DeviceJob, TorchJob, sample_many
+from pygsampler._handled import Handled
 from pygsampler._job import Job, in_set
 from pygsampler._options import Options
-from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from pygsampler.minibatch import MiniBatch
 
@@ -26,7 +25,7 @@ MAX_BATCH = (1 << 40) - 1
 _MOST_THREADS = (1 << 31) - 1
 
 
-class PGSampler:
+class PGSampler(Handled):
     """Samples in-neighbours uniformly, hop by hop, from seeds outwards.
 
     At each hop every vertex of the frontier gets ``fanout`` of its in-edges, drawn afresh. The
@@ -80,11 +79,12 @@ class PGSampler:
     number of the next batch.
     """
 
+    _end: ClassVar[str] = "SamplerClose"
+
     __slots__ = (
         "__weakref__",
         "_counted_in",
         "_epoch",
-        "_made",
         "_next",
         "_options",
     )
@@ -101,8 +101,8 @@ class PGSampler:
         mode: str = "auto",
         map_limit: int | None = None,
     ) -> None:
-        # (generation, handle), made at first use: a sampler costs nothing before.
-        self._made: tuple[int, int] | None = None
+        # Its handle is made at first use: a sampler costs nothing before.
+        super().__init__()
         self._options = Options.checked(
             fanouts,
             replace=replace,
@@ -349,15 +349,6 @@ class PGSampler:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.fanouts, self._options.named(), self._epoch, self._next)
 
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        # The engine has ended by then, and this module's names are gone.
-        if ending():
-            return
-        made = getattr(self, "_made", None)
-        if made is not None and _engine.alive(made[0]):
-            with suppress(ClosedError):
-                _engine.call("SamplerClose", made[1])
-
     def _next_batch(self, count: int = 1) -> int:
         with _engine.count_lock():
             if self._counted_in != _engine.generation():
@@ -369,14 +360,15 @@ class PGSampler:
 
     def _handle(self) -> int:
         """The handle in this process's engine, made anew after a fork."""
-        made = self._made
-        if made is not None and made[0] == _engine.generation():
-            return made[1]
+        number = self._current()
+        if number:
+            return number
         with _engine.handle_lock():
-            made = self._made
-            if made is None or made[0] != _engine.generation():
-                made = self._made = (_engine.generation(), self._options.handle())
-            return made[1]
+            if not self._current():
+                self._give_back()
+                fanouts = array("q", self.fanouts)
+                self._make("SamplerNew", *self._options.arguments(fanouts.buffer_info()[0]))
+            return self._number
 
 
 def _check_graph(graph: Any) -> None:

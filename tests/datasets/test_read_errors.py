@@ -190,6 +190,34 @@ except KeyboardInterrupt:
     assert os.listdir(tmp_path) == ["large.txt"]
 
 
+def test_ctrl_c_at_any_moment_of_a_read_keeps_no_memory(run_python, tmp_path):
+    (tmp_path / "e.csv").write_text("".join(f"{i},{i * 7 % 100}\n" for i in range(100)))
+    run_python(
+        """
+        import random, signal, warnings
+        import pygsampler as pgs
+        import pygsampler.datasets
+        # Of Python's own: Ctrl-C between open() and the first line of its block.
+        warnings.simplefilter("ignore", ResourceWarning)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        draw, hits = random.Random(5), 0
+        want = pgs.datasets.read("e.csv").indices.tolist()
+        before = pgs.memory_stats()["live"]
+        for _ in range(300):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 5e-3))
+                got = pgs.datasets.read("e.csv").indices.tolist()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                assert got == want
+            except KeyboardInterrupt:
+                hits += 1
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert hits > 20, hits
+        assert pgs.memory_stats()["live"] == before, (pgs.memory_stats(), before)
+        """
+    )
+
+
 def test_reading_needs_neither_numpy_nor_torch(run_python, tmp_path):
     (tmp_path / "e.csv").write_text("0,1\n")
     said = run_python(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from typing import NamedTuple
 
-from pygsampler import _device, _engine, _memory
+from pygsampler import _device, _memory
 from pygsampler._graph.pages import Pages
 from pygsampler.array import Array, _on_device
 
@@ -118,15 +118,15 @@ def together(parts: Parts) -> int:
     return device
 
 
-def new(
+def arguments(
     parts: Parts, pins: Pins | None, num_nodes: int, device: int, host: int, trusted: bool
-) -> int:
-    """The engine's handle of a graph on a device. ``host`` is that of the same graph on the CPU,
-    or 0. Unless the arrays are trusted, since they have been validated there, a kernel does it."""
+) -> tuple[int, ...]:
+    """A graph on a device as the engine takes it. ``host`` is the handle of the same graph on the
+    CPU, or 0. Unless the arrays are trusted, since they have been validated there, a kernel does
+    it."""
     indptr, indices, edge_ids = parts
     at = addresses(parts) if pins is None else pins.addresses
-    handle: int = _engine.call(
-        "DeviceGraphNew",
+    return (
         device,
         at[0],
         indptr._bits,
@@ -140,4 +140,3 @@ def new(
         int(trusted),
         host,
     )
-    return handle

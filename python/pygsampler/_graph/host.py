@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
-from pygsampler import _engine, _input, _memory
+from pygsampler import _input, _memory
 from pygsampler._check import integer
 from pygsampler.array import Array
-from pygsampler.errors import ClosedError
 
 # The words at the start of what the engine returns for a list of edges.
 _COO_WORDS = 7
@@ -46,15 +44,13 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     )
 
 
-def new(parts: Parts, num_nodes: int, mapped: bool = False) -> int:
-    """The engine's handle of a graph on the arrays, which are validated, but for mapped ones:
-    those were before they were written."""
+def arguments(parts: Parts, num_nodes: int) -> tuple[int, ...]:
+    """The graph on the arrays as the engine takes it."""
     indptr, indices, edge_ids = parts
     ids_address, ids_bits = 0, 64
     if edge_ids is not None:
         ids_address, ids_bits = edge_ids._address, edge_ids._bits
-    handle: int = _engine.call(
-        "GraphMapped" if mapped else "GraphNew",
+    return (
         indptr._address,
         indptr._bits,
         len(indptr) - 1,
@@ -65,14 +61,6 @@ def new(parts: Parts, num_nodes: int, mapped: bool = False) -> int:
         ids_bits,
         num_nodes,
     )
-    return handle
-
-
-def give_back(made: tuple[int, int] | None) -> None:
-    """Closes a graph of the engine's, unless its engine is no longer there."""
-    if made is not None and _engine.alive(made[0]):
-        with suppress(ClosedError):
-            _engine.call("GraphClose", made[1])
 
 
 def moved(parts: Parts) -> bool:

@@ -7,11 +7,11 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._check import describe
 from pygsampler._graph.pages import CSC
-from pygsampler._numbered import Numbered
+from pygsampler._handled import Handled
 from pygsampler._shaped_input import shaped
 
 if TYPE_CHECKING:
@@ -51,18 +51,18 @@ def save(
     writer = _Writer()
     try:
         with reporting(progress, total, "save") as report:
-            writer.call("GraphFileCreate", json.dumps(plan))
+            writer._make("GraphFileCreate", json.dumps(plan))
             for place, section in enumerate(sections.values()):
                 for at in range(0, section.nbytes, _CHUNK):
                     size = min(_CHUNK, section.nbytes - at)
-                    writer.call("GraphFileWrite", place, at, section._address + at, size)
+                    writer._call("GraphFileWrite", place, at, section._address + at, size)
                     report(size)
-            while not writer.call("GraphFileCommit", _WAIT_MS):
+            while not writer._call("GraphFileCommit", _WAIT_MS):
                 pass
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from None
     finally:
-        writer.end()
+        writer._give_back()
 
 
 def named(arrays: Any) -> dict[str, ShapedArray]:
@@ -79,13 +79,12 @@ def named(arrays: Any) -> dict[str, ShapedArray]:
     return found
 
 
-class _Writer(Numbered):
+class _Writer(Handled):
     """A file in the making; its end removes the temporary one, unless it has its name by now."""
 
     __slots__ = ()
 
-    _next = "GraphFileNext"
-    _end = "GraphFileAbort"
+    _end: ClassVar[str] = "GraphFileAbort"
 
 
 @contextmanager

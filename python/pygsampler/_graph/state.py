@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler import _device, _engine
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import host as host_graph
+from pygsampler._handled import Handled
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from types import TracebackType
 
     from pygsampler._graph.host import Parts
@@ -24,12 +24,14 @@ G = TypeVar("G", bound="GraphState")
 _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
-class GraphState:
+class GraphState(Handled):
     """The arrays of a graph and the engine's handle for them.
 
     The handle is made when it is first needed, and anew in a forked child, whose engine is another
     one, and where torch has moved an array.
     """
+
+    _end: ClassVar[str] = "GraphClose"
 
     __slots__ = (
         "__weakref__",
@@ -38,7 +40,6 @@ class GraphState:
         "_device",
         "_file",
         "_host",
-        "_made",
         "_num_nodes",
         "_parts",
         "_pinned",
@@ -49,8 +50,6 @@ class GraphState:
     # its device. Those of a pinned graph are the host's.
     _parts: Parts | None
     _num_nodes: int
-    # (generation, handle): the handle is dead in any other copy of the engine.
-    _made: tuple[int, int] | None
     # -1 for the CPU, else the index of the CUDA device that samples.
     _device: int
     # The graph on the CPU that one on a device was made from.
@@ -72,7 +71,7 @@ class GraphState:
         host: GraphState | None = None,
         pinned: bool = False,
     ) -> None:
-        self._made = None
+        Handled.__init__(self)
         self._parts = parts
         self._num_nodes = num_nodes
         self._device = device
@@ -88,14 +87,15 @@ class GraphState:
 
         A pinned graph's pages are no longer locked then.
         """
+        # Only then may the arrays go: a batch in flight is reading them.
+        self._give_back()
         with _engine.handle_lock():
-            made, self._made = self._made, None
-            parts, self._parts, self._host = (self._parts, self._host), None, None
-            pins, self._pins = self._pins, None
-            beside, self._arrays, self._file = (self._arrays, self._file), _NO_ARRAYS, None
-        host_graph.give_back(made)
-        # Only now may the arrays go: a batch in flight was reading them.
-        del pins, parts, beside
+            # Another thread may have taken a handle meanwhile.
+            self._give_back()
+            let_go = self._pins, self._parts, self._host, self._arrays, self._file
+            self._pins = self._parts = self._host = self._file = None
+            self._arrays = _NO_ARRAYS
+        del let_go
 
     def __enter__(self: G) -> G:
         self._open()
@@ -108,14 +108,6 @@ class GraphState:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def __del__(self, ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        # The engine has ended by then, and this module's names are gone.
-        if ending():
-            return
-        made = getattr(self, "_made", None)
-        self._made = None
-        host_graph.give_back(made)
 
     def _known(self) -> Parts:
         """The arrays, or those of the graph on the CPU: for what is alike on both."""
@@ -133,34 +125,29 @@ class GraphState:
 
     def _handle(self) -> int:
         """The handle in this process's engine, made anew after a fork."""
-        made, parts = self._made, self._parts
-        if (
-            made is not None
-            and made[0] == _engine.generation()
-            and parts is not None
-            and not self._moved()
-        ):
-            return made[1]
+        number = self._current()
+        if number and self._parts is not None and not self._moved():
+            return number
         if self._device >= 0:
             return self._device_handle()
         with _engine.handle_lock():
-            made, parts = self._made, self._open()
-            if made is None or made[0] != _engine.generation() or host_graph.moved(parts):
-                self._made = None
-                host_graph.give_back(made)
-                self._parts = host_graph.where_they_are(parts)
-                handle = host_graph.new(self._parts, self._num_nodes, self._file is not None)
-                made = self._made = (_engine.generation(), handle)
-            return made[1]
+            parts = self._open()
+            if not self._current() or host_graph.moved(parts):
+                self._give_back()
+                parts = self._parts = host_graph.where_they_are(parts)
+                # Those of a file were validated before they were written.
+                how = "GraphMapped" if self._file is not None else "GraphNew"
+                self._make(how, *host_graph.arguments(parts, self._num_nodes))
+            return self._number
 
     def _device_handle(self) -> int:
         """The handle of a graph on a device, which is put there now if it was not yet."""
         self._check_process()
         with _engine.handle_lock():
-            if self._made is not None and not self._moved():
-                return self._made[1]
-            made, self._made, self._pins = self._made, None, None
-            host_graph.give_back(made)
+            if self._number and self._parts is not None and not self._moved():
+                return self._number
+            self._give_back()
+            self._pins = None
             host = self._host
             if self._parts is None and host is None:
                 self._open()
@@ -172,10 +159,14 @@ class GraphState:
                 before, trusted = host._handle(), host._file is None
                 parts, pins = device_graph.place(host._open(), self._device, self._pinned)
             assert parts is not None
-            handle = device_graph.new(parts, pins, self._num_nodes, self._device, before, trusted)
+            about = parts, pins, self._num_nodes, self._device, before, trusted
             self._parts, self._pins = parts, pins
-            self._made = (_engine.generation(), handle)
-            return handle
+            try:
+                self._make("DeviceGraphNew", *device_graph.arguments(*about))
+            finally:
+                if host is not None and not self._number:
+                    self._parts = self._pins = None
+            return self._number
 
     def _moved(self) -> bool:
         """Whether torch has put an array that is on the host elsewhere meanwhile."""
@@ -184,7 +175,7 @@ class GraphState:
 
     def _check_process(self) -> None:
         """Raises CudaError for a graph that a parent process has on its GPU."""
-        if self._made is not None and self._made[0] != _engine.generation():
+        if self._number and not self._current():
             raise CudaError(
                 f"graph: expected one of this process, got one that its parent has on "
                 f"{_device.name(self._device)}, which a forked child cannot use; sample "

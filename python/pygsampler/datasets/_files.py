@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from array import array
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -84,8 +83,9 @@ def read(
         from pygsampler.datasets import _npz
 
         return _npz.read(path, plan, progress)
-    state = _job.run(path, "", plan, progress)
-    return _graph(_memory.Memory(array("q", [state["memory"]])))
+    memory = _job.run(path, "", plan, progress)
+    assert isinstance(memory, _memory.Memory)
+    return _graph(memory)
 
 
 def convert(

@@ -7,10 +7,11 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from pygsampler import _memory
 from pygsampler._check import describe
-from pygsampler._numbered import Numbered
+from pygsampler._handled import Handled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,24 +23,24 @@ _SLICE_MS = 50
 _BAR_SECONDS = 2.0
 
 
-def run(source: str, target: str, plan: dict[str, Any], progress: Progress) -> dict[str, Any]:
-    """What the engine says at the end; an error or Ctrl-C leaves no file and no memory."""
+def run(source: str, target: str, plan: dict[str, Any], progress: Progress) -> _memory.Memory | int:
+    """The graph's memory, 0 where it is in a file; an error or Ctrl-C leaves neither."""
     plan = {**plan, "source": _encoded(source), "target": _encoded(target)}
     text = f"reading {os.path.basename(source)}"
     job = _Job()
     try:
         with reporting(progress, text) as report:
-            job.call("EdgesStart", json.dumps(plan))
+            job._make("EdgesStart", json.dumps(plan))
             while True:
-                state: dict[str, Any] = json.loads(job.call("EdgesPoll", _SLICE_MS))
+                state: dict[str, Any] = json.loads(job._call("EdgesPoll", _SLICE_MS))
                 if state["total"]:
                     report(state["done"], state["total"])
                 if state["finished"]:
-                    return state
+                    return _memory.call("EdgesTake", job._number)
     except OSError as error:
         raise OSError(error.errno, error.strerror, target or source) from None
     finally:
-        job.end()
+        job._give_back()
 
 
 def _encoded(path: str) -> str:
@@ -47,13 +48,12 @@ def _encoded(path: str) -> str:
     return base64.b64encode(os.fsencode(path)).decode()
 
 
-class _Job(Numbered):
+class _Job(Handled):
     """A job of the engine's that reads edges."""
 
     __slots__ = ()
 
-    _next = "EdgesNext"
-    _end = "EdgesCancel"
+    _end: ClassVar[str] = "EdgesCancel"
 
 
 @contextmanager

@@ -1,0 +1,65 @@
+"""``Handled``: what has a handle in the engine, and gives it back when it goes."""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from pygsampler import _engine
+from pygsampler.errors import ClosedError
+
+
+class Handled:
+    """An object with a number in a copy of the engine, or 0.
+
+    Its destructor is the engine's, in C: in one of Python's, Ctrl-C would be lost, and what is to
+    be given back with it. Like any ``__del__`` it runs while all that the object refers to is
+    still there, such as the arrays that the engine reads.
+    """
+
+    __slots__ = ("_generation", "_number")
+
+    # The function of the bridge that ends such a thing; it bears a number that is no more.
+    _end: ClassVar[str]
+
+    # In a forked child, whose engine is another one, the number means nothing.
+    _generation: int
+    _number: int
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._generation = -1
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "_end" in vars(cls):
+            _engine.ends_with(cls, cls._end)
+
+    def _current(self) -> int:
+        """The handle, or 0 where this process's engine has none."""
+        return self._number if self._generation == _engine.generation() else 0
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Runs ``bridge_<name>`` with the handle."""
+        return _engine.call(name, self._number, *arguments)
+
+    def _make(self, name: str, *arguments: Any) -> None:
+        """Takes the handle that ``bridge_<name>`` gives, Ctrl-C or not."""
+        slot = array("q")
+        try:
+            _engine.call(name, *arguments, into=slot)
+        finally:
+            if slot:
+                self._generation = _engine.generation()
+                self._number = slot[0]
+
+    def _give_back(self) -> None:
+        """Ends what stands behind the handle, if there is one and its engine is still there."""
+        number = self._number
+        if number and _engine.alive(self._generation):
+            with suppress(ClosedError):
+                _engine.call(self._end, number)
+        # Another thread may have taken a new one meanwhile.
+        if self._number == number:
+            self._number = 0
