@@ -69,6 +69,32 @@ def test_a_child_uses_several_threads_and_collects_garbage(graph, sampler):
     assert in_child(work) == 200
 
 
+def test_what_a_child_drops_of_its_parents_ends_nothing(sampler):
+    """Neither of the parent's, whose engine is dead there, nor of its own under equal numbers."""
+
+    def sample(graph: pgs.Graph):
+        return as_lists(sampler.sample(graph, range(50), batch=0))
+
+    graphs = [circulant(50, 3) for _ in range(4)]
+    expected = [sample(graph) for graph in graphs]
+    jobs = [sampler.submit(graphs[0], range(50), batch=0) for _ in range(3)]
+
+    def work():
+        # Some before its engine is there, the rest after.
+        del graphs[2:], jobs[1:]
+        mine = [circulant(50, 3) for _ in range(max(graph._number for graph in graphs))]
+        wrong = [graph for graph in mine if sample(graph) != expected[0]]
+        alike = {graph._number for graph in graphs} & {graph._number for graph in mine}
+        graphs.clear()
+        jobs.clear()
+        gc.collect()
+        return len(alike), wrong + [graph for graph in mine if sample(graph) != expected[0]]
+
+    assert in_child(work) == (2, [])
+    assert [as_lists(job.result()) for job in jobs] == expected[:1] * 3
+    assert [sample(graph) for graph in graphs] == expected
+
+
 def test_children_of_children(graph, sampler):
     expected = as_lists(sampler.sample(graph, range(100), batch=0))
 
