@@ -113,10 +113,36 @@ def test_an_error_leaves_what_was_there(
 ) -> None:
     (tmp_path / "edges.csv").write_bytes(content)
     out = tmp_path / "g.pgs"
-    out.write_text("before")
+    Graph.from_csc([0, 1], [0]).save(out)
+    before = out.read_bytes()
     assert words in refused("convert", tmp_path / "edges.csv", out)
-    assert out.read_text() == "before"
+    assert out.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.csv", "g.pgs"]
+
+
+@pytest.mark.parametrize("source", ["a.csv", "debian"])
+def test_no_list_of_edges_is_replaced(
+    refused: Callable[..., str], tmp_path: Path, source: str
+) -> None:
+    """As by ``convert *.csv`` in a folder with two files."""
+    a, b = tmp_path / "a.csv", tmp_path / "b.csv"
+    a.write_text("0,1\n")
+    b.write_text("1,2\n")
+    said = refused("convert", a if source == "a.csv" else source, b, ends_with=2)
+    assert said.startswith(
+        f"target: expected a new file or a graph file to replace, got {str(b)!r}, which is neither"
+    )
+    assert (a.read_text(), b.read_text()) == ("0,1\n", "1,2\n")
+
+
+def test_a_folder_that_is_not_there(refused: Callable[..., str], csv: Path) -> None:
+    out = csv.with_name("none") / "g.pgs"
+    assert refused("convert", csv, out) == f"{out}: there is no folder {str(out.parent)!r}"
+
+
+def test_a_list_of_edges_is_told_from_its_graph(refused: Callable[..., str], csv: Path) -> None:
+    for command in ("info", "bench"):
+        assert '"pygsampler convert", make one of a list of edges' in refused(command, csv)
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none"])

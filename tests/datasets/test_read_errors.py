@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pygsampler as pgs
@@ -62,6 +63,48 @@ def test_options(tmp_path):
         datasets.convert(path, "")
 
 
+def test_a_file_that_is_no_graph_is_not_replaced(tmp_path):
+    path, other = tmp_path / "e.csv", tmp_path / "victim.csv"
+    path.write_text("0,1\n")
+    npz = tmp_path / "e.npz"
+    np.savez(npz, src=[0], dst=[1])
+    for content in (b"5,6\n7,8\n", b"\x93PG", b"PK\x03\x04"):
+        other.write_bytes(content)
+        for source in (path, npz):
+            with pytest.raises(
+                ValueError, match=r"^target: expected a new file or a graph file"
+            ) as e:
+                datasets.convert(source, other)
+            assert str(e.value).endswith(f"to replace, got {str(other)!r}, which is neither")
+            assert other.read_bytes() == content
+    other.write_bytes(b"")
+    for _ in ("an empty file", "a graph file"):
+        with pgs.Graph.open(datasets.convert(path, other)) as graph:
+            assert graph.num_edges == 1
+    (tmp_path / "link").symlink_to(path)
+    with pytest.raises(ValueError, match="target: expected another file than the source"):
+        datasets.convert(path, tmp_path / "link")
+
+
+def test_graph_files_and_lists_of_edges_are_told_apart(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("0,1\n")
+    made = datasets.convert(path, tmp_path / "e.pgs")
+    renamed = made.with_suffix(".txt")
+    renamed.write_bytes(made.read_bytes())
+    for file in (made, renamed):
+        with pytest.raises(
+            ValueError,
+            match=rf"^{file.name}: expected a file of edges, got a graph file, which pgs",
+        ):
+            datasets.read(file)
+    with pytest.raises(ValueError, match=r'begin with "0,1.*; datasets.convert, and .* make one'):
+        pgs.Graph.open(path)
+    renamed.write_bytes(b"\x93PGS")
+    with pytest.raises(ValueError, match="cut short$"):
+        pgs.Graph.open(renamed)
+
+
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         datasets.read(tmp_path / "none.csv")
@@ -74,6 +117,12 @@ def test_files_that_are_not_there(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         datasets.convert(tmp_path / "e.csv", tmp_path / "none" / "g")
     assert caught.value.filename == str(tmp_path / "none" / "g")
+    assert caught.value.strerror == f"there is no folder {str(tmp_path / 'none')!r}"
+    with pytest.raises(FileNotFoundError, match="there is no folder") as caught:
+        pgs.Graph.from_csc([0, 0], []).save(tmp_path / "none" / "g")
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "g")
+    with pytest.raises(FileNotFoundError, match=f"there is no folder '{tmp_path}/far'"):
+        datasets.convert(tmp_path / "e.csv", tmp_path / "link")
 
 
 def test_content_is_named_by_its_line(tmp_path):

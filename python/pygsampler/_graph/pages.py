@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import stat
 from typing import Any
 
 from pygsampler import _engine, _memory
@@ -12,6 +13,9 @@ from pygsampler import _engine, _memory
 # What tells two files of one name apart: bytes, and the checksum of the header, in which the
 # checksums of all sections are.
 Identity = tuple[int, int]
+
+# What a graph file begins with.
+MAGIC = b"\x93PGS\r\n\x1a\n"
 
 # The sections that are the graph itself.
 CSC = ("indptr", "indices", "edge_ids")
@@ -47,9 +51,7 @@ class Pages:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             shown = path.encode(errors="backslashreplace").decode()
-            self.header: dict[str, Any] = json.loads(
-                _engine.call("GraphFileHeader", descriptor, shown)
-            )
+            self.header = _header(descriptor, shown)
             size = self.header["bytes"]
             try:
                 pages = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
@@ -103,6 +105,20 @@ class Pages:
                     f"{self.path}: section {section['name']!r}: expected the checksum "
                     f"{section['checksum']:08x}, got {total:08x}: the file is damaged"
                 )
+
+
+def _header(descriptor: int, shown: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(_engine.call("GraphFileHeader", descriptor, shown))
+    except ValueError as error:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise
+        # What is cut short was a graph file; anything else may be the list of edges of one.
+        if MAGIC.startswith(os.pread(descriptor, len(MAGIC), 0)):
+            raise
+        hint = 'datasets.convert, and the command "pygsampler convert", make one of a list of edges'
+        raise type(error)(f"{error}; {hint}") from None
+    return found
 
 
 def _text(identity: Identity) -> str:

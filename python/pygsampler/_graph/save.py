@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -60,9 +61,18 @@ def save(
             while not writer._call("GraphFileCommit", _WAIT_MS):
                 pass
     except OSError as error:
+        require_folder(path)
         raise OSError(error.errno, error.strerror, path) from None
     finally:
         writer._give_back()
+
+
+def require_folder(path: str) -> None:
+    """Raises FileNotFoundError where there is no folder for the file."""
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.exists(folder):
+        shown = os.path.dirname(path) if not os.path.islink(path) else folder
+        raise FileNotFoundError(errno.ENOENT, f"there is no folder {shown!r}", path)
 
 
 def named(arrays: Any) -> dict[str, ShapedArray]:

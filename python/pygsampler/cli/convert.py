@@ -67,7 +67,7 @@ def command(
     compressed with gzip), a sparse matrix of SciPy (npz), "debian", the data set that comes with
     the package, or the name of one of OGB's, such as "ogbn-arxiv". Columns beside the two ends of
     an edge, such as weights, are skipped. OUT is there as a whole or not at all: an error or Ctrl-C
-    leaves what was there before.
+    leaves what was there before. It replaces a graph file of that name, and no other file.
     """
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
@@ -83,6 +83,7 @@ def command(
         "renumber": renumber,
         "dtype": dtype,
     }
+    _check_target(target, None if collection.is_known(source) else source)
     with Progress("converting", "B") as progress:
         if collection.is_known(source):
             _refuse(given)
@@ -130,6 +131,18 @@ def _convert(source: str, target: Path, given: dict[str, Any], progress: Progres
 
     chosen = {name: value for name, value in given.items() if value is not None}
     convert(source, target, **chosen, progress=progress)
+
+
+def _check_target(target: Path, source: str | None) -> None:
+    """Here, and not by ``convert`` alone: graphs of data sets are saved without it."""
+    from pygsampler.datasets._plan import require_file, require_target
+
+    if source is not None:
+        require_file(source)
+    try:
+        require_target(str(target), source)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _refuse(given: dict[str, Any]) -> None:

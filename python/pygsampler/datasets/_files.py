@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -107,7 +106,7 @@ def convert(
     with ``undirected``), more where vertices are numbered anew, and some 300 MB. The source is read
     two or three times, and again for each part of the target that memory has room for. (The format
     "npz" is read as a whole.) The target is there when all of it is: after an error or Ctrl-C it is
-    what it was before.
+    what it was before. A file that is there already is replaced where it is a graph file.
 
     Parameters
     ----------
@@ -118,17 +117,15 @@ def convert(
     Raises
     ------
     OSError, TypeError, ValueError
-        As ``read``, and where the target cannot be written or the disk is full.
+        As ``read``, and where the target cannot be written or the disk is full. ValueError for a
+        target that is there and is no graph file.
     """
     path = _plan.path_of(source, "source")
     wanted = _plan.path_of(target, "target")
     kind = _plan.format_of(path, format)
     plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype)
     _plan.require_file(path)
-    if not wanted:
-        raise ValueError("target: expected the name of a file, got ''")
-    if os.path.exists(wanted) and os.path.samefile(path, wanted):
-        raise ValueError(f"target: expected another file than the source, got {wanted!r}")
+    _plan.require_target(wanted, path)
     if kind == "npz":
         from pygsampler.datasets import _npz
 

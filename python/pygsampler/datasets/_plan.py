@@ -8,6 +8,8 @@ from pathlib import PurePath
 from typing import Any
 
 from pygsampler._check import boolean, describe, integer
+from pygsampler._graph.pages import MAGIC
+from pygsampler._graph.save import require_folder
 
 FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
 
@@ -58,8 +60,37 @@ def require_file(path: str) -> None:
             f"{os.path.basename(path)}: expected a regular file, which can be read twice, "
             f"got {kind}"
         )
-    with open(path, "rb"):
-        pass
+    with open(path, "rb") as file:
+        if file.read(len(MAGIC)) == MAGIC:
+            raise ValueError(
+                f"{os.path.basename(path)}: expected a file of edges, got a graph file, which "
+                "pgs.Graph.open opens"
+            )
+
+
+def require_target(path: str, source: str | None = None) -> None:
+    """Raises for a file that nobody means to lose: only a graph file, or an empty one, is replaced.
+
+    ``source`` is the file of edges, where there is one. FileNotFoundError where the folder is not
+    there.
+    """
+    if not path:
+        raise ValueError("target: expected the name of a file, got ''")
+    if os.path.exists(path):
+        if source is not None and os.path.samefile(source, path):
+            raise ValueError(f"target: expected another file than the source, got {path!r}")
+        # The writer refuses folders and pipes.
+        if not os.path.isfile(path):
+            return
+        with open(path, "rb") as file:
+            found = file.read(len(MAGIC))
+        if found not in (b"", MAGIC):
+            raise ValueError(
+                "target: expected a new file or a graph file to replace, "
+                f"got {path!r}, which is neither"
+            )
+    else:
+        require_folder(path)
 
 
 def format_of(path: str, given: Any) -> str:
