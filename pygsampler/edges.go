@@ -30,7 +30,6 @@ type EdgesJob struct {
 	meter  edges.Meter
 	memory edges.Memory
 	file   edges.File
-	shape  edges.Shape
 	done   chan struct{}
 	err    error
 }
@@ -101,7 +100,7 @@ func (j *EdgesJob) run(numbering edges.Numbering) {
 	} else {
 		plan.Keep = min(keepInFile, edges.Available()/4)
 	}
-	j.shape, j.err = edges.Build(source, plan, target, &j.meter)
+	_, j.err = edges.Build(source, plan, target, &j.meter)
 }
 
 // EdgesState is how far a job is.
@@ -109,7 +108,7 @@ type EdgesState struct {
 	Done     int64       `json:"done"`
 	Total    int64       `json:"total"`
 	Finished bool        `json:"finished"`
-	Shape    edges.Shape `json:"shape"`
+	Shape    edges.Shape `json:"shape"` // zero until it is known
 }
 
 // Poll waits up to timeout milliseconds for the job's end.
@@ -124,10 +123,12 @@ func (j *EdgesJob) Poll(timeout int64) (EdgesState, error) {
 	}
 	s.Total = j.meter.Total.Load()
 	s.Done = min(j.meter.Done.Load(), s.Total)
+	if known := j.meter.Shape.Load(); known != nil {
+		s.Shape = *known
+	}
 	if !s.Finished {
 		return s, nil
 	}
-	s.Shape = j.shape
 	return s, j.err
 }
 

@@ -76,6 +76,27 @@ def test_no_edges_are_told(run: Callable[..., Any], tmp_path: Path) -> None:
     assert json.loads(told.stdout)["num_edges"] == 0
 
 
+def test_errors_and_notes_name_options(
+    run: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    source, out = tmp_path / "e.csv", tmp_path / "g.pgs"
+    source.write_text("at,a,b\n9,0,1000000\n")
+    assert refused("convert", source, out) == (
+        "e.csv: expected --src and --dst, as no pair of columns has a usual name; "
+        "the columns are at, a, b"
+    )
+    assert "expected --dst beside --src, as no" in refused("convert", source, out, "--src", "a")
+    told = run("convert", source, out, "--src", "a", "--dst", "b", "--json")
+    assert told.stderr == (
+        "Note: e.csv: 1,000,001 vertices for 1 edge; --renumber numbers those that have edges\n"
+    )
+    assert json.loads(told.stdout)["num_nodes"] == 1_000_001
+    (tmp_path / "e.txt").write_text("0,1\n")
+    assert refused("convert", tmp_path / "e.txt", out).endswith(
+        "; --format csv reads fields between commas"
+    )
+
+
 def test_data_sets_of_ogb(
     ask: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graph: Graph
 ) -> None:

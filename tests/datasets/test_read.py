@@ -106,6 +106,8 @@ def test_snap_numbers_anew_where_there_are_gaps_only(tmp_path):
     assert parts(graph)[:4] == (3, [0, 2, 3, 3], [1, 2, 0], [1, 2, 0])
     path.write_text("0 1\n2 0\n")
     assert not datasets.snap(path).arrays
+    path.write_text("id near far\n0 1 7\n1 0 8\n")
+    assert datasets.snap(path).indices.tolist() == [1, 0]
     path.write_text("0 2\n")
     assert datasets.snap(path).num_nodes == 2
     assert datasets.snap(path, num_nodes=4).num_nodes == 4
@@ -154,6 +156,62 @@ def test_columns_are_found_by_name_or_place(tmp_path):
     pq.write_table(pa.table({"a": [1, 2], "b": pa.array([3, 4], "uint32")}), path)
     assert datasets.read(path, src="b", dst="a").indices.tolist() == [3, 4]
     assert datasets.read(path, src=0, dst=1).indices.tolist() == [1, 2]
+
+
+def test_a_table_of_pandas_needs_no_options(tmp_path):
+    pd = partner("pandas")
+    for names in (("user_id", "item_id"), ("a", "b")):
+        table = pd.DataFrame({names[0]: [7, 8], names[1]: [5, 6]}, index=[1, 0])
+        table.to_csv(tmp_path / "e.csv")
+        table.to_parquet(tmp_path / "e.parquet")
+        table.to_parquet(tmp_path / "index.parquet", index=True)
+        for name in ("e.csv", "e.parquet", "index.parquet"):
+            graph = datasets.read(tmp_path / name)
+            assert graph.indices.tolist() == [7, 8]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_columns_that_names_do_not_tell_apart(tmp_path, kind):
+    pa, pq = partner("pyarrow"), partner("pyarrow.parquet")
+    path = tmp_path / f"e.{kind}"
+
+    def save(**columns: object) -> None:
+        table = pa.table(columns)
+        if kind == "parquet":
+            pq.write_table(table, path)
+        else:
+            with pa.ipc.new_file(path, table.schema) as writer:
+                writer.write_table(table)
+
+    save(time=[9, 9], user_id=[1, 2], item_id=[3, 4])
+    assert datasets.read(path).indices.tolist() == [1, 2]
+    save(time=[9, 9], buyer=[1, 2], article=[3, -4])
+    with pytest.raises(ValueError) as caught:
+        datasets.read(path)
+    assert str(caught.value) == (
+        f"e.{kind}: expected src= and dst=, as no pair of columns has a usual name; "
+        "the columns are time, buyer, article"
+    )
+    with pytest.raises(ValueError, match=f"e.{kind}: expected dst= beside src=, as no other"):
+        datasets.read(path, src="buyer")
+    with pytest.raises(ValueError, match=r"row 1: dst \(column 'article'\): expected an integer"):
+        datasets.read(path, src="buyer", dst="article")
+
+
+def test_parquet_that_is_not_read_says_what_is(tmp_path):
+    pa, pq = partner("pyarrow"), partner("pyarrow.parquet")
+    path = tmp_path / "e.parquet"
+    pq.write_table(pa.table({"src": [1], "dst": [0]}), path, compression="lz4")
+    with pytest.raises(ValueError, match=r"by snappy, zstd, .* got LZ4.*, which is not read"):
+        datasets.read(path)
+
+
+def test_dtypes_of_numpy_and_torch_are_names(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("0,1\n")
+    given = [np.int32, np.dtype("int32"), partner("torch").int32]
+    assert [datasets.read(path, dtype=dtype).dtype for dtype in given] == ["int32"] * 3
+    assert datasets.read(path, dtype=np.int64).dtype == "int64"
 
 
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])

@@ -43,7 +43,11 @@ def test_options(tmp_path):
         ({"dtype": "int16"}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
         ({"progress": 1}, TypeError, "progress: expected True, False, None or a function"),
         ({"src": 2}, ValueError, "e.csv: src: expected at least 3 columns, got 2"),
-        ({"dst": 0}, ValueError, "e.csv: src, dst: expected two columns, got column 0 for both"),
+        ({"dst": 0}, ValueError, "e.csv: expected src= beside dst=, which is column 0"),
+        ({"src": 0, "dst": 0}, ValueError, "e.csv: src, dst: expected two columns, got column 0"),
+        ({"dtype": np.int16}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
+        ({"dtype": int}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
+        ({"dtype": []}, ValueError, 'dtype: expected "int32", "int64" or None, got'),
     ):
         with pytest.raises(error, match=text):
             datasets.read(path, **wrong)
@@ -101,7 +105,7 @@ def test_graph_files_and_lists_of_edges_are_told_apart(tmp_path):
     with pytest.raises(ValueError, match=r'begin with "0,1.*; datasets.convert, and .* make one'):
         pgs.Graph.open(path)
     renamed.write_bytes(b"\x93PGS")
-    with pytest.raises(ValueError, match="cut short$"):
+    with pytest.raises(ValueError, match=r"cut short$"):
         pgs.Graph.open(renamed)
 
 
@@ -130,6 +134,11 @@ def test_content_is_named_by_its_line(tmp_path):
     for content, text in (
         ("src,dst\n0,1\n2,x\n", "e.csv:3: dst: expected an integer >= 0, got 'x'"),
         ("0,1\n-2,0\n", "e.csv:2: src: expected an integer >= 0, got '-2'"),
+        ("w,x\n0,1\n0.5,0\n", r"e.csv:3: src \(column 'w'\): expected an integer >= 0, got '0.5'"),
+        (
+            "at,w,x\n5,0,1\n",
+            "e.csv: expected src= and dst=, as no pair of columns has a usual name",
+        ),
         ("0,1\n\n3\n", "e.csv:3: expected at least 2 columns, got 1"),
         ("0,9223372036854775808", "e.csv:1: dst: expected an integer below 2.63, got"),
         (
@@ -143,6 +152,41 @@ def test_content_is_named_by_its_line(tmp_path):
         with pytest.raises(ValueError, match=text):
             datasets.convert(path, tmp_path / "g")
         assert os.listdir(tmp_path) == ["e.csv"]
+
+
+def test_text_with_commas_is_told_from_that_with_blanks(tmp_path):
+    path = tmp_path / "e.txt"
+    for content in ("0,1\n", "0, 1\n", "src,dst\n0,1\n"):
+        path.write_text(content)
+        with pytest.raises(ValueError, match=r'got .*; format="csv" reads fields between commas$'):
+            datasets.read(path)
+        assert datasets.read(path, format="csv").num_edges == 1
+
+
+def test_vertices_that_are_gaps_are_told_of_once(tmp_path, caplog):
+    path, npz = tmp_path / "e.csv", tmp_path / "e.npz"
+    path.write_text("0,1000000\n")
+    np.savez(npz, src=[0], dst=[1_000_000])
+    for source in (path, npz):
+        for make in (datasets.read, lambda file: datasets.convert(file, tmp_path / "g.pgs")):
+            caplog.clear()
+            make(source)
+            (record,) = caplog.records
+            assert (record.name, record.levelname) == ("pygsampler", "WARNING")
+            assert record.getMessage() == (
+                f"{source.name}: 1,000,001 vertices for 1 edge; "
+                "renumber=True numbers those that have edges"
+            )
+    caplog.clear()
+    for options in ({"renumber": True}, {"renumber": False}, {"num_nodes": 2_000_000}):
+        datasets.read(path, **options)
+        datasets.read(npz, **options)
+    path.write_text("0,1000000\n" * 50_001)
+    datasets.read(path)
+    path.write_text("0,999999\n")
+    datasets.read(path)
+    datasets.read(path, format="csv", undirected=True)
+    assert not caplog.records
 
 
 def test_names_need_not_be_text(tmp_path):

@@ -16,11 +16,11 @@ var arrowMagic = []byte("ARROW1")
 // arrowFile is two integer columns of an Arrow IPC file (Feather 2) or stream, read
 // one record batch at a time.
 type arrowFile struct {
-	path     string
-	file     bool // else a stream
-	src, dst int
-	size     int64
-	facts    Facts
+	path  string
+	file  bool // else a stream
+	size  int64
+	facts Facts
+	columns
 }
 
 func (a *arrowFile) Facts() Facts { return a.facts }
@@ -46,7 +46,7 @@ func openArrow(path string, src, dst Column) (Source, error) {
 		for i, f := range fields {
 			names[i] = f.Name
 		}
-		if a.src, a.dst, err = pick(path, names, src, dst); err != nil {
+		if a.columns, err = pick(path, names, src, dst); err != nil {
 			return err
 		}
 		narrow := true
@@ -179,7 +179,7 @@ func (a *arrowFile) batches(record arrow.Record, row int64) (out []*Batch, next 
 	for i, side := range []struct {
 		name   string
 		column int
-	}{{"src", a.src}, {"dst", a.dst}} {
+	}{{a.srcName, a.src}, {a.dstName, a.dst}} {
 		ids, problem := integers(record.Column(side.column))
 		if len(ids) < good {
 			good = len(ids)

@@ -14,10 +14,10 @@ func BenchmarkParse(b *testing.B) {
 		name, line string
 		fields     fields
 	}{
-		{"snap", "%d\t%d\n", fields{comments: "#", dst: 1}},
-		{"csv", "%d,%d\n", fields{separator: ',', quotes: true, comments: "#", dst: 1}},
-		{"csv of five columns", "7,%d,%d,0.25,text\n", fields{separator: ',', quotes: true, comments: "#", src: 1, dst: 2}},
-		{"csv with quotes", "\"%d\",\"%d\"\n", fields{separator: ',', quotes: true, comments: "#", dst: 1}},
+		{"snap", "%d\t%d\n", fields{comments: "#", columns: columns{dst: 1}}},
+		{"csv", "%d,%d\n", fields{separator: ',', quotes: true, comments: "#", columns: columns{dst: 1}}},
+		{"csv of five columns", "7,%d,%d,0.25,text\n", fields{separator: ',', quotes: true, comments: "#", columns: columns{src: 1, dst: 2}}},
+		{"csv with quotes", "\"%d\",\"%d\"\n", fields{separator: ',', quotes: true, comments: "#", columns: columns{dst: 1}}},
 	} {
 		var text strings.Builder
 		edges := 0

@@ -77,6 +77,8 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 			shape.EdgeBits = 64
 		}
 	}
+	known := shape
+	m.Shape.Store(&known)
 	arrays, err := target.Make(shape)
 	defer func() {
 		if err != nil {

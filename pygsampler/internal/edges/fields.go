@@ -12,9 +12,7 @@ type fields struct {
 	separator byte // 0: runs of blanks and tabs
 	comments  string
 	quotes    bool // fields may stand in double quotes
-	src, dst  int
-	srcName   string // for errors
-	dstName   string
+	columns
 }
 
 // fault is what is wrong with a line.

@@ -25,7 +25,7 @@ func openMatrix(path string, src, dst Column) (Source, error) {
 		return nil, err
 	}
 	t := &text{path: path, name: baseName(path), size: size}
-	t.fields = fields{comments: "%", src: 0, dst: 1, srcName: "row", dstName: "column"}
+	t.fields = fields{comments: "%", columns: columns{0, 1, "row", "column"}}
 	head, err := t.head()
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/apache/arrow/go/v15/parquet"
+	"github.com/apache/arrow/go/v15/parquet/compress"
 	"github.com/apache/arrow/go/v15/parquet/file"
 	"github.com/apache/arrow/go/v15/parquet/schema"
 )
@@ -27,7 +28,7 @@ type parquetFile struct {
 // parquetColumn is where a column is, and how its values are to be read.
 type parquetColumn struct {
 	leaf     int
-	side     string // src or dst, for errors
+	label    string // what errors call it
 	name     string
 	unsigned bool
 	wide     bool // 64 bits
@@ -52,29 +53,33 @@ func openParquet(path string, src, dst Column) (Source, error) {
 		for i := range names {
 			names[i] = s.Column(i).Path()
 		}
-		u, v, err := pick(path, names, src, dst)
+		c, err := pick(path, names, src, dst)
 		if err != nil {
 			return err
 		}
 		if len(names) == 0 {
 			return located(path, "expected at least 2 columns, got none")
 		}
-		if p.src, err = p.column("src", s.Column(u), u); err != nil {
+		if p.src, err = p.column("src", c.srcName, s.Column(c.src), c.src); err != nil {
 			return err
 		}
-		if p.dst, err = p.column("dst", s.Column(v), v); err != nil {
+		if p.dst, err = p.column("dst", c.dstName, s.Column(c.dst), c.dst); err != nil {
 			return err
 		}
 		if !p.src.wide && !p.dst.wide && !p.src.unsigned && !p.dst.unsigned {
 			p.facts.Bits = 32
 		}
 		for g := range r.NumRowGroups() {
-			for _, leaf := range []int{u, v} {
-				c, err := r.RowGroup(g).MetaData().ColumnChunk(leaf)
+			for _, leaf := range []int{c.src, c.dst} {
+				chunk, err := r.RowGroup(g).MetaData().ColumnChunk(leaf)
 				if err != nil {
 					return p.broken(err)
 				}
-				p.size += c.TotalCompressedSize()
+				p.size += chunk.TotalCompressedSize()
+				packing := chunk.Compression()
+				if _, err := compress.GetCodec(packing); err != nil {
+					return located(path, "expected pages packed by snappy, zstd, gzip or brotli, or not at all, got %s, which is not read", packing)
+				}
 			}
 		}
 		return nil
@@ -108,8 +113,8 @@ func (p *parquetFile) broken(err error) error {
 }
 
 // column checks that the column holds integers, one a row.
-func (p *parquetFile) column(side string, c *schema.Column, leaf int) (parquetColumn, error) {
-	out := parquetColumn{leaf: leaf, side: side, name: c.Path(), wide: c.PhysicalType() == parquet.Types.Int64}
+func (p *parquetFile) column(side, label string, c *schema.Column, leaf int) (parquetColumn, error) {
+	out := parquetColumn{leaf: leaf, label: label, name: c.Path(), wide: c.PhysicalType() == parquet.Types.Int64}
 	kind := c.PhysicalType().String()
 	if logical := c.LogicalType(); logical != nil && logical.IsValid() && !logical.IsNone() {
 		integer, ok := logical.(*schema.IntLogicalType)
@@ -196,7 +201,7 @@ func (p *parquetFile) join(m *Meter, sides [2]chan values, emit func(*Batch) err
 			column parquetColumn
 		}{{u, p.src}, {v, p.dst}} {
 			if side.bad != "" && len(side.ids) == n {
-				return located(p.path, "row %d: %s: expected an integer >= 0, got %s", row, side.column.side, side.bad)
+				return located(p.path, "row %d: %s: expected an integer >= 0, got %s", row, side.column.label, side.bad)
 			}
 		}
 	}

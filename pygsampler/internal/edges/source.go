@@ -24,6 +24,7 @@ type Meter struct {
 	Done  atomic.Int64 // bytes of the source, over all passes so far
 	Total atomic.Int64 // expected at the end; it may change between passes
 	Stop  atomic.Bool
+	Shape atomic.Pointer[Shape] // of the graph, once it is known: before memory is taken for it
 }
 
 // Batch is edges in a row of a file: Src[i] -> Dst[i], both at least 0. It is the

@@ -249,10 +249,12 @@ func (t *text) split(r io.Reader, free <-chan *chunk, quit <-chan struct{}, work
 // numberLines is the number of the line at a position of the text's head.
 func numberLines(head []byte) int64 { return int64(bytes.Count(head, []byte("\n"))) }
 
-func quoted(b []byte) string {
+func quoted(b []byte) string { return "'" + shortened(b) + "'" }
+
+func shortened(b []byte) string {
 	s := strings.ToValidUTF8(string(b[:min(len(b), 40)]), "?")
 	if len(b) > 40 {
 		s += "..."
 	}
-	return "'" + s + "'"
+	return s
 }

@@ -41,7 +41,7 @@ func TestTextIsRead(t *testing.T) {
 		{"csv", "\xef\xbb\xbfsrc,dst\r\n1,2\r\n", Column{}, Column{}, [][2]int64{{1, 2}}},
 		{"csv", "id,Source ID,target_id,w\n9,1,2,0.5\n9,3,4,\n", Column{}, Column{}, [][2]int64{{1, 2}, {3, 4}}},
 		{"csv", "a,b,c\n1,2,3\n", named("c"), named("a"), [][2]int64{{3, 1}}},
-		{"csv", "a,b,c\n1,2,3\n", nth(2), Column{}, [][2]int64{{3, 2}}},
+		{"csv", "4,5,6\n1,2,3\n", nth(2), Column{}, [][2]int64{{6, 5}, {3, 2}}},
 		{"csv", "id,src,to\n1,2,3\n", named("src"), Column{}, [][2]int64{{2, 3}}},
 		{"csv", "id,src,to\n1,2,3\n", Column{}, nth(2), [][2]int64{{2, 3}}},
 		{"csv", "7,8,9\n1,2,3\n", named("9"), named("7"), [][2]int64{{3, 1}}},
@@ -94,12 +94,13 @@ func TestErrorsOfTextNameThePlace(t *testing.T) {
 		{"csv", "n,src,dst\nx,1,2\n\"a,1,2\n", Column{}, Column{}, "edges:3: expected a closing quote, got the end of the file"},
 		{"csv", "a,b\n1,2\n", named("c"), named("b"), `edges: src: expected a column "c", got columns a, b`},
 		{"csv", "a,a\n1,2\n", named("a"), nth(1), `edges: src: expected one column "a", got two`},
-		{"csv", "a,b,c\n1,2,3\n", nth(1), Column{}, "edges: src, dst: expected two columns, got column 1 for both"},
-		{"csv", "src,dst\n1,2\n", named("dst"), Column{}, "edges: src, dst: expected two columns, got column 1 for both"},
-		{"snap", "1 2\n", Column{}, nth(0), "edges: src, dst: expected two columns, got column 0 for both"},
+		{"snap", "1 2\n", nth(0), nth(0), "edges: src, dst: expected two columns, got column 0 for both"},
+		{"csv", "w,x\n1,2\n0.5,1\n", Column{}, Column{}, "edges:3: src (column 'w'): expected an integer >= 0, got '0.5'"},
+		{"csv", ",0,1\n0,5,6\n", Column{}, Column{}, "edges:1: src: expected an integer >= 0, got ''"},
 		{"csv", "1,2\n", nth(2), nth(0), "edges: src: expected at least 3 columns, got 2"},
 		{"csv", "1,2\n3,\x80\xff" + strings.Repeat("y", 99) + "\n", Column{}, Column{}, "edges:2: dst: expected an integer >= 0, got '?yyyyy"},
-		{"snap", "1,2\n", Column{}, Column{}, "edges: dst: expected at least 2 columns, got 1"},
+		{"snap", "1,2\n", Column{}, Column{}, "edges: dst: expected at least 2 columns, got 1; format=\"csv\" reads fields between commas"},
+		{"snap", "1, 2\n", Column{}, Column{}, "edges:1: src: expected an integer >= 0, got '1,'; format=\"csv\""},
 		{"snap", "1 2\n\n# c\n3 4e5\n", Column{}, Column{}, "edges:4: dst: expected an integer >= 0, got '4e5'"},
 		{"snap", "1 2\x00\n", Column{}, Column{}, "edges: expected text, got binary data"},
 		{"snap", "\xff\xfe1\x00", Column{}, Column{}, "edges: expected text in UTF-8, got UTF-16"},
@@ -269,7 +270,7 @@ func FuzzText(f *testing.F) {
 		f.Add(s, uint8(3), uint8(0), uint8(1), uint16(4))
 	}
 	f.Fuzz(func(t *testing.T, text string, kind, u, v uint8, cut uint16) {
-		p := fields{separator: []byte{0, ',', '\t', ';'}[kind%4], quotes: kind&4 != 0, comments: "#", src: int(u % 4), dst: int(v % 4)}
+		p := fields{separator: []byte{0, ',', '\t', ';'}[kind%4], quotes: kind&4 != 0, comments: "#", columns: columns{src: int(u % 4), dst: int(v % 4)}}
 		if p.separator == 0 {
 			p.quotes = false
 		}

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +134,37 @@ def _convert(source: str, target: Path, given: dict[str, Any], progress: Progres
     from pygsampler.datasets import convert
 
     chosen = {name: value for name, value in given.items() if value is not None}
-    convert(source, target, **chosen, progress=progress)
+    try:
+        with _notes():
+            convert(source, target, **chosen, progress=progress)
+    except ValueError as error:
+        raise ValueError(_by_options(str(error))) from error
+
+
+@contextmanager
+def _notes() -> Iterator[None]:
+    """What is logged meanwhile is said on stderr."""
+
+    class Notes(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            click.echo(f"Note: {_by_options(record.getMessage())}", err=True)
+
+    logger, handler = logging.getLogger("pygsampler"), Notes()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
+def _by_options(text: str) -> str:
+    """A text about arguments of Python's, with the options in their place."""
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        return f"--{name}" if value in (None, "True") else f"--{name} {value.strip(chr(34))}"
+
+    return re.sub(r'\b(src|dst|format|renumber)=(True|"\w+")?', option, text)
 
 
 def _check_target(target: Path, source: str | None) -> None:

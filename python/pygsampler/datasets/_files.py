@@ -28,7 +28,7 @@ def read(
     num_nodes: int | None = None,
     undirected: bool = False,
     renumber: bool | None = None,
-    dtype: str | None = None,
+    dtype: Any = None,
     progress: Progress = None,
 ) -> Graph:
     """The graph of a file of edges, in memory.
@@ -46,8 +46,8 @@ def read(
         By the suffix of the name when not given; ``.txt`` is "snap".
     src, dst : str or int, optional
         The columns of sources and targets: a name, or a place from 0. Without them those with
-        usual names (src and dst, source and target, from and to, ...), else the first two. Other
-        columns, such as weights, are skipped.
+        usual names (src and dst, source and target, user and item, ...), else the only two; where
+        columns have no names, the first two. Other columns, such as weights, are skipped.
     num_nodes : int, optional
         The number of vertices, where some behind the largest id have no edges.
     undirected : bool
@@ -56,8 +56,9 @@ def read(
     renumber : bool, optional
         True numbers the vertices from 0 by ascending id, and ``graph.arrays["node_ids"]`` has the
         id of each in the file (int64, shape [num_nodes]). False keeps the ids. None does the first
-        for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second.
-    dtype : {"int32", "int64"}, optional
+        for the format "snap" where ids have gaps and no ``num_nodes`` is given, else the second,
+        with a warning in the log ("pygsampler") where nearly all vertices are gaps.
+    dtype : {"int32", "int64"}, or NumPy's or torch's dtype of that name, optional
         Of the graph. Without it int32 where both columns are integers of at most 32 bits, else
         int64, as for text.
     progress : bool or callable, optional
@@ -70,7 +71,8 @@ def read(
         Where the file cannot be read, such as FileNotFoundError.
     TypeError, ValueError
         For wrong options, and for a file whose content is not as expected; the text names the line
-        or row: ``edges.csv:17: src: expected an integer >= 0, got 'x'``.
+        or row: ``edges.csv:17: src: expected an integer >= 0, got 'x'``. For columns with names
+        which do not say what the ends are.
     MemoryError
         Where the machine cannot hold the graph; ``convert`` needs less.
     """
@@ -97,7 +99,7 @@ def convert(
     num_nodes: int | None = None,
     undirected: bool = False,
     renumber: bool | None = None,
-    dtype: str | None = None,
+    dtype: Any = None,
     progress: Progress = None,
 ) -> Path:
     """Writes the graph of a file of edges to a graph file, for ``Graph.open``; returns its path.
@@ -142,12 +144,12 @@ def snap(
     num_nodes: int | None = None,
     undirected: bool = False,
     renumber: bool | None = None,
-    dtype: str | None = None,
+    dtype: Any = None,
     progress: Progress = None,
 ) -> Graph:
     """The graph of an edge list as <https://snap.stanford.edu/data> has them.
 
-    ``read(source, format="snap")`` with the first two columns, whatever the name of the file:
+    ``read(source, format="snap", src=0, dst=1)``, whatever the names of the file and of columns:
     numbers between blanks or tabs, an edge a line, comments behind # or %; packed with gzip or
     not. Where the numbering has gaps, vertices are numbered from 0 and
     ``graph.arrays["node_ids"]`` has their ids in the file.
@@ -155,6 +157,8 @@ def snap(
     return read(
         source,
         format="snap",
+        src=0,
+        dst=1,
         num_nodes=num_nodes,
         undirected=undirected,
         renumber=renumber,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pygsampler import _memory
 from pygsampler._check import describe
 from pygsampler._handled import Handled
+from pygsampler.datasets import _gaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,14 +26,19 @@ _BAR_SECONDS = 2.0
 
 def run(source: str, target: str, plan: dict[str, Any], progress: Progress) -> _memory.Memory | int:
     """The graph's memory, 0 where it is in a file; an error or Ctrl-C leaves neither."""
-    plan = {**plan, "source": _encoded(source), "target": _encoded(target)}
+    asked = {**plan, "source": _encoded(source), "target": _encoded(target)}
     text = f"reading {os.path.basename(source)}"
     job = _Job()
     try:
         with reporting(progress, text) as report:
-            job._make("EdgesStart", json.dumps(plan))
+            job._make("EdgesStart", json.dumps(asked))
+            told = False
             while True:
                 state: dict[str, Any] = json.loads(job._call("EdgesPoll", _SLICE_MS))
+                # As soon as it is known: large memory is taken only then.
+                if state["shape"]["nodes"] and not told:
+                    told = True
+                    _gaps.report(source, plan, state["shape"]["nodes"], state["shape"]["edges"])
                 if state["total"]:
                     report(state["done"], state["total"])
                 if state["finished"]:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._shaped_input import shaped
+from pygsampler.datasets import _gaps
 from pygsampler.datasets._job import reporting
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def read(path: str, plan: dict[str, Any], progress: Progress) -> Graph:
         except (TypeError, ValueError, IndexError) as error:
             raise type(error)(f"{name}: {error}") from None
         report(size, size)
+    _gaps.report(path, plan, graph.num_nodes, graph.num_edges)
     return graph
 
 

@@ -32,7 +32,7 @@ _SUFFIXES = {
     ".mtx": "mtx",
 }
 _TEXT = ("snap", "csv", "tsv", "mtx")
-_BITS = {None: 0, "int32": 32, "int64": 64}
+_BITS = {"int32": 32, "int64": 64}
 _MOST_COLUMNS = 1 << 20
 
 
@@ -125,8 +125,7 @@ def plan_of(
     dtype: Any,
 ) -> dict[str, Any]:
     """The options as the engine takes them."""
-    if dtype not in _BITS:
-        raise ValueError(f'dtype: expected "int32", "int64" or None, got {describe(dtype)}')
+    bits = _bits(dtype)
     if renumber is None:
         numbering = "gaps" if format == "snap" else "never"
     else:
@@ -144,8 +143,27 @@ def plan_of(
         "num_nodes": nodes,
         "undirected": boolean(undirected, "undirected"),
         "numbering": numbering,
-        "bits": _BITS[dtype],
+        "bits": bits,
+        # Whether the caller says which vertices there are; for Python alone.
+        "decided": renumber is not None or nodes >= 0,
     }
+
+
+def _bits(dtype: Any) -> int:
+    """The width of ids; 0 where nobody says. dtype may be a name, or NumPy's or torch's."""
+    name = dtype
+    # By the names of their modules: neither package is loaded for this.
+    if isinstance(dtype, type) and dtype.__module__ == "numpy":
+        name = dtype.__name__
+    elif type(dtype).__module__.partition(".")[0] == "numpy":
+        name = str(dtype)
+    elif type(dtype).__module__ == "torch":
+        name = str(dtype).removeprefix("torch.")
+    if name is None:
+        return 0
+    if isinstance(name, str) and name in _BITS:
+        return _BITS[name]
+    raise ValueError(f'dtype: expected "int32", "int64" or None, got {describe(dtype)}')
 
 
 def _column(value: Any, where: str) -> dict[str, Any]:
