@@ -119,7 +119,7 @@ def test_data_may_change_afterwards() -> None:
         (NotImplementedError, "temporal_strategy: .*'last'", {"temporal_strategy": "last"}),
         (
             NotImplementedError,
-            "num_neighbors: .* a dict",
+            r"num_neighbors: .* a dict .*data\.to_homogeneous\(\)",
             {"num_neighbors": {("a", "b", "c"): [1]}},
         ),
         (
@@ -128,7 +128,13 @@ def test_data_may_change_afterwards() -> None:
             {"num_neighbors": NumNeighbors({("a", "b", "c"): [1]})},
         ),
         (TypeError, "num_neighbors: expected a list of int", {"num_neighbors": 5}),
+        (TypeError, "num_neighbors: expected a list of int", {"num_neighbors": torch.tensor(5)}),
         (TypeError, r"num_neighbors\[1\]: expected an integer", {"num_neighbors": [5, 2.5]}),
+        (
+            TypeError,
+            r"num_neighbors\[0\]: expected an integer",
+            {"num_neighbors": torch.ones(2)},
+        ),
         (ValueError, r"num_neighbors\[0\]: .* got -2", {"num_neighbors": [-2, 1]}),
         (ValueError, "num_neighbors: expected at most 256", {"num_neighbors": [1] * 257}),
         (TypeError, "replace: expected True or False, got int 1", {"replace": 1}),
@@ -169,8 +175,11 @@ def test_options_that_only_one_has(make: Any, options: dict[str, Any]) -> None:
         (typed_store(), NotImplementedError, "data: .* without edge types"),
         ((MyFeatureStore(), MyGraphStore()), ValueError, "data: .* with edges, got an empty one"),
         (Data(num_nodes=3, edge_index=torch.zeros(3, 2).long()), ValueError, r"shape \(2, E\)"),
-        (Data(num_nodes=3, edge_index=torch.zeros(2, 2)), TypeError, "int32 or int64"),
-        (Data(num_nodes=3, edge_index=torch.tensor([[0, 1], [1, 3]])), ValueError, "3"),
+        (
+            Data(num_nodes=3, edge_index=torch.zeros(2, 2)),
+            TypeError,
+            r"data.edge_index: expected int32 or int64 ids, got torch\.float32",
+        ),
     ],
 )
 def test_refused_graphs(data: Any, error: Any, text: str) -> None:
@@ -178,11 +187,18 @@ def test_refused_graphs(data: Any, error: Any, text: str) -> None:
         PGSampler(data, [2])
 
 
-def test_a_target_out_of_range_where_edges_are_sorted() -> None:
-    for edges in ([[0, 0], [1, 3]], [[0, 0], [-1, 1]]):
-        data = Data(num_nodes=3, edge_index=torch.tensor(edges))
-        with pytest.raises(IndexError, match=r"data.edge_index: expected vertices in \[0, 3\)"):
-            PGSampler(data, [2], is_sorted=True)
+@pytest.mark.parametrize("is_sorted", [False, True])
+@pytest.mark.parametrize(
+    ("edges", "text"),
+    [
+        ([[0, 0], [1, 3]], r"data.edge_index\[1\]\[1\]: expected a vertex in \[0, 3\), got 3"),
+        ([[0, 0], [-1, 1]], r"data.edge_index\[1\]\[0\]: .* got -1"),
+        ([[0, 7], [1, 1]], r"data.edge_index\[0\]\[1\]: .* got 7"),
+    ],
+)
+def test_an_end_that_is_no_vertex(edges: Any, text: str, is_sorted: bool) -> None:
+    with pytest.raises(IndexError, match=text):
+        PGSampler(Data(num_nodes=3, edge_index=torch.tensor(edges)), [2], is_sorted=is_sorted)
 
 
 def test_refused_inputs() -> None:
@@ -193,8 +209,10 @@ def test_refused_inputs() -> None:
         sampler.sample_from_nodes(NodeSamplerInput(None, ids, input_type="paper"))
     with pytest.raises(NotImplementedError, match="edge_label_time: expected None"):
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids, time=ids))
-    with pytest.raises(TypeError, match=r"int32 or int64 ids, got torch\.float32"):
+    with pytest.raises(TypeError, match=r"input_nodes: .* int64 ids, got torch\.float32"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids.float()))
+    with pytest.raises(TypeError, match=r"edge_label_index: .* int64 ids, got torch\.float32"):
+        sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids.float()))
     with pytest.raises(TypeError, match=r"no more arguments, got \['depth'\]"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids), depth=2)
     with pytest.raises(IndexError, match="100"):

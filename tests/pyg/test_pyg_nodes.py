@@ -168,14 +168,20 @@ def test_bidirectional(disjoint: bool, seeds: torch.Tensor) -> None:
     assert bool(((ends == here).all(0) | (ends == here.flip(0)).all(0)).all())
 
 
+@pytest.mark.parametrize("of_table", [1 << 16, 0], ids=["table", "search"])
 @pytest.mark.parametrize("at_once", [1 << 21, 40, 1])
 @pytest.mark.parametrize("disjoint", [False, True])
 @pytest.mark.parametrize("seeds", [SEEDS, REPEATED], ids=["distinct", "repeated"])
 def test_induced(
-    seeds: torch.Tensor, disjoint: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+    seeds: torch.Tensor,
+    disjoint: bool,
+    at_once: int,
+    of_table: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By hand: each pair of nodes of a tree, and each edge between them."""
     monkeypatch.setattr(pyg_output, "_AT_ONCE", at_once)
+    monkeypatch.setattr(pyg_output, "_OF_TABLE", of_table)
     data = random_data()
     sampler = PGSampler(data, [2, 1], subgraph_type="induced", disjoint=disjoint, seed=4)
     sampler.set_epoch(0)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
-from torch_geometric.data import FeatureStore, GraphStore, HeteroData
+from torch_geometric.data import Data, FeatureStore, GraphStore, HeteroData
 
 from pygsampler._check import describe
+from pygsampler._pyg.options import inside
 from pygsampler.graph import Graph
 
-__all__ = ["graph_of"]
+__all__ = ["graph_of", "homogeneous", "with_edge_index"]
 
 
 def graph_of(data: Any, device: Any = None, is_sorted: bool = False) -> Graph:
@@ -25,11 +27,7 @@ def graph_of(data: Any, device: Any = None, is_sorted: bool = False) -> Graph:
     """
     if isinstance(data, Graph):
         return data if device is None else data.to(device)
-    if isinstance(data, HeteroData):
-        raise NotImplementedError(
-            "data: expected a homogeneous Data, got HeteroData; heterogeneous graphs are not "
-            "offered yet, and data.to_homogeneous() makes a Data of one"
-        )
+    homogeneous(data)
     if isinstance(data, (tuple, list)):
         graph, place = _of_stores(data)
     else:
@@ -39,12 +37,62 @@ def graph_of(data: Any, device: Any = None, is_sorted: bool = False) -> Graph:
     return graph if device is None else graph.to(device)
 
 
+def homogeneous(data: Any) -> None:
+    """NotImplementedError for HeteroData."""
+    if isinstance(data, HeteroData):
+        raise NotImplementedError(
+            "data: expected a homogeneous Data, got HeteroData; heterogeneous graphs are not "
+            "offered yet, and data.to_homogeneous() makes a Data of one"
+        )
+
+
+def with_edge_index(data: Any) -> Any:
+    """``data`` with its edges in ``edge_index`` where it has a matrix of torch.sparse, else itself.
+
+    PyG makes such an ``adj_t`` where torch-sparse is missing, but its loaders cannot take a part of
+    one. Edges keep their places in ``adj_t`` as ids. Its values become ``edge_weight``, which is
+    where ``ToSparseTensor`` had them from, or ``edge_attr`` if they are no numbers but rows.
+    """
+    adjacency = data.adj_t if isinstance(data, Data) and "adj_t" in data else None
+    if not isinstance(adjacency, torch.Tensor):
+        return data
+    if adjacency.layout == torch.sparse_coo:
+        # Not coalesced: that would add up parallel edges, and order them anew.
+        (target, source), values = adjacency._indices(), adjacency._values()
+    elif adjacency.layout in (torch.sparse_csr, torch.sparse_csc):
+        rows = adjacency.to_sparse_csr()
+        indptr, source, values = rows.crow_indices(), rows.col_indices(), rows.values()
+        each = torch.arange(len(indptr) - 1, dtype=indptr.dtype, device=indptr.device)
+        target = each.repeat_interleave(indptr.diff(), output_size=len(source))
+    else:
+        raise TypeError(f"data.adj_t: expected a sparse CSR or COO matrix, got {adjacency.layout}")
+    num_nodes = data.num_nodes
+    data = copy.copy(data)
+    del data.adj_t
+    data.num_nodes = num_nodes
+    data.edge_index = torch.stack([source, target])
+    name = "edge_weight" if values.dim() == 1 else "edge_attr"
+    if name not in data:
+        data[name] = values
+    for name in ("edge_weight", "edge_attr"):
+        if name in data and len(data[name]) != len(source):
+            raise ValueError(
+                f"data.{name}: expected one for each of {len(source)} edges of data.adj_t, got "
+                f"{len(data[name])}; ToSparseTensor merges parallel edges, and data with "
+                f"edge_index keeps them"
+            )
+    return data
+
+
 def _of_data(data: Any, is_sorted: bool) -> tuple[Graph, Any]:
     """The graph and, where it is to be elsewhere by default, that device."""
     edges = getattr(data, "edge_index", None)
     if not hasattr(data, "num_nodes"):
         raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")
-    if getattr(data, "adj_t", None) is not None:
+    adjacency = getattr(data, "adj_t", None)
+    if isinstance(adjacency, torch.Tensor) and adjacency.layout == torch.sparse_coo:
+        return _of_data(with_edge_index(data), False)
+    if adjacency is not None:
         return Graph.from_pyg(data), None
     if edges is None:
         edges = torch.empty(2, 0, dtype=torch.int64)
@@ -53,24 +101,39 @@ def _of_data(data: Any, is_sorted: bool) -> tuple[Graph, Any]:
         raise ValueError(f"data.edge_index: expected a tensor of shape (2, E), got {shape}")
     if hasattr(edges, "as_tensor"):
         edges = edges.as_tensor()
+    if edges.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"data.edge_index: expected int32 or int64 ids, got {edges.dtype}")
     nodes = int(data.num_nodes or 0)
     # A CSC made on the host is the same, edge by edge, and the sort needs no room on the GPU.
     place = str(edges.device) if edges.is_cuda else None
     src, dst = edges.cpu().contiguous()
     if not is_sorted:
-        return _shared(Graph.from_coo(src, dst, num_nodes=nodes)), place
+        try:
+            graph = Graph.from_coo(src, dst, num_nodes=nodes)
+        except (IndexError, ValueError):
+            # The engine checks while it sorts, but knows the rows by other names.
+            _check_edges(src, dst, nodes)
+            raise
+        return _shared(graph), place
     if bool((dst[1:] < dst[:-1]).any()):
         raise ValueError(
             "is_sorted: expected edge_index ordered by its row 1, got another order; "
             "is_sorted=False sorts it"
         )
     if dst.numel() and not (int(dst[0]) >= 0 and int(dst[-1]) < nodes):
-        raise IndexError(
-            f"data.edge_index: expected vertices in [0, {nodes}), "
-            f"got {int(dst[0])} to {int(dst[-1])} in row 1"
-        )
+        _check_edges(src, dst, nodes)
     indptr = torch.searchsorted(dst, torch.arange(nodes + 1, dtype=dst.dtype))
-    return Graph.from_csc(indptr, src, num_nodes=nodes), place
+    try:
+        return Graph.from_csc(indptr, src, num_nodes=nodes), place
+    except (IndexError, ValueError):
+        _check_edges(src, dst, nodes)
+        raise
+
+
+def _check_edges(src: torch.Tensor, dst: torch.Tensor, nodes: int) -> None:
+    """IndexError for the first end of an edge that is no vertex, as the user knows it."""
+    for row, ends in enumerate((src, dst)):
+        inside(ends, f"data.edge_index[{row}]", nodes)
 
 
 def _of_stores(stores: Any) -> tuple[Graph, Any]:

@@ -10,7 +10,9 @@ from torch_geometric import loader
 from torch_geometric.data import Data
 
 from pygsampler._check import describe
-from pygsampler._pyg.options import offered, subgraph
+from pygsampler._pyg.graph import homogeneous, with_edge_index
+from pygsampler._pyg.options import inside, offered, subgraph
+from pygsampler._pyg.same import same_graph
 from pygsampler._pyg.sampler import PGSampler
 from pygsampler.graph import Graph
 
@@ -38,8 +40,10 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
     NotImplementedError
         For a graph with types, and for options that are not offered.
     TypeError, ValueError, IndexError, CudaError
-        As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``ValueError`` for ``seed`` or
-        ``device`` beside ``neighbor_sampler``.
+        As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``IndexError`` for
+        ``input_nodes`` that are no vertices; ``ValueError`` for ``seed`` or ``device`` beside
+        ``neighbor_sampler``, and for ``data`` with other numbers of nodes or edges than the graph
+        of the sampler, here and, where ``data`` was changed, in the loop.
     """
 
     def __init__(
@@ -91,6 +95,13 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
+        if isinstance(neighbor_sampler, PGSampler):
+            inside(self.input_data.node, "input_nodes", neighbor_sampler.num_nodes)
+
+    def filter_fn(self, out: Any) -> Any:
+        """PyG's, after a look whether ``data`` is still the sampler's graph."""
+        same_graph(self.data, self.node_sampler)
+        return super().filter_fn(out)
 
     def set_epoch(self, epoch: int | None) -> None:
         """As ``PGSampler.set_epoch``: call it before each epoch to make a run repeatable."""
@@ -131,7 +142,7 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
-        if edge_label_index is None and _with_edges(data) is not data:
+        if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
         neighbor_sampler = _sampler(
             neighbor_sampler,
@@ -161,19 +172,31 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
+        if isinstance(neighbor_sampler, PGSampler) and edge_label_index is not None:
+            for row, ends in enumerate((self.input_data.row, self.input_data.col)):
+                inside(ends, f"edge_label_index[{row}]", neighbor_sampler.num_nodes)
+
+    def filter_fn(self, out: Any) -> Any:
+        """PyG's, after a look whether ``data`` is still the sampler's graph."""
+        same_graph(self.data, self.link_sampler)
+        return super().filter_fn(out)
 
     def set_epoch(self, epoch: int | None) -> None:
         """As ``PGSampler.set_epoch``: call it before each epoch to make a run repeatable."""
         self.link_sampler.set_epoch(epoch)
 
 
-def _with_edges(data: Any) -> Any:
-    """``data`` with room for edges, where a sampler of its own has the graph.
+def _has_no_edges(data: Any) -> bool:
+    return isinstance(data, Data) and data.edge_index is None and "adj_t" not in data
 
-    PyG puts the edges of a batch where ``data`` has some.
+
+def _with_edges(data: Any) -> Any:
+    """``data`` as PyG's loaders can filter it: they put a batch's edges where ``data`` has some.
+
+    That is an empty ``edge_index`` where a sampler of its own has the graph.
     """
-    if not isinstance(data, Data) or data.edge_index is not None or "adj_t" in data:
-        return data
+    if not _has_no_edges(data):
+        return with_edge_index(data)
     data = copy.copy(data)
     data.edge_index = torch.empty(2, 0, dtype=torch.int64)
     return data
@@ -205,4 +228,14 @@ def _sampler(
                 f"{name}: expected None with neighbor_sampler, which has its own, "
                 f"got {describe(value)}"
             )
+    if not (hasattr(given, "sample_from_nodes") or hasattr(given, "sample_from_edges")):
+        kind = type(given)
+        # The core's class and that for DGL have the same name, and are known by where they are.
+        module = kind.__module__.removesuffix(".sampler")
+        raise TypeError(
+            f"neighbor_sampler: expected a pygsampler.pyg.PGSampler, got a "
+            f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one"
+        )
+    homogeneous(data)
+    same_graph(data, given)
     return given

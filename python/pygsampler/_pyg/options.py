@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Set, Sized
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from torch_geometric.sampler.base import SubgraphType
 from pygsampler._check import describe, integer
 from pygsampler._fanouts import MAX_FANOUT, MAX_HOPS
 
-__all__ = ["check_inputs", "hops", "ids", "kind", "offered", "subgraph"]
+__all__ = ["check_inputs", "hops", "ids", "inside", "kind", "offered", "subgraph"]
 
 
 def offered(name: str, value: Any, expected: Any, what: str) -> None:
@@ -29,10 +29,15 @@ def hops(num_neighbors: Any) -> list[int]:
     values = num_neighbors.values if isinstance(num_neighbors, NumNeighbors) else num_neighbors
     if isinstance(values, Mapping):
         raise NotImplementedError(
-            "num_neighbors: expected a list of int, got a dict for each edge type; "
-            "heterogeneous graphs are not offered yet"
+            "num_neighbors: expected a list of int, got a dict for each edge type; heterogeneous "
+            "graphs are not offered yet, and data.to_homogeneous() makes a Data of one"
         )
-    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+    if (
+        isinstance(values, (str, bytes, bytearray, Set))
+        or not isinstance(values, Sized)
+        or not isinstance(values, Iterable)
+        or getattr(values, "ndim", 1) == 0
+    ):
         raise TypeError(
             f"num_neighbors: expected a list of int, the seeds' number first, "
             f"got {describe(num_neighbors)}"
@@ -74,8 +79,24 @@ def check_inputs(inputs: Any, time: str, more: dict[str, Any]) -> None:
         raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
 
 
-def ids(values: torch.Tensor) -> torch.Tensor:
-    """Vertices as the engine takes them: int64, 1-D, on the CPU."""
+def ids(values: torch.Tensor, where: str) -> torch.Tensor:
+    """Vertices as the engine takes them: int64, 1-D, on the CPU. ``where`` is the user's name."""
     if values.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"seeds: expected int32 or int64 ids, got {values.dtype}")
+        raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}")
     return values.reshape(-1).cpu().long().contiguous()
+
+
+def inside(values: torch.Tensor, where: str, num_nodes: int) -> None:
+    """IndexError unless all of ``values``, ids of one dimension, are in ``[0, num_nodes)``."""
+    if values.dim() != 1:
+        raise ValueError(f"{where}: expected ids of one dimension, got {tuple(values.shape)}")
+    if values.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}")
+    if not values.numel():
+        return
+    low, high = values.aminmax()
+    if int(low) < 0 or int(high) >= num_nodes:
+        at = int(((values < 0) | (values >= num_nodes)).nonzero()[0])
+        raise IndexError(
+            f"{where}[{at}]: expected a vertex in [0, {num_nodes}), got {int(values[at])}"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,9 @@ __all__ = ["Subgraph", "directional", "induced", "vertices"]
 
 # The candidates of an induced subgraph are looked at so many at a time: 100 MB of tensors.
 _AT_ONCE = 1 << 21
+# The most entries of a table of positions, 64 MB, and how many of them may be cleared for each
+# candidate: a binary search for it takes longer.
+_TABLE, _OF_TABLE = 1 << 24, 16
 
 
 class Subgraph(NamedTuple):
@@ -96,34 +100,67 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Sub
     # A pinned graph's arrays are on the host, the vertices on the GPU.
     device = indptr[:1].torch().device
     at_home = node.to(device)
-    keys = at_home
+    keys, span = at_home, graph.num_nodes
     if trees is not None:
         keys = at_home + trees.to(device).long() * graph.num_nodes
-    # Stable: the first of equal vertices comes first.
-    ordered, order = keys.sort(stable=True)
+        span *= int(trees.max()) + 1 if len(trees) else 0
     # Vertices behind the last row have no in-edges.
     rows = len(indptr) - 1
     starts = _at(indptr, at_home.clamp(max=rows))
     degrees = _at(indptr, (at_home + 1).clamp(max=rows)) - starts
+    find = _finder(keys, span, int(degrees.sum()))
     parts: list[Subgraph] = []
     for begin, end in _pieces(degrees):
         width = degrees[begin:end]
         col = _rows(width)
         before = width.cumsum(0) - width
-        place = torch.arange(len(col), device=device) + (starts[begin:end] - before)[col]
+        place = torch.arange(len(col), device=device)
+        place += (starts[begin:end] - before).index_select(0, col)
         col += begin
         sources = _at(indices, place)
         if trees is not None:
-            sources += (keys - at_home)[col]
-        found = torch.searchsorted(ordered, sources).clamp_(max=max(len(ordered) - 1, 0))
-        kept = (ordered[found] == sources).nonzero().squeeze(1)
-        place = place[kept]
+            sources += (keys - at_home).index_select(0, col)
+        kept, row = find(sources)
+        place = place.index_select(0, kept)
         edge = place if edge_ids is None else _at(edge_ids, place)
-        parts.append(Subgraph(order[found[kept]], col[kept], edge))
+        parts.append(Subgraph(row, col.index_select(0, kept), edge))
     row, col, edge = (
         _joined(list(tensors)).to(node.device) for tensors in zip(*parts, strict=True)
     )
     return Subgraph(row, col, edge)
+
+
+def _finder(
+    keys: torch.Tensor, span: int, candidates: int
+) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
+    """A function that says which of some numbers are among ``keys``, and where each is first.
+
+    All numbers are in ``[0, span)``, and it will be asked for about ``candidates`` of them. A table
+    of all of ``span`` answers several times as fast as a binary search. It is made anew for each
+    batch, so that threads and forked processes share none.
+    """
+    count = len(keys)
+    if span <= min(_TABLE, _OF_TABLE * candidates):
+        positions = torch.arange(count, dtype=torch.int32, device=keys.device)
+        table = torch.full((span,), count, dtype=torch.int32, device=keys.device)
+        # The smallest, also where a seed is there twice: then an assignment would take any.
+        table.scatter_reduce_(0, keys, positions, "amin")
+
+        def find(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            found = table.index_select(0, numbers)
+            kept = (found < count).nonzero().squeeze(1)
+            return kept, found.index_select(0, kept).long()
+
+        return find
+    # Stable: the first of equal vertices comes first.
+    ordered, order = keys.sort(stable=True)
+
+    def search(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = torch.searchsorted(ordered, numbers).clamp_(max=max(count - 1, 0))
+        kept = (ordered.index_select(0, found) == numbers).nonzero().squeeze(1)
+        return kept, order.index_select(0, found.index_select(0, kept))
+
+    return search
 
 
 def _pieces(degrees: torch.Tensor) -> list[tuple[int, int]]:
@@ -143,7 +180,8 @@ def _at(values: Array, places: torch.Tensor) -> torch.Tensor:
     if values._readonly:
         # Torch has no read-only tensors, and would copy all of a mapped file.
         return torch.from_numpy(values.numpy()[places.numpy()]).long()
-    return values.torch()[places].long()
+    # Two to three times as fast as by brackets.
+    return values.torch().index_select(0, places).long()
 
 
 def _rows(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:

@@ -137,7 +137,7 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
         self._identity = Identity()
         # Last, since it may sort many gigabytes.
         self.graph = graph_of(data, device, boolean(is_sorted, "is_sorted"))
-        self.num_nodes = self.graph.num_nodes
+        self.num_nodes, self.num_edges = self.graph.num_nodes, self.graph.num_edges
 
     # Without setters: the engine's sampler, which has these options, would not see the change.
     @property
@@ -192,7 +192,7 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
         """
         inputs = NodeSamplerInput.cast(index)
         options.check_inputs(inputs, "input_time", kwargs)
-        seeds = options.ids(inputs.node)
+        seeds = options.ids(inputs.node, "input_nodes")
         out = self._sample(seeds, self._identity.of(seeds))
         out.metadata = (inputs.input_id, inputs.time)
         return self._both_ways(out)
@@ -211,12 +211,14 @@ class PGSampler(BaseSampler):  # type: ignore[misc]
         """
         inputs = EdgeSamplerInput.cast(index)
         options.check_inputs(inputs, "edge_label_time", kwargs)
-        sources, targets = options.ids(inputs.row), options.ids(inputs.col)
+        sources, targets = (
+            options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col)
+        )
         identity = self._identity.of(sources, (b"targets", targets))
         label = inputs.label
 
         def sample(seeds: torch.Tensor, time: None) -> SamplerOutput:
-            return self._sample(options.ids(seeds), identity)
+            return self._sample(options.ids(seeds, "seeds"), identity)
 
         with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
             if neg_sampling is not None:
