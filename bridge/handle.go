@@ -69,12 +69,13 @@ var (
 	deviceJobs table[*core.DeviceJob]
 )
 
-// ends are the functions that destructors of Python's objects call, by their names.
+// ends are what destructors of Python's objects call, by the names of what ends such a
+// thing in so many words.
 var ends = []struct {
 	name string
 	end  func(handle int64) (int64, error)
 }{
-	{"GraphClose", GraphClose},
+	{"GraphClose", dropGraph},
 	{"SamplerClose", SamplerClose},
 	{"Cancel", Cancel},
 	{"DeviceCancel", DeviceCancel},
@@ -92,6 +93,22 @@ func EndKind(name string) (kind int64, err error) {
 		}
 	}
 	return 0, core.Errorf(core.KindValue, "destructor: expected the end of a kind of handle, got %q", name)
+}
+
+// dropGraph closes a graph that went: its jobs went with it, as they refer to it, so
+// they are cancelled rather than waited for.
+func dropGraph(graph int64) (zero int64, err error) {
+	defer finish(&err)
+	if g, ok := graphs.take(graph); ok {
+		g.Drop()
+	}
+	return 0, nil
+}
+
+// Destructors is how many are running.
+func Destructors() (n int64, err error) {
+	defer finish(&err)
+	return core.Destructors(), nil
 }
 
 func init() {

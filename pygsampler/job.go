@@ -208,15 +208,36 @@ func (j *Job) Wait(timeout int64) (address int64, finished bool, err error) {
 // Cancel ends the job and returns once it no longer touches the graph's memory;
 // a result that was ready is dropped.
 func (j *Job) Cancel() {
+	j.end()
+	<-j.done
+	if j.err == nil {
+		j.memory.Release()
+	}
+}
+
+// end asks the job to end, and ends it here where it has not begun.
+func (j *Job) end() {
 	j.stop.Store(true)
 	if engine.withdraw(j) {
 		// Else it would wait for the jobs before it, only to end at once.
 		j.run()
 	}
-	<-j.done
-	if j.err == nil {
-		j.memory.Release()
+}
+
+// Drop closes a graph whose jobs nobody waits for any more: they are cancelled.
+func (g *Graph) Drop() {
+	running.Lock()
+	jobs := make([]*Job, 0, 1)
+	for j := range running.jobs {
+		if j.graph == g {
+			jobs = append(jobs, j)
+		}
 	}
+	running.Unlock()
+	for _, j := range jobs {
+		j.end()
+	}
+	g.Close()
 }
 
 // Shutdown ends all jobs and returns once no memory of any graph is read.

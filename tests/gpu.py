@@ -59,5 +59,5 @@ def run_with_driver(driver: Path, code: str, **variables: str) -> str:
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert done.stderr == "", done.stderr
     return done.stdout

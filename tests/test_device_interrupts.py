@@ -47,3 +47,41 @@ def test_ctrl_c_at_random_moments(emulator: Path) -> None:
         """,
     )
     assert lines == ["0 True"]
+
+
+def test_ctrl_c_at_every_moment(emulator: Path) -> None:
+    lines = run(
+        emulator,
+        """
+        import sys
+        sys.path.append("tests/support")
+        import torch_on_host
+        from moments import at_every_moment
+
+        there = cpu.to("cuda")
+        kinds = {
+            "sample": lambda: sampler.sample(there, SEEDS),
+            "submit": lambda: sampler.submit(there, SEEDS).result(),
+            "many": lambda: sampler.sample_many(there, [SEEDS] * 2),
+            "launch": lambda: sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True).result(),
+            "graph": lambda: sampler.sample(cpu.to("cuda"), SEEDS),
+        }
+
+        def held():
+            stats = pgs.cuda.memory_stats()
+            return stats["flights"], stats["used"], pgs.memory_stats()["live"]
+
+        for name, work in kinds.items():
+            work()
+            gc.collect()
+            before = held()
+            for moment in at_every_moment(work):
+                if held() != before:
+                    gc.collect()
+                assert held() == before, (name, moment, held(), before)
+            assert moment > 5
+            assert lists(sampler.sample(there, SEEDS, batch=2)) == want
+            print(name)
+        """,
+    )
+    assert lines == ["sample", "submit", "many", "launch", "graph"]

@@ -140,55 +140,6 @@ def test_nothing_leaks_over_many_batches():
     assert in_use() == before
 
 
-def test_graphs_and_samplers_give_their_handles_back():
-    graph = circulant(9, 3)
-    sampler = pgs.PGSampler([2], seed=0)
-    sampler.sample(graph, [0])
-    graph_handle, sampler_handle = graph._number, sampler._number
-    seeds = array("q", [0])
-    call = (seeds.buffer_info()[0], 1, 64, 0, 0, 0, 0, 0)
-    del sampler
-    gc.collect()
-    with pytest.raises(pgs.ClosedError):
-        _engine.call("Submit", graph_handle, sampler_handle, *call)
-    sampler = pgs.PGSampler([2], seed=0)
-    sampler_handle = sampler._handle()
-    del graph
-    gc.collect()
-    with pytest.raises(pgs.ClosedError):
-        _engine.call("Submit", graph_handle, sampler_handle, *call)
-
-
-def test_ctrl_c_is_not_lost_in_a_destructor(run_python):
-    """It arrives in the loop, whatever goes at that moment, and what goes is given back."""
-    run_python(
-        """
-        import random, signal
-        from array import array
-        import pygsampler as pgs
-        signal.signal(signal.SIGALRM, signal.default_int_handler)
-        draw, sampler = random.Random(3), pgs.PGSampler([2], seed=0)
-        indptr, indices = array("q", range(100)), array("q", range(99))
-
-        def graphs():
-            pgs.PGSampler([2]).sample(pgs.Graph.from_csc(indptr, indices), [0])
-
-        graph = pgs.Graph.from_csc(indptr, indices)
-        for loop in range(400):
-            kind = (graphs, lambda: sampler.submit(graph, [0, 1]))[loop % 2]
-            try:
-                signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 1e-3))
-                # A lost one leaves this going.
-                for _ in range(1_000_000):
-                    kind()
-                raise AssertionError("lost")
-            except KeyboardInterrupt:
-                pass
-        assert pgs.memory_stats()["jobs"] == 0, pgs.memory_stats()
-        """
-    )
-
-
 def test_views_can_be_read_after_the_engines_end(run_python):
     script = """
         import atexit

@@ -68,6 +68,16 @@ def test_conversions_share_the_memory_and_keep_the_values(batch, name):
     assert repr(converted).startswith(f"{name}(seeds=4, input_nodes={len(batch.input_nodes)}, ")
 
 
+def test_names_are_there_before_they_are_used(batch):
+    """Tab completion lists tensors that are made when they are first used."""
+    names = {"input_nodes", "output_nodes", "output_index", "blocks", "num_edges"}
+    of_block = {"indptr", "indices", "edge_ids", "src_nodes", "dst_nodes", "num_edges"}
+    for converted in (batch.torch(), batch.numpy(), batch.arrow()):
+        assert names <= set(dir(converted))
+        assert of_block <= set(dir(converted.blocks[0]))
+        assert converted.num_edges == batch.num_edges
+
+
 @pytest.mark.parametrize("name", ["torch", "numpy"])
 def test_edge_index_is_what_pyg_takes(batch, name):
     for theirs, ours in zip(getattr(batch, name)().blocks, batch.blocks, strict=True):

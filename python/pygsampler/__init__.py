@@ -46,9 +46,12 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"pygsampler.{name}")
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("pygsampler")
+        try:
+            return version("pygsampler")
+        except PackageNotFoundError:  # used from its folder
+            return "0+unknown"
     raise AttributeError(f"module 'pygsampler' has no attribute {name!r}")
 
 

@@ -195,7 +195,7 @@ def engine() -> Engine:
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
             loaded = Engine(module)
-            for owner, name in _ends.items():
+            for owner, name in list(_ends.items()):
                 _set_destructor(loaded, owner, name)
             state.engine = loaded
             atexit.register(end)
@@ -204,9 +204,10 @@ def engine() -> Engine:
 
 def ends_with(owner: type, name: str) -> None:
     """From the first handle on, objects of a class give theirs back by ``bridge_<name>``."""
-    _ends[owner] = name
-    if _state.engine is not None:
-        _set_destructor(_state.engine, owner, name)
+    with _state.load_lock:
+        _ends[owner] = name
+        if _state.engine is not None:
+            _set_destructor(_state.engine, owner, name)
 
 
 def _set_destructor(loaded: Engine, owner: type, name: str) -> None:
@@ -255,7 +256,10 @@ def end(unfinished: Callable[[], bool] = lambda: False) -> None:
         state.shut = True
         state.engine.module.bridge_Shutdown()
     until = time.monotonic() + _LEAVE_SECONDS
-    while (state.inside or unfinished()) and time.monotonic() < until:
+    module = state.engine.module
+    while (
+        state.inside or module.bridge_Destructors() or unfinished()
+    ) and time.monotonic() < until:
         time.sleep(0.001)
     until = time.monotonic() + _FINISH_SECONDS
     for thread in threading.enumerate():

@@ -31,8 +31,11 @@ class Handled:
         self._number = 0
         self._generation = -1
 
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
+    # Until the engine is loaded there is nothing to give back; this runs no Python either.
+    __del__: ClassVar[type] = tuple
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
         if "_end" in vars(cls):
             _engine.ends_with(cls, cls._end)
 
@@ -46,12 +49,13 @@ class Handled:
 
     def _make(self, name: str, *arguments: Any) -> None:
         """Takes the handle that ``bridge_<name>`` gives, Ctrl-C or not."""
-        slot = array("q")
+        slot, generation = array("q"), _engine.generation()
         try:
             _engine.call(name, *arguments, into=slot)
         finally:
+            # Calls nothing of Python's, where Ctrl-C would come in between.
             if slot:
-                self._generation = _engine.generation()
+                self._generation = generation
                 self._number = slot[0]
 
     def _give_back(self) -> None:

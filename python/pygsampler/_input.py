@@ -331,8 +331,18 @@ def _element(item: Any, where: str, place: int) -> int:
         raise TypeError(text) from None
 
 
+# How to get ids out of what is often given in their place, by the name of its dtype.
+_REMEDIES = {
+    "bool": "mask.nonzero()[0] gives the ids that a mask selects",
+    "torch.bool": "mask.nonzero().squeeze(1) gives the ids that a mask selects",
+    **dict.fromkeys(("int8", "int16", "uint8", "uint16", "uint32"), '.astype("int64") makes one'),
+    **dict.fromkeys(("torch.int8", "torch.int16", "torch.uint8"), ".long() makes one"),
+}
+
+
 def _refuse_type(where: str, got: str) -> NoReturn:
-    raise TypeError(f"{where}: expected {_EXPECTED}, got {got}")
+    remedy = f"; {_REMEDIES[got]}" if got in _REMEDIES else ""
+    raise TypeError(f"{where}: expected {_EXPECTED}, got {got}{remedy}")
 
 
 def _refuse_shape(where: str, shape: tuple[int, ...]) -> NoReturn:

@@ -81,7 +81,9 @@ def call(name: str, *arguments: int, jobs: Sequence[Job] = ()) -> int | Memory:
             Memory(slot)
         elif slot and slot[0]:
             for place, job in enumerate(jobs):
-                _engine.call(job._end, place - slot[0])
+                job._number = place - slot[0]
+            for job in jobs:
+                job._give_back()
         raise
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pygsampler.array import Array
 
 ArrayT = TypeVar("ArrayT")
-BlockT = TypeVar("BlockT")
+BlockT = TypeVar("BlockT", bound="ConvertedBlock[Any]")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,6 +97,9 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             tensor = known[name] = known["_views"].of_block(known["_place"], name)
             return tensor
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_BLOCK_TENSORS})
 
     @property
     def num_src_nodes(self) -> int:
@@ -186,6 +189,11 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
     batch: int
     trees: ArrayT | None = None
 
+    @property
+    def num_edges(self) -> int:
+        """Number of sampled edges of all hops."""
+        return sum(block.num_edges for block in self.blocks)
+
     def __repr__(self) -> str:
         blocks = ", ".join(map(repr, self.blocks))
         return (
@@ -226,6 +234,9 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
                     blocks = known[name] = tuple([of(views, place) for place in hops])
                     return blocks
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_BATCH_TENSORS, "blocks"})
 
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchBatch:
         """The batch on another device; tensors that are there already are shared."""

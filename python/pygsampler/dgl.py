@@ -59,7 +59,8 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
         ``'in'``. For out-neighbours sample ``dgl.reverse(g)``, which keeps the edge ids.
     prob, mask : None
         Weighted sampling is not offered yet: ``NotImplementedError``; both together are a
-        ``ValueError`` as in DGL.
+        ``ValueError`` as in DGL. In the place of a mask sample
+        ``dgl.edge_subgraph(g, g.edata[mask], relabel_nodes=False)``.
     replace : bool
         Sample with replacement.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats
@@ -120,17 +121,27 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
+        if isinstance(fanouts, Sequence) and any(isinstance(f, Mapping) for f in fanouts):
+            raise NotImplementedError(
+                "fanouts: expected integers, got a dict for each edge type; "
+                "heterographs are not offered yet"
+            )
+        self._sampler = _core.PGSampler(fanouts, replace=boolean(replace, "replace"), seed=seed)
         if prob is not None and mask is not None:
             raise ValueError(
                 "prob, mask: expected at most one of them, got both; "
                 "a mask can be multiplied into the probability"
             )
-        for name, value in (("prob", prob), ("mask", mask)):
-            if value is not None:
-                raise NotImplementedError(
-                    f"{name}: weighted sampling is not offered yet, got {value!r}; "
-                    f"expected None, which samples uniformly"
-                )
+        if prob is not None:
+            raise NotImplementedError(
+                f"prob: weighted sampling is not offered yet, got {prob!r}; "
+                "expected None, which samples uniformly"
+            )
+        if mask is not None:
+            raise NotImplementedError(
+                f"mask: expected None, got {mask!r}, which is not offered; "
+                "dgl.edge_subgraph(g, g.edata[...], relabel_nodes=False) has the edges of a mask"
+            )
         if edge_dir != "in":
             if edge_dir != "out":
                 raise ValueError(f"edge_dir: expected 'in', got {edge_dir!r}")
@@ -138,12 +149,6 @@ class PGSampler(BlockSampler):  # type: ignore[misc]
                 "edge_dir: expected 'in', got 'out', which is not offered; "
                 "dgl.reverse(g) has the out-edges of g as in-edges, with the same ids"
             )
-        if isinstance(fanouts, Sequence) and any(isinstance(f, Mapping) for f in fanouts):
-            raise NotImplementedError(
-                "fanouts: expected integers, got a dict for each edge type; "
-                "heterographs are not offered yet"
-            )
-        self._sampler = _core.PGSampler(fanouts, replace=boolean(replace, "replace"), seed=seed)
         self.fanouts = fanouts
         self.edge_dir = edge_dir
         self.prob = None

@@ -84,6 +84,7 @@ class PGSampler(Handled):
     __slots__ = (
         "__weakref__",
         "_counted_in",
+        "_drawn",
         "_epoch",
         "_next",
         "_options",
@@ -113,6 +114,8 @@ class PGSampler(Handled):
             map_limit=map_limit,
             seed=seed,
         )
+        # Whether another process that makes this sampler has another seed.
+        self._drawn = seed is None
         self._epoch = 0
         self._next = 0
         # The engine generation whose process the batch counter was set up for.
@@ -254,7 +257,7 @@ class PGSampler(Handled):
         TypeError, ValueError, IndexError, ClosedError, CudaError
             As ``sample``: the error of the first batch that fails. The others are dropped.
         """
-        _check_graph(graph)
+        check_graph(graph)
         if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Iterable):
             raise TypeError(f"seeds: expected several arrays of ids, got {describe(seeds)}")
         many = list(seeds)
@@ -313,7 +316,7 @@ class PGSampler(Handled):
         threads: int,
         prompt: bool,
     ) -> Job:
-        _check_graph(graph)
+        check_graph(graph)
         epoch = self._epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
         if batch is None:
             batch = self._next_batch()
@@ -371,12 +374,15 @@ class PGSampler(Handled):
             return self._number
 
 
-def _check_graph(graph: Any) -> None:
+def check_graph(graph: Any) -> None:
+    """TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
     if not isinstance(graph, Graph):
-        raise TypeError(
-            f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
-            "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one"
-        )
+        library = type(graph).__module__.partition(".")[0]
+        remedy = {
+            "dgl": "Graph.from_dgl makes one, and pygsampler.dgl.PGSampler is for DGL's loaders",
+            "torch_geometric": "Graph.from_pyg makes one, and pygsampler.pyg has PyG's loaders",
+        }.get(library, "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one")
+        raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}; {remedy}")
 
 
 def _restore(

@@ -20,7 +20,7 @@ from pygsampler._engine import call
 from pygsampler._shards import Shards
 from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
-from pygsampler.sampler import MAX_EPOCH, PGSampler
+from pygsampler.sampler import MAX_EPOCH, PGSampler, check_graph
 
 if TYPE_CHECKING:
     from pygsampler._device_job import TorchJob
@@ -71,7 +71,8 @@ class DataLoader:
         batches.
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: the
-        sampler's own, which is ``torch.initial_seed()`` unless chosen.
+        sampler's own, which is ``torch.initial_seed()`` unless chosen. With ``shuffle`` and
+        ``world_size`` > 1 one must be chosen, here or for the sampler.
     rank : int
         This process's number in data-parallel training, from 0 to ``world_size - 1``.
     world_size : int
@@ -137,11 +138,7 @@ class DataLoader:
         progress: bool = False,
         device: Any = None,
     ) -> None:
-        if not isinstance(graph, Graph):
-            raise TypeError(
-                f"graph: expected a pygsampler.Graph, got {describe(graph)}; "
-                f"Graph.from_dgl, from_pyg, from_scipy, from_csc and from_coo make one"
-            )
+        check_graph(graph)
         self.batch_size = integer(batch_size, "batch_size", 1)
         self.shuffle = boolean(shuffle, "shuffle")
         self.drop_last = boolean(drop_last, "drop_last")
@@ -151,10 +148,12 @@ class DataLoader:
         self.progress = boolean(progress, "progress")
         if seed is not None:
             seed = integer(seed, "seed", -(1 << 63), SEED_MASK) & SEED_MASK
-        if isinstance(sampler_or_fanouts, PGSampler):
-            self.sampler = sampler_or_fanouts
-        else:
-            self.sampler = PGSampler(sampler_or_fanouts, seed=seed)
+        self.sampler = _sampler(sampler_or_fanouts, seed)
+        if self.world_size > 1 and self.shuffle and seed is None and self.sampler._drawn:
+            raise ValueError(
+                f"seed: expected an integer, the same on all {self.world_size} ranks, since the "
+                "shuffled order depends on it; got None, for which each process takes its own"
+            )
         self.seed = self.sampler.seed if seed is None else seed
         self._seeds = _seed_tensor(seeds, graph.num_nodes)
         self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
@@ -268,11 +267,24 @@ class DataLoader:
         with closing(batches), bar:
             start = time.perf_counter()
             for batch in batches:
-                edges += sum(block.num_edges for block in batch.blocks)
+                edges += batch.num_edges
                 rate = edges / max(time.perf_counter() - start, 1e-9)
                 bar.set_postfix_str(f"{rate / 1e6:.2f} M edges/s", refresh=False)
                 yield batch
                 bar.update()
+
+
+def _sampler(given: Any, seed: int | None) -> PGSampler:
+    """The core's sampler, given or made of fanouts."""
+    if isinstance(given, PGSampler):
+        return given
+    if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
+        kind = type(given)
+        raise TypeError(
+            "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
+            f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
+        )
+    return PGSampler(given, seed=seed)
 
 
 def _graph_on(graph: Graph, device: Any) -> Graph:

@@ -32,7 +32,7 @@ def test_signature_is_dgls_and_a_seed() -> None:
     ("options", "error", "text"),
     [
         ({"prob": "p"}, NotImplementedError, "^prob: weighted sampling is not offered yet"),
-        ({"mask": "m"}, NotImplementedError, "^mask: weighted sampling is not offered yet"),
+        ({"mask": "m"}, NotImplementedError, "^mask: expected None, got .*dgl.edge_subgraph"),
         ({"prob": "p", "mask": "m"}, ValueError, "prob, mask: expected at most one"),
         ({"edge_dir": "out"}, NotImplementedError, r"edge_dir: .*dgl.reverse\(g\)"),
         ({"edge_dir": "up"}, ValueError, "edge_dir: expected 'in', got 'up'"),

@@ -210,7 +210,7 @@ def test_kinds_of_seeds(graph: pgs.Graph, seeds: Any) -> None:
 
 @pytest.mark.parametrize("seeds", [[], np.array([], np.int64), torch.tensor([], dtype=torch.int32)])
 def test_no_seeds(graph: pgs.Graph, seeds: Any) -> None:
-    loader = DataLoader(graph, seeds, [2], batch_size=8, shuffle=True, world_size=2, rank=1)
+    loader = DataLoader(graph, seeds, [2], batch_size=8, world_size=2, rank=1)
     assert len(loader) == 0
     assert list(loader) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,30 @@ def test_seeds(graph: pgs.Graph, seeds: Any, error: type[Exception], text: str) 
         DataLoader(graph, seeds, [2], batch_size=2)
 
 
+def test_ranks_that_shuffle_need_a_seed(graph: pgs.Graph) -> None:
+    """Each process draws its own otherwise, and their parts are not those of one order."""
+    options: dict[str, Any] = {"batch_size": 1, "shuffle": True, "rank": 1, "world_size": 3}
+    text = "seed: expected an integer, the same on all 3 ranks, .* got None"
+    for sampler in ([2], pgs.PGSampler([2])):
+        with pytest.raises(ValueError, match=text):
+            DataLoader(graph, [0, 1, 2], sampler, **options)
+    drawn = pgs.PGSampler([2])
+    for sampler in (pgs.PGSampler([2], seed=0), pickle.loads(pickle.dumps(drawn))):
+        assert len(DataLoader(graph, [0, 1, 2], sampler, **options)) == 1
+    assert len(DataLoader(graph, [0, 1, 2], drawn, seed=4, **options)) == 1
+    assert len(DataLoader(graph, [0, 1, 2], drawn, **options | {"shuffle": False})) == 1
+
+
+def test_samplers_of_other_libraries(graph: pgs.Graph) -> None:
+    class PGSampler:
+        """As an adapter's is called."""
+
+    text = "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
+    for wrong in (PGSampler(), torch.tensor([5, 5])):
+        with pytest.raises(TypeError, match=text + ".*; the arguments are graph, seeds, fanouts"):
+            DataLoader(graph, [0], wrong, batch_size=2)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("fanouts", [[], [-2], [1.5], "ab", None, [True], 5])
 def test_fanouts(graph: pgs.Graph, fanouts: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="fanouts"):
@@ -76,7 +101,7 @@ def test_fanouts(graph: pgs.Graph, fanouts: Any) -> None:
 
 
 def test_graph() -> None:
-    with pytest.raises(TypeError, match=r"graph: expected a pygsampler.Graph, .*Graph.from_dgl"):
+    with pytest.raises(TypeError, match=r"graph: expected a pygsampler.Graph, .*Graph.from_csc"):
         DataLoader(object(), [0], [2], batch_size=2)  # type: ignore[arg-type]
 
 

@@ -21,6 +21,9 @@ func Set(functions []func(number int64)) { ends.Store(&functions) }
 // Shut lets destructors do nothing from here on.
 func Shut() { C.pgs_owner_shut() }
 
+// Running is how many destructors are in the engine.
+func Running() int64 { return int64(C.pgs_owner_running()) }
+
 // Destructor is the address of the C function that makes a class's destructor.
 func Destructor() int64 { return int64(uintptr(unsafe.Pointer(C.pgs_destructor))) }
 

@@ -13,6 +13,9 @@ typedef struct _object PyObject;
 // interpreter's lock. NULL with an exception set where there is no memory.
 PyObject *pgs_destructor(int64_t kind, int64_t generation);
 
+// How many destructors are between giving up the interpreter's lock and having it again.
+int64_t pgs_owner_running(void);
+
 // After it destructors leave everything as it is: the interpreter ends.
 void pgs_owner_shut(void);
 
