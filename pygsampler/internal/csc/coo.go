@@ -36,7 +36,8 @@ func FromCOO(src, dst Array, numNodes int64) (memory.Memory, error) {
 
 func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, error) {
 	edges := int64(len(src))
-	if numNodes < 0 {
+	given := numNodes >= 0
+	if !given {
 		numNodes = max(largest(src), largest(dst)) + 1
 	}
 	limit := int64(1) << 48
@@ -50,7 +51,9 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 		name string
 		ids  []T
 	}{{"src", src}, {"dst", dst}} {
-		if i := outsideIn(side.ids, numNodes); i >= 0 {
+		if i := outsideIn(side.ids, numNodes); i >= 0 && !given {
+			return memory.Memory{}, valueError("%s[%d]: expected an id >= 0, got %d", side.name, i, side.ids[i])
+		} else if i >= 0 {
 			return memory.Memory{}, valueError("%s[%d]: expected an id in [0, %d), got %d",
 				side.name, i, numNodes, side.ids[i])
 		}

@@ -103,7 +103,7 @@ func TestFromCOOErrors(t *testing.T) {
 			{[]int64{1}, nil, -1, "dst: expected 1 elements (len(src)), got 0"},
 			{[]int64{0, 3}, []int64{0, 0}, 3, "src[1]: expected an id in [0, 3), got 3"},
 			{[]int64{0, 2}, []int64{0, -7}, 3, "dst[1]: expected an id in [0, 3), got -7"},
-			{[]int64{-1}, []int64{-1}, -1, "src[0]: expected an id in [0, 0), got -1"},
+			{[]int64{-1}, []int64{-1}, -1, "src[0]: expected an id >= 0, got -1"},
 			{[]int64{0}, []int64{0}, 1<<48 + 1, map[int]string{
 				32: "num_nodes: expected at most 2147483648, got 281474976710657",
 				64: "num_nodes: expected at most 281474976710656, got 281474976710657",
