@@ -4,6 +4,9 @@ Predicts the section of the archive that each of 63,666 packages belongs to. One
 the same training with PyG's own loader, which would need pyg-lib or torch-sparse: the import.
 
     python examples/graphsage_pyg.py --epochs 8
+
+Takes about a minute on two cores. Prints the loss and the seconds of each epoch, and at the end the
+accuracy on the validation packages: about 77 %, and about 68 % after two epochs.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from pyg_reference import check_edges, content, random_data
+from pyg_reference import EDGES, check_edges, content, random_data
 from torch_geometric.data import Data
 from torch_geometric.transforms import ToSparseTensor
 from torch_geometric.utils import coalesce
@@ -77,13 +77,13 @@ def test_entries_in_any_order() -> None:
     size = (data.num_nodes, data.num_nodes)
     weight = torch.arange(float(data.num_edges))
     matrix = torch.sparse_coo_tensor(torch.stack([target, source]), weight, size)
-    bare = Data(adj_t=matrix)
+    bare = Data(adj_t=matrix, num_nodes=data.num_nodes)
     assert PGSampler(bare, [5]).num_nodes == data.num_nodes
     for batch in NeighborLoader(bare, [5], batch_size=50):
         assert batch.n_id[batch.edge_index].equal(data.edge_index[:, batch.e_id])
         assert batch.edge_weight.equal(weight[batch.e_id])
         assert batch.num_nodes == len(batch.n_id)
-    columns = Data(adj_t=matrix.coalesce().to_sparse_csc())
+    columns = Data(adj_t=matrix.coalesce().to_sparse_csc(), num_nodes=data.num_nodes)
     loader = NeighborLoader(columns, [-1], batch_size=50)
     for batch in loader:
         dense = loader.data.edge_index[:, batch.e_id]
@@ -98,7 +98,14 @@ def test_attributes_of_edges_that_were_merged() -> None:
         NeighborLoader(data, [5])
 
 
+def test_a_sampler_of_another_matrix() -> None:
+    data = ToSparseTensor()(simple())
+    sampler = PGSampler(random_data(), [5])
+    with pytest.raises(ValueError, match=f"data: expected {EDGES} edges"):
+        NeighborLoader(data, [5], neighbor_sampler=sampler)
+
+
 def test_a_layout_that_is_not_taken() -> None:
-    data = Data(adj_t=torch.ones(4, 4).to_sparse_bsr((2, 2)))
+    data = Data(adj_t=torch.ones(4, 4).to_sparse_bsr((2, 2)), num_nodes=4)
     with pytest.raises(TypeError, match=r"data.adj_t: expected a sparse CSR matrix, got .*bsr"):
         NeighborLoader(data, [5])

@@ -95,6 +95,7 @@ class NeighborLoader(loader.NeighborLoader):  # type: ignore[misc]
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
+        same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, PGSampler):
             inside(self.input_data.node, "input_nodes", neighbor_sampler.num_nodes)
 
@@ -172,6 +173,7 @@ class LinkNeighborLoader(loader.LinkNeighborLoader):  # type: ignore[misc]
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
+        same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, PGSampler) and edge_label_index is not None:
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
                 inside(ends, f"edge_label_index[{row}]", neighbor_sampler.num_nodes)
@@ -236,6 +238,6 @@ def _sampler(
             f"neighbor_sampler: expected a pygsampler.pyg.PGSampler, got a "
             f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one"
         )
-    homogeneous(data)
-    same_graph(data, given)
+    if isinstance(given, PGSampler):
+        homogeneous(data)
     return given
