@@ -38,6 +38,7 @@ def test_ctrl_c_is_not_lost_in_a_destructor(run_python):
         import random, signal
         from array import array
         import pygsampler as pgs
+        from pygsampler.torch import DataLoader
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         draw, sampler = random.Random(3), pgs.PGSampler([2], seed=0)
         indptr, indices = array("q", range(100)), array("q", range(99))
@@ -45,9 +46,14 @@ def test_ctrl_c_is_not_lost_in_a_destructor(run_python):
         def graphs():
             pgs.PGSampler([2]).sample(pgs.Graph.from_csc(indptr, indices), [0])
 
+        def batches():
+            for _ in loader:
+                pass
+
         graph = pgs.Graph.from_csc(indptr, indices)
-        for loop in range(400):
-            kind = (graphs, lambda: sampler.submit(graph, [0, 1]))[loop % 2]
+        loader = DataLoader(graph, [0, 1], sampler, batch_size=2, prefetch=0)
+        for loop in range(900):
+            kind = (graphs, batches, lambda: sampler.submit(graph, [0, 1]))[loop % 3]
             try:
                 signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 1e-3))
                 # A lost one leaves this going.

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from inspect import GEN_RUNNING, getgeneratorstate
 from typing import Any, Protocol, TypeVar
-from weakref import WeakSet
+from weakref import ref
 
 from pygsampler import _engine
 
@@ -66,7 +66,8 @@ def in_order(
                 job.cancel()
 
 
-_open: WeakSet[Generator[Any, None, None]] = WeakSet()
+# No WeakSet: what it does when a generator goes is Python, where Ctrl-C would be lost.
+_open: set[ref[Generator[Any, None, None]]] = set()
 
 
 def close_at_exit(batches: Generator[T, None, None]) -> Generator[T, None, None]:
@@ -74,14 +75,17 @@ def close_at_exit(batches: Generator[T, None, None]) -> Generator[T, None, None]
 
     Left to the garbage collector it would end after the modules that its jobs need are emptied.
     """
-    _open.add(batches)
+    _open.add(ref(batches, _open.discard))
     return batches
 
 
 @atexit.register
 def _close_all() -> None:
     running = []
-    for batches in list(_open):
+    for one in list(_open):
+        batches = one()
+        if batches is None:
+            continue
         try:
             batches.close()
         except ValueError:  # a daemon thread is in the middle of it
