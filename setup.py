@@ -197,6 +197,9 @@ def build_bridge(output: Path) -> None:
     compiler()
     python_headers()
     env = {**os.environ, **go_env()}
+    # Go compiles a library's packages in another way than a program's, and those are what gopy asks
+    # for: all of them were compiled twice. Those of a position-independent program do for both.
+    env["GOFLAGS"] += " -buildmode=pie"
 
     def run(*command: str, cwd: Path = ROOT) -> None:
         print("+", shlex.join(command), flush=True)
@@ -267,7 +270,7 @@ def main() -> None:
             print(f"export {name}={shlex.quote(value)}")
         return
     setup(
-        ext_modules=[Extension("pygsampler._bridge", sources=[])],
+        ext_modules=[Extension("pygsampler._core._bridge", sources=[])],
         cmdclass={"build_ext": BuildBridge},
     )
 

@@ -84,6 +84,18 @@ func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
 	return core.DeviceArrowExport(mem, data, length, int(bits))
 }
 
+// DeviceCapacity is how many bytes at out would do for a batch of so many seeds. Where
+// they are too few DeviceWait says so; where they were enough the batch's header says
+// how many would do for the next one.
+func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
+	defer finish(&err)
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	return core.DeviceCapacity(g, o, numSeeds)
+}
+
 // DeviceSubmit puts a batch into a stream of a device and returns its job, negated.
 func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {
 	defer finish(&err)

@@ -1,5 +1,5 @@
 // Lowest ranks of vertices without a map: pairs of (vertex, rank) go into bins, and a bin fits into a
-// table in shared memory. A bin that overflows is noticed and makes the launch end with BINS_FULL.
+// table in shared memory. A bin that overflows is noticed and makes the launch end with STATUS_BINS_FULL.
 #pragma once
 #include "neighbor.cuh"
 

@@ -7,7 +7,7 @@
 //   count   a thread a row: reads the new rows, counts what each gives; offsets within tiles of rows
 //           -> the host reads how many edges the hop has: the places of its arrays depend on it
 //   draw    a tile of rows a block: a thread a draw, then a thread an edge: gathers, claims
-//           (fanouts beyond ROWS_DIRECT, and whole rows: choose, a warp a row, then gather)
+//           (fanouts beyond DIRECT, and whole rows: choose, a warp a row, then gather)
 //   check   a thread an edge: a first occurrence when the map still holds its rank, else the vertex's
 //           number or the edge to ask for it; first occurrences are counted in tiles of edges
 //           -> the host reads how many vertices there are now, while number runs
@@ -23,9 +23,6 @@
 // Go caller: internal/cuda/bsp.go. Go twin: internal/cpu/neighbor.go and rows.go.
 #include "rows.cuh"
 
-#define BSP_THREADS 256
-#define BSP_ROW_TILE 256    // rows whose offsets count knows of each other
-#define BSP_EDGE_TILE 1024  // the same of edges and first occurrences
 #define BSP_WARP_WORDS (BSP_EDGE_TILE / BSP_THREADS)  // words of first occurrences that a warp makes
 
 // Mirrors bspArgs in internal/cuda/bsp.go; loading compares the sizes.
@@ -102,8 +99,8 @@ struct Bsp {
   // The host sees size + 1, and finds the rest there by then.
   __device__ void post(u64 size) const {
     if (threadIdx.x) return;
-    a.report[2] = load_relaxed(a.bad_seed);
-    a.report[3] = *(volatile u32*)a.repeated;
+    a.report[BSP_BAD_SEED] = load_relaxed(a.bad_seed);
+    a.report[BSP_REPEATED] = *(volatile u32*)a.repeated;
     *a.repeated = 0;
     __threadfence_system();
     *(volatile u64*)a.report = size + 1;
@@ -170,7 +167,7 @@ struct Bsp {
   __device__ void draw() const {
     extern __shared__ u32 draws[];
     u32 in_tile = open_tile(), fanout = (u32)a.fanout, stride = fanout | 1, all = in_tile * fanout;
-    // q / fanout by a multiplication, exact for q below 2^16: q < BSP_ROW_TILE * ROWS_DIRECT.
+    // q / fanout by a multiplication, exact for q below 2^16: q < BSP_ROW_TILE * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1;
     bool whole;
     for (u32 q = threadIdx.x; q < all; q += BSP_THREADS) {

@@ -1,5 +1,6 @@
-// Which edges of a row are taken, for every kernel: arrays of either width, Robert Floyd's algorithm,
-// and positions to sample around. Go twins: internal/rng/choose.go, csc.Skip in internal/csc/exclude.go.
+// Which edges of a row are taken, for every kernel: arrays of either width and where they begin, how
+// many edges a row gives, Robert Floyd's algorithm, and positions to sample around. Go twins: batch.Place,
+// request.Rule, internal/rng/choose.go, csc.Skip in internal/csc/exclude.go.
 #pragma once
 #include "philox.cuh"
 
@@ -9,6 +10,16 @@ __device__ __forceinline__ u64 read(const void* p, u32 bits, u64 i) {
 __device__ __forceinline__ void write(void* p, u32 bits, u64 i, u64 value) {
   if (bits == 32) ((int*)p)[i] = (int)value;
   else ((long long*)p)[i] = (long long)value;
+}
+
+// Where the next array of a batch begins.
+__device__ __forceinline__ u64 align64(u64 n) { return (n + (ALIGNMENT - 1)) & ~(u64)(ALIGNMENT - 1); }
+
+// Whether a row gives all its edges, in order, without a draw; else it gives fanout of them. The kernel's
+// arguments are passed whole, since reading `replace` before it is needed changes the code around it.
+template <class Args>
+__device__ __forceinline__ bool gives_all(const Args& a, u64 degree, long long fanout) {
+  return fanout < 0 || degree == 0 || (!a.replace && degree <= (u64)fanout);
 }
 
 // Choice j of Robert Floyd's algorithm, from the draws of the row, without making the choices before

@@ -5,7 +5,8 @@ puts them into ``compiled/``, which Go embeds: ``neighbor.sm_90.bz2`` is machine
 its own architecture and on later ones of the same major version, and ``neighbor.compute_75.bz2``
 is PTX, which the driver compiles where no machine code fits. ``compiled/sources`` has the digests
 of what they were made of. ``python kernels/compile.py sm_90 ...`` makes those architectures alone;
-of the others it keeps what was made before of the same sources.
+of the others it keeps what was made before of the same sources. ``python kernels/compile.py
+--native`` prints those that this machine needs, and compiles nothing.
 
 An image is kept under ``build/kernels/`` with the digest of all that decides it, and is never made
 twice. Nothing in ``compiled/`` is older than the sources: what is not of them is removed.
@@ -49,6 +50,62 @@ PACKAGE = "nvidia-cuda-nvrtc-cu12"
 HERE = Path(__file__).resolve().parent
 COMPILED = HERE / "compiled"
 CACHE = HERE.parent / "build" / "kernels"
+
+# ---- the GPUs of this machine ----------------------------------------------------------------
+
+# What the kernel's module of the driver says of itself, where it is loaded.
+MODULE = Path("/proc/driver/nvidia/version")
+NO_DEVICE = 100
+MAJOR, MINOR = 75, 76
+
+
+def capabilities() -> set[tuple[int, int]] | None:
+    """Compute capabilities of the GPUs that the driver shows, None where it cannot tell."""
+    # With a module there is a GPU, which a container or CUDA_VISIBLE_DEVICES hides for now.
+    none: set[tuple[int, int]] | None = None if MODULE.exists() else set()
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return none
+    status = driver.cuInit(0)
+    if status == NO_DEVICE:
+        return none
+    count = ctypes.c_int()
+    if status or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return None
+    found = set()
+    for index in range(count.value):
+        device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        if (
+            driver.cuDeviceGet(ctypes.byref(device), index)
+            or driver.cuDeviceGetAttribute(ctypes.byref(major), MAJOR, device)
+            or driver.cuDeviceGetAttribute(ctypes.byref(minor), MINOR, device)
+        ):
+            return None
+        found.add((major.value, minor.value))
+    return found
+
+
+def native() -> list[str]:
+    """What the GPUs here would get of all architectures, and PTX; all where nobody can tell.
+
+    PTX alone would not do for a GPU that is here: a driver takes none of a newer CUDA than its own.
+    """
+    found = capabilities()
+    if found is None:
+        return list(ARCHITECTURES)
+    best = set()
+    for major, minor in found:
+        # As Choose of kernels.go: of the same major version the newest that is not newer.
+        fits = [
+            number
+            for name in ARCHITECTURES
+            if name.startswith("sm_") and (number := int(name[3:])) // 10 == major
+            if number % 10 <= minor
+        ]
+        best.update(f"sm_{number}" for number in fits[-1:])
+    return [name for name in ARCHITECTURES if name in best or name.startswith("compute_")]
+
 
 # ---- one image -------------------------------------------------------------------------------
 
@@ -186,6 +243,9 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--one"]:
         source, architecture, output = arguments[1:]
         Path(output).write_bytes(packer.compress(compile_kernel(Path(source), architecture)))
+        return
+    if arguments == ["--native"]:
+        print(*native())
         return
     unknown = [name for name in arguments if name not in ARCHITECTURES]
     if unknown:

@@ -20,9 +20,7 @@
 // Go caller: internal/cuda/fused.go. Go twin: internal/cpu/neighbor.go and rows.go.
 #include "rows.cuh"
 
-#define FUSED_THREADS 512
 #define FUSED_WARPS (FUSED_THREADS / 32)
-#define FUSED_MOST_HOPS 16
 
 // Mirrors fusedArgs in internal/cuda/fused.go; loading compares the sizes.
 struct FusedArgs {
@@ -38,16 +36,13 @@ struct FusedArgs {
   u64* bad_seed;     // the lowest seed out of range; ~0 if none
   u64 out_capacity, row_capacity, edge_capacity, num_seeds;  // bytes, rows, edges of a hop, seeds
   u32 hops, seed_bits;
-  long long fanouts[FUSED_MOST_HOPS];  // outermost first
+  long long fanouts[MOST_HOPS];  // outermost first
 };
-
-// What a launch ends with; as in neighbor.cuh.
-enum { FUSED_OK = 1, FUSED_SEED_OUT_OF_RANGE = 2, FUSED_TOO_SMALL = 3, FUSED_TOO_MANY_EDGES = 4 };
 
 struct FusedShared {
   Meeting meeting;
   u64 parts[32];
-  u32 draws[FUSED_WARPS][ROWS_DIRECT];
+  u32 draws[FUSED_WARPS][DIRECT];
 };
 
 template <typename I>
@@ -67,7 +62,6 @@ struct Fused {
   }
 
   __device__ I* nodes() const { return (I*)a.nodes; }
-  __device__ static u64 align64(u64 x) { return (x + 63) & ~63ull; }
 
   // The block's slice of so many things begins, and the one before it ends, at a multiple of 32, so
   // that a warp's ballot is a word of firsts.
@@ -95,7 +89,7 @@ struct Fused {
   __device__ void end(u64 status, u64 detail) {
     __syncthreads();
     if (threadIdx.x || !s.meeting.come_last()) return;
-    a.report[1] = detail;
+    a.report[REPORT_DETAIL] = detail;
     __threadfence_system();
     *(volatile u64*)a.report = status;
   }
@@ -217,18 +211,18 @@ struct Fused {
 
   __device__ void run() {
     u64 width = sizeof(I), id_width = a.graph.out_edge_bits / 8;
-    u64 off_index = align64((ROWS_HEADER_WORDS + ROWS_BLOCK_WORDS * a.hops) * 8);
+    u64 off_index = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8);
     u64 off_given = align64(off_index + a.num_seeds * width), used = off_given + a.num_seeds * width, off_nodes = 0;
-    if (used > a.out_capacity) return end(FUSED_TOO_SMALL, used);
+    if (used > a.out_capacity) return end(STATUS_TOO_SMALL, used);
     I* index = (I*)(a.out + off_index);
     seeds(index, (I*)(a.out + off_given));
     grid_barrier(s.meeting);
     u64 bad = load_relaxed(a.bad_seed);
-    if (bad != ~0ull) return end(FUSED_SEED_OUT_OF_RANGE, bad);
+    if (bad != ~0ull) return end(STATUS_SEED_OUT_OF_RANGE, bad);
     number(index, a.num_seeds, nullptr, a.row_capacity);
     u64 distinct = n;
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0;
-    u64* header = a.report + 2;
+    u64* header = a.report + REPORT_HEADER;
     for (u32 hop = 0; hop < a.hops; hop++) {
       long long fanout = a.fanouts[a.hops - 1 - hop];
       bool last = hop + 1 == a.hops;
@@ -239,8 +233,8 @@ struct Fused {
       u64 off_indptr = align64(used), off_ids = align64(off_indptr + (n + 1) * width);
       u64 off_edge_ids = align64(off_ids + edges * width);
       used = off_edge_ids + edges * id_width;
-      if (base + edges >= ROWS_MOST) return end(FUSED_TOO_MANY_EDGES, base + edges);
-      if (used > a.out_capacity || edges > a.edge_capacity) return end(FUSED_TOO_SMALL, used);
+      if (base + edges >= MOST_EDGES) return end(STATUS_TOO_MANY_EDGES, base + edges);
+      if (used > a.out_capacity || edges > a.edge_capacity) return end(STATUS_TOO_SMALL, used);
       I *indptr = (I*)(a.out + off_indptr), *ids = (I*)(a.out + off_ids);
       offsets(indptr, at, fanout);
       if (reporter) indptr[n] = (I)edges;
@@ -256,23 +250,25 @@ struct Fused {
       }
       number(ids, edges, list, room);
       if (last) used = off_nodes + n * width;
-      if (n > room) return end(FUSED_TOO_SMALL, used);
+      if (n > room) return end(STATUS_TOO_SMALL, used);
       if (reporter) {
-        u64* words = header + ROWS_HEADER_WORDS + ROWS_BLOCK_WORDS * (a.hops - 1 - hop);
-        words[0] = n, words[1] = before, words[2] = edges;
-        words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids, words[6] = words[7] = 0;
+        u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
+        words[BLOCK_NUM_SRC] = n, words[BLOCK_NUM_DST] = before, words[BLOCK_NUM_EDGES] = edges;
+        words[BLOCK_INDPTR] = off_indptr, words[BLOCK_INDICES] = off_ids, words[BLOCK_EDGE_IDS] = off_edge_ids;
+        words[BLOCK_FIRST_DST] = words[7] = 0;
       }
     }
     grid_barrier(s.meeting);
     settle();
     if (reporter) {
-      header[0] = 0x50475342, header[1] = width * 8, header[2] = a.graph.out_edge_bits, header[3] = a.hops;
-      header[4] = a.num_seeds, header[5] = off_nodes, header[6] = n;
-      header[7] = distinct == a.num_seeds ? off_nodes : off_given, header[8] = off_index, header[9] = used;
-      for (u32 i = 10; i < ROWS_HEADER_WORDS; i++) header[i] = 0;
+      header[WORD_SIGNATURE] = MAGIC, header[WORD_ID_BITS] = width * 8, header[WORD_EDGE_ID_BITS] = a.graph.out_edge_bits;
+      header[WORD_HOPS] = a.hops, header[WORD_NUM_OUTPUT] = a.num_seeds, header[WORD_NODES] = off_nodes;
+      header[WORD_NUM_NODES] = n, header[WORD_OUTPUT_NODES] = distinct == a.num_seeds ? off_nodes : off_given;
+      header[WORD_OUTPUT_INDEX] = off_index, header[WORD_SIZE] = used;
+      for (u32 i = WORD_SIZE + 1; i < HEADER_WORDS; i++) header[i] = 0;
       __threadfence_system();
     }
-    end(FUSED_OK, used);
+    end(STATUS_OK, used);
   }
 };
 

@@ -106,7 +106,7 @@ __device__ __forceinline__ void grid_barrier(Meeting& m) {
 
 // Barrier of all blocks that also adds up: every block gives three values below 2^31 and gets their
 // sums over earlier blocks, and over all. A sum from TOO_MUCH on is only known to be that.
-const u32 TOO_MUCH = 1u << 31;
+const u32 TOO_MUCH = MOST_EDGES;
 struct Sums {
   u32 before[3], total[3];
 };

@@ -59,7 +59,7 @@ struct Hop {
   }
 
   __device__ __forceinline__ bool whole(u64 degree, long long fanout) const {
-    return fanout < 0 || degree == 0 || (!a.replace && degree <= (u64)fanout);
+    return gives_all(a, degree, fanout);
   }
   // How many edges a row gives, up to TOO_MUCH.
   __device__ __forceinline__ u32 take(u64 degree, long long fanout) const {

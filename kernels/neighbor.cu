@@ -96,7 +96,7 @@ struct Sampling : Numbering<I, KIND> {
   __device__ __forceinline__ void end(u64 status, u64 detail) {
     __syncthreads();
     if (threadIdx.x || !s.meeting.come_last()) return;
-    b.report[1] = detail;
+    b.report[REPORT_DETAIL] = detail;
     __threadfence_system();
     *(volatile u64*)b.report = status;
   }
@@ -105,13 +105,13 @@ struct Sampling : Numbering<I, KIND> {
     const u32 width = sizeof(I), id_width = a.out_edge_bits / 8;
     const u32 each = TREES ? 2 * width : width, extra = TREES ? 64 : 0;  // bytes of a vertex in the end
     u64 off_index = align64((HEADER_WORDS + BLOCK_WORDS * a.hops) * 8), off_given = align64(off_index + b.num_seeds * width);
-    u64 used = off_given + b.num_seeds * width, off_nodes = 0, status = OK;
-    if (used > b.out_capacity) return end(TOO_SMALL, used);
+    u64 used = off_given + b.num_seeds * width, off_nodes = 0, status = STATUS_OK;
+    if (used > b.out_capacity) return end(STATUS_TOO_SMALL, used);
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0, repeated;
-    u64* header = b.report + 2;
+    u64* header = b.report + REPORT_HEADER;
     I* ids = (I*)(b.out + off_index);
     Rows rows = seeds(ids, (I*)(b.out + off_given), a.fanouts[a.hops - 1], repeated);
-    if (load_relaxed(b.bad_seed) != ~0ull) return end(SEED_OUT_OF_RANGE, load_relaxed(b.bad_seed));
+    if (load_relaxed(b.bad_seed) != ~0ull) return end(STATUS_SEED_OUT_OF_RANGE, load_relaxed(b.bad_seed));
     // Repeated seeds are numbered like the edges of a hop before the first.
     for (int hop = repeated ? -1 : 0; hop < (int)a.hops; hop++) {
       u32 edges = rows.edges, full = 0;
@@ -121,29 +121,29 @@ struct Sampling : Numbering<I, KIND> {
         u64 off_indptr = align64(used), off_ids = align64(off_indptr + (u64)(n - first + 1) * width);
         u64 off_edge_ids = align64(off_ids + (u64)edges * width);
         used = off_edge_ids + (u64)edges * id_width;
-        if (NARROW && (u64)base + edges >> b.shift) status = RANKS_FULL;
-        else if ((u64)base + edges >= TOO_MUCH) status = binned ? BINS_FULL : TOO_MANY_EDGES;
-        else if (TREES && ((u64)base + edges) * 2 > 1ull << a.table_bits) status = TOO_SMALL;
-        else if (n > b.row_capacity || used > b.out_capacity || edges > b.edge_capacity) status = TOO_SMALL;
+        if (NARROW && (u64)base + edges >> b.shift) status = STATUS_RANKS_FULL;
+        else if ((u64)base + edges >= TOO_MUCH) status = binned ? STATUS_BINS_FULL : STATUS_TOO_MANY_EDGES;
+        else if (TREES && ((u64)base + edges) * 2 > 1ull << a.table_bits) status = STATUS_TOO_SMALL;
+        else if (n > b.row_capacity || used > b.out_capacity || edges > b.edge_capacity) status = STATUS_TOO_SMALL;
         u32 bin_bits = BINS && (binned || edges >= a.bin_from) ? bits_for(n + edges) : 0;
         if (BINS && bin_bits && (u64)BIN_ROOM << bin_bits > a.pair_capacity) {
-          if (binned) status = TOO_SMALL;
+          if (binned) status = STATUS_TOO_SMALL;
           bin_bits = 0;
         }
-        if (status != OK) break;
+        if (status != STATUS_OK) break;
         // Where most vertices have numbers, looking at the map saves most claims and the look later.
         known = !BINS && (u64)n * 2 >= a.num_nodes && edges >= a.known_from ? settled : 0;
         I* indptr = (I*)(b.out + off_indptr);
         ids = (I*)(b.out + off_ids);
         if (reporter) {
           u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
-          words[1] = n - first, words[2] = edges, words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids;
-          words[6] = first, words[7] = 0;
+          words[BLOCK_NUM_DST] = n - first, words[BLOCK_NUM_EDGES] = edges, words[BLOCK_INDPTR] = off_indptr;
+          words[BLOCK_INDICES] = off_ids, words[BLOCK_EDGE_IDS] = off_edge_ids, words[BLOCK_FIRST_DST] = first, words[7] = 0;
           indptr[n - first] = (I)edges;
         }
         // Two hops take turns: a block may draw while another still numbers.
         if (TREES) slots = a.answers + (hop & 1) * b.edge_capacity;
-        draw(Stream{b.key0, b.key1, (u32)hop << 16, b.batch0, b.batch1}, rows, fanout, indptr, ids, b.out + off_edge_ids, bin_bits);
+        draw(stream_of(b.key0, b.key1, hop, b.batch0, b.batch1), rows, fanout, indptr, ids, b.out + off_edge_ids, bin_bits);
         if (BINS && bin_bits) {
           append_numbered(a, Slice{rows.old_lo, rows.old_lo + rows.old_count}, 8 * width, bin_bits);
           append_numbered(a, Slice{rows.fresh_lo, rows.fresh_lo + rows.fresh_count}, 8 * width, bin_bits);
@@ -158,27 +158,28 @@ struct Sampling : Numbering<I, KIND> {
       off_nodes = align64(used);
       u64 room = off_nodes + extra < b.out_capacity ? (b.out_capacity - off_nodes - extra) / each : 0;
       rows = number(ids, edges, full, last ? 0 : a.fanouts[a.hops - 2 - hop], last ? (I*)(b.out + off_nodes) : nullptr, room);
-      if (hop < 0 && reporter) header[7] = off_given;
-      if (reporter && hop >= 0) header[HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop)] = n;
-      if (rows.edges == TOO_MUCH && binned) status = BINS_FULL;
-      else if (last && n > room) status = TOO_SMALL, used = off_nodes + (u64)n * each + extra;
-      if (status != OK) break;
+      if (hop < 0 && reporter) header[WORD_OUTPUT_NODES] = off_given;
+      if (reporter && hop >= 0) header[HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop) + BLOCK_NUM_SRC] = n;
+      if (rows.edges == TOO_MUCH && binned) status = STATUS_BINS_FULL;
+      else if (last && n > room) status = STATUS_TOO_SMALL, used = off_nodes + (u64)n * each + extra;
+      if (status != STATUS_OK) break;
     }
-    if (status != OK) return end(status, status == TOO_MANY_EDGES || status == RANKS_FULL ? (u64)base + rows.edges : used);
+    if (status != STATUS_OK) return end(status, status == STATUS_TOO_MANY_EDGES || status == STATUS_RANKS_FULL ? (u64)base + rows.edges : used);
     grid_barrier(s.meeting);
     settle();
     used = off_nodes + (u64)n * width;
     u64 off_trees = TREES ? align64(used) : 0;
     if (TREES) used = off_trees + (u64)n * width;
     if (reporter) {
-      header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
-      header[4] = b.num_seeds, header[5] = off_nodes, header[6] = n, header[8] = off_index, header[9] = used;
-      if (!repeated) header[7] = off_nodes;
-      header[10] = off_trees;
-      for (u32 i = 11; i < HEADER_WORDS; i++) header[i] = 0;
+      header[WORD_SIGNATURE] = MAGIC, header[WORD_ID_BITS] = width * 8, header[WORD_EDGE_ID_BITS] = a.out_edge_bits;
+      header[WORD_HOPS] = a.hops, header[WORD_NUM_OUTPUT] = b.num_seeds, header[WORD_NODES] = off_nodes;
+      header[WORD_NUM_NODES] = n, header[WORD_OUTPUT_INDEX] = off_index, header[WORD_SIZE] = used;
+      if (!repeated) header[WORD_OUTPUT_NODES] = off_nodes;
+      header[WORD_TREES] = off_trees;
+      for (u32 i = WORD_TREES + 1; i < HEADER_WORDS; i++) header[i] = 0;
       __threadfence_system();
     }
-    end(OK, used);
+    end(STATUS_OK, used);
   }
 };
 

@@ -1,21 +1,13 @@
-// What neighbor.cu and its launcher, internal/cuda/neighbor.go, agree on: constants, arguments, report.
+// What neighbor.cu and its launcher, internal/cuda/neighbor.go, agree on beside constants.cuh.
 #pragma once
 #include "choose.cuh"
 #include "grid.cuh"
 
-#define THREADS 512
 #define WARPS (THREADS / 32)
-#define MOST_HOPS 16
 #define LARGE_HOP (1ull << 16)  // rows from which on all are dealt anew
-#define DIRECT 32               // the largest fanout whose choices may stand in shared memory; direct: that do
 #define BATCH 2                 // loads that a thread has on their way
 #define EDGES 2                 // edges that it gathers at a time
 #define KEPT 2                  // chunks of 32 edges that a warp keeps in registers over an exchange
-#define BIN_ROOM 4096           // pairs that a bin has room for
-#define BIN_TABLE 8192          // places of the table of one bin in shared memory
-#define MOST_BINS 16384
-#define MOST_BATCHES 16         // that a launch makes
-#define FILL_STRIDE 16          // words from one bin's counter to the next: neighbours would queue in the cache
 
 // What is of one batch alone. Mirrors neighborBatch in internal/cuda/neighbor.go; loading compares the
 // sizes of Args and ManyArgs.
@@ -51,7 +43,7 @@ struct Args {
   u64 known_from;       // likewise, may look for vertices that have numbers
   u64 num_rows, num_nodes, num_edges, num_excluded;
   u32 indptr_bits, edge_id_bits, out_edge_bits;
-  u32 hops, replace, direct;
+  u32 hops, replace, direct;  // direct: the largest fanout whose choices stand in shared memory
   u32 only_new;                // a hop draws the rows that the last one found, else all
   u32 table_bits, tree_shift;  // of a disjoint batch: log2 of its slots; a key is tree << tree_shift | vertex
   long long fanouts[MOST_HOPS];  // outermost first
@@ -63,11 +55,6 @@ struct ManyArgs {
   Args all;
   Batch batches[MOST_BATCHES];
 };
-
-enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
-// What a launch ends with. BINS_FULL: some vertex came too often; again, without bins.
-// RANKS_FULL: likewise, with more bits for ranks; the detail is how many there are.
-enum { OK = 1, SEED_OUT_OF_RANGE = 2, TOO_SMALL = 3, TOO_MANY_EDGES = 4, BINS_FULL = 5, RANKS_FULL = 7 };
 
 // What most batches do not need is left out of the kernel that they run, since its registers and its
 // code would slow them down. WITH_ALL: any fanout, exclusions, rows drawn once. WITH_TREES: that, and
@@ -88,8 +75,6 @@ struct Shared {
 struct TreesShared : Shared {
   u32 trees[THREADS];
 };
-
-__device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
 
 // A block's part of n things of its batch, from a multiple of `unit` on; all but the last parts are alike.
 struct Slice {

@@ -2,6 +2,7 @@
 // each draw. Go twins: internal/rng/philox.go, splitmix.go (known answers are tested there, equality
 // by every parity test).
 #pragma once
+#include "constants.cuh"
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -12,26 +13,29 @@ struct Stream {
   u32 c1, c2, c3;  // counter words 1 to 3: hop, batch, epoch
 };
 
+__device__ __forceinline__ Stream stream_of(u32 key0, u32 key1, u32 hop, u32 batch0, u32 batch1) {
+  return Stream{key0, key1, hop << HOP_SHIFT | PURPOSE_NEIGHBORS << PURPOSE_SHIFT, batch0, batch1};
+}
+
 __device__ __forceinline__ u64 row_state(const Stream& s, u64 v) {
   u32 c0 = (u32)v, c1 = s.c1 | ((u32)(v >> 32) & 0xFFFF), c2 = s.c2, c3 = s.c3;
   u32 k0 = s.k0, k1 = s.k1;
 #pragma unroll
-  for (int round = 0; round < 10; round++) {
-    u64 p0 = (u64)c0 * 0xD2511F53u, p1 = (u64)c2 * 0xCD9E8D57u;
+  for (int round = 0; round < PHILOX_ROUNDS; round++) {
+    u64 p0 = (u64)c0 * PHILOX_M0, p1 = (u64)c2 * PHILOX_M1;
     c0 = (u32)(p1 >> 32) ^ c1 ^ k0;
     c1 = (u32)p1;
     c2 = (u32)(p0 >> 32) ^ c3 ^ k1;
     c3 = (u32)p0;
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
+    k0 += PHILOX_W0;
+    k1 += PHILOX_W1;
   }
   return c0 | (u64)c1 << 32;
 }
 
-const u64 GOLDEN = 0x9E3779B97F4A7C15ull;
 __device__ __forceinline__ u64 mix(u64 z) {
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+  z = (z ^ z >> 30) * MIX_FIRST;
+  z = (z ^ z >> 27) * MIX_SECOND;
   return z ^ z >> 31;
 }
 

@@ -88,7 +88,7 @@ struct Sampling : Tasks<I> {
   // Puts a row of finished tasks into the tile; returns the tile's edges.
   __device__ u32 load_tile(u64 row) {
     u64 all, at = this->before(row >> 32, all);
-    if (threadIdx.x < TILE) s.offsets[threadIdx.x] = (u32)at, s.firsts[threadIdx.x] = (u32)row;
+    if (threadIdx.x < QUEUE_TILE) s.offsets[threadIdx.x] = (u32)at, s.firsts[threadIdx.x] = (u32)row;
     __syncthreads();
     return (u32)all;
   }
@@ -100,10 +100,10 @@ struct Sampling : Tasks<I> {
     u32 own = threadIdx.x, lane = own & 31;
     const u64* claims = (const u64*)a.claims;
     if (own <= a.hops) s.mine[own] = 0;
-    for (u32 i0 = slots.lo; i0 < slots.hi; i0 += TILE) {
+    for (u32 i0 = slots.lo; i0 < slots.hi; i0 += QUEUE_TILE) {
       u32 i = i0 + own;
       u64 row = 0;
-      if (own < TILE && i < slots.hi) {
+      if (own < QUEUE_TILE && i < slots.hi) {
         u64 task = a.queue[i] - 1;
         a.queue[i] = 0;
         row = a.rows[i];
@@ -192,7 +192,7 @@ struct Sampling : Tasks<I> {
   __device__ u32 load_rows(u32 hop, u32 r0, u32 hi) {
     u32 r = r0 + threadIdx.x;
     u64 row = 0;
-    if (threadIdx.x < TILE && r < hi) {
+    if (threadIdx.x < QUEUE_TILE && r < hi) {
       u32 t = hop == 0 && distinct() ? arrival(((const I*)a.kept)[r]) : a.order[r];
       row = a.table[(u64)t * a.hops + hop];
     }
@@ -202,11 +202,11 @@ struct Sampling : Tasks<I> {
   // Numbers what the rows of a hop have found, which follows what was found before.
   __device__ void number_hop(u32 hop) {
     Part rows(s.ends[hop]);
-    bool only = rows.hi - rows.lo <= TILE;  // with one tile its rows are loaded once
+    bool only = rows.hi - rows.lo <= QUEUE_TILE;  // with one tile its rows are loaded once
     u32 total = 0, next = s.ends[hop];
     auto load = [&](u32 e) { return edge(e); };
     auto no = [](u32) { return 0; };
-    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += QUEUE_TILE) {
       total = load_rows(hop, r0, rows.hi);
       edges(total, load, no, [&](u32 row, u32 place, u32, u32 x, int) {
         if (x & OFFERS) atomicMin(a.keys + (x & ~OFFERS), (u64)(r0 + row) << 32 | place);
@@ -216,7 +216,7 @@ struct Sampling : Tasks<I> {
     barrier(s);
     auto key = [&](u32 x) { return x & OFFERS ? load_relaxed(a.keys + (x & ~OFFERS)) : ~0ull; };
     u64 mine = 0, firsts;
-    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += QUEUE_TILE) {
       if (!only) total = load_rows(hop, r0, rows.hi);
       edges(total, load, key, [&](u32 row, u32 place, u32, u32, u64 least) {
         mine += least == ((u64)(r0 + row) << 32 | place);
@@ -225,7 +225,7 @@ struct Sampling : Tasks<I> {
     }
     this->before(mine, firsts);
     next += firsts_before(firsts);
-    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += QUEUE_TILE) {
       if (!only) total = load_rows(hop, r0, rows.hi);
       for (u32 q0 = 0; q0 < total; q0 += THREADS) {
         u32 q[1] = {q0 + threadIdx.x}, row[1], t = 0;
@@ -279,9 +279,9 @@ struct Sampling : Tasks<I> {
   __device__ void write_hop(u32 hop, I* indptr, I* ids, char* edge_ids) {
     Part rows(s.ends[hop]);
     u32 bits = a.out_edge_bits, at = s.before[hop];
-    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += TILE) {
+    for (u32 r0 = rows.lo; r0 < rows.hi; r0 += QUEUE_TILE) {
       u32 total = load_rows(hop, r0, rows.hi);
-      if (threadIdx.x < TILE && r0 + threadIdx.x < rows.hi) indptr[r0 + threadIdx.x] = (I)(at + s.offsets[threadIdx.x]);
+      if (threadIdx.x < QUEUE_TILE && r0 + threadIdx.x < rows.hi) indptr[r0 + threadIdx.x] = (I)(at + s.offsets[threadIdx.x]);
       edges(total, [&](u32 e) { return ulonglong2{edge(e), read(a.picked_ids, bits, e)}; },
             [&](ulonglong2 x) { return a.numbers[x.x & ~OFFERS]; },
             [&](u32 row, u32 place, u32, ulonglong2 x, u32 number) {
@@ -302,14 +302,14 @@ struct Sampling : Tasks<I> {
   __device__ void end(u64 status, u64 detail) {
     __syncthreads();
     if (threadIdx.x || !s.meeting.come_last()) return;
-    if (status == QUEUE_FULL) {
-      a.report[2] = load_relaxed(a.counts + PROGRESS) >> 32;
-      a.report[3] = load_relaxed(a.counts + FOUND);
-      a.report[4] = load_relaxed(a.counts + EDGES);
+    if (status == STATUS_QUEUE_FULL) {
+      a.report[QUEUE_FULL_TASKS] = load_relaxed(a.counts + QUEUE_PROGRESS) >> 32;
+      a.report[QUEUE_FULL_FOUND] = load_relaxed(a.counts + QUEUE_FOUND);
+      a.report[QUEUE_FULL_EDGES] = load_relaxed(a.counts + QUEUE_EDGES);
     }
-    for (int i = PROGRESS; i < LOWEST_BAD; i++) a.counts[i] = 0;
-    a.counts[LOWEST_BAD] = ~0ull;
-    a.report[1] = detail;
+    for (int i = QUEUE_PROGRESS; i < QUEUE_LOWEST_BAD; i++) a.counts[i] = 0;
+    a.counts[QUEUE_LOWEST_BAD] = ~0ull;
+    a.report[REPORT_DETAIL] = detail;
     __threadfence_system();
     *(volatile u64*)a.report = status;
   }
@@ -317,14 +317,14 @@ struct Sampling : Tasks<I> {
   __device__ void run() {
     this->drain();
     barrier(s);
-    u64 tasks = load_relaxed(a.counts + PROGRESS) >> 32, found = load_relaxed(a.counts + FOUND);
-    u64 picked = load_relaxed(a.counts + EDGES), stopped = load_relaxed(a.counts + STOP);
+    u64 tasks = load_relaxed(a.counts + QUEUE_PROGRESS) >> 32, found = load_relaxed(a.counts + QUEUE_FOUND);
+    u64 picked = load_relaxed(a.counts + QUEUE_EDGES), stopped = load_relaxed(a.counts + QUEUE_STOP);
     if (stopped) {
       Part queued((u32)min(tasks, a.task_capacity));
       for (u32 i = queued.lo + threadIdx.x; i < queued.hi; i += THREADS) a.queue[i] = 0;
       // What was not looked at may hold a lower bad seed.
-      if (stopped & STOP_FULL) return end(QUEUE_FULL, 0);
-      return end(SEED_OUT_OF_RANGE, load_relaxed(a.counts + LOWEST_BAD));
+      if (stopped & STOP_FULL) return end(STATUS_QUEUE_FULL, 0);
+      return end(STATUS_SEED_OUT_OF_RANGE, load_relaxed(a.counts + QUEUE_LOWEST_BAD));
     }
     resolve((u32)tasks, (u32)found);
     this->exchange(a.hops + 1);
@@ -339,7 +339,7 @@ struct Sampling : Tasks<I> {
     u64 off_given = align64(off_index + a.num_seeds * width), used = off_given + a.num_seeds * width;
     // Three arrays a hop, each with a gap before it; every row of a hop was a task.
     u64 most = used + 3 * 64 * a.hops + (tasks + a.hops) * width + picked * (width + id_width);
-    if (used > a.out_capacity) return end(QUEUE_FULL, most);
+    if (used > a.out_capacity) return end(STATUS_QUEUE_FULL, most);
     nodes = (I*)(a.out + off_nodes);
     if (!a.ordered) number_arrived((u32)found);
     number_seeds();
@@ -353,9 +353,9 @@ struct Sampling : Tasks<I> {
     u64 size = used;
     for (u32 hop = 0; hop < a.hops; hop++)
       size = align64(align64(align64(size) + (s.ends[hop] + 1) * width) + s.total[hop] * width) + s.total[hop] * id_width;
-    if (size > a.out_capacity) return end(QUEUE_FULL, size);
+    if (size > a.out_capacity) return end(STATUS_QUEUE_FULL, size);
     bool reporter = blockIdx.x == 0 && threadIdx.x == 0;
-    u64* header = a.report + 2;
+    u64* header = a.report + REPORT_HEADER;
     for (u32 hop = 0; hop < a.hops; hop++) {
       u64 rows = s.ends[hop], edges = s.total[hop];
       u64 off_indptr = align64(used), off_ids = align64(off_indptr + (rows + 1) * width);
@@ -364,8 +364,9 @@ struct Sampling : Tasks<I> {
       write_hop(hop, (I*)(a.out + off_indptr), (I*)(a.out + off_ids), a.out + off_edge_ids);
       if (reporter) {
         u64* words = header + HEADER_WORDS + BLOCK_WORDS * (a.hops - 1 - hop);
-        words[0] = s.ends[hop + 1], words[1] = rows, words[2] = edges;
-        words[3] = off_indptr, words[4] = off_ids, words[5] = off_edge_ids, words[6] = words[7] = 0;
+        words[BLOCK_NUM_SRC] = s.ends[hop + 1], words[BLOCK_NUM_DST] = rows, words[BLOCK_NUM_EDGES] = edges;
+        words[BLOCK_INDPTR] = off_indptr, words[BLOCK_INDICES] = off_ids, words[BLOCK_EDGE_IDS] = off_edge_ids;
+        words[BLOCK_FIRST_DST] = words[7] = 0;
       }
     }
     I* index = (I*)(a.out + off_index);
@@ -377,13 +378,14 @@ struct Sampling : Tasks<I> {
       index[i] = (I)a.numbers[arrival(v)];
     }
     if (reporter) {
-      header[0] = 0x50475342, header[1] = width * 8, header[2] = a.out_edge_bits, header[3] = a.hops;
-      header[4] = a.num_seeds, header[5] = off_nodes, header[6] = found;
-      header[7] = distinct() ? off_nodes : off_given, header[8] = off_index, header[9] = used;
-      for (int i = 10; i < HEADER_WORDS; i++) header[i] = 0;
+      header[WORD_SIGNATURE] = MAGIC, header[WORD_ID_BITS] = width * 8, header[WORD_EDGE_ID_BITS] = a.out_edge_bits;
+      header[WORD_HOPS] = a.hops, header[WORD_NUM_OUTPUT] = a.num_seeds, header[WORD_NODES] = off_nodes;
+      header[WORD_NUM_NODES] = found, header[WORD_OUTPUT_NODES] = distinct() ? off_nodes : off_given;
+      header[WORD_OUTPUT_INDEX] = off_index, header[WORD_SIZE] = used;
+      for (int i = WORD_SIZE + 1; i < HEADER_WORDS; i++) header[i] = 0;
       __threadfence_system();
     }
-    end(OK, used);
+    end(STATUS_OK, used);
   }
 };
 

@@ -1,16 +1,12 @@
-// What queue.cu and its launcher, internal/cuda/queue.go, agree on: constants, arguments, report; and
+// What queue.cu and its launcher, internal/cuda/queue.go, agree on beside constants.cuh; and
 // what a block of the kernel keeps in shared memory.
 #pragma once
 #include "choose.cuh"
 #include "grid.cuh"
 
-#define THREADS 512
 #define WARPS (THREADS / 32)
-#define TILE 256                 // the most tasks that a block works on at a time
 #define ITEMS 4                  // edges of a thread whose loads are under way together
 #define CHUNK (THREADS * ITEMS)  // edges of a block between two publications
-#define MOST_HOPS 16
-#define DIRECT 32                // the largest fanout whose draws stand in shared memory
 
 // Mirrors queueArgs in internal/cuda/queue.go; loading compares the sizes. Vertices found have a
 // number of arrival, called t here; tasks have a slot of the queue.
@@ -18,7 +14,7 @@ struct Args {
   const void *indptr, *indices, *edge_ids, *seeds;
   const u64* excluded;  // CSC positions to sample around, ascending
   u32* claims;          // two words a vertex: tag << 8 | lowest hop it is queued from; t
-  u64* counts;          // as in the enum below; zero between launches, LOWEST_BAD ~0
+  u64* counts;          // QUEUE_PROGRESS and so on; zero between launches, QUEUE_LOWEST_BAD ~0
   u32* arrived;         // the meetings' counter
   u32* slots;           // two times MOST_HOPS + 1 rows of gridDim.x, which take turns
   u64* queue;           // per slot (vertex << 8 | hop) + 1; zero between launches
@@ -38,18 +34,12 @@ struct Args {
   u32 indptr_bits, edge_id_bits, out_edge_bits, seed_bits;
   u32 hops, replace, ordered, widest, fewest, tag, key0, key1, batch0, batch1;
   // widest: the largest fanout up to DIRECT. fewest: the fewest tasks that a block asks for, at most
-  // TILE. tag: 24 bits.
+  // QUEUE_TILE. tag: 24 bits.
   long long fanouts[MOST_HOPS];  // outermost first
 };
 
-// PROGRESS: tasks published << 32 | tasks finished.
-enum { PROGRESS, HEAD, FOUND, EDGES, STOP, LOWEST_BAD };
+// Why blocks stop.
 enum { STOP_FULL = 1, STOP_BAD_SEED = 2 };
-
-enum { HEADER_WORDS = 16, BLOCK_WORDS = 8 };
-// What a launch ends with. QUEUE_FULL: detail is the bytes that the batch needs, where only out was too
-// small, else 0; the words after it are tasks, vertices and edges so far.
-enum { OK = 1, SEED_OUT_OF_RANGE = 2, QUEUE_FULL = 6 };
 
 // What becomes of a row's edges.
 enum { WHOLE, NARROW, WIDE };
@@ -62,18 +52,17 @@ struct Shared {
   u64 slot, arrival, edge;  // what the block has got for its tasks, vertices and edges
   u64 tail;                 // slots published when the block last published
   // Of the tile's rows.
-  u32 offsets[TILE];  // first edge in the tile
-  u64 firsts[TILE];   // first CSC position; later the first edge in picked
-  u64 states[TILE], degrees[TILE];
-  u32 takes[TILE];
-  unsigned char hops[TILE], kinds[TILE];
+  u32 offsets[QUEUE_TILE];  // first edge in the tile
+  u64 firsts[QUEUE_TILE];   // first CSC position; later the first edge in picked
+  u64 states[QUEUE_TILE], degrees[QUEUE_TILE];
+  u32 takes[QUEUE_TILE];
+  unsigned char hops[QUEUE_TILE], kinds[QUEUE_TILE];
   // Of an exchange: what this block gives; sums over earlier blocks, and over all.
   u32 mine[MOST_HOPS + 1], before[MOST_HOPS + 1], total[MOST_HOPS + 1];
   u32 ends[MOST_HOPS + 1];  // vertices that a hop, or one before it, has found; [0]: seeds
   u32 next[MOST_HOPS + 1];  // the next number of each when they are numbered as they arrived
 };
 
-__device__ __forceinline__ u64 align64(u64 n) { return (n + 63) & ~63ull; }
 // The block's part of n things.
 struct Part {
   u32 lo, hi;

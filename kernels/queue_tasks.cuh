@@ -35,7 +35,7 @@ struct Tasks {
   // ---- the queue -----------------------------------------------------------------------------
 
   __device__ void stop(u64 why) {
-    if (threadIdx.x == 0) atomicOr(a.counts + STOP, why);
+    if (threadIdx.x == 0) atomicOr(a.counts + QUEUE_STOP, why);
   }
 
   // Whether all tasks are finished. Besides those published there is one for each block, which was
@@ -49,22 +49,22 @@ struct Tasks {
   __device__ u32 next(u64& slot, u64& word) {
     for (;;) {
       if (threadIdx.x == 0) {
-        u64 stopped = load_relaxed(a.counts + STOP), ticket = s.ticket, end = s.ticket_end;
+        u64 stopped = load_relaxed(a.counts + QUEUE_STOP), ticket = s.ticket, end = s.ticket_end;
         if (ticket == end) {
           // A long backlog is shared out, in two rounds lest the last tasks fall to few blocks.
           u64 backlog = s.tail > ticket ? s.tail - ticket : 0;
-          u64 ask = min(max(backlog / (2 * gridDim.x), (u64)a.fewest), (u64)TILE);
-          ticket = atomicAdd(a.counts + HEAD, ask);
+          u64 ask = min(max(backlog / (2 * gridDim.x), (u64)a.fewest), (u64)QUEUE_TILE);
+          ticket = atomicAdd(a.counts + QUEUE_HEAD, ask);
           end = ticket + ask;
         }
         s.stopped = stopped != 0;
         s.ticket = ticket, s.ticket_end = end;
-        s.ready = (u32)min((u64)TILE, end - ticket);
+        s.ready = (u32)min((u64)QUEUE_TILE, end - ticket);
       }
       __syncthreads();
       if (s.stopped) return 0;
       slot = s.ticket;
-      bool asked = threadIdx.x < s.ticket_end - slot && threadIdx.x < TILE;
+      bool asked = threadIdx.x < s.ticket_end - slot && threadIdx.x < QUEUE_TILE;
       word = asked && slot + threadIdx.x < a.task_capacity ? load_relaxed(a.queue + slot + threadIdx.x) : 0;
       if (asked && word == 0) atomicMin(&s.ready, threadIdx.x);
       __syncthreads();
@@ -77,7 +77,7 @@ struct Tasks {
         // A slot beyond the capacity is never filled: whoever would, stops all.
         for (bool come = false; !come && !s.done;) {
           u64 task = slot < a.task_capacity ? load_relaxed(a.queue + slot) : 0;
-          u64 progress = load_relaxed(a.counts + PROGRESS), stopped = load_relaxed(a.counts + STOP);
+          u64 progress = load_relaxed(a.counts + QUEUE_PROGRESS), stopped = load_relaxed(a.counts + QUEUE_STOP);
           come = task != 0;
           s.done = finished(progress) || stopped;
         }
@@ -106,10 +106,10 @@ struct Tasks {
     u64 all;
     u32 at = (u32)before(mine, all), tasks = (u32)(all >> 12), fresh = (u32)all & 4095;
     if (threadIdx.x == 0) {
-      s.slot = atomicAdd(a.counts + PROGRESS, (u64)tasks << 32 | finished) >> 32;
+      s.slot = atomicAdd(a.counts + QUEUE_PROGRESS, (u64)tasks << 32 | finished) >> 32;
       s.tail = s.slot + tasks;
     }
-    if (threadIdx.x == 32) s.arrival = fresh ? atomicAdd(a.counts + FOUND, (u64)fresh) : 0;
+    if (threadIdx.x == 32) s.arrival = fresh ? atomicAdd(a.counts + QUEUE_FOUND, (u64)fresh) : 0;
     __syncthreads();
     u64 slot = s.slot + (at >> 12), t = s.arrival + (at & 4095);
     if (s.slot + tasks > a.task_capacity || s.arrival + fresh > a.found_capacity) {
@@ -145,6 +145,8 @@ struct Tasks {
       if (a.num_excluded) degree -= excluded_in(a.excluded, a.num_excluded, start, end);
     }
     long long fanout = a.fanouts[a.hops - 1 - hop];
+    // gives_all, but that a row of a fanout of 0 needs no draw. Written out: by the function the kernel is
+    // other machine code, which nobody has measured.
     bool whole = fanout <= 0 || degree == 0 || (!a.replace && degree <= (u64)fanout);
     u64 take = fanout == 0 ? 0 : whole ? degree : (u64)fanout;
     s.firsts[own] = start;
@@ -152,8 +154,8 @@ struct Tasks {
     s.hops[own] = (unsigned char)hop;
     // A draw is 32 bits wide in shared memory.
     s.kinds[own] = whole ? WHOLE : fanout <= DIRECT && degree >> 32 == 0 ? NARROW : WIDE;
-    if (!whole) s.states[own] = row_state(Stream{a.key0, a.key1, hop << 16, a.batch0, a.batch1}, v);
-    return min(take, 1ull << 31);
+    if (!whole) s.states[own] = row_state(stream_of(a.key0, a.key1, hop, a.batch0, a.batch1), v);
+    return min(take, (u64)MOST_EDGES);
   }
 
   // The rows of edges q of the tile, all at once.
@@ -162,7 +164,7 @@ struct Tasks {
 #pragma unroll
     for (int k = 0; k < N; k++) row[k] = 0;
 #pragma unroll 1
-    for (u32 step = TILE / 2; step; step >>= 1)
+    for (u32 step = QUEUE_TILE / 2; step; step >>= 1)
 #pragma unroll
       for (int k = 0; k < N; k++)
         if (s.offsets[row[k] + step] <= q[k]) row[k] += step;
@@ -220,10 +222,10 @@ struct Tasks {
   __device__ bool choose(u32 count, u64 slot, u64 word, u32& first_edge, u32& n) {
     u32 own = threadIdx.x;
     u64 take = own < count ? read_row(word - 1) : 0, all, at = before(take, all);
-    if (own < TILE) s.offsets[own] = (u32)at, s.takes[own] = (u32)take;
+    if (own < QUEUE_TILE) s.offsets[own] = (u32)at, s.takes[own] = (u32)take;
     // The draws are made while the addition is on its way.
     u64 edge = 0;
-    if (own == 0) edge = atomicAdd(a.counts + EDGES, all);
+    if (own == 0) edge = atomicAdd(a.counts + QUEUE_EDGES, all);
     __syncthreads();
     draw_narrow(count);
     if (own == 0) s.edge = edge;
@@ -272,8 +274,8 @@ struct Tasks {
       if (seed < a.num_nodes) {
         hops[k] = 0;
       } else {
-        atomicMin(a.counts + LOWEST_BAD, (u64)i);
-        atomicOr(a.counts + STOP, (u64)STOP_BAD_SEED);
+        atomicMin(a.counts + QUEUE_LOWEST_BAD, (u64)i);
+        atomicOr(a.counts + QUEUE_STOP, (u64)STOP_BAD_SEED);
       }
     }
   }

@@ -9,11 +9,6 @@
 #include "choose.cuh"
 #include "grid.cuh"
 
-#define ROWS_DIRECT 32  // the largest fanout whose draws stand in shared memory
-#define ROWS_MOST (1ull << 31)
-
-enum { ROWS_HEADER_WORDS = 16, ROWS_BLOCK_WORDS = 8 };
-
 // Mirrors rowsArgs in internal/cuda/rows.go.
 struct RowsArgs {
   const void *indptr, *indices, *edge_ids;
@@ -38,17 +33,17 @@ struct RowsArgs {
 
   // ---- rows ----------------------------------------------------------------------------------
 
-  __device__ __forceinline__ Stream stream(u32 hop) const { return Stream{key0, key1, hop << 16, batch0, batch1}; }
+  __device__ __forceinline__ Stream stream(u32 hop) const { return stream_of(key0, key1, hop, batch0, batch1); }
 
   // How many edges a row gives; whole: all, in order.
   __device__ __forceinline__ u64 take(u64 degree, long long fanout, bool& whole) const {
-    whole = fanout < 0 || degree == 0 || (!replace && degree <= (u64)fanout);
+    whole = gives_all(*this, degree, fanout);
     return whole ? degree : (u64)fanout;
   }
   // The same; 2^31 for more, which no batch has.
   __device__ __forceinline__ u64 taken(u64 degree, long long fanout) const {
     bool whole;
-    return min(take(degree, fanout, whole), (u64)ROWS_MOST);
+    return min(take(degree, fanout, whole), (u64)MOST_EDGES);
   }
 
   // The CSC position of the pick-th edge, not counting excluded ones, of the row that begins at start.
@@ -68,7 +63,7 @@ struct RowsArgs {
 
   // Whether a row's draws stand in shared memory, 32 bits each.
   __device__ __forceinline__ bool narrow(long long fanout) const {
-    return fanout > 0 && fanout <= ROWS_DIRECT && num_edges >> 32 == 0;
+    return fanout > 0 && fanout <= DIRECT && num_edges >> 32 == 0;
   }
   // Draw j of a row of which fanout edges are chosen.
   __device__ __forceinline__ u64 draw(u64 state, u32 j, u64 degree, u64 fanout) const {

@@ -18,9 +18,6 @@ struct ValidateArgs {
   u32 indptr_bits, id_bits;
 };
 
-// Words of the report. A place is -1 where there is no offender; then its values are not written.
-enum { FIRST, LAST, DECREASE_AT, DECREASE_BEFORE, DECREASE_GOT, OUTSIDE_AT, OUTSIDE_GOT, VALIDATE_WORDS };
-
 // 16 bytes, as the elements that they are.
 template <typename T>
 struct alignas(16) Lot {
@@ -97,15 +94,15 @@ __device__ void validate(const ValidateArgs& a) {
   if (atomicAdd(a.ended, 1u) + 1 < gridDim.x) return;
   fence();
   u64 decrease = load_relaxed(a.lowest), outside = load_relaxed(a.lowest + 1);
-  a.report[FIRST] = indptr[0];
-  a.report[LAST] = indptr[a.rows];
-  a.report[DECREASE_AT] = (long long)decrease;
-  if (decrease != ~0ull) a.report[DECREASE_BEFORE] = indptr[decrease - 1], a.report[DECREASE_GOT] = indptr[decrease];
-  a.report[OUTSIDE_AT] = (long long)outside;
-  if (outside != ~0ull) a.report[OUTSIDE_GOT] = indices[outside];
+  a.report[VALIDATE_FIRST] = indptr[0];
+  a.report[VALIDATE_LAST] = indptr[a.rows];
+  a.report[VALIDATE_DECREASE_AT] = (long long)decrease;
+  if (decrease != ~0ull) a.report[VALIDATE_DECREASE_BEFORE] = indptr[decrease - 1], a.report[VALIDATE_DECREASE_GOT] = indptr[decrease];
+  a.report[VALIDATE_OUTSIDE_AT] = (long long)outside;
+  if (outside != ~0ull) a.report[VALIDATE_OUTSIDE_GOT] = indices[outside];
 }
 
-extern "C" __global__ void __launch_bounds__(512) validate(const __grid_constant__ ValidateArgs a) {
+extern "C" __global__ void __launch_bounds__(VALIDATE_THREADS) validate(const __grid_constant__ ValidateArgs a) {
   if (a.indptr_bits == 32) {
     if (a.id_bits == 32) validate<int, int>(a);
     else validate<int, long long>(a);

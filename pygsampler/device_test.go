@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // onGPU skips the test where no device can be used, or fails it where
@@ -113,8 +113,8 @@ func downloaded(t *testing.T, at int64) int64 {
 	m := memory.FromAddress(at)
 	defer m.Release()
 	header := m.Header(batch.HeaderWords)
-	header = m.Header(batch.HeaderWords + batch.BlockWords*header[batch.WordNumHops])
-	size := header[batch.WordBytes]
+	header = m.Header(batch.HeaderWords + batch.BlockWords*header[batch.WordHops])
+	size := header[batch.WordSize]
 	if m.Device() != 0 {
 		t.Errorf("a batch on device %d", m.Device())
 	}
@@ -274,7 +274,7 @@ func TestDeviceJobsEnd(t *testing.T) {
 		case "shutdown":
 			hang.Within(t, time.Minute, Shutdown)
 			for _, j := range jobs {
-				if _, finished, err := j.Wait(0); !finished || err != cpu.ErrCancelled {
+				if _, finished, err := j.Wait(0); !finished || err != request.ErrCancelled {
 					t.Errorf("got %v, %v", finished, err)
 				}
 			}

@@ -57,7 +57,7 @@ func TestEveryDriverCallFails(t *testing.T) {
 			return "", err
 		}
 		header := m.Header(batch.HeaderWords + 2*batch.BlockWords)
-		down, err := DeviceDownload(0, int64(uintptr(m.Data())), header[batch.WordBytes], 0)
+		down, err := DeviceDownload(0, int64(uintptr(m.Data())), header[batch.WordSize], 0)
 		if err != nil {
 			return "", err
 		}

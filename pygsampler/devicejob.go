@@ -7,10 +7,10 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // DeviceCall is what a job on a device samples, and where.
@@ -64,6 +64,20 @@ type DeviceJob struct {
 var flying struct {
 	sync.Mutex
 	jobs map[*DeviceJob]struct{}
+}
+
+// DeviceCapacity is how many bytes of a caller's memory would do for a batch of so many
+// seeds: what batches like it have needed and some more, or a guess. The header of a
+// batch in a caller's memory says it of the next one (batch.WordCapacity).
+func DeviceCapacity(g *Graph, o *Options, seeds int64) (int64, error) {
+	if g.device == nil {
+		return 0, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	}
+	if seeds < 0 {
+		return 0, Errorf(KindValue, "seeds: expected a length >= 0, got %d", seeds)
+	}
+	r := o.request(&Call{})
+	return int64(g.device.graph.Capacity(&r, seeds)), nil
 }
 
 // DeviceSubmit puts a batch into a stream and returns.
@@ -131,11 +145,8 @@ func (d *deviceGraph) call(o *Options, c DeviceCall) (*cuda.Call, error) {
 		}
 	}
 	call := &cuda.Call{
-		Request: cpu.Request{
-			Fanouts: o.Fanouts, Replace: o.Replace, Seed: o.Seed, Epoch: uint32(c.Epoch), Batch: uint64(c.Batch),
-			MapLimit: o.MapLimit, OnlyNew: o.OnlyNew, Disjoint: o.Disjoint,
-		},
-		Stream: uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
+		Request: o.request(&c.Call),
+		Stream:  uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
 		Mode: o.Mode, Unordered: !o.Ordered,
 	}
 	// The calling thread's own stream is another one on the thread that waits, which
@@ -233,12 +244,12 @@ func (j *DeviceJob) end(b cuda.Batch, err error) {
 		j.err = onDevice(err)
 	case j.cancelled:
 		if j.err = b.Memory.Free(b.Stream); j.err == nil {
-			j.err = cpu.ErrCancelled
+			j.err = request.ErrCancelled
 		}
 	case b.Needed > 0:
 		j.needed = b.Needed
 	case j.out != 0:
-		j.memory, j.err = memory.OverDevice(j.graph.device.index, gpu.Address(j.out), b.Header[batch.WordBytes], b.Header)
+		j.memory, j.err = memory.OverDevice(j.graph.device.index, gpu.Address(j.out), b.Header[batch.WordSize], b.Header)
 	default:
 		if j.memory, j.err = memory.FromDevice(j.graph.device.index, &b.Memory, b.Header); j.err != nil {
 			j.err = errors.Join(j.err, b.Memory.Free(b.Stream))

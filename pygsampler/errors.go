@@ -6,11 +6,11 @@ import (
 	"syscall"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // Kind is the Python exception that an error becomes.
@@ -68,7 +68,7 @@ func KindOf(err error) (Kind, string) {
 		return KindOS, fmt.Sprintf("%d: %v", int(number), err)
 	}
 	for sentinel, kind := range map[error]Kind{
-		cpu.ErrIndex: KindIndex, cpu.ErrOverflow: KindOverflow, cpu.ErrValue: KindValue, cpu.ErrCancelled: KindInterrupt,
+		request.ErrIndex: KindIndex, request.ErrOverflow: KindOverflow, request.ErrValue: KindValue, request.ErrCancelled: KindInterrupt,
 	} {
 		if errors.Is(err, sentinel) {
 			text := err.Error()

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 func TestKindOf(t *testing.T) {
@@ -18,10 +18,10 @@ func TestKindOf(t *testing.T) {
 	}{
 		{Errorf(KindType, "x: %d", 3), KindType, "x: 3"},
 		{fmt.Errorf("within: %w", Errorf(KindClosed, "y")), KindClosed, "y"},
-		{fmt.Errorf("%w: seeds[0]", cpu.ErrIndex), KindIndex, "seeds[0]"},
-		{fmt.Errorf("%w: too many", cpu.ErrOverflow), KindOverflow, "too many"},
-		{fmt.Errorf("%w: mode", cpu.ErrValue), KindValue, "mode"},
-		{cpu.ErrCancelled, KindInterrupt, "cancelled"},
+		{fmt.Errorf("%w: seeds[0]", request.ErrIndex), KindIndex, "seeds[0]"},
+		{fmt.Errorf("%w: too many", request.ErrOverflow), KindOverflow, "too many"},
+		{fmt.Errorf("%w: mode", request.ErrValue), KindValue, "mode"},
+		{request.ErrCancelled, KindInterrupt, "cancelled"},
 		{fmt.Errorf("%w: wanted 5 bytes", memory.ErrNoMemory), KindMemory, "out of memory: wanted 5 bytes"},
 		{&gpu.Error{Call: "cuInit", Code: 999, Name: "UNKNOWN"}, KindCuda, "gpu: cuInit: UNKNOWN (999)"},
 		{
@@ -29,7 +29,7 @@ func TestKindOf(t *testing.T) {
 			`gpu: cuInit: NOT_INITIALIZED (3): a forked child, or sample on the CPU there: graph.to("cpu")`,
 		},
 		{onDevice(errors.New("no cooperative launches")), KindCuda, "no cooperative launches"},
-		{onDevice(fmt.Errorf("%w: seeds[0]", cpu.ErrIndex)), KindIndex, "seeds[0]"},
+		{onDevice(fmt.Errorf("%w: seeds[0]", request.ErrIndex)), KindIndex, "seeds[0]"},
 		{errors.New("else"), KindOther, "else"},
 	} {
 		if kind, text := KindOf(k.err); kind != k.kind || text != k.text {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // One, two and seven threads, one job at a time and forty in flight, submitted or
@@ -196,7 +196,7 @@ func TestShutdown(t *testing.T) {
 			default:
 				t.Fatal("a job is on its way after Shutdown")
 			}
-			if _, _, err := j.Wait(0); err != cpu.ErrCancelled {
+			if _, _, err := j.Wait(0); err != request.ErrCancelled {
 				t.Errorf("got %v", err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/owner"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -120,12 +121,12 @@ func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 	j := &Job{
 		graph: g,
 		request: cpu.Request{
-			Graph: &g.csc, Fanouts: o.Fanouts, Replace: o.Replace, Seed: o.Seed, Epoch: uint32(c.Epoch),
-			Batch: uint64(c.Batch), Seeds: seeds, Queue: o.Mode == "queue", MapLimit: o.MapLimit, OnlyNew: o.OnlyNew, Disjoint: o.Disjoint,
+			Request: o.request(&c), Graph: &g.csc, Queue: o.Mode == "queue", MapLimit: o.MapLimit,
 		},
 		threads: math.MaxInt,
 		done:    make(chan struct{}),
 	}
+	j.request.Seeds = seeds
 	if c.NumExclude > 0 {
 		j.exclude = append(j.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
 	}
@@ -162,7 +163,7 @@ func (j *Job) sample() {
 		}
 	}()
 	if j.stop.Load() {
-		j.err = cpu.ErrCancelled
+		j.err = request.ErrCancelled
 		return
 	}
 	if j.request.Exclude, j.err = j.graph.csc.Exclude(j.exclude); j.err != nil {

@@ -12,10 +12,10 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/hang"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // onHeap makes what address is asked for escape: memory on a goroutine's stack moves.
@@ -185,7 +185,7 @@ func TestCancel(t *testing.T) {
 			t.Error("Cancel waited for another job")
 		}
 		hang.Within(t, time.Minute, first.Cancel)
-		if first.err != cpu.ErrCancelled || second.err != cpu.ErrCancelled {
+		if first.err != request.ErrCancelled || second.err != request.ErrCancelled {
 			t.Fatalf("got %v and %v", first.err, second.err)
 		}
 		if n := func() int { g.mu.Lock(); defer g.mu.Unlock(); return g.jobs }(); n != 0 {
@@ -226,7 +226,7 @@ func TestWait(t *testing.T) {
 		}
 	}
 	hang.Within(t, time.Minute, j.Cancel)
-	if _, finished, err := j.Wait(0); !finished || err != cpu.ErrCancelled {
+	if _, finished, err := j.Wait(0); !finished || err != request.ErrCancelled {
 		t.Errorf("finished %v: %v", finished, err)
 	}
 	if j, err = Submit(g, options(t, "auto", false, 2), c); err != nil {

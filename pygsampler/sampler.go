@@ -1,10 +1,10 @@
 package pygsampler
 
 import (
-	"math"
 	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -33,8 +33,8 @@ func NewOptions(fanouts, numFanouts int64, o Options) (*Options, error) {
 		if f < -1 {
 			return nil, Errorf(KindValue, "fanouts[%d]: expected an integer >= -1, got %d", i, f)
 		}
-		if f > math.MaxInt32 {
-			return nil, Errorf(KindValue, "fanouts[%d]: expected at most %d (-1 for all), got %d", i, math.MaxInt32, f)
+		if f > request.MaxFanout {
+			return nil, Errorf(KindValue, "fanouts[%d]: expected at most %d (-1 for all), got %d", i, request.MaxFanout, f)
 		}
 	}
 	if !slices.Contains(modes, o.Mode) {
@@ -47,6 +47,14 @@ func NewOptions(fanouts, numFanouts int64, o Options) (*Options, error) {
 		return nil, Errorf(KindValue, "map_limit: expected at least 0, got %d", o.MapLimit)
 	}
 	return &o, nil
+}
+
+// request is what a call asks an engine for, without its seeds.
+func (o *Options) request(c *Call) request.Request {
+	return request.Request{
+		Fanouts: o.Fanouts, Replace: o.Replace, OnlyNew: o.OnlyNew, Disjoint: o.Disjoint,
+		Seed: o.Seed, Epoch: uint32(c.Epoch), Batch: uint64(c.Batch),
+	}
 }
 
 // Shuffle permutes the array at an address in place, as seed and epoch say.

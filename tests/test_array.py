@@ -9,14 +9,14 @@ import torch
 from graphs import circulant
 
 import pygsampler as pgs
-from pygsampler import _input
+from pygsampler._arrays.ids import _from_dlpack, as_ids
 from pygsampler.array import Array
 
 NUMPY2 = int(np.__version__.split(".")[0]) >= 2
 
 
 def of(source) -> Array:
-    return Array._of_view(_input.take(source, "x"))
+    return Array._of_view(as_ids(source, "x"))
 
 
 @pytest.fixture(params=["int32", "int64"])
@@ -132,10 +132,10 @@ def test_legacy_and_versioned_capsules(callers, readonly):
         readonly.__dlpack__()
     assert '"dltensor"' in repr(readonly.__dlpack__(copy=True))
     for values in (callers, readonly):
-        view = _input._from_dlpack(values, "x")
+        view = _from_dlpack(values, "x")
         assert (view.address, view.length) == (values._address, len(values))
         assert view.readonly is values.readonly
-        assert _input._from_dlpack(Copied(values), "x").address != values._address
+        assert _from_dlpack(Copied(values), "x").address != values._address
 
 
 class Copied:

@@ -84,9 +84,9 @@ def test_the_driver_is_opened_by_the_first_question(fake: Path, tmp_path: Path) 
     code = f"""
 from pathlib import Path
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 pgs.cuda.__name__
-_engine.engine()
+library.engine()
 assert not Path({str(log)!r}).exists()
 assert pgs.cuda.driver_version() == 12090
 assert Path({str(log)!r}).read_text() == "load\\n"

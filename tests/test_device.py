@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import torch
 
-from pygsampler import _device
+from pygsampler._arrays import devices
 from tests.gpu import no_driver
 from tests.support.device_scripts import run
 
 
 def test_names_of_devices():
-    assert [_device.parse(d) for d in ("cpu", "cuda", "cuda:0", "cuda:12", 3)] == [-1, 0, 0, 12, 3]
-    assert _device.parse(torch.device("cuda", 2)) == 2
-    assert _device.parse(torch.device("cuda")) == 0
-    assert [_device.name(i) for i in (-1, 0, 4)] == ["cpu", "cuda:0", "cuda:4"]
-    assert _device.current_stream(0) == 0
+    assert [devices.parse(d) for d in ("cpu", "cuda", "cuda:0", "cuda:12", 3)] == [-1, 0, 0, 12, 3]
+    assert devices.parse(torch.device("cuda", 2)) == 2
+    assert devices.parse(torch.device("cuda")) == 0
+    assert [devices.name(i) for i in (-1, 0, 4)] == ["cpu", "cuda:0", "cuda:4"]
+    assert devices.current_stream(0) == 0
 
 
 def test_without_a_driver(tmp_path):
@@ -328,14 +328,14 @@ def test_a_batch_in_torchs_memory(emulator):
         emulator,
         """
         import torch
-        from pygsampler import _device_job
+        from pygsampler._sampling import device_job
         sizes = []
         def allocate(size, bits, device):
             sizes.append(size)
             words = (size + 7) // 8
             dtype, count = (torch.int64, words) if bits == 64 else (torch.int32, 2 * words)
             return torch.full((count,), -1, dtype=dtype)
-        _device_job.allocate = allocate
+        device_job.allocate = allocate
 
         def tensors(batch):
             blocks = [
@@ -349,7 +349,7 @@ def test_a_batch_in_torchs_memory(emulator):
                 there = host.to("cuda")
                 plain = sampler.sample(host, SEEDS, epoch=0, batch=2).torch()
                 for own in (False, True):
-                    job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=own)
+                    job = sampler.launch(there, SEEDS, epoch=0, batch=2, into="torch", beside=own)
                     batch = job.result()
                     assert job.done() and job.result() is batch
                     # Nothing is made before it is used but the one tensor.
@@ -371,16 +371,16 @@ def test_a_batch_in_torchs_memory(emulator):
                     assert repr(batch) == repr(plain)
                 there._capacity = dict.fromkeys(there._capacity, 8)
                 del sizes[:]
-                job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True)
+                job = sampler.launch(there, SEEDS, **IN_FLIGHT)
                 assert job.result().input_nodes.tolist() == plain.input_nodes.tolist()
                 assert sizes[0] == 8 and len(sizes) > 1, sizes
                 assert list(there._capacity.values())[0] >= sizes[-1]
-        job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True)
+        job = sampler.launch(there, SEEDS, **IN_FLIGHT)
         job.cancel()
         print(error(job.result))
-        print(error(sampler._launch_torch(there, [200], 0, 2, own_stream=True).result))
-        print(error(sampler._launch_torch, there, 7, 0, 2, own_stream=True)[:40])
-        job = sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True)
+        print(error(sampler.launch(there, [200], **IN_FLIGHT).result))
+        print(error(sampler.launch, there, 7, **IN_FLIGHT)[:40])
+        job = sampler.launch(there, SEEDS, **IN_FLIGHT)
         del job
         print(handed_over("flights"))
         """,

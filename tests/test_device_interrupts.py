@@ -22,7 +22,7 @@ def test_ctrl_c_at_random_moments(emulator: Path) -> None:
             lambda: sampler.sample(there, SEEDS),
             lambda: [sampler.submit(there, SEEDS) for _ in range(3)][1].result(),
             lambda: sampler.sample_many(there, [SEEDS] * 3),
-            lambda: sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True).result(),
+            lambda: sampler.launch(there, SEEDS, **IN_FLIGHT).result(),
         ]
 
         def held():
@@ -63,7 +63,7 @@ def test_ctrl_c_at_every_moment(emulator: Path) -> None:
             "sample": lambda: sampler.sample(there, SEEDS),
             "submit": lambda: sampler.submit(there, SEEDS).result(),
             "many": lambda: sampler.sample_many(there, [SEEDS] * 2),
-            "launch": lambda: sampler._launch_torch(there, SEEDS, 0, 2, own_stream=True).result(),
+            "launch": lambda: sampler.launch(there, SEEDS, **IN_FLIGHT).result(),
             "graph": lambda: sampler.sample(cpu.to("cuda"), SEEDS),
         }
 

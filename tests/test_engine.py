@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 
 
 def test_the_import_is_light(run_python):
@@ -18,7 +18,7 @@ def test_the_import_is_light(run_python):
         assert (
             dict(os.environ), threading.active_count(), os.listdir("/proc/self/task")
         ) == before
-        heavy = {"numpy", "torch", "dgl", "scipy", "pyarrow", "pygsampler._bridge"}
+        heavy = {"numpy", "torch", "dgl", "scipy", "pyarrow", "pygsampler._core._bridge"}
         assert not heavy & set(sys.modules), heavy & set(sys.modules)
         from pathlib import Path
         maps = Path("/proc/self/maps").read_text()
@@ -32,11 +32,11 @@ def test_the_import_is_light(run_python):
 
 
 def test_the_stubs_name_what_the_extension_has():
-    stubs = ast.parse((Path(_engine.__file__).parent / "_bridge.pyi").read_text())
+    stubs = ast.parse((Path(library.__file__).parent / "_bridge.pyi").read_text())
     definitions = [node for node in stubs.body if isinstance(node, ast.FunctionDef)]
     functions = {node.name: node for node in definitions}
     assert len(functions) == len(definitions)
-    module = _engine.engine().module
+    module = library.engine().module
     assert set(functions) == {name for name in dir(module) if name.startswith("bridge_")}
     for name, function in functions.items():
         count = len(function.args.args)
@@ -79,20 +79,20 @@ def test_the_version_is_that_of_the_installed_package(run_python):
 
 
 def test_a_missing_extension_says_what_and_where(monkeypatch, tmp_path):
-    monkeypatch.setattr(_engine, "__file__", str(tmp_path / "_engine.py"))
+    monkeypatch.setattr(library, "__file__", str(tmp_path / "library.py"))
     with pytest.raises(ImportError, match=r"expected the compiled engine _bridge.*found none for"):
-        _engine.extension_path()
+        library.extension_path()
 
 
 def test_the_first_call_may_come_from_many_threads(run_python):
     script = """
         import threading
-        from pygsampler import _engine
+        from pygsampler._core import library
         gate = threading.Barrier(16)
         found = []
         def first():
             gate.wait()
-            found.append(_engine.engine())
+            found.append(library.engine())
         threads = [threading.Thread(target=first) for _ in range(16)]
         for thread in threads: thread.start()
         for thread in threads: thread.join()
@@ -178,7 +178,7 @@ def test_after_the_end_the_engine_refuses(run_python):
 
 
 def test_the_state_of_locks_is_not_inherited():
-    from pygsampler._engine import _State
+    from pygsampler._core.library import _State
 
     state = _State(0, 2)
     with state.handle_lock, state.count_lock, state.load_lock:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 import pygsampler as pgs
-from pygsampler import _engine, errors
+from pygsampler import errors
+from pygsampler._core import library
 
 
 @pytest.mark.parametrize(
@@ -30,12 +31,12 @@ def test_own_errors_have_one_base():
 
 def test_a_call_raises_the_class_that_the_engine_names():
     with pytest.raises(ValueError, match=r"symbol: expected a known name, got .nothing."):
-        _engine.call("Symbol", "nothing")
+        library.call("Symbol", "nothing")
 
 
 def test_dead_handles_are_refused():
     with pytest.raises(pgs.ClosedError):
-        _engine.call("Wait", 1 << 60, 0)
-    assert _engine.call("Cancel", 1 << 60) == 0
-    assert _engine.call("GraphClose", 1 << 60) == 0
-    assert _engine.call("SamplerClose", 1 << 60) == 0
+        library.call("Wait", 1 << 60, 0)
+    assert library.call("Cancel", 1 << 60) == 0
+    assert library.call("GraphClose", 1 << 60) == 0
+    assert library.call("SamplerClose", 1 << 60) == 0

@@ -15,7 +15,7 @@ from forks import finish, in_child, start
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 
 # From Python 3.12 on every fork of a process with threads warns; torch and Arrow have some.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
@@ -114,7 +114,7 @@ def test_a_child_that_closes_all_files_still_has_children(graph, sampler):
     def outer():
         first = sample()
         # As a daemon does; only what in_child itself needs is left.
-        for copy in _engine._copies:
+        for copy in library._copies:
             os.close(copy)
         return [first, in_child(sample), in_child(lambda: in_child(sample))]
 
@@ -136,10 +136,10 @@ def test_without_memory_files_a_temporary_one_does(graph, sampler, monkeypatch, 
 
 
 def test_generations_tell_processes_apart(graph):
-    here = _engine.generation()
-    assert in_child(_engine.generation) == here + 1
-    assert in_child(lambda: in_child(_engine.generation)) == here + 2
-    assert _engine.generation() == here
+    here = library.generation()
+    assert in_child(library.generation) == here + 1
+    assert in_child(lambda: in_child(library.generation)) == here + 2
+    assert library.generation() == here
 
 
 def test_the_number_of_threads_is_inherited():

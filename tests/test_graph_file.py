@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pygsampler as pgs
+from pygsampler._arrays.dtypes import KINDS
 from pygsampler._graph import save as graph_save
-from pygsampler._shaped import KINDS
 
 
 def same(one: pgs.Graph, other: pgs.Graph) -> None:

@@ -16,7 +16,7 @@ import pytest
 from graphs import circulant
 
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 
 
 @pytest.fixture
@@ -97,14 +97,14 @@ def test_an_interrupted_save_leaves_the_old_file(path):
 
 def test_ctrl_c_twice_leaves_no_file(path, monkeypatch):
     """The second comes while the first is being heeded, before the engine hears of it."""
-    alive, presses = _engine.alive, [KeyboardInterrupt]
+    alive, presses = library.alive, [KeyboardInterrupt]
 
     def interrupted(generation):
         if presses:
             raise presses.pop()
         return alive(generation)
 
-    monkeypatch.setattr(_engine, "alive", interrupted)
+    monkeypatch.setattr(library, "alive", interrupted)
 
     def interrupt(done, total):
         assert os.listdir(path.parent)

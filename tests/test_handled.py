@@ -9,7 +9,7 @@ import pytest
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 
 
 def test_graphs_and_samplers_give_their_handles_back():
@@ -22,13 +22,13 @@ def test_graphs_and_samplers_give_their_handles_back():
     del sampler
     gc.collect()
     with pytest.raises(pgs.ClosedError):
-        _engine.call("Submit", graph_handle, sampler_handle, *call)
+        library.call("Submit", graph_handle, sampler_handle, *call)
     sampler = pgs.PGSampler([2], seed=0)
     sampler_handle = sampler._handle()
     del graph
     gc.collect()
     with pytest.raises(pgs.ClosedError):
-        _engine.call("Submit", graph_handle, sampler_handle, *call)
+        library.call("Submit", graph_handle, sampler_handle, *call)
 
 
 def test_ctrl_c_is_not_lost_in_a_destructor(run_python):

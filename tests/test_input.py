@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 import torch
 
-from pygsampler import _input
+from pygsampler._arrays.ids import View, as_ids, as_int64
 from pygsampler.array import Array
 
 VALUES = [5, 0, -3, 7]
 
 
-def values(view: _input.View) -> list[int]:
+def values(view: View) -> list[int]:
     return Array._of_view(view).tolist()
 
 
@@ -80,10 +80,10 @@ def test_memory_is_taken_where_it_lies(bits):
         (arrow, address_of_arrow(arrow)),
         (Arrow(arrow), address_of_arrow(arrow)),
         (c_array, ctypes.addressof(c_array)),
-        (Array._of_view(_input.take(python, "x")), python.buffer_info()[0]),
+        (Array._of_view(as_ids(python, "x")), python.buffer_info()[0]),
     ]
     for source, address in sources:
-        view = _input.take(source, "x")
+        view = as_ids(source, "x")
         assert (view.address, view.bits) == (address, bits), source
         assert values(view) == VALUES[len(VALUES) - view.length :]
 
@@ -92,7 +92,7 @@ def test_memory_is_taken_where_it_lies(bits):
 def test_native_buffer_formats_are_integers(format):
     size = {"i": 4}.get(format, 8)
     raw = b"".join(value.to_bytes(size, "little", signed=True) for value in VALUES)
-    view = _input.take(memoryview(raw).cast(format), "x")
+    view = as_ids(memoryview(raw).cast(format), "x")
     assert (values(view), view.bits, view.readonly) == (VALUES, 8 * size, True)
 
 
@@ -114,21 +114,21 @@ def test_native_buffer_formats_are_integers(format):
 def test_sequences_of_integers_become_int64(sequence):
     if isinstance(sequence, type({}.values())):
         sequence = {"a": 4, "b": 2}.values()
-    view = _input.take(sequence, "x")
+    view = as_ids(sequence, "x")
     assert values(view) == [int(item) for item in sequence]
     assert view.bits == 64
 
 
 def test_a_read_only_source_is_known():
     numbers = np.array(VALUES)
-    assert not _input.take(numbers, "x").readonly
+    assert not as_ids(numbers, "x").readonly
     numbers.flags.writeable = False
-    assert _input.take(numbers, "x").readonly
-    assert _input.take(pa.array(VALUES), "x").readonly
-    assert _input.take(memoryview(bytes(16)).cast("q"), "x").readonly
-    assert not _input.take(torch.tensor(VALUES), "x").readonly
+    assert as_ids(numbers, "x").readonly
+    assert as_ids(pa.array(VALUES), "x").readonly
+    assert as_ids(memoryview(bytes(16)).cast("q"), "x").readonly
+    assert not as_ids(torch.tensor(VALUES), "x").readonly
     # A legacy capsule cannot say.
-    assert _input.take(Dlpack(torch.tensor(VALUES), versions=False), "x").readonly
+    assert as_ids(Dlpack(torch.tensor(VALUES), versions=False), "x").readonly
 
 
 @pytest.mark.parametrize(
@@ -146,21 +146,21 @@ def test_a_read_only_source_is_known():
 def test_arrays_that_are_not_contiguous_are_copied_with_a_warning(make):
     source = make()
     with pytest.warns(UserWarning, match=r"x: not contiguous, so .* bytes were copied") as caught:
-        view = _input.take(source, "x")
+        view = as_ids(source, "x")
     assert values(view) == list(map(int, source))
     assert caught[0].filename == __file__
 
 
 def test_a_slice_that_is_contiguous_is_not_copied(recwarn):
     whole = np.arange(10)
-    assert _input.take(whole[3:7], "x").address == whole.ctypes.data + 24
-    assert _input.take(np.arange(3)[::3], "x").length == 1
+    assert as_ids(whole[3:7], "x").address == whole.ctypes.data + 24
+    assert as_ids(np.arange(3)[::3], "x").length == 1
     assert not recwarn.list
 
 
 def test_other_libraries_arrays_are_not_copied_but_refused_when_strided():
     with pytest.raises(ValueError, match="x: expected a contiguous array, got a stride of 2"):
-        _input.take(Dlpack(np.arange(10)[::2]), "x")
+        as_ids(Dlpack(np.arange(10)[::2]), "x")
 
 
 EXPECTED = "x: expected a one-dimensional array of int32 or int64 in CPU memory"
@@ -206,7 +206,7 @@ EXPECTED = "x: expected a one-dimensional array of int32 or int64 in CPU memory"
 )
 def test_other_types_are_refused(source, got):
     with pytest.raises(TypeError) as caught:
-        _input.take(source, "x")
+        as_ids(source, "x")
     assert str(caught.value).startswith(EXPECTED)
     assert got in str(caught.value)
 
@@ -224,7 +224,7 @@ def test_other_types_are_refused(source, got):
 )
 def test_other_shapes_are_refused(source, shape):
     with pytest.raises(ValueError, match=f"x: expected a one-dimensional .* got shape {shape}"):
-        _input.take(source, "x")
+        as_ids(source, "x")
 
 
 class OnGpu:
@@ -249,7 +249,7 @@ class Numba:
 )
 def test_other_devices_are_refused(source, device):
     with pytest.raises(ValueError, match=f"x: expected .* got one on {device}; .* first"):
-        _input.take(source, "x")
+        as_ids(source, "x")
 
 
 @pytest.mark.parametrize(
@@ -267,21 +267,21 @@ def test_other_devices_are_refused(source, device):
 )
 def test_sequences_of_other_things_name_the_place(sequence, message):
     with pytest.raises(TypeError, match=message):
-        _input.take(sequence, "x")
+        as_ids(sequence, "x")
 
 
 def test_integers_beyond_64_bits_name_the_place():
     with pytest.raises(
         IndexError, match=rf"x\[1\]: expected an integer of 64 bits, got int {2**63}"
     ):
-        _input.take([0, 2**63], "x")
+        as_ids([0, 2**63], "x")
 
 
 def test_what_never_ends_is_refused():
     with pytest.raises(TypeError, match=r"got generator.*; list\(...\) makes a sequence"):
-        _input.take((i for i in range(3)), "x")
+        as_ids((i for i in range(3)), "x")
     with pytest.raises(ValueError, match="x: expected an array for so many values"):
-        _input.take(range(10**12), "x")
+        as_ids(range(10**12), "x")
 
     class Endless:
         def __len__(self):
@@ -291,12 +291,12 @@ def test_what_never_ends_is_refused():
             while True:
                 yield 1
 
-    assert values(_input.take(Endless(), "x")) == [1, 1, 1]
+    assert values(as_ids(Endless(), "x")) == [1, 1, 1]
 
 
 def test_nulls_are_refused():
     with pytest.raises(ValueError, match="x: expected no nulls, got 1"):
-        _input.take(pa.array([1, None, 3]), "x")
+        as_ids(pa.array([1, None, 3]), "x")
 
 
 def test_broken_capsules_are_refused():
@@ -314,37 +314,37 @@ def test_broken_capsules_are_refused():
     torch.utils.dlpack.from_dlpack(used)
     for capsule in (None, 3, used, np.arange(3).__array_struct__):
         with pytest.raises(TypeError, match=r"x: expected .* got Broken"):
-            _input.take(Broken(capsule), "x")
+            as_ids(Broken(capsule), "x")
 
     class BrokenArrow:
         def __arrow_c_array__(self, requested_schema=None):
             return used, used
 
     with pytest.raises(TypeError, match=r"x: expected .* got Arrow data"):
-        _input.take(BrokenArrow(), "x")
+        as_ids(BrokenArrow(), "x")
 
 
 def test_a_capsule_that_is_looked_at_stays_whole():
     numbers = np.arange(5)
-    view = _input.take(Dlpack(numbers), "x")
+    view = as_ids(Dlpack(numbers), "x")
     del numbers
     assert values(view) == [0, 1, 2, 3, 4]
     assert "dltensor" in repr(view.owner)
 
 
 def test_widening_keeps_values_and_leaves_wide_ones_alone():
-    wide = _input.take(np.arange(3), "x")
-    assert _input.as_int64(wide) is wide
-    widened = _input.as_int64(_input.take(np.array(VALUES, "int32"), "x"))
+    wide = as_ids(np.arange(3), "x")
+    assert as_int64(wide) is wide
+    widened = as_int64(as_ids(np.array(VALUES, "int32"), "x"))
     assert (values(widened), widened.bits) == (VALUES, 64)
 
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_a_part_of_a_view_is_taken_as_it_is(bits):
-    whole = _input.take(np.array(VALUES, f"int{bits}"), "seeds")
+    whole = as_ids(np.array(VALUES, f"int{bits}"), "seeds")
     for start in range(5):
         for end in range(start, 5):
             part = whole.part(start, end)
             assert values(part) == VALUES[start:end]
-            assert _input.take(part, "seeds") is part
+            assert as_ids(part, "seeds") is part
             assert part.owner is whole.owner

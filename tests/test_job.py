@@ -11,7 +11,7 @@ import pytest
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 
 HEAVY_SEEDS = range(100_000)
 
@@ -173,7 +173,7 @@ def test_what_a_signal_handler_raises_ends_the_wait_and_the_job(heavy, deep):
     finally:
         signal.signal(signal.SIGALRM, before)
     assert job.done()
-    assert json.loads(_engine.call("MemoryStats"))["jobs"] == 0
+    assert json.loads(library.call("MemoryStats"))["jobs"] == 0
 
 
 def test_ctrl_c_ends_a_long_call(heavy, deep):

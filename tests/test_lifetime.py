@@ -15,13 +15,13 @@ import torch
 from graphs import circulant
 
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 
 
 def in_use() -> tuple[int, int]:
     """How many memories the engine has given out, and their bytes."""
     gc.collect()
-    stats = json.loads(_engine.call("MemoryStats"))
+    stats = json.loads(library.call("MemoryStats"))
     return stats["live"], stats["live_bytes"]
 
 

@@ -12,14 +12,14 @@ import torch
 from graphs import as_lists, circulant
 
 import pygsampler as pgs
-from pygsampler import _input
+from pygsampler._arrays.ids import as_ids
 from pygsampler.array import Array
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 
 
 def of(source) -> Array:
-    return Array._of_view(_input.take(source, "x"))
+    return Array._of_view(as_ids(source, "x"))
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

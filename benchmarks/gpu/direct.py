@@ -13,7 +13,8 @@ from typing import Any
 import torch
 
 import pygsampler as pgs
-from pygsampler import _engine, _layout, _memory
+from pygsampler._batch import layout
+from pygsampler._core import library, memories
 
 from .graphs import Made
 
@@ -27,7 +28,7 @@ class Direct:
         self.made = made
         self.hops = len(fanouts)
         self.sampler = pgs.PGSampler(fanouts, seed=1, mode=mode, ordered=ordered)
-        loaded = _engine.engine()
+        loaded = library.engine()
         self._submit = loaded.module.bridge_DeviceSubmit
         self._many = loaded.module.bridge_DeviceSubmitMany
         self._wait = loaded.module.bridge_DeviceWait
@@ -78,13 +79,13 @@ class Direct:
         for number, seeds in enumerate(batches):
             while (memory := self.wait(self.submit(seeds, number, out))) < 0:
                 del out
-                self.room = -memory * 5 // 4
+                self.room = max(self.room, -memory)
                 (out,) = self.outputs(1)
-            header = _memory.read_int64(memory, 4)[3]
-            words = _memory.read_int64(header, _layout.num_words(self.hops))
-            edges = sum(words[_layout.HEADER_WORDS + _layout.NUM_EDGES :: _layout.WORDS])
-            found.append((edges, words[_layout.NUM_NODES]))
-            self.room = max(self.room, words[_layout.SIZE] * 5 // 4)
+            header = memories.read_int64(memory, 4)[3]
+            words = memories.read_int64(header, layout.num_words(self.hops))
+            edges = sum(words[layout.HEADER_WORDS + layout.NUM_EDGES :: layout.WORDS])
+            found.append((edges, words[layout.NUM_NODES]))
+            self.room = max(self.room, words[layout.CAPACITY])
             self.release(memory)
         return found
 

@@ -39,12 +39,12 @@ def engine(direct: Direct, batches: list[torch.Tensor]) -> list[float]:
 
 def public(direct: Direct, batches: list[torch.Tensor]) -> list[float]:
     """Microseconds of each batch with torch's memory for it, as the loaders make them."""
-    launch, graph, clock = direct.sampler._launch_torch, direct.made.graph, time.perf_counter_ns
+    launch, graph, clock = direct.sampler.launch, direct.made.graph, time.perf_counter_ns
     times = []
     torch.cuda.synchronize()
     for number, seeds in enumerate(batches):
         begin = clock()
-        batch = launch(graph, seeds, 0, number, own_stream=False).result()
+        batch = launch(graph, seeds, epoch=0, batch=number, into="torch").result()
         end = clock()
         del batch
         times.append((end - begin) / 1e3)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._engine import get_num_threads, memory_stats, set_num_threads, trim
+from pygsampler._core.library import get_num_threads, memory_stats, set_num_threads, trim
 from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
-from pygsampler.sampler import PGSampler
+from pygsampler.sampler import PGSampler, Sampler
 
 if TYPE_CHECKING:
     from pygsampler import cuda, datasets, dgl, pyg, torch
@@ -27,6 +27,7 @@ __all__ = [
     "Graph",
     "MiniBatch",
     "PGSampler",
+    "Sampler",
     "cuda",
     "datasets",
     "dgl",

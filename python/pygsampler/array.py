@@ -1,13 +1,21 @@
-"""``Array``: a one-dimensional view of integers that every array library can take."""
+"""``Array``: a view of memory that every array library can take."""
 
 from __future__ import annotations
 
+import ctypes
+import math
 import operator
+import struct
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, overload
 
-from pygsampler import _device, _engine, _input, _memory
-from pygsampler._check import describe
+from pygsampler._arrays import devices
+from pygsampler._arrays.any import as_region
+from pygsampler._arrays.dtypes import KINDS, Region
+from pygsampler._arrays.ids import View, Viewed, as_ids, on_host, without_moving
+from pygsampler._arrays.mapped import Identity, Pages
+from pygsampler._core import library, memories
+from pygsampler._core.checks import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,17 +23,26 @@ if TYPE_CHECKING:
     from numpy import ndarray
     from torch import Tensor
 
-_CPU_DLPACK = (_device.DL_CPU, 0)
+__all__ = ["Array"]
+
+_CPU_DLPACK = (devices.DL_CPU, 0)
 _SHOWN = 3
 
 
-class Array:
-    """Vertex ids, edge ids, offsets or positions: a view of int32 or int64 values.
+class Array(Viewed):
+    """A view of values in memory: of ids, offsets or positions, or of any dtype and shape.
+
+    What a batch has is one-dimensional, int32 or int64; arrays beside a graph have any shape, in C
+    order on the CPU, of bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16.
 
     An array keeps the memory that it shows alive, on its own: the batch or graph that it came
     from may go. It is zero-copy for NumPy (``numpy.asarray``, ``numpy.from_dlpack``), torch, JAX
-    and others (``from_dlpack``) and pyarrow (``pyarrow.array``). ``len``, iteration, an integer
-    index (gives an int) and a slice of step 1 (gives a view) work; ``==`` compares identity.
+    and others (``from_dlpack``) and, where it holds ids, pyarrow (``pyarrow.array``). ``len``,
+    iteration, an integer index (gives a value, or an array where there are more dimensions) and a
+    slice of step 1 (gives a view) work; ``==`` compares identity.
+
+    Of a graph file it is a read-only view of the mapped file: nothing is read before it is used,
+    and all processes share what was read.
 
     On a CUDA device it is zero-copy for torch, CuPy, JAX and others (``from_dlpack``, or
     ``__cuda_array_interface__``) and Arrow (``__arrow_c_device_array__``). Values are not read
@@ -37,18 +54,24 @@ class Array:
         "_address",
         "_bits",
         "_device",
+        "_dtype",
+        "_ids",
         "_length",
         "_owner",
         "_readonly",
+        "_shape",
         "_source",
     )
 
     _address: int
     _length: int
     _bits: int
+    _dtype: str
+    # None for one dimension: those of a batch are made by the dozen.
+    _shape: tuple[int, ...] | None
+    # Whether it is one-dimensional and int32 or int64.
+    _ids: bool
     _readonly: bool
-    # -1, or the index of the CUDA device.
-    _device: int
     _owner: object
     _source: object | None
 
@@ -70,6 +93,9 @@ class Array:
         array._address = address
         array._length = length
         array._bits = bits
+        array._dtype = "int64" if bits == 64 else "int32"
+        array._shape = None
+        array._ids = True
         array._readonly = readonly
         array._device = device
         array._owner = owner
@@ -77,7 +103,7 @@ class Array:
         return array
 
     @classmethod
-    def _of_view(cls, view: _input.View) -> Array:
+    def _of_view(cls, view: View) -> Array:
         array = cls._of(
             view.address,
             view.length,
@@ -89,9 +115,25 @@ class Array:
         array._source = view.source
         return array
 
-    def _view(self) -> _input.View:
+    @classmethod
+    def _of_region(cls, region: Region) -> Array:
+        address, dtype, shape, owner, readonly = region
+        array = cls._of(address, math.prod(shape), 8 * KINDS[dtype].size, owner, readonly=readonly)
+        array._shown_as(dtype, shape)
+        return array
+
+    def _shown_as(self, dtype: str, shape: tuple[int, ...]) -> None:
+        self._dtype = dtype
+        self._shape = None if len(shape) == 1 else shape
+        self._ids = self._shape is None and dtype in ("int32", "int64")
+
+    def _view(self) -> View:
+        if not self._ids:
+            raise TypeError(
+                f"array: expected a one-dimensional array of int32 or int64, got {self!r}"
+            )
         source = self if self._source is None else self._source
-        return _input.View(
+        return View(
             self._address,
             self._length,
             self._bits,
@@ -101,20 +143,24 @@ class Array:
             self._device,
         )
 
+    def _region(self) -> Region:
+        host = self.cpu()
+        return Region(host._address, host._dtype, host.shape, host, host._readonly)
+
     @property
     def shape(self) -> tuple[int, ...]:
-        """``(length,)``."""
-        return (self._length,)
+        """The sizes of the dimensions."""
+        return (self._length,) if self._shape is None else self._shape
 
     @property
     def dtype(self) -> str:
-        """``"int32"`` or ``"int64"``: equal to the NumPy dtype of that name, and its argument."""
-        return f"int{self._bits}"
+        """NumPy's name of the dtype, as ``"int64"``, or ``"bfloat16"``."""
+        return self._dtype
 
     @property
     def device(self) -> str:
         """``"cpu"`` or, for one, ``"cuda:0"``."""
-        return _device.name(self._device)
+        return devices.name(self._device)
 
     @property
     def readonly(self) -> bool:
@@ -130,14 +176,16 @@ class Array:
         """This array on the CPU: itself, or a copy of an array on a device."""
         if self._device < 0:
             return self
-        return Array._of_view(_input.on_host(self._view()))
+        return Array._of_view(on_host(self._view()))
 
     def numpy(self) -> ndarray[Any, Any]:
         """A NumPy array on the same memory; it is writeable unless this array is read-only.
 
-        TypeError for an array on a device, which ``cpu()`` copies.
+        TypeError for an array on a device, which ``cpu()`` copies, and for bfloat16.
         """
         self._need_cpu()
+        if not KINDS[self._dtype].typestr:
+            raise TypeError(f"Array: expected a dtype of NumPy's, got {self._dtype}; use torch()")
         try:
             import numpy
         except ImportError:
@@ -149,7 +197,9 @@ class Array:
     def torch(self) -> Tensor:
         """A torch tensor on the same memory; a copy when this array is read-only.
 
-        Torch has no read-only tensors, and a write into a read-only file mapping would crash.
+        Torch has no read-only tensors, and a write into a read-only file mapping would crash. What
+        stands beside a graph in a file is shown by a mapping of its own, which is copied page by
+        page where somebody writes: a change stays in this process.
         """
         try:
             from torch.utils.dlpack import from_dlpack
@@ -158,55 +208,76 @@ class Array:
                 "Array.torch: expected PyTorch, found none; pip install 'pygsampler[torch]'"
             ) from None
         if self._device >= 0:
-            self._order(_device.current_stream(self._device))
-        tensor: Tensor = from_dlpack(self._capsule(copy=self._readonly, versioned=False))
+            self._order(devices.current_stream(self._device))
+        shown = self
+        if isinstance(self._owner, Pages) and self._owner.private:
+            address = self._address - self._owner.address + self._owner.private
+            shown = self._at(address, self.shape, readonly=False)
+        if self._dtype == "bool":
+            # Not every version takes DLPack's truth values.
+            import torch
+
+            bits = (shown._address, "uint8", self.shape, self._owner, shown._readonly)
+            shown = Array._of_region(Region(*bits))
+            numbers: Tensor = from_dlpack(shown._capsule(copy=shown._readonly, versioned=False))
+            return numbers.view(torch.bool)
+        tensor: Tensor = from_dlpack(shown._capsule(copy=shown._readonly, versioned=False))
         return tensor
 
-    def tolist(self) -> list[int]:
-        """The values as a list of int."""
-        return self._memoryview().tolist()
+    def tolist(self) -> Any:
+        """The values as a list of int; of other arrays nested lists, or the only value."""
+        if self._ids:
+            return self._integers().tolist()
+        return _nested(self._values(), self.shape)
 
     def __len__(self) -> int:
-        return self._length
+        if self._shape is None:
+            return self._length
+        if not self._shape:
+            raise TypeError("Array: expected at least one dimension, got none")
+        return self._shape[0]
 
-    def __iter__(self) -> Iterator[int]:
+    def __iter__(self) -> Iterator[Any]:
         # Not a generator's own: an array on a device raises here, not at the first value.
-        return iter(self._memoryview())
-
-    @overload
-    def __getitem__(self, key: int) -> int: ...
+        if self._ids:
+            return iter(self._integers())
+        self._need_cpu()
+        return (self[place] for place in range(len(self)))
 
     @overload
     def __getitem__(self, key: slice) -> Array: ...
 
-    def __getitem__(self, key: int | slice) -> int | Array:
+    @overload
+    def __getitem__(self, key: int) -> Any: ...
+
+    def __getitem__(self, key: int | slice) -> Any:
+        count = len(self)
+        rest = () if self._shape is None else self._shape[1:]
+        row = self._bits // 8 * math.prod(rest)
         if isinstance(key, slice):
-            start, stop, step = key.indices(self._length)
+            start, stop, step = key.indices(count)
             if step != 1:
                 raise ValueError(f"Array: expected a slice of step 1, got {step}; use numpy()")
-            address = self._address + start * self._bits // 8
-            length = max(0, stop - start)
-            return Array._of(
-                address,
-                length,
-                self._bits,
-                self._owner,
-                readonly=self._readonly,
-                device=self._device,
-            )
+            return self._at(self._address + start * row, (max(0, stop - start), *rest))
         try:
             place = operator.index(key)
         except TypeError:
             text = f"Array: expected an integer or a slice as index, got {describe(key)}"
             raise TypeError(text) from None
-        if not -self._length <= place < self._length:
-            raise IndexError(f"Array: expected an index below {self._length}, got {place}")
-        return self._memoryview()[place]
+        if not -count <= place < count:
+            raise IndexError(f"Array: expected an index below {count}, got {place}")
+        if self._ids:
+            return self._integers()[place]
+        self._need_cpu()
+        part = self._at(self._address + place % count * row, rest)
+        return part if rest else part._values()[0]
 
     def __repr__(self) -> str:
         flag = ", read-only" if self._readonly else ""
         if self._device >= 0:
             return f"Array(length={self._length}, dtype={self.dtype}, device={self.device}{flag})"
+        if not self._ids:
+            return f"Array(shape={self.shape}, dtype={self._dtype}{flag})"
         shown = [str(value) for value in self[:_SHOWN]]
         if self._length > 2 * _SHOWN:
             shown.append("...")
@@ -214,18 +285,22 @@ class Array:
         return f"Array([{', '.join(shown)}], length={self._length}, dtype={self.dtype}{flag})"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        """Pickles the values; an object of another library that is shown pickles itself."""
+        """The values, or their place in a file; another library's object pickles itself."""
         self._need_cpu()
         if self._source is not None:
-            self._source = _input.without_moving(self, self._source)
+            self._source = without_moving(self, self._source)
             return _from_source, (self._source,)
-        if protocol < 5:
-            return _from_bytes, (bytes(self._memoryview().cast("B")), self._bits)
-        values = PickleBuffer(_memory.owned_view(self._address, self.nbytes, self._owner))
-        return _from_bytes, (values, self._bits)
+        owner = self._owner
+        if isinstance(owner, Pages):
+            at = self._address - owner.address
+            return _from_file, (owner.path, owner.identity, at, self._dtype, self.shape)
+        if protocol < 5 or not self._ids:
+            return _from_bytes, (self._bytes().tobytes(), self._dtype, self.shape)
+        values = PickleBuffer(memories.owned_view(self._address, self.nbytes, owner))
+        return _from_bytes, (values, self._dtype, self.shape)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return _CPU_DLPACK if self._device < 0 else (_device.DL_CUDA, self._device)
+        return _CPU_DLPACK if self._device < 0 else (devices.DL_CUDA, self._device)
 
     def __dlpack__(
         self,
@@ -256,7 +331,7 @@ class Array:
             if stream is not None and stream != -1:
                 raise BufferError(f"stream: expected None on the CPU, got {describe(stream)}")
         elif stream != -1:
-            self._order(_device.consumer_stream(stream))
+            self._order(devices.consumer_stream(stream))
         return self._capsule(copy=bool(copy), versioned=versioned)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
@@ -265,9 +340,14 @@ class Array:
         A requested schema is only a wish by that interface, and is not followed.
         """
         self._need_cpu()
-        with _memory.counted(self._owner) as memory:
-            pair = _engine.call("ArrowExport", memory, self._address, self._length, self._bits)
-        capsules: tuple[object, object] = _engine.engine().arrow_export(pair)
+        if not self._ids:
+            raise TypeError(
+                f"Array: expected one dimension of int32 or int64 for Arrow, got {self!r}; "
+                "numpy() shows others"
+            )
+        with memories.counted(self._owner) as memory:
+            pair = library.call("ArrowExport", memory, self._address, self._length, self._bits)
+        capsules: tuple[object, object] = library.engine().arrow_export(pair)
         return capsules
 
     @property
@@ -284,24 +364,27 @@ class Array:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if self._device < 0:
             raise AttributeError("Array on the CPU: expected a use of __array_interface__")
-        self._order(_device.LEGACY_STREAM)
+        self._order(devices.LEGACY_STREAM)
         return {
             "version": 3,
             "shape": (self._length,),
             "typestr": f"<i{self._bits // 8}",
             "data": (self._address if self._length else 0, self._readonly),
             "strides": None,
-            "stream": _device.LEGACY_STREAM,
+            "stream": devices.LEGACY_STREAM,
         }
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         if self._device >= 0:
             raise AttributeError(f"Array on {self.device}: expected a use of cpu()")
+        typestr = KINDS[self._dtype].typestr
+        if not typestr:
+            raise AttributeError(f"Array: NumPy has no {self._dtype}; use torch()")
         return {
             "version": 3,
-            "shape": (self._length,),
-            "typestr": f"<i{self._bits // 8}",
+            "shape": self.shape,
+            "typestr": typestr,
             "data": (self._address, self._readonly),
         }
 
@@ -323,34 +406,58 @@ class Array:
         """Work that is put into the stream from now on finds the values, and the memory stays
         until it is done."""
         # Another library's memory: it has been ready since it was given to us.
-        if isinstance(self._owner, _memory.Memory) and self._length:
-            _engine.call("DeviceOrder", self._owner.address, stream)
+        if isinstance(self._owner, memories.Memory) and self._length:
+            library.call("DeviceOrder", self._owner.address, stream)
 
     def _arrow_on_device(
         self, requested_schema: object = None, **options: object
     ) -> tuple[object, object]:
-        with _memory.counted(self._owner, self._device) as memory:
+        with memories.counted(self._owner, self._device) as memory:
             about = (memory, self._address, self._length, self._bits)
-            pair = _engine.call("DeviceArrowExport", *about)
-        capsules: tuple[object, object] = _engine.engine().arrow_export_device(pair)
+            pair = library.call("DeviceArrowExport", *about)
+        capsules: tuple[object, object] = library.engine().arrow_export_device(pair)
         return capsules
 
-    def _memoryview(self) -> memoryview:
+    def _integers(self) -> memoryview:
         self._need_cpu()
-        return _memory.integer_view(self._address, self._length, self._bits)
+        return memories.integer_view(self._address, self._length, self._bits)
+
+    def _bytes(self) -> memoryview:
+        self._need_cpu()
+        return memories.memory_view(self._address, self.nbytes).cast("B")
+
+    def _values(self) -> list[Any]:
+        values = list(struct.unpack(f"<{self._length}{KINDS[self._dtype].format}", self._bytes()))
+        if self._dtype == "bfloat16":
+            wide = struct.pack(f"<{self._length}I", *(value << 16 for value in values))
+            values = list(struct.unpack(f"<{self._length}f", wide))
+        return values
+
+    def _at(self, address: int, shape: tuple[int, ...], readonly: bool | None = None) -> Array:
+        flag = self._readonly if readonly is None else readonly
+        array = Array._of(
+            address,
+            math.prod(shape),
+            self._bits,
+            self._owner,
+            readonly=flag,
+            device=self._device,
+        )
+        array._shown_as(self._dtype, shape)
+        return array
 
     def _capsule(self, *, copy: bool, versioned: bool) -> Any:
         if copy and self._device >= 0:
             return _on_device(self.cpu(), self._device)._capsule(copy=False, versioned=versioned)
         if copy:
-            values = _from_bytes(bytearray(self._memoryview().cast("B")), self._bits)
+            values = _from_bytes(bytearray(self._bytes()), self._dtype, self.shape)
             return values._capsule(copy=False, versioned=versioned)
         if self._readonly and not versioned:
             raise BufferError(
                 "Array: expected max_version (1, 0) or copy=True for a read-only array, "
                 "since a legacy DLPack capsule has no read-only flag"
             )
-        engine, owner = _engine.engine(), self._owner
+        engine, owner = library.engine(), self._owner
         export: Any = engine.dlpack_export
         about: tuple[int, ...] = (
             self._address,
@@ -359,37 +466,67 @@ class Array:
             self._readonly,
             versioned,
         )
-        if self._device >= 0:
+        if not self._ids:
+            shape = self.shape
+            sizes = (ctypes.c_int64 * max(1, len(shape)))(*shape)
+            export = engine.dlpack_export_tensor
+            kind = KINDS[self._dtype].code
+            place = self._address, ctypes.addressof(sizes)
+            about = (*place, len(shape), kind, self._bits, self._readonly, versioned)
+        elif self._device >= 0:
             export = engine.dlpack_export_device
-            about += (_device.DL_CUDA, self._device)
+            about += (devices.DL_CUDA, self._device)
         # A loader does this a dozen times a batch: a context manager would cost half the time.
-        if isinstance(owner, _memory.Memory) and owner.is_of(_engine.generation()):
+        if isinstance(owner, memories.Memory) and owner.is_of(library.generation()):
             return export(owner.address, *about)
-        with _memory.counted(owner) as memory:
+        with memories.counted(owner) as memory:
             return export(memory, *about)
+
+
+def as_array(value: Any, where: str) -> Array:
+    """``value`` as an array of any dtype on the CPU; the error names ``where``."""
+    if isinstance(value, Array) and value._device < 0:
+        return value
+    return Array._of_region(as_region(value, where))
 
 
 def _on_device(values: Array, device: int) -> Array:
     """A copy of an array of the CPU on a device."""
     if not values._length:
         return Array._of(0, 0, values._bits, None, device=device)
-    stream = _device.current_stream(device)
-    memory = _memory.new("DeviceUpload", device, values._address, values.nbytes, stream)
+    stream = devices.current_stream(device)
+    memory = memories.new("DeviceUpload", device, values._address, values.nbytes, stream)
     return Array._of(memory.data, values._length, values._bits, memory, device=device)
 
 
+def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return values[0]
+    if len(shape) == 1:
+        return values
+    row = math.prod(shape[1:])
+    return [_nested(values[i * row : (i + 1) * row], shape[1:]) for i in range(shape[0])]
+
+
 def _from_source(source: object) -> Array:
-    return Array._of_view(_input.take(source, "array"))
+    return Array._of_view(as_ids(source, "array"))
 
 
-def _from_bytes(values: bytes | bytearray | memoryview | PickleBuffer, bits: int) -> Array:
+def _from_file(path: str, identity: Identity, at: int, dtype: str, shape: tuple[int, ...]) -> Array:
+    pages = Pages.reopened(path, identity)
+    return Array._of_region(Region(pages.address + at, dtype, shape, pages, True))
+
+
+def _from_bytes(
+    values: bytes | bytearray | memoryview | PickleBuffer, dtype: str, shape: tuple[int, ...]
+) -> Array:
     """An array on a buffer of bytes, as pickle gives it back."""
     buffer = memoryview(values)
     if not buffer.nbytes:
-        return Array._of(0, 0, bits, None)
-    address = _memory.address_of(buffer)
+        buffer = memoryview(bytearray(8))
+    address = memories.address_of(buffer)
     if buffer.readonly or address % 8:
         # A copy may be written to; and bytes handed over out of band may lie anywhere.
         buffer = memoryview(bytearray(buffer))
-        address = _memory.address_of(buffer)
-    return Array._of(address, buffer.nbytes * 8 // bits, bits, buffer)
+        address = memories.address_of(buffer)
+    return Array._of_region(Region(address, dtype, shape, buffer, False))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from pygsampler import _memory
-from pygsampler._memory import Memory
+from pygsampler._core import memories
+from pygsampler._core.memories import Memory
 from pygsampler.array import Array, _on_device
 
 
@@ -111,7 +111,7 @@ class Block:
         if dst is None:
             indptr = self.indptr.cpu()
             rows, first = self._words[1], self._words[6]
-            memory = _memory.new("ExpandRows", indptr._address, rows, first, self._bits)
+            memory = memories.new("ExpandRows", indptr._address, rows, first, self._bits)
             dst = Array._of(memory.data, self._words[2], self._bits, memory)
             if self._nodes._device >= 0:
                 dst = _on_device(dst, self._nodes._device)

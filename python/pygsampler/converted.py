@@ -49,6 +49,12 @@ class ConvertedBlock(Generic[ArrayT]):
         )
 
 
+class Convertible(Protocol):
+    """A ``MiniBatch``, for what stands below it."""
+
+    def torch(self) -> TorchBatch: ...
+
+
 class Views(Protocol):
     """Where a torch batch takes its tensors from, each when it is first asked for.
 
@@ -277,6 +283,11 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
             self.batch,
             self.trees,
         )
+
+
+def as_torch(batch: TorchBatch | Convertible) -> TorchBatch:
+    """What a sampler gave, in torch's tensors."""
+    return batch if isinstance(batch, TorchBatch) else batch.torch()
 
 
 class NumpyBatch(ConvertedBatch["numpy.ndarray[Any, Any]", NumpyBlock]):

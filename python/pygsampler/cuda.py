@@ -15,9 +15,9 @@ from __future__ import annotations
 import json
 import operator
 
-from pygsampler._check import describe
-from pygsampler._device import require
-from pygsampler._engine import call
+from pygsampler._arrays.devices import require
+from pygsampler._core.checks import describe
+from pygsampler._core.library import call
 from pygsampler.errors import CudaError
 
 __all__ = [

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _adapters, _device, _input
-from pygsampler._check import integer
+from pygsampler._arrays import devices
+from pygsampler._arrays.ids import ANYWHERE, as_ids
+from pygsampler._arrays.mapped import Identity, Pages
+from pygsampler._core.checks import integer
+from pygsampler._graph import adapters
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.state import GraphState
-from pygsampler.array import Array
+from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,12 +78,12 @@ class Graph(GraphState):
         TypeError, ValueError, IndexError
             For another dtype; another shape, device or row structure; an id out of range.
         """
-        near = _input.ANYWHERE
-        offsets = Array._of_view(_input.take(indptr, "indptr", near))
-        neighbours = Array._of_view(_input.take(indices, "indices", near))
+        near = ANYWHERE
+        offsets = Array._of_view(as_ids(indptr, "indptr", near))
+        neighbours = Array._of_view(as_ids(indices, "indices", near))
         ids = None
         if edge_ids is not None:
-            ids = Array._of_view(_input.take(edge_ids, "edge_ids", near))
+            ids = Array._of_view(as_ids(edge_ids, "edge_ids", near))
             if len(ids) != len(neighbours):
                 raise ValueError(
                     f"edge_ids: expected one for each of {len(neighbours)} edges, got {len(ids)}"
@@ -119,7 +124,7 @@ class Graph(GraphState):
         Ids have ``g.idtype`` and edges keep DGL's ids. DGL builds the CSC first when ``g`` has
         none. Changing ``g`` later does not change this graph. A heterograph is a TypeError.
         """
-        return cls._from(_adapters.of_dgl(g))
+        return cls._from(adapters.of_dgl(g))
 
     @classmethod
     def from_networkx(cls, g: Any) -> Graph:
@@ -128,7 +133,7 @@ class Graph(GraphState):
         Nodes that are the ints 0 to n - 1 keep their ids; others are numbered in ``g``'s order,
         and int labels are ``arrays["node_ids"]``, str ones "node_names.offsets" and ".bytes".
         """
-        return cls._from(_adapters.of_networkx(g))
+        return cls._from(adapters.of_networkx(g))
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
@@ -138,7 +143,7 @@ class Graph(GraphState):
         of an edge being its place there; else from ``data.edge_index`` (row 0 sources, row 1
         targets), the id of an edge being its column. HeteroData is a TypeError.
         """
-        return cls._from(_adapters.of_pyg(data))
+        return cls._from(adapters.of_pyg(data))
 
     @classmethod
     def from_scipy(cls, m: Any) -> Graph:
@@ -149,7 +154,7 @@ class Graph(GraphState):
         ``m.tocoo().data`` for formats other than CSC, CSR and COO). Stored zeros and repeated
         entries are edges too. The number of vertices is the larger side of ``m``.
         """
-        return cls._from(_adapters.of_scipy(m))
+        return cls._from(adapters.of_scipy(m))
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> Graph:
@@ -176,16 +181,52 @@ class Graph(GraphState):
             For a file that is no graph file, is damaged or cut short, or was written by a newer
             version.
         """
-        return graph_file.mapped(graph_file.open_pages(path, verify, progress))
+        return cls._mapped(graph_file.open_pages(path, verify, progress))
 
     @classmethod
-    def _from(cls, parts: _adapters.Csc | _adapters.Coo) -> Graph:
-        if isinstance(parts, _adapters.Coo):
-            graph = cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes)
-            return _adapters.completed(graph, parts)
+    def _from(cls, parts: adapters.Csc | adapters.Coo) -> Graph:
+        if isinstance(parts, adapters.Coo):
+            return cls._completed(
+                cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes), parts
+            )
         return cls.from_csc(
             parts.indptr, parts.indices, edge_ids=parts.edge_ids, num_nodes=parts.num_nodes
         )
+
+    @classmethod
+    def _completed(cls, graph: Graph, parts: adapters.Coo) -> Graph:
+        """``graph`` with the ids and arrays that ``parts`` has beyond its edges."""
+        if parts.edge_ids is not None and graph.edge_ids is not None:
+            ids = array("q", (parts.edge_ids[place] for place in graph.edge_ids.tolist()))
+            graph = cls.from_csc(
+                graph.indptr, graph.indices, edge_ids=ids, num_nodes=graph.num_nodes
+            )
+        if parts.arrays:
+            named = {name: as_array(value, name) for name, value in parts.arrays.items()}
+            graph._arrays = MappingProxyType(named)
+        return graph
+
+    @classmethod
+    def _mapped(cls, pages: Pages) -> Graph:
+        parts, beside = graph_file.arrays_of(pages)
+        graph = cls._new(parts, pages.header["num_nodes"])
+        graph._file = pages
+        graph._arrays = MappingProxyType(beside)
+        graph._handle()
+        return graph
+
+    @classmethod
+    def _reopened(cls, path: str, identity: Identity) -> Graph:
+        """An opened graph that was pickled; ValueError where its path is another file's now."""
+        return cls._mapped(Pages.reopened(path, identity))
+
+    @classmethod
+    def _beside(cls, *checked_and_arrays: Any) -> Graph:
+        """A graph in memory that was pickled with arrays beside it."""
+        *checked, arrays = checked_and_arrays
+        graph = cls._checked(*checked)
+        graph._arrays = MappingProxyType(arrays)
+        return graph
 
     @classmethod
     def _checked(
@@ -232,7 +273,7 @@ class Graph(GraphState):
     @property
     def device(self) -> str:
         """Who samples it, and where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return _device.name(self._device)
+        return devices.name(self._device)
 
     @property
     def pinned(self) -> bool:
@@ -319,13 +360,13 @@ class Graph(GraphState):
             Where there is no such device, no driver or no room, and in a forked child of a
             process that uses CUDA.
         """
-        index = _device.parse(device)
+        index = devices.parse(device)
         self._known()
         if index == self._device:
             return self
         if index < 0:
             return self._on_cpu()
-        _device.require(index)
+        devices.require(index)
         return _placed(Graph._later(self._on_cpu(), index, False))
 
     def pin(self, device: Any = "cuda") -> Graph:
@@ -340,13 +381,13 @@ class Graph(GraphState):
         CudaError
             Where there is no such device, or the system does not allow so many locked pages.
         """
-        index = _device.parse(device)
+        index = devices.parse(device)
         if index < 0:
             raise ValueError(f'device: expected a CUDA device, got "cpu"; {self!r} is there')
         self._known()
         if self._pinned and index == self._device:
             return self
-        _device.require(index)
+        devices.require(index)
         return _placed(Graph._later(self._on_cpu(), index, True))
 
     def _on_cpu(self) -> Graph:
@@ -375,9 +416,9 @@ class Graph(GraphState):
             return Graph._later, (self._on_cpu(), self._device, self._pinned)
         parts = self._open()
         if self._file is not None:
-            return graph_file.reopened, (self._file.path, self._file.identity)
+            return Graph._reopened, (self._file.path, self._file.identity)
         if self._arrays:
-            return graph_file.beside, (*parts, self._num_nodes, dict(self._arrays))
+            return Graph._beside, (*parts, self._num_nodes, dict(self._arrays))
         return Graph._checked, (*parts, self._num_nodes)
 
 

@@ -7,10 +7,12 @@ from html import escape
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _device, _memory
-from pygsampler import _layout as at
-from pygsampler._memory import Memory
-from pygsampler._views import HostViews, RegionViews
+from pygsampler._arrays import devices
+from pygsampler._batch import layout as at
+from pygsampler._batch.packed import packed
+from pygsampler._batch.views import HostViews, RegionViews
+from pygsampler._core import memories
+from pygsampler._core.memories import Memory
 from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.converted import (
@@ -23,7 +25,7 @@ from pygsampler.converted import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
 
@@ -78,6 +80,43 @@ class MiniBatch:
         raise TypeError("MiniBatch: made by PGSampler.sample")
 
     @classmethod
+    def from_blocks(
+        cls,
+        seeds: Any,
+        nodes: Any,
+        blocks: Sequence[Any],
+        *,
+        output_index: Any = None,
+        epoch: int = 0,
+        batch: int = 0,
+    ) -> MiniBatch:
+        """A batch of arrays on the CPU, for a ``Sampler`` of your own; they are copied.
+
+        Parameters
+        ----------
+        seeds : int32 or int64, shape [N]
+            As they were given, duplicates kept.
+        nodes : int32 or int64, shape [V]
+            Original ids of the vertices, distinct, the seeds first; their dtype is the batch's.
+        blocks : sequence of (indptr, indices, edge_ids) or (indptr, indices, edge_ids, dst_offset)
+            Outermost first. Destination i is ``nodes[dst_offset + i]``, and ``indices`` are places
+            in ``nodes``. The sources of the first block are all nodes, those of another the nodes
+            up to the last destination of the block before it.
+        output_index : int32 or int64, shape [N], optional
+            For each seed its row in the last block; 0, 1, 2, ... when not given.
+        epoch, batch : int
+            The numbers that it is a function of.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For arrays of another dtype, shape or range, naming the array.
+        """
+        region = memoryview(packed(seeds, nodes, blocks, output_index))
+        address = memories.address_of(region)
+        return cls._read(region, address, address, devices.CPU, epoch, batch)
+
+    @classmethod
     def _of(cls, memory: Memory, epoch: int, batch: int) -> MiniBatch:
         return cls._read(memory, memory.data, memory.header, memory.device, epoch, batch)
 
@@ -91,9 +130,9 @@ class MiniBatch:
         epoch: int,
         batch: int,
     ) -> MiniBatch:
-        magic, bits, edge_id_bits, hops = _memory.read_int64(header, at.HOPS + 1)
+        magic, bits, edge_id_bits, hops = memories.read_int64(header, at.HOPS + 1)
         assert magic == at.MAGIC
-        words = _memory.read_int64(header, at.num_words(hops))
+        words = memories.read_int64(header, at.num_words(hops))
         num_output = words[at.NUM_OUTPUT]
         made = object.__new__(cls)
         made._memory = memory
@@ -124,7 +163,7 @@ class MiniBatch:
     @property
     def device(self) -> str:
         """Where all arrays are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return _device.name(self._device)
+        return devices.name(self._device)
 
     @property
     def input_nodes(self) -> Array:
@@ -184,7 +223,7 @@ class MiniBatch:
         raw = (ctypes.c_int64 * len(words))(*words)
         ctypes.memmove(memory.data, raw, ctypes.sizeof(raw))
         return MiniBatch._read(
-            memory, memory.data, memory.data, _device.CPU, self.epoch, self.batch
+            memory, memory.data, memory.data, devices.CPU, self.epoch, self.batch
         )
 
     def numpy(self) -> NumpyBatch:
@@ -253,7 +292,7 @@ class MiniBatch:
 
     def _without_reserve(self) -> memoryview | bytearray:
         """The batch's bytes, less the room that was reserved for vertices and never used."""
-        raw = _memory.owned_view(self._data, self._size, self._memory)
+        raw = memories.owned_view(self._data, self._size, self._memory)
         nodes, index = self._words[at.NODES], self._words[at.OUTPUT_INDEX]
         end = nodes + len(self.input_nodes) * self.input_nodes._bits // 8
         # What lies behind stays on cache lines of its own. With trees nothing does.
@@ -294,9 +333,9 @@ class MiniBatch:
 
 def _restore(values: Any, epoch: int, batch: int) -> MiniBatch:
     buffer = memoryview(values)
-    address = _memory.address_of(buffer)
+    address = memories.address_of(buffer)
     if buffer.readonly or address % 8:
         # A batch may be written to; and bytes handed over out of band may lie anywhere.
         buffer = memoryview(bytearray(buffer))
-        address = _memory.address_of(buffer)
-    return MiniBatch._read(buffer, address, address, _device.CPU, epoch, batch)
+        address = memories.address_of(buffer)
+    return MiniBatch._read(buffer, address, address, devices.CPU, epoch, batch)

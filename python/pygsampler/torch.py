@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 try:
     import torch
@@ -13,23 +14,23 @@ try:
 except ImportError as error:
     raise ImportError("pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'") from error
 
-from pygsampler import _device, _input
-from pygsampler._ahead import close_at_exit, in_order
-from pygsampler._check import boolean, describe, integer
-from pygsampler._engine import call
-from pygsampler._shards import Shards
+from pygsampler._arrays import devices
+from pygsampler._arrays.ids import as_ids
+from pygsampler._arrays.vertices import check_vertices
+from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.library import call
+from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._loading.prefetch import close_at_exit, in_order
+from pygsampler._loading.shards import Shards
+from pygsampler._sampling.base import Pending, Sampler, check_graph
+from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
+from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
-from pygsampler.sampler import MAX_EPOCH, PGSampler, check_graph
-
-if TYPE_CHECKING:
-    from pygsampler._device_job import TorchJob
-    from pygsampler._job import Job
-    from pygsampler.minibatch import MiniBatch, TorchBatch
+from pygsampler.sampler import PGSampler
 
 __all__ = ["DataLoader"]
 
-SEED_MASK = (1 << 64) - 1
 # The engine has buffers and streams for so many batches of a GPU at once.
 MOST_ON_GPU = 8
 
@@ -55,7 +56,7 @@ class DataLoader:
         A tensor, a NumPy array or a list. They are copied, to the CPU if they are on a GPU, and
         from there to the graph's device once an epoch. Duplicates are allowed, see
         ``MiniBatch``. None at all makes a loader of length 0.
-    sampler_or_fanouts : PGSampler or list of int
+    sampler_or_fanouts : Sampler or list of int
         A sampler, or the fanouts to make one of, outermost hop first.
     batch_size : int
         Seeds of a batch, at least 1.
@@ -70,9 +71,11 @@ class DataLoader:
         4 to 12 bytes for each vertex of the graph to work with. Memory is that of ``prefetch + 1``
         batches.
     seed : int, optional
-        64-bit seed of the order, and of the sampler where fanouts are given. Default: the
-        sampler's own, which is ``torch.initial_seed()`` unless chosen. With ``shuffle`` and
-        ``world_size`` > 1 one must be chosen, here or for the sampler.
+        64-bit seed of the order, and of the sampler where fanouts are given. Default: that of the
+        sampler that is given, else ``torch.initial_seed()``, asked for at each ``iter()``:
+        ``torch.manual_seed`` with another number begins anew with epoch 0. ``set_seed`` does
+        that with any number. With ``shuffle`` and ``world_size`` > 1 a seed must be chosen, here
+        or for the sampler.
     rank : int
         This process's number in data-parallel training, from 0 to ``world_size - 1``.
     world_size : int
@@ -126,7 +129,7 @@ class DataLoader:
         self,
         graph: Graph,
         seeds: Any,
-        sampler_or_fanouts: PGSampler | Sequence[int],
+        sampler_or_fanouts: Sampler | Sequence[int],
         *,
         batch_size: int,
         shuffle: bool = False,
@@ -147,17 +150,17 @@ class DataLoader:
         self.rank = integer(rank, "rank", 0, self.world_size - 1)
         self.progress = boolean(progress, "progress")
         if seed is not None:
-            seed = integer(seed, "seed", -(1 << 63), SEED_MASK) & SEED_MASK
+            seed = chosen_seed(seed)
         self.sampler = _sampler(sampler_or_fanouts, seed)
-        if self.world_size > 1 and self.shuffle and seed is None and self.sampler._drawn:
-            raise ValueError(
-                f"seed: expected an integer, the same on all {self.world_size} ranks, since the "
-                "shuffled order depends on it; got None, for which each process takes its own"
-            )
+        # A sampler that was given has a seed of its own, which its owner sees.
+        self._follows = seed is None and self.sampler is not sampler_or_fanouts
+        self._check_seed(seed is None and self.sampler._numbers.drawn)
         self.seed = self.sampler.seed if seed is None else seed
         self._seeds = _seed_tensor(seeds, graph.num_nodes)
         self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
         self._epoch = 0
+        # Whether the epoch is the count of passes, rather than one that was chosen.
+        self._counted = True
         # Last, since it may copy a graph of many gigabytes.
         self.graph = _graph_on(graph, device)
 
@@ -177,15 +180,46 @@ class DataLoader:
         Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
         """
         self._epoch = integer(epoch, "epoch", 0, MAX_EPOCH)
+        self._counted = False
+
+    def set_seed(self, seed: int | None) -> None:
+        """Take another seed, for order and samples, from the next ``iter()`` on, as epoch 0.
+
+        An integer from ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; None goes back to
+        torch's seed at each ``iter()``. A sampler that was given is left alone: the loader goes on
+        with a copy.
+        """
+        self._check_seed(seed is None)
+        value = chosen_seed(seed)
+        self._follows = seed is None
+        self._counted = True
+        self._reseed(value)
+
+    def _reseed(self, seed: int) -> None:
+        self.sampler = self.sampler.with_seed(seed)
+        self.seed = seed
+        if self._counted:
+            self._epoch = 0
+
+    def _check_seed(self, drawn: bool) -> None:
+        if self.world_size > 1 and self.shuffle and drawn:
+            raise ValueError(
+                f"seed: expected an integer, the same on all {self.world_size} ranks, since the "
+                "shuffled order depends on it; got None, for which each process takes its own"
+            )
 
     def __len__(self) -> int:
         """Number of batches of one epoch on this rank, the same on every rank."""
         return self._shards.steps
 
     def __iter__(self) -> Iterator[TorchBatch]:
+        if self._follows and (seed := fresh_seed()) != self.seed:
+            self._reseed(seed)
         epoch = self._epoch
         self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
-        batches = self._batches(epoch)
+        self._counted = True
+        # A later set_seed must not reach a pass that goes on.
+        batches = copy.copy(self)._batches(epoch)
         return close_at_exit(self._with_bar(batches, epoch) if self.progress else batches)
 
     def __repr__(self) -> str:
@@ -197,9 +231,13 @@ class DataLoader:
             f"prefetch={self.prefetch}{ranks}{device})"
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Torch's seed is this process's: another one keeps the seed as it is now.
+        return {**self.__dict__, "_follows": False}
+
     def _batches(self, epoch: int) -> Generator[TorchBatch, None, None]:
         """The batches of this rank; none is submitted before the first is asked for."""
-        index = _device.parse(self.graph.device)
+        index = devices.parse(self.graph.device)
         if index < 0:
             return self._on_cpu(epoch)
         return self._on_gpu(epoch, index)
@@ -209,7 +247,7 @@ class DataLoader:
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = 1 if self.prefetch >= 2 else 0
 
-        def submit(step: int) -> Job:
+        def submit(step: int) -> Pending[Any]:
             start, end = self._shards.bounds(self.rank, step)
             return self.sampler.submit(
                 self.graph,
@@ -219,12 +257,10 @@ class DataLoader:
                 threads=threads,
             )
 
-        batches: Generator[MiniBatch, None, None] = in_order(
-            submit, self._shards.steps, self.prefetch
-        )
+        batches = in_order(submit, self._shards.steps, self.prefetch)
         with closing(batches):
             for batch in batches:
-                yield batch.torch()
+                yield as_torch(batch)
 
     def _on_gpu(self, epoch: int, index: int) -> Generator[TorchBatch, None, None]:
         if not self._shards.steps:
@@ -233,16 +269,26 @@ class DataLoader:
         self.graph._handle()
         # Put into the stream of the first submissions, which so come after it. Later ones may be
         # in other streams: by then a batch has been handed over, so the copy is done.
-        order = _input.take(_copied(self._order(epoch), index), "seeds", index)
-        graph, launch, bounds = self.graph, self.sampler._launch_torch, self._shards.bounds
+        order = as_ids(_copied(self._order(epoch), index), "seeds", index)
+        graph, launch, bounds = self.graph, self.sampler.launch, self._shards.bounds
         part, rank, ranks = order.part, self.rank, self.world_size
 
-        def submit(step: int) -> TorchJob:
+        def submit(step: int) -> Pending[Any]:
             start, end = bounds(rank, step)
-            return launch(graph, part(start, end), epoch, step * ranks + rank, own_stream=True)
+            return launch(
+                graph,
+                part(start, end),
+                epoch=epoch,
+                batch=step * ranks + rank,
+                into="torch",
+                beside=True,
+            )
 
         # Each job is over, or cancelled, before `order` goes: none reads it after that.
-        yield from in_order(submit, self._shards.steps, min(self.prefetch, MOST_ON_GPU))
+        batches = in_order(submit, self._shards.steps, min(self.prefetch, MOST_ON_GPU))
+        with closing(batches):
+            for batch in batches:
+                yield as_torch(batch)
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""
@@ -250,9 +296,7 @@ class DataLoader:
             return self._seeds
         order = self._seeds.clone()
         bits = 8 * order.element_size()
-        # The engine takes the 64 bits as a signed number.
-        seed = self.seed - (1 << 64) if self.seed >> 63 else self.seed
-        call("Shuffle", order.data_ptr(), order.numel(), bits, seed, epoch)
+        call("Shuffle", order.data_ptr(), order.numel(), bits, signed_seed(self.seed), epoch)
         return order
 
     def _with_bar(
@@ -274,9 +318,9 @@ class DataLoader:
                 bar.update()
 
 
-def _sampler(given: Any, seed: int | None) -> PGSampler:
-    """The core's sampler, given or made of fanouts."""
-    if isinstance(given, PGSampler):
+def _sampler(given: Any, seed: int | None) -> Sampler:
+    """The sampler, given or made of fanouts."""
+    if isinstance(given, Sampler):
         return given
     if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
         kind = type(given)
@@ -292,22 +336,22 @@ def _graph_on(graph: Graph, device: Any) -> Graph:
 
     A pinned graph is on the device that it was pinned for.
     """
-    index = _device.parse(graph.device if device is None else device)
+    index = devices.parse(graph.device if device is None else device)
     if index >= 0:
         _check(index)
-    if device is None or index == _device.parse(graph.device):
+    if device is None or index == devices.parse(graph.device):
         return graph
     return graph.to(device)
 
 
 def _check(index: int) -> None:
     """Raises CudaError unless the engine, which samples, and torch can use the device."""
-    _device.require(index)
+    devices.require(index)
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if index >= count:
         why = "is built without CUDA" if torch.version.cuda is None else f"finds {count} of them"
         raise CudaError(
-            f"device: expected a CUDA device that torch can use, got {_device.name(index)!r}; "
+            f"device: expected a CUDA device that torch can use, got {devices.name(index)!r}; "
             f"torch {torch.__version__} {why}"
         )
 
@@ -346,11 +390,5 @@ def _seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
     if tensor.device.type not in ("cpu", "cuda"):
         raise ValueError(f"seeds: expected an array on the CPU, got {tensor.device}")
     tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-    if tensor.numel():
-        low, high = tensor.aminmax()
-        if int(low) < 0 or int(high) >= num_nodes:
-            at = int(((tensor < 0) | (tensor >= num_nodes)).nonzero()[0])
-            raise IndexError(
-                f"seeds[{at}]: expected a vertex in [0, {num_nodes}), got {int(tensor[at])}"
-            )
+    check_vertices(tensor, "seeds", num_nodes)
     return tensor

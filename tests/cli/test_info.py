@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from skewed import NODES, edges
 
-from pygsampler import Graph, _degrees
+from pygsampler import Graph
+from pygsampler._graph import degrees
 
 
 def spread(degree: np.ndarray) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def test_a_file_that_becomes_shorter_is_an_error(file: Path) -> None:
     with Graph.open(file) as opened:
         os.truncate(file, 4096)
         with pytest.raises(ValueError, match="the file became shorter"):
-            _degrees.profile(opened, parallel=True, progress=lambda done, total: None)
+            degrees.profile(opened, parallel=True, progress=lambda done, total: None)
 
 
 @pytest.mark.parametrize("rows", [0, 1])
@@ -116,10 +117,10 @@ def test_smallest_graphs(ask: Callable[..., Any], tmp_path: Path, rows: int) -> 
 
 
 def test_degrees_come_in_steps(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = _degrees.profile(graph, parallel=True)
-    monkeypatch.setattr(_degrees, "_STEP", 100)
+    whole = degrees.profile(graph, parallel=True)
+    monkeypatch.setattr(degrees, "_STEP", 100)
     told: list[tuple[int, int | None]] = []
-    assert _degrees.profile(graph, parallel=True, progress=lambda *at: told.append(at)) == whole
+    assert degrees.profile(graph, parallel=True, progress=lambda *at: told.append(at)) == whole
     assert len(told) > 20
     assert told == sorted(told) and told[-1] == (NODES, NODES)
 
@@ -127,5 +128,5 @@ def test_degrees_come_in_steps(graph: Graph, monkeypatch: pytest.MonkeyPatch) ->
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _degrees.profile(graph, progress=stop)
+        degrees.profile(graph, progress=stop)
     graph.close()

@@ -113,7 +113,7 @@ def test_formats_on_the_gpu(formats: str) -> None:
 
 
 def test_the_csc_on_the_gpu_is_not_copied() -> None:
-    from pygsampler._dgl.graph import graph_of
+    from pygsampler.dgl.graph import graph_of
 
     there = random_graph().to("cuda")
     graph = graph_of(there, GPU)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler import _dlpack
+from pygsampler._arrays import dlpack
 from tests.support.parity import emulated, random_graph, scaled, values
 from tests.support.partners import partner
 
@@ -82,10 +82,10 @@ def test_capsules(version: tuple[int, int] | None, ids: int, dtype: Any) -> None
         for stream in (None, -1, 1, 2):
             capsule = mine.__dlpack__(stream=stream, max_version=version)
             if version:
-                pointer = _dlpack.capsule_pointer(capsule, b"dltensor_versioned")
-                tensor = _dlpack._Versioned.from_address(pointer).tensor
+                pointer = dlpack.capsule_pointer(capsule, b"dltensor_versioned")
+                tensor = dlpack._Versioned.from_address(pointer).tensor
             else:
-                tensor = _dlpack._Tensor.from_address(_dlpack.capsule_pointer(capsule, b"dltensor"))
+                tensor = dlpack._Tensor.from_address(dlpack.capsule_pointer(capsule, b"dltensor"))
             assert (tensor.device_type, tensor.device_id) == (2, 0)
             assert (tensor.ndim, tensor.shape[0]) == (1, len(theirs))
             assert (tensor.code, tensor.bits, tensor.lanes) == (0, int(theirs.dtype[3:]), 1)
@@ -172,10 +172,10 @@ def test_arrow() -> None:
     there, here = batches(32)
     for mine, theirs in zip(arrays(there), arrays(here), strict=True):
         schema, device_array = mine.__arrow_c_device_array__()
-        format_of = _dlpack.capsule_pointer(schema, b"arrow_schema")
+        format_of = dlpack.capsule_pointer(schema, b"arrow_schema")
         text = ctypes.c_char_p.from_address(format_of).value
         assert text == {"int32": b"i", "int64": b"l"}[theirs.dtype]
-        pointer = _dlpack.capsule_pointer(device_array, b"arrow_device_array")
+        pointer = dlpack.capsule_pointer(device_array, b"arrow_device_array")
         struct = ArrowDeviceArray.from_address(pointer)
         assert (struct.device_type, struct.device_id) == (2, 0)
         assert list(struct.reserved) == [0, 0, 0]
@@ -205,8 +205,8 @@ def test_a_view_keeps_the_memory() -> None:
     for _ in range(scaled(50, 3)):
         sampler.sample(graph, np.arange(scaled(500, 20)))
     assert nodes.cpu().tolist() == here.input_nodes.tolist()
-    tensor = _dlpack._Versioned.from_address(
-        _dlpack.capsule_pointer(capsule, b"dltensor_versioned")
+    tensor = dlpack._Versioned.from_address(
+        dlpack.capsule_pointer(capsule, b"dltensor_versioned")
     ).tensor
     found = readable(tensor.data + tensor.byte_offset, len(here.blocks[0].indices), 64)
     if found is not None:

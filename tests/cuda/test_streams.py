@@ -83,8 +83,13 @@ def test_batches_are_torchs_memory(torch: Any, graphs: tuple[pgs.Graph, pgs.Grap
     sampler = pgs.PGSampler([6, 5], seed=2)
     for own_stream in (False, True):
         jobs = [
-            sampler._launch_torch(
-                there, torch.arange(0, NODES, 7), 0, number, own_stream=own_stream
+            sampler.launch(
+                there,
+                torch.arange(0, NODES, 7),
+                epoch=0,
+                batch=number,
+                into="torch",
+                beside=own_stream,
             )
             for number in range(8)
         ]
@@ -108,7 +113,9 @@ def test_torch_memory_that_is_too_small(torch: Any) -> None:
     sampler = pgs.PGSampler([-1, 20], seed=2)
     isolated = int(np.argmin(np.diff(cpu.indptr.numpy())))
     for seeds in ([isolated] * 1000, range(1000)):
-        got = sampler._launch_torch(there, torch.tensor(list(seeds)), 0, 0, own_stream=True)
+        got = sampler.launch(
+            there, torch.tensor(list(seeds)), epoch=0, batch=0, into="torch", beside=True
+        )
         expected = sampler.sample(cpu, seeds, epoch=0, batch=0)
         np.testing.assert_array_equal(
             got.result().input_nodes.cpu().numpy(), expected.input_nodes.numpy()

@@ -257,6 +257,45 @@ def test_default_seed_is_torchs() -> None:
     assert first(1) == first(1) != first(2)
 
 
+def test_torchs_seed_may_be_set_after_the_sampler_was_made() -> None:
+    g, seeds = random_graph(), torch.arange(60)
+    sampler = PGSampler([3, 3])
+
+    def batches(manual: int, epoch: int | None = None) -> list[Any]:
+        torch.manual_seed(manual)
+        sampler.set_epoch(epoch)
+        return [content(sampler.sample(g, seeds)) for _ in range(2)]
+
+    assert batches(1) == [content(each) for each in twice(PGSampler([3, 3], seed=1), g, seeds)]
+    assert batches(1, epoch=4) != batches(2, epoch=4) == batches(2, epoch=4)
+    torch.manual_seed(3)
+    assert content(sampler.sample(g, seeds)) == batches(2, epoch=4)[0], "an epoch has one seed"
+    given = PGSampler([3, 3], seed=7)
+    torch.manual_seed(1)
+    given.sample(g, seeds)
+    assert given.seed == 7
+
+
+def test_set_seed_begins_anew() -> None:
+    g, seeds = random_graph(), torch.arange(60)
+    expected = [content(each) for each in twice(PGSampler([3, 3], seed=9), g, seeds)]
+    sampler = PGSampler([3, 3], seed=4)
+    for _ in range(2):
+        sampler.set_seed(9)
+        assert sampler.seed == 9
+        assert [content(each) for each in twice(sampler, g, seeds)] == expected
+    for wrong in (1 << 64, "a"):
+        with pytest.raises((TypeError, ValueError), match="seed"):
+            sampler.set_seed(wrong)  # type: ignore[arg-type]
+    sampler.set_seed(None)
+    torch.manual_seed(9)
+    assert [content(each) for each in twice(sampler, g, seeds)] == expected
+
+
+def twice(sampler: PGSampler, g: Any, seeds: torch.Tensor) -> list[Any]:
+    return [sampler.sample(g, seeds) for _ in range(2)]
+
+
 def test_torchs_random_numbers_are_left_alone() -> None:
     g = random_graph()
     torch.manual_seed(5)

@@ -12,9 +12,9 @@ import pytest
 import torch
 from dgl_graphs import check_blocks, random_graph
 
-from pygsampler._dgl import graph as dgl_graph
-from pygsampler._dgl.graph import graph_of
 from pygsampler.dgl import PGSampler
+from pygsampler.dgl import graph as dgl_graph
+from pygsampler.dgl.graph import graph_of
 
 CPU = torch.device("cpu")
 

@@ -19,7 +19,7 @@ import dgl, torch
 import pygsampler as pgs
 from dgl_graphs import check_blocks, content, random_graph
 import torch_on_host
-from pygsampler._dgl import graph as dgl_graph
+from pygsampler.dgl import graph as dgl_graph
 from pygsampler import dgl as adapter
 
 to_torch = pgs.MiniBatch.torch

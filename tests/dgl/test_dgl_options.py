@@ -8,7 +8,7 @@ from typing import Any
 import dgl
 import pytest
 import torch
-from dgl_graphs import random_graph
+from dgl_graphs import content, random_graph
 
 from pygsampler.dgl import PGSampler
 
@@ -43,7 +43,7 @@ def test_signature_is_dgls_and_a_seed() -> None:
         ({"fanouts": [3, -3]}, ValueError, r"fanouts\[1\]: expected .*, got -3"),
         ({"fanouts": [1.5]}, TypeError, r"fanouts\[0\]"),
         ({"fanouts": 3}, TypeError, "fanouts"),
-        ({"fanouts": [{"a": 3}]}, NotImplementedError, "fanouts: .*heterographs"),
+        ({"fanouts": [{"a": 3}]}, NotImplementedError, "fanouts: .*dgl.to_homogeneous"),
     ],
 )
 def test_options(options: dict[str, Any], error: type[Exception], text: str) -> None:
@@ -60,7 +60,7 @@ def test_options(options: dict[str, Any], error: type[Exception], text: str) -> 
         (torch.tensor([True, False]), TypeError, "mask.nonzero"),
         (torch.tensor([[1]]), ValueError, "seed_nodes: expected a 1-D tensor"),
         (torch.zeros(1, dtype=torch.int64, device="meta"), ValueError, "on cpu, where g is"),
-        ({"a": torch.tensor([0]), "b": torch.tensor([0])}, NotImplementedError, "one type"),
+        ({"a": torch.tensor([0]), "b": torch.tensor([0])}, NotImplementedError, "dgl.to_homog"),
     ],
 )
 def test_seeds(seeds: Any, error: type[Exception], text: str) -> None:
@@ -71,10 +71,95 @@ def test_seeds(seeds: Any, error: type[Exception], text: str) -> None:
     assert sampler.sample(g, torch.arange(3))[2][0].num_dst_nodes() == 3
 
 
-@pytest.mark.parametrize("eids", [torch.tensor([4000]), torch.tensor([-1])])
-def test_excluded_edges_out_of_range(eids: torch.Tensor) -> None:
-    with pytest.raises(ValueError, match="exclude"):
-        PGSampler([3]).sample(random_graph(), torch.arange(3), eids)
+@pytest.mark.parametrize("eids", [[4000], [-1], [-1, 7, 1 << 40, -5, 7]])
+def test_excluded_ids_that_are_no_edges_exclude_nothing(eids: list[int]) -> None:
+    g, seeds = random_graph(), torch.arange(60)
+    edges = [e for e in eids if 0 <= e < g.num_edges()]
+    sampler = PGSampler([30, 3], seed=1)
+    sampler.set_epoch(0)
+    given = sampler.sample(g, seeds, torch.tensor(eids))
+    assert content(given) == content(sampler.sample(g, seeds, torch.tensor(edges).long()))
+    assert not {7} & set(edges) & set(given[2][0].edata[dgl.EID].tolist())
+
+
+def test_reverse_ids_of_edges_without_a_reverse() -> None:
+    """The idiom: -1 for "none" in the table that as_edge_prediction_sampler takes."""
+    g = random_graph()
+    reverse = torch.full((g.num_edges(),), -1)
+    reverse[:100] = torch.arange(100, 200)
+    sampler = dgl.dataloading.as_edge_prediction_sampler(
+        PGSampler([30, 30]), exclude="reverse_id", reverse_eids=reverse
+    )
+    _, _, blocks = sampler.sample(g, torch.tensor([0, 300]))
+    found = {e for block in blocks for e in block.edata[dgl.EID].tolist()}
+    assert found and not found & {0, 100, 300}
+
+
+CHANGES: list[tuple[str, Any]] = [
+    ("fanouts", [1, 4]),
+    ("fanouts", (5,)),
+    ("replace", True),
+    ("prefetch_node_feats", ["feat"]),
+    ("prefetch_labels", ["label"]),
+    ("prefetch_edge_feats", ["weight"]),
+    ("output_device", "cpu"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), CHANGES)
+def test_assigned_attributes_count_from_the_next_batch(name: str, value: Any) -> None:
+    g, seeds = random_graph(), torch.arange(60)
+    options: dict[str, Any] = {"fanouts": [3, 2], name: value}
+    sampler, expected = PGSampler([3, 2], seed=1), PGSampler(**options, seed=1)
+    for each in (sampler, expected):
+        each.set_epoch(0)
+    before = content(sampler.sample(g, seeds))
+    setattr(sampler, name, value)
+    assert getattr(sampler, name) == value
+    got, wanted = sampler.sample(g, seeds), expected.sample(g, seeds)
+    assert content(got) == content(wanted)
+    assert repr(sampler) == repr(expected)
+    assert (content(got) != before) == (name in ("fanouts", "replace"))
+    for mine, theirs in zip(got[2], wanted[2], strict=True):
+        assert dict(mine.srcdata).keys() == dict(theirs.srcdata).keys()
+        assert dict(mine.edata).keys() == dict(theirs.edata).keys()
+
+
+def test_a_list_of_fanouts_may_be_changed_in_place() -> None:
+    g, seeds = random_graph(), torch.arange(60)
+    sampler = PGSampler([3, 2], seed=1)
+    sampler.fanouts[1] = 5
+    sampler.fanouts.append(1)
+    wanted = PGSampler([3, 5, 1], seed=1).sample(g, seeds)
+    assert content(sampler.sample(g, seeds)) == content(wanted)
+    sampler.fanouts[0] = -3
+    with pytest.raises(ValueError, match=r"fanouts\[0\]: expected .*, got -3"):
+        sampler.sample(g, seeds)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [
+        ("fanouts", [3, -3], ValueError),
+        ("fanouts", [{"a": 3}], NotImplementedError),
+        ("replace", 1, TypeError),
+        ("prob", "p", NotImplementedError),
+        ("mask", "m", NotImplementedError),
+        ("edge_dir", "out", NotImplementedError),
+        ("edge_dir", "up", ValueError),
+        ("seed", 3, AttributeError),
+    ],
+)
+def test_what_cannot_be_assigned_raises_and_changes_nothing(
+    name: str, value: Any, error: type[Exception]
+) -> None:
+    g, seeds = random_graph(), torch.arange(60)
+    sampler = PGSampler([3, 2], seed=1)
+    sampler.set_epoch(0)
+    before = content(sampler.sample(g, seeds))
+    with pytest.raises(error, match=name):
+        setattr(sampler, name, value)
+    assert content(sampler.sample(g, seeds)) == before
 
 
 def test_graphs() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from pygsampler import _engine, cuda, doctor
+from pygsampler import cuda, doctor
+from pygsampler._core import library
 from pygsampler.doctor import environment, gpu, selftest
 from pygsampler.doctor.remedies import REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Report, Section, size
@@ -187,7 +188,7 @@ def test_module_of_the_kernel_without_a_library(tmp_path: Path) -> None:
 def test_old_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda, "driver_version", lambda: 11080)
     monkeypatch.setattr(cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(_engine, "call", lambda *_: json.dumps(DEVICE))
+    monkeypatch.setattr(library, "call", lambda *_: json.dumps(DEVICE))
     part = gpu.cuda()
     assert part.problems == (Problem("the driver is of CUDA 11.8, too old", UPDATE),)
 
@@ -264,7 +265,7 @@ def test_missing_extension_ends_the_report(monkeypatch: pytest.MonkeyPatch) -> N
     def missing() -> Path:
         raise ImportError("expected a file, found none")
 
-    monkeypatch.setattr(_engine, "extension_path", missing)
+    monkeypatch.setattr(library, "extension_path", missing)
     report = doctor.examine()
     assert [section.name for section in report.sections] == ["versions", "extension"]
     (problem,) = report.problems
@@ -279,8 +280,8 @@ def test_extension_that_does_not_load(monkeypatch: pytest.MonkeyPatch, tmp_path:
     def refuse() -> None:
         raise ImportError("invalid ELF header")
 
-    monkeypatch.setattr(_engine, "extension_path", lambda: file)
-    monkeypatch.setattr(_engine, "engine", refuse)
+    monkeypatch.setattr(library, "extension_path", lambda: file)
+    monkeypatch.setattr(library, "engine", refuse)
     part = environment.extension()
     assert part.facts == {"file": str(file), "bytes": 10}
     assert [problem.what for problem in part.problems] == ["_bridge.so: invalid ELF header"]

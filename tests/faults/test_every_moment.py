@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import pygsampler as pgs
-from pygsampler import _degrees, datasets
+from pygsampler import datasets
+from pygsampler._graph import degrees
 from tests.support.moments import at_every_moment
 
 NODES = 300
@@ -51,7 +52,7 @@ WORK: dict[str, Callable[[], object]] = {
     "sample_many": lambda: SAMPLER.sample_many(GRAPH, [SEEDS] * 2),
     "handles": open_and_sample,
     "from_coo": lambda: pgs.Graph.from_coo(SEEDS, SEEDS),
-    "degrees": lambda: _degrees.profile(GRAPH),
+    "degrees": lambda: degrees.profile(GRAPH),
 }
 
 

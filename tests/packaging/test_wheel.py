@@ -34,8 +34,12 @@ def test_holds_the_extension_the_package_and_nothing_else(names: set[str], root:
         for pattern in ("*.py", "*.pyi", "py.typed", "*.npz")
         for file in (source / "pygsampler").rglob(pattern)
     }
-    assert {"pygsampler/__init__.py", "pygsampler/py.typed", "pygsampler/_bridge.pyi"} <= package
-    extension = f"pygsampler/_bridge{sysconfig.get_config_var('EXT_SUFFIX')}"
+    assert {
+        "pygsampler/__init__.py",
+        "pygsampler/py.typed",
+        "pygsampler/_core/_bridge.pyi",
+    } <= package
+    extension = f"pygsampler/_core/_bridge{sysconfig.get_config_var('EXT_SUFFIX')}"
     # auditwheel packs folders, too.
     shipped = {name for name in names if ".dist-info/" not in name and not name.endswith("/")}
     assert shipped == package | {extension}

@@ -20,7 +20,7 @@ import torch
 import pygsampler as pgs
 import torch_on_host
 from pyg_reference import check_edges, content, random_data
-from pygsampler._pyg import graph as pyg_graph
+from pygsampler.pyg import graph as pyg_graph
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 
 # What reads arrays of the graph itself gets those of the host.

@@ -19,8 +19,8 @@ from torch_geometric.sampler import NodeSamplerInput, NumNeighbors
 from torch_geometric.utils import k_hop_subgraph
 
 import pygsampler as pgs
-from pygsampler._pyg import output as pyg_output
 from pygsampler.pyg import NeighborLoader, PGSampler
+from pygsampler.pyg import output as pyg_output
 
 TYPES = ["directional", "bidirectional", "induced"]
 SEEDS = torch.tensor([3, 0, 77, 99, 50, 12])

@@ -11,7 +11,7 @@ PRELUDE = """
 import gc, os, pickle
 import numpy as np
 import pygsampler as pgs
-from pygsampler import _engine
+from pygsampler._core import library
 
 def graph(ids=np.int64, edge_ids=None):
     random = np.random.default_rng(3)
@@ -50,6 +50,7 @@ def handed_over(stats="used"):
 cpu = graph()
 sampler = pgs.PGSampler([4, 3], seed=1)
 SEEDS = [5, 6, 199, 5]
+IN_FLIGHT = dict(epoch=0, batch=2, into="torch", beside=True)
 want = lists(sampler.sample(cpu, SEEDS, batch=2))
 """
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from pygsampler import _device_job
+from pygsampler._sampling import device_job
 
 
 def allocate(size: int, bits: int, device: int) -> torch.Tensor:
@@ -15,4 +15,4 @@ def allocate(size: int, bits: int, device: int) -> torch.Tensor:
     return torch.empty((size + 7) // 8 * (64 // bits), dtype=kind)
 
 
-_device_job.allocate = allocate
+device_job.allocate = allocate

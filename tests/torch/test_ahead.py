@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pygsampler._ahead import in_order
+from pygsampler._loading.prefetch import in_order
 
 
 class Desk:

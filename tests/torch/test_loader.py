@@ -85,7 +85,7 @@ def test_same_batches_for_every_depth(dtype: torch.dtype) -> None:
 
 
 def test_same_batches_for_every_number_of_threads(graph: pgs.Graph) -> None:
-    from pygsampler._engine import call
+    from pygsampler._core.library import call
 
     loader = DataLoader(graph, SEEDS, [10, 10, 5], batch_size=200, prefetch=0, seed=3)
     before = call("SetThreads", 1)
@@ -257,3 +257,61 @@ def test_bar_counts_batches_and_edges(graph: pgs.Graph, capsys: pytest.CaptureFi
     quiet = DataLoader(graph, SEEDS, [5], batch_size=100, seed=2)
     assert contents(quiet) == shown
     assert capsys.readouterr().err == ""
+
+
+def edges_of(loader: DataLoader) -> list[list[int]]:
+    return [block.edge_ids.tolist() for batch in loader for block in batch.blocks]
+
+
+def test_torchs_seed_may_be_set_after_the_loader_was_made(graph: pgs.Graph) -> None:
+    loader = DataLoader(graph, range(40), [3, 3], batch_size=10, shuffle=True)
+    expected = [edges_of(DataLoader(graph, range(40), [3, 3], batch_size=10, shuffle=True, seed=s))
+                for s in (1, 2)]  # fmt: skip
+    for manual in (1, 2, 1):
+        torch.manual_seed(manual)
+        assert edges_of(loader) == expected[manual - 1]
+        assert edges_of(loader) != expected[manual - 1], "without another seed epochs go on"
+        assert (loader.seed, loader.epoch) == (manual, 2)
+    loader.set_epoch(5)
+    torch.manual_seed(2)
+    fifth = DataLoader(graph, range(40), [3, 3], batch_size=10, shuffle=True, seed=2)
+    fifth.set_epoch(5)
+    assert edges_of(loader) == edges_of(fifth), "an epoch that was chosen stays"
+
+
+def test_set_seed_is_from_the_next_pass_on(graph: pgs.Graph) -> None:
+    sampler = pgs.PGSampler([3, 3], seed=7)
+    loader = DataLoader(graph, range(40), sampler, batch_size=10, shuffle=True)
+    expected = {
+        seed: edges_of(DataLoader(graph, range(40), [3, 3], batch_size=10, shuffle=True, seed=seed))
+        for seed in (7, 8)
+    }
+    torch.manual_seed(5)
+    going_on = iter(loader)
+    loader.set_seed(8)
+    assert edges_of(going_on) == expected[7]  # type: ignore[arg-type]
+    for _ in range(2):
+        loader.set_seed(8)
+        assert edges_of(loader) == expected[8]
+    assert sampler.seed == 7
+    with pytest.raises(ValueError, match="seed"):
+        loader.set_seed(1 << 64)
+    assert loader.seed == 8
+    loader.set_seed(None)
+    torch.manual_seed(7)
+    assert edges_of(loader) == expected[7]
+    ranks = DataLoader(
+        graph, range(40), [3], batch_size=10, shuffle=True, seed=7, rank=0, world_size=2
+    )
+    with pytest.raises(ValueError, match="seed: expected an integer, the same on all 2 ranks"):
+        ranks.set_seed(None)
+
+
+def test_a_pickled_loader_keeps_its_seed(graph: pgs.Graph) -> None:
+    torch.manual_seed(1)
+    loader = DataLoader(graph, range(40), [3, 3], batch_size=10)
+    expected = edges_of(loader)
+    loader.set_epoch(0)
+    copy = pickle.loads(pickle.dumps(loader))
+    torch.manual_seed(2)
+    assert edges_of(copy) == expected

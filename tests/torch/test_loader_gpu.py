@@ -13,7 +13,7 @@ import torch
 
 import pygsampler as pgs
 import pygsampler.torch as loaders
-from pygsampler._input import View
+from pygsampler._arrays.ids import View
 from pygsampler.torch import DataLoader
 
 NODES = 2000
@@ -60,11 +60,11 @@ class Desk(pgs.PGSampler):
         self.in_flight = self.most = self.cancelled = 0
         self.launched: list[tuple[int, int, View]] = []
 
-    def _launch_torch(  # type: ignore[override]
-        self, graph: pgs.Graph, seeds: View, epoch: int, batch: int, *, own_stream: bool
-    ) -> Launched:
+    def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
+        if how.get("into") is None:
+            return super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
         assert graph.device == DEVICE
-        assert own_stream
+        assert how["beside"]
         self.launched.append((epoch, batch, seeds))
         return Launched(self, self.submit(graph, seeds, epoch=epoch, batch=batch))
 
@@ -160,13 +160,14 @@ def test_an_error_has_its_turn(
     graph: pgs.Graph, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     class Failing(Desk):
-        def _launch_torch(self, *args: Any, **options: Any) -> Any:
-            job = super()._launch_torch(*args, **options)
-            if args[3] == 6 and where == "launch":
+        def launch(self, graph: pgs.Graph, seeds: Any, **how: Any) -> Any:
+            job = super().launch(graph, seeds, **how)
+            if how.get("into") is None or how["batch"] != 6:
+                return job
+            if where == "launch":
                 job.result()
                 raise pgs.CudaError("launch 6")
-            if args[3] == 6:
-                job.job = Broken()
+            job.job = Broken()
             return job
 
     class Broken:
@@ -230,7 +231,7 @@ def test_nothing_moves_when_something_else_is_wrong(monkeypatch: pytest.MonkeyPa
 
 def test_a_torch_without_the_gpu_that_the_engine_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(loaders._device, "require", lambda index: None)
+    monkeypatch.setattr(loaders.devices, "require", lambda index: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     loaders._check(0)

@@ -7,66 +7,73 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Magic is the first word of every batch ("PGSB").
-const Magic = 0x50475342
+// Words is how many words describe a batch.
+func Words(hops int) int { return BlockAt(hops) }
 
-// Words of the header. Python reads the same numbers.
-const (
-	WordMagic = iota
-	WordIDBits
-	WordEdgeIDBits
-	WordNumHops
-	WordNumOutput      // seeds, duplicates counted
-	WordOffNodes       // distinct vertices, by first occurrence
-	WordNumNodes       //
-	WordOffOutputNodes // the seeds as given; OffNodes where they are distinct
-	WordOffOutputIndex // for each seed its position in nodes
-	WordBytes
-	WordOffTrees // for each vertex the seed whose tree it is in; 0 where trees share vertices
-	HeaderWords  = 16
-)
+// BlockAt is the first word of a block, of which 0 is the outermost.
+func BlockAt(block int) int { return HeaderWords + BlockWords*block }
 
-// Words of a block; blocks follow the header, outermost hop first.
-const (
-	WordNumSrc = iota
-	WordNumDst
-	WordNumEdges
-	WordOffIndptr
-	WordOffIndices
-	WordOffEdgeIDs
-	WordFirstDst // place of the first destination among the vertices
-	BlockWords   = 8
-)
+// Block is the words of a block among those that describe a batch.
+func Block(words []int64, block int) []int64 { return words[BlockAt(block):BlockAt(block+1)] }
+
+// Widths are the bytes of an id and of an edge's id.
+type Widths struct{ ID, EdgeID int64 }
+
+// Vertices is the bytes of a list of vertices, or of their trees.
+func (w Widths) Vertices(n int64) int64 { return n * w.ID }
+
+// Block is the bytes of a block's arrays.
+func (w Widths) Block(rows, edges int64) (indptr, indices, edgeIDs int64) {
+	return (rows + 1) * w.ID, edges * w.ID, edges * w.EdgeID
+}
+
+// Place gives the arrays of a batch their places, one behind another. Its value is the
+// bytes so far; NewPlace begins behind the words.
+type Place int64
+
+// NewPlace is behind the words that describe a batch.
+func NewPlace(hops int) Place { return Place(Words(hops) * 8) }
+
+// Aligned is where the next array begins.
+func (p Place) Aligned() int64 { return (int64(p) + Alignment - 1) &^ (Alignment - 1) }
+
+// Next is the offset of n more bytes.
+func (p *Place) Next(n int64) int64 {
+	offset := p.Aligned()
+	*p = Place(offset + n)
+	return offset
+}
 
 // Builder lays out a batch while its sizes become known, hop by hop. It owns its
 // memory until Finish; slices taken from Memory are void after Alloc.
 type Builder struct {
 	Memory memory.Memory
-	used   int64
+	used   Place
 }
 
 // NewBuilder begins a batch of the given number of hops, with room for a first
 // guess of its bytes.
 func NewBuilder(hops int, guess int64) (*Builder, error) {
-	header := int64(HeaderWords+BlockWords*hops) * 8
-	m, err := memory.New(header + guess)
+	used := NewPlace(hops)
+	m, err := memory.New(int64(used) + guess)
 	if err != nil {
 		return nil, err
 	}
-	b := &Builder{Memory: m, used: header}
-	clear(memory.At[int64](m, 0, header/8))
-	b.Set(WordMagic, Magic)
-	b.Set(WordNumHops, int64(hops))
+	b := &Builder{Memory: m, used: used}
+	clear(memory.At[int64](m, 0, int64(Words(hops))))
+	b.Set(WordSignature, Magic)
+	b.Set(WordHops, int64(hops))
 	return b, nil
 }
 
 // Alloc reserves n bytes on a cache line of their own and returns their offset.
 func (b *Builder) Alloc(n int64) (int64, error) {
-	offset := (b.used + 63) &^ 63
-	if err := b.Memory.Grow(offset + n); err != nil {
+	used := b.used
+	offset := used.Next(n)
+	if err := b.Memory.Grow(int64(used)); err != nil {
 		return 0, err
 	}
-	b.used = offset + n
+	b.used = used
 	return offset, nil
 }
 
@@ -78,20 +85,20 @@ func (b *Builder) Set(word int, value int64) {
 // SetBlock writes the words of block i, outermost first.
 func (b *Builder) SetBlock(i int, words [7]int64) {
 	for w, value := range words {
-		b.Set(HeaderWords+BlockWords*i+w, value)
+		b.Set(BlockAt(i)+w, value)
 	}
 }
 
 // Finish closes the batch and hands its memory, with one reference, to the caller.
 // untouched is how many of its bytes were reserved and never written.
 func (b *Builder) Finish(untouched int64) memory.Memory {
-	b.Set(WordBytes, b.used)
-	b.Memory.SetSize(b.used - untouched)
+	b.Set(WordSize, int64(b.used))
+	b.Memory.SetSize(int64(b.used) - untouched)
 	return b.Memory
 }
 
 // Discard gives the memory back; all of it counts as written, for the pool's bound.
 func (b *Builder) Discard() {
-	b.Memory.SetSize(b.used)
+	b.Memory.SetSize(int64(b.used))
 	b.Memory.Release()
 }

@@ -34,7 +34,7 @@ func TestBuilder(t *testing.T) {
 	words := memory.At[int64](m, 0, HeaderWords+3*BlockWords)
 	for i, w := range words {
 		want := map[int]int64{
-			WordMagic: Magic, WordNumHops: 3, WordNumNodes: 9, WordBytes: end,
+			WordSignature: Magic, WordHops: 3, WordNumNodes: 9, WordSize: end,
 			HeaderWords + 16: 1, HeaderWords + 17: 2, HeaderWords + 18: 3,
 			HeaderWords + 19: 4, HeaderWords + 20: 5, HeaderWords + 21: 6, HeaderWords + 22: 7,
 		}[i]
@@ -51,15 +51,15 @@ func TestBuilder(t *testing.T) {
 // The numbers that Python and, later, CUDA read are part of the contract.
 func TestWords(t *testing.T) {
 	got := []int{
-		WordMagic, WordIDBits, WordEdgeIDBits, WordNumHops, WordNumOutput, WordOffNodes, WordNumNodes,
-		WordOffOutputNodes, WordOffOutputIndex, WordBytes,
+		WordSignature, WordIDBits, WordEdgeIDBits, WordHops, WordNumOutput, WordNodes, WordNumNodes,
+		WordOutputNodes, WordOutputIndex, WordSize,
 	}
 	for i, w := range got {
 		if w != i {
 			t.Errorf("word %d has number %d", i, w)
 		}
 	}
-	got = []int{WordNumSrc, WordNumDst, WordNumEdges, WordOffIndptr, WordOffIndices, WordOffEdgeIDs}
+	got = []int{BlockNumSrc, BlockNumDst, BlockNumEdges, BlockIndptr, BlockIndices, BlockEdgeIDs}
 	for i, w := range got {
 		if w != i {
 			t.Errorf("word %d of a block has number %d", i, w)

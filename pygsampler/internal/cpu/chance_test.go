@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // Around excluded edges the rest is sampled as if the graph had nothing else.
@@ -20,7 +21,7 @@ func TestExcludedChoicesAreUniform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Request{Graph: g, Fanouts: []int64{2}, Seeds: csctest.Array(upTo(n, n-1), 64), Exclude: x}
+	r := Request{Graph: g, Exclude: x, Request: request.Request{Fanouts: []int64{2}, Seeds: csctest.Array(upTo(n, n-1), 64)}}
 	counts := map[int64]float64{}
 	b := sample(t, &r, idle(0)).Blocks[0]
 	for i := range int64(n) {

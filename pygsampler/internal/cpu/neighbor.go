@@ -9,6 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -57,7 +58,7 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory
 	}
 	s.out.Set(batch.WordNumNodes, s.n)
 	// The list of vertices is as long as its bound; what lies beyond was not touched.
-	untouched := (s.bound() - s.n) * idBits[I]() / 8
+	untouched := s.widths().Vertices(s.bound() - s.n)
 	if s.trees != nil {
 		if err := s.trees.finish(s); err != nil {
 			return memory.Memory{}, err
@@ -93,44 +94,41 @@ func (r *Request) numberBy() numbering {
 }
 
 // Expected is a rough guess of a batch's edges: what its seeds give if they have
-// the mean degree and no two vertices meet, the whole graph at each hop at most.
+// the mean degree.
 func (r *Request) Expected() int64 {
-	all, nodes := float64(r.Graph.NumEdges()), float64(max(r.Graph.NumNodes, 1))
-	rows, edges := float64(r.Seeds.Len()), 0.0
-	for i := range r.Fanouts {
-		take := all / nodes
-		if fanout := float64(r.Fanouts[len(r.Fanouts)-1-i]); r.Replace && fanout >= 0 && all > 0 {
-			take = fanout
-		} else if fanout >= 0 {
-			take = min(fanout, take)
-		}
-		edges += rows * take
-		rows = min(rows*(1+take), nodes)
-	}
-	return int64(min(edges, 1<<62))
+	total := 0.0
+	degree := float64(r.Graph.NumEdges()) / float64(max(r.Graph.NumNodes, 1))
+	r.Expect(r.Seeds.Len(), r.Graph.NumNodes, degree, func(_, edges float64) { total += edges })
+	return int64(min(total, 1<<62))
 }
 
 // bound is the most distinct vertices that a batch can hold; beyond it lies one
 // element of slack that claimDirect stores to.
 func (r *Request) bound() int64 {
 	most := float64(r.Seeds.Len())
-	for _, fanout := range r.Fanouts {
-		if fanout < 0 {
+	for hop := range r.Fanouts {
+		edges, bounded := r.Rule(hop).Most()
+		if !bounded {
 			return r.Graph.NumNodes + 1
 		}
-		most *= float64(1 + fanout)
+		most *= float64(1 + edges)
 	}
 	return int64(min(most, float64(r.Graph.NumNodes))) + 1
 }
 
 func idBits[I csc.Index]() int64 { return int64(unsafe.Sizeof(I(0))) * 8 }
 
+// widths are those of the batch's arrays.
+func (s *sampling[I]) widths() batch.Widths {
+	return batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(s.Graph.EdgeIDBits()) / 8}
+}
+
 // begin checks and numbers the seeds.
 func (s *sampling[I]) begin() error {
-	g, width, seeds := s.Graph, idBits[I]()/8, s.Seeds.Len()
+	g, seeds := s.Graph, s.Seeds.Len()
 	for i := range seeds {
 		if v := s.Seeds.At(i); uint64(v) >= uint64(g.NumNodes) {
-			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", ErrIndex, i, g.NumNodes, v)
+			return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, g.NumNodes, v)
 		}
 	}
 	if s.numbers = s.numberBy(); s.Disjoint {
@@ -149,11 +147,11 @@ func (s *sampling[I]) begin() error {
 	if err != nil {
 		return err
 	}
-	bound := s.bound()
-	if s.out, err = batch.NewBuilder(len(s.Fanouts), (bound+2*seeds)*width+4096); err != nil {
+	widths, bound := s.widths(), s.bound()
+	if s.out, err = batch.NewBuilder(len(s.Fanouts), widths.Vertices(bound+2*seeds)+4096); err != nil {
 		return err
 	}
-	if s.offNodes, err = s.out.Alloc(bound * width); err != nil {
+	if s.offNodes, err = s.out.Alloc(widths.Vertices(bound)); err != nil {
 		return err
 	}
 	local, err := s.output()
@@ -164,9 +162,9 @@ func (s *sampling[I]) begin() error {
 		return err
 	}
 	s.claim(local)
-	s.out.Set(batch.WordOffNodes, s.offNodes)
+	s.out.Set(batch.WordNodes, s.offNodes)
 	if s.n == seeds {
-		s.out.Set(batch.WordOffOutputNodes, s.offNodes)
+		s.out.Set(batch.WordOutputNodes, s.offNodes)
 	}
 	return nil
 }
@@ -174,12 +172,12 @@ func (s *sampling[I]) begin() error {
 // output makes room for the seeds as given and for their local numbers, and returns
 // the latter, which hold the seeds for now.
 func (s *sampling[I]) output() ([]I, error) {
-	width, seeds := idBits[I]()/8, s.Seeds.Len()
-	index, err := s.out.Alloc(seeds * width)
+	widths, seeds := s.widths(), s.Seeds.Len()
+	index, err := s.out.Alloc(widths.Vertices(seeds))
 	if err != nil {
 		return nil, err
 	}
-	given, err := s.out.Alloc(seeds * width)
+	given, err := s.out.Alloc(widths.Vertices(seeds))
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +187,8 @@ func (s *sampling[I]) output() ([]I, error) {
 	}
 	copy(local, ids)
 	for word, value := range map[int]int64{
-		batch.WordIDBits: width * 8, batch.WordEdgeIDBits: int64(s.Graph.EdgeIDBits()),
-		batch.WordNumOutput: seeds, batch.WordOffOutputNodes: given, batch.WordOffOutputIndex: index,
+		batch.WordIDBits: widths.ID * 8, batch.WordEdgeIDBits: widths.EdgeID * 8,
+		batch.WordNumOutput: seeds, batch.WordOutputNodes: given, batch.WordOutputIndex: index,
 	} {
 		s.out.Set(word, value)
 	}
@@ -233,7 +231,7 @@ func (s *sampling[I]) claim(ids []I) {
 // found; hop 0 is next to the seeds.
 func (s *sampling[I]) hop(hop int) error {
 	depth := len(s.Fanouts)
-	fanout := s.Fanouts[depth-1-hop]
+	rule := s.Rule(hop)
 	first := int64(0)
 	if s.OnlyNew {
 		first, s.expanded = s.expanded, s.n
@@ -253,13 +251,13 @@ func (s *sampling[I]) hop(hop int) error {
 			s.offsets[t] = countFinished(s.finished, frontier[lo:hi], hop, s.starts[lo:hi], s.degrees[lo:hi])
 			return
 		}
-		s.offsets[t] = s.count(frontier, lo, hi, fanout)
+		s.offsets[t] = s.count(frontier, lo, hi, rule)
 	})
 	if err != nil {
 		return err
 	}
 	if s.stop.Load() {
-		return ErrCancelled
+		return request.ErrCancelled
 	}
 	edges := int64(0)
 	for t, n := range s.offsets[:tiles] {
@@ -271,7 +269,7 @@ func (s *sampling[I]) hop(hop int) error {
 		return ErrLarge
 	}
 	if idBits[I]() == 32 && (edges > math.MaxInt32 || s.trees != nil && s.n+edges > math.MaxInt32) {
-		return fmt.Errorf("%w: a block of %d edges needs int64 ids", ErrOverflow, edges)
+		return fmt.Errorf("%w: a block of %d edges needs int64 ids", request.ErrOverflow, edges)
 	}
 	block, err := s.newBlock(depth-1-hop, rows, edges, first)
 	if err != nil {
@@ -291,7 +289,7 @@ func (s *sampling[I]) hop(hop int) error {
 			s.copyFinished(lo, hi, s.offsets[t], block)
 			return
 		}
-		s.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], fanout, block)
+		s.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], rule, block)
 	}, func(t int64) {
 		if s.trees != nil {
 			lo, hi := t*tileRows, min((t+1)*tileRows, rows)
@@ -304,10 +302,10 @@ func (s *sampling[I]) hop(hop int) error {
 		return err
 	}
 	if s.stop.Load() {
-		return ErrCancelled
+		return request.ErrCancelled
 	}
 	block.indptr[rows] = I(edges)
-	s.out.Set(batch.HeaderWords+batch.BlockWords*(depth-1-hop)+batch.WordNumSrc, s.n)
+	s.out.Set(batch.BlockAt(depth-1-hop)+batch.BlockNumSrc, s.n)
 	return nil
 }
 
@@ -319,23 +317,24 @@ type block[I csc.Index] struct {
 }
 
 func (s *sampling[I]) newBlock(i int, rows, edges, first int64) (b block[I], err error) {
-	width, idWidth := idBits[I]()/8, int64(s.Graph.EdgeIDBits())/8
+	widths := s.widths()
 	// A count that overflowed is negative here, or too large even for a bound.
 	if edges < 0 || edges > math.MaxInt64/32 {
 		return b, fmt.Errorf("%w: wanted a block of more than 2^58 edges", memory.ErrNoMemory)
 	}
-	if err := memory.Affordable((rows+1)*width + edges*(width+idWidth)); err != nil {
+	indptr, indices, edgeIDs := widths.Block(rows, edges)
+	if err := memory.Affordable(indptr + indices + edgeIDs); err != nil {
 		return b, err
 	}
 	var offsets [3]int64
-	for k, bytes := range [3]int64{(rows + 1) * width, edges * width, edges * idWidth} {
+	for k, bytes := range [3]int64{indptr, indices, edgeIDs} {
 		if offsets[k], err = s.out.Alloc(bytes); err != nil {
 			return b, err
 		}
 	}
 	m := s.out.Memory
 	b.indptr, b.indices = memory.At[I](m, offsets[0], rows+1), memory.At[I](m, offsets[1], edges)
-	if idWidth == 4 {
+	if widths.EdgeID == 4 {
 		b.ids32 = memory.At[int32](m, offsets[2], edges)
 	} else {
 		b.ids64 = memory.At[int64](m, offsets[2], edges)

@@ -9,6 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -176,7 +177,7 @@ func TestEveryDegreeAndFanout(t *testing.T) {
 		}
 		for fanout := int64(1); fanout <= 40; fanout += step {
 			for _, replace := range []bool{false, true} {
-				check(t, Request{Graph: g, Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)})
+				check(t, Request{Graph: g, Request: request.Request{Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)}})
 			}
 		}
 	}
@@ -189,7 +190,7 @@ func TestRandomGraphs(t *testing.T) {
 	for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}} {
 		for _, replace := range []bool{false, true} {
 			for _, g := range []*csc.Graph{g32, g64} {
-				checkOnce(t, Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))})
+				checkOnce(t, Request{Graph: g, Request: request.Request{Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))}})
 			}
 		}
 	}
@@ -203,7 +204,7 @@ func TestAwkwardGraphs(t *testing.T) {
 				g := csctest.Graph(rows, n+2, 64, 32, withIDs) // two trailing vertices
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
-						checkOnce(t, Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)})
+						checkOnce(t, Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)}})
 					}
 				}
 			}
@@ -224,7 +225,7 @@ func TestExcludedEdges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 3}, {-1, 5}} {
-			r := Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64), Exclude: x}
+			r := Request{Graph: g, Exclude: x, Request: request.Request{Fanouts: fanouts, Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}
 			checkOnce(t, r)
 			for _, b := range sample(t, &r, idle(0)).Blocks {
 				for _, id := range b.EdgeIDs {
@@ -241,7 +242,7 @@ func TestSeedOutOfRange(t *testing.T) {
 	g := csctest.Graph([][]int64{{1}, {0}}, 2, 64, 64, false)
 	var stop atomic.Bool
 	for _, bad := range []int64{-1, 2, 1 << 40} {
-		_, err := Sample(&Request{Graph: g, Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, bad}, 64)}, idle(0), &stop)
+		_, err := Sample(&Request{Graph: g, Request: request.Request{Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, bad}, 64)}}, idle(0), &stop)
 		if want := fmt.Sprintf("index error: seeds[1]: expected an id in [0, 2), got %d", bad); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -257,7 +258,7 @@ func TestChangedArrays(t *testing.T) {
 				g.Indices.I64[i] = 1 << 40
 			}
 			var stop atomic.Bool
-			r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: csctest.Array(csctest.Steps(3000, 1), 64), Queue: queue}
+			r := Request{Graph: g, Queue: queue, Request: request.Request{Fanouts: []int64{5, 5}, Seeds: csctest.Array(csctest.Steps(3000, 1), 64)}}
 			if _, err := Sample(&r, crew, &stop); err == nil {
 				t.Fatal("no error")
 			}
@@ -270,8 +271,8 @@ func TestCancelled(t *testing.T) {
 	var stop atomic.Bool
 	stop.Store(true)
 	for _, queue := range []bool{false, true} {
-		r := Request{Graph: g, Fanouts: []int64{5, 5}, Seeds: csctest.Array([]int64{1, 2}, 64), Queue: queue}
-		if _, err := Sample(&r, idle(0), &stop); err != ErrCancelled {
+		r := Request{Graph: g, Queue: queue, Request: request.Request{Fanouts: []int64{5, 5}, Seeds: csctest.Array([]int64{1, 2}, 64)}}
+		if _, err := Sample(&r, idle(0), &stop); err != request.ErrCancelled {
 			t.Fatalf("got %v", err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // Two maps give vertices their local numbers by first occurrence. Each serves one
@@ -90,7 +91,7 @@ type hashTable struct {
 }
 
 const (
-	keyBits    = 48
+	keyBits    = request.KeyBits
 	minEntries = 1 << 10
 )
 

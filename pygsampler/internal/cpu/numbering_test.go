@@ -8,6 +8,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -40,7 +41,7 @@ func TestNumberBy(t *testing.T) {
 		// Products beyond any integer.
 		{1000, 10, slices.Repeat([]int64{1<<31 - 1}, 256), 0, narrowMap, 1001},
 	} {
-		r := Request{Graph: &csc.Graph{NumNodes: k.nodes}, Fanouts: k.fanouts, MapLimit: k.limit}
+		r := Request{Graph: &csc.Graph{NumNodes: k.nodes}, MapLimit: k.limit, Request: request.Request{Fanouts: k.fanouts}}
 		r.Seeds = csc.Array{Bits: 32, I32: csctest.Sparse[int32](t, k.seeds)}
 		if got, bound := r.numberBy(), r.bound(); got != k.want || bound != k.bound {
 			t.Errorf("%d nodes, %d seeds, %.40v, limit %d: got %d with bound %d, want %d with %d",
@@ -199,7 +200,7 @@ func TestHashTable(t *testing.T) {
 func TestHashGrowsBetweenHops(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(20000, 3), 20000, 64, 64, false)
 	var stop atomic.Bool
-	r := Request{Graph: g, Fanouts: []int64{4, 4, 4, 4, 4}, Seed: 1, Seeds: csctest.Array(upTo(50, 19999), 64), MapLimit: 1}
+	r := Request{Graph: g, MapLimit: 1, Request: request.Request{Fanouts: []int64{4, 4, 4, 4, 4}, Seed: 1, Seeds: csctest.Array(upTo(50, 19999), 64)}}
 	in := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(idle(0), 0), stop: &stop}
 	defer in.team.dismiss()
 	if err := in.begin(); err != nil {
@@ -225,7 +226,7 @@ func TestHashGrowsBetweenHops(t *testing.T) {
 func TestManyBatches(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
 	for b := range uint64(600) {
-		r := Request{Graph: g, Fanouts: []int64{2, 3}, Batch: b, Seeds: csctest.Array([]int64{int64(b % 60), 5}, 64)}
+		r := Request{Graph: g, Request: request.Request{Fanouts: []int64{2, 3}, Batch: b, Seeds: csctest.Array([]int64{int64(b % 60), 5}, 64)}}
 		want := reference(&r)
 		for _, limit := range []int64{0, 1} {
 			r.MapLimit = limit
@@ -240,14 +241,14 @@ func TestManyBatches(t *testing.T) {
 func TestQueueNeedsItsMap(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(60, 5), 60, 32, 32, false)
 	var stop atomic.Bool
-	_, err := Sample(&Request{Graph: g, Fanouts: []int64{2}, Seeds: csctest.Array([]int64{1}, 64), Queue: true, MapLimit: 1}, idle(0), &stop)
-	if !errors.Is(err, ErrValue) || err.Error() != "value error: mode='queue': expected map_limit of at least 480 bytes (8 a vertex), got less" {
+	_, err := Sample(&Request{Graph: g, Queue: true, MapLimit: 1, Request: request.Request{Fanouts: []int64{2}, Seeds: csctest.Array([]int64{1}, 64)}}, idle(0), &stop)
+	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: mode='queue': expected map_limit of at least 480 bytes (8 a vertex), got less" {
 		t.Error(err)
 	}
 	fanouts := slices.Repeat([]int64{1}, 64)
-	check(t, Request{Graph: g, Fanouts: fanouts, Seeds: csctest.Array([]int64{1, 2}, 64)})
-	_, err = Sample(&Request{Graph: g, Fanouts: append(fanouts, 1), Seeds: csctest.Array([]int64{1}, 64), Queue: true}, idle(0), &stop)
-	if !errors.Is(err, ErrValue) || err.Error() != "value error: fanouts: expected at most 64 hops with mode='queue', got 65" {
+	check(t, Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seeds: csctest.Array([]int64{1, 2}, 64)}})
+	_, err = Sample(&Request{Graph: g, Queue: true, Request: request.Request{Fanouts: append(fanouts, 1), Seeds: csctest.Array([]int64{1}, 64)}}, idle(0), &stop)
+	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: fanouts: expected at most 64 hops with mode='queue', got 65" {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/task"
 )
@@ -35,10 +36,10 @@ type finishedRow struct{ first, take int64 }
 // overflow; a row is a pure function of its task, so a repeated batch is equal.
 func (s *sampling[I]) runQueue() error {
 	if len(s.Fanouts) > task.MaxHops {
-		return fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", ErrValue, task.MaxHops, len(s.Fanouts))
+		return fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", request.ErrValue, task.MaxHops, len(s.Fanouts))
 	}
 	if need := s.Graph.NumNodes * 8; s.numbers == hashed {
-		return fmt.Errorf("%w: mode='queue': expected map_limit of at least %d bytes (8 a vertex), got less", ErrValue, need)
+		return fmt.Errorf("%w: mode='queue': expected map_limit of at least %d bytes (8 a vertex), got less", request.ErrValue, need)
 	}
 	tasks := max(s.n*int64(len(s.Fanouts))*8, 1024)
 	edges := 8 * tasks
@@ -66,7 +67,7 @@ func (s *sampling[I]) runQueue() error {
 			edges = max(2*edges, f.used.Load())
 		}
 	}
-	return ErrCancelled
+	return request.ErrCancelled
 }
 
 // drain runs the queue from the seeds to its end, or to an overflow.
@@ -139,16 +140,16 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
 // runTask samples one row into the shared positions; fits is false when they are
 // used up.
 func (s *sampling[I]) runTask(f *finishedTasks, c *rng.Chooser, stream rng.Stream, t task.Task) (row finishedRow, fits bool) {
-	fanout := s.Fanouts[len(s.Fanouts)-1-int(t.Hop)]
+	rule := s.Rule(int(t.Hop))
 	start, degree := s.row(t.Vertex)
-	take := s.take(degree, fanout)
+	take := rule.Take(degree)
 	end := f.used.Add(take)
 	if end > int64(len(f.positions)) {
 		f.overflow.Store(true)
 		return row, false
 	}
 	row = finishedRow{end - take, take}
-	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, s.whole(degree, fanout))
+	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, rule.Whole(degree))
 	return row, true
 }
 

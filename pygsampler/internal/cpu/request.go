@@ -15,25 +15,15 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// Request says what to sample. It is read-only while a batch is made, and its
-// arrays must stay valid until then.
+// Request says what to sample of which graph, and how. It is read-only while a batch
+// is made, and its arrays must stay valid until then.
 type Request struct {
+	request.Request
 	Graph   *csc.Graph
-	Fanouts []int64 // outermost hop first; -1 takes all edges
-	Replace bool
-	// OnlyNew expands a vertex only at the hop after the one that reached it first;
-	// else each hop expands all vertices reached so far.
-	OnlyNew bool
-	// Disjoint gives each seed a tree of its own, which shares no vertices or draws
-	// with the others.
-	Disjoint bool
-	Seed     uint64
-	Epoch    uint32
-	Batch    uint64
-	Seeds    csc.Array
-	Exclude  *csc.Exclusions
+	Exclude *csc.Exclusions
 	// Queue runs the task queue engine instead of the tiles; the result is equal.
 	Queue bool
 	// MapLimit bounds the bytes of a direct map of all vertices; a larger graph
@@ -51,17 +41,11 @@ type Crew interface {
 	Return(n int)
 }
 
-// Errors of a request.
-var (
-	ErrCancelled = errors.New("cancelled")
-	ErrIndex     = errors.New("index error")
-	ErrOverflow  = errors.New("overflow")
-	ErrValue     = errors.New("value error")
-	ErrLarge     = errors.New("larger than its bound")
-)
+// ErrLarge is a hop of more edges than Request.Most.
+var ErrLarge = errors.New("larger than its bound")
 
 // Sample makes the batch of a request and hands its memory, with one reference,
-// to the caller. It returns ErrCancelled soon after stop is set.
+// to the caller. It returns request.ErrCancelled soon after stop is set.
 func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.Indices.Bits == 32 {

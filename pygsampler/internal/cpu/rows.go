@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // count reads where the rows [lo, hi) of the frontier begin and how many edges
 // each has, and returns how many of them the hop takes.
-func (s *sampling[I]) count(frontier []I, lo, hi, fanout int64) (edges int64) {
+func (s *sampling[I]) count(frontier []I, lo, hi int64, rule request.Rule) (edges int64) {
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	if s.Graph.Indptr.Bits == 32 {
 		readRows(s.Graph.Indptr.I32, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
@@ -20,7 +21,7 @@ func (s *sampling[I]) count(frontier []I, lo, hi, fanout int64) (edges int64) {
 		if s.Exclude != nil {
 			degrees[i] -= int64(len(s.Exclude.Of(int64(v))))
 		}
-		edges += s.take(degrees[i], fanout)
+		edges += rule.Take(degrees[i])
 	}
 	return edges
 }
@@ -54,19 +55,6 @@ func refuseRow(v, start, end, edges int64) {
 	panic(fmt.Sprintf("row %d: expected offsets in [0, %d], ascending, got %d and %d", v, edges, start, end))
 }
 
-// take is how many edges a row of the given degree gives.
-func (r *Request) take(degree, fanout int64) int64 {
-	if fanout < 0 || degree == 0 || !r.Replace && degree < fanout {
-		return degree
-	}
-	return fanout
-}
-
-// whole says that a row gives all its edges, in CSC order, without a draw.
-func (r *Request) whole(degree, fanout int64) bool {
-	return fanout < 0 || degree == 0 || !r.Replace && degree <= fanout
-}
-
 // longRow is the size from which a row is copied, or drawn with replacement, on its
 // own instead of by way of the tile's positions, which stay small that way: nothing
 // but the fanout bounds a row drawn with replacement.
@@ -74,7 +62,7 @@ const longRow = 1024
 
 // draw chooses the edges of the rows [lo, hi) of the frontier and writes them, as
 // original ids, into the block from edge first on.
-func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first, fanout int64, b block[I]) {
+func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, rule request.Rule, b block[I]) {
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	// The states of all rows that draw, at once: independent chains of
 	// multiplications overlap, one after the other they do not.
@@ -82,7 +70,7 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 	k := 0
 	for i, degree := range degrees {
 		chosen[k] = int32(i)
-		if !s.whole(degree, fanout) {
+		if !rule.Whole(degree) {
 			k++
 		}
 	}
@@ -98,7 +86,7 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 	positions := w.positions[:0]
 	for i, degree := range degrees {
 		b.indptr[lo+int64(i)] = I(at)
-		take := s.take(degree, fanout)
+		take := rule.Take(degree)
 		whole := next >= k || int(chosen[next]) != i
 		if whole && take >= longRow && s.Exclude == nil {
 			gather(s.Graph, positions, flushed, b)

@@ -1,12 +1,10 @@
 package cpu
 
 import (
-	"fmt"
-	"math/bits"
-
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -22,15 +20,14 @@ type trees[I csc.Index] struct {
 // plant begins a disjoint batch: every seed, also a repeated one, is a root.
 func (s *sampling[I]) plant() error {
 	g, seeds := s.Graph, s.Seeds.Len()
-	t := &trees[I]{shift: bits.Len64(uint64(max(g.NumNodes-1, 0)))}
-	if t.shift+bits.Len64(uint64(max(seeds-1, 0))) > keyBits {
-		return fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d vertices, got %d",
-			ErrValue, keyBits-t.shift, g.NumNodes, seeds)
+	shift, err := request.TreeShift(g.NumNodes, seeds)
+	if err != nil {
+		return err
 	}
+	t := &trees[I]{shift: shift}
 	s.trees = t
 	s.table.begin()
-	var err error
-	if s.out, err = batch.NewBuilder(len(s.Fanouts), 2*seeds*idBits[I]()/8+4096); err != nil {
+	if s.out, err = batch.NewBuilder(len(s.Fanouts), s.widths().Vertices(2*seeds)+4096); err != nil {
 		return err
 	}
 	local, err := s.output()
@@ -127,8 +124,8 @@ func (t *trees[I]) finish(s *sampling[I]) error {
 	for _, list := range []struct {
 		word   int
 		values []I
-	}{{batch.WordOffNodes, t.vertices}, {batch.WordOffTrees, t.of}} {
-		offset, err := s.out.Alloc(s.n * idBits[I]() / 8)
+	}{{batch.WordNodes, t.vertices}, {batch.WordTrees, t.of}} {
+		offset, err := s.out.Alloc(s.widths().Vertices(s.n))
 		if err != nil {
 			return err
 		}

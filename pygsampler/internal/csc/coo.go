@@ -1,6 +1,7 @@
 package csc
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 
@@ -40,9 +41,9 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 	if !given {
 		numNodes = max(largest(src), largest(dst)) + 1
 	}
-	limit := int64(1) << 48
+	limit := int64(MaxNodes)
 	if bits == 32 {
-		limit = 1 << 31
+		limit = MaxNodes32
 	}
 	if numNodes > limit {
 		return memory.Memory{}, valueError("num_nodes: expected at most %d, got %d", limit, numNodes)
@@ -51,17 +52,15 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 		name string
 		ids  []T
 	}{{"src", src}, {"dst", dst}} {
-		if i := outsideIn(side.ids, numNodes); i >= 0 && !given {
-			return memory.Memory{}, valueError("%s[%d]: expected an id >= 0, got %d", side.name, i, side.ids[i])
-		} else if i >= 0 {
-			return memory.Memory{}, valueError("%s[%d]: expected an id in [0, %d), got %d",
-				side.name, i, numNodes, side.ids[i])
+		if i := outsideIn(side.ids, numNodes); i >= 0 {
+			expected := fmt.Sprintf("in [0, %d)", numNodes)
+			if !given {
+				expected = ">= 0"
+			}
+			return memory.Memory{}, valueError("%s[%d]: expected an id %s, got %d", side.name, i, expected, side.ids[i])
 		}
 	}
-	eidBits := bits
-	if edges > 1<<31-1 {
-		eidBits = 64
-	}
+	eidBits := EdgeIDBits(0, bits, edges)
 	offIndptr := align(cooWords * 8)
 	offIndices := align(offIndptr + (numNodes+1)*8)
 	offEdgeIDs := align(offIndices + edges*int64(bits/8))

@@ -73,16 +73,19 @@ func (g *Graph) Rows() int64 { return g.Indptr.Len() - 1 }
 // NumEdges is the number of edges.
 func (g *Graph) NumEdges() int64 { return g.Indices.Len() }
 
-// EdgeIDBits is the width of the edge ids of a sample: that of EdgeIDs, else that
-// of the ids unless the positions need more.
-func (g *Graph) EdgeIDBits() int {
-	if g.EdgeIDs.Bits != 0 {
-		return g.EdgeIDs.Bits
-	}
-	if g.NumEdges() > 1<<31-1 {
+// EdgeIDBits is the width of the edge ids of a sample.
+func (g *Graph) EdgeIDBits() int { return EdgeIDBits(g.EdgeIDs.Bits, g.Indices.Bits, g.NumEdges()) }
+
+// EdgeIDBits is the width of the edge ids of a sample of a graph: that of its own, 0
+// where it has none, else that of its ids unless the positions of its edges need more.
+func EdgeIDBits(own, idBits int, edges int64) int {
+	switch {
+	case own != 0:
+		return own
+	case edges > 1<<31-1:
 		return 64
 	}
-	return g.Indices.Bits
+	return idBits
 }
 
 // Pointer is where the elements begin; nil for an empty array.

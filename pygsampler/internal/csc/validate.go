@@ -48,10 +48,10 @@ func CheckSizes(rows, nodes int64, idBits int) error {
 	if nodes < rows {
 		return valueError("num_nodes: expected at least %d (len(indptr) - 1), got %d", rows, nodes)
 	}
-	if nodes > 1<<48 {
+	if nodes > MaxNodes {
 		return valueError("num_nodes: expected at most 2^48, got %d", nodes)
 	}
-	if idBits == 32 && nodes > 1<<31 {
+	if idBits == 32 && nodes > MaxNodes32 {
 		return valueError("num_nodes: expected at most 2^31 with int32 ids, got %d", nodes)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // bspArgs mirrors BspArgs in kernels/bsp.cu.
@@ -19,21 +20,11 @@ type bspArgs struct {
 	Hop, SeedBits, Tile, _                uint32
 }
 
-// Constants of bsp.cu.
-const (
-	bspThreads  = 256
-	bspRowTile  = 256
-	bspEdgeTile = 1024
-)
-
 // Where the counters of bsp.cu lie in workspace.meeting, before the slots.
 const (
 	bspEndedAt    = 16
 	bspRepeatedAt = 24
 )
-
-// mostEdges bounds the edges of a batch: a rank and a sign share 32 bits.
-const mostEdges = 1 << 31
 
 // bspKernels are the kernels of mode "bsp" for ids of one width.
 type bspKernels struct {
@@ -75,10 +66,10 @@ type bspBatch struct {
 	args    bspArgs
 
 	out                   gpu.Address
-	capacity              uint64 // bytes
-	used, width, idWidth  uint64 // bytes
-	offIndex, offGiven    uint64
-	n, base               uint64
+	widths                batch.Widths
+	used, capacity        batch.Place
+	offIndex, offGiven    int64
+	n, base               int64
 	multiprocessors, hops int
 }
 
@@ -94,8 +85,8 @@ func (e *Engine) launchBSP(f *Flight) error {
 		return err
 	}
 	w := f.space
-	firstsAt, bytes := bspScratch(w)
-	if err := w.sums.fit(w, bytes, f.stream); err != nil {
+	firstsAt, scratch := bspScratch(w)
+	if err := w.sums.fit(w, scratch, f.stream); err != nil {
 		return err
 	}
 	rows, err := f.rowsArgs()
@@ -104,7 +95,7 @@ func (e *Engine) launchBSP(f *Flight) error {
 	}
 	b := &bspBatch{
 		Flight: f, kernels: kernels, hops: hops, multiprocessors: e.context.Properties().Multiprocessors,
-		width: uint64(f.graph.IDBits / 8), idWidth: uint64(f.graph.sampleBits() / 8),
+		widths: f.graph.widths(),
 		args: bspArgs{
 			Graph: rows, Seeds: f.call.Seeds, SeedBits: uint32(f.call.SeedBits), NumSeeds: uint64(f.call.NumSeeds),
 			Rows: w.rows.Address, Nodes: w.vertex.Address, Sums: w.sums.Address, Firsts: w.sums.Address + gpu.Address(firstsAt),
@@ -112,7 +103,8 @@ func (e *Engine) launchBSP(f *Flight) error {
 			BadSeed: w.meeting.Address + badSeedAt, Report: w.report.Address,
 		},
 	}
-	b.out, b.capacity = f.region()
+	out, bytes := f.region()
+	b.out, b.capacity = out, batch.Place(bytes)
 	status, detail, err := b.sample()
 	if err != nil {
 		// A kernel that has been launched may report yet, and the counters are not as they
@@ -121,8 +113,8 @@ func (e *Engine) launchBSP(f *Flight) error {
 		f.stream.Synchronize()
 		return err
 	}
-	w.words()[1] = int64(detail)
-	atomic.StoreInt64(&w.words()[0], status)
+	w.words()[reportDetail] = int64(detail)
+	atomic.StoreInt64(&w.words()[reportStatus], status)
 	return nil
 }
 
@@ -130,72 +122,69 @@ func (e *Engine) launchBSP(f *Flight) error {
 // tiles, and the bytes of both.
 func bspScratch(w *workspace) (firstsAt, bytes uint64) {
 	rows, edges := uint64(w.rowCapacity), uint64(w.edgeCapacity)
-	firstsAt = align64(8 * (max(rows/bspRowTile, edges/bspEdgeTile) + 2))
+	firstsAt = uint64(batch.Place(8 * (max(rows/bspRowTile, edges/bspEdgeTile) + 2)).Aligned())
 	return firstsAt, firstsAt + (edges/bspEdgeTile+1)*(bspEdgeTile/32*8)
 }
-
-func align64(n uint64) uint64 { return (n + 63) &^ 63 }
 
 // sample makes the batch and its header; it returns what a kernel of another mode
 // would report.
 func (b *bspBatch) sample() (status int64, detail uint64, err error) {
-	fanouts := b.call.Request.Fanouts
-	b.used = uint64(batch.HeaderWords+batch.BlockWords*b.hops) * 8
-	b.offIndex = b.place(b.args.NumSeeds * b.width)
-	b.offGiven = b.place(b.args.NumSeeds * b.width)
+	seeds, rowCapacity := int64(b.args.NumSeeds), b.space.rowCapacity
+	b.used = batch.NewPlace(b.hops)
+	b.offIndex = b.used.Next(b.widths.Vertices(seeds))
+	b.offGiven = b.used.Next(b.widths.Vertices(seeds))
 	if b.used > b.capacity {
-		return statusTooSmall, b.used, nil
+		return statusTooSmall, uint64(b.used), nil
 	}
-	var header [batch.HeaderWords + batch.BlockWords*mostHops]int64
-	b.n, b.base = b.args.NumSeeds, b.args.NumSeeds
+	header := make([]int64, batch.Words(b.hops))
+	b.n, b.base = seeds, seeds
 	if err := b.seeds(); err != nil {
 		return 0, 0, err
 	}
 	distinct := b.n
-	offNodes := uint64(0)
+	offNodes := int64(0)
 	for hop := range b.hops {
-		fanout := fanouts[b.hops-1-hop]
-		offIndptr := b.place((b.n + 1) * b.width)
-		if b.n > uint64(b.space.rowCapacity) || b.used > b.capacity {
-			return statusTooSmall, b.used, nil
+		rule, block := b.call.Request.Rule(hop), batch.Block(header, b.hops-1-hop)
+		indptr, _, _ := b.widths.Block(b.n, 0)
+		offIndptr := b.used.Next(indptr)
+		if b.n > rowCapacity || b.used > b.capacity {
+			return statusTooSmall, uint64(b.used), nil
 		}
-		edges, bad, repeated, err := b.count(hop, fanout, offIndptr)
+		edges, bad, repeated, err := b.count(hop, rule, offIndptr)
 		if err == nil && bad != ^uint64(0) {
 			return statusSeedOutOfRange, bad, nil
 		}
 		if err == nil && repeated {
 			// Of hop 0 alone: its rows are counted again, without the repeated seeds.
 			if err = b.renumberSeeds(); err == nil {
-				edges, _, _, err = b.count(hop, fanout, offIndptr)
+				edges, _, _, err = b.count(hop, rule, offIndptr)
 			}
 			distinct = b.n
-			b.used = offIndptr + (b.n+1)*b.width
+			indptr, _, _ = b.widths.Block(b.n, 0)
+			b.used = batch.Place(offIndptr + indptr)
 		}
 		if err != nil {
 			return 0, 0, err
 		}
-		offIDs := b.place(edges * b.width)
-		offEdgeIDs := b.place(edges * b.idWidth)
+		_, indices, edgeIDs := b.widths.Block(b.n, edges)
+		offIDs, offEdgeIDs := b.used.Next(indices), b.used.Next(edgeIDs)
 		if b.base+edges >= mostEdges {
-			return statusTooManyEdges, b.base + edges, nil
+			return statusTooManyEdges, uint64(b.base + edges), nil
 		}
-		if b.used > b.capacity || edges > uint64(b.space.edgeCapacity) {
-			return statusTooSmall, b.used, nil
+		if b.used > b.capacity || edges > b.space.edgeCapacity {
+			return statusTooSmall, uint64(b.used), nil
 		}
 		before := b.n
-		if err := b.draw(fanout, edges, offIDs, offEdgeIDs); err != nil {
+		if err := b.draw(rule, edges, offIDs, offEdgeIDs); err != nil {
 			return 0, 0, err
 		}
-		room := uint64(b.space.rowCapacity)
+		room := rowCapacity
 		if hop+1 == b.hops {
-			offNodes = align64(b.used)
-			room = 0
-			if offNodes < b.capacity {
-				room = (b.capacity - offNodes) / b.width
-			}
+			offNodes = b.used.Aligned()
+			room = max(0, int64(b.capacity)-offNodes) / b.widths.ID
 			b.args.List = b.out + gpu.Address(offNodes)
 			if err = b.number(edges, room); err == nil {
-				b.used = offNodes + b.n*b.width
+				b.used = batch.Place(offNodes + b.widths.Vertices(b.n))
 			}
 		} else {
 			err = b.number(edges, room)
@@ -204,97 +193,89 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 			return 0, 0, err
 		}
 		if b.n > room {
-			return statusTooSmall, b.used, nil
+			return statusTooSmall, uint64(b.used), nil
 		}
-		copy(header[batch.HeaderWords+batch.BlockWords*(b.hops-1-hop):], []int64{
-			int64(b.n), int64(before), int64(edges), int64(offIndptr), int64(offIDs), int64(offEdgeIDs),
-		})
+		block[batch.BlockNumSrc], block[batch.BlockNumDst], block[batch.BlockNumEdges] = b.n, before, edges
+		block[batch.BlockIndptr], block[batch.BlockIndices], block[batch.BlockEdgeIDs] = offIndptr, offIDs, offEdgeIDs
 	}
-	header[batch.WordMagic] = batch.Magic
-	header[batch.WordIDBits], header[batch.WordEdgeIDBits] = int64(b.width*8), int64(b.idWidth*8)
-	header[batch.WordNumHops], header[batch.WordNumOutput] = int64(b.hops), int64(b.args.NumSeeds)
-	header[batch.WordOffNodes], header[batch.WordNumNodes] = int64(offNodes), int64(b.n)
-	header[batch.WordOffOutputNodes], header[batch.WordOffOutputIndex] = int64(offNodes), int64(b.offIndex)
-	if distinct != b.args.NumSeeds {
-		header[batch.WordOffOutputNodes] = int64(b.offGiven)
+	header[batch.WordSignature] = batch.Magic
+	header[batch.WordIDBits], header[batch.WordEdgeIDBits] = b.widths.ID*8, b.widths.EdgeID*8
+	header[batch.WordHops], header[batch.WordNumOutput] = int64(b.hops), seeds
+	header[batch.WordNodes], header[batch.WordNumNodes] = offNodes, b.n
+	header[batch.WordOutputNodes], header[batch.WordOutputIndex] = offNodes, b.offIndex
+	if distinct != seeds {
+		header[batch.WordOutputNodes] = b.offGiven
 	}
-	header[batch.WordBytes] = int64(b.used)
-	copy(b.space.words()[2:], header[:batch.HeaderWords+batch.BlockWords*b.hops])
-	return statusOK, b.used, nil
-}
-
-// place is where the next array of the batch begins.
-func (b *bspBatch) place(bytes uint64) uint64 {
-	offset := align64(b.used)
-	b.used = offset + bytes
-	return offset
+	header[batch.WordSize] = int64(b.used)
+	copy(b.space.words()[reportHeader:], header)
+	return statusOK, uint64(b.used), nil
 }
 
 // seeds claims the seeds as if they were distinct.
 func (b *bspBatch) seeds() error {
 	b.args.IDs, b.args.Given = b.out+gpu.Address(b.offIndex), b.out+gpu.Address(b.offGiven)
-	return b.launch(b.kernels.seeds, b.n, bspThreads, 0)
+	return b.launch(b.kernels.seeds, uint64(b.n), bspThreads, 0)
 }
 
 // renumberSeeds numbers the seeds as the edges of a hop before the first.
 func (b *bspBatch) renumberSeeds() error {
 	index, given := b.out+gpu.Address(b.offIndex), b.out+gpu.Address(b.offGiven)
-	if err := b.stream.Copy(index, given, b.args.NumSeeds*b.width); err != nil {
+	if err := b.stream.Copy(index, given, uint64(b.widths.Vertices(int64(b.args.NumSeeds)))); err != nil {
 		return err
 	}
 	b.n, b.base = 0, 0
 	b.args.IDs, b.args.Edges, b.args.Base = index, b.args.NumSeeds, 0
-	return b.number(b.args.NumSeeds, uint64(b.space.rowCapacity))
+	return b.number(int64(b.args.NumSeeds), b.space.rowCapacity)
 }
 
 // count counts the edges of a hop, and says whether and where seeds are wrong or
 // repeated.
-func (b *bspBatch) count(hop int, fanout int64, offIndptr uint64) (edges, bad uint64, repeated bool, err error) {
+func (b *bspBatch) count(hop int, rule request.Rule, offIndptr int64) (edges int64, bad uint64, repeated bool, err error) {
 	b.args.Indptr = b.out + gpu.Address(offIndptr)
-	b.args.N, b.args.Fanout, b.args.Hop = b.n, fanout, uint32(hop)
+	b.args.N, b.args.Fanout, b.args.Hop = uint64(b.n), rule.Fanout, uint32(hop)
 	if hop == 0 {
 		b.args.Known = 0
 	}
-	if err = b.launch(b.kernels.count, max(b.n, 1), bspRowTile, 0); err == nil {
+	if err = b.launch(b.kernels.count, uint64(max(b.n, 1)), bspRowTile, 0); err == nil {
 		edges, err = b.await()
 	}
-	b.args.Known = b.n
+	b.args.Known = uint64(b.n)
 	words := b.space.words()
-	return edges, uint64(words[2]), words[3] != 0, err
+	return edges, uint64(words[bspBadSeed]), words[bspRepeated] != 0, err
 }
 
 // draw chooses and gathers the edges of the hop, and claims their vertices.
-func (b *bspBatch) draw(fanout int64, edges, offIDs, offEdgeIDs uint64) error {
+func (b *bspBatch) draw(rule request.Rule, edges, offIDs, offEdgeIDs int64) error {
 	b.args.IDs, b.args.EdgeIDs = b.out+gpu.Address(offIDs), b.out+gpu.Address(offEdgeIDs)
-	b.args.Edges, b.args.Base = edges, b.base
+	b.args.Edges, b.args.Base = uint64(edges), uint64(b.base)
 	// A hop of few rows takes smaller tiles, so that all multiprocessors get some.
 	tile := uint64(bspRowTile)
-	for tile > 32 && b.n < tile*uint64(2*b.multiprocessors) {
+	for tile > 32 && uint64(b.n) < tile*uint64(2*b.multiprocessors) {
 		tile /= 2
 	}
 	b.args.Tile = uint32(tile)
-	if fanout > 0 && fanout <= rowsDirect && b.graph.Edges>>32 == 0 {
-		return b.launch(b.kernels.draw, b.n, tile, uint32(tile)*uint32(fanout|1)*4)
+	if fanout := rule.Fanout; fanout > 0 && fanout <= direct && b.graph.Edges>>32 == 0 {
+		return b.launch(b.kernels.draw, uint64(b.n), tile, uint32(tile)*uint32(fanout|1)*4)
 	}
 	// Also for a hop without edges: choose finishes the offsets.
-	if err := b.launch(b.kernels.choose, b.n, tile, 0); err != nil {
+	if err := b.launch(b.kernels.choose, uint64(b.n), tile, 0); err != nil {
 		return err
 	}
-	return b.launch(b.kernels.gather, edges, bspEdgeTile, 0)
+	return b.launch(b.kernels.gather, uint64(edges), bspEdgeTile, 0)
 }
 
 // number numbers the vertices that the hop has found, as far as there is room, and
 // moves n and base behind it.
-func (b *bspBatch) number(edges, room uint64) error {
-	b.args.N, b.args.Room = b.n, room
-	if err := b.launch(b.kernels.check, edges, bspEdgeTile, 0); err != nil {
+func (b *bspBatch) number(edges, room int64) error {
+	b.args.N, b.args.Room = uint64(b.n), uint64(room)
+	if err := b.launch(b.kernels.check, uint64(edges), bspEdgeTile, 0); err != nil {
 		return err
 	}
 	items := edges
 	if b.args.List != 0 {
 		items = max(edges, b.n, 1) // at least one block, which reports
 	}
-	if err := b.launch(b.kernels.number, items, bspEdgeTile, 0); err != nil {
+	if err := b.launch(b.kernels.number, uint64(items), bspEdgeTile, 0); err != nil {
 		return err
 	}
 	b.base += edges
@@ -316,12 +297,12 @@ func (b *bspBatch) launch(k gpu.Kernel[bspArgs], items, each uint64, shared uint
 }
 
 // await waits for the size that a kernel reports.
-func (b *bspBatch) await() (uint64, error) {
-	word := &b.space.words()[0]
+func (b *bspBatch) await() (int64, error) {
+	word := &b.space.words()[bspSize]
 	for !gpu.Await(word, spinFor, askEvery) {
 		if err := b.lost(); err != nil {
 			return 0, err
 		}
 	}
-	return uint64(atomic.SwapInt64(word, 0) - 1), nil
+	return atomic.SwapInt64(word, 0) - 1, nil
 }

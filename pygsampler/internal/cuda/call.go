@@ -1,22 +1,20 @@
 package cuda
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Call is a batch to sample, and how.
 type Call struct {
-	Request   cpu.Request // Graph is not read; Seeds: on the host, or empty when they are on the device
-	Seeds     gpu.Address // on the device: NumSeeds of SeedBits
+	Request   request.Request // Graph is not read; Seeds: on the host, or empty when they are on the device
+	Seeds     gpu.Address     // on the device: NumSeeds of SeedBits
 	NumSeeds  int64
 	SeedBits  int
 	Exclude   []int64     // CSC positions to sample around, ascending
@@ -35,19 +33,19 @@ type Batch struct {
 	Memory gpu.Memory // the caller's to free in Stream; none where the caller gave Out
 	Stream gpu.Stream // the engine's; good as long as the engine
 	Header []int64
-	Needed uint64 // > 0: Out was too small and there is no batch; so many bytes may do
+	Needed uint64 // > 0: Out was too small and there is no batch; so many bytes would do
 }
 
 // check makes the seeds' place uniform, and refuses what no kernel can do.
 func (c *Call) check() error {
 	if hops := len(c.Request.Fanouts); hops > mostHops {
-		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", cpu.ErrValue, mostHops, hops)
+		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
 	}
 	if c.Seeds == 0 {
 		c.NumSeeds, c.SeedBits = c.Request.Seeds.Len(), c.Request.Seeds.Bits
 	}
 	if c.NumSeeds >= 1<<31 {
-		return fmt.Errorf("%w: seeds: expected fewer than 2^31 on a GPU, got %d", cpu.ErrOverflow, c.NumSeeds)
+		return fmt.Errorf("%w: seeds: expected fewer than 2^31 on a GPU, got %d", request.ErrOverflow, c.NumSeeds)
 	}
 	return nil
 }
@@ -74,62 +72,10 @@ func word(is bool) uint32 {
 	return 0
 }
 
-func (c *Call) shape() shape {
-	text := make([]byte, 0, 64)
-	for _, fanout := range c.Request.Fanouts {
-		text = binary.AppendVarint(text, fanout)
-	}
-	for _, is := range []bool{c.Request.Replace, c.Request.OnlyNew, c.Request.Disjoint} {
-		text = append(text, byte(word(is)))
-	}
-	return shape{bits.Len64(uint64(c.NumSeeds)), string(text)}
-}
-
-// need is what the batch's buffers should hold: what earlier batches of its shape
-// needed and some more, or a guess.
-func (g *Graph) need(c *Call) needs {
-	g.mu.Lock()
-	known, ok := g.needs[c.shape()]
-	g.mu.Unlock()
-	if ok {
-		return known
-	}
-	width, idWidth := float64(g.IDBits/8), float64(g.sampleBits()/8)
-	rows, bytes, most := float64(c.NumSeeds), 4096+2*width*float64(c.NumSeeds), 0.0
-	last := rows
-	for i := range c.Request.Fanouts {
-		take := 2 * float64(g.Edges) / float64(max(g.Nodes, 1))
-		if fanout := float64(c.Request.Fanouts[len(c.Request.Fanouts)-1-i]); fanout >= 0 {
-			take = min(take, fanout)
-			if c.Request.Replace {
-				take = fanout
-			}
-		}
-		edges := rows * take
-		bytes += rows*width + edges*(width+idWidth) + 256
-		last, most = rows, max(most, edges)
-		rows = min(rows+edges, float64(g.Nodes))
-	}
-	// A first guess: a batch beyond it is made again.
-	return needs{out: uint64(min(bytes+rows*width, 1<<28)), rows: int64(min(last, 1<<22)), edges: int64(min(most, 1<<26))}
-}
-
-// learn notes what a batch needed.
-func (g *Graph) learn(c *Call, n needs) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	key := c.shape()
-	known := g.needs[key]
-	g.needs[key] = needs{
-		out: max(known.out, n.out), rows: max(known.rows, n.rows), edges: max(known.edges, n.edges),
-		ranks: max(known.ranks, n.ranks), noBins: known.noBins || n.noBins,
-	}
-}
-
 // Download copies a batch to host memory that C owns, laid out as on the device
 // but for the header, which the device does not hold.
 func (b Batch) Download(stream gpu.Stream) (memory.Memory, error) {
-	size := b.Header[batch.WordBytes]
+	size := b.Header[batch.WordSize]
 	m, err := memory.New(size)
 	if err != nil {
 		return m, err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // Flight is a batch on its way. Wait or Cancel ends it; one goroutine at a time.
@@ -30,16 +30,6 @@ type Flight struct {
 	batch Batch
 	err   error
 }
-
-// How a launch ends, in the first word of its report.
-const (
-	statusOK             = 1
-	statusSeedOutOfRange = 2
-	statusTooSmall       = 3
-	statusTooManyEdges   = 4
-	statusBinsFull       = 5
-	statusRanksFull      = 7
-)
 
 // Start puts the launch of a batch into a stream and returns. Seeds on the host
 // have been copied by then.
@@ -76,7 +66,7 @@ func (e *Engine) flight(g *Graph, c *Call) (*Flight, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	f := &Flight{engine: e, graph: g, call: *c, need: g.need(c)}
+	f := &Flight{engine: e, graph: g, call: *c, need: g.need(&c.Request, c.NumSeeds)}
 	f.need.rows, f.need.edges = max(f.need.rows, c.NumSeeds, 64), max(f.need.edges, c.NumSeeds, 64)
 	return f, nil
 }
@@ -133,7 +123,7 @@ func (f *Flight) fit() (err error) {
 			return err
 		}
 	}
-	atomic.StoreInt64(&f.space.words()[0], 0)
+	atomic.StoreInt64(&f.space.words()[reportStatus], 0)
 	return nil
 }
 
@@ -180,7 +170,7 @@ func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
 		if timeout >= 0 {
 			left = min(left, timeout-time.Since(begin))
 		}
-		if gpu.Await(&f.space.words()[0], spinFor, max(left, 0)) {
+		if gpu.Await(&f.space.words()[reportStatus], spinFor, max(left, 0)) {
 			again, err := f.arrived()
 			if err == nil && again {
 				continue
@@ -202,7 +192,7 @@ func (f *Flight) Wait(timeout time.Duration) (b Batch, done bool, err error) {
 // lost is the reason why no report will come, if there is one.
 func (f *Flight) lost() error {
 	idle, err := f.stream.Done()
-	if err != nil || !idle || atomic.LoadInt64(&f.space.words()[0]) != 0 {
+	if err != nil || !idle || atomic.LoadInt64(&f.space.words()[reportStatus]) != 0 {
 		return err
 	}
 	return errors.New("a kernel ended without a report: a fault of pygsampler")
@@ -211,11 +201,13 @@ func (f *Flight) lost() error {
 // arrived reads the report; again says that the batch did not fit and is made again.
 func (f *Flight) arrived() (again bool, err error) {
 	words := f.space.words()
-	detail := words[1]
-	switch words[0] {
+	detail := words[reportDetail]
+	switch words[reportStatus] {
 	case statusOK:
-		f.batch.Header = append(f.batch.Header, words[2:2+batch.HeaderWords+batch.BlockWords*len(f.call.Request.Fanouts)]...)
-		f.graph.learn(&f.call, f.got())
+		f.batch.Header = append(f.batch.Header, words[reportHeader:reportHeader+batch.Words(len(f.call.Request.Fanouts))]...)
+		if known := f.graph.learn(&f.call, f.got()); f.call.Out != 0 {
+			f.batch.Header[batch.WordCapacity] = int64(known.out)
+		}
 		return false, nil
 	case statusTooSmall:
 		return f.tooSmall(uint64(detail))
@@ -230,13 +222,13 @@ func (f *Flight) arrived() (again bool, err error) {
 		f.graph.learn(&f.call, needs{ranks: detail})
 		return true, f.launch()
 	case statusSeedOutOfRange:
-		err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", cpu.ErrIndex, detail, f.graph.Nodes, f.seed(detail))
+		err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, detail, f.graph.Nodes, f.seed(detail))
 		f.space.dirty = true
 		return false, err
 	case statusTooManyEdges:
-		return false, fmt.Errorf("%w: a batch of %d edges: expected fewer than 2^31 on a GPU", cpu.ErrOverflow, detail)
+		return false, fmt.Errorf("%w: a batch of %d edges: expected fewer than 2^31 on a GPU", request.ErrOverflow, detail)
 	}
-	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", words[0])
+	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", words[reportStatus])
 }
 
 // mostTries is more than doubling anything takes to reach all there is.
@@ -248,7 +240,7 @@ func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
 	if _, bytes := f.region(); needed > bytes {
 		f.need.out = max(2*bytes, needed+needed/4)
 		if f.call.Out != 0 {
-			f.batch.Needed = f.need.out
+			f.outTooSmall(f.need.out)
 			return false, nil
 		}
 	}
@@ -257,19 +249,6 @@ func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
 	}
 	f.need.rows, f.need.edges = 2*f.need.rows, 2*f.need.edges
 	return true, f.launch()
-}
-
-// got is what the batch that has arrived needed.
-func (f *Flight) got() needs {
-	h := f.batch.Header
-	n := needs{out: uint64(h[batch.WordBytes]) * 5 / 4, ranks: f.call.NumSeeds}
-	for i := range f.call.Request.Fanouts {
-		words := h[batch.HeaderWords+batch.BlockWords*i:]
-		n.rows = max(n.rows, (words[batch.WordNumDst]+words[batch.WordFirstDst])*5/4)
-		n.edges = max(n.edges, words[batch.WordNumEdges]*5/4)
-		n.ranks += words[batch.WordNumEdges] * 5 / 4
-	}
-	return n
 }
 
 // seed is seed i in text.

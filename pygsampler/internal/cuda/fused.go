@@ -16,9 +16,6 @@ type fusedArgs struct {
 	Fanouts                                          [mostHops]int64
 }
 
-// fusedThreads is FUSED_THREADS of fused.cu.
-const fusedThreads = 512
-
 // fusedLoaded are the kernels of mode "fused", loaded at their first use.
 type fusedLoaded struct {
 	loading      sync.Mutex

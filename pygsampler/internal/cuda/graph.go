@@ -2,10 +2,10 @@ package cuda
 
 import (
 	"errors"
-	"math/bits"
 	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 )
 
@@ -23,25 +23,8 @@ type Graph struct {
 	engine *Engine
 
 	mu    sync.Mutex
-	needs map[shape]needs
+	needs map[shape]needs // of the batches so far
 }
-
-// shape is what the size of a batch depends on, roughly.
-type shape struct {
-	seeds   int // their bits: batches within a factor of two share buffers' sizes
-	fanouts string
-}
-
-// needs are the largest sizes that batches of a shape had.
-type needs struct {
-	out         uint64 // bytes
-	rows, edges int64  // of a hop
-	ranks       int64  // seeds and edges of all hops
-	noBins      bool   // some vertex comes too often
-}
-
-// shift is how many bits a rank takes in a map of 32-bit words.
-func (n needs) shift() int { return max(bits.Len64(uint64(n.ranks)), leastShift) }
 
 // NewGraph trusts the arrays; Validate checks them.
 func (e *Engine) NewGraph(a Arrays) *Graph {
@@ -49,14 +32,11 @@ func (e *Engine) NewGraph(a Arrays) *Graph {
 }
 
 // sampleBits is the width of the edge ids of a sample.
-func (g *Graph) sampleBits() int {
-	switch {
-	case g.EdgeIDs != 0:
-		return g.EdgeIDBits
-	case g.Edges > 1<<31-1:
-		return 64
-	}
-	return g.IDBits
+func (g *Graph) sampleBits() int { return csc.EdgeIDBits(int(g.edgeIDBits()), g.IDBits, g.Edges) }
+
+// widths are those of the arrays of a batch.
+func (g *Graph) widths() batch.Widths {
+	return batch.Widths{ID: int64(g.IDBits / 8), EdgeID: int64(g.sampleBits() / 8)}
 }
 
 // edgeIDBits is the width of the graph's own edge ids, 0 without.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -155,7 +155,7 @@ func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, s
 	mode, sets := os.Getenv("PYGSAMPLER_MODE"), g.Nodes/size
 	call := func(i int64) *Call {
 		return &Call{
-			Request: cpu.Request{Fanouts: fanouts, Seed: 1, Batch: uint64(i)}, Seeds: order.Address + gpu.Address(4*size*(i%sets)),
+			Request: request.Request{Fanouts: fanouts, Seed: 1, Batch: uint64(i)}, Seeds: order.Address + gpu.Address(4*size*(i%sets)),
 			NumSeeds: size, SeedBits: 32, Mode: mode, Own: true,
 		}
 	}
@@ -168,7 +168,8 @@ func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, s
 			return err
 		}
 	}
-	need := g.need(call(0)).out * 5 / 4
+	first := call(0)
+	need := g.need(&first.Request, first.NumSeeds).out * 5 / 4
 	outs := make([]gpu.Memory, 8)
 	for i := range outs {
 		var err error
@@ -201,7 +202,7 @@ func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, s
 		}
 		if err == nil {
 			for i := range fanouts {
-				edges += b.Header[batch.HeaderWords+batch.BlockWords*i+batch.WordNumEdges]
+				edges += b.Header[batch.HeaderWords+batch.BlockWords*i+batch.BlockNumEdges]
 			}
 		}
 		return edges, err

@@ -8,9 +8,6 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// mostBatches is how many batches a launch makes, as in neighbor.cuh.
-const mostBatches = 16
-
 // manyArgs mirrors ManyArgs in kernels/neighbor.cuh.
 type manyArgs struct {
 	All     neighborArgs

@@ -10,6 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // manySeeds are sets of seeds of different sizes, one with repeated ones.
@@ -33,7 +34,7 @@ func manyCalls(g *csc.Graph, sets [][]int64, like Call) []*Call {
 	calls := make([]*Call, len(sets))
 	for i, seeds := range sets {
 		c := like
-		c.Request.Graph, c.Request.Batch, c.Request.Seeds = g, uint64(i+5), csctest.Array(seeds, g.Indices.Bits)
+		c.Request.Batch, c.Request.Seeds = uint64(i+5), csctest.Array(seeds, g.Indices.Bits)
 		calls[i] = &c
 	}
 	return calls
@@ -61,17 +62,17 @@ func (f *Flight) arrive(r *cpu.Request, s gpu.Stream) error {
 }
 
 // requests keeps what the flights forget: seeds are copied when they start.
-func requests(calls []*Call) []cpu.Request {
+func requests(g *csc.Graph, calls []*Call) []cpu.Request {
 	kept := make([]cpu.Request, len(calls))
 	for i, c := range calls {
-		kept[i] = c.Request
+		kept[i] = cpu.Request{Graph: g, Request: c.Request}
 	}
 	return kept
 }
 
-func checkMany(t *testing.T, e *Engine, s gpu.Stream, d *Graph, calls []*Call) {
+func checkMany(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, d *Graph, calls []*Call) {
 	t.Helper()
-	kept := requests(calls)
+	kept := requests(g, calls)
 	flights, err := e.StartMany(d, calls)
 	if err != nil {
 		t.Fatal(err)
@@ -105,8 +106,8 @@ func TestMany(t *testing.T) {
 			for _, fanouts := range [][]int64{{3, 4, 5}, {32}} {
 				for _, replace := range []bool{false, true} {
 					for i, grid := range []int{0, 1, 7, 264} {
-						r := cpu.Request{Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7}
-						checkMany(t, e, s, d, manyCalls(g, sets, Call{Request: r, Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, e.resident())}))
+						r := request.Request{Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7}
+						checkMany(t, e, s, g, d, manyCalls(g, sets, Call{Request: r, Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, e.resident())}))
 					}
 				}
 			}
@@ -119,7 +120,7 @@ func TestManyInOneLaunch(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	room := min(mostBatches, e.resident())
-	calls := manyCalls(g, manySeeds(2*room+1, 3000), Call{Request: cpu.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
+	calls := manyCalls(g, manySeeds(2*room+1, 3000), Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
 	flights, err := e.StartMany(d, calls)
 	if err != nil {
 		t.Fatal(err)
@@ -140,14 +141,14 @@ func TestManyTooSmall(t *testing.T) {
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	for _, own := range []bool{false, true} {
 		calls := manyCalls(g, [][]int64{{1, 2, 3}, make([]int64, 600), {4}}, Call{
-			Request: cpu.Request{Fanouts: []int64{9, 9}, Replace: own}, Stream: s.Handle(), Own: own,
+			Request: request.Request{Fanouts: []int64{9, 9}, Replace: own}, Stream: s.Handle(), Own: own,
 		})
 		for i := range 600 {
 			calls[1].Request.Seeds.I32[i] = int32(i * 3)
 		}
 		calls[1].NumSeeds = 600
-		d.learn(calls[1], needs{out: 64, rows: 1, edges: 1})
-		kept := requests(calls)
+		d.learn(calls[1], needs{out: 64, rows: 1, edges: 1, arrived: true})
+		kept := requests(g, calls)
 		flights, err := e.StartMany(d, calls)
 		if err != nil {
 			t.Fatal(err)
@@ -175,9 +176,9 @@ func TestManyOutTooSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := manyCalls(g, manySeeds(4, 3000), Call{Request: cpu.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
+	calls := manyCalls(g, manySeeds(4, 3000), Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
 	calls[2].Out, calls[2].OutBytes = m.Address, 1000
-	kept := requests(calls)
+	kept := requests(g, calls)
 	flights, err := e.StartMany(d, calls)
 	if err != nil {
 		t.Fatal(err)
@@ -201,15 +202,15 @@ func TestManyWithABadSeed(t *testing.T) {
 	for range 2 {
 		sets := manySeeds(4, 3000)
 		sets[2][5] = 3000
-		calls := manyCalls(g, sets, Call{Request: cpu.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
-		kept := requests(calls)
+		calls := manyCalls(g, sets, Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
+		kept := requests(g, calls)
 		flights, err := e.StartMany(d, calls)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, f := range flights {
 			err := f.arrive(&kept[i], s)
-			if i == 2 && (!errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), "seeds[5]: expected an id in [0, 3000), got 3000")) || i != 2 && err != nil {
+			if i == 2 && (!errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), "seeds[5]: expected an id in [0, 3000), got 3000")) || i != 2 && err != nil {
 				t.Errorf("flight %d: %v", i, err)
 			}
 		}
@@ -222,7 +223,7 @@ func TestManyOfDifferentKinds(t *testing.T) {
 	e, s := device(t)
 	e.knownEdges = 0
 	g, d := graphOf(t, e, csctest.RandomRows(400, 1), 410, 32, 64, false)
-	calls := manyCalls(g, manySeeds(20, 410), Call{Request: cpu.Request{Fanouts: []int64{9, 8}}, Stream: s.Handle(), Own: true})
+	calls := manyCalls(g, manySeeds(20, 410), Call{Request: request.Request{Fanouts: []int64{9, 8}}, Stream: s.Handle(), Own: true})
 	calls[2].Mode = "queue"
 	calls[5].Mode = "bsp"
 	calls[6].Mode = "fused"
@@ -233,17 +234,17 @@ func TestManyOfDifferentKinds(t *testing.T) {
 	calls[14].Request.Replace = true
 	calls[15].Own = false
 	calls[16].Request.Seed = 77
-	checkMany(t, e, s, d, calls)
+	checkMany(t, e, s, g, d, calls)
 	e.binEdges, e.binBytes = 0, 0
-	checkMany(t, e, s, d, manyCalls(g, manySeeds(3, 410), Call{Request: cpu.Request{Fanouts: []int64{9, 8}}, Stream: s.Handle(), Own: true}))
+	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(3, 410), Call{Request: request.Request{Fanouts: []int64{9, 8}}, Stream: s.Handle(), Own: true}))
 }
 
 // A launch that fails gives everything back, and so do those before it.
 func TestManyThatDoNotLaunch(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	like := Call{Request: cpu.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true, Grid: 1}
-	checkMany(t, e, s, d, manyCalls(g, manySeeds(6, 3000), like))
+	like := Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true, Grid: 1}
+	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(6, 3000), like))
 	used, together := e.pool.Used(), e.together
 	for _, own := range []bool{false, true} {
 		like.Own = own
@@ -268,22 +269,22 @@ func TestManyThatDoNotLaunch(t *testing.T) {
 	}
 	calls := manyCalls(g, manySeeds(3, 3000), like)
 	calls[2].NumSeeds, calls[2].Seeds = 1<<31, 1
-	if _, err := e.StartMany(d, calls); !errors.Is(err, cpu.ErrOverflow) {
+	if _, err := e.StartMany(d, calls); !errors.Is(err, request.ErrOverflow) {
 		t.Error(err)
 	}
-	checkMany(t, e, s, d, manyCalls(g, manySeeds(6, 3000), like))
+	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(6, 3000), like))
 }
 
 // Tags that run out begin anew in the workspaces of which they do.
 func TestManyRunsOutOfTags(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	like := Call{Request: cpu.Request{Fanouts: []int64{5, 5}}, Stream: s.Handle(), Own: true}
-	checkMany(t, e, s, d, manyCalls(g, manySeeds(4, 3000), like))
+	like := Call{Request: request.Request{Fanouts: []int64{5, 5}}, Stream: s.Handle(), Own: true}
+	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(4, 3000), like))
 	for i, w := range e.idle {
 		w.narrow.next = uint32(i)
 	}
 	for range 8 {
-		checkMany(t, e, s, d, manyCalls(g, manySeeds(4, 3000), like))
+		checkMany(t, e, s, g, d, manyCalls(g, manySeeds(4, 3000), like))
 	}
 }

@@ -6,17 +6,8 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// Constants of neighbor.cuh.
-const (
-	threads   = 512
-	mostHops  = 16
-	direct    = 32
-	binRoom   = 4096
-	binTable  = 8192
-	leastBins = 512 // one for every block of a launch
-	mostBins  = 16384
-	fillStep  = 16
-)
+// leastBins is one bin for every block of a launch.
+const leastBins = 512
 
 // neighborBatch mirrors Batch in kernels/neighbor.cuh.
 type neighborBatch struct {
@@ -144,7 +135,7 @@ func (e *Engine) launchPersistent(f *Flight) error {
 	}
 	shared := args.common(e, g, c)
 	if kind == withTrees {
-		w.trees.arguments(&args, f)
+		w.trees.arguments(&args)
 	}
 	if kind == withBins {
 		args.BinFrom = e.binEdges
@@ -255,11 +246,11 @@ func (w *workspace) fitBins(f *Flight) (bool, error) {
 		return false, nil
 	}
 	fresh := w.bins.fills.Size == 0
-	if err := w.bins.fills.fit(w, 4*fillStep*mostBins, f.stream); err != nil {
+	if err := w.bins.fills.fit(w, 4*fillStride*mostBins, f.stream); err != nil {
 		return false, err
 	}
 	if fresh {
-		if err := f.stream.Fill32(w.bins.fills.Address, 0, fillStep*mostBins); err != nil {
+		if err := f.stream.Fill32(w.bins.fills.Address, 0, fillStride*mostBins); err != nil {
 			return false, err
 		}
 	}

@@ -6,22 +6,12 @@ import (
 	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// statusQueueFull is a launch that ran out of room. Its detail is the bytes that the
-// batch needs, where only those did not fit; else how many tasks, vertices and edges
-// there were stands where the header would.
-const statusQueueFull = 6
-
-// Constants of queue.cuh.
-const (
-	queueTile = 256
-	queueTags = 1 << 24
-)
-
-// Words of queueSpace.counts that are zero between launches; one of ones follows.
-const queueCounts = 5
+// queueTags is how many tags the upper bits of a claim hold.
+const queueTags = 1 << 24
 
 // queueArgs mirrors Args in kernels/queue.cuh.
 type queueArgs struct {
@@ -92,17 +82,17 @@ type queueSizes struct{ tasks, found, edges int64 }
 const (
 	queueArrivedAt = 64
 	queueSlotsAt   = 128
-	queueMostEdges = 1<<31 - 1
+	queueMostEdges = mostEdges - 1
 )
 
 // fit makes room for the batch of a flight.
-func (q *queueSpace) fit(f *Flight, width, idWidth int64) error {
-	w, hops, nodes := f.space, int64(len(f.call.Request.Fanouts)), max(f.graph.Nodes, 1)
+func (q *queueSpace) fit(f *Flight) error {
+	w, hops, nodes, widths := f.space, int64(len(f.call.Request.Fanouts)), max(f.graph.Nodes, 1), f.graph.widths()
 	// need.out is about all edges of the batch, need.rows and need.edges are of its
 	// outermost hop.
 	guess := queueSizes{
 		tasks: min(f.need.rows, nodes) * max(hops, 1), found: min(f.need.rows+f.need.edges, nodes),
-		edges: int64(f.need.out) / (width + idWidth),
+		edges: int64(f.need.out) / (widths.ID + widths.EdgeID),
 	}
 	q.most.tasks = max(q.most.tasks, guess.tasks, f.call.NumSeeds*hops, 1<<12)
 	q.most.found = max(q.most.found, guess.found, f.call.NumSeeds, 1<<12)
@@ -142,7 +132,7 @@ func (q *queueSpace) fit(f *Flight, width, idWidth int64) error {
 		q.nextTag = queueTags - 2 // all ones stand for no tag
 	}
 	args := queueArgs{}
-	return q.scratch.fit(w, q.layOut(&args, tasks, found, f.call.NumSeeds, hops, width, idWidth), f.stream)
+	return q.scratch.fit(w, q.layOut(&args, tasks, found, f.call.NumSeeds, hops, widths), f.stream)
 }
 
 // room is what there is room for and a batch of the graph can use.
@@ -156,16 +146,17 @@ func (q *queueSpace) room(g *Graph, hops int64) (tasks, found int64) {
 }
 
 // layOut places the arrays of a launch in scratch, and returns their bytes.
-func (q *queueSpace) layOut(args *queueArgs, tasks, found, seeds, hops, width, idWidth int64) uint64 {
+func (q *queueSpace) layOut(args *queueArgs, tasks, found, seeds, hops int64, widths batch.Widths) uint64 {
 	args.TaskCapacity, args.FoundCapacity, args.EdgeCapacity = uint64(tasks), uint64(found), uint64(q.most.edges)
+	_, picked, pickedIDs := widths.Block(0, q.most.edges)
 	used := uint64(0)
 	for _, part := range []struct {
 		at    *gpu.Address
 		bytes int64
 	}{
-		{&args.Rows, tasks * 8}, {&args.Table, found * hops * 8}, {&args.Keys, found * 8}, {&args.Found, found * width},
-		{&args.Numbers, found * 4}, {&args.Order, found * 4}, {&args.Kept, seeds * width},
-		{&args.Picked, q.most.edges * width}, {&args.PickedIDs, q.most.edges * idWidth},
+		{&args.Rows, tasks * 8}, {&args.Table, found * hops * 8}, {&args.Keys, found * 8}, {&args.Found, widths.Vertices(found)},
+		{&args.Numbers, found * 4}, {&args.Order, found * 4}, {&args.Kept, widths.Vertices(seeds)},
+		{&args.Picked, picked}, {&args.PickedIDs, pickedIDs},
 	} {
 		*part.at = q.scratch.Address + gpu.Address(used)
 		used += (uint64(part.bytes) + 255) &^ 255
@@ -177,7 +168,7 @@ func (q *queueSpace) layOut(args *queueArgs, tasks, found, seeds, hops, width, i
 func (q *queueSpace) clear(s gpu.Stream) error {
 	err := errors.Join(
 		s.Fill32(q.counts.Address, 0, q.counts.Size/4),
-		s.Fill32(q.counts.Address+8*queueCounts, ^uint32(0), 2),
+		s.Fill32(q.counts.Address+8*queueLowestBad, ^uint32(0), 2),
 		s.Fill32(q.queue.Address, 0, q.queue.Size/4),
 	)
 	q.dirty = err != nil
@@ -199,8 +190,8 @@ func (e *Engine) launchQueue(f *Flight) error {
 	if g.IDBits == 64 {
 		kernel = e.queue.wide
 	}
-	hops, width, idWidth := int64(len(c.Request.Fanouts)), int64(g.IDBits/8), int64(g.sampleBits()/8)
-	if err := q.fit(f, width, idWidth); err != nil {
+	hops := int64(len(c.Request.Fanouts))
+	if err := q.fit(f); err != nil {
 		return err
 	}
 	out, bytes := f.region()
@@ -221,7 +212,7 @@ func (e *Engine) launchQueue(f *Flight) error {
 	if q.limit > 0 {
 		tasks, q.limit = min(tasks, q.limit), 0
 	}
-	q.layOut(&args, tasks, found, c.NumSeeds, hops, width, idWidth)
+	q.layOut(&args, tasks, found, c.NumSeeds, hops, g.widths())
 	if c.Unordered {
 		args.Ordered = 0
 	}
@@ -255,17 +246,17 @@ func fewest(fanout int64) uint32 {
 // queueFull makes more room after a launch that ran out of it, and launches again.
 func (f *Flight) queueFull() (again bool, err error) {
 	q, words := &f.space.queue, f.space.words()
-	if needed := uint64(words[1]); needed > 0 {
+	if needed := uint64(words[reportDetail]); needed > 0 {
 		f.need.out = needed
 		if f.call.Out != 0 {
-			f.batch.Needed = needed
+			f.outTooSmall(needed)
 			return false, nil
 		}
 		return true, f.launch()
 	}
-	tasks, found, edges := words[2], words[3], words[4]
+	tasks, found, edges := words[queueFullTasks], words[queueFullFound], words[queueFullEdges]
 	if edges > queueMostEdges {
-		return false, fmt.Errorf("%w: a batch of %d edges or more: expected fewer than 2^31 on a GPU", cpu.ErrOverflow, edges)
+		return false, fmt.Errorf("%w: a batch of %d edges or more: expected fewer than 2^31 on a GPU", request.ErrOverflow, edges)
 	}
 	// What is half full will be full next time: the batch was not complete.
 	grow := func(most *int64, got int64) {

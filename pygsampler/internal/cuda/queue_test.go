@@ -12,23 +12,24 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // queueCheck compares batches of the task queue, one for each grid, with the CPU's:
 // byte for byte where ordered, else as sameSample does.
-func queueCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) {
+func queueCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grids ...int) {
 	t.Helper()
-	if err := queueCompare(e, s, d, c, grids...); err != nil {
+	if err := queueCompare(e, s, d, r, c, grids...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func queueCompare(e *Engine, s gpu.Stream, d *Graph, c Call, grids ...int) error {
-	want, err := onCPU(&c.Request)
+func queueCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grids ...int) error {
+	want, err := onCPU(&r)
 	if err != nil {
 		return err
 	}
-	c.Mode, c.Stream = "queue", s.Handle()
+	c.Request, c.Mode, c.Stream = r.Request, "queue", s.Handle()
 	if err := e.queue.load(e); err != nil {
 		return err
 	}
@@ -65,8 +66,8 @@ func TestQueueEveryDegreeAndFanout(t *testing.T) {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				r := cpu.Request{Graph: g, Fanouts: []int64{41 - fanout, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}
-				queueCheck(t, e, s, d, Call{Request: r, Unordered: fanout%4 == 0}, int(1+fanout%5))
+				r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{41 - fanout, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}
+				queueCheck(t, e, s, d, r, Call{Unordered: fanout%4 == 0}, int(1+fanout%5))
 			}
 		}
 	}
@@ -79,10 +80,10 @@ func TestQueueRandomGraphs(t *testing.T) {
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 32)
 		for _, size := range []int{0, 1, 33, 700, 5000} {
 			for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
-				r := cpu.Request{Graph: g, Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}
-				queueCheck(t, e, s, d, Call{Request: r}, 0, 1+i%3)
+				r := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}
+				queueCheck(t, e, s, d, r, Call{}, 0, 1+i%3)
 				r.Replace = !r.Replace
-				queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 7)
+				queueCheck(t, e, s, d, r, Call{Unordered: true}, 7)
 			}
 		}
 	}
@@ -104,9 +105,9 @@ func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 		d := upload(t, e, g)
 		seeds := []int64{3, 1, 399, 200, 3}
 		for _, fanouts := range [][]int64{{4, 4}, {50, 3}, {-1}} {
-			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}
-			queueCheck(t, e, s, d, Call{Request: r}, 2)
-			queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 2)
+			r := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}}
+			queueCheck(t, e, s, d, r, Call{}, 2)
+			queueCheck(t, e, s, d, r, Call{Unordered: true}, 2)
 		}
 	}
 }
@@ -114,8 +115,8 @@ func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 func TestQueueAwkwardGraphs(t *testing.T) {
 	e, s := device(t)
 	awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
-		queueCheck(t, e, s, d, Call{Request: r}, 0, 3)
-		queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 3)
+		queueCheck(t, e, s, d, r, Call{}, 0, 3)
+		queueCheck(t, e, s, d, r, Call{Unordered: true}, 3)
 	}, slices.Repeat([]int64{1}, 9))
 }
 
@@ -137,9 +138,9 @@ func TestQueueFindsVerticesLateFirst(t *testing.T) {
 		seeds = append(seeds, i)
 	}
 	for _, fanouts := range [][]int64{{2, 2, 2, 2}, {-1, -1, -1}, {1, 2, 3, 1, 2, 3}} {
-		r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 11, Seeds: csctest.Array(seeds, 32)}
-		queueCheck(t, e, s, d, Call{Request: r}, 1, 2, 5, 0)
-		queueCheck(t, e, s, d, Call{Request: r, Unordered: true}, 1, 2, 5, 0)
+		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 11, Seeds: csctest.Array(seeds, 32)}}
+		queueCheck(t, e, s, d, r, Call{}, 1, 2, 5, 0)
+		queueCheck(t, e, s, d, r, Call{Unordered: true}, 1, 2, 5, 0)
 	}
 }
 
@@ -156,9 +157,9 @@ func TestQueueExcludes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
-			r := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32), Exclude: x, Replace: every == 3}
-			queueCheck(t, e, s, d, Call{Request: r, Exclude: excluded}, 0, 2)
-			queueCheck(t, e, s, d, Call{Request: r, Exclude: excluded, Unordered: true}, 3)
+			r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Fanouts: fanouts, Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32), Replace: every == 3}}
+			queueCheck(t, e, s, d, r, Call{Exclude: excluded}, 0, 2)
+			queueCheck(t, e, s, d, r, Call{Exclude: excluded, Unordered: true}, 3)
 		}
 	}
 }
@@ -182,13 +183,13 @@ func TestQueueOverflows(t *testing.T) {
 				if err := e.Trim(); err != nil {
 					t.Fatal(err)
 				}
-				small := cpu.Request{Graph: g, Fanouts: []int64{2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}
-				large := cpu.Request{Graph: g, Fanouts: fanouts, Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}
+				small := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}}
+				large := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}}
 				d.needs = make(map[shape]needs)
-				queueCheck(t, e, s, d, Call{Request: small}, 3)
+				queueCheck(t, e, s, d, small, Call{}, 3)
 				before := e.idle[0].queue.most
-				queueCheck(t, e, s, d, Call{Request: large, Unordered: unordered}, 3)
-				queueCheck(t, e, s, d, Call{Request: small, Unordered: unordered}, 5)
+				queueCheck(t, e, s, d, large, Call{Unordered: unordered}, 3)
+				queueCheck(t, e, s, d, small, Call{Unordered: unordered}, 5)
 				if after := e.idle[0].queue.most; after.edges <= before.edges || after.found <= before.found {
 					t.Errorf("fanouts %v: room for %v before and %v after: nothing overflowed", fanouts, before, after)
 				}
@@ -202,7 +203,7 @@ func TestQueueOverflows(t *testing.T) {
 func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}
+	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}
 	for _, unordered := range []bool{false, true} {
 		needed := uint64(600) // the header and the seeds, but not the vertices
 		for try := 0; ; try++ {
@@ -210,7 +211,7 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := Call{Request: r, Stream: s.Handle(), Mode: "queue", Unordered: unordered, Out: m.Address, OutBytes: needed}
+			c := Call{Request: r.Request, Stream: s.Handle(), Mode: "queue", Unordered: unordered, Out: m.Address, OutBytes: needed}
 			b, err := sample(e, d, &c)
 			if err != nil {
 				t.Fatal(err)
@@ -252,11 +253,11 @@ func TestQueueOfFewTasks(t *testing.T) {
 	e, s := device(t)
 	rows := csctest.RandomRows(3000, 9)
 	g, d := graphOf(t, e, rows, 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}
-	queueCheck(t, e, s, d, Call{Request: r}, 2)
+	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}}
+	queueCheck(t, e, s, d, r, Call{}, 2)
 	for _, tasks := range []int64{1, 40, 41, 300, 1000} {
 		e.idle[0].queue.limit = tasks
-		queueCheck(t, e, s, d, Call{Request: r}, 4)
+		queueCheck(t, e, s, d, r, Call{}, 4)
 		if e.idle[0].queue.limit != 0 {
 			t.Errorf("%d tasks were room enough", tasks)
 		}
@@ -266,18 +267,18 @@ func TestQueueOfFewTasks(t *testing.T) {
 func TestQueueManyRepeats(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}
-	queueCheck(t, e, s, d, Call{Request: r}, make([]int, 300)...)
+	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{3, 3}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}
+	queueCheck(t, e, s, d, r, Call{}, make([]int, 300)...)
 }
 
 // Tags that run out begin anew, with cleared claims.
 func TestQueueTagsRunOut(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}
-	queueCheck(t, e, s, d, Call{Request: r}, 2)
+	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}
+	queueCheck(t, e, s, d, r, Call{}, 2)
 	e.idle[0].queue.nextTag = 2
-	queueCheck(t, e, s, d, Call{Request: r}, 2, 2, 2, 2)
+	queueCheck(t, e, s, d, r, Call{}, 2, 2, 2, 2)
 	if tag := e.idle[0].queue.nextTag; tag != queueTags-2-2 {
 		t.Errorf("next tag %d", tag)
 	}
@@ -292,15 +293,15 @@ func TestQueueSeedOutOfRange(t *testing.T) {
 		for _, at := range []int{0, 700, 1499} {
 			wrong := slices.Clone(seeds)
 			wrong[at], wrong[1499] = bad, bad
-			r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: csctest.Array(wrong, 64)}
-			_, err := sample(e, d, &Call{Request: r, Stream: s.Handle(), Mode: "queue"})
+			r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{3, 3}, Seeds: csctest.Array(wrong, 64)}}
+			_, err := sample(e, d, &Call{Request: r.Request, Stream: s.Handle(), Mode: "queue"})
 			want := fmt.Sprintf("seeds[%d]: expected an id in [0, 2000), got %d", at, bad)
-			if !errors.Is(err, cpu.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
+			if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		r := cpu.Request{Graph: g, Fanouts: []int64{3, 3}, Seeds: csctest.Array(seeds, 64)}
-		queueCheck(t, e, s, d, Call{Request: r}, 4)
+		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{3, 3}, Seeds: csctest.Array(seeds, 64)}}
+		queueCheck(t, e, s, d, r, Call{}, 4)
 	}
 }
 
@@ -318,8 +319,8 @@ func TestQueueTogether(t *testing.T) {
 		defer stream.Close()
 		wg.Go(func() {
 			for i := range 10 {
-				r := cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}
-				err := queueCompare(e, stream, d, Call{Request: r, Unordered: worker%2 == 1}, 16)
+				r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}
+				err := queueCompare(e, stream, d, r, Call{Unordered: worker%2 == 1}, 16)
 				if err == nil && i%3 == 0 {
 					err = compare(e, stream, d, &r, 0)
 				}
@@ -333,7 +334,8 @@ func TestQueueTogether(t *testing.T) {
 	wg.Wait()
 	used := e.pool.Used()
 	for range 20 {
-		queueCheck(t, e, s, d, Call{Request: cpu.Request{Graph: g, Fanouts: []int64{4, 6}, Seeds: csctest.Array([]int64{1, 2}, 32)}}, 0)
+		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{4, 6}, Seeds: csctest.Array([]int64{1, 2}, 32)}}
+		queueCheck(t, e, s, d, r, Call{}, 0)
 	}
 	if after := e.pool.Used(); after != used {
 		t.Errorf("the pool held %d bytes, then %d", used, after)

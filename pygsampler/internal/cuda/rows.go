@@ -11,9 +11,6 @@ type rowsArgs struct {
 	Key0, Key1, Batch0, Batch1, Tag, _           uint32
 }
 
-// rowsDirect is ROWS_DIRECT of rows.cuh.
-const rowsDirect = 32
-
 // rowsArgs is the graph, the map under a tag of its own, and the random numbers of
 // a flight's next launch.
 func (f *Flight) rowsArgs() (rowsArgs, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // device opens the engine on the first device. Without one, or without kernels for
@@ -80,7 +81,7 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 	}
 	for _, grid := range grids {
 		grid = min(grid, 2*e.context.Properties().Multiprocessors)
-		b, err := sample(e, d, &Call{Request: *r, Stream: s.Handle(), Grid: grid})
+		b, err := sample(e, d, &Call{Request: r.Request, Stream: s.Handle(), Grid: grid})
 		if err != nil {
 			return fmt.Errorf("grid %d, fanouts %v: %w", grid, r.Fanouts, err)
 		}
@@ -137,7 +138,7 @@ func awkward(t *testing.T, e *Engine, f func(t *testing.T, d *Graph, r cpu.Reque
 				g, d := graphOf(t, e, rows, n+2, 64, 32, withIDs)
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range append([][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}}, more...) {
-						f(t, d, cpu.Request{Graph: g, Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)})
+						f(t, d, cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)}})
 					}
 				}
 			}

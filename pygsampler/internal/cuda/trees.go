@@ -7,7 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // treeSpace is what a disjoint batch needs beside the rest of a workspace: a table of
@@ -16,26 +16,25 @@ type treeSpace struct {
 	keys, words buffer // for each slot its pair, and what a map has for a vertex
 	trees       buffer // for each row
 	bits        int    // log2 of the slots in use
+	shift       int    // a pair's key is tree << shift | vertex
 }
-
-// keyBits is as in the CPU engine, so that both refuse the same batches.
-const keyBits = 48
 
 // fit makes room, and the table empty.
 func (t *treeSpace) fit(f *Flight) error {
 	c, w := &f.call, f.space
-	if shift := treeShift(f.graph); shift+bits.Len64(uint64(max(c.NumSeeds-1, 0))) > keyBits {
-		return fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d vertices, got %d",
-			cpu.ErrValue, keyBits-shift, f.graph.Nodes, c.NumSeeds)
+	shift, err := request.TreeShift(f.graph.Nodes, c.NumSeeds)
+	if err != nil {
+		return err
 	}
+	t.shift = shift
 	// At most half full; a batch that needs more is made again with twice the edges.
 	most := uint64(c.NumSeeds) + uint64(f.need.edges)*uint64(len(c.Request.Fanouts))
 	t.bits = max(bits.Len64(2*most-1), 10)
 	if t.bits > 31 {
-		return fmt.Errorf("%w: a disjoint batch of up to %d pairs: expected at most 2^30 on a GPU", cpu.ErrOverflow, most)
+		return fmt.Errorf("%w: a disjoint batch of up to %d pairs: expected at most 2^30 on a GPU", request.ErrOverflow, most)
 	}
 	slots := uint64(1) << t.bits
-	err := errors.Join(
+	err = errors.Join(
 		t.keys.fit(w, slots*8, f.stream), t.words.fit(w, slots*8, f.stream),
 		t.trees.fit(w, uint64(w.rowCapacity)*4, f.stream), w.bins.answers.fit(w, uint64(w.edgeCapacity)*4*2, f.stream),
 	)
@@ -52,15 +51,12 @@ func (t *treeSpace) asMap() *vertexMap {
 	return &vertexMap{Memory: t.words.Memory, nodes: math.MaxInt64, bits: 64, shift: 32, next: 1}
 }
 
-func (t *treeSpace) arguments(a *neighborArgs, f *Flight) {
+func (t *treeSpace) arguments(a *neighborArgs) {
 	a.Keys, a.Trees = t.keys.Address, t.trees.Address
-	a.TableBits, a.TreeShift = uint32(t.bits), uint32(treeShift(f.graph))
+	a.TableBits, a.TreeShift = uint32(t.bits), uint32(t.shift)
 	a.KnownFrom = ^uint64(0)
 }
 
 func (t *treeSpace) free(s gpu.Stream) error {
 	return errors.Join(t.keys.Free(s), t.words.Free(s), t.trees.Free(s))
 }
-
-// treeShift is how many bits the vertices of a graph take in a pair's key.
-func treeShift(g *Graph) int { return bits.Len64(uint64(max(g.Nodes-1, 0))) }

@@ -8,6 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // checkOnce checks what only neighbor.cu does: rows drawn once, disjoint trees, both.
@@ -29,7 +30,7 @@ func TestOnceEveryDegreeAndFanout(t *testing.T) {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				checkOnce(t, e, s, d, cpu.Request{Graph: g, Fanouts: []int64{2, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}, 0)
+				checkOnce(t, e, s, d, cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{2, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}, 0)
 			}
 		}
 	}
@@ -43,7 +44,7 @@ func TestOnceRandomGraphs(t *testing.T) {
 			seeds := csctest.Squares(size, 3060)
 			for _, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {64, 33}, {2, 2, 2, 2, 2}, {40, -1}} {
 				for _, replace := range []bool{false, true} {
-					checkOnce(t, e, s, d, cpu.Request{Graph: g, Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 5, Seeds: csctest.Array(seeds, bits)}, 0, 1, 7)
+					checkOnce(t, e, s, d, cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 5, Seeds: csctest.Array(seeds, bits)}}, 0, 1, 7)
 				}
 			}
 		}
@@ -60,7 +61,7 @@ func TestOnceAwkwardGraphs(t *testing.T) {
 func TestOnceLargeBatches(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(600000, 5), 600000, 32, 64, false)
-	checkOnce(t, e, s, d, cpu.Request{Graph: g, Fanouts: []int64{2, 10}, Seed: 8, Seeds: csctest.Array(csctest.Steps(100000, 3), 32)}, 0, 132)
+	checkOnce(t, e, s, d, cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{2, 10}, Seed: 8, Seeds: csctest.Array(csctest.Steps(100000, 3), 32)}}, 0, 132)
 }
 
 func TestOnceExcluded(t *testing.T) {
@@ -74,10 +75,10 @@ func TestOnceExcluded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := cpu.Request{Graph: g, Fanouts: []int64{3, 4}, Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64), Exclude: x}
+	r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Fanouts: []int64{3, 4}, Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}
 	r.OnlyNew = true
 	for _, r.Disjoint = range []bool{false, true} {
-		modeCheck(t, e, s, d, Call{Request: r, Exclude: ids}, "auto", 0, 2)
+		modeCheck(t, e, s, d, r, Call{Exclude: ids}, "auto", 0, 2)
 	}
 }
 
@@ -85,7 +86,7 @@ func TestOnceExcluded(t *testing.T) {
 func TestTreesOfTooManyVertices(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, [][]int64{{0}}, 1<<47, 64, 64, false)
-	r := cpu.Request{Graph: g, Fanouts: []int64{1}, Disjoint: true, Seeds: csctest.Array([]int64{0, 0, 0}, 64)}
+	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{1}, Disjoint: true, Seeds: csctest.Array([]int64{0, 0, 0}, 64)}}
 	_, want := onCPU(&r)
 	d.Nodes = 1 // no map of 2^47 words
 	w, err := e.take(d)
@@ -93,9 +94,9 @@ func TestTreesOfTooManyVertices(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.Nodes = 1 << 47
-	err = w.trees.fit(&Flight{call: Call{Request: r, NumSeeds: 3}, graph: d, space: w, stream: s})
+	err = w.trees.fit(&Flight{call: Call{Request: r.Request, NumSeeds: 3}, graph: d, space: w, stream: s})
 	e.put(w)
-	if !errors.Is(err, cpu.ErrValue) || want == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), "at most 2^1 ") {
+	if !errors.Is(err, request.ErrValue) || want == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), "at most 2^1 ") {
 		t.Errorf("got %v, want %v", err, want)
 	}
 }

@@ -15,20 +15,6 @@ type validateArgs struct {
 	IndptrBits, IDBits                     uint32
 }
 
-// Words of the kernel's report.
-const (
-	wordFirst = iota
-	wordLast
-	wordDecreaseAt
-	wordDecreaseBefore
-	wordDecreaseGot
-	wordOutsideAt
-	wordOutsideGot
-	validateWords
-)
-
-const validateThreads = 512
-
 // Validate checks a CSC as csc.Graph.Validate does, with the same errors, by one
 // kernel that reads all of it. The arrays must be complete: no stream is waited for.
 func (e *Engine) Validate(a Arrays) (err error) {
@@ -39,14 +25,14 @@ func (e *Engine) Validate(a Arrays) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := csc.CheckEnds(words[wordFirst], words[wordLast], a.Rows, a.Edges); err != nil {
+	if err := csc.CheckEnds(words[validateFirst], words[validateLast], a.Rows, a.Edges); err != nil {
 		return err
 	}
-	if i := words[wordDecreaseAt]; i >= 0 {
-		return csc.Decrease(i, words[wordDecreaseBefore], words[wordDecreaseGot])
+	if i := words[validateDecreaseAt]; i >= 0 {
+		return csc.Decrease(i, words[validateDecreaseBefore], words[validateDecreaseGot])
 	}
-	if i := words[wordOutsideAt]; i >= 0 {
-		return csc.Outside(i, a.Nodes, words[wordOutsideGot])
+	if i := words[validateOutsideAt]; i >= 0 {
+		return csc.Outside(i, a.Nodes, words[validateOutsideGot])
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (w *workspace) begin() (err error) {
 	if w.meeting, err = pool.Alloc(w.stream, slotsAt+2*16*mostBlocks); err != nil {
 		return err
 	}
-	if w.report, err = c.AllocPinned(8 * (2 + batch.HeaderWords + batch.BlockWords*mostHops)); err != nil {
+	if w.report, err = c.AllocPinned(8 * uint64(reportHeader+batch.Words(mostHops))); err != nil {
 		return err
 	}
 	return w.clear()

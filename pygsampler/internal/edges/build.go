@@ -44,9 +44,9 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 	if plan.NumNodes < 0 && plan.Numbering != Always {
 		plan.NumNodes = facts.NumNodes
 	}
-	if limit := int64(mostNodes); plan.NumNodes > limit || plan.Bits == 32 && plan.NumNodes > 1<<31 {
+	if limit := int64(csc.MaxNodes); plan.NumNodes > limit || plan.Bits == 32 && plan.NumNodes > csc.MaxNodes32 {
 		if plan.Bits == 32 {
-			limit = 1 << 31
+			limit = csc.MaxNodes32
 		}
 		return shape, valueError("num_nodes: expected at most %d, got %d", limit, plan.NumNodes)
 	}
@@ -68,7 +68,7 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 		return shape, err
 	}
 	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew}
-	if shape.Bits == 32 && shape.Nodes > 1<<31 {
+	if shape.Bits == 32 && shape.Nodes > csc.MaxNodes32 {
 		return shape, valueError("dtype: expected int64 for %d vertices, got int32", shape.Nodes)
 	}
 	if plan.Undirected || !s.sorted {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -15,11 +16,6 @@ const (
 	IfGaps Numbering = iota // where some id below the largest does not occur
 	Never
 	Always
-)
-
-const (
-	// Random numbers are drawn for a vertex by 48 bits of its id.
-	mostNodes = 1 << 48
 )
 
 // Where vertices may be numbered anew, degrees are counted by the ids of the file up
@@ -134,11 +130,11 @@ func (s *survey) check(b *Batch, top int64) error {
 	case s.plan.NumNodes >= 0:
 		limit, what = s.plan.NumNodes, "as num_nodes says"
 	case s.plan.Numbering == Never && s.plan.Bits == 32:
-		limit, what = 1<<31, "as int32 asks for; renumber=True numbers vertices from 0"
+		limit, what = csc.MaxNodes32, "as int32 asks for; renumber=True numbers vertices from 0"
 	case s.plan.Numbering == Never:
-		limit, what = mostNodes, "as vertices have; renumber=True numbers them from 0"
+		limit, what = csc.MaxNodes, "as vertices have; renumber=True numbers them from 0"
 		if top < limit && memory.Affordable(top*8) != nil {
-			limit, what = 1<<31, "as this machine has memory for; renumber=True numbers vertices from 0"
+			limit, what = csc.MaxNodes32, "as this machine has memory for; renumber=True numbers vertices from 0"
 		}
 	}
 	if what != "" && top >= limit {

@@ -52,8 +52,12 @@ func checkPrelude(b []byte, size int64, path string) (length int64, err error) {
 		if size > 0 && size < int64(len(magic)) && bytes.HasPrefix([]byte(magic), b) {
 			return 0, formatError("%s: expected a graph file, got its first %d bytes: it is cut short", path, size)
 		}
-		return 0, formatError("%s: expected a graph file, which begins with %q, got %d bytes that begin with %q",
-			path, magic, size, b[:min(len(b), len(magic))])
+		hint := ""
+		if size > 0 {
+			hint = `; datasets.convert, and the command "pygsampler convert", make one of a list of edges`
+		}
+		return 0, formatError("%s: expected a graph file, which begins with %q, got %d bytes that begin with %q%s",
+			path, magic, size, b[:min(len(b), len(magic))], hint)
 	}
 	if size < preludeBytes {
 		return 0, formatError("%s: expected a header of at least %d bytes, got %d: it is cut short", path, preludeBytes, size)

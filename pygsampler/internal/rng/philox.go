@@ -7,22 +7,12 @@
 // backends cannot disagree.
 package rng
 
-// Philox4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
-// numbers: as easy as 1, 2, 3", SC 2011.
-const (
-	philoxM0 = 0xD2511F53
-	philoxM1 = 0xCD9E8D57
-	philoxW0 = 0x9E3779B9
-	philoxW1 = 0xBB67AE85
-	rounds   = 10
-)
-
 // Philox4x32 is the ten-round block function: 128 bits of counter and 64 bits
 // of key give 128 random bits.
 func Philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 {
 	c0, c1, c2, c3 := counter[0], counter[1], counter[2], counter[3]
 	k0, k1 := key[0], key[1]
-	for range rounds {
+	for range philoxRounds {
 		p0 := uint64(c0) * philoxM0
 		p1 := uint64(c2) * philoxM1
 		c0, c1, c2, c3 = uint32(p1>>32)^c1^k0, uint32(p1), uint32(p0>>32)^c3^k1, uint32(p0)
@@ -31,24 +21,6 @@ func Philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 {
 	}
 	return [4]uint32{c0, c1, c2, c3}
 }
-
-// Purpose separates uses of the random numbers that share seed, epoch and batch.
-type Purpose uint8
-
-const (
-	// Neighbors is the choice of in-neighbours of a row.
-	Neighbors Purpose = 0
-	// Shuffling is the order of the seeds in an epoch.
-	Shuffling Purpose = 1
-)
-
-// Limits of the counter's fields.
-const (
-	MaxVertex = 1<<48 - 1
-	MaxBatch  = 1<<40 - 1
-	MaxEpoch  = 1<<24 - 1
-	MaxHops   = 1 << 8
-)
 
 // Stream gives the states of all rows of one hop of one batch. The zero value is
 // the stream of seed, epoch, batch, hop and purpose 0. It is read-only after
@@ -64,7 +36,7 @@ type Stream struct {
 func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpose) Stream {
 	return Stream{
 		k0: uint32(seed), k1: uint32(seed >> 32),
-		c1: uint32(hop)<<16 | uint32(purpose)<<24,
+		c1: uint32(hop)<<hopShift | uint32(purpose)<<purposeShift,
 		c2: uint32(batch),
 		c3: uint32(batch>>32)&0xFF | epoch<<8,
 	}

@@ -2,14 +2,10 @@ package rng
 
 import "math/bits"
 
-// golden is the increment of SplitMix64 (G. Steele, D. Lea, C. Flood, "Fast
-// splittable pseudorandom number generators", OOPSLA 2014).
-const golden = 0x9E3779B97F4A7C15
-
 // Mix is SplitMix64's finaliser, a bijection of 64-bit words.
 func Mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
+	z = (z ^ z>>30) * mixFirst
+	z = (z ^ z>>27) * mixSecond
 	return z ^ z>>31
 }
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import mmap
 from typing import NamedTuple
 
-from pygsampler import _device, _memory
-from pygsampler._graph.pages import Pages
+from pygsampler._arrays import devices
+from pygsampler._arrays.mapped import Pages
+from pygsampler._core import memories
 from pygsampler.array import Array, _on_device
 
 Parts = tuple[Array, Array, "Array | None"]
@@ -18,7 +19,7 @@ class Pins(NamedTuple):
     ``copies`` are of small arrays, which may share pages with others.
     """
 
-    locks: tuple[_memory.Memory, ...]
+    locks: tuple[memories.Memory, ...]
     copies: tuple[mmap.mmap, ...]
     addresses: tuple[int, int, int]
 
@@ -55,7 +56,7 @@ def download(parts: Parts) -> Parts:
 def pin(parts: Parts, device: int) -> Pins:
     """Page-locks the arrays in place, small ones in copies. CudaError where the system does not
     allow it."""
-    locks: list[_memory.Memory] = []
+    locks: list[memories.Memory] = []
     copies: list[mmap.mmap] = []
     places = []
     for part in parts:
@@ -64,7 +65,7 @@ def pin(parts: Parts, device: int) -> Pins:
             address = part._address
             if _shares_pages(part):
                 copies.append(_copy(part))
-                address = _memory.address_of(memoryview(copies[-1]))
+                address = memories.address_of(memoryview(copies[-1]))
             lock = _locked(device, address, part.nbytes)
             locks.append(lock)
             place = lock.data
@@ -87,14 +88,14 @@ def _shares_pages(part: Array) -> bool:
     return bool(part._address % mmap.PAGESIZE or part.nbytes % mmap.PAGESIZE)
 
 
-def _locked(device: int, address: int, size: int) -> _memory.Memory:
-    return _memory.new("DeviceRegister", device, address, size)
+def _locked(device: int, address: int, size: int) -> memories.Memory:
+    return memories.new("DeviceRegister", device, address, size)
 
 
 def _copy(part: Array) -> mmap.mmap:
     """The bytes of an array in pages of their own."""
     pages = mmap.mmap(-1, part.nbytes)
-    values = part._memoryview().cast("B")
+    values = part._bytes()
     for at in range(0, part.nbytes, _CHUNK):
         pages[at : at + _CHUNK] = values[at : at + _CHUNK]
     return pages
@@ -112,7 +113,7 @@ def together(parts: Parts) -> int:
     for part, where in zip(parts, ("indptr", "indices", "edge_ids"), strict=True):
         if part is not None and part._device != device and len(part):
             raise ValueError(
-                f"{where}: expected an array on {_device.name(device)}, as indptr is, "
+                f"{where}: expected an array on {devices.name(device)}, as indptr is, "
                 f"got one on {part.device}"
             )
     return device

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._check import boolean, describe
+from pygsampler._arrays.dtypes import Region
+from pygsampler._arrays.mapped import CSC, Pages
+from pygsampler._core.checks import boolean, describe
 from pygsampler._graph import save as graph_save
-from pygsampler._graph.pages import CSC, Pages
-from pygsampler._shaped import ShapedArray
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
-    from pygsampler._graph.pages import Identity
+    from pygsampler._graph.host import Parts
     from pygsampler._graph.save import Progress
     from pygsampler._graph.state import GraphState
-    from pygsampler.graph import Graph
 
 
 def path_of(value: Any) -> str:
@@ -40,51 +38,24 @@ def open_pages(path: Any, verify: bool, progress: Progress) -> Pages:
     return pages
 
 
-def mapped(pages: Pages) -> Graph:
-    """The graph of a mapped file."""
-    from pygsampler.graph import Graph
-
-    found: dict[str, ShapedArray] = {
-        section["name"]: ShapedArray._shaped(
-            pages.address + section["offset"],
-            section["dtype"],
-            tuple(section["shape"] or ()),
-            pages,
-            True,
+def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
+    """The arrays of the graph in a mapped file, and those beside it by name."""
+    found = {
+        section["name"]: Array._of_region(
+            Region(
+                pages.address + section["offset"],
+                section["dtype"],
+                tuple(section["shape"] or ()),
+                pages,
+                True,
+            )
         )
         for section in pages.header["sections"]
     }
-    indptr, indices, edge_ids = (_ids(found.pop(name, None)) for name in CSC)
+    indptr, indices, edge_ids = (found.pop(name, None) for name in CSC)
     assert indptr is not None
     assert indices is not None
-    graph = Graph._new((indptr, indices, edge_ids), pages.header["num_nodes"])
-    graph._file = pages
-    graph._arrays = MappingProxyType(found)
-    graph._handle()
-    return graph
-
-
-def reopened(path: str, identity: Identity) -> Graph:
-    """An opened graph that was pickled; ValueError where its path is another file's now."""
-    return mapped(Pages.reopened(path, identity))
-
-
-def beside(*parts: Any) -> Graph:
-    """A graph in memory that was pickled with arrays beside it."""
-    from pygsampler.graph import Graph
-
-    *checked, arrays = parts
-    graph = Graph._checked(*checked)
-    graph._arrays = MappingProxyType(arrays)
-    return graph
-
-
-def _ids(values: ShapedArray | None) -> Array | None:
-    if values is None:
-        return None
-    return Array._of(
-        values._address, values._length, values._bits, values._owner, readonly=values._readonly
-    )
+    return (indptr, indices, edge_ids), found
 
 
 def save(host: GraphState, path: Any, arrays: Any, progress: Progress) -> None:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from pygsampler import _input, _memory
-from pygsampler._check import integer
+from pygsampler._arrays.ids import as_ids, has_moved
+from pygsampler._core import memories
+from pygsampler._core.checks import integer
+from pygsampler._core.limits import MAX_NODES, MAX_NODES32
 from pygsampler.array import Array
 
 # The words at the start of what the engine returns for a list of edges.
 _COO_WORDS = 7
-# Random numbers are drawn for a vertex by 48 bits of its id.
-MOST_NODES = {32: 1 << 31, 64: 1 << 48}
+MOST_NODES = {32: MAX_NODES32, 64: MAX_NODES}
 
 Parts = tuple[Array, Array, "Array | None"]
 
 
 def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
     """The CSC of a list of edges, in memory of the engine's, and the number of vertices."""
-    sources = _input.take(src, "src")
-    targets = _input.take(dst, "dst")
+    sources = as_ids(src, "src")
+    targets = as_ids(dst, "dst")
     if sources.bits != targets.bits:
         raise TypeError(f"dst: expected int{sources.bits} as src has, got int{targets.bits}")
     if sources.length != targets.length:
@@ -30,10 +31,10 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     count = -1
     if num_nodes is not None:
         count = integer(num_nodes, "num_nodes", 0, MOST_NODES[bits])
-    memory = _memory.new(
+    memory = memories.new(
         "GraphFromCOO", sources.address, targets.address, bits, sources.length, count
     )
-    nodes, edges, id_bits, edge_id_bits, indptr, indices, edge_ids = _memory.read_int64(
+    nodes, edges, id_bits, edge_id_bits, indptr, indices, edge_ids = memories.read_int64(
         memory.data, _COO_WORDS
     )
     return (
@@ -65,7 +66,7 @@ def arguments(parts: Parts, num_nodes: int) -> tuple[int, ...]:
 
 def moved(parts: Parts) -> bool:
     """Whether torch has put one of the arrays elsewhere meanwhile."""
-    return any(part is not None and _input.moved(part._owner, part._address) for part in parts)
+    return any(part is not None and has_moved(part._owner, part._address) for part in parts)
 
 
 def where_they_are(parts: Parts) -> Parts:
@@ -79,6 +80,6 @@ def where_they_are(parts: Parts) -> Parts:
 
 
 def _where_it_is(part: Array, where: str) -> Array:
-    if not _input.moved(part._owner, part._address):
+    if not has_moved(part._owner, part._address):
         return part
-    return Array._of_view(_input.take(part._owner, where))
+    return Array._of_view(as_ids(part._owner, where))

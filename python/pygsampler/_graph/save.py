@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pygsampler._check import describe
-from pygsampler._graph.pages import CSC
-from pygsampler._handled import Handled
-from pygsampler._shaped_input import shaped
+from pygsampler._arrays.mapped import CSC
+from pygsampler._core.checks import describe
+from pygsampler._core.handle import EngineHandle
+from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
     from pygsampler._graph.host import Parts
-    from pygsampler._shaped import ShapedArray
 
 Progress = bool | Callable[[int, int], object] | None
 
@@ -32,12 +31,14 @@ def save(
     path: str,
     parts: Parts,
     num_nodes: int,
-    arrays: Mapping[str, ShapedArray],
+    arrays: Mapping[str, Array],
     progress: Progress,
 ) -> None:
     """Writes the file and gives it its name once it is complete and on the disk."""
     sections = {
-        name: shaped(part, name) for name, part in zip(CSC, parts, strict=True) if part is not None
+        name: as_array(part, name)
+        for name, part in zip(CSC, parts, strict=True)
+        if part is not None
     }
     sections.update(arrays)
     total = sum(section.nbytes for section in sections.values())
@@ -75,7 +76,7 @@ def require_folder(path: str) -> None:
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {shown!r}", path)
 
 
-def named(arrays: Any) -> dict[str, ShapedArray]:
+def named(arrays: Any) -> dict[str, Array]:
     """The arrays that a caller wants beside a graph, checked; errors name the one that is wrong."""
     if not isinstance(arrays, Mapping):
         raise TypeError(f"arrays: expected a mapping of names to arrays, got {describe(arrays)}")
@@ -85,11 +86,11 @@ def named(arrays: Any) -> dict[str, ShapedArray]:
             raise TypeError(f"arrays: expected names of type str, got {describe(name)}")
         if name in CSC:
             raise ValueError(f"arrays: expected names other than {', '.join(CSC)}, got {name!r}")
-        found[name] = shaped(value, f"arrays[{name!r}]")
+        found[name] = as_array(value, f"arrays[{name!r}]")
     return found
 
 
-class _Writer(Handled):
+class _Writer(EngineHandle):
     """A file in the making; its end removes the temporary one, unless it has its name by now."""
 
     __slots__ = ()

@@ -5,18 +5,19 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from pygsampler import _device, _engine
+from pygsampler._arrays import devices
+from pygsampler._core import library
+from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import host as host_graph
-from pygsampler._handled import Handled
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import TracebackType
 
+    from pygsampler._arrays.mapped import Pages
     from pygsampler._graph.host import Parts
-    from pygsampler._graph.pages import Pages
     from pygsampler.array import Array
 
 G = TypeVar("G", bound="GraphState")
@@ -24,7 +25,7 @@ G = TypeVar("G", bound="GraphState")
 _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
-class GraphState(Handled):
+class GraphState(EngineHandle):
     """The arrays of a graph and the engine's handle for them.
 
     The handle is made when it is first needed, and anew in a forked child, whose engine is another
@@ -56,7 +57,7 @@ class GraphState(Handled):
     _host: GraphState | None
     _pinned: bool
     _pins: device_graph.Pins | None
-    # Bytes of batches so far, by what shapes them: see _device_job.
+    # Bytes that would do for a batch, by what shapes it, as the engine said last.
     _capacity: dict[tuple[Any, ...], int]
     # The file that the arrays are mapped from, by whose word they are a graph.
     _file: Pages | None
@@ -71,7 +72,7 @@ class GraphState(Handled):
         host: GraphState | None = None,
         pinned: bool = False,
     ) -> None:
-        Handled.__init__(self)
+        EngineHandle.__init__(self)
         self._parts = parts
         self._num_nodes = num_nodes
         self._device = device
@@ -89,7 +90,7 @@ class GraphState(Handled):
         """
         # Only then may the arrays go: a batch in flight is reading them.
         self._give_back()
-        with _engine.handle_lock():
+        with library.handle_lock():
             # Another thread may have taken a handle meanwhile.
             self._give_back()
             let_go = self._pins, self._parts, self._host, self._arrays, self._file
@@ -130,7 +131,7 @@ class GraphState(Handled):
             return number
         if self._device >= 0:
             return self._device_handle()
-        with _engine.handle_lock():
+        with library.handle_lock():
             parts = self._open()
             if not self._current() or host_graph.moved(parts):
                 self._give_back()
@@ -143,7 +144,7 @@ class GraphState(Handled):
     def _device_handle(self) -> int:
         """The handle of a graph on a device, which is put there now if it was not yet."""
         self._check_process()
-        with _engine.handle_lock():
+        with library.handle_lock():
             if self._number and self._parts is not None and not self._moved():
                 return self._number
             self._give_back()
@@ -151,7 +152,7 @@ class GraphState(Handled):
             host = self._host
             if self._parts is None and host is None:
                 self._open()
-            _device.require(self._device)
+            devices.require(self._device)
             before, trusted, parts, pins = 0, False, self._parts, None
             if host is not None:
                 # Whose arrays the engine validates by this, but for those of a file: kernels do
@@ -178,6 +179,6 @@ class GraphState(Handled):
         if self._number and not self._current():
             raise CudaError(
                 f"graph: expected one of this process, got one that its parent has on "
-                f"{_device.name(self._device)}, which a forked child cannot use; sample "
+                f"{devices.name(self._device)}, which a forked child cannot use; sample "
                 'graph.to("cpu") here, or start workers with "spawn"'
             )

@@ -28,7 +28,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
     FILE is what convert wrote, or "debian". The file is read once, from beginning to end. The
     exit code is 1 when a check fails.
     """
-    from pygsampler import _degrees
+    from pygsampler._graph import degrees
     from pygsampler.cli import output
     from pygsampler.cli.files import replacing
     from pygsampler.cli.progress import Progress
@@ -42,7 +42,7 @@ def command(file: str, check: bool, parallel_edges: bool, plot: Path | None, as_
             found["ok"] = set(found["checks"].values()) == {"ok"}
         if found["ok"]:
             with Progress("counting", "vertices") as progress:
-                profile = _degrees.profile(graph, parallel=parallel_edges, progress=progress)
+                profile = degrees.profile(graph, parallel=parallel_edges, progress=progress)
             found.update(_counts(found, profile))
             if plot is not None:
                 with replacing(plot) as temporary:

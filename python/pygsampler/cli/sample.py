@@ -14,7 +14,7 @@ import click
 from pygsampler.cli import options
 
 if TYPE_CHECKING:
-    from pygsampler._job import Job
+    from pygsampler._sampling.base import Pending
     from pygsampler.graph import Graph
     from pygsampler.minibatch import MiniBatch
     from pygsampler.sampler import PGSampler
@@ -159,14 +159,14 @@ def _batches(
     graph: Graph, sampler: PGSampler, vertices: Sequence[int], size: int, epoch: int
 ) -> Generator[MiniBatch, None, None]:
     """Batches in order, some of them in flight: memory is that of those."""
-    from pygsampler import _engine
-    from pygsampler._ahead import in_order
+    from pygsampler._core import library
+    from pygsampler._loading.prefetch import in_order
 
-    depth = _MOST_ON_GPU if graph.device != "cpu" else 2 * _engine.get_num_threads()
+    depth = _MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()
     # With several batches in flight, one core for each wastes nothing on synchronisation.
     threads = 1 if depth >= 2 else 0
 
-    def submit(step: int) -> Job:
+    def submit(step: int) -> Pending[MiniBatch]:
         chosen = vertices[step * size : (step + 1) * size]
         return sampler.submit(graph, chosen, epoch=epoch, batch=step, threads=threads)
 

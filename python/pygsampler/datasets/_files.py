@@ -6,8 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler import _memory
-from pygsampler._shaped import ShapedArray
+from pygsampler._arrays.dtypes import Region
+from pygsampler._core import memories
 from pygsampler.array import Array
 from pygsampler.datasets import _job, _plan
 
@@ -85,7 +85,7 @@ def read(
 
         return _npz.read(path, plan, progress)
     memory = _job.run(path, "", plan, progress)
-    assert isinstance(memory, _memory.Memory)
+    assert isinstance(memory, memories.Memory)
     return _graph(memory)
 
 
@@ -167,10 +167,10 @@ def snap(
     )
 
 
-def _graph(memory: _memory.Memory) -> Graph:
+def _graph(memory: memories.Memory) -> Graph:
     from pygsampler.graph import Graph
 
-    nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids = _memory.read_int64(
+    nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids = memories.read_int64(
         memory.data, _WORDS
     )
     graph = Graph._checked(
@@ -180,6 +180,6 @@ def _graph(memory: _memory.Memory) -> Graph:
         nodes,
     )
     if node_ids:
-        known = ShapedArray._shaped(memory.data + node_ids, "int64", (nodes,), memory, False)
+        known = Array._of_region(Region(memory.data + node_ids, "int64", (nodes,), memory, False))
         graph._arrays = MappingProxyType({"node_ids": known})
     return graph

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pygsampler import _memory
-from pygsampler._check import describe
-from pygsampler._handled import Handled
+from pygsampler._core import memories
+from pygsampler._core.checks import describe
+from pygsampler._core.handle import EngineHandle
 from pygsampler.datasets import _gaps
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ _SLICE_MS = 50
 _BAR_SECONDS = 2.0
 
 
-def run(source: str, target: str, plan: dict[str, Any], progress: Progress) -> _memory.Memory | int:
+def run(
+    source: str, target: str, plan: dict[str, Any], progress: Progress
+) -> memories.Memory | int:
     """The graph's memory, 0 where it is in a file; an error or Ctrl-C leaves neither."""
     asked = {**plan, "source": _encoded(source), "target": _encoded(target)}
     text = f"reading {os.path.basename(source)}"
@@ -42,7 +44,7 @@ def run(source: str, target: str, plan: dict[str, Any], progress: Progress) -> _
                 if state["total"]:
                     report(state["done"], state["total"])
                 if state["finished"]:
-                    return _memory.call("EdgesTake", job._number)
+                    return memories.call("EdgesTake", job._number)
     except OSError as error:
         raise OSError(error.errno, error.strerror, target or source) from None
     finally:
@@ -54,7 +56,7 @@ def _encoded(path: str) -> str:
     return base64.b64encode(os.fsencode(path)).decode()
 
 
-class _Job(Handled):
+class _Job(EngineHandle):
     """A job of the engine's that reads edges."""
 
     __slots__ = ()

@@ -7,7 +7,7 @@ import zipfile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._shaped_input import shaped
+from pygsampler.array import as_array
 from pygsampler.datasets import _gaps
 from pygsampler.datasets._job import reporting
 
@@ -201,7 +201,7 @@ def _changed(
     else:
         graph = _both_ways(graph_class, src, dst, nodes)
     if known is not None:
-        graph._arrays = MappingProxyType({"node_ids": shaped(known, "node_ids")})
+        graph._arrays = MappingProxyType({"node_ids": as_array(known, "node_ids")})
     return graph
 
 

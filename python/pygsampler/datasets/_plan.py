@@ -7,8 +7,9 @@ import stat
 from pathlib import PurePath
 from typing import Any
 
-from pygsampler._check import boolean, describe, integer
-from pygsampler._graph.pages import MAGIC
+from pygsampler._arrays.mapped import MAGIC
+from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.limits import MAX_NODES
 from pygsampler._graph.save import require_folder
 
 FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
@@ -130,7 +131,7 @@ def plan_of(
         numbering = "gaps" if format == "snap" else "never"
     else:
         numbering = "always" if boolean(renumber, "renumber") else "never"
-    nodes = -1 if num_nodes is None else integer(num_nodes, "num_nodes", 0, 1 << 48)
+    nodes = -1 if num_nodes is None else integer(num_nodes, "num_nodes", 0, MAX_NODES)
     if nodes >= 0 and numbering == "always":
         raise ValueError(
             "num_nodes: expected None with renumber=True, which counts the ids that occur, "

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pygsampler import _engine
+from pygsampler._core import library
 from pygsampler.doctor.report import Problem, Section, size
 
 # Key of the report, name for people, name on PyPI.
@@ -33,7 +33,7 @@ def versions() -> Section:
 def extension() -> Section:
     """The compiled engine: where it is, how large, and whether it can be loaded."""
     try:
-        path = _engine.extension_path()
+        path = library.extension_path()
     except ImportError as error:
         remedy = "install a wheel for this Python: pip install --force-reinstall pygsampler"
         return Section("extension", {"file": None}, problems=(Problem(str(error), remedy),))
@@ -41,7 +41,7 @@ def extension() -> Section:
     facts = {"file": str(path), "bytes": bytes_}
     lines = (("file", str(path)), ("size", size(bytes_)))
     try:
-        _engine.engine()
+        library.engine()
     except ImportError as error:
         remedy = "build it here: pip install --force-reinstall --no-binary pygsampler pygsampler"
         return Section("extension", facts, lines, (Problem(f"{path.name}: {error}", remedy),))
@@ -53,7 +53,7 @@ def machine() -> Section:
     libc = " ".join(platform.libc_ver())
     system = f"{platform.system()} {platform.release()}"
     cores, usable = os.cpu_count() or 1, len(os.sched_getaffinity(0))
-    threads = _engine.get_num_threads()
+    threads = library.get_num_threads()
     memory, free = _memory()
     facts = {
         "system": system,

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pygsampler import _engine
 from pygsampler import cuda as driver
+from pygsampler._core import library
 from pygsampler.doctor.remedies import OLDEST_DRIVER, REPORT, UPDATE, remedy
 from pygsampler.doctor.report import Problem, Section, size
 from pygsampler.errors import CudaError
@@ -72,7 +72,7 @@ def _module_version() -> str | None:
 def _device(index: int) -> dict[str, Any]:
     """What the engine says of a device; where it cannot, its error."""
     try:
-        return {"index": index, **json.loads(_engine.call("DeviceKernels", index))}
+        return {"index": index, **json.loads(library.call("DeviceKernels", index))}
     except CudaError as error:
         return {"index": index, "name": None, "kernels": [], "error": str(error)}
 

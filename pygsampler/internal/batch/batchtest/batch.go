@@ -38,26 +38,26 @@ func Ints(m memory.Memory, offset, n, bits int64) []int64 {
 // Read copies a batch. It panics where there is none.
 func Read(m memory.Memory) (b Batch) {
 	words := memory.At[int64](m, 0, batch.HeaderWords)
-	if words[batch.WordMagic] != batch.Magic {
+	if words[batch.WordSignature] != batch.Magic {
 		panic(fmt.Sprintf("header: expected %#x first, got %#x", batch.Magic, words))
 	}
-	hops := words[batch.WordNumHops]
-	words = memory.At[int64](m, 0, batch.HeaderWords+batch.BlockWords*hops)
+	hops := words[batch.WordHops]
+	words = memory.At[int64](m, 0, int64(batch.Words(int(hops))))
 	b.IDBits, b.EdgeIDBits = words[batch.WordIDBits], words[batch.WordEdgeIDBits]
-	b.Nodes = Ints(m, words[batch.WordOffNodes], words[batch.WordNumNodes], b.IDBits)
-	b.Output = Ints(m, words[batch.WordOffOutputNodes], words[batch.WordNumOutput], b.IDBits)
-	b.OutputIndex = Ints(m, words[batch.WordOffOutputIndex], words[batch.WordNumOutput], b.IDBits)
-	if offset := words[batch.WordOffTrees]; offset != 0 {
+	b.Nodes = Ints(m, words[batch.WordNodes], words[batch.WordNumNodes], b.IDBits)
+	b.Output = Ints(m, words[batch.WordOutputNodes], words[batch.WordNumOutput], b.IDBits)
+	b.OutputIndex = Ints(m, words[batch.WordOutputIndex], words[batch.WordNumOutput], b.IDBits)
+	if offset := words[batch.WordTrees]; offset != 0 {
 		b.Trees = Ints(m, offset, words[batch.WordNumNodes], b.IDBits)
 	}
 	for i := range hops {
-		w := words[batch.HeaderWords+batch.BlockWords*i:]
-		dst, edges := w[batch.WordNumDst], w[batch.WordNumEdges]
+		w := batch.Block(words, int(i))
+		dst, edges := w[batch.BlockNumDst], w[batch.BlockNumEdges]
 		b.Blocks = append(b.Blocks, Block{
-			Src: w[batch.WordNumSrc], Dst: dst, First: w[batch.WordFirstDst],
-			Indptr:  Ints(m, w[batch.WordOffIndptr], dst+1, b.IDBits),
-			Indices: Ints(m, w[batch.WordOffIndices], edges, b.IDBits),
-			EdgeIDs: Ints(m, w[batch.WordOffEdgeIDs], edges, b.EdgeIDBits),
+			Src: w[batch.BlockNumSrc], Dst: dst, First: w[batch.BlockFirstDst],
+			Indptr:  Ints(m, w[batch.BlockIndptr], dst+1, b.IDBits),
+			Indices: Ints(m, w[batch.BlockIndices], edges, b.IDBits),
+			EdgeIDs: Ints(m, w[batch.BlockEdgeIDs], edges, b.EdgeIDBits),
 		})
 	}
 	return b

@@ -1,0 +1,10 @@
+package csc
+
+// The most vertices that a graph can have, since random numbers are drawn for a vertex
+// by 48 bits of its id, and one of int32 ids. Python checks
+// arguments by the same: `go generate ./pygsampler/internal/constants` writes them down
+// there.
+const (
+	MaxNodes   = 1 << 48
+	MaxNodes32 = 1 << 31
+)

@@ -1,0 +1,101 @@
+package cuda
+
+// The constants here are the kernels', too: `go generate ./pygsampler/internal/constants`
+// writes them down there. This file imports nothing.
+
+// Words of a report: after the status come a detail, and the batch's header.
+const (
+	reportStatus = iota
+	reportDetail
+	reportHeader
+)
+
+// How a launch ends, in the first word of its report. Too small: the detail is to how
+// many bytes the kernel got. Bins full: some vertex came too often; again, without
+// bins. Queue full: the detail is the bytes that the batch needs, where only those did
+// not fit; else how many tasks, vertices and edges there were stands where the header
+// would. Ranks full: the detail is how many there are.
+const (
+	statusOK             = 1
+	statusSeedOutOfRange = 2
+	statusTooSmall       = 3
+	statusTooManyEdges   = 4
+	statusBinsFull       = 5
+	statusQueueFull      = 6
+	statusRanksFull      = 7
+)
+
+// What is in the report's header of a launch that ended with statusQueueFull.
+const (
+	queueFullTasks = reportHeader + iota
+	queueFullFound
+	queueFullEdges
+)
+
+// Words of the report of mode "bsp", which has its sizes one by one.
+const (
+	bspSize = iota // and 1
+	_
+	bspBadSeed // the lowest seed out of range
+	bspRepeated
+)
+
+// Words of the report of validate.cu. A place is -1 where there is no offender; then
+// its values are not written.
+const (
+	validateFirst = iota
+	validateLast
+	validateDecreaseAt
+	validateDecreaseBefore
+	validateDecreaseGot
+	validateOutsideAt
+	validateOutsideGot
+	validateWords
+)
+
+// Limits of a batch.
+const (
+	mostHops  = 16
+	mostEdges = 1 << 31 // of all hops, not reached: a rank and a sign share 32 bits
+)
+
+// Threads of a block: of neighbor.cu and queue.cu, and of the others.
+const (
+	threads         = 512
+	fusedThreads    = 512
+	bspThreads      = 256
+	validateThreads = 512
+)
+
+// direct is the largest fanout whose choices may stand in shared memory.
+const direct = 32
+
+// mostBatches is how many batches a launch of neighbor.cu makes.
+const mostBatches = 16
+
+// Bins of neighbor.cu.
+const (
+	binRoom    = 4096 // pairs that a bin has room for
+	binTable   = 8192 // places of the table of one bin in shared memory
+	mostBins   = 16384
+	fillStride = 16 // words from one bin's counter to the next: neighbours would queue in the cache
+)
+
+// Tiles of bsp.cu: rows, or edges and first occurrences, that know of each other.
+const (
+	bspRowTile  = 256
+	bspEdgeTile = 1024
+)
+
+// queueTile is the most tasks that a block of queue.cu works on at a time.
+const queueTile = 256
+
+// Counters of queue.cu, zero between launches but for the last, which is all ones.
+const (
+	queueProgress = iota // tasks published << 32 | tasks finished
+	queueHead
+	queueFound
+	queueEdges
+	queueStop
+	queueLowestBad
+)

@@ -1,0 +1,53 @@
+// Package request is what both engines are asked for, and what follows from it
+// whoever samples: which edges a row gives, about how large a batch is, and what
+// can be wrong with a request.
+package request
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+)
+
+// Request says what to sample of a graph. A batch is a function of it and of the
+// graph alone. It is read-only while a batch is made, and its arrays must stay valid
+// until then.
+type Request struct {
+	Fanouts []int64 // outermost hop first; -1 takes all edges
+	Replace bool
+	// OnlyNew expands a vertex only at the hop after the one that reached it first;
+	// else each hop expands all vertices reached so far.
+	OnlyNew bool
+	// Disjoint gives each seed a tree of its own, which shares no vertices or draws
+	// with the others.
+	Disjoint bool
+	Seed     uint64
+	Epoch    uint32
+	Batch    uint64
+	Seeds    csc.Array
+}
+
+// What a request can end with, whichever engine it was made to.
+var (
+	ErrCancelled = errors.New("cancelled")
+	ErrIndex     = errors.New("index error")
+	ErrOverflow  = errors.New("overflow")
+	ErrValue     = errors.New("value error")
+)
+
+// KeyBits is how many bits a pair of tree and vertex may take: what the CPU engine's
+// table has beside its tags.
+const KeyBits = 48
+
+// TreeShift is by how many bits a tree stands above the vertices of a graph in the key
+// of a pair. An error says that a disjoint batch of so many seeds has no such keys.
+func TreeShift(nodes, seeds int64) (int, error) {
+	shift := bits.Len64(uint64(max(nodes-1, 0)))
+	if shift+bits.Len64(uint64(max(seeds-1, 0))) > KeyBits {
+		return shift, fmt.Errorf("%w: seeds: expected at most 2^%d with disjoint=True and %d vertices, got %d",
+			ErrValue, KeyBits-shift, nodes, seeds)
+	}
+	return shift, nil
+}

@@ -1,0 +1,53 @@
+package request
+
+// Rule says which edges a row gives at a hop: how many, and whether it draws them.
+// Its degree are the edges that are not excluded. CUDA twin: gives_all in
+// kernels/choose.cuh.
+type Rule struct {
+	Fanout  int64 // -1: all
+	Replace bool
+}
+
+// Rule is that of a hop, of which 0 is next to the seeds.
+func (r *Request) Rule(hop int) Rule { return Rule{r.Fanouts[len(r.Fanouts)-1-hop], r.Replace} }
+
+// Whole says that a row gives all its edges, in CSC order, without a draw.
+func (r Rule) Whole(degree int64) bool {
+	return r.Fanout < 0 || degree == 0 || !r.Replace && degree <= r.Fanout
+}
+
+// Take is how many edges a row gives.
+func (r Rule) Take(degree int64) int64 {
+	if r.Whole(degree) {
+		return degree
+	}
+	return r.Fanout
+}
+
+// Mean is about how many edges each row gives where that is their mean degree.
+func (r Rule) Mean(degree float64) float64 {
+	switch fanout := float64(r.Fanout); {
+	case r.Fanout < 0 || degree == 0:
+		return degree
+	case r.Replace:
+		return fanout
+	default:
+		return min(degree, fanout)
+	}
+}
+
+// Most is the most edges that a row gives, whatever its degree; false: nothing bounds them.
+func (r Rule) Most() (edges int64, bounded bool) { return r.Fanout, r.Fanout >= 0 }
+
+// Expect guesses about how large a batch of so many seeds is if rows have that mean
+// degree and no two vertices meet, the whole graph at each hop at most. It tells the
+// rows and the edges of each hop, from the seeds on, and returns the vertices of all.
+func (r *Request) Expect(seeds, nodes int64, degree float64, hop func(rows, edges float64)) (vertices float64) {
+	vertices = float64(seeds)
+	for i := range r.Fanouts {
+		edges := vertices * r.Rule(i).Mean(degree)
+		hop(vertices, edges)
+		vertices = min(vertices+edges, float64(max(nodes, 1)))
+	}
+	return vertices
+}

@@ -1,0 +1,39 @@
+package rng
+
+// The constants here are the kernels', too: `go generate ./pygsampler/internal/constants`
+// writes them down there. This file imports nothing.
+
+// Philox4x32-10: J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011.
+const (
+	philoxM0     = 0xD2511F53
+	philoxM1     = 0xCD9E8D57
+	philoxW0     = 0x9E3779B9
+	philoxW1     = 0xBB67AE85
+	philoxRounds = 10
+)
+
+// SplitMix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
+// generators", OOPSLA 2014. Its increment, and the factors of its finaliser.
+const (
+	golden    = 0x9E3779B97F4A7C15
+	mixFirst  = 0xBF58476D1CE4E5B9
+	mixSecond = 0x94D049BB133111EB
+)
+
+// Purpose separates uses of the random numbers that share seed, epoch and batch.
+type Purpose uint8
+
+const (
+	// Neighbors is the choice of in-neighbours of a row.
+	Neighbors Purpose = 0
+	// Shuffling is the order of the seeds in an epoch.
+	Shuffling Purpose = 1
+)
+
+// Where a hop and a purpose stand in word 1 of the counter, above the vertex's bits
+// from 32 on.
+const (
+	hopShift     = 16
+	purposeShift = 24
+)

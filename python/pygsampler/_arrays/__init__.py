@@ -1,0 +1,1 @@
+"""Arrays of any library, on any device, as the engine reads and writes them."""

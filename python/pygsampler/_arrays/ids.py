@@ -1,0 +1,396 @@
+"""Turns what a caller passes into an address and a length, without a copy where that can be.
+
+Taken, in this order: our own arrays, torch tensors, NumPy arrays, anything with the buffer
+protocol, Arrow's PyCapsule interface, DLPack, ``__cuda_array_interface__`` or ``__array__``, and
+sequences of Python integers. Only one-dimensional signed 32 or 64 bit integers are ids; nothing
+else is converted, since a silent cast of float or unsigned ids hides mistakes. Arrays that are not
+contiguous are copied with a UserWarning. Arrays on a CUDA device are taken where the caller says
+so with ``near``, and never copied to the host in silence.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from array import array
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
+from itertools import islice
+from typing import Any, NamedTuple, NoReturn
+
+from pygsampler._arrays import devices, dlpack
+from pygsampler._arrays.dtypes import Region
+from pygsampler._core import library, memories
+from pygsampler._core.checks import describe, index
+
+_EXPECTED = "a one-dimensional array of int32 or int64 in CPU memory"
+# A range can claim any length; past this one the memory for its integers would hang the machine.
+_LONGEST_SEQUENCE = 1 << 31
+_BUFFER_KINDS = "ilqn"
+# For ``near``: on whichever CUDA device an array is, or on the CPU.
+ANYWHERE = -2
+
+
+class View(NamedTuple):
+    """Signed integers in memory: where, how many, how wide, and what keeps them there.
+
+    ``source`` is what pickling should store: the caller's object when it pickles well by itself
+    (a torch tensor then travels through shared memory), else None. ``device`` is -1, or the index
+    of the CUDA device that the address is of; then ``stream`` is the CUstream in which the values
+    become ready, where they were not made to wait for ``devices.current_stream``.
+    """
+
+    address: int
+    length: int
+    bits: int
+    readonly: bool
+    owner: object
+    source: object | None
+    device: int = devices.CPU
+    stream: int | None = None
+
+    def part(self, start: int, end: int) -> View:
+        """Those from ``start`` on and before ``end``, which are in ``[0, length]``."""
+        address = self.address + start * self.bits // 8
+        rest = self.readonly, self.owner, None, self.device, self.stream
+        return View(address, end - start, self.bits, *rest)
+
+
+class Viewed:
+    """An array of ours, which says itself where its values are."""
+
+    __slots__ = ()
+
+    # -1, or the index of the CUDA device.
+    _device: int
+
+    def _view(self) -> View:
+        """As ids; TypeError where it has none."""
+        raise NotImplementedError
+
+    def _region(self) -> Region:
+        """As values of any dtype, on the CPU."""
+        raise NotImplementedError
+
+
+def as_ids(value: Any, where: str, near: int | None = None) -> View:
+    """A view of ``value``; the error names ``where`` when it is none that can be sampled with.
+
+    A view that was taken before is taken as it is. ``near`` is the device of the graph that the
+    array is for, which it may be on too; without it only the CPU will do.
+    """
+    if isinstance(value, View):
+        return value
+    if isinstance(value, Viewed):
+        if value._device >= 0:
+            _check_device(where, value._device, near)
+        return value._view()
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, getattr(torch, "Tensor", ())):
+        return _from_torch(torch, value, where, near)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, getattr(numpy, "ndarray", ())):
+        return _from_numpy(value, where)
+    if isinstance(value, (list, tuple, range)):
+        return _from_sequence(value, where)
+    try:
+        buffer = memoryview(value)
+    except (TypeError, BufferError, ValueError):
+        return _from_protocol(value, where, near)
+    return _from_buffer(value, buffer, where)
+
+
+def as_int64(view: View) -> View:
+    """The same integers in 64 bits, copied when they are narrower."""
+    if view.bits == 64:
+        return view
+    wide = array("q", memories.integer_view(view.address, view.length, view.bits))
+    return _from_buffer(wide, memoryview(wide), "")
+
+
+def on_host(view: View) -> View:
+    """The same integers on the CPU, copied when they are on a device."""
+    if view.device < 0 or not view.length:
+        return view._replace(device=devices.CPU, stream=None)
+    stream = devices.current_stream(view.device) if view.stream is None else view.stream
+    size = view.length * view.bits // 8
+    memory = memories.new("DeviceDownload", view.device, view.address, size, stream)
+    return View(memory.data, view.length, view.bits, False, memory, None)
+
+
+def has_moved(owner: object, address: int) -> bool:
+    """Whether a tensor's memory has gone elsewhere: torch moves it in place on some calls
+    (``share_memory_``, ``resize_``, sending it to another process)."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(owner, torch.Tensor):
+        return False
+    return int(owner.data_ptr()) != address
+
+
+def without_moving(shown: Any, source: Any) -> Any:
+    """What to pickle in place of ``source``, whose values ``shown`` is a view of.
+
+    Sending a tensor to another process moves its memory into a shared file and frees the old
+    one, on which an engine may be working. An alias with a storage of its own is moved instead;
+    the caller keeps it, so that several workers share one file.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(source, torch.Tensor):
+        return source
+    if source.is_shared() or has_moved(source, shown._address):
+        return source
+    return shown.torch()
+
+
+def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
+    if tensor.layout is not torch.strided:
+        _refuse_type(where, f"a {tensor.layout} tensor")
+    device = devices.CPU
+    if tensor.is_cuda:
+        device = int(tensor.get_device())
+        _check_device(where, device, near)
+    elif tensor.device.type != "cpu":
+        _refuse_device(where, str(tensor.device), ".cpu()")
+    dtype = tensor.dtype
+    if dtype is torch.int64:
+        bits = 64
+    elif dtype is torch.int32:
+        bits = 32
+    else:
+        _refuse_type(where, str(dtype))
+    if tensor.dim() != 1:
+        _refuse_shape(where, tuple(tensor.shape))
+    length = int(tensor.numel())
+    if not tensor.is_contiguous():
+        tensor = tensor.contiguous()
+        _warn_copy(where, length * bits // 8)
+    try:
+        address = int(tensor.data_ptr())
+    except RuntimeError as error:
+        raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
+    if not address and length:
+        _refuse_type(where, f"a {type(tensor).__name__} without memory")
+    return View(address, length, bits, False, tensor, tensor, device)
+
+
+def _from_numpy(values: Any, where: str) -> View:
+    dtype = values.dtype
+    if dtype.kind != "i" or dtype.itemsize not in (4, 8) or not dtype.isnative:
+        _refuse_type(where, str(dtype))
+    if hasattr(values, "mask"):
+        _refuse_type(where, "a masked array")
+    if values.ndim != 1:
+        _refuse_shape(where, values.shape)
+    flags = values.flags
+    if not (flags.c_contiguous and flags.aligned):
+        values = values.copy(order="C")
+        _warn_copy(where, values.nbytes)
+    address = int(values.__array_interface__["data"][0])
+    bits = 8 * dtype.itemsize
+    return View(address, len(values), bits, not flags.writeable, values, values)
+
+
+def _from_buffer(value: Any, buffer: memoryview, where: str) -> View:
+    order, kind = buffer.format[:-1], buffer.format[-1:]
+    native = ("", "@", "=", "<" if sys.byteorder == "little" else ">")
+    if order not in native or kind not in _BUFFER_KINDS or buffer.itemsize not in (4, 8):
+        _refuse_type(where, f"{type(value).__name__} of format {buffer.format!r}")
+    if buffer.ndim != 1:
+        _refuse_shape(where, buffer.shape or ())
+    bits = 8 * buffer.itemsize
+    length = buffer.shape[0] if buffer.shape else 0
+    # Nothing at all may lie anywhere.
+    address = memories.address_of(buffer) if length and buffer.contiguous else 0
+    if length and (not buffer.contiguous or address % buffer.itemsize):
+        # An array's memory is aligned and, while its buffer is held, stays where it is.
+        copied = array("i" if bits == 32 else "q")
+        copied.frombytes(buffer.tobytes())
+        _warn_copy(where, buffer.nbytes)
+        value, buffer = copied, memoryview(copied)
+        address = memories.address_of(buffer)
+    source = value if isinstance(value, array) else None
+    return View(address, length, bits, buffer.readonly, buffer, source)
+
+
+def _from_protocol(value: Any, where: str, near: int | None) -> View:
+    if hasattr(value, "__arrow_c_array__"):
+        return _from_arrow(value, where)
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return _from_dlpack(value, where, near)
+    if hasattr(value, "__cuda_array_interface__"):
+        if near is None:
+            _refuse_device(where, "a CUDA device", "copy it to the CPU")
+        return _from_cuda(value, where, near)
+    if hasattr(value, "__array__"):
+        converted = value.__array__()
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not isinstance(converted, numpy.ndarray):
+            _refuse_type(where, describe(value))
+        return _from_numpy(converted, where)
+    return _from_sequence(value, where)
+
+
+def _from_arrow(value: Any, where: str) -> View:
+    try:
+        schema, values = value.__arrow_c_array__()
+        found = json.loads(
+            library.call(
+                "ArrowImport",
+                dlpack.capsule_pointer(schema, b"arrow_schema"),
+                dlpack.capsule_pointer(values, b"arrow_array"),
+            )
+        )
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{where}: expected {_EXPECTED}, got Arrow data: {error}") from None
+    if found["null_count"]:
+        raise ValueError(f"{where}: expected no nulls, got {found['null_count']}")
+    owner = (schema, values)
+    source = value if type(value).__module__.partition(".")[0] == "pyarrow" else None
+    return View(found["data"], found["length"], found["bits"], True, owner, source)
+
+
+def _from_dlpack(value: Any, where: str, near: int | None = None) -> View:
+    device = devices.CPU
+    try:
+        kind, number = value.__dlpack_device__()
+        if int(kind) == devices.DL_CUDA and near is not None:
+            device = int(number)
+            _check_device(where, device, near)
+        elif int(kind) not in dlpack.CPU_DEVICES:
+            name = dlpack.device_name(int(kind), int(number))
+            _refuse_device(where, name, "copy it to the CPU")
+        tensor = dlpack.borrow(value, device)
+    except (BufferError, TypeError, AttributeError, RuntimeError) as error:
+        text = f"{where}: expected {_EXPECTED}, got {type(value).__name__}: {error}"
+        raise TypeError(text) from error
+    if not tensor.signed or tensor.bits not in (32, 64) or tensor.lanes != 1:
+        _refuse_type(where, tensor.type_name)
+    if len(tensor.shape) != 1:
+        _refuse_shape(where, tensor.shape)
+    length, bits = tensor.shape[0], tensor.bits
+    stride = tensor.strides[0] if tensor.strides else 1
+    _check_layout(where, length, stride, tensor.address, bits)
+    return View(tensor.address, length, bits, tensor.readonly, tensor.capsule, None, device)
+
+
+def _from_cuda(value: Any, where: str, near: int) -> View:
+    """What ``__cuda_array_interface__`` describes; it has no word for the device."""
+    try:
+        interface = value.__cuda_array_interface__
+        typestr, shape = str(interface["typestr"]), tuple(map(int, interface["shape"]))
+        address, readonly = interface["data"]
+        address, stream = int(address), interface.get("stream")
+        strides = interface.get("strides")
+        masked = interface.get("mask") is not None
+        stream = None if stream is None else int(stream)
+        stride = int(strides[0]) if strides else None
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        text = f"{where}: expected {_EXPECTED}, got {type(value).__name__} with a broken "
+        raise TypeError(f"{text}__cuda_array_interface__: {error!r}") from None
+    device = getattr(getattr(value, "device", None), "id", None)
+    device = devices.parse("cuda" if device is None else int(device))
+    _check_device(where, device, near)
+    if typestr not in ("<i4", "<i8"):
+        _refuse_type(where, typestr)
+    if masked:
+        _refuse_type(where, "a masked array")
+    if len(shape) != 1:
+        _refuse_shape(where, shape)
+    size = int(typestr[2])
+    _check_layout(where, shape[0], 1 if stride is None else stride // size, address, 8 * size)
+    return View(address, shape[0], 8 * size, bool(readonly), value, None, device, stream)
+
+
+def _check_layout(where: str, length: int, stride: int, address: int, bits: int) -> None:
+    if stride != 1 and length > 1:
+        raise ValueError(f"{where}: expected a contiguous array, got a stride of {stride} elements")
+    if address % (bits // 8):
+        raise ValueError(f"{where}: expected aligned memory, got address {address:#x}")
+
+
+def _from_sequence(value: Any, where: str) -> View:
+    if isinstance(value, (str, bytes, bytearray, Mapping, Set)) or not (
+        isinstance(value, Sized) and isinstance(value, Iterable)
+    ):
+        hint = "; list(...) makes a sequence" if hasattr(value, "__iter__") else ""
+        text = f"{where}: expected {_EXPECTED} or a sequence of int, got {describe(value)}{hint}"
+        raise TypeError(text)
+    try:
+        length = len(value)
+    except OverflowError:
+        # A range may be longer than len() can say.
+        length = sys.maxsize
+    if length > _LONGEST_SEQUENCE:
+        raise ValueError(
+            f"{where}: expected an array for so many values, got {describe(value)} of Python ints"
+        )
+    items: Sequence[Any]
+    if isinstance(value, (list, tuple, range)):
+        items = value
+    else:
+        items = list(islice(value, length))
+    if not isinstance(items, range) and set(map(type, items)) - {int}:
+        items = [_element(item, where, i) for i, item in enumerate(items)]
+    try:
+        values = array("q", items)
+    except OverflowError:
+        place = next(i for i, item in enumerate(items) if not -(1 << 63) <= item < 1 << 63)
+        text = f"{where}[{place}]: expected an integer of 64 bits, got {describe(items[place])}"
+        raise IndexError(text) from None
+    return _from_buffer(values, memoryview(values), where)
+
+
+def _element(item: Any, where: str, place: int) -> int:
+    try:
+        return index(item)
+    except TypeError:
+        text = f"{where}[{place}]: expected an integer, got {describe(item)}"
+        raise TypeError(text) from None
+
+
+# How to get ids out of what is often given in their place, by the name of its dtype.
+_REMEDIES = {
+    "bool": "mask.nonzero()[0] gives the ids that a mask selects",
+    "torch.bool": "mask.nonzero().squeeze(1) gives the ids that a mask selects",
+    **dict.fromkeys(("int8", "int16", "uint8", "uint16", "uint32"), '.astype("int64") makes one'),
+    **dict.fromkeys(("torch.int8", "torch.int16", "torch.uint8"), ".long() makes one"),
+}
+
+
+def _refuse_type(where: str, got: str) -> NoReturn:
+    remedy = f"; {_REMEDIES[got]}" if got in _REMEDIES else ""
+    raise TypeError(f"{where}: expected {_EXPECTED}, got {got}{remedy}")
+
+
+def _refuse_shape(where: str, shape: tuple[int, ...]) -> NoReturn:
+    raise ValueError(f"{where}: expected {_EXPECTED}, got shape {tuple(shape)}")
+
+
+def _refuse_device(where: str, device: str, remedy: str) -> NoReturn:
+    raise ValueError(f"{where}: expected {_EXPECTED}, got one on {device}; {remedy} first")
+
+
+def _check_device(where: str, device: int, near: int | None) -> None:
+    """Refuses an array on a CUDA device, unless the graph that it is for is there too."""
+    if near in (device, ANYWHERE):
+        return
+    name = devices.name(device)
+    if near is None:
+        _refuse_device(where, name, ".cpu()")
+    if near < 0:
+        raise ValueError(
+            f"{where}: expected an array on the CPU, as the graph is, got one on {name}; "
+            f'copy it to the CPU, or sample graph.to("{name}")'
+        )
+    raise ValueError(
+        f"{where}: expected an array on the CPU or on {devices.name(near)}, as the graph is, "
+        f"got one on {name}"
+    )
+
+
+def _warn_copy(where: str, size: int) -> None:
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("pygsampler."):
+        frame, level = frame.f_back, level + 1
+    text = f"{where}: not contiguous, so {size} bytes were copied; pass a contiguous array"
+    warnings.warn(text, UserWarning, stacklevel=level)

@@ -1,0 +1,112 @@
+"""``Pages``: a graph file that is mapped into memory."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from typing import Any
+
+from pygsampler._core import library, memories
+
+# What tells two files of one name apart: bytes, and the checksum of the header, in which the
+# checksums of all sections are.
+Identity = tuple[int, int]
+
+# What a graph file begins with.
+MAGIC = b"\x93PGS\r\n\x1a\n"
+
+# The sections that are the graph itself.
+CSC = ("indptr", "indices", "edge_ids")
+
+# So many bytes are summed between two looks at whether Ctrl-C was pressed.
+_CHUNK = 64 << 20
+# Not in the module before Python 3.13.
+_MAP_NORESERVE = 0x4000
+
+
+class Pages:
+    """A mapped graph file: the arrays on it name this as their owner, and keep it mapped.
+
+    The file stays what it was when its name goes to another one. It must not be made shorter:
+    see docs/format.md.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_private",
+        "_view",
+        "address",
+        "header",
+        "identity",
+        "path",
+        "private",
+    )
+
+    def __init__(self, path: str) -> None:
+        # Absolute: another process may have another working directory.
+        self.path = os.path.abspath(path)
+        # Opening a pipe would block.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            shown = path.encode(errors="backslashreplace").decode()
+            self.header: dict[str, Any] = json.loads(
+                library.call("GraphFileHeader", descriptor, shown)
+            )
+            size = self.header["bytes"]
+            try:
+                pages = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, path) from None
+            # A second mapping, for torch, which has no read-only tensors: where somebody writes,
+            # the page is copied, and the file stays as it is.
+            self._private = self._copied_when_written(descriptor, size)
+        finally:
+            os.close(descriptor)
+        self.identity: Identity = (size, self.header["checksum"])
+        self._view = memoryview(pages)
+        self.address = memories.address_of(self._view)
+        # Where that mapping is; 0 where the system does not allow one.
+        self.private = 0 if self._private is None else memories.address_of(self._private)
+
+    def _copied_when_written(self, descriptor: int, size: int) -> memoryview | None:
+        if all(section["name"] in CSC for section in self.header["sections"]):
+            return None
+        flags, prot = mmap.MAP_PRIVATE | _MAP_NORESERVE, mmap.PROT_READ | mmap.PROT_WRITE
+        try:
+            return memoryview(mmap.mmap(descriptor, size, flags=flags, prot=prot))
+        except OSError:
+            return None
+
+    @classmethod
+    def reopened(cls, path: str, identity: Identity) -> Pages:
+        """The file that another process has open; ValueError where the name is another file's."""
+        pages = cls(path)
+        if pages.identity != identity:
+            raise ValueError(
+                f"{path}: expected the graph file that was open before ({_text(identity)}), "
+                f"got another one of that name ({_text(pages.identity)})"
+            )
+        return pages
+
+    def verify(self, report: Any) -> None:
+        """Compares the checksum of each section; ``report`` is called with bytes that were read.
+
+        ValueError for the first section that differs.
+        """
+        for section in self.header["sections"]:
+            total = 0
+            for at in range(0, section["bytes"], _CHUNK):
+                size = min(_CHUNK, section["bytes"] - at)
+                address = self.address + section["offset"] + at
+                total = library.call("GraphFileChecksum", total, address, size)
+                report(size)
+            if total != section["checksum"]:
+                raise ValueError(
+                    f"{self.path}: section {section['name']!r}: expected the checksum "
+                    f"{section['checksum']:08x}, got {total:08x}: the file is damaged"
+                )
+
+
+def _text(identity: Identity) -> str:
+    return f"{identity[0]} bytes, header {identity[1]:08x}"

@@ -1,0 +1,1 @@
+"""How a batch lies in memory, and the views of it."""

@@ -1,0 +1,69 @@
+"""``EngineHandle``: what has a handle in the engine, and gives it back when it goes."""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from pygsampler._core import library
+from pygsampler.errors import ClosedError
+
+
+class EngineHandle:
+    """An object with a number in a copy of the engine, or 0.
+
+    Its destructor is the engine's, in C: in one of Python's, Ctrl-C would be lost, and what is to
+    be given back with it. Like any ``__del__`` it runs while all that the object refers to is
+    still there, such as the arrays that the engine reads.
+    """
+
+    __slots__ = ("_generation", "_number")
+
+    # The function of the bridge that ends such a thing; it bears a number that is no more.
+    _end: ClassVar[str]
+
+    # In a forked child, whose engine is another one, the number means nothing.
+    _generation: int
+    _number: int
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._generation = library.generation()
+
+    # Until the engine is loaded there is nothing to give back; this runs no Python either.
+    __del__: ClassVar[type] = tuple
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "_end" in vars(cls):
+            library.ends_with(cls, cls._end)
+
+    def _current(self) -> int:
+        """The handle, or 0 where this process's engine has none."""
+        return self._number if self._generation == library.generation() else 0
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Runs ``bridge_<name>`` with the handle."""
+        return library.call(name, self._number, *arguments)
+
+    def _make(self, name: str, *arguments: Any) -> None:
+        """Takes the handle that ``bridge_<name>`` gives, Ctrl-C or not."""
+        slot, generation = array("q"), library.generation()
+        try:
+            library.call(name, *arguments, into=slot)
+        finally:
+            # Calls nothing of Python's, where Ctrl-C would come in between.
+            if slot:
+                self._generation = generation
+                self._number = slot[0]
+
+    def _give_back(self) -> None:
+        """Ends what stands behind the handle, if there is one and its engine is still there."""
+        number = self._number
+        if number and library.alive(self._generation):
+            with suppress(ClosedError):
+                library.call(self._end, number)
+        # Another thread may have taken a new one meanwhile.
+        if self._number == number:
+            self._number = 0

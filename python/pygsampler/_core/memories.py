@@ -1,0 +1,172 @@
+"""Who keeps the bytes behind an address alive.
+
+Every array names an owner: a ``Memory`` (a block of the engine's, with a reference count that C
+code keeps), or any other Python object (a caller's array, a DLPack capsule, a buffer).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+from pygsampler._core import library
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pygsampler._core.handle import EngineHandle
+
+_FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
+_DEVICE_AT = 32  # in bytes: the fifth word of a memory
+_READ = 0x100  # PyBUF_READ
+# By subscript, which makes a function of our own: attributes are shared, types and all.
+_view_of = ctypes.pythonapi["PyMemoryView_FromMemory"]
+_view_of.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int]
+_view_of.restype = ctypes.py_object
+
+
+class Memory:
+    """One counted reference to a block of the engine's memory, given back when this goes.
+
+    ``data`` and ``size`` are the address and the number of bytes; ``device`` is -1, or the index
+    of the CUDA device whose address it is; ``header`` is where the words of a batch stand on the
+    host. The block is released through the engine copy it was born in, which works in forked
+    children and after the engine's end.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_claim",
+        "_generation",
+        "address",
+        "data",
+        "device",
+        "header",
+        "size",
+    )
+
+    def __init__(self, slot: array[int]) -> None:
+        """Of a slot that holds the address, which is emptied."""
+        address = slot[0]
+        # A capsule's destructor is C's. In one of Python's, Ctrl-C would be lost, and the block.
+        self._claim = library.engine().memory_claim(slot.buffer_info()[0])
+        self._generation = library.generation()
+        self.address = address
+        _, self.data, self.size, self.header, self.device = read_int64(address, 5)
+
+    def is_of(self, generation: int) -> bool:
+        """Whether the engine copy of that generation made the block."""
+        return self._generation == generation
+
+
+def call(name: str, *arguments: int, jobs: Sequence[EngineHandle] = ()) -> int | Memory:
+    """A call of the engine that gives a memory, or what is not positive.
+
+    That is 0, or the negated number of the first of ``jobs``, which are told their numbers. An
+    exception of a signal handler, as Ctrl-C, loses what a call has returned: so that is given back
+    then.
+    """
+    slot = array("q")
+    try:
+        given: int = library.call(name, *arguments, into=slot)
+        if given > 0:
+            return Memory(slot)
+        for place, job in enumerate(jobs):
+            job._number = place - given
+        return given
+    except BaseException:
+        if slot and slot[0] > 0:
+            Memory(slot)
+        elif slot and slot[0]:
+            for place, job in enumerate(jobs):
+                job._number = place - slot[0]
+            for job in jobs:
+                job._give_back()
+        raise
+
+
+def new(name: str, *arguments: int) -> Memory:
+    """A call of the engine that gives a memory."""
+    memory = call(name, *arguments)
+    assert isinstance(memory, Memory)
+    return memory
+
+
+@contextmanager
+def counted(owner: object, device: int = -1) -> Iterator[int]:
+    """The address of an engine memory that keeps ``owner`` alive, valid inside the block.
+
+    Exports retain it. An owner that this process's engine did not make is wrapped in a memory
+    that holds one Python reference to it; ``device`` says where its values are.
+    """
+    engine = library.engine()
+    if isinstance(owner, Memory) and owner.is_of(library.generation()):
+        yield owner.address
+        return
+    address = engine.memory_of_object(owner)
+    if not address:
+        raise MemoryError("pygsampler: no memory for a reference to the owner of an array")
+    if device >= 0:
+        ctypes.c_int64.from_address(address + _DEVICE_AT).value = device
+    try:
+        yield address
+    finally:
+        engine.release(address)
+
+
+def read_int64(address: int, count: int) -> list[int]:
+    """The first ``count`` 64 bit integers at an address."""
+    return (ctypes.c_int64 * count).from_address(address)[:]
+
+
+def memory_view(address: int, size: int) -> memoryview:
+    """The bytes at an address. The view does not keep them alive: use it at once."""
+    return _view_of(address, size, _READ) if size else memoryview(b"")
+
+
+def integer_view(address: int, length: int, bits: int) -> memoryview:
+    """The signed integers at an address, likewise for use at once."""
+    return memory_view(address, length * bits // 8).cast("B").cast(_FORMAT[bits])
+
+
+def owned_view(address: int, size: int, owner: object) -> memoryview:
+    """The bytes at an address as a buffer that keeps ``owner`` alive."""
+    raw: Any = (ctypes.c_char * size).from_address(address)
+    raw.owner = owner
+    return memoryview(raw).cast("B")
+
+
+class _PyBuffer(ctypes.Structure):
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.py_object),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+# By subscript, which makes a function of our own: attributes are shared, types and all.
+_get_buffer = ctypes.pythonapi["PyObject_GetBuffer"]
+_get_buffer.argtypes = [ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int]
+_release_buffer = ctypes.pythonapi["PyBuffer_Release"]
+_release_buffer.argtypes = [ctypes.POINTER(_PyBuffer)]
+_release_buffer.restype = None
+
+
+def address_of(buffer: memoryview) -> int:
+    """The address of a contiguous buffer, good for as long as the memoryview is held."""
+    raw = _PyBuffer()
+    _get_buffer(buffer, ctypes.byref(raw), 0)
+    try:
+        return raw.buf or 0
+    finally:
+        _release_buffer(ctypes.byref(raw))

@@ -1,1 +1,0 @@
-"""DGL's graphs and blocks, for ``pygsampler.dgl``."""

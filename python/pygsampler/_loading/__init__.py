@@ -1,0 +1,1 @@
+"""What loaders share: batches ahead, shards of ranks, numbers of batches."""

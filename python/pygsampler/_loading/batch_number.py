@@ -1,0 +1,120 @@
+"""Which random numbers a batch gets that a loader of another framework asks for."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from typing import Any
+
+import torch
+from torch.utils.data import get_worker_info
+
+from pygsampler._core.checks import integer
+from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._sampling.seed import SEED_MASK, chosen_seed, fresh_seed, signed_seed
+
+_BATCH_BITS = MAX_BATCH.bit_length()
+_UNSET = -1
+# Places in the shared tensor.
+_EPOCH, _SEED = range(2)
+
+
+class BatchNumber:
+    """Gives each batch its (epoch, batch), the same for every number of workers.
+
+    Loaders of other frameworks do not say which batch of which epoch they ask for, but its content
+    does: the batch's number is a hash of its ids. Ranks of a data-parallel run differ by it too.
+    Without ``set_epoch`` the hash also takes in a count of the calls, the pass over a loader that
+    ``begin`` announced and, in a worker process, the worker's seed, which torch draws anew for each
+    pass. A seed that nobody chose is torch's, which may be set after this was made: it is asked for
+    by ``set_epoch`` and ``begin`` and, without an epoch, for each batch, but never in a worker,
+    where torch has another. Pickling keeps seed, epoch and the count.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        self._follows = seed is None
+        self._calls = itertools.count()
+        self._pass = 0
+        # In shared memory, so that workers that live through several epochs see changes too.
+        self._shared: Any = torch.tensor([_UNSET, signed_seed(chosen_seed(seed))])
+        self._shared.share_memory_()  # type: ignore[no-untyped-call]
+
+    @property
+    def seed(self) -> int:
+        """The 64-bit seed of the next batch, ``0 <= seed < 2**64``."""
+        return int(self._shared[_SEED]) & SEED_MASK
+
+    def set_seed(self, seed: int | None) -> None:
+        """Make ``seed`` the seed from now on, and count calls from 0; None: follow torch's."""
+        value = chosen_seed(seed)
+        self._follows = seed is None
+        self._restart(value)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Make the batches from now on a function of ``epoch``; None: batches never repeat."""
+        value = _UNSET if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
+        self._follow()
+        self._shared[_EPOCH] = value
+
+    def begin(self, generator: torch.Generator | None) -> None:
+        """A pass over a torch DataLoader with that generator begins in this process.
+
+        Without an epoch its batches follow from the state of the generator, which torch's loader
+        then advances: ``torch.manual_seed`` before a pass repeats it.
+        """
+        self._follow()
+        state = (torch.default_generator if generator is None else generator).get_state()
+        digest = hashlib.blake2b(state.numpy().tobytes(), digest_size=8).digest()
+        self._pass = int.from_bytes(digest, "little")
+        self._calls = itertools.count()
+
+    def of(
+        self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
+    ) -> tuple[int, int]:
+        """(epoch, batch) of the batch of these ids, tensors on the CPU.
+
+        ``more`` are ids with another meaning, and its name. The batch's seed is ``seed``, read
+        after this.
+        """
+        content = hashlib.blake2b(ids.numpy().tobytes(), digest_size=8)
+        if more is not None:
+            name, others = more
+            # The length keeps the two apart from another cut of the same numbers.
+            content.update(b"%s %d " % (name, others.numel()))
+            content.update(others.numpy().tobytes())
+        epoch = int(self._shared[_EPOCH])
+        if epoch == _UNSET:
+            worker = get_worker_info()
+            if worker is None:
+                self._follow()
+            number = self._pass if worker is None else worker.seed
+            content.update(b"call %d of %d" % (next(self._calls), number))
+        number = int.from_bytes(content.digest(), "little")
+        return (number >> _BATCH_BITS if epoch == _UNSET else epoch), number & MAX_BATCH
+
+    def copy(self) -> BatchNumber:
+        """Another with the same numbers, whose epoch and seed are its own."""
+        other = object.__new__(BatchNumber)
+        state = {"_follows": self._follows, "_shared": self._shared.clone()}
+        other.__setstate__({**self.__getstate__(), **state})
+        return other
+
+    def _follow(self) -> None:
+        if self._follows and get_worker_info() is None:
+            seed = fresh_seed()
+            if seed != self.seed:
+                self._restart(seed)
+
+    def _restart(self, seed: int) -> None:
+        self._shared[_SEED] = signed_seed(seed)
+        self._calls = itertools.count()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Torch's seed is this process's: another one keeps what it is given here.
+        return {**self.__dict__, "_calls": next(self._calls), "_follows": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._calls = itertools.count(state["_calls"])
+        if not self._shared.is_shared():
+            self._shared.share_memory_()

@@ -1,0 +1,86 @@
+"""Jobs in flight ahead of the consumer, handed over in order."""
+
+from __future__ import annotations
+
+import atexit
+from collections import deque
+from collections.abc import Callable, Generator
+from inspect import GEN_RUNNING, getgeneratorstate
+from typing import Any, TypeVar
+from weakref import ref
+
+from pygsampler._core import library
+from pygsampler._sampling.base import Pending
+
+__all__ = ["close_at_exit", "in_order"]
+
+T = TypeVar("T")
+
+
+def in_order(
+    submit: Callable[[int], Pending[T]], steps: int, depth: int
+) -> Generator[T, None, None]:
+    """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
+
+    While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
+    only when its result is asked for. A job that fails, in ``submit`` or in ``result``, raises at
+    its own place, after the results before it. However the generator ends (exhausted, closed,
+    dropped, failed, interrupted), every job that is still in flight is cancelled.
+    """
+    waiting: deque[Pending[T] | Exception] = deque()
+    submitted = 0
+
+    def fill(limit: int) -> None:
+        nonlocal submitted
+        while len(waiting) < limit and submitted < steps:
+            try:
+                waiting.append(submit(submitted))
+                submitted += 1
+            except Exception as error:
+                # Raised when the consumer arrives here: the batches before it are good.
+                waiting.append(error)
+                submitted = steps
+
+    try:
+        for _ in range(steps):
+            fill(max(depth, 1))
+            head = waiting.popleft()
+            if isinstance(head, Exception):
+                raise head
+            result = head.result()
+            del head
+            fill(depth)
+            yield result
+            del result
+    finally:
+        for job in waiting:
+            if not isinstance(job, Exception):
+                job.cancel()
+
+
+# No WeakSet: what it does when a generator goes is Python, where Ctrl-C would be lost.
+_open: set[ref[Generator[Any, None, None]]] = set()
+
+
+def close_at_exit(batches: Generator[T, None, None]) -> Generator[T, None, None]:
+    """``batches``, to be closed at the end of the interpreter if it is still open then.
+
+    Left to the garbage collector it would end after the modules that its jobs need are emptied.
+    """
+    _open.add(ref(batches, _open.discard))
+    return batches
+
+
+@atexit.register
+def _close_all() -> None:
+    running = []
+    for one in list(_open):
+        batches = one()
+        if batches is None:
+            continue
+        try:
+            batches.close()
+        except ValueError:  # a daemon thread is in the middle of it
+            running.append(batches)
+    if running:
+        library.end(lambda: any(getgeneratorstate(each) == GEN_RUNNING for each in running))

@@ -1,1 +1,0 @@
-"""The adapter for PyG, of which ``pygsampler.pyg`` is the public face."""

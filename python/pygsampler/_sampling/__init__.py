@@ -1,0 +1,1 @@
+"""What a sampler samples, and batches on their way."""

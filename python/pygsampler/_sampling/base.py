@@ -1,0 +1,325 @@
+"""``Sampler``: what every loader knows of a sampler."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pygsampler._core.checks import describe, integer
+from pygsampler._sampling.numbers import Numbers
+from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    from pygsampler.minibatch import MiniBatch
+
+T_co = TypeVar("T_co", covariant=True)
+S = TypeVar("S", bound="Sampler")
+
+
+class Pending(Protocol[T_co]):
+    """A batch on its way."""
+
+    def result(self) -> T_co:
+        """The batch, waiting until it is there; raises what went wrong with it."""
+        ...
+
+    def done(self) -> bool:
+        """Whether ``result()`` would return, or raise, at once."""
+        ...
+
+    def cancel(self) -> None:
+        """Ends it: nothing reads the graph or the seeds for it afterwards."""
+        ...
+
+
+class Ready:
+    """A batch that is there already, for samplers that make it in ``launch``."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+
+    def result(self) -> Any:
+        """The batch."""
+        return self._batch
+
+    def done(self) -> bool:
+        """True."""
+        return True
+
+    def cancel(self) -> None:
+        """Nothing is on its way."""
+
+
+class Sampler(ABC):
+    """What every loader, adapter and command knows of a sampler.
+
+    A sampler of your own has a ``plan`` and ``launch``, and calls ``super().__init__(seed)``. The
+    rest comes from here, and ``pygsampler.torch.DataLoader``, ``pygsampler.dgl.Sampler`` and
+    ``pygsampler.pyg.Sampler`` take it:
+
+        class Nothing(pgs.Sampler):
+            plan = ("nothing",)
+
+            def launch(self, graph, seeds, *, epoch, batch, **how):
+                block = [0] * (len(seeds) + 1), [], []
+                made = pgs.MiniBatch.from_blocks(
+                    seeds, seeds, [block], epoch=epoch, batch=batch
+                )
+                return Ready(made)
+
+    Parameters
+    ----------
+    seed : int, optional
+        From ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; as ``PGSampler`` has it.
+    """
+
+    __slots__ = ()
+
+    # A class with slots declares it, and "__weakref__".
+    _numbers: Numbers
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._numbers = Numbers(seed)  # type: ignore[misc]
+
+    @property
+    @abstractmethod
+    def plan(self) -> Hashable:
+        """What is sampled, and how, but for the seed: immutable, hashable and picklable."""
+
+    @abstractmethod
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Pending[Any]:
+        """Starts a batch, which is a pure function of (graph, plan, seed, epoch, batch, seeds).
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : int32 or int64, shape [N]
+            On the CPU, or on the graph's device.
+        epoch, batch : int
+            Checked: ``[0, 2**24)`` and ``[0, 2**40)``.
+        exclude : int32 or int64, shape [K], optional
+            Edges to sample around; NotImplementedError where a sampler cannot.
+        threads : int
+            The most threads for a batch on the CPU; 0 for all that are idle.
+        into : str, optional
+            ``"torch"`` asks for a result in torch's memory, which a sampler may ignore.
+        beside : bool
+            Whether the caller goes on meanwhile, rather than wait at once: on a GPU the batch then
+            runs beside what is put into the current stream later.
+
+        Returns
+        -------
+        Pending
+            Its result is a ``MiniBatch``, or a ``TorchBatch``.
+        """
+
+    @property
+    def seed(self) -> int:
+        """The 64 bit seed, ``0 <= seed < 2**64``."""
+        return self._numbers.seed
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of calls that give none; ``set_epoch`` sets it."""
+        return self._numbers.epoch
+
+    def with_seed(self: S, seed: int | None) -> S:
+        """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
+        other = copy.copy(self)
+        Sampler.__init__(other, seed)
+        return other
+
+    def set_epoch(self, n: int) -> None:
+        """Makes ``n`` (0 to ``2**24 - 1``) the epoch, and the next batch without a number batch 0.
+
+        Call it before each epoch, as with torch's DistributedSampler, and two runs see the same
+        samples; without it the batch numbers go on, so that no two epochs see the same.
+        """
+        self._numbers.set_epoch(n)
+
+    def sample(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+    ) -> MiniBatch:
+        """The sampled neighbourhood of ``seeds``.
+
+        Of a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
+        on that device where torch uses CUDA, else the default stream), and the batch is there,
+        complete for every stream when this returns.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : int32 or int64, shape [N], or a sequence of int
+            Vertices of the graph. Duplicates stay in ``output_nodes`` but are sampled once. On
+            the CPU, or on the graph's own device.
+        epoch : int, optional
+            0 to ``2**24 - 1``; the sampler's own by default.
+        batch : int, optional
+            0 to ``2**40 - 1``. By default the next number of the sampler's counter, so that two
+            calls never repeat a sample. A worker of torch's DataLoader starts to count at a place
+            that its own seed says. Other copies (made by fork or pickle) go on counting alike:
+            give them numbers, or seeds, of their own.
+        exclude : int32 or int64, shape [K], optional
+            Original ids of edges to sample around, as if they were not in the graph. Of a graph
+            that was made of arrays on a GPU only where it has no ``edge_ids``.
+        threads : int
+            The most threads for this batch; 0 for all that are idle. A GPU uses none.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an argument of the wrong type, shape, range or device.
+        IndexError
+            For a seed that is not a vertex.
+        ClosedError
+            When the graph was closed.
+        CudaError
+            When the GPU fails, has no room, or belongs to the parent of a forked process.
+        """
+        job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False)
+        made: MiniBatch = job.result()
+        return made
+
+    def submit(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+    ) -> Pending[MiniBatch]:
+        """Starts what ``sample`` does in the background; ``result()`` gives the MiniBatch.
+
+        The seeds and excluded ids are copied before it returns; seeds on a GPU are read there, so
+        leave them as they are until the batch is done. Batches on a GPU run beside each other,
+        and beside what is put into the current stream later. Wrong arguments raise here, as
+        ``sample`` does for them; what fails later is raised by ``result()``.
+        """
+        return self._start(graph, seeds, epoch, batch, exclude, threads, beside=True)
+
+    def sample_many(
+        self,
+        graph: Graph,
+        seeds: Iterable[Any],
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+    ) -> list[MiniBatch]:
+        """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
+
+        Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : iterable of int32 or int64 arrays, each of shape [N]
+            As those of ``sample``; their lengths may differ.
+        epoch, batch : int, optional
+            As those of ``sample``; ``batch`` is the number of the first, and the others have those
+            after it.
+
+        Returns
+        -------
+        list of MiniBatch
+            One for each set of seeds, in their order.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError, ClosedError, CudaError
+            As ``sample``: the error of the first batch that fails. The others are dropped.
+        """
+        check_graph(graph)
+        if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Iterable):
+            raise TypeError(f"seeds: expected several arrays of ids, got {describe(seeds)}")
+        many = list(seeds)
+        epoch = self._numbers.chosen_epoch(epoch)
+        if not many:
+            return []
+        return self._many(graph, many, epoch, self._numbers.chosen_batch(batch, len(many)))
+
+    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
+        jobs: list[Pending[MiniBatch]] = []
+        # With several batches in flight, one core for each wastes nothing on synchronisation.
+        threads = int(len(many) > 1)
+        batches: list[MiniBatch] = []
+        try:
+            for i, ids in enumerate(many, batch):
+                job = self.launch(graph, ids, epoch=epoch, batch=i, threads=threads, beside=True)
+                jobs.append(job)
+            for job in jobs:
+                batches.append(job.result())
+            return batches
+        except (TypeError, ValueError, IndexError) as error:
+            place = len(jobs) if len(jobs) < len(many) else len(batches)
+            raise in_set(error, place) from None
+        finally:
+            # After an error, those that are still on their way.
+            for job in jobs:
+                job.cancel()
+
+    def _start(
+        self,
+        graph: Graph,
+        seeds: Any,
+        epoch: int | None,
+        batch: int | None,
+        exclude: Any,
+        threads: int,
+        beside: bool,
+    ) -> Pending[Any]:
+        check_graph(graph)
+        numbers = self._numbers
+        epoch = numbers.chosen_epoch(epoch)
+        return self.launch(
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=numbers.chosen_batch(batch),
+            exclude=exclude,
+            threads=integer(threads, "threads", 0, _MOST_THREADS),
+            beside=beside,
+        )
+
+
+_MOST_THREADS = (1 << 31) - 1
+
+
+def in_set(error: Exception, place: int) -> Exception:
+    """An error of one of several sets of seeds, whose text then says which."""
+    text = str(error)
+    if not text.startswith(("seeds:", "seeds[")) or type(error).__module__ != "builtins":
+        return error
+    return type(error)(f"seeds[{place}]{text[5:]}")
+
+
+def check_graph(graph: Any) -> None:
+    """TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
+    if not isinstance(graph, Graph):
+        library = type(graph).__module__.partition(".")[0]
+        remedy = {
+            "dgl": "Graph.from_dgl makes one, and pygsampler.dgl.PGSampler is for DGL's loaders",
+            "torch_geometric": "Graph.from_pyg makes one, and pygsampler.pyg has PyG's loaders",
+        }.get(library, "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one")
+        raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}; {remedy}")

@@ -1,0 +1,138 @@
+"""Sampled blocks as DGL's blocks, without a copy."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from dgl import graph_index, heterograph_index, utils
+from dgl.heterograph import DGLBlock
+
+from pygsampler.dgl.consecutive import consecutive
+
+if TYPE_CHECKING:
+    from pygsampler.converted import TorchBatch
+
+__all__ = ["Hop", "hops_of", "make_block"]
+
+
+class Hop(NamedTuple):
+    """The arrays of one block: CSC over local ids, original ids of nodes and edges.
+
+    ``dst`` is a prefix of ``src``; row v of the CSC lists the sources of the edges into ``dst[v]``.
+    All are on one device.
+    """
+
+    indptr: torch.Tensor
+    indices: torch.Tensor
+    src: torch.Tensor
+    dst: torch.Tensor
+    edge_ids: torch.Tensor
+
+
+def hops_of(batch: TorchBatch) -> list[Hop]:
+    """The blocks of a batch, outermost hop first, with one last row for each seed.
+
+    The engine samples a vertex that is twice among the seeds once. DGL's loaders hand out labels
+    by ``output_nodes``, duplicates included, so the rows of such a batch are repeated here: equal
+    seeds get equal rows, in every block, since a block's destinations must be a prefix of its
+    sources, which are the destinations of the block before.
+    """
+    for place, block in enumerate(batch.blocks):
+        if block.dst_offset:
+            raise ValueError(
+                f"sampler: expected destinations first among the sources, as blocks of DGL have "
+                f"them, got blocks[{place}] with dst_offset {block.dst_offset}; "
+                f"frontier='all' samples such blocks"
+            )
+    hops = [
+        Hop(block.indptr, block.indices, block.src_nodes, block.dst_nodes, block.edge_ids)
+        for block in batch.blocks
+    ]
+    seeds = batch.output_nodes
+    distinct = len(hops[-1].dst)
+    if len(seeds) != distinct:
+        row_of_seed = batch.output_index.long()
+        return [_repeat(hop, seeds, row_of_seed, distinct) for hop in hops]
+    return hops
+
+
+def _repeat(hop: Hop, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: int) -> Hop:
+    """``hop`` with its first ``distinct`` vertices replaced by the seeds, which repeat some."""
+    device = hop.indptr.device
+
+    def count(end: int) -> torch.Tensor:
+        return torch.arange(end, device=device)
+
+    more = seeds.numel() - distinct
+    rows = torch.cat([row_of_seed, torch.arange(distinct, hop.dst.numel(), device=device)])
+    starts = hop.indptr.long()[rows]
+    degrees = hop.indptr.long()[rows + 1] - starts
+    indptr = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=device)
+    torch.cumsum(degrees, 0, out=indptr[1:])
+    edges = count(int(indptr[-1])) + (starts - indptr[:-1]).repeat_interleave(degrees)
+    # A source keeps the place of its first occurrence; what follows the seeds moves up.
+    place = count(hop.src.numel()) + more
+    at = count(seeds.numel())
+    place.scatter_reduce_(0, row_of_seed, at, "amin", include_self=False)
+    return Hop(
+        indptr.to(hop.indptr.dtype),
+        place[hop.indices.long()[edges]].to(hop.indices.dtype),
+        torch.cat([seeds.to(hop.src.dtype), hop.src[distinct:]]),
+        torch.cat([seeds.to(hop.dst.dtype), hop.dst[distinct:]]),
+        hop.edge_ids[edges],
+    )
+
+
+def make_block(g: Any, hop: Hop) -> Any:
+    """The DGLBlock of one hop over the arrays of ``hop``, as DGL's own samplers make them.
+
+    ``srcdata`` and ``dstdata`` hold ``dgl.NID``, ``edata`` holds ``dgl.EID``, and beside them stand
+    the features of ``g``, gathered when they are first read. All ids have ``g``'s id type. The
+    block is where ``hop`` is, and so are its features, wherever ``g`` has them.
+    """
+    edge_ids = hop.edge_ids.to(hop.src.dtype)
+    # dgl.create_block says the same in 0.2 ms instead of 0.01: it looks for the largest index,
+    # sorts type names and builds the metagraph, for every block anew.
+    relation = heterograph_index.create_unitgraph_from_csr(
+        2,
+        hop.src.numel(),
+        hop.dst.numel(),
+        hop.indptr,
+        hop.indices,
+        # DGL would take none for these, but its CPU kernels fail without: "Check notnull: edges".
+        consecutive(hop.indices.numel(), hop.indices),
+        ["coo", "csr", "csc"],
+        True,
+    )
+    index = heterograph_index.create_heterograph_from_relations(_metagraph(), [relation], None)
+    frames = g
+    if hop.src.device.type != "cpu" and hop.src.device != g.device:
+        frames = _frames_on(g, hop.src.device)
+    return DGLBlock(
+        index,
+        (g.ntypes, g.ntypes),
+        g.etypes,
+        utils.extract_node_subframes_for_block(frames, [hop.src], [hop.dst]),
+        utils.extract_edge_subframes(frames, [edge_ids]),
+    )
+
+
+def _frames_on(g: Any, device: torch.device) -> SimpleNamespace:
+    """The features of ``g``, to be moved to ``device`` when they are read.
+
+    DGL's own sampler does so for ``use_uva=True``: features that are pinned are gathered by the
+    GPU, and others on the host.
+    """
+    return SimpleNamespace(
+        _node_frames=[frame.to(device) for frame in g._node_frames],
+        _edge_frames=[frame.to(device) for frame in g._edge_frames],
+    )
+
+
+@cache
+def _metagraph() -> Any:
+    """One edge from the source type to the destination type, the same for every block."""
+    return graph_index.from_coo(2, [0], [1], True)

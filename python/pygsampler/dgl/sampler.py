@@ -1,0 +1,388 @@
+"""``PGSampler``, and any sampler, for DGL: blocks behind ``BlockSampler``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from dgl import DGLGraph
+from dgl.dataloading import BlockSampler
+from torch.utils.data import get_worker_info
+
+from pygsampler import sampler as _core
+from pygsampler._core.checks import boolean, describe
+from pygsampler._loading.batch_number import BatchNumber
+from pygsampler.converted import as_torch
+from pygsampler.dgl.block import hops_of, make_block
+from pygsampler.dgl.graph import graph_of, places_of
+
+__all__ = ["PGSampler", "Sampler"]
+
+
+class Sampler(BlockSampler):  # type: ignore[misc]
+    """Any ``pygsampler.Sampler`` as a sampler of blocks for DGL's ``DataLoader``.
+
+    ``PGSampler`` is the one that takes the arguments of DGL's own; here the sampler is given:
+
+        sampler = pygsampler.dgl.Sampler(pygsampler.PGSampler([10, 10], seed=0))
+
+    Graphs, devices, excluded edges, prefetching and random numbers are as ``PGSampler`` of this
+    module says.
+
+    Parameters
+    ----------
+    sampler : pygsampler.Sampler
+        Its batches must have destinations first among the sources, as DGL's blocks do.
+    prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
+        As in DGL.
+    """
+
+    def __init__(
+        self,
+        sampler: _core.Sampler,
+        *,
+        prefetch_node_feats: Any = None,
+        prefetch_labels: Any = None,
+        prefetch_edge_feats: Any = None,
+        output_device: Any = None,
+    ) -> None:
+        super().__init__(
+            prefetch_node_feats=prefetch_node_feats,
+            prefetch_labels=prefetch_labels,
+            prefetch_edge_feats=prefetch_edge_feats,
+            output_device=output_device,
+        )
+        if not isinstance(sampler, _core.Sampler):
+            raise TypeError(
+                f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
+                "pygsampler.dgl.PGSampler takes fanouts"
+            )
+        self._identity = BatchNumber(sampler.seed)
+        self._sampler = sampler
+
+    @property
+    def seed(self) -> int:
+        """The 64-bit seed of the random numbers."""
+        return self._identity.seed
+
+    def set_seed(self, seed: int | None) -> None:
+        """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
+
+        Without ``set_epoch`` calls count from 0 again, so that a seed which is set twice repeats
+        its batches. ``None`` goes back to torch's seed.
+        """
+        self._identity.set_seed(seed)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+
+        ``None`` goes back to batches that never repeat.
+        """
+        self._identity.set_epoch(epoch)
+
+    def sample_blocks(
+        self, g: Any, seed_nodes: Any, exclude_eids: Any = None
+    ) -> tuple[torch.Tensor, Any, list[Any]]:
+        """Sample the blocks of one batch.
+
+        Parameters
+        ----------
+        g : dgl.DGLGraph
+            A homogeneous graph.
+        seed_nodes : tensor, list, or dict of one node type to a tensor
+            int32 or int64 vertex ids, where ``g`` is; or on any GPU for a graph in page-locked
+            host memory (``g.pin_memory_()``), which that GPU then samples.
+        exclude_eids : tensor, list, or dict of one edge type to a tensor, optional
+            Ids of the edges to sample around.
+
+        Returns
+        -------
+        (input_nodes, output_nodes, blocks)
+            ``blocks[0].srcdata[dgl.NID]``, ``seed_nodes`` as given, and one DGLBlock for each hop,
+            outermost first; on the device of the seeds unless ``output_device`` says another.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError
+            For seeds or edges of a wrong type, shape or value, and for seeds that are not where
+            ``g`` can be sampled.
+        NotImplementedError
+            For a heterograph.
+        CudaError
+            When the GPU fails.
+        """
+        given = _only(seed_nodes, "seed_nodes")
+        seeds = _ids(given, "seed_nodes")
+        if not isinstance(given, torch.Tensor) and isinstance(g, DGLGraph):
+            seeds = seeds.to(g.device)
+        graph = graph_of(g, seeds.device)
+        exclude, places = None, None
+        if exclude_eids is not None:
+            exclude = _ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").cpu().long()
+            # As in DGL, -1 and others that are no edges exclude nothing.
+            exclude = exclude[(exclude >= 0) & (exclude < graph.num_edges)]
+            places = places_of(g, graph)
+        others = None if exclude is None else (b"exclude", exclude)
+        epoch, batch = self._identity.of(seeds.cpu(), others)
+        if exclude is not None and places is not None:
+            graph, exclude = places.graph, places.of(exclude)
+        threads = 0 if get_worker_info() is None else 1
+        job = self._current().launch(
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into="torch",
+        )
+        sampled = as_torch(job.result())
+        hops = hops_of(sampled)
+        if places is not None:
+            hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
+        blocks = [make_block(g, hop) for hop in hops]
+        input_nodes, output_nodes = hops[0].src, seed_nodes
+        if self.output_device is not None:
+            device = _complete(torch.device(self.output_device))
+            if device != input_nodes.device:
+                blocks = [block.to(device) for block in blocks]
+                input_nodes = input_nodes.to(device)
+        return input_nodes, output_nodes, blocks
+
+    def _current(self) -> _core.Sampler:
+        """The sampler, made anew where its seed has changed."""
+        if self._sampler.seed != self._identity.seed:
+            self._sampler = self._sampler.with_seed(self._identity.seed)
+        return self._sampler
+
+    def __repr__(self) -> str:
+        return f"pygsampler.dgl.Sampler({self._sampler!r})"
+
+
+class PGSampler(Sampler):
+    """Uniform neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
+
+    Takes the place of ``dgl.dataloading.NeighborSampler``:
+
+        sampler = pygsampler.dgl.PGSampler([10, 10])
+        loader = dgl.dataloading.DataLoader(g, train_ids, sampler, batch_size=1024, shuffle=True)
+        for input_nodes, output_nodes, blocks in loader:
+            ...
+
+    The blocks are what DGL's own sampler gives: destinations first among the sources, ``dgl.NID``
+    in ``srcdata`` and ``dstdata``, ``dgl.EID`` (the edge's id in ``g``) in ``edata``, the graph's
+    features beside them, all ids in ``g.idtype``. The graph's CSC is used where it lies and
+    is taken anew when the graph changes.
+
+    Who samples is said by the graph and the seeds, as in DGL. In its loader that is:
+
+    - Graph and indices on a GPU: that GPU, with blocks there.
+    - Graph on the CPU, ``use_uva=True``: the GPU, out of page-locked host memory, with blocks on
+      the GPU. This is for graphs that are larger than its memory.
+    - Graph on the CPU, ``device="cuda"`` and nothing else: the CPU, in the loader's own prefetch
+      thread, which then copies the blocks to the GPU. The sampler does not touch CUDA.
+    - Graph on the CPU, with any number of workers: the CPU.
+
+    Parameters
+    ----------
+    fanouts : list of int
+        In-neighbours to sample for each vertex, outermost hop first: ``fanouts[-1]`` is applied
+        to the seeds. -1 takes all, also with ``replace=True``; 0 none.
+    edge_dir : str
+        ``'in'``. For out-neighbours sample ``dgl.reverse(g)``, which keeps the edge ids.
+    prob, mask : None
+        Weighted sampling is not offered yet: ``NotImplementedError``; both together are a
+        ``ValueError`` as in DGL. In the place of a mask sample
+        ``dgl.edge_subgraph(g, g.edata[mask], relabel_nodes=False)``.
+    replace : bool
+        Sample with replacement.
+    prefetch_node_feats, prefetch_labels, prefetch_edge_feats
+        As in DGL.
+    output_device : str, int or torch.device, optional
+        Where the blocks and ``input_nodes`` are to be, if not where they are sampled.
+    fused : bool
+        Accepted for compatibility; there is one implementation.
+    seed : int, optional
+        64-bit seed of the random numbers. Default: torch's, see below.
+
+    Notes
+    -----
+    Attributes may be assigned after construction and count from the next batch on, as in DGL;
+    what is not offered raises then too. Workers that already run keep what they were started with,
+    but for ``set_epoch`` and ``set_seed``.
+
+    Random numbers. A seed that is not given is ``torch.initial_seed()``, asked for when the sampler
+    is made, by ``set_epoch`` and, without an epoch, for each batch outside worker processes: so
+    ``torch.manual_seed`` may also come after the sampler. Call ``sampler.set_epoch(n)`` before each
+    epoch to make every batch a pure function of (graph, options, seed, n, the batch's seeds and
+    excluded edges): it is then the same for every number of workers, for fork and spawn, and in a
+    later run. Without it no batch repeats an earlier one by accident, with equal seeds neither:
+    each call of ``sample`` counts up, and in a worker process of torch's DataLoader the worker's
+    own seed, which torch draws anew for each epoch, is mixed in; a run is then repeated by
+    ``torch.manual_seed`` and the same number of workers. ``set_epoch`` and ``set_seed`` also reach
+    persistent workers.
+
+    Duplicate seeds keep their places in ``output_nodes`` and in the last block's destinations,
+    so labels taken by ``output_nodes`` fit. Each distinct vertex is sampled once; the rows of equal
+    seeds are equal.
+
+    Excluded edges (``exclude_eids``, as ``as_edge_prediction_sampler`` gives them) are sampled
+    around: a vertex gets ``fanout`` of its other edges where it has as many, while DGL samples
+    first and then removes, which leaves fewer. Ids that are no edges, such as -1, exclude nothing,
+    as in DGL.
+
+    On a GPU. The samples are those of the CPU. A batch is sampled in torch's current stream, and
+    its arrays are views of one tensor that torch allocates there; the call returns when the batch
+    is complete. The random numbers depend on the seeds, so these are copied to the host, and so are
+    the ids of excluded edges. ``block.record_stream``, which DGL offers only for blocks whose
+    arrays each have an allocation of their own, does not work; ``input_nodes.record_stream`` is
+    enough, since the batch is one allocation.
+
+    Heterographs raise ``NotImplementedError``. In a worker process a batch is sampled by one core.
+    """
+
+    def __init__(
+        self,
+        fanouts: Sequence[int],
+        edge_dir: str = "in",
+        prob: str | None = None,
+        mask: str | None = None,
+        replace: bool = False,
+        prefetch_node_feats: Any = None,
+        prefetch_labels: Any = None,
+        prefetch_edge_feats: Any = None,
+        output_device: Any = None,
+        fused: bool = True,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        made = _made(fanouts, replace=boolean(replace, "replace"), seed=seed)
+        super().__init__(
+            made,
+            prefetch_node_feats=prefetch_node_feats,
+            prefetch_labels=prefetch_labels,
+            prefetch_edge_feats=prefetch_edge_feats,
+            output_device=output_device,
+        )
+        self._identity.set_seed(seed)
+        self._fanouts, self._replace = fanouts, replace
+        if prob is not None and mask is not None:
+            raise ValueError(
+                "prob, mask: expected at most one of them, got both; "
+                "a mask can be multiplied into the probability"
+            )
+        self.prob, self.mask, self.edge_dir, self.fused = prob, mask, edge_dir, fused
+
+    @property
+    def fanouts(self) -> Any:
+        """As given, outermost hop first; what is assigned, or put into a list, counts."""
+        return self._fanouts
+
+    @fanouts.setter
+    def fanouts(self, fanouts: Any) -> None:
+        self._sampler = _made(fanouts, replace=self._replace, seed=self.seed)
+        self._fanouts = fanouts
+
+    @property
+    def replace(self) -> bool:
+        """Whether edges are sampled with replacement."""
+        return self._replace
+
+    @replace.setter
+    def replace(self, replace: bool) -> None:
+        self._replace = boolean(replace, "replace")
+
+    @property
+    def edge_dir(self) -> str:
+        """``'in'``."""
+        return "in"
+
+    @edge_dir.setter
+    def edge_dir(self, edge_dir: str) -> None:
+        if edge_dir == "in":
+            return
+        if edge_dir != "out":
+            raise ValueError(f"edge_dir: expected 'in', got {edge_dir!r}")
+        raise NotImplementedError(
+            "edge_dir: expected 'in', got 'out', which is not offered; "
+            "dgl.reverse(g) has the out-edges of g as in-edges, with the same ids"
+        )
+
+    @property
+    def prob(self) -> None:
+        """None: uniform sampling."""
+
+    @prob.setter
+    def prob(self, prob: Any) -> None:
+        if prob is not None:
+            raise NotImplementedError(
+                f"prob: weighted sampling is not offered yet, got {prob!r}; "
+                "expected None, which samples uniformly"
+            )
+
+    @property
+    def mask(self) -> None:
+        """None: all edges may be sampled."""
+
+    @mask.setter
+    def mask(self, mask: Any) -> None:
+        if mask is not None:
+            raise NotImplementedError(
+                f"mask: expected None, got {mask!r}, which is not offered; "
+                "dgl.edge_subgraph(g, g.edata[...], relabel_nodes=False) has the edges of a mask"
+            )
+
+    def _current(self) -> _core.Sampler:
+        """The sampler, made anew where an attribute, or what is in it, has changed."""
+        made, seed = self._sampler, self.seed
+        assert isinstance(made, _core.PGSampler)
+        if (made.fanouts, made.replace, made.seed) != (tuple(self._fanouts), self._replace, seed):
+            made = self._sampler = _made(self._fanouts, replace=self._replace, seed=seed)
+        return made
+
+    def __repr__(self) -> str:
+        return f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace})"
+
+
+def _made(fanouts: Any, *, replace: bool, seed: int | None) -> _core.PGSampler:
+    if isinstance(fanouts, Sequence) and any(isinstance(f, Mapping) for f in fanouts):
+        raise NotImplementedError(
+            "fanouts: expected integers, got a dict for each edge type; heterographs are not "
+            "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
+        )
+    return _core.PGSampler(fanouts, replace=replace, seed=seed)
+
+
+def _only(values: Any, where: str) -> Any:
+    """The ids of a homogeneous graph, which DGL also writes as a dict with one type."""
+    if not isinstance(values, Mapping):
+        return values
+    if not values:
+        return ()
+    if len(values) > 1:
+        raise NotImplementedError(
+            f"{where}: expected one type, got {sorted(map(str, values))}; heterographs are not "
+            "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
+        )
+    return next(iter(values.values()))
+
+
+def _ids(values: Any, where: str) -> torch.Tensor:
+    """A 1-D tensor of int32 or int64, on the device of ``values`` if they have one."""
+    ids = torch.as_tensor(values)
+    if not ids.numel() and not isinstance(values, torch.Tensor):
+        ids = ids.long()
+    if ids.dtype not in (torch.int32, torch.int64):
+        hint = "; mask.nonzero().squeeze(1) gives its ids" if ids.dtype == torch.bool else ""
+        raise TypeError(f"{where}: expected int32 or int64 ids, got {ids.dtype}{hint}")
+    if ids.dim() > 1:
+        raise ValueError(f"{where}: expected a 1-D tensor, got shape {tuple(ids.shape)}")
+    return ids.reshape(-1).contiguous()
+
+
+def _complete(device: torch.device) -> torch.device:
+    """``device`` with the number that it has, as tensors say it: "cuda" is the current one."""
+    if device.type == "cuda" and device.index is None:
+        return torch.device("cuda", torch.cuda.current_device())
+    return device

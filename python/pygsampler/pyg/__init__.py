@@ -1,0 +1,13 @@
+"""Neighbour sampling for PyG: a sampler for its loaders, and loaders that use it."""
+
+from __future__ import annotations
+
+try:
+    from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
+    from pygsampler.pyg.sampler import PGSampler, Sampler
+except ImportError as error:
+    if (error.name or "").partition(".")[0] == "pygsampler":
+        raise
+    raise ImportError("pygsampler.pyg needs PyG: pip install 'pygsampler[pyg]'") from error
+
+__all__ = ["LinkNeighborLoader", "NeighborLoader", "PGSampler", "Sampler"]

@@ -1,0 +1,205 @@
+"""The in-edges of what PyG calls a graph: Data, or a pair of stores."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy
+import torch
+from torch_geometric.data import Data, FeatureStore, GraphStore, HeteroData
+
+from pygsampler._core.checks import describe
+from pygsampler.graph import Graph
+from pygsampler.pyg.options import inside
+
+__all__ = ["graph_of", "homogeneous", "with_edge_index"]
+
+
+def graph_of(
+    data: Any, device: Any = None, is_sorted: bool = False, backward: bool = False
+) -> Graph:
+    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
+
+    ``data`` is a ``Data`` with ``edge_index`` or ``adj_t``, a pair of FeatureStore and GraphStore,
+    or a Graph. The graph is on ``device``; by default where the edges are. ``is_sorted`` promises
+    that ``edge_index`` is ordered by its row 1: then it is not sorted, nor copied. ``backward``
+    gives the out-edges, and ``is_sorted`` is about row 0.
+
+    Raises ``TypeError`` for anything else, ``ValueError`` for a broken promise, and
+    ``NotImplementedError`` for graphs with types.
+    """
+    if isinstance(data, Graph):
+        if backward:
+            place = data.device if device is None else device
+            graph = _reversed(data.to("cpu"))
+            return graph.pin(place) if data.pinned and device is None else graph.to(place)
+        return data if device is None else data.to(device)
+    homogeneous(data)
+    if isinstance(data, (tuple, list)):
+        graph, place = _of_stores(data)
+        graph = _reversed(graph) if backward else graph
+    else:
+        graph, place = _of_data(data, is_sorted, backward)
+    if device is None:
+        device = place
+    return graph if device is None else graph.to(device)
+
+
+def homogeneous(data: Any) -> None:
+    """NotImplementedError for HeteroData."""
+    if isinstance(data, HeteroData):
+        raise NotImplementedError(
+            "data: expected a homogeneous Data, got HeteroData; heterogeneous graphs are not "
+            "offered yet, and data.to_homogeneous() makes a Data of one"
+        )
+
+
+def with_edge_index(data: Any) -> Any:
+    """``data`` with its edges in ``edge_index`` where it has a matrix of torch.sparse, else itself.
+
+    PyG makes such an ``adj_t`` where torch-sparse is missing, but its loaders cannot take a part of
+    one. Edges keep their places in ``adj_t`` as ids. Its values become ``edge_weight``, which is
+    where ``ToSparseTensor`` had them from, or ``edge_attr`` if they are no numbers but rows.
+    """
+    adjacency = data.adj_t if isinstance(data, Data) and "adj_t" in data else None
+    if not isinstance(adjacency, torch.Tensor):
+        return data
+    if adjacency.layout == torch.sparse_coo:
+        # Not coalesced: that would add up parallel edges, and order them anew.
+        (target, source), values = adjacency._indices(), adjacency._values()
+    elif adjacency.layout in (torch.sparse_csr, torch.sparse_csc):
+        rows = adjacency.to_sparse_csr()
+        indptr, source, values = rows.crow_indices(), rows.col_indices(), rows.values()
+        each = torch.arange(len(indptr) - 1, dtype=indptr.dtype, device=indptr.device)
+        target = each.repeat_interleave(indptr.diff(), output_size=len(source))
+    else:
+        raise TypeError(f"data.adj_t: expected a sparse CSR or COO matrix, got {adjacency.layout}")
+    num_nodes = data.num_nodes
+    data = copy.copy(data)
+    del data.adj_t
+    data.num_nodes = num_nodes
+    data.edge_index = torch.stack([source, target])
+    name = "edge_weight" if values.dim() == 1 else "edge_attr"
+    if name not in data:
+        data[name] = values
+    for name in ("edge_weight", "edge_attr"):
+        if name in data and len(data[name]) != len(source):
+            raise ValueError(
+                f"data.{name}: expected one for each of {len(source)} edges of data.adj_t, got "
+                f"{len(data[name])}; ToSparseTensor merges parallel edges, and data with "
+                f"edge_index keeps them"
+            )
+    return data
+
+
+def _reversed(graph: Graph) -> Graph:
+    """``graph``, on the CPU, with each edge turned round; edges keep their ids."""
+    indptr, sources = graph.indptr.numpy(), graph.indices.numpy()
+    targets = numpy.arange(len(indptr) - 1, dtype=sources.dtype).repeat(numpy.diff(indptr))
+    turned = Graph.from_coo(targets, sources, num_nodes=graph.num_nodes)
+    if graph.edge_ids is None or turned.edge_ids is None:
+        return turned
+    return Graph.from_csc(
+        turned.indptr,
+        turned.indices,
+        edge_ids=graph.edge_ids.numpy()[turned.edge_ids.numpy()],
+        num_nodes=graph.num_nodes,
+    )
+
+
+def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
+    """The graph and, where it is to be elsewhere by default, that device."""
+    edges = getattr(data, "edge_index", None)
+    if not hasattr(data, "num_nodes"):
+        raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")
+    adjacency = getattr(data, "adj_t", None)
+    if isinstance(adjacency, torch.Tensor) and adjacency.layout == torch.sparse_coo:
+        return _of_data(with_edge_index(data), False, backward)
+    if adjacency is not None:
+        graph = Graph.from_pyg(data)
+        return _reversed(graph) if backward else graph, None
+    if edges is None:
+        edges = torch.empty(2, 0, dtype=torch.int64)
+    if not isinstance(edges, torch.Tensor) or edges.dim() != 2 or edges.shape[0] != 2:
+        shape = tuple(edges.shape) if isinstance(edges, torch.Tensor) else describe(edges)
+        raise ValueError(f"data.edge_index: expected a tensor of shape (2, E), got {shape}")
+    if hasattr(edges, "as_tensor"):
+        edges = edges.as_tensor()
+    if edges.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"data.edge_index: expected int32 or int64 ids, got {edges.dtype}")
+    nodes = int(data.num_nodes or 0)
+    # A CSC made on the host is the same, edge by edge, and the sort needs no room on the GPU.
+    place = str(edges.device) if edges.is_cuda else None
+    src, dst = edges.cpu().contiguous().flip(0) if backward else edges.cpu().contiguous()
+    if not is_sorted:
+        try:
+            graph = Graph.from_coo(src, dst, num_nodes=nodes)
+        except (IndexError, ValueError):
+            # The engine checks while it sorts, but knows the rows by other names.
+            _check_edges(edges.cpu(), nodes)
+            raise
+        return _shared(graph), place
+    if bool((dst[1:] < dst[:-1]).any()):
+        raise ValueError(
+            f"is_sorted: expected edge_index ordered by its row {1 - backward}, got another order; "
+            "is_sorted=False sorts it"
+        )
+    if dst.numel() and not (int(dst[0]) >= 0 and int(dst[-1]) < nodes):
+        _check_edges(edges.cpu(), nodes)
+    indptr = torch.searchsorted(dst, torch.arange(nodes + 1, dtype=dst.dtype))
+    try:
+        return Graph.from_csc(indptr, src, num_nodes=nodes), place
+    except (IndexError, ValueError):
+        _check_edges(edges.cpu(), nodes)
+        raise
+
+
+def _check_edges(edges: torch.Tensor, nodes: int) -> None:
+    """IndexError for the first end of an edge that is no vertex, as the user knows it."""
+    for row, ends in enumerate(edges):
+        inside(ends, f"data.edge_index[{row}]", nodes)
+
+
+def _of_stores(stores: Any) -> tuple[Graph, Any]:
+    if (
+        len(stores) != 2
+        or not isinstance(stores[0], FeatureStore)
+        or not isinstance(stores[1], GraphStore)
+    ):
+        raise TypeError(
+            f"data: expected a Data, a Graph or (FeatureStore, GraphStore), got {describe(stores)}"
+        )
+    edges = stores[1].get_all_edge_attrs()
+    types = {attr.edge_type for attr in edges}
+    if types - {None}:
+        raise NotImplementedError(
+            f"data: expected a graph store without edge types, got {sorted(map(str, types))}; "
+            f"heterogeneous graphs are not offered yet, and to_homogeneous() of a HeteroData "
+            f"makes a Data of one"
+        )
+    if not edges:
+        raise ValueError("data: expected a graph store with edges, got an empty one")
+    row, indptr, ids = stores[1].csc()
+    place = str(row.device) if row.is_cuda else None
+    row, indptr = row.cpu().contiguous(), indptr.cpu().contiguous()
+    # A store need not know its size.
+    largest = int(row.max()) if row.numel() else -1
+    nodes = max(edges[0].size or (len(indptr) - 1, largest + 1))
+    if ids is not None:
+        ids = ids.cpu().contiguous()
+    return Graph.from_csc(indptr, row, edge_ids=ids, num_nodes=nodes), place
+
+
+def _shared(graph: Graph) -> Graph:
+    """The same graph in tensors of torch's, which it puts into shared memory for other processes.
+
+    Workers that are spawned get the arrays so, in the place of a copy for each.
+    """
+    ids = graph.edge_ids
+    return Graph.from_csc(
+        graph.indptr.torch(),
+        graph.indices.torch(),
+        edge_ids=None if ids is None else ids.torch(),
+        num_nodes=graph.num_nodes,
+    )

@@ -1,0 +1,265 @@
+"""PyG's loaders with our sampler in them."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import torch
+from torch_geometric import loader
+from torch_geometric.data import Data
+
+from pygsampler._core.checks import describe
+from pygsampler.graph import Graph
+from pygsampler.pyg.graph import homogeneous, with_edge_index
+from pygsampler.pyg.options import inside, offered, subgraph
+from pygsampler.pyg.same import same_graph
+from pygsampler.pyg.sampler import PGSampler, Sampler
+
+__all__ = ["LinkNeighborLoader", "NeighborLoader"]
+
+
+class _Sampled:
+    """What our two loaders do beside PyG's, whose ``_sampler_name`` is where they have a sampler.
+
+    That sampler may be another's: then they do nothing.
+    """
+
+    _sampler_name: ClassVar[str]
+    data: Any
+    generator: torch.Generator | None
+
+    @property
+    def _ours(self) -> Sampler | None:
+        sampler = getattr(self, self._sampler_name)
+        return sampler if isinstance(sampler, Sampler) else None
+
+    def __iter__(self) -> Any:
+        if self._ours is not None:
+            self._ours._identity.begin(self.generator)
+        return super().__iter__()  # type: ignore[misc]
+
+    def filter_fn(self, out: Any) -> Any:
+        """PyG's, after a look whether ``data`` is still the sampler's graph."""
+        if self._ours is not None:
+            same_graph(self.data, self._ours)
+        return super().filter_fn(out)  # type: ignore[misc]
+
+    def set_seed(self, seed: int | None) -> None:
+        """As ``PGSampler.set_seed``: what ``seed=`` does, for a loader that is there already."""
+        getattr(self, self._sampler_name).set_seed(seed)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """As ``PGSampler.set_epoch``: call it before each epoch to make a run repeatable."""
+        getattr(self, self._sampler_name).set_epoch(epoch)
+
+
+class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
+    """``torch_geometric.loader.NeighborLoader`` with pygsampler's engine: change the import only.
+
+    Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
+    that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name.
+
+    Parameters
+    ----------
+    seed : int, optional
+        64-bit seed of the sampling. Default: torch's, asked for when a pass begins: without
+        ``set_epoch``, ``torch.manual_seed`` before a pass repeats it, as in PyG. The order of the
+        seeds is torch's, as ever: ``torch.manual_seed`` or ``generator=``.
+    device : str, int or torch.device, optional
+        Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
+    **kwargs
+        All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
+
+    Raises
+    ------
+    NotImplementedError
+        For a graph with types, and for options that are not offered.
+    TypeError, ValueError, IndexError, CudaError
+        As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``IndexError`` for
+        ``input_nodes`` that are no vertices; ``ValueError`` for ``seed`` or ``device`` beside
+        ``neighbor_sampler``, and for ``data`` with other numbers of nodes or edges than the graph
+        of the sampler, here and, where ``data`` was changed, in the loop.
+    """
+
+    _sampler_name = "node_sampler"
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        input_nodes: Any = None,
+        input_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Any = None,
+        transform_sampler_output: Any = None,
+        is_sorted: bool = False,
+        filter_per_worker: bool | None = None,
+        neighbor_sampler: Any = None,
+        directed: bool = True,
+        *,
+        seed: int | None = None,
+        device: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        offered("input_time", input_time, None, "temporal sampling")
+        neighbor_sampler = _sampler(
+            neighbor_sampler,
+            data,
+            num_neighbors,
+            seed,
+            device,
+            kwargs.get("num_workers", 0),
+            replace=replace,
+            subgraph_type=subgraph(subgraph_type, directed),
+            disjoint=disjoint,
+            is_sorted=is_sorted,
+            temporal_strategy=temporal_strategy,
+            time_attr=time_attr,
+            weight_attr=weight_attr,
+        )
+        super().__init__(
+            _with_edges(data),
+            num_neighbors,
+            input_nodes=input_nodes,
+            transform=transform,
+            transform_sampler_output=transform_sampler_output,
+            filter_per_worker=filter_per_worker,
+            neighbor_sampler=neighbor_sampler,
+            **kwargs,
+        )
+        same_graph(self.data, neighbor_sampler)
+        if isinstance(neighbor_sampler, Sampler):
+            inside(self.input_data.node, "input_nodes", neighbor_sampler.num_nodes)
+
+
+class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
+    """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
+
+    ``seed``, ``device`` and the errors are those of ``NeighborLoader``; all else is PyG's.
+    ``ValueError`` also for data without edges where ``edge_label_index`` is None.
+    """
+
+    _sampler_name = "link_sampler"
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        edge_label_index: Any = None,
+        edge_label: Any = None,
+        edge_label_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        neg_sampling: Any = None,
+        neg_sampling_ratio: float | None = None,
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Any = None,
+        transform_sampler_output: Any = None,
+        is_sorted: bool = False,
+        filter_per_worker: bool | None = None,
+        neighbor_sampler: Any = None,
+        directed: bool = True,
+        *,
+        seed: int | None = None,
+        device: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        offered("edge_label_time", edge_label_time, None, "temporal sampling")
+        if edge_label_index is None and _has_no_edges(data):
+            raise ValueError("edge_label_index: expected edges, since data has none, got None")
+        neighbor_sampler = _sampler(
+            neighbor_sampler,
+            data,
+            num_neighbors,
+            seed,
+            device,
+            kwargs.get("num_workers", 0),
+            replace=replace,
+            subgraph_type=subgraph(subgraph_type, directed),
+            disjoint=disjoint,
+            is_sorted=is_sorted,
+            temporal_strategy=temporal_strategy,
+            time_attr=time_attr,
+            weight_attr=weight_attr,
+        )
+        super().__init__(
+            _with_edges(data),
+            num_neighbors,
+            edge_label_index=edge_label_index,
+            edge_label=edge_label,
+            neg_sampling=neg_sampling,
+            neg_sampling_ratio=neg_sampling_ratio,
+            transform=transform,
+            transform_sampler_output=transform_sampler_output,
+            filter_per_worker=filter_per_worker,
+            neighbor_sampler=neighbor_sampler,
+            **kwargs,
+        )
+        same_graph(self.data, neighbor_sampler)
+        if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
+            for row, ends in enumerate((self.input_data.row, self.input_data.col)):
+                inside(ends, f"edge_label_index[{row}]", neighbor_sampler.num_nodes)
+
+
+def _has_no_edges(data: Any) -> bool:
+    return isinstance(data, Data) and data.edge_index is None and "adj_t" not in data
+
+
+def _with_edges(data: Any) -> Any:
+    """``data`` as PyG's loaders can filter it: they put a batch's edges where ``data`` has some.
+
+    That is an empty ``edge_index`` where a sampler of its own has the graph.
+    """
+    if not _has_no_edges(data):
+        return with_edge_index(data)
+    data = copy.copy(data)
+    data.edge_index = torch.empty(2, 0, dtype=torch.int64)
+    return data
+
+
+def _sampler(
+    given: Any,
+    data: Any,
+    num_neighbors: Any,
+    seed: Any,
+    device: Any,
+    num_workers: int,
+    **options: Any,
+) -> Any:
+    """The sampler that was given, or one made of the loader's arguments."""
+    if isinstance(data, Graph):
+        raise TypeError(
+            f"data: expected a Data or (FeatureStore, GraphStore), got {describe(data)}; "
+            "neighbor_sampler=PGSampler(graph, ...) samples a Graph, and Data has the features"
+        )
+    if given is None:
+        if device is None and num_workers:
+            # Workers cannot use their parent's GPU.
+            device = "cpu"
+        return PGSampler(data, num_neighbors, seed=seed, device=device, **options)
+    for name, value in (("seed", seed), ("device", device)):
+        if value is not None:
+            raise ValueError(
+                f"{name}: expected None with neighbor_sampler, which has its own, "
+                f"got {describe(value)}"
+            )
+    if not (hasattr(given, "sample_from_nodes") or hasattr(given, "sample_from_edges")):
+        kind = type(given)
+        # The core's class and that for DGL have the same name, and are known by where they are.
+        module = kind.__module__.removesuffix(".sampler")
+        raise TypeError(
+            f"neighbor_sampler: expected a pygsampler.pyg.PGSampler, got a "
+            f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one"
+        )
+    if isinstance(given, Sampler):
+        homogeneous(data)
+    return given

@@ -1,0 +1,156 @@
+"""What PyG's users may ask for, and how we say no."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Set, Sized
+from typing import Any
+
+import torch
+from torch_geometric.sampler import NumNeighbors
+from torch_geometric.sampler.base import SubgraphType
+
+from pygsampler._arrays.vertices import check_vertices
+from pygsampler._core.checks import describe, integer
+from pygsampler._core.limits import MAX_FANOUT, MAX_HOPS
+
+__all__ = [
+    "assignable",
+    "backward",
+    "check_inputs",
+    "hops",
+    "ids",
+    "inside",
+    "kind",
+    "offered",
+    "subgraph",
+]
+
+# What PyG's sampler has as attributes and ours does not offer, with the value that means so.
+_LATER = {
+    "temporal_strategy": ("uniform", "temporal sampling"),
+    "time_attr": (None, "temporal sampling"),
+    "node_time": (None, "temporal sampling"),
+    "edge_time": (None, "temporal sampling"),
+    "weight_attr": (None, "weighted sampling"),
+    "edge_weight": (None, "weighted sampling"),
+}
+# What a sampler takes from its data once, ours or PyG's.
+_OF_THE_GRAPH = {
+    "colptr",
+    "data_type",
+    "device",
+    "edge_permutation",
+    "graph",
+    "is_sorted",
+    "num_edges",
+    "num_nodes",
+    "perm",
+    "row",
+    "sample_direction",
+}
+
+
+def offered(name: str, value: Any, expected: Any, what: str) -> None:
+    """NotImplementedError unless the option ``name`` has the value that is offered."""
+    if value is not expected and value != expected:
+        raise NotImplementedError(
+            f"{name}: expected {expected!r}, got {describe(value)}; {what} is not offered yet"
+        )
+
+
+def assignable(name: str, value: Any) -> None:
+    """An error for attributes of a sampler that would be without effect if they were assigned."""
+    if name in _LATER:
+        offered(name, value, *_LATER[name])
+    elif name in _OF_THE_GRAPH:
+        raise AttributeError(
+            f"{name}: cannot be assigned, since a sampler keeps the graph that it was made of; "
+            f"make another sampler"
+        )
+    elif name == "seed":
+        raise AttributeError("seed: cannot be assigned; set_seed(n) takes another")
+
+
+def backward(sample_direction: Any) -> bool:
+    """Whether out-neighbours are sampled."""
+    if sample_direction not in ("forward", "backward"):
+        raise ValueError(
+            f"sample_direction: expected 'forward' or 'backward', got {describe(sample_direction)}"
+        )
+    return bool(sample_direction == "backward")
+
+
+def hops(num_neighbors: Any) -> list[int]:
+    """The numbers of neighbours, the seeds' first; there may be none."""
+    values = num_neighbors.values if isinstance(num_neighbors, NumNeighbors) else num_neighbors
+    if isinstance(values, Mapping):
+        raise NotImplementedError(
+            "num_neighbors: expected a list of int, got a dict for each edge type; heterogeneous "
+            "graphs are not offered yet, and data.to_homogeneous() makes a Data of one"
+        )
+    if (
+        isinstance(values, (str, bytes, bytearray, Set))
+        or not isinstance(values, Sized)
+        or not isinstance(values, Iterable)
+        or getattr(values, "ndim", 1) == 0
+    ):
+        raise TypeError(
+            f"num_neighbors: expected a list of int, the seeds' number first, "
+            f"got {describe(num_neighbors)}"
+        )
+    if len(values) > MAX_HOPS:
+        raise ValueError(f"num_neighbors: expected at most {MAX_HOPS} hops, got {len(values)}")
+    return [integer(value, f"num_neighbors[{i}]", -1, MAX_FANOUT) for i, value in enumerate(values)]
+
+
+def subgraph(subgraph_type: Any, directed: bool) -> Any:
+    """The type of the subgraph, where ``directed=False`` is PyG's old way to say induced."""
+    if directed:
+        return subgraph_type
+    warnings.warn(
+        "directed=False is deprecated in PyG: subgraph_type='induced' says the same", stacklevel=3
+    )
+    return SubgraphType.induced
+
+
+def kind(subgraph_type: Any) -> SubgraphType:
+    """PyG's type of that name."""
+    try:
+        return SubgraphType(subgraph_type)
+    except ValueError:
+        names = tuple(each.value for each in SubgraphType)
+        raise ValueError(
+            f"subgraph_type: expected one of {names}, got {describe(subgraph_type)}"
+        ) from None
+
+
+def check_inputs(inputs: Any, time: str, more: dict[str, Any]) -> None:
+    """NotImplementedError for seeds with times or types, TypeError for unknown arguments.
+
+    ``time`` is the loaders' name for the seeds' times.
+    """
+    offered(time, inputs.time, None, "temporal sampling")
+    if inputs.input_type is not None:
+        raise NotImplementedError(
+            f"input_type: expected None, got {describe(inputs.input_type)}; heterogeneous graphs "
+            "are not offered yet, and data.to_homogeneous() makes a Data of one"
+        )
+    if more:
+        raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
+
+
+def ids(values: torch.Tensor, where: str) -> torch.Tensor:
+    """Vertices as the engine takes them: int64, 1-D, on the CPU. ``where`` is the user's name."""
+    if values.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}")
+    return values.reshape(-1).cpu().long().contiguous()
+
+
+def inside(values: torch.Tensor, where: str, num_nodes: int) -> None:
+    """IndexError unless all of ``values``, ids of one dimension, are in ``[0, num_nodes)``."""
+    if values.dim() != 1:
+        raise ValueError(f"{where}: expected ids of one dimension, got {tuple(values.shape)}")
+    if values.dtype not in (torch.int32, torch.int64):
+        raise TypeError(f"{where}: expected int32 or int64 ids, got {values.dtype}")
+    check_vertices(values, where, num_nodes)

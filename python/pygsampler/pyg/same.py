@@ -1,0 +1,46 @@
+"""Whether a loader's data and its sampler's graph are one graph, as far as their sizes say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch_geometric.data import Data
+
+from pygsampler.pyg.sampler import Sampler
+
+__all__ = ["same_graph"]
+
+# By which PyG tells the number of nodes, beside names with "node" in them.
+_OF_NODES = {"x", "feat", "pos", "batch", "n_id", "tf", "adj", "adj_t"}
+
+
+def same_graph(data: Any, sampler: Any) -> None:
+    """ValueError where ``data`` has other nodes or edges than the graph of our ``sampler``.
+
+    Features would be looked up by the ids of another graph. Called for each batch: takes
+    microseconds. Data without edges has the features alone, and its edges are not compared.
+    """
+    if not isinstance(data, Data) or not isinstance(sampler, Sampler):
+        return
+    edges = data.edge_index
+    for name, got, expected in (
+        ("nodes", _num_nodes(data), sampler.num_nodes),
+        ("edges", None if edges is None else edges.shape[1] or None, sampler.num_edges),
+    ):
+        if got is not None and got != expected:
+            raise ValueError(
+                f"data: expected {expected} {name} as in the sampler's graph, got {got}; a sampler "
+                f"keeps the graph that it was made of: make the loader, or its neighbor_sampler, "
+                f"anew of this data"
+            )
+
+
+def _num_nodes(data: Data) -> int | None:
+    """None where PyG would guess it by a pass over all edges, and warn."""
+    for key in data.keys():  # noqa: SIM118
+        if key in _OF_NODES or "node" in key:
+            value = data[key]
+            if isinstance(value, (int, torch.Tensor)) or hasattr(value, "shape"):
+                return data.num_nodes  # type: ignore[no-any-return]
+    return None

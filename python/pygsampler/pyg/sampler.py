@@ -1,0 +1,428 @@
+"""``PGSampler`` for PyG: neighbour sampling behind ``BaseSampler``."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data import get_worker_info
+from torch_geometric.sampler import (
+    BaseSampler,
+    EdgeSamplerInput,
+    NodeSamplerInput,
+    NumNeighbors,
+    SamplerOutput,
+)
+from torch_geometric.sampler.base import SubgraphType
+from torch_geometric.sampler.neighbor_sampler import edge_sample
+
+from pygsampler import sampler as _core
+from pygsampler._core.checks import boolean, describe
+from pygsampler._loading.batch_number import BatchNumber
+from pygsampler.converted import as_torch
+from pygsampler.pyg import options
+from pygsampler.pyg.graph import graph_of
+from pygsampler.pyg.output import directional, induced, vertices
+
+if TYPE_CHECKING:
+    from pygsampler.converted import TorchBatch
+    from pygsampler.graph import Graph
+
+__all__ = ["PGSampler", "Sampler"]
+
+
+class Sampler(BaseSampler):  # type: ignore[misc]
+    """Any ``pygsampler.Sampler`` as a sampler for PyG's loaders.
+
+    ``PGSampler`` is the one that takes the arguments of PyG's own; here the sampler is given:
+
+        sampler = pygsampler.pyg.Sampler(data, pygsampler.PGSampler([5, 10], frontier="new"))
+        loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
+
+    Graphs, devices, subgraphs and random numbers are as ``PGSampler`` of this module says. Edges
+    are grouped by hop, and each has the place of its source among the nodes.
+
+    Parameters
+    ----------
+    data : Data, Graph, or (FeatureStore, GraphStore)
+        As for ``PGSampler``.
+    sampler : pygsampler.Sampler
+        Its local ids must be the same in all blocks, as those of ``PGSampler`` are.
+    subgraph_type, device, is_sorted, sample_direction
+        As for ``PGSampler``.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        sampler: _core.Sampler,
+        *,
+        subgraph_type: str | SubgraphType = "directional",
+        device: Any = None,
+        is_sorted: bool = False,
+        sample_direction: str = "forward",
+    ) -> None:
+        if not isinstance(sampler, _core.Sampler):
+            raise TypeError(
+                f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
+                "pygsampler.pyg.PGSampler takes numbers of neighbours"
+            )
+        backward = options.backward(sample_direction)
+        self._identity = BatchNumber(sampler.seed)
+        self._sampler = sampler
+        self.subgraph_type = subgraph_type
+        self.keep_orig_edges = False
+        # Last, since it may sort many gigabytes.
+        self._graph = graph_of(data, device, boolean(is_sorted, "is_sorted"), backward)
+        self._sample_direction = sample_direction
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        options.assignable(name, value)
+        super().__setattr__(name, value)
+
+    def __copy__(self) -> Sampler:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _identity=self._identity.copy())
+        return other
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        return bool(getattr(self._sampler, "disjoint", False))
+
+    @property
+    def subgraph_type(self) -> SubgraphType:
+        """Directional, bidirectional or induced."""
+        return self._subgraph_type
+
+    @subgraph_type.setter
+    def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
+        self._subgraph_type = options.kind(subgraph_type)
+
+    @property
+    def sample_direction(self) -> str:
+        """``"forward"`` or ``"backward"``."""
+        return self._sample_direction
+
+    @property
+    def graph(self) -> Graph:
+        """What is sampled; of a sampler that goes backward the reversed edges."""
+        return self._graph
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes of the graph."""
+        return self._graph.num_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges of the graph."""
+        return self._graph.num_edges
+
+    @property
+    def seed(self) -> int:
+        """The 64-bit seed of the random numbers."""
+        return self._identity.seed
+
+    @property
+    def device(self) -> str:
+        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return self._graph.device
+
+    @property
+    def edge_permutation(self) -> None:
+        """None: the sampled edges have the ids of ``data`` already."""
+        return None
+
+    def set_seed(self, seed: int | None) -> None:
+        """Take another seed, from ``-2**63`` to ``2**64 - 1``, in workers that live on too.
+
+        Without ``set_epoch`` calls count from 0 again, so that a seed which is set twice repeats
+        its batches. ``None`` goes back to torch's seed.
+        """
+        self._identity.set_seed(seed)
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """Make the batches from now on a function of ``epoch``, an integer in ``[0, 2**24)``.
+
+        ``None`` goes back to batches that never repeat. Workers see it too, also those that live
+        through several epochs.
+        """
+        self._identity.set_epoch(epoch)
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> SamplerOutput:
+        """The subgraph around the nodes of ``index``; called by PyG's ``NodeLoader``.
+
+        The nodes are int32 or int64, shape [N]. Returns a ``torch_geometric.sampler.SamplerOutput``
+        of tensors where the graph is, with its dtype: ``node`` and ``batch`` have a value for each
+        node, ``row``, ``col`` and ``edge`` one for each edge. ``num_sampled_nodes`` (one more than
+        hops) and ``num_sampled_edges`` are lists of int, or None but for directional subgraphs.
+
+        Raises ``TypeError`` for other dtypes, ``IndexError`` for an id that is not a vertex,
+        ``NotImplementedError`` for seeds with times or a type, ``ClosedError`` for a closed graph
+        and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
+        """
+        inputs = NodeSamplerInput.cast(index)
+        options.check_inputs(inputs, "input_time", kwargs)
+        seeds = options.ids(inputs.node, "input_nodes")
+        out = self._sample(seeds, self._identity.of(seeds))
+        out.metadata = (inputs.input_id, inputs.time)
+        return self._finished(out)
+
+    def sample_from_edges(
+        self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
+    ) -> SamplerOutput:
+        """The subgraph around the ends of the edges of ``index``; called by PyG's ``LinkLoader``.
+
+        ``neg_sampling`` is a ``NegativeSampling``, binary or triplet, or None. Its random numbers
+        are the batch's own: torch's generator is left as it was.
+
+        Returns and raises what ``sample_from_nodes`` does. ``metadata`` has, as in PyG, the places
+        of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
+        ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
+        """
+        inputs = EdgeSamplerInput.cast(index)
+        options.check_inputs(inputs, "edge_label_time", kwargs)
+        sources, targets = (
+            options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col)
+        )
+        identity = self._identity.of(sources, (b"targets", targets))
+        label = inputs.label
+
+        def sample(seeds: torch.Tensor, time: None) -> SamplerOutput:
+            return self._sample(options.ids(seeds, "seeds"), identity)
+
+        with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
+            if neg_sampling is not None:
+                torch.default_generator.manual_seed(_mixed(self.seed, *identity))
+            out = edge_sample(
+                EdgeSamplerInput(inputs.input_id, sources, targets, label),
+                sample,
+                self.num_nodes,
+                self.disjoint,
+                neg_sampling=neg_sampling,
+            )
+        input_id, *others = out.metadata
+        out.metadata = (input_id, *[_on(value, out.node.device) for value in others])
+        return self._finished(out)
+
+    def _sample(self, seeds: torch.Tensor, identity: tuple[int, int]) -> SamplerOutput:
+        batch = self._batch(seeds, *identity)
+        node, num_nodes = vertices(batch)
+        trees = None if batch.trees is None else batch.trees.to(node.dtype)
+        if self.subgraph_type == SubgraphType.induced:
+            edges = induced(self.graph, node, trees)
+            return SamplerOutput(node, *edges, batch=trees)
+        edges, num_edges = directional(batch)
+        hops = self._hops(batch)
+        return SamplerOutput(
+            node,
+            *edges,
+            batch=trees,
+            num_sampled_nodes=num_nodes[: hops + 1],
+            num_sampled_edges=num_edges[:hops],
+        )
+
+    def _hops(self, batch: TorchBatch) -> int:
+        """How many hops of the batch were asked for."""
+        return len(batch.blocks)
+
+    def _batch(self, seeds: torch.Tensor, epoch: int, batch: int) -> TorchBatch:
+        if self._sampler.seed != self.seed:
+            self._sampler = self._sampler.with_seed(self.seed)
+        threads = 0 if get_worker_info() is None else 1
+        job = self._sampler.launch(
+            self._graph, seeds, epoch=epoch, batch=batch, threads=threads, into="torch"
+        )
+        return as_torch(job.result())
+
+    def _finished(self, out: SamplerOutput) -> SamplerOutput:
+        """``out`` with its edges as they are in the data, and their reverses if asked for."""
+        if self.sample_direction == "backward":
+            out.row, out.col = out.col, out.row
+        if self.subgraph_type != SubgraphType.bidirectional:
+            return out
+        return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+
+    def __repr__(self) -> str:
+        return f"pygsampler.pyg.Sampler({self._sampler!r}, {self.subgraph_type.value!r})"
+
+
+class PGSampler(Sampler):
+    """Uniform neighbour sampling for PyG's loaders, by pygsampler's engine.
+
+    Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
+    torch-sparse:
+
+        sampler = pygsampler.pyg.PGSampler(data, [10, 10])
+        loader = NodeLoader(data, sampler, input_nodes=data.train_mask, batch_size=1024)
+
+    or ``NeighborLoader(data, [10, 10], neighbor_sampler=sampler, ...)``, and likewise
+    ``LinkLoader(data, sampler, ...)`` and ``LinkNeighborLoader``. ``NeighborLoader`` and
+    ``LinkNeighborLoader`` of this module make the sampler themselves.
+
+    A batch is what PyG's own sampler gives. The seeds are the first nodes, in their order, and
+    nodes are numbered as they are first reached. A node is expanded once, at the hop after the one
+    that reached it. Edges are grouped by hop, and ``e_id`` is the column of ``edge_index``.
+
+    Parameters
+    ----------
+    data : Data, Graph, or (FeatureStore, GraphStore)
+        The graph, homogeneous. Its edges are sorted once, here; later changes of ``data`` do not
+        reach the sampler. Arrays of a Graph, and sorted edges, are used where they lie: keep them
+        unchanged.
+    num_neighbors : list of int or NumNeighbors
+        In-neighbours to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all,
+        also with ``replace=True``. ``[]`` samples no edges.
+    replace : bool
+        Sample with replacement.
+    subgraph_type : str or SubgraphType
+        ``"directional"``: the sampled edges. ``"bidirectional"``: each with its reverse.
+        ``"induced"``: all edges of the graph between the sampled nodes.
+    disjoint : bool
+        Each seed has a tree of its own, and ``batch`` says whose tree a node belongs to.
+    seed : int, optional
+        64-bit seed of the random numbers. Default: torch's, see below.
+    device : str, int or torch.device, optional
+        Where to sample, and where the sampled ids are. Default: where the edges are.
+    is_sorted : bool
+        ``edge_index`` is ordered by its row 1, the targets. Checked.
+    temporal_strategy : str
+        ``"uniform"``; anything else is a ``NotImplementedError``.
+    time_attr, weight_attr : None
+        Temporal and weighted sampling are not offered yet: ``NotImplementedError``.
+    share_memory : bool
+        Accepted for compatibility: processes share the graph in any case.
+    directed : bool
+        PyG's old word: False is ``subgraph_type="induced"``.
+    sample_direction : str
+        ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges are written from source
+        to target in either.
+
+    Notes
+    -----
+    ``num_neighbors``, ``replace``, ``subgraph_type``, ``disjoint`` and ``keep_orig_edges`` may be
+    assigned, and count from the next batch on; a shallow copy of a sampler shares the graph and
+    nothing else. The graph, and what it was made by, cannot be assigned.
+
+    Random numbers. Call ``sampler.set_epoch(n)`` before each epoch to make every batch a pure
+    function of (graph, options, seed, n, the batch's seeds): it is then the same for every number
+    of workers, for fork and spawn, on CPU and GPU, and in a later run. That holds for the negatives
+    of link loaders too. Without it no batch repeats an earlier one by accident, and a run is
+    repeated by ``torch.manual_seed`` and the same number of workers. A seed that is not given is
+    ``torch.initial_seed()``, asked for when the sampler is made, by ``set_epoch``, when a pass over
+    a loader of this module begins and, without an epoch, for each batch outside worker processes.
+
+    A seed that is given twice has a row for each time, with the same in-edges in each.
+
+    On a GPU. The samples are those of the CPU. Seeds come from the CPU, since PyG's loaders keep
+    them there; node and edge ids of the batch are on the GPU, and PyG's loaders look up features
+    wherever these are. A forked worker cannot use its parent's GPU: give ``device="cpu"`` where a
+    loader has workers. In a worker a batch is sampled by one core.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        For arguments of a wrong type or value, naming the argument.
+    NotImplementedError
+        For graphs with types, and for options that are not offered.
+    CudaError
+        For a device that is not there.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Sequence[int] | NumNeighbors,
+        subgraph_type: str | SubgraphType = "directional",
+        replace: bool = False,
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        is_sorted: bool = False,
+        share_memory: bool = False,
+        directed: bool = True,
+        sample_direction: str = "forward",
+        *,
+        seed: int | None = None,
+        device: Any = None,
+    ) -> None:
+        boolean(share_memory, "share_memory")
+        # Each is refused unless it has the value that means so.
+        self.temporal_strategy = temporal_strategy
+        self.time_attr, self.weight_attr = time_attr, weight_attr
+        counts = options.hops(num_neighbors)
+        super().__init__(
+            data,
+            _core.PGSampler(
+                # PyG's first number is for the seeds, ours is for the outermost hop. No hop at all
+                # is sampled as one that takes nothing.
+                counts[::-1] or [0],
+                replace=replace,
+                frontier="new",
+                disjoint=disjoint,
+                seed=seed,
+            ),
+            subgraph_type=options.subgraph(subgraph_type, directed),
+            device=device,
+            is_sorted=is_sorted,
+            sample_direction=sample_direction,
+        )
+        self._identity.set_seed(seed)
+        self._num_neighbors = NumNeighbors(list(counts))
+
+    @property
+    def num_neighbors(self) -> NumNeighbors:
+        """In-neighbours to sample for each node, the seeds' number first."""
+        return self._num_neighbors
+
+    @num_neighbors.setter
+    def num_neighbors(self, num_neighbors: Sequence[int] | NumNeighbors) -> None:
+        counts = options.hops(num_neighbors)
+        self._sampler = self._made()._with(fanouts=counts[::-1] or [0])
+        self._num_neighbors = NumNeighbors(list(counts))
+
+    @property
+    def replace(self) -> bool:
+        """Whether edges are sampled with replacement."""
+        return self._made().replace
+
+    @replace.setter
+    def replace(self, replace: bool) -> None:
+        self._sampler = self._made()._with(replace=replace)
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each seed has a tree of its own."""
+        return self._made().disjoint
+
+    @disjoint.setter
+    def disjoint(self, disjoint: bool) -> None:
+        self._sampler = self._made()._with(disjoint=disjoint)
+
+    def _made(self) -> _core.PGSampler:
+        made = self._sampler
+        assert isinstance(made, _core.PGSampler)
+        return made
+
+    def _hops(self, batch: TorchBatch) -> int:
+        return int(self.num_neighbors.num_hops)
+
+    def __repr__(self) -> str:
+        return (
+            f"pygsampler.pyg.PGSampler({self.num_neighbors.values}, replace={self.replace}, "
+            f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint})"
+        )
+
+
+def _mixed(*numbers: int) -> int:
+    """64 bits of all of them, for a generator of torch's."""
+    text = ",".join(map(str, numbers)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _on(value: Any, device: torch.device) -> Any:
+    return value.to(device) if isinstance(value, torch.Tensor) else value
