@@ -24,18 +24,36 @@ func ArrowImport(schema, array int64) (description string, err error) {
 	return core.ArrowImport(schema, array)
 }
 
-// GraphNew validates a borrowed CSC and returns its handle.
-func GraphNew(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes int64) (graph int64, err error) {
+// graphAt is the graph of a handle; nil where that is 0.
+func graphAt(handle int64) (*core.Graph, error) {
+	if handle == 0 {
+		return nil, nil
+	}
+	g, ok := graphs.get(handle)
+	if !ok {
+		return nil, closed("graph")
+	}
+	return g, nil
+}
+
+// GraphNew validates a borrowed CSC and returns its handle. alias and sums are what its
+// rows draw by, or 0; whole is the graph of which it has some edges, or 0.
+func GraphNew(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
 	defer finish(&err)
-	return newGraph(core.NewGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes)
+	return newGraph(core.NewGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
 }
 
 // newGraph is the handle of a graph that make makes of a CSC at Python's addresses.
-func newGraph(make func(core.CSC) (*core.Graph, error), indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes int64) (graph int64, err error) {
+func newGraph(make func(core.CSC) (*core.Graph, error), indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
+	all, err := graphAt(whole)
+	if err != nil {
+		return 0, err
+	}
 	g, err := make(core.CSC{
 		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
 		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
 		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
+		Alias: alias, Sums: sums, Whole: all,
 	})
 	if err != nil {
 		return 0, err

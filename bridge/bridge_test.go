@@ -52,7 +52,7 @@ func newRing(t testing.TB, n int64) *ring {
 		r.indptr = append(r.indptr, 2*v+2)
 	}
 	var err error
-	if r.handle, err = GraphNew(address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n); err != nil {
+	if r.handle, err = GraphNew(address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n, 0, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -180,13 +180,13 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return ArrowExport(at, at, 1, 16) }, ""},
 		{func() (int64, error) { _, err := ArrowImport(0, at); return 0, err }, ""},
 		{func() (int64, error) { _, err := ArrowImport(at, 0); return 0, err }, ""},
-		{func() (int64, error) { return GraphNew(0, 64, 0, 0, 64, 0, 0, 0, 0) }, ""},
-		{func() (int64, error) { return GraphNew(at, 64, -1, 0, 64, 0, 0, 0, 0) }, ""},
-		{func() (int64, error) { return GraphNew(at, 64, 1<<63-1, 0, 64, 0, 0, 0, 1<<63-1) }, ""},
-		{func() (int64, error) { return GraphNew(at, 8, 1, at, 64, 1, 0, 0, 1) }, "TypeError: indptr: expected 32 or 64 bits, got 8"},
-		{func() (int64, error) { return GraphNew(at, 64, 1, at, 0, 1, 0, 0, 1) }, "TypeError: indices: expected 32 or 64 bits, got 0"},
-		{func() (int64, error) { return GraphNew(at, 64, 1, 0, 64, 1, 0, 0, 1) }, ""},
-		{func() (int64, error) { return GraphNew(at, 64, 1, at, 64, 1, at, 0, 1) }, "TypeError: edge_ids: expected 32 or 64 bits, got 0"},
+		{func() (int64, error) { return GraphNew(0, 64, 0, 0, 64, 0, 0, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return GraphNew(at, 64, -1, 0, 64, 0, 0, 0, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return GraphNew(at, 64, 1<<63-1, 0, 64, 0, 0, 0, 1<<63-1, 0, 0, 0) }, ""},
+		{func() (int64, error) { return GraphNew(at, 8, 1, at, 64, 1, 0, 0, 1, 0, 0, 0) }, "TypeError: indptr: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return GraphNew(at, 64, 1, at, 0, 1, 0, 0, 1, 0, 0, 0) }, "TypeError: indices: expected 32 or 64 bits, got 0"},
+		{func() (int64, error) { return GraphNew(at, 64, 1, 0, 64, 1, 0, 0, 1, 0, 0, 0) }, ""},
+		{func() (int64, error) { return GraphNew(at, 64, 1, at, 64, 1, at, 0, 1, 0, 0, 0) }, "TypeError: edge_ids: expected 32 or 64 bits, got 0"},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 1, -1) }, ""},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 64, 0, -2) }, ""},
 		{func() (int64, error) { return GraphFromCOO(0, 0, 1, 0, 0) }, "TypeError: src: expected 32 or 64 bits, got 1"},

@@ -26,19 +26,17 @@ func DriverVersion() (version int64, err error) {
 
 // DeviceGraphNew makes a graph of a CSC that a device can read, validated by a kernel
 // unless it is trusted. hostGraph is the handle of the same graph on the host, or 0.
-func DeviceGraphNew(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, trusted, hostGraph int64) (graph int64, err error) {
+func DeviceGraphNew(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, trusted, hostGraph int64) (graph int64, err error) {
 	defer finish(&err)
-	var host *core.Graph
-	if hostGraph != 0 {
-		var ok bool
-		if host, ok = graphs.get(hostGraph); !ok {
-			return 0, closed("graph")
-		}
+	host, err := graphAt(hostGraph)
+	if err != nil {
+		return 0, err
 	}
 	g, err := core.NewDeviceGraph(device, core.CSC{
 		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
 		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
 		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
+		Alias: alias, Sums: sums,
 	}, trusted != 0, host)
 	if err != nil {
 		return 0, err

@@ -10,12 +10,14 @@ import (
 // deviceCalls are the functions for devices with arguments of any value where that
 // is safe: no address is one that a device or a copy would read.
 var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
-	func(a, b, c, d, e int64) (int64, error) { return DeviceGraphNew(a, 0, c, b, 0, c, d, 0, c, e, a&1, 0) },
 	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceGraphNew(0, 0, 64, b, 0, 32, d, 0, 0, e, a&1, 0)
+		return DeviceGraphNew(a, 0, c, b, 0, c, d, 0, c, e, 0, 0, a&1, 0)
 	},
 	func(a, b, c, d, e int64) (int64, error) {
-		return DeviceGraphNew(0, 0, 64, b, 0, 32, d, 0, 0, e, 1, a|1<<61)
+		return DeviceGraphNew(0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, a&1, 0)
+	},
+	func(a, b, c, d, e int64) (int64, error) {
+		return DeviceGraphNew(0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, 1, a|1<<61)
 	},
 	func(a, b, c, d, e int64) (int64, error) { return DeviceUpload(a, 0, b|1, c) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDownload(a, 0, b|1, c) },

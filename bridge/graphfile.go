@@ -19,9 +19,9 @@ func GraphFileChecksum(before, address, bytes int64) (sum int64, err error) {
 }
 
 // GraphMapped is GraphNew for the arrays of a graph file, which are not read.
-func GraphMapped(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes int64) (graph int64, err error) {
+func GraphMapped(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole int64) (graph int64, err error) {
 	defer finish(&err)
-	return newGraph(core.NewMappedGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes)
+	return newGraph(core.NewMappedGraph, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
 }
 
 // GraphFileCreate makes the temporary file that the JSON describes.

@@ -82,6 +82,7 @@ var ends = []struct {
 	{"DegreesClose", DegreesClose},
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},
+	{"TablesCancel", TablesCancel},
 }
 
 // EndKind is the number under which a destructor knows one of these functions.

@@ -5,12 +5,25 @@
 template <typename I, Kind KIND>
 struct Drawing : Hop<I, KIND> {
   using H = Hop<I, KIND>;
-  using H::ANY, H::BINS, H::TREES;
+  using H::ANY, H::BINS, H::TREES, H::WEIGHTS;
   using H::a, H::b, H::s, H::scratch, H::turns, H::base, H::first, H::known, H::slots;
   using H::claim, H::look, H::row_nodes, H::take, H::whole;
   using H::Hop;
 
-  __device__ __forceinline__ u32* tile_trees() const { return ((TreesShared&)s).trees; }
+  __device__ __forceinline__ u32* tile_trees() const {
+    return WEIGHTS ? ((WeightedAnyShared&)s).trees : ((TreesShared&)s).trees;
+  }
+  // Of rows with weights: which choices are to be made anew, and how many edges they have.
+  __device__ __forceinline__ u32& refused(u32 row) const { return ((WeightedShared&)s).refused[row]; }
+  __device__ __forceinline__ u64& edges_of(u32 row) const {
+    return ANY ? ((WeightedAnyShared&)s).edges[row] : s.degrees[row];
+  }
+  // The excluded edges of a row.
+  __device__ __forceinline__ void excluded_of(u32 row, u64& x0, u64& x1) const {
+    x0 = x1 = 0;
+    if (!ANY || !a.num_excluded) return;
+    x0 = excluded_below(a, s.starts[row]), x1 = excluded_below(a, s.starts[row] + edges_of(row));
+  }
 
   // Edges e[c] of the hop, by positions, of rows of the tile: takes what the CSC has there, and claims. A
   // warp waits for its loads, so each thread has several on their way.
@@ -59,8 +72,9 @@ struct Drawing : Hop<I, KIND> {
         if (is[c]) bin_put(a, (u32)v[c], base + e[c], bin_bits, at[c]);
     }
   }
-  __device__ __forceinline__ u64 position(u64 start, u64 pick) const {
-    return ANY && a.num_excluded ? kept_position(a, start, pick) : start + pick;
+  // Choices by weight are among all edges of a row, others among those that are not excluded.
+  __device__ __forceinline__ u64 position(u64 start, u64 pick, bool all) const {
+    return ANY && a.num_excluded && (all || !WEIGHTS) ? kept_position(a, start, pick) : start + pick;
   }
 
   // The tile's rows at once: a thread for each draw, then one for each edge. A row's draws lie together
@@ -69,13 +83,21 @@ struct Drawing : Hop<I, KIND> {
     u32 stride = fanout | 1;
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1, draws = count * fanout;
-    bool full = count == THREADS && !a.replace;
+    bool full = count == THREADS && !a.replace && !WEIGHTS;
 #pragma unroll 2
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout, degree = (u32)s.degrees[row];
-      scratch[row * stride + j] = whole(degree, fanout) ? j : draw_below32(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
+      u32& choice = scratch[row * stride + j];
+      if (!WEIGHTS) {
+        choice = whole(degree, fanout) ? j : draw_below32(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
+      } else {
+        choice = whole(degree, fanout)
+                     ? j
+                     : weighted_pick32(a.alias + s.starts[row], draw_bits(s.states[row], j), (u32)edges_of(row));
+      }
     }
     __syncthreads();
+    if (WEIGHTS && (!a.replace || (ANY && a.num_excluded))) make_distinct(count, fanout, reciprocal);
     if (full) {
       u32 degree = (u32)s.degrees[threadIdx.x];
       if (!whole(degree, fanout)) floyd_row(scratch + threadIdx.x * stride, fanout, degree - fanout);
@@ -94,12 +116,41 @@ struct Drawing : Hop<I, KIND> {
         of[c] = row;
         u32 degree = (u32)s.degrees[row];
         const u32* own = scratch + row * stride;
-        u32 pick = full || a.replace || whole(degree, fanout) ? own[j] : floyd(own, j, degree - fanout);
+        bool all = whole(degree, fanout);
+        u32 pick = WEIGHTS || full || a.replace || all ? own[j] : floyd(own, j, degree - fanout);
         e[c] = s.offsets[row] + j;
-        p[c] = position(s.starts[row], pick);
+        p[c] = position(s.starts[row], pick, all);
       }
       gather(ids, edge_ids, is, e, p, of, bin_bits);
     }
+  }
+
+  // Choices by weight that are excluded, or the same as earlier ones of their row, are made anew.
+  __device__ __forceinline__ void make_distinct(u32 count, u32 fanout, u32 reciprocal) {
+    u32 stride = fanout | 1, draws = count * fanout;
+#pragma unroll 1
+    for (u32 q = threadIdx.x; q < draws; q += THREADS) {
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
+      if (whole(s.degrees[row], fanout)) continue;
+      const u32* own = scratch + row * stride;
+      u32 t = own[j];
+      bool bad = false;
+#pragma unroll 2
+      for (u32 i = 0; i < j && !a.replace; i++) bad |= own[i] == t;
+      if (ANY && a.num_excluded) {
+        u64 p = s.starts[row] + t, at = excluded_below(a, p);
+        bad |= at < a.num_excluded && a.excluded[at] == p;
+      }
+      if (bad) atomicOr(&refused(row), 1u << j);
+    }
+    __syncthreads();
+    u32 row = threadIdx.x;
+    if (row < count && refused(row)) {
+      u64 x0, x1;
+      excluded_of(row, x0, x1);
+      weighted_again(a, scratch + row * stride, refused(row), s.states[row], s.starts[row], edges_of(row), fanout, x0, x1);
+    }
+    __syncthreads();
   }
 
   // The tile's rows one by one, a warp each, and whole rows of hubs by the block. For fanouts beyond
@@ -117,7 +168,13 @@ struct Drawing : Hop<I, KIND> {
       u32 take = s.takes[r], e0 = s.offsets[r], first = alone ? lane : threadIdx.x, step = alone ? 32 : THREADS;
       bool all = whole(s.degrees[r], fanout), hub = all && take >= HUB;
       if (hub == alone) continue;
-      if (!all) choose_wide(a, edge_ids, e0, s.states[r], s.degrees[r], (u32)fanout);
+      if (!all && WEIGHTS) {
+        u64 x0, x1;
+        excluded_of(r, x0, x1);
+        weighted_wide(a, edge_ids, e0, s.states[r], s.starts[r], edges_of(r), (u32)fanout, x0, x1);
+      } else if (!all) {
+        choose_wide(a, edge_ids, e0, s.states[r], s.degrees[r], (u32)fanout);
+      }
 #pragma unroll 1
       for (u32 j0 = first; j0 < take; j0 += EDGES * step) {
         bool is[EDGES];
@@ -130,7 +187,7 @@ struct Drawing : Hop<I, KIND> {
           if (!is[c]) continue;
           of[c] = r;
           e[c] = e0 + j;
-          p[c] = position(s.starts[r], all ? j : read(edge_ids, a.out_edge_bits, e0 + j));
+          p[c] = position(s.starts[r], all ? j : read(edge_ids, a.out_edge_bits, e0 + j), all);
         }
         gather(ids, edge_ids, is, e, p, of, bin_bits);
       }
@@ -170,6 +227,12 @@ struct Drawing : Hop<I, KIND> {
       if (i < count) indptr[r - first] = (I)offset;
       s.starts[threadIdx.x] = row.x;
       s.degrees[threadIdx.x] = row.y;
+      if (WEIGHTS) {
+        refused(threadIdx.x) = 0;
+        // Rows that exclude some have more edges than they may give.
+        bool more = ANY && a.num_excluded && i < count && !whole(row.y, fanout);
+        if (ANY) edges_of(threadIdx.x) = more ? read(a.indptr, a.indptr_bits, (u64)row_nodes()[r] + 1) - row.x : row.y;
+      }
       s.offsets[threadIdx.x] = offset;
       s.takes[threadIdx.x] = takes;
       __syncthreads();

@@ -3,6 +3,7 @@
 #include "any.cuh"
 #include "bins.cuh"
 #include "trees.cuh"
+#include "weighted.cuh"
 
 // The rows of a hop that a block draws: old ones from old_lo on, whose first edge in the hop is
 // old_at, and those that it has just numbered. `edges` are those of all blocks.
@@ -13,7 +14,9 @@ struct Rows {
 // Ranks, rows and edges of a hop are below 2^31, or the batch is refused before they are used.
 template <typename I, Kind KIND>
 struct Hop {
-  static constexpr bool BINS = KIND == WITH_BINS, ANY = KIND >= WITH_ALL, TREES = KIND == WITH_TREES;
+  static constexpr bool WEIGHTS = KIND >= WEIGHTED;
+  static constexpr int USUAL = WEIGHTS ? KIND - WEIGHTED : KIND;
+  static constexpr bool BINS = USUAL == WITH_BINS, ANY = USUAL >= WITH_ALL, TREES = USUAL == WITH_TREES;
   const Args& a;
   const Batch& b;
   Shared& s;
@@ -42,7 +45,7 @@ struct Hop {
   }
 
   // Words of the map, those of its 32 bits as if they had 64: the tag, then the rank.
-  static constexpr bool NARROW = KIND == PLAIN;
+  static constexpr bool NARROW = USUAL == PLAIN;
   __device__ __forceinline__ u64 widened(u32 word) const { return (u64)(word >> b.shift) << 32 | (word & ((1u << b.shift) - 1)); }
   __device__ __forceinline__ u64 look(u64 v) const {
     if (NARROW) return widened(load_relaxed((const u32*)b.map + v));

@@ -47,6 +47,7 @@ struct Args {
   u32 only_new;                // a hop draws the rows that the last one found, else all
   u32 table_bits, tree_shift;  // of a disjoint batch: log2 of its slots; a key is tree << tree_shift | vertex
   long long fanouts[MOST_HOPS];  // outermost first
+  const u64 *alias, *sums;       // per edge, of a graph with weights: rng.Weights
 };
 
 // Mirrors manyArgs. Several batches in one launch: row y of the grid makes batches[y], in place of
@@ -59,8 +60,8 @@ struct ManyArgs {
 // What most batches do not need is left out of the kernel that they run, since its registers and its
 // code would slow them down. WITH_ALL: any fanout, exclusions, rows drawn once. WITH_TREES: that, and
 // for each seed a tree of its own. The map of a PLAIN kernel has words of 32 bits, since caches hold
-// more of it then, that of the others 64.
-enum Kind { PLAIN, WITH_BINS, WITH_ALL, WITH_TREES };
+// more of it then, that of the others 64. WEIGHTED and after it: the same four, whose rows draw by weight.
+enum Kind { PLAIN, WITH_BINS, WITH_ALL, WITH_TREES, WEIGHTED, WEIGHTED_BINS, WEIGHTED_ALL, WEIGHTED_TREES };
 
 // What a block knows beside its registers.
 struct Shared {
@@ -73,6 +74,15 @@ struct Shared {
   u32 offsets[THREADS], takes[THREADS];
 };
 struct TreesShared : Shared {
+  u32 trees[THREADS];
+};
+// With weights: a bit for each choice of a row that is to be made anew; and each row's edges, excluded
+// ones too.
+struct WeightedShared : Shared {
+  u32 refused[THREADS];
+};
+struct WeightedAnyShared : WeightedShared {
+  u64 edges[THREADS];
   u32 trees[THREADS];
 };
 

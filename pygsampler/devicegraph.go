@@ -62,7 +62,8 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 		name    string
 		address int64
 		needed  bool
-	}{{"indptr", c.Indptr, true}, {"indices", c.Indices, c.NumEdges > 0}, {"edge_ids", c.EdgeIDs, c.EdgeIDs != 0 && c.NumEdges > 0}} {
+	}{{"indptr", c.Indptr, true}, {"indices", c.Indices, c.NumEdges > 0}, {"edge_ids", c.EdgeIDs, c.EdgeIDs != 0 && c.NumEdges > 0},
+		{"alias", c.Alias, c.Alias != 0 && c.NumEdges > 0}, {"sums", c.Sums, c.Sums != 0 && c.NumEdges > 0}} {
 		if a.needed {
 			if err := readable(a.name, a.address, int(device)); err != nil {
 				return nil, err
@@ -72,6 +73,7 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 	arrays := cuda.Arrays{
 		Indptr: gpu.Address(c.Indptr), IndptrBits: c.IndptrBits, Indices: gpu.Address(c.Indices), IDBits: c.IDBits,
 		EdgeIDs: gpu.Address(c.EdgeIDs), EdgeIDBits: c.EdgeIDBits, Rows: c.NumRows, Nodes: c.NumNodes, Edges: c.NumEdges,
+		Alias: gpu.Address(c.Alias), Sums: gpu.Address(c.Sums),
 	}
 	if !trusted {
 		if err := e.Context().Synchronize(); err != nil {
@@ -81,7 +83,11 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 			return nil, onDevice(err)
 		}
 	}
-	g := &Graph{device: &deviceGraph{int(device), e, e.NewGraph(arrays), host}, flying: make(map[*DeviceJob]struct{})}
+	graph, err := e.NewGraph(arrays)
+	if err != nil {
+		return nil, onDevice(err)
+	}
+	g := &Graph{device: &deviceGraph{int(device), e, graph, host}, flying: make(map[*DeviceJob]struct{})}
 	g.idle = sync.NewCond(&g.mu)
 	return g, nil
 }

@@ -136,6 +136,9 @@ func (d *deviceGraph) call(o *Options, c DeviceCall) (*cuda.Call, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	if err := o.checkWeights(d.graph.Alias != 0); err != nil {
+		return nil, err
+	}
 	if c.OutBytes < 0 || c.Out == 0 && c.OutBytes > 0 {
 		return nil, Errorf(KindValue, "out: expected an address and bytes >= 0, got %#x and %d", c.Out, c.OutBytes)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/interchange"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // Kind is the Python exception that an error becomes.
@@ -68,7 +69,7 @@ func KindOf(err error) (Kind, string) {
 		return KindOS, fmt.Sprintf("%d: %v", int(number), err)
 	}
 	for sentinel, kind := range map[error]Kind{
-		request.ErrIndex: KindIndex, request.ErrOverflow: KindOverflow, request.ErrValue: KindValue, request.ErrCancelled: KindInterrupt,
+		request.ErrIndex: KindIndex, request.ErrOverflow: KindOverflow, request.ErrValue: KindValue, weights.ErrValue: KindValue, request.ErrCancelled: KindInterrupt,
 	} {
 		if errors.Is(err, sentinel) {
 			text := err.Error()

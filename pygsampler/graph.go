@@ -32,6 +32,9 @@ type CSC struct {
 	EdgeIDs    int64
 	EdgeIDBits int
 	NumNodes   int64
+	Alias      int64 // what rows draw by, uint64 for each edge; 0: they draw uniformly
+	Sums       int64
+	Whole      *Graph // the graph on the host of which this one has some edges; nil: it has all there are
 }
 
 // check refuses sizes and widths that no graph has.
@@ -44,6 +47,12 @@ func (c *CSC) check() error {
 	}
 	if c.IDBits != 32 && c.IDBits != 64 {
 		return Errorf(KindType, "indices: expected 32 or 64 bits, got %d", c.IDBits)
+	}
+	if (c.Alias == 0) != (c.Sums == 0) && c.NumEdges > 0 {
+		return Errorf(KindValue, "graph: expected both tables of weights or none, got addresses %#x and %#x", c.Alias, c.Sums)
+	}
+	if c.Whole != nil && c.Whole.device != nil {
+		return Errorf(KindValue, "graph: expected the whole one on the CPU, got one on cuda:%d", c.Whole.device.index)
 	}
 	if c.EdgeIDs != 0 && c.EdgeIDBits != 32 && c.EdgeIDBits != 64 {
 		return Errorf(KindType, "edge_ids: expected 32 or 64 bits, got %d", c.EdgeIDBits)
@@ -75,6 +84,12 @@ func newHostGraph(c CSC) (*Graph, error) {
 	}}
 	if c.EdgeIDs != 0 {
 		g.csc.EdgeIDs = csc.Borrow(c.EdgeIDs, c.NumEdges, c.EdgeIDBits)
+	}
+	if c.Alias != 0 {
+		g.csc.Alias, g.csc.Sums = memory.View[uint64](c.Alias, c.NumEdges), memory.View[uint64](c.Sums, c.NumEdges)
+	}
+	if c.Whole != nil {
+		g.csc.Whole = &c.Whole.csc
 	}
 	g.idle = sync.NewCond(&g.mu)
 	return g, nil

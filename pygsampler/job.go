@@ -115,6 +115,9 @@ func newJob(g *Graph, o *Options, c Call) (*Job, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	if err := o.checkWeights(g.csc.Alias != nil); err != nil {
+		return nil, err
+	}
 	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	seeds.I32 = append([]int32(nil), seeds.I32...)
 	seeds.I64 = append([]int64(nil), seeds.I64...)
@@ -246,6 +249,7 @@ func Shutdown() {
 	owner.Shut()
 	endFlying()
 	endReading()
+	endDeriving()
 	running.Lock()
 	jobs := make([]*Job, 0, len(running.jobs))
 	for j := range running.jobs {

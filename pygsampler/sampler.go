@@ -49,6 +49,14 @@ func NewOptions(fanouts, numFanouts int64, o Options) (*Options, error) {
 	return &o, nil
 }
 
+// checkWeights refuses modes that know no weights.
+func (o *Options) checkWeights(weighted bool) error {
+	if weighted && o.Mode != "auto" && o.Mode != "persistent" {
+		return Errorf(KindValue, "mode: expected 'auto' or 'persistent' with prob, got '%s'", o.Mode)
+	}
+	return nil
+}
+
 // request is what a call asks an engine for, without its seeds.
 func (o *Options) request(c *Call) request.Request {
 	return request.Request{

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from array import array
 from pathlib import Path
 from types import MappingProxyType
@@ -15,14 +16,19 @@ from pygsampler._graph import adapters
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
+from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState
+from pygsampler._graph.tables import tables_of
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pygsampler._graph.host import Parts
     from pygsampler._graph.save import Progress
+
+
+# Tables are made by one thread at a time, on all cores.
+_deriving = threading.RLock()
 
 
 class Graph(GraphState):
@@ -232,7 +238,7 @@ class Graph(GraphState):
     def _checked(
         cls, indptr: Array, indices: Array, edge_ids: Array | None, num_nodes: int
     ) -> Graph:
-        parts = (indptr, indices, edge_ids)
+        parts = Parts(indptr, indices, edge_ids)
         graph = cls._new(parts, num_nodes, device_graph.together(parts))
         graph._handle()
         return graph
@@ -390,6 +396,39 @@ class Graph(GraphState):
         devices.require(index)
         return _placed(Graph._later(self._on_cpu(), index, True))
 
+    def _drawn_by(self, kind: str, name: str) -> Graph:
+        """The graph that sampling reads by ``"prob"`` or ``"mask"``, an edge array of that name.
+
+        It is made once, and kept as long as this one; on a device it is made of the one on the CPU.
+        """
+        found = self._derived.get((kind, name))
+        if found is None:
+            self._known()
+            with _deriving:
+                found = self._derived.get((kind, name))
+                if found is None:
+                    found = self._derived[kind, name] = self._derive(kind, name)
+        graph: Graph = found
+        return graph
+
+    def _derive(self, kind: str, name: str) -> Graph:
+        if self._device >= 0:
+            host = self._on_cpu()._drawn_by(kind, name)
+            return self if host._whole is None else Graph._later(host, self._device, self._pinned)
+        values = self.edata.get(name)
+        if values is None:
+            have = ", ".join(map(repr, self.edata)) or "none"
+            raise ValueError(f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}")
+        if values._length != len(values):
+            raise ValueError(f"{kind}: expected a value for each edge, got {name!r} of shape {values.shape}")
+        parts = tables_of(self, f"edata[{name!r}]", values, kind == "mask")
+        if parts is None:
+            return self
+        graph = Graph._new(parts, self._num_nodes)
+        graph._whole = self
+        graph._handle()
+        return graph
+
     def _on_cpu(self) -> Graph:
         if self._device < 0:
             return self
@@ -397,7 +436,7 @@ class Graph(GraphState):
         if isinstance(host, Graph) and host._parts is not None:
             return host
         self._check_process()
-        graph = Graph._checked(*device_graph.download(self._open()), self._num_nodes)
+        graph = Graph._checked(*device_graph.download(self._open())[:3], self._num_nodes)
         graph._arrays = self._arrays
         return graph
 
@@ -418,8 +457,8 @@ class Graph(GraphState):
         if self._file is not None:
             return Graph._reopened, (self._file.path, self._file.identity)
         if self._arrays:
-            return Graph._beside, (*parts, self._num_nodes, dict(self._arrays))
-        return Graph._checked, (*parts, self._num_nodes)
+            return Graph._beside, (*parts[:3], self._num_nodes, dict(self._arrays))
+        return Graph._checked, (*parts[:3], self._num_nodes)
 
 
 def _placed(graph: Graph) -> Graph:

@@ -60,6 +60,15 @@ class PGSampler(EngineSampler, Sampler):
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
         the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
         of ``2**24`` vertices and more) is faster. Of no effect on a GPU.
+    prob : str, optional
+        The name of an edge array of the graph (``graph.edata``): bool, integers, float32 or
+        float64, one finite weight >= 0 for each edge id. A vertex then draws its edges one after
+        another, each by its weight among those that are left (with ``replace``: among all). An
+        edge of weight 0 is never drawn: not by fanout -1, and not where a vertex has fewer edges
+        of positive weight than ``fanout``, which then are all taken. docs/weights.md says how.
+    mask : str, optional
+        The name of an edge array of bool or integers: edges whose value is 0 are sampled around,
+        as if the graph did not have them. At most one of ``prob`` and ``mask``.
 
     Notes
     -----
@@ -89,6 +98,8 @@ class PGSampler(EngineSampler, Sampler):
         ordered: bool = True,
         mode: str = "auto",
         map_limit: int | None = None,
+        prob: str | None = None,
+        mask: str | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
         EngineSampler.__init__(
@@ -101,6 +112,8 @@ class PGSampler(EngineSampler, Sampler):
                 ordered=ordered,
                 mode=mode,
                 map_limit=map_limit,
+                prob=prob,
+                mask=mask,
             ),
             self._numbers.seed,
         )
@@ -141,6 +154,16 @@ class PGSampler(EngineSampler, Sampler):
         return self._options.map_limit
 
     @property
+    def prob(self) -> str | None:
+        """The name of the edge array that has the weights; None: edges are equal."""
+        return self._options.prob
+
+    @property
+    def mask(self) -> str | None:
+        """The name of the edge array that says which edges there are; None: all."""
+        return self._options.mask
+
+    @property
     def plan(self) -> Options:
         """The options: immutable, hashable, and picklable."""
         return self._options
@@ -158,6 +181,7 @@ class PGSampler(EngineSampler, Sampler):
         beside: bool = False,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
+        graph = self._options.graph_of(graph)
         if graph._device < 0:
             return Job.start(
                 graph,
@@ -181,7 +205,7 @@ class PGSampler(EngineSampler, Sampler):
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0:
-            return sample_many(graph, self, many, epoch, batch)
+            return sample_many(self._options.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 
     def _with(self, **options: Any) -> PGSampler:

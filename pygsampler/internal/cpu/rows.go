@@ -106,7 +106,7 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 			positions = positions[:0]
 			for ; take > 0; state = rng.Advance(state, longRow) {
 				row := grow(&positions, min(take, longRow))
-				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, whole)
+				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, whole)
 				gather(s.Graph, row, at, b)
 				positions = positions[:0]
 				at += int64(len(row))
@@ -116,7 +116,7 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 			continue
 		}
 		row := grow(&positions, take)
-		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, whole)
+		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, whole)
 		at += take
 	}
 	gather(s.Graph, positions, flushed, b)
@@ -125,7 +125,15 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 
 // choose fills row with the CSC positions of the edges that row v gives; state is
 // the row's, start and degree are what count found.
-func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, whole bool) {
+func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, whole bool) {
+	if r.Graph.Alias != nil && !whole {
+		excluded := r.Exclude.Of(v)
+		c.Weighted(row, r.Graph.Weights(start, degree+int64(len(excluded))), state, excluded, r.Replace, rule.Fanout)
+		for j := range row {
+			row[j] += start
+		}
+		return
+	}
 	switch {
 	case whole:
 		for j := range row {

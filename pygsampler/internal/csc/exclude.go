@@ -45,17 +45,23 @@ func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
 }
 
 // Positions finds the CSC positions of original edge ids, ascending, each once. Ids
-// may repeat; one that the graph does not have is an error.
+// may repeat; one that the graph, or the one whose edges these are, does not have is an
+// error.
 func (g *Graph) Positions(ids []int64) ([]int64, error) {
 	if len(ids) == 0 {
 		return nil, nil
+	}
+	if g.Whole != nil {
+		if _, err := g.Whole.Positions(ids); err != nil {
+			return nil, err
+		}
 	}
 	g.lookup.Do(g.buildLookup)
 	var positions []int64
 	for i, id := range ids {
 		before := len(positions)
 		positions = g.appendPositions(positions, id)
-		if len(positions) == before {
+		if len(positions) == before && g.Whole == nil {
 			return nil, valueError("exclude[%d]: expected the id of an edge of the graph, got %d", i, id)
 		}
 	}
@@ -77,13 +83,17 @@ func (g *Graph) buildLookup() {
 		g.identityID = true
 		return
 	}
-	inverse := make([]int64, n)
+	limit := n
+	if g.Whole != nil {
+		limit = g.Whole.NumEdges()
+	}
+	inverse := make([]int64, limit)
 	for i := range inverse {
 		inverse[i] = -1
 	}
 	for p := range n {
 		id := g.EdgeIDs.At(p)
-		if uint64(id) >= uint64(n) || inverse[id] >= 0 {
+		if uint64(id) >= uint64(limit) || inverse[id] >= 0 {
 			g.sortByID()
 			return
 		}
@@ -107,7 +117,7 @@ func (g *Graph) appendPositions(positions []int64, id int64) []int64 {
 			positions = append(positions, id)
 		}
 	case g.inverse != nil:
-		if uint64(id) < uint64(len(g.inverse)) {
+		if uint64(id) < uint64(len(g.inverse)) && g.inverse[id] >= 0 {
 			positions = append(positions, g.inverse[id])
 		}
 	default:

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Index is the type of an array of ids or offsets.
@@ -60,6 +61,11 @@ type Graph struct {
 	EdgeIDs Array // original ids of the edges by CSC position; absent: the position
 	// NumNodes counts vertices; those at and beyond len(Indptr)-1 have no in-edges.
 	NumNodes int64
+	// Alias and Sums are what rows draw by, as rng.Weights of all rows, one behind
+	// another: every edge has a positive weight then. Nil: rows draw uniformly.
+	Alias, Sums []uint64
+	// Whole is the graph of which this one has some edges; nil: it has all there are.
+	Whole *Graph
 
 	lookup     sync.Once
 	inverse    []int64 // CSC position by edge id, where ids are dense
@@ -69,6 +75,11 @@ type Graph struct {
 
 // Rows is the number of rows that Indptr describes.
 func (g *Graph) Rows() int64 { return g.Indptr.Len() - 1 }
+
+// Weights are those of a row of so many edges from CSC position start on.
+func (g *Graph) Weights(start, degree int64) rng.Weights {
+	return rng.Weights{Alias: g.Alias[start : start+degree], Sums: g.Sums[start : start+degree]}
+}
 
 // NumEdges is the number of edges.
 func (g *Graph) NumEdges() int64 { return g.Indices.Len() }

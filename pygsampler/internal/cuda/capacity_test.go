@@ -10,7 +10,7 @@ import (
 
 // What a guess is made of, for a graph whose figures are easy.
 func TestGuess(t *testing.T) {
-	g := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
+	g, _ := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
 	r := request.Request{Fanouts: []int64{-1, 4}}
 	// 10 rows of 4 edges, then 50 rows of 6; 100 vertices. Ids and edge ids of 4 bytes.
 	want := uint64(4096 + 2*4*10 + (4*10 + 8*40 + 256) + (4*50 + 8*300 + 256) + 4*100)
@@ -18,7 +18,7 @@ func TestGuess(t *testing.T) {
 		t.Errorf("got %+v, want %d bytes, 50 rows, 300 edges", n, want)
 	}
 	// Edges without ids whose places need 64 bits, and a bound on what is only guessed.
-	g = (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 1 << 20, Nodes: 1 << 20, Edges: 1 << 40})
+	g, _ = (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 1 << 20, Nodes: 1 << 20, Edges: 1 << 40})
 	if n := g.need(&r, 10); n.out != mostOut || g.widths() != (batch.Widths{ID: 4, EdgeID: 8}) {
 		t.Errorf("got %+v, widths %+v", n, g.widths())
 	}
@@ -27,7 +27,7 @@ func TestGuess(t *testing.T) {
 // A limit that a batch met, or a caller's memory that was too small, is noted at once;
 // of rows and edges only a batch that arrived says how many there are.
 func TestLearnBeforeABatchArrives(t *testing.T) {
-	g := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
+	g, _ := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
 	c := Call{Request: request.Request{Fanouts: []int64{2, 4}}, NumSeeds: 10}
 	guess := g.need(&c.Request, c.NumSeeds)
 	g.learn(&c, needs{noBins: true})

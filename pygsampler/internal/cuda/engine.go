@@ -21,11 +21,9 @@ type Engine struct {
 	loading sync.Mutex
 	modules map[string]*gpu.Module
 
-	persistent [kinds][2]gpu.Kernel[neighborArgs] // by what they can do, and for int32 and int64 ids
-	many       [2]gpu.Kernel[manyArgs]            // of several batches
-	together   int                                // blocks of them that a multiprocessor runs at a time
-	direct     int64                              // the largest fanout whose choices find room in shared memory
-	bins       bool                               // whether a bin's table does
+	loadingRows sync.Mutex
+	uniform     *rowKernels // of neighbor.cu
+	weighted    *rowKernels // of weighted.cu; nil: no graph had weights
 	// From how many edges on a hop is binned, and from how many bytes of the map on.
 	binEdges, binBytes uint64
 	knownEdges         uint64 // and looks for vertices that have numbers
@@ -95,7 +93,8 @@ func open(device int) (e *Engine, err error) {
 	if e.stream, err = e.context.NewStream(); err != nil {
 		return e, err
 	}
-	return e, e.loadPersistent()
+	e.uniform, err = e.loadRows("neighbor")
+	return e, err
 }
 
 // module loads the named file of kernels at its first use.

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"sync"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -15,20 +16,23 @@ type Arrays struct {
 	Indptr, Indices, EdgeIDs       gpu.Address // EdgeIDs 0: an edge's id is its position
 	IndptrBits, IDBits, EdgeIDBits int
 	Rows, Nodes, Edges             int64
+	Alias, Sums                    gpu.Address // what rows draw by, as csc.Graph has it; 0: uniformly
 }
 
 // Graph is a CSC that an engine samples, with what batches of it have needed so far.
 type Graph struct {
 	Arrays
 	engine *Engine
+	rows   *rowKernels
 
 	mu    sync.Mutex
 	needs map[shape]needs // of the batches so far
 }
 
 // NewGraph trusts the arrays; Validate checks them.
-func (e *Engine) NewGraph(a Arrays) *Graph {
-	return &Graph{Arrays: a, engine: e, needs: make(map[shape]needs)}
+func (e *Engine) NewGraph(a Arrays) (*Graph, error) {
+	rows, err := e.rowsOf(a)
+	return &Graph{Arrays: a, engine: e, rows: rows, needs: make(map[shape]needs)}, err
 }
 
 // sampleBits is the width of the edge ids of a sample.
@@ -68,20 +72,30 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 		IndptrBits: g.Indptr.Bits, IDBits: g.Indices.Bits, EdgeIDBits: g.EdgeIDs.Bits,
 		Rows: g.Rows(), Nodes: g.NumNodes, Edges: g.NumEdges(),
 	}
+	edges := uint64(g.NumEdges())
 	for _, part := range []struct {
-		to   *gpu.Address
-		from csc.Array
-	}{{&a.Indptr, g.Indptr}, {&a.Indices, g.Indices}, {&a.EdgeIDs, g.EdgeIDs}} {
-		bytes := uint64(part.from.Len()) * uint64(part.from.Bits/8)
-		m, err := e.pool.Alloc(stream, bytes)
+		to    *gpu.Address
+		from  unsafe.Pointer
+		bytes uint64
+	}{
+		{&a.Indptr, g.Indptr.Pointer(), uint64(g.Indptr.Len()) * uint64(g.Indptr.Bits/8)},
+		{&a.Indices, g.Indices.Pointer(), edges * uint64(g.Indices.Bits/8)},
+		{&a.EdgeIDs, g.EdgeIDs.Pointer(), edges * uint64(g.EdgeIDs.Bits/8)},
+		{&a.Alias, unsafe.Pointer(unsafe.SliceData(g.Alias)), uint64(len(g.Alias)) * 8},
+		{&a.Sums, unsafe.Pointer(unsafe.SliceData(g.Sums)), uint64(len(g.Sums)) * 8},
+	} {
+		m, err := e.pool.Alloc(stream, part.bytes)
 		if err == nil {
 			held = append(held, m)
 			*part.to = m.Address
-			err = stream.Upload(m.Address, part.from.Pointer(), bytes)
+			err = stream.Upload(m.Address, part.from, part.bytes)
 		}
 		if err != nil {
 			return nil, nil, errors.Join(err, free())
 		}
 	}
-	return e.NewGraph(a), free, stream.Synchronize()
+	if d, err = e.NewGraph(a); err != nil {
+		return nil, nil, errors.Join(err, free())
+	}
+	return d, free, stream.Synchronize()
 }

@@ -102,13 +102,14 @@ func (s synthetic) onDevice(e *Engine) (*Graph, gpu.Memory, func() error, error)
 	a.Indices = up(unsafe.Pointer(&indices[0]), 4*len(indices))
 	rng.Shuffle(perm, 8, 0)
 	up(unsafe.Pointer(&perm[0]), 4*len(perm))
-	return e.NewGraph(a), held[2], func() error {
+	g, failed := e.NewGraph(a)
+	return g, held[2], func() error {
 		var errs []error
 		for i := range held {
 			errs = append(errs, held[i].Free(stream))
 		}
 		return errors.Join(append(errs, stream.Synchronize(), stream.Close())...)
-	}, errors.Join(err, stream.Synchronize())
+	}, errors.Join(err, failed, stream.Synchronize())
 }
 
 // TestLatency prints a table of times, where PYGSAMPLER_LATENCY names graphs:

@@ -66,7 +66,7 @@ const mostTogether = 2 * smallHop
 
 // alike is how many of the flights, from the first on, one launch can make.
 func (e *Engine) alike(flights []*Flight) int {
-	most := min(len(flights), mostBatches, e.resident())
+	most := min(len(flights), mostBatches, e.resident(flights[0].graph))
 	a, n := &flights[0].call, 0
 	for n < most {
 		f := flights[n]
@@ -137,14 +137,14 @@ func (e *Engine) launchMany(flights []*Flight) error {
 		Grid:  [3]uint32{uint32(blocks), uint32(len(flights))},
 		Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
 	}
-	return e.many[first.graph.wide()].Launch(first.stream, shape, &args)
+	return first.graph.rows.many[first.graph.wide()].Launch(first.stream, shape, &args)
 }
 
 // share is a good number of blocks for one of several batches of a launch: its part
 // of the device, of which small batches want one block for each multiprocessor at
 // most, and not fewer than beside batches in other launches.
 func (e *Engine) share(f *Flight, batches int) int {
-	n, most := e.context.Properties().Multiprocessors, e.resident()/batches
+	n, most := e.context.Properties().Multiprocessors, e.resident(f.graph)/batches
 	switch {
 	case f.call.Grid > 0:
 		return min(f.call.Grid, most)
@@ -154,5 +154,7 @@ func (e *Engine) share(f *Flight, batches int) int {
 	return most
 }
 
-// resident is how many blocks of any of the kernels run at a time.
-func (e *Engine) resident() int { return e.together * e.context.Properties().Multiprocessors }
+// resident is how many blocks of any of the graph's kernels run at a time.
+func (e *Engine) resident(g *Graph) int {
+	return g.rows.together * e.context.Properties().Multiprocessors
+}

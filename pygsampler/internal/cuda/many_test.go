@@ -107,7 +107,7 @@ func TestMany(t *testing.T) {
 				for _, replace := range []bool{false, true} {
 					for i, grid := range []int{0, 1, 7, 264} {
 						r := request.Request{Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7}
-						checkMany(t, e, s, g, d, manyCalls(g, sets, Call{Request: r, Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, e.resident())}))
+						checkMany(t, e, s, g, d, manyCalls(g, sets, Call{Request: r, Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, e.resident(d))}))
 					}
 				}
 			}
@@ -119,7 +119,7 @@ func TestMany(t *testing.T) {
 func TestManyInOneLaunch(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	room := min(mostBatches, e.resident())
+	room := min(mostBatches, e.resident(d))
 	calls := manyCalls(g, manySeeds(2*room+1, 3000), Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
 	flights, err := e.StartMany(d, calls)
 	if err != nil {
@@ -245,7 +245,7 @@ func TestManyThatDoNotLaunch(t *testing.T) {
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	like := Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true, Grid: 1}
 	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(6, 3000), like))
-	used, together := e.pool.Used(), e.together
+	used, together := e.pool.Used(), e.uniform.together
 	for _, own := range []bool{false, true} {
 		like.Own = own
 		calls := manyCalls(g, manySeeds(6, 3000), like)
@@ -253,9 +253,9 @@ func TestManyThatDoNotLaunch(t *testing.T) {
 			// More blocks than the device holds, in a launch of its own kind.
 			c.Grid, c.Request.Replace = 1<<12, true
 		}
-		e.together = 1 << 12
+		e.uniform.together = 1 << 12
 		flights, err := e.StartMany(d, calls)
-		e.together = together
+		e.uniform.together = together
 		if err == nil || flights != nil {
 			t.Fatalf("%d flights, %v", len(flights), err)
 		}

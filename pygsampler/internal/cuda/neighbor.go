@@ -31,6 +31,7 @@ type neighborArgs struct {
 	Hops, Replace, Direct               uint32
 	OnlyNew, TableBits, TreeShift       uint32
 	Fanouts                             [mostHops]int64
+	Alias, Sums                         gpu.Address
 }
 
 // drawBytes is the dynamic shared memory for choices of a fanout: a row's words are
@@ -39,7 +40,7 @@ func drawBytes(fanout int64) int { return threads * int(fanout|1) * 4 }
 
 const tableBytes = 2 * 4 * binTable
 
-// The kernels of neighbor.cu, as its Kind: what most batches need; that with bins;
+// The kernels of a file, as neighbor.cuh's Kind: what most batches need; that with bins;
 // any fanout, exclusions, rows drawn once; and that with disjoint trees.
 const (
 	plain = iota
@@ -62,48 +63,78 @@ const (
 // where half of all vertices have.
 const knownFromEdges = 1 << 21
 
-// loadPersistent loads the kernels and sees what the device's shared memory allows.
-func (e *Engine) loadPersistent() (err error) {
+// rowKernels are the kernels of a file whose rows draw in one way: neighbor.cu
+// uniformly, weighted.cu by weight.
+type rowKernels struct {
+	each     [kinds][2]gpu.Kernel[neighborArgs] // by what they can do, and for int32 and int64 ids
+	many     [2]gpu.Kernel[manyArgs]            // of several batches
+	together int                                // blocks of them that a multiprocessor runs at a time
+	direct   int64                              // the largest fanout whose choices find room in shared memory
+	bins     bool                               // whether a bin's table does
+}
+
+// loadRows loads the kernels of a file and sees what the device's shared memory allows.
+func (e *Engine) loadRows(file string) (k *rowKernels, err error) {
+	k = new(rowKernels)
 	for j, bits := range []string{"32", "64"} {
 		for i, suffix := range suffixes {
-			if e.persistent[i][j], err = kernelOf[neighborArgs](e, "neighbor", "neighbor"+bits+suffix, 0); err != nil {
-				return err
+			if k.each[i][j], err = kernelOf[neighborArgs](e, file, file+bits+suffix, 0); err != nil {
+				return nil, err
 			}
 		}
-		if e.many[j], err = kernelOf[manyArgs](e, "neighbor", "neighbor"+bits+"_many", 0); err != nil {
-			return err
+		if k.many[j], err = kernelOf[manyArgs](e, file, file+bits+"_many", 0); err != nil {
+			return nil, err
 		}
 	}
-	static, err := e.persistent[plain][0].Attribute(gpu.SharedBytes)
-	if err != nil {
-		return err
+	static := 0
+	for i := range k.each {
+		bytes, err := k.each[i][0].Attribute(gpu.SharedBytes)
+		if err != nil {
+			return nil, err
+		}
+		static = max(static, bytes)
 	}
 	room := e.context.Properties().SharedPerBlockOptIn - static
-	for e.direct = direct; drawBytes(e.direct) > room; e.direct-- {
+	for k.direct = direct; drawBytes(k.direct) > room; k.direct-- {
 	}
-	e.bins = tableBytes <= room
-	most := max(drawBytes(e.direct), tableBytes)
-	if !e.bins {
-		most = drawBytes(e.direct)
+	k.bins = tableBytes <= room
+	most := max(drawBytes(k.direct), tableBytes)
+	if !k.bins {
+		most = drawBytes(k.direct)
 	}
-	e.together = mostBlocks
-	for j := range e.many {
-		together := []gpu.Function{e.many[j].Function}
-		for i := range e.persistent {
-			together = append(together, e.persistent[i][j].Function)
+	k.together = mostBlocks
+	for j := range k.many {
+		together := []gpu.Function{k.many[j].Function}
+		for i := range k.each {
+			together = append(together, k.each[i][j].Function)
 		}
 		for _, f := range together {
 			if err := f.AllowShared(most); err != nil {
-				return err
+				return nil, err
 			}
 			blocks, err := f.Occupancy(threads, most)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			e.together = min(e.together, blocks)
+			k.together = min(k.together, blocks)
 		}
 	}
-	return nil
+	return k, nil
+}
+
+// rowsOf are the kernels for a graph: those with weights are loaded when the first graph
+// that has any comes.
+func (e *Engine) rowsOf(a Arrays) (*rowKernels, error) {
+	if a.Alias == 0 {
+		return e.uniform, nil
+	}
+	e.loadingRows.Lock()
+	defer e.loadingRows.Unlock()
+	var err error
+	if e.weighted == nil {
+		e.weighted, err = e.loadRows("weighted")
+	}
+	return e.weighted, err
 }
 
 // launchPersistent is all hops in one cooperative launch.
@@ -144,7 +175,7 @@ func (e *Engine) launchPersistent(f *Flight) error {
 	shape := gpu.Shape{
 		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
 	}
-	return e.persistent[kind][g.wide()].Launch(f.stream, shape, &args)
+	return g.rows.each[kind][g.wide()].Launch(f.stream, shape, &args)
 }
 
 // arguments are what is of this batch alone, for one launch of the kernel.
@@ -177,10 +208,11 @@ func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
 	a.NumRows, a.NumNodes, a.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
 	a.IndptrBits, a.EdgeIDBits, a.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
 	a.Replace, a.OnlyNew = c.replace(), word(c.Request.OnlyNew)
-	a.Hops, a.Direct = uint32(len(c.Request.Fanouts)), uint32(e.direct)
+	a.Alias, a.Sums = g.Alias, g.Sums
+	a.Hops, a.Direct = uint32(len(c.Request.Fanouts)), uint32(g.rows.direct)
 	for i, fanout := range c.Request.Fanouts {
 		a.Fanouts[i] = fanout
-		if fanout <= e.direct {
+		if fanout <= g.rows.direct {
 			shared = max(shared, drawBytes(fanout))
 		}
 	}
@@ -196,7 +228,7 @@ func (e *Engine) kind(g *Graph, c *Call, n needs) int {
 		return withAll
 	}
 	for _, fanout := range c.Request.Fanouts {
-		if fanout < 1 || fanout > e.direct {
+		if fanout < 1 || fanout > g.rows.direct {
 			return withAll
 		}
 	}
@@ -222,7 +254,7 @@ func (e *Engine) grid(f *Flight) int {
 	case edges < smallHop, several && edges < largeHop:
 		return n
 	}
-	return n * min(2, e.together)
+	return n * min(2, f.graph.rows.together)
 }
 
 // How many edges the largest hop of a batch has that is bound by exchanges, and of
@@ -234,7 +266,7 @@ const (
 
 // binned says whether bins pay for a batch that needs so much.
 func (e *Engine) binned(g *Graph, n needs) bool {
-	return e.bins && !n.noBins && g.Nodes < 1<<32-1 && uint64(g.Nodes)*8 >= e.binBytes && uint64(n.edges) >= e.binEdges
+	return g.rows.bins && !n.noBins && g.Nodes < 1<<32-1 && uint64(g.Nodes)*8 >= e.binBytes && uint64(n.edges) >= e.binEdges
 }
 
 // fitBins makes room for bins, where the kernel makes any.

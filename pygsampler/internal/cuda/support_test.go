@@ -81,7 +81,7 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 	}
 	for _, grid := range grids {
 		grid = min(grid, 2*e.context.Properties().Multiprocessors)
-		b, err := sample(e, d, &Call{Request: r.Request, Stream: s.Handle(), Grid: grid})
+		b, err := sample(e, d, &Call{Request: r.Request, Exclude: excluded(r), Stream: s.Handle(), Grid: grid})
 		if err != nil {
 			return fmt.Errorf("grid %d, fanouts %v: %w", grid, r.Fanouts, err)
 		}
@@ -95,6 +95,16 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 		}
 	}
 	return nil
+}
+
+// excluded is the CSC positions that a request samples around.
+func excluded(r *cpu.Request) (positions []int64) {
+	for v := range r.Graph.Rows() {
+		for _, p := range r.Exclude.Of(v) {
+			positions = append(positions, r.Graph.Indptr.At(v)+p)
+		}
+	}
+	return positions
 }
 
 func sample(e *Engine, d *Graph, c *Call) (Batch, error) {

@@ -4,8 +4,10 @@ package rng
 // owns the scratch that large fanouts need; its zero value is ready, and one
 // goroutine at a time may use it.
 type Chooser struct {
-	table []slot
-	stamp uint32
+	table   []slot
+	stamp   uint32
+	refused []int   // weighted draws to be made anew
+	out     []int64 // and the positions that they may not take
 }
 
 // slot is an entry of the open-addressing set that large fanouts use; it is

@@ -8,10 +8,8 @@ from typing import NamedTuple
 from pygsampler._arrays import devices
 from pygsampler._arrays.mapped import Pages
 from pygsampler._core import memories
+from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, _on_device
-
-Parts = tuple[Array, Array, "Array | None"]
-
 
 class Pins(NamedTuple):
     """The page-locks of a graph's arrays, held as long as this, and the device's addresses.
@@ -21,7 +19,7 @@ class Pins(NamedTuple):
 
     locks: tuple[memories.Memory, ...]
     copies: tuple[mmap.mmap, ...]
-    addresses: tuple[int, int, int]
+    addresses: tuple[int, ...]
 
 
 # What shares its pages with other allocations is small: the system maps large ones by themselves.
@@ -39,18 +37,12 @@ def place(parts: Parts, device: int, pinned: bool) -> tuple[Parts, Pins | None]:
 
 def upload(parts: Parts, device: int) -> Parts:
     """Copies on the device, complete on return. CudaError where it has no room for them."""
-    indptr, indices, edge_ids = parts
-    return (
-        _on_device(indptr, device),
-        _on_device(indices, device),
-        None if edge_ids is None else _on_device(edge_ids, device),
-    )
+    return parts.each(lambda part, _: _on_device(part, device))
 
 
 def download(parts: Parts) -> Parts:
     """Copies on the CPU."""
-    indptr, indices, edge_ids = parts
-    return indptr.cpu(), indices.cpu(), None if edge_ids is None else edge_ids.cpu()
+    return parts.each(lambda part, _: part.cpu())
 
 
 def pin(parts: Parts, device: int) -> Pins:
@@ -70,8 +62,7 @@ def pin(parts: Parts, device: int) -> Pins:
             locks.append(lock)
             place = lock.data
         places.append(place)
-    indptr, indices, edge_ids = places
-    return Pins(tuple(locks), tuple(copies), (indptr, indices, edge_ids))
+    return Pins(tuple(locks), tuple(copies), tuple(places))
 
 
 def _shares_pages(part: Array) -> bool:
@@ -101,43 +92,13 @@ def _copy(part: Array) -> mmap.mmap:
     return pages
 
 
-def addresses(parts: Parts) -> tuple[int, int, int]:
-    """Where the arrays are; 0 where there is none."""
-    indptr, indices, edge_ids = parts
-    return indptr._address, indices._address, 0 if edge_ids is None else edge_ids._address
-
-
 def together(parts: Parts) -> int:
     """The device that all arrays are on; ValueError where they are on several."""
-    device = parts[0]._device
-    for part, where in zip(parts, ("indptr", "indices", "edge_ids"), strict=True):
+    device = parts.indptr._device
+    for part, where in zip(parts, parts._fields, strict=True):
         if part is not None and part._device != device and len(part):
             raise ValueError(
                 f"{where}: expected an array on {devices.name(device)}, as indptr is, "
                 f"got one on {part.device}"
             )
     return device
-
-
-def arguments(
-    parts: Parts, pins: Pins | None, num_nodes: int, device: int, host: int, trusted: bool
-) -> tuple[int, ...]:
-    """A graph on a device as the engine takes it. ``host`` is the handle of the same graph on the
-    CPU, or 0. Unless the arrays are trusted, since they have been validated there, a kernel does
-    it."""
-    indptr, indices, edge_ids = parts
-    at = addresses(parts) if pins is None else pins.addresses
-    return (
-        device,
-        at[0],
-        indptr._bits,
-        len(indptr) - 1,
-        at[1],
-        indices._bits,
-        len(indices),
-        at[2],
-        64 if edge_ids is None else edge_ids._bits,
-        num_nodes,
-        int(trusted),
-        host,
-    )

@@ -9,10 +9,10 @@ from pygsampler._arrays.dtypes import Region
 from pygsampler._arrays.mapped import CSC, Pages
 from pygsampler._core.checks import boolean, describe
 from pygsampler._graph import save as graph_save
+from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
-    from pygsampler._graph.host import Parts
     from pygsampler._graph.save import Progress
     from pygsampler._graph.state import GraphState
 
@@ -55,7 +55,7 @@ def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
     indptr, indices, edge_ids = (found.pop(name, None) for name in CSC)
     assert indptr is not None
     assert indices is not None
-    return (indptr, indices, edge_ids), found
+    return Parts(indptr, indices, edge_ids), found
 
 
 def save(host: GraphState, path: Any, arrays: Any, progress: Progress) -> None:

@@ -8,13 +8,12 @@ from pygsampler._arrays.ids import as_ids, has_moved
 from pygsampler._core import memories
 from pygsampler._core.checks import integer
 from pygsampler._core.limits import MAX_NODES, MAX_NODES32
+from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
 
 # The words at the start of what the engine returns for a list of edges.
 _COO_WORDS = 7
 MOST_NODES = {32: MAX_NODES32, 64: MAX_NODES}
-
-Parts = tuple[Array, Array, "Array | None"]
 
 
 def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, Array, int]:
@@ -45,41 +44,13 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     )
 
 
-def arguments(parts: Parts, num_nodes: int) -> tuple[int, ...]:
-    """The graph on the arrays as the engine takes it."""
-    indptr, indices, edge_ids = parts
-    ids_address, ids_bits = 0, 64
-    if edge_ids is not None:
-        ids_address, ids_bits = edge_ids._address, edge_ids._bits
-    return (
-        indptr._address,
-        indptr._bits,
-        len(indptr) - 1,
-        indices._address,
-        indices._bits,
-        len(indices),
-        ids_address,
-        ids_bits,
-        num_nodes,
-    )
-
-
 def moved(parts: Parts) -> bool:
     """Whether torch has put one of the arrays elsewhere meanwhile."""
     return any(part is not None and has_moved(part._owner, part._address) for part in parts)
 
 
-def where_they_are(parts: Parts) -> Parts:
-    """The arrays where they are now."""
-    indptr, indices, edge_ids = parts
-    return (
-        _where_it_is(indptr, "indptr"),
-        _where_it_is(indices, "indices"),
-        None if edge_ids is None else _where_it_is(edge_ids, "edge_ids"),
-    )
-
-
-def _where_it_is(part: Array, where: str) -> Array:
+def where_it_is(part: Array, where: str) -> Array:
+    """The array where it is now."""
     if not has_moved(part._owner, part._address):
         return part
     return Array._of_view(as_ids(part._owner, where))

@@ -16,7 +16,7 @@ from pygsampler._core.handle import EngineHandle
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
-    from pygsampler._graph.host import Parts
+    from pygsampler._graph.parts import Parts
 
 Progress = bool | Callable[[int, int], object] | None
 
@@ -37,7 +37,7 @@ def save(
     """Writes the file and gives it its name once it is complete and on the disk."""
     sections = {
         name: as_array(part, name)
-        for name, part in zip(CSC, parts, strict=True)
+        for name, part in zip(CSC, parts, strict=False)
         if part is not None
     }
     sections.update(arrays)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pygsampler._arrays.mapped import Pages
-    from pygsampler._graph.host import Parts
+    from pygsampler._graph.parts import Parts
     from pygsampler.array import Array
 
 G = TypeVar("G", bound="GraphState")
@@ -38,6 +38,7 @@ class GraphState(EngineHandle):
         "__weakref__",
         "_arrays",
         "_capacity",
+        "_derived",
         "_device",
         "_file",
         "_host",
@@ -45,9 +46,10 @@ class GraphState(EngineHandle):
         "_parts",
         "_pinned",
         "_pins",
+        "_whole",
     )
 
-    # indptr, indices and edge_ids; None once closed, and before an unpickled graph is put back on
+    # None once closed, and before an unpickled graph is put back on
     # its device. Those of a pinned graph are the host's.
     _parts: Parts | None
     _num_nodes: int
@@ -63,6 +65,10 @@ class GraphState(EngineHandle):
     _file: Pages | None
     # What stands beside the graph.
     _arrays: Mapping[str, Array]
+    # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array;
+    # and, of such a graph on the CPU, the one that it was made of.
+    _derived: dict[tuple[str, str], Any]
+    _whole: GraphState | None
 
     def _hold(
         self,
@@ -80,6 +86,8 @@ class GraphState(EngineHandle):
         self._pinned = pinned
         self._pins = None
         self._capacity = {}
+        self._derived = {}
+        self._whole = None
         self._file = None
         self._arrays = _NO_ARRAYS if host is None else host._arrays
 
@@ -93,10 +101,13 @@ class GraphState(EngineHandle):
         with library.handle_lock():
             # Another thread may have taken a handle meanwhile.
             self._give_back()
-            let_go = self._pins, self._parts, self._host, self._arrays, self._file
-            self._pins = self._parts = self._host = self._file = None
+            let_go = self._pins, self._parts, self._host, self._arrays, self._file, self._whole
+            self._pins = self._parts = self._host = self._file = self._whole = None
+            derived, self._derived = list(self._derived.values()), {}
             self._arrays = _NO_ARRAYS
         del let_go
+        for graph in derived:
+            graph.close()
 
     def __enter__(self: G) -> G:
         self._open()
@@ -135,10 +146,11 @@ class GraphState(EngineHandle):
             parts = self._open()
             if not self._current() or host_graph.moved(parts):
                 self._give_back()
-                parts = self._parts = host_graph.where_they_are(parts)
+                parts = self._parts = parts.each(host_graph.where_it_is)
                 # Those of a file were validated before they were written.
                 how = "GraphMapped" if self._file is not None else "GraphNew"
-                self._make(how, *host_graph.arguments(parts, self._num_nodes))
+                whole = 0 if self._whole is None else self._whole._handle()
+                self._make(how, *parts.arguments(parts.addresses(), self._num_nodes), whole)
             return self._number
 
     def _device_handle(self) -> int:
@@ -160,10 +172,11 @@ class GraphState(EngineHandle):
                 before, trusted = host._handle(), host._file is None
                 parts, pins = device_graph.place(host._open(), self._device, self._pinned)
             assert parts is not None
-            about = parts, pins, self._num_nodes, self._device, before, trusted
             self._parts, self._pins = parts, pins
+            at = parts.addresses() if pins is None else pins.addresses
+            about = parts.arguments(at, self._num_nodes)
             try:
-                self._make("DeviceGraphNew", *device_graph.arguments(*about))
+                self._make("DeviceGraphNew", self._device, *about, int(trusted), before)
             finally:
                 if host is not None and not self._number:
                     self._parts = self._pins = None

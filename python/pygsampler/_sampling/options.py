@@ -12,6 +12,8 @@ from pygsampler._sampling.seed import signed_seed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pygsampler.graph import Graph
+
 _MODES = ("auto", "persistent", "fused", "bsp", "queue")
 _FRONTIERS = ("all", "new")
 
@@ -27,6 +29,8 @@ class Options:
     ordered: bool
     mode: str
     map_limit: int | None
+    prob: str | None
+    mask: str | None
 
     @classmethod
     def checked(
@@ -39,6 +43,8 @@ class Options:
         ordered: bool,
         mode: str,
         map_limit: int | None,
+        prob: str | None,
+        mask: str | None,
     ) -> Options:
         hops = checked_fanouts(fanouts)
         replace = boolean(replace, "replace")
@@ -46,14 +52,31 @@ class Options:
         disjoint = boolean(disjoint, "disjoint")
         ordered = boolean(ordered, "ordered")
         mode = _one_of(mode, "mode", _MODES)
-        if (frontier == "new" or disjoint) and mode not in ("auto", "persistent"):
+        prob = _name(prob, "prob")
+        mask = _name(mask, "mask")
+        if prob is not None and mask is not None:
             raise ValueError(
-                "mode: expected 'auto' or 'persistent' with frontier='new' or disjoint=True, "
-                f"got {mode!r}"
+                "prob, mask: expected at most one of them, got both; "
+                "weights of 0 leave edges out as a mask does"
             )
+        asked = {
+            "frontier='new'": frontier == "new",
+            "disjoint=True": disjoint,
+            "prob": prob is not None,
+            "mask": mask is not None,
+        }
+        if any(asked.values()) and mode not in ("auto", "persistent"):
+            what = next(name for name, is_ in asked.items() if is_)
+            raise ValueError(f"mode: expected 'auto' or 'persistent' with {what}, got {mode!r}")
         if map_limit is not None:
             map_limit = integer(map_limit, "map_limit", 1, (1 << 63) - 1)
-        return cls(hops, replace, frontier, disjoint, ordered, mode, map_limit)
+        return cls(hops, replace, frontier, disjoint, ordered, mode, map_limit, prob, mask)
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph that the engine samples: of the edges with weights, or that the mask leaves."""
+        if self.prob is not None:
+            return graph._drawn_by("prob", self.prob)
+        return graph if self.mask is None else graph._drawn_by("mask", self.mask)
 
     def named(self) -> dict[str, Any]:
         """The arguments by name."""
@@ -87,9 +110,17 @@ class Options:
             "ordered": True,
             "mode": "auto",
             "map_limit": None,
+            "prob": None,
+            "mask": None,
         }
         given = (f"{name}={v!r}" for name, v in self.named().items() if usual[name] != v)
         return ", ".join([str(list(self.fanouts)), *given])
+
+
+def _name(value: Any, where: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{where}: expected the name of an edge array, got {describe(value)}")
+    return value
 
 
 def _one_of(value: Any, name: str, known: tuple[str, ...]) -> str:

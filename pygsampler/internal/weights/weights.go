@@ -1,0 +1,365 @@
+// Package weights derives from a graph and an array over its edges what rows draw by:
+// the edges whose weight is positive, or whose mask is true, as a graph of their own,
+// and for weights the tables of rng.Weights. It is done once for a graph and an array,
+// on the host alone, so that all engines draw by the same bits.
+package weights
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// ErrValue is a weight that none can have.
+var ErrValue = errors.New("value error")
+
+// ErrStopped is the end of a build that was asked to stop.
+var ErrStopped = errors.New("stopped")
+
+// Words at the beginning of the memory that Build returns. Offsets are in bytes, 0 where
+// there is no such array: one that has no weights, or one of a graph that keeps all its
+// edges, whose CSC then is that of the graph.
+const (
+	WordRows = iota
+	WordEdges
+	WordEdgeIDBits
+	WordIndptr // int64
+	WordIndices
+	WordEdgeIDs
+	WordAlias
+	WordSums
+	wordCount
+)
+
+// BytesAnEdge is what the tables take.
+const BytesAnEdge = 16
+
+// Build is a graph's edges by a value each. Its fields but the graph's arrays are
+// Build's own; any goroutine may stop it and look how far it is.
+type Build struct {
+	Graph *csc.Graph
+	// Value is the weight of the edge of an id; the array has so many.
+	Value func(id int64) float64
+	Len   int64
+	// Mask says that a value is a truth: edges with 0 are left out, no tables are made.
+	Mask bool
+	// Name is the array's, for errors.
+	Name string
+
+	Stop atomic.Bool
+	Done atomic.Int64 // edges looked at, each twice
+
+	next   atomic.Int64
+	lowest atomic.Int64 // the lowest edge id with a weight that none can have, else MaxInt64
+}
+
+// chunk is how many edges a worker takes at a time, about.
+const chunk = 1 << 16
+
+// Run makes the memory, with one reference.
+func (b *Build) Run() (m memory.Memory, err error) {
+	g := b.Graph
+	b.lowest.Store(math.MaxInt64)
+	rows := g.Rows()
+	kept := make([]int64, rows+1)
+	if err := b.each(func(lo, hi int64) { b.count(kept, lo, hi) }); err != nil {
+		return m, err
+	}
+	if id := b.lowest.Load(); id != math.MaxInt64 {
+		if id >= b.Len {
+			return m, fmt.Errorf("%w: %s: expected a value for each edge id, got %d of them and an edge with id %d", ErrValue, b.Name, b.Len, id)
+		}
+		return m, fmt.Errorf("%w: %s[%d]: expected a finite weight >= 0, got %v", ErrValue, b.Name, id, b.Value(id))
+	}
+	edges := int64(0)
+	for v, n := range kept {
+		if n > math.MaxInt32 && !b.Mask {
+			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a vertex, got %d of vertex %d", ErrValue, b.Name, n, v)
+		}
+		kept[v] = edges
+		edges += n
+	}
+	all := edges == g.NumEdges()
+	var offset [wordCount]int64
+	size := int64(wordCount * 8)
+	place := func(word int, bytes int64, wanted bool) {
+		if wanted {
+			size = (size + 63) &^ 63
+			offset[word] = size
+			size += bytes
+		}
+	}
+	place(WordIndptr, (rows+1)*8, !all)
+	place(WordIndices, edges*int64(g.Indices.Bits/8), !all)
+	place(WordEdgeIDs, edges*int64(g.EdgeIDBits()/8), !all)
+	place(WordAlias, edges*8, !b.Mask)
+	place(WordSums, edges*8, !b.Mask)
+	if err := memory.Affordable(size); err != nil {
+		return m, err
+	}
+	if m, err = memory.New(size); err != nil {
+		return m, err
+	}
+	m.SetSize(size)
+	defer func() {
+		if err != nil {
+			m.Release()
+			m = memory.Memory{}
+		}
+	}()
+	offset[WordRows], offset[WordEdges], offset[WordEdgeIDBits] = rows, edges, int64(g.EdgeIDBits())
+	copy(memory.At[int64](m, 0, wordCount), offset[:])
+	t := target{kept: kept}
+	if !all {
+		copy(memory.At[int64](m, offset[WordIndptr], rows+1), kept)
+		t.indices = arrayAt(m, offset[WordIndices], edges, g.Indices.Bits)
+		t.ids = arrayAt(m, offset[WordEdgeIDs], edges, g.EdgeIDBits())
+	}
+	if !b.Mask {
+		t.alias = memory.At[uint64](m, offset[WordAlias], edges)
+		t.sums = memory.At[uint64](m, offset[WordSums], edges)
+	}
+	return m, b.each(func(lo, hi int64) { b.fill(t, lo, hi) })
+}
+
+func arrayAt(m memory.Memory, offset, n int64, bits int) csc.Array {
+	if bits == 32 {
+		return csc.Array{Bits: 32, I32: memory.At[int32](m, offset, n)}
+	}
+	return csc.Array{Bits: 64, I64: memory.At[int64](m, offset, n)}
+}
+
+// each runs f over ranges of rows, on all cores; a row is whole in one of them.
+func (b *Build) each(f func(lo, hi int64)) error {
+	g := b.Graph
+	rows, edges := g.Rows(), g.NumEdges()
+	// Ranges of about as many edges and rows each: row v begins at v + indptr[v] of both.
+	parts := (rows+edges)/chunk + 1
+	begin := func(part int64) int64 {
+		goal := (rows + edges) * part / parts
+		if part == parts {
+			return rows
+		}
+		lo, hi := int64(0), rows
+		for lo < hi {
+			if middle := (lo + hi) / 2; middle+g.Indptr.At(middle) < goal {
+				lo = middle + 1
+			} else {
+				hi = middle
+			}
+		}
+		return lo
+	}
+	b.next.Store(0)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failure any
+	for range min(int64(runtime.GOMAXPROCS(0)), parts) {
+		wg.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					mu.Lock()
+					failure = p
+					mu.Unlock()
+					b.Stop.Store(true)
+				}
+			}()
+			for !b.Stop.Load() {
+				part := b.next.Add(1) - 1
+				if part >= parts {
+					return
+				}
+				lo, hi := begin(part), begin(part+1)
+				f(lo, hi)
+				b.Done.Add(g.Indptr.At(hi) - g.Indptr.At(lo))
+			}
+		})
+	}
+	wg.Wait()
+	switch {
+	case failure != nil:
+		return fmt.Errorf("the graph's arrays changed while %s was read, or a fault of pygsampler: %v", b.Name, failure)
+	case b.Stop.Load():
+		return ErrStopped
+	}
+	return nil
+}
+
+// id is the original id of the edge at a CSC position.
+func (b *Build) id(p int64) int64 {
+	if b.Graph.EdgeIDs.Bits == 0 {
+		return p
+	}
+	return b.Graph.EdgeIDs.At(p)
+}
+
+// count finds how many edges each row keeps.
+func (b *Build) count(kept []int64, lo, hi int64) {
+	for v := lo; v < hi; v++ {
+		n := int64(0)
+		for p, end := b.Graph.Indptr.At(v), b.Graph.Indptr.At(v+1); p < end; p++ {
+			id := b.id(p)
+			if uint64(id) >= uint64(b.Len) {
+				b.refuse(max(id, b.Len))
+				continue
+			}
+			switch w := b.Value(id); {
+			case w > 0 && w <= math.MaxFloat64:
+				n++
+			case w != 0:
+				b.refuse(id)
+			}
+		}
+		kept[v] = n
+	}
+}
+
+func (b *Build) refuse(id int64) {
+	for {
+		old := b.lowest.Load()
+		if id >= old || b.lowest.CompareAndSwap(old, id) {
+			return
+		}
+	}
+}
+
+// target is where fill writes; kept is the first edge of each row in it.
+type target struct {
+	kept         []int64
+	indices, ids csc.Array
+	alias, sums  []uint64
+}
+
+// fill writes the rows [lo, hi).
+func (b *Build) fill(t target, lo, hi int64) {
+	var s Scratch
+	g := b.Graph
+	for v := lo; v < hi; v++ {
+		at, weights := t.kept[v], s.weights[:0]
+		for p, end := g.Indptr.At(v), g.Indptr.At(v+1); p < end; p++ {
+			id := b.id(p)
+			w := b.Value(id)
+			if w == 0 {
+				continue
+			}
+			if t.indices.Bits != 0 {
+				n := at + int64(len(weights))
+				set(t.indices, n, g.Indices.At(p))
+				set(t.ids, n, id)
+			}
+			weights = append(weights, w)
+		}
+		s.weights = weights
+		if end := at + int64(len(weights)); end != t.kept[v+1] {
+			panic(fmt.Sprintf("row %d had %d edges with weights, and now %d", v, t.kept[v+1]-at, len(weights)))
+		} else if t.alias != nil {
+			s.Row(weights, t.alias[at:end], t.sums[at:end])
+		}
+	}
+}
+
+func set(a csc.Array, i, value int64) {
+	if a.Bits == 32 {
+		a.I32[i] = int32(value)
+	} else {
+		a.I64[i] = value
+	}
+}
+
+// Scratch is what making a row's tables needs; its zero value is ready.
+type Scratch struct {
+	weights      []float64
+	units        []uint64
+	small, large []int32
+}
+
+// room is the bits that a row's integer weights take together.
+const room = 62
+
+// Row makes the tables of a row of positive weights.
+//
+// Sums: the weights as integers, the largest of n one just below 2^(62 - log2 n), so
+// that they are exact to 2^-35 of it in a row of ten million and to a double's last bit in
+// one of five hundred; and at least 1, so that all can be drawn. Weights times a power of
+// two are the same integers.
+func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
+	n := len(weights)
+	if n == 0 {
+		return
+	}
+	largest := 0.0
+	for _, w := range weights {
+		largest = max(largest, w)
+	}
+	_, top := math.Frexp(largest)
+	shift := room - bits.Len(uint(n)) - top
+	total := uint64(0)
+	for i, w := range weights {
+		total += max(scaled(w, shift), 1)
+		sums[i] = total
+	}
+	s.vose(sums, alias)
+}
+
+// scaled is the integer part of w * 2^shift.
+func scaled(w float64, shift int) uint64 {
+	fraction, exponent := math.Frexp(w)
+	mantissa := uint64(math.Ldexp(fraction, 53))
+	switch by := exponent - 53 + shift; {
+	case by >= 0:
+		return mantissa << by
+	case by > -64:
+		return mantissa >> -by
+	}
+	return 0
+}
+
+// full is the units of a slot of the alias table.
+const full = 1 << 32
+
+// vose makes the alias table of a row by its sums: n slots of 2^32 units, of which
+// each edge has its share, rounded so that none is lost.
+func (s *Scratch) vose(sums, alias []uint64) {
+	n, total := uint64(len(sums)), sums[len(sums)-1]
+	s.units, s.small, s.large = s.units[:0], s.small[:0], s.large[:0]
+	before := uint64(0)
+	for i, sum := range sums {
+		// sum * n * 2^32 / total, at most n * 2^32.
+		upTo := n << 32
+		if sum < total {
+			hi, lo := bits.Mul64(sum, n<<32)
+			upTo, _ = bits.Div64(hi, lo, total)
+		}
+		units := upTo - before
+		before = upTo
+		s.units = append(s.units, units)
+		if units < full {
+			s.small = append(s.small, int32(i))
+		} else {
+			s.large = append(s.large, int32(i))
+		}
+	}
+	for len(s.small) > 0 && len(s.large) > 0 {
+		i, j := s.small[len(s.small)-1], s.large[len(s.large)-1]
+		s.small = s.small[:len(s.small)-1]
+		alias[i] = uint64(uint32(j))<<32 | s.units[i]
+		if s.units[j] -= full - s.units[i]; s.units[j] < full {
+			s.large = s.large[:len(s.large)-1]
+			s.small = append(s.small, j)
+		}
+	}
+	// Units are whole, and so are the slots: what is left over has exactly one each.
+	for _, i := range s.large {
+		alias[i] = uint64(uint32(i)) << 32
+	}
+	for _, i := range s.small {
+		alias[i] = uint64(uint32(i))<<32 | s.units[i]
+	}
+}

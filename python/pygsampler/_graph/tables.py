@@ -1,0 +1,76 @@
+"""What rows draw by: the edges with weights, or those that a mask leaves, as a graph of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pygsampler._core import memories
+from pygsampler._core.handle import EngineHandle
+from pygsampler._graph.parts import Parts
+from pygsampler._graph.save import reporting
+from pygsampler.array import Array
+
+if TYPE_CHECKING:
+    from pygsampler._graph.state import GraphState
+
+# Python runs signal handlers between two looks.
+_WAIT_MS = 50
+_ALL = 1 << 30
+# The words at the start of what the engine returns (internal/weights).
+_WORDS = 8
+
+
+class _Job(EngineHandle):
+    """Tables in the making."""
+
+    __slots__ = ()
+
+    _end: ClassVar[str] = "TablesCancel"
+
+
+def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts | None:
+    """The arrays of the graph of those edges; None where a mask leaves them all.
+
+    ``graph`` is on the CPU and ``values`` have one for each edge id. A bar is shown where it takes
+    long. ValueError names the edge of a weight that is negative, infinite or no number.
+    """
+    parts = graph._open()
+    job = _Job()
+    try:
+        with reporting(True, _ALL, name) as report:
+            job._make(
+                "TablesStart",
+                graph._handle(),
+                name,
+                values.dtype,
+                values._address,
+                values._length,
+                int(mask),
+            )
+            before = 0
+            while (done := job._call("TablesPoll", _WAIT_MS)) >= 0:
+                report(done - before)
+                before = done
+            report(_ALL - before)
+        memory = memories.new("TablesTake", job._number)
+        job._number = 0
+    finally:
+        job._give_back()
+    rows, edges, id_bits, indptr, indices, edge_ids, alias, sums = memories.read_int64(
+        memory.data, _WORDS
+    )
+
+    def array(offset: int, length: int, bits: int) -> Array:
+        return Array._of(memory.data + offset, length, bits, memory)
+
+    if indptr:
+        parts = Parts(
+            array(indptr, rows + 1, 64),
+            array(indices, edges, parts.indices._bits),
+            array(edge_ids, edges, id_bits),
+        )
+    elif mask:
+        return None
+    if mask:
+        return parts
+    return parts._replace(alias=array(alias, edges, 64), sums=array(sums, edges, 64))
