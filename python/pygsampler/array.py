@@ -117,9 +117,10 @@ class Array(Viewed):
 
     @classmethod
     def _of_region(cls, region: Region) -> Array:
-        address, dtype, shape, owner, readonly = region
+        address, dtype, shape, owner, readonly, source = region
         array = cls._of(address, math.prod(shape), 8 * KINDS[dtype].size, owner, readonly=readonly)
         array._shown_as(dtype, shape)
+        array._source = source
         return array
 
     def _shown_as(self, dtype: str, shape: tuple[int, ...]) -> None:
@@ -289,7 +290,7 @@ class Array(Viewed):
         self._need_cpu()
         if self._source is not None:
             self._source = without_moving(self, self._source)
-            return _from_source, (self._source,)
+            return _from_source if self._ids else _from_tensor, (self._source,)
         owner = self._owner
         if isinstance(owner, Pages):
             at = self._address - owner.address
@@ -510,6 +511,10 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _from_source(source: object) -> Array:
     return Array._of_view(as_ids(source, "array"))
+
+
+def _from_tensor(tensor: object) -> Array:
+    return as_array(tensor, "array")
 
 
 def _from_file(path: str, identity: Identity, at: int, dtype: str, shape: tuple[int, ...]) -> Array:

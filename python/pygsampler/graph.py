@@ -13,6 +13,7 @@ from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core.checks import integer
 from pygsampler._graph import adapters
+from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
@@ -49,9 +50,14 @@ class Graph(GraphState):
     parent's GPU: there ``to("cpu")`` gives the graph to sample. A graph on a GPU is pickled by
     its arrays on the host, and goes back to its GPU when it is first used.
 
-    ``save`` writes a file that ``Graph.open`` maps into memory, at once whatever its size; arrays
-    such as features and labels may stand beside the graph in it. An opened graph is pickled by
-    its path, so that all processes share the pages of the file.
+    A graph carries named arrays of any dtype and shape, a row for each edge (``edata``) or vertex
+    (``ndata``): those that ``from_csc`` and ``from_coo`` are given, those of other libraries'
+    graphs, and those that ``with_data`` adds. They stay in CPU memory wherever the graph is, used
+    where they lie, and go along into pickles and files.
+
+    ``save`` writes a file that ``Graph.open`` maps into memory, at once whatever its size; further
+    arrays may stand beside the graph in it. An opened graph is pickled by its path, so that all
+    processes share the pages of the file.
     """
 
     __slots__ = ()
@@ -61,7 +67,14 @@ class Graph(GraphState):
 
     @classmethod
     def from_csc(
-        cls, indptr: Any, indices: Any, *, edge_ids: Any = None, num_nodes: int | None = None
+        cls,
+        indptr: Any,
+        indices: Any,
+        *,
+        edge_ids: Any = None,
+        num_nodes: int | None = None,
+        edge_data: Mapping[str, Any] | None = None,
+        node_data: Mapping[str, Any] | None = None,
     ) -> Graph:
         """A graph on the arrays of a CSC, without a copy.
 
@@ -78,11 +91,19 @@ class Graph(GraphState):
             The original id of each edge; without them an edge's id is its place in ``indices``.
         num_nodes : int, optional
             At least R; vertices past the last row have no in-edges. R when not given.
+        edge_data : mapping of str to arrays of shape [E, ...], optional
+            What ``edata`` shows, by names of up to 53 bytes: bool, int8 to int64, uint8 to uint64,
+            float16 to float64 or bfloat16, of NumPy, torch or anything that speaks DLPack, the
+            buffer protocol or Arrow. Row i is of the edge whose id is i, so with ``edge_ids`` there
+            may be more than E rows. Used without a copy in CPU memory; a torch tensor on a GPU is
+            copied from there.
+        node_data : mapping of str to arrays of shape [num_nodes, ...], optional
+            What ``ndata`` shows, a row for each vertex.
 
         Raises
         ------
         TypeError, ValueError, IndexError
-            For another dtype; another shape, device or row structure; an id out of range.
+            For another dtype; another shape, device, row structure or name; an id out of range.
         """
         near = ANYWHERE
         offsets = Array._of_view(as_ids(indptr, "indptr", near))
@@ -100,10 +121,19 @@ class Graph(GraphState):
         count = rows
         if num_nodes is not None:
             count = integer(num_nodes, "num_nodes", rows, host_graph.MOST_NODES[neighbours._bits])
-        return cls._checked(offsets, neighbours, ids, count)
+        graph = cls._checked(offsets, neighbours, ids, count)
+        return graph._furnished(edge_data, node_data)
 
     @classmethod
-    def from_coo(cls, src: Any, dst: Any, *, num_nodes: int | None = None) -> Graph:
+    def from_coo(
+        cls,
+        src: Any,
+        dst: Any,
+        *,
+        num_nodes: int | None = None,
+        edge_data: Mapping[str, Any] | None = None,
+        node_data: Mapping[str, Any] | None = None,
+    ) -> Graph:
         """A graph of the edges ``src[i] -> dst[i]``; the id of an edge is its place i.
 
         The CSC is built by a stable counting sort on all cores, so the arrays are copied and may
@@ -115,13 +145,19 @@ class Graph(GraphState):
         num_nodes : int, optional
             Without it the last vertex is the largest id that occurs: give it where vertices after
             that have no edges.
+        edge_data : mapping of str to arrays of shape [E, ...], optional
+            As for ``from_csc``; row i is of the edge ``src[i] -> dst[i]``. Not copied.
+        node_data : mapping of str to arrays of shape [num_nodes, ...], optional
+            As for ``from_csc``.
 
         Raises
         ------
         TypeError, ValueError, IndexError
             As ``from_csc``.
         """
-        return cls._checked(*host_graph.of_edges(src, dst, num_nodes))
+        graph = cls._checked(*host_graph.of_edges(src, dst, num_nodes))
+        edges = graph_data.Rows(graph_data.EDGES, graph.num_edges)
+        return graph._furnished(graph_data.named(edge_data, edges), node_data)
 
     @classmethod
     def from_dgl(cls, g: Any) -> Graph:
@@ -129,6 +165,9 @@ class Graph(GraphState):
 
         Ids have ``g.idtype`` and edges keep DGL's ids. DGL builds the CSC first when ``g`` has
         none. Changing ``g`` later does not change this graph. A heterograph is a TypeError.
+
+        ``edata`` and ``ndata`` are those of ``g``, without a copy (a subgraph of DGL's selects its
+        rows when they are first read), but for ids of another graph (``dgl.NID``, ``dgl.EID``).
         """
         return cls._from(adapters.of_dgl(g))
 
@@ -138,6 +177,8 @@ class Graph(GraphState):
 
         Nodes that are the ints 0 to n - 1 keep their ids; others are numbered in ``g``'s order,
         and int labels are ``arrays["node_ids"]``, str ones "node_names.offsets" and ".bytes".
+        ``edata["weight"]`` is the attribute of that name, by edge id, if all edges have it and it
+        is a number: int64 where all are ints, else float64.
         """
         return cls._from(adapters.of_networkx(g))
 
@@ -148,6 +189,13 @@ class Graph(GraphState):
         From ``data.adj_t`` (a SparseTensor or a torch sparse CSR tensor) without a copy, the id
         of an edge being its place there; else from ``data.edge_index`` (row 0 sources, row 1
         targets), the id of an edge being its column. HeteroData is a TypeError.
+
+        What ``data.is_node_attr`` and ``is_edge_attr`` call so is in ``ndata`` and ``edata`` by the
+        same name, where it is a plain tensor of a dtype that ``from_csc`` takes: without a copy,
+        and without "batch", "ptr" and "edge_label". With an ``adj_t``, attributes of edges may
+        be in the order of an ``edge_index``, so that only its own values are taken: as
+        "edge_weight", where PyG's ``ToSparseTensor`` had them from, or "edge_attr" if they are
+        rows.
         """
         return cls._from(adapters.of_pyg(data))
 
@@ -159,6 +207,7 @@ class Graph(GraphState):
         copy; others are converted. The id of an edge is the place of its entry in ``m.data`` (in
         ``m.tocoo().data`` for formats other than CSC, CSR and COO). Stored zeros and repeated
         entries are edges too. The number of vertices is the larger side of ``m``.
+        ``edata["weight"]`` is ``m.data``, without a copy, unless it is complex or of objects.
         """
         return cls._from(adapters.of_scipy(m))
 
@@ -192,12 +241,17 @@ class Graph(GraphState):
     @classmethod
     def _from(cls, parts: adapters.Csc | adapters.Coo) -> Graph:
         if isinstance(parts, adapters.Coo):
-            return cls._completed(
+            graph = cls._completed(
                 cls.from_coo(parts.src, parts.dst, num_nodes=parts.num_nodes), parts
             )
-        return cls.from_csc(
-            parts.indptr, parts.indices, edge_ids=parts.edge_ids, num_nodes=parts.num_nodes
-        )
+        else:
+            graph = cls.from_csc(
+                parts.indptr, parts.indices, edge_ids=parts.edge_ids, num_nodes=parts.num_nodes
+            )
+        edges, nodes = graph._rows()
+        graph._edata = graph_data.offered(parts.edge_data, edges)
+        graph._ndata = graph_data.offered(parts.node_data, nodes)
+        return graph
 
     @classmethod
     def _completed(cls, graph: Graph, parts: adapters.Coo) -> Graph:
@@ -217,6 +271,9 @@ class Graph(GraphState):
         parts, beside = graph_file.arrays_of(pages)
         graph = cls._new(parts, pages.header["num_nodes"])
         graph._file = pages
+        edges, nodes = graph._rows()
+        graph._edata = graph_data.of_file(beside, edges, pages)
+        graph._ndata = graph_data.of_file(beside, nodes, pages)
         graph._arrays = MappingProxyType(beside)
         graph._handle()
         return graph
@@ -255,6 +312,26 @@ class Graph(GraphState):
         graph = object.__new__(cls)
         graph._hold(parts, num_nodes, device, host, pinned)
         return graph
+
+    def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
+        """How many rows the arrays of edges and of vertices have."""
+        _, indices, edge_ids = self._known()
+        return (
+            graph_data.Rows(graph_data.EDGES, len(indices), edge_ids is not None),
+            graph_data.Rows(graph_data.NODES, self._num_nodes),
+        )
+
+    def _furnished(self, edge_data: Any, node_data: Any) -> Graph:
+        """This graph, which is new, with these arrays too."""
+        edges, nodes = self._rows()
+        self._edata = self._edata.with_more(graph_data.named(edge_data, edges))
+        self._ndata = self._ndata.with_more(graph_data.named(node_data, nodes))
+        return self
+
+    def _plain(self) -> Graph:
+        """This graph, which is new, without arrays of edges and vertices."""
+        self._edata = self._ndata = graph_data.NO_DATA
+        return self
 
     @classmethod
     def _later(cls, host: Graph, device: int, pinned: bool) -> Graph:
@@ -313,6 +390,55 @@ class Graph(GraphState):
         return self._arrays
 
     @property
+    def edata(self) -> Mapping[str, Array]:
+        """The arrays of edges by name, read-only; in CPU memory, of any dtype.
+
+        Row i is of the edge whose id is i, as ``edge_ids`` of samples say: shape [num_edges, ...],
+        or with more rows where the ``edge_ids`` of the graph were given.
+        """
+        self._known()
+        return self._edata
+
+    @property
+    def ndata(self) -> Mapping[str, Array]:
+        """The arrays of vertices by name, read-only; in CPU memory, of any dtype.
+
+        Row v is of vertex v: shape [num_nodes, ...].
+        """
+        self._known()
+        return self._ndata
+
+    def with_data(
+        self,
+        edge_data: Mapping[str, Any] | None = None,
+        node_data: Mapping[str, Any] | None = None,
+    ) -> Graph:
+        """Another graph on the same CSC arrays, with these arrays too, as ``from_csc`` takes them.
+
+        They replace those of the same name. The graph is on the same device; one that was put on
+        a GPU is put there once more when it is first used, so add arrays before ``to`` or ``pin``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For what is no mapping, other numbers of rows, names and dtypes.
+        """
+        edges, nodes = self._rows()
+        return self._with_more(
+            graph_data.named(edge_data, edges), graph_data.named(node_data, nodes)
+        )
+
+    def _with_more(self, edges: graph_data.Named, nodes: graph_data.Named) -> Graph:
+        if self._host is not None:
+            host = self._on_cpu()._with_more(edges, nodes)
+            return Graph._later(host, self._device, self._pinned)
+        graph = Graph._new(self._open(), self._num_nodes, self._device)
+        graph._file, graph._arrays = self._file, self._arrays
+        graph._edata = self._edata.with_more(edges)
+        graph._ndata = self._ndata.with_more(nodes)
+        return graph
+
+    @property
     def path(self) -> Path | None:
         """The file that the graph was opened from; None for one that was made in memory."""
         self._known()
@@ -327,6 +453,7 @@ class Graph(GraphState):
         The file is written under a temporary name in the same folder, synced to the disk and then
         renamed: a crash, a full disk or Ctrl-C leaves the file that was there before, or none. A
         graph may be saved over the file that it was opened from. One on a GPU is copied first.
+        ``edata`` and ``ndata`` are written too.
 
         Parameters
         ----------
@@ -437,7 +564,7 @@ class Graph(GraphState):
             return host
         self._check_process()
         graph = Graph._checked(*device_graph.download(self._open())[:3], self._num_nodes)
-        graph._arrays = self._arrays
+        graph._arrays, graph._edata, graph._ndata = self._arrays, self._edata, self._ndata
         return graph
 
     def __repr__(self) -> str:
@@ -454,11 +581,16 @@ class Graph(GraphState):
             self._known()
             return Graph._later, (self._on_cpu(), self._device, self._pinned)
         parts = self._open()
+        made: tuple[Any, ...] = Graph._checked, (*parts[:3], self._num_nodes)
         if self._file is not None:
-            return Graph._reopened, (self._file.path, self._file.identity)
-        if self._arrays:
-            return Graph._beside, (*parts[:3], self._num_nodes, dict(self._arrays))
-        return Graph._checked, (*parts[:3], self._num_nodes)
+            made = Graph._reopened, (self._file.path, self._file.identity)
+        elif self._arrays:
+            made = Graph._beside, (*parts[:3], self._num_nodes, dict(self._arrays))
+        data = self._edata.unstored(), self._ndata.unstored()
+        return (*made, data) if any(data) else made
+
+    def __setstate__(self, data: tuple[Any, Any]) -> None:
+        self._furnished(*data)
 
 
 def _placed(graph: Graph) -> Graph:

@@ -50,7 +50,7 @@ def _of_torch(torch: Any, tensor: Any, where: str) -> Region:
         raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
     if not address and tensor.numel():
         _refuse(where, f"a {type(tensor).__name__} without memory")
-    return Region(address, dtype, tuple(tensor.shape), tensor, False)
+    return Region(address, dtype, tuple(tensor.shape), tensor, False, tensor)
 
 
 def _of_numpy(numpy: Any, value: Any, where: str) -> Region:

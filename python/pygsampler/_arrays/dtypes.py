@@ -34,10 +34,15 @@ KINDS = {
 
 
 class Region(NamedTuple):
-    """Values of one dtype in C order in CPU memory, and what keeps them there."""
+    """Values of one dtype in C order in CPU memory, and what keeps them there.
+
+    ``source`` is what pickling should store in their place: a torch tensor, which travels through
+    shared memory.
+    """
 
     address: int
     dtype: str
     shape: tuple[int, ...]
     owner: Any
     readonly: bool
+    source: Any = None

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import numbers
+import sys
 from array import array
+from collections.abc import Mapping
+from functools import partial
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pygsampler._arrays.dtypes import KINDS
 from pygsampler._core.checks import describe
+from pygsampler._graph.data import Later, Offer
+
+# The graph itself, how PyG batches several, and what links are to be predicted.
+_NO_DATA_OF_PYG = {"edge_index", "adj", "adj_t", "batch", "ptr", "edge_label", "edge_label_index"}
+# The ids that vertices and edges had in another graph.
+_NO_DATA_OF_DGL = {"_ID"}
+
+Offers = Mapping[str, Offer]
+NO_OFFERS: Offers = MappingProxyType({})
 
 
 class Csc(NamedTuple):
@@ -16,6 +31,8 @@ class Csc(NamedTuple):
     indices: Any
     edge_ids: Any
     num_nodes: int
+    edge_data: Offers = NO_OFFERS
+    node_data: Offers = NO_OFFERS
 
 
 class Coo(NamedTuple):
@@ -27,6 +44,8 @@ class Coo(NamedTuple):
     # The ids of the edges where they are not their places, and arrays beside the graph.
     edge_ids: Any = None
     arrays: dict[str, Any] | None = None
+    edge_data: Offers = NO_OFFERS
+    node_data: Offers = NO_OFFERS
 
 
 def of_dgl(graph: Any) -> Csc:
@@ -46,7 +65,34 @@ def of_dgl(graph: Any) -> Csc:
         raise ValueError(f"g: expected a graph that allows the csc format, got {error}") from error
     # DGL leaves the ids out when the edges are numbered in CSC order.
     numbered = len(edge_ids) == len(indices)
-    return Csc(indptr, indices, edge_ids if numbered else None, int(graph.num_nodes()))
+    return Csc(
+        indptr,
+        indices,
+        edge_ids if numbered else None,
+        int(graph.num_nodes()),
+        _of_frames(getattr(graph, "_edge_frames", None)),
+        _of_frames(getattr(graph, "_node_frames", None)),
+    )
+
+
+def _of_frames(frames: Any) -> Offers:
+    """What DGL has in ``edata`` or ``ndata``; a subgraph selects its rows when they are first
+    read, so that reading is left for later, and out of columns of our own."""
+    try:
+        columns = {name: column.clone() for name, column in frames[0]._columns.items()}
+        return {
+            name: Offer(Later(partial(getattr, column, "data")), (len(column), *column.shape))
+            for name, column in columns.items()
+            if name not in _NO_DATA_OF_DGL and _has_kind(column.dtype)
+        }
+    except (AttributeError, LookupError, TypeError):
+        # Another version keeps them elsewhere.
+        return {}
+
+
+def _has_kind(dtype: Any) -> bool:
+    """Whether a dtype of torch's is one of ours."""
+    return str(dtype).removeprefix("torch.") in KINDS
 
 
 def of_pyg(data: Any) -> Csc | Coo:
@@ -61,19 +107,68 @@ def of_pyg(data: Any) -> Csc | Coo:
     if adjacency is not None:
         # Row v of the transposed adjacency lists v's in-neighbours: its CSR is our CSC.
         if hasattr(adjacency, "csr"):
-            indptr, indices, _ = adjacency.csr()
+            indptr, indices, values = adjacency.csr()
         elif str(adjacency.layout) in ("torch.sparse_csr", "torch.sparse_csc"):
             rows = adjacency.to_sparse_csr()
-            indptr, indices = rows.crow_indices(), rows.col_indices()
+            indptr, indices, values = rows.crow_indices(), rows.col_indices(), rows.values()
         else:
             found = getattr(adjacency, "layout", type(adjacency).__name__)
             raise TypeError(f"data.adj_t: expected a sparse CSR matrix, got {found}")
-        return Csc(indptr, indices, None, int(num_nodes))
+        data_of_edges = {}
+        offer = _of_tensor(values)
+        if offer is not None:
+            data_of_edges["edge_weight" if len(offer.shape) == 1 else "edge_attr"] = offer
+        _, data_of_nodes = _of_attributes(data, len(indices), int(num_nodes))
+        return Csc(indptr, indices, None, int(num_nodes), data_of_edges, data_of_nodes)
     if len(edge_index.shape) != 2 or edge_index.shape[0] != 2:
         raise ValueError(f"data.edge_index: expected shape (2, E), got {tuple(edge_index.shape)}")
     if hasattr(edge_index, "as_tensor"):
         edge_index = edge_index.as_tensor()
-    return Coo(edge_index[0], edge_index[1], None if num_nodes is None else int(num_nodes))
+    count = None if num_nodes is None else int(num_nodes)
+    both = _of_attributes(data, int(edge_index.shape[1]), count)
+    return Coo(edge_index[0], edge_index[1], count, None, None, *both)
+
+
+def _of_attributes(data: Any, num_edges: int, num_nodes: int | None) -> tuple[Offers, Offers]:
+    """Attributes of edges and of vertices, which PyG tells apart by their number of rows, and
+    where there are as many edges as vertices by their names.
+
+    Not by ``data.is_edge_attr``, which keeps notes in ``data``, and may read all edges each time
+    to learn the number of vertices.
+    """
+    of_edges: dict[str, Offer] = {}
+    of_nodes: dict[str, Offer] = {}
+    if not (hasattr(data, "is_edge_attr") and hasattr(data, "to_dict")):
+        return of_edges, of_nodes
+    for key, value in data.to_dict().items():
+        offer = None if key in _NO_DATA_OF_PYG else _of_tensor(value)
+        if offer is None or not _by_rows(data, key, value):
+            continue
+        rows = offer.shape[0]
+        if rows == num_edges and (rows != num_nodes or "edge" in key):
+            of_edges[key] = offer
+        elif rows == num_nodes:
+            of_nodes[key] = offer
+    return of_edges, of_nodes
+
+
+def _by_rows(data: Any, key: str, value: Any) -> bool:
+    """Whether the rows of an attribute are of edges or vertices, and not its columns."""
+    try:
+        return bool(data.__cat_dim__(key, value) == 0)
+    except Exception:
+        return False
+
+
+def _of_tensor(value: Any) -> Offer | None:
+    """A plain tensor of torch's with rows of values; None for anything else."""
+    torch = sys.modules.get("torch")
+    if torch is None or type(value) not in (torch.Tensor, torch.nn.Parameter):
+        return None
+    plain = value.layout is torch.strided and not getattr(value, "is_nested", False)
+    if not (plain and _has_kind(value.dtype) and value.device.type in ("cpu", "cuda")):
+        return None
+    return Offer(value, tuple(value.shape)) if value.dim() else None
 
 
 def of_scipy(matrix: Any) -> Csc | Coo:
@@ -88,13 +183,22 @@ def of_scipy(matrix: Any) -> Csc | Coo:
         import numpy
 
         places = numpy.arange(matrix.indptr[-1], dtype=numpy.int64)
+        values = _of_values(matrix.data[: len(places)])
         parts = (places, matrix.indices[: len(places)], matrix.indptr)
         matrix = type(matrix)(parts, shape=matrix.shape).tocsc()
-        return Csc(matrix.indptr, matrix.indices, matrix.data, num_nodes)
+        return Csc(matrix.indptr, matrix.indices, matrix.data, num_nodes, values)
     if kind == "csc":
-        return Csc(matrix.indptr, matrix.indices, None, num_nodes)
+        values = _of_values(matrix.data[: len(matrix.indices)])
+        return Csc(matrix.indptr, matrix.indices, None, num_nodes, values)
     entries = matrix.tocoo(copy=False)
-    return Coo(entries.row, entries.col, num_nodes)
+    return Coo(entries.row, entries.col, num_nodes, edge_data=_of_values(entries.data))
+
+
+def _of_values(values: Any) -> Offers:
+    """The values of a sparse matrix, if they are no complex numbers or objects."""
+    if values.dtype.name not in KINDS:
+        return {}
+    return {"weight": Offer(values, tuple(values.shape))}
 
 
 def of_networkx(graph: Any) -> Coo:
@@ -114,10 +218,11 @@ def of_networkx(graph: Any) -> Coo:
         texts = [label.encode() for label in labels]
         arrays["node_names.offsets"] = array("q", accumulate(map(len, texts), initial=0))
         arrays["node_names.bytes"] = array("B", b"".join(texts))
-    src, dst = array("q"), array("q")
-    for u, v in graph.edges():
+    src, dst, weights = array("q"), array("q"), []
+    for u, v, weight in graph.edges(data="weight"):
         src.append(number[u])
         dst.append(number[v])
+        weights.append(weight)
     count = len(src)
     ids = None
     if not graph.is_directed():
@@ -128,4 +233,19 @@ def of_networkx(graph: Any) -> Coo:
         src.extend(heads)
         if len(back) == count:
             ids = None
-    return Coo(src, dst, len(labels), ids, arrays)
+        # By the ids of edges: a self loop has none backwards, but its place.
+        weights += weights
+    return Coo(src, dst, len(labels), ids, arrays, _of_weights(weights))
+
+
+def _of_weights(weights: list[Any]) -> Offers:
+    """The attribute "weight" of all edges; nothing where one has none, or one that is no number."""
+    kinds = set(map(type, weights))
+    if not kinds or bool in kinds or not all(issubclass(kind, numbers.Real) for kind in kinds):
+        return {}
+    whole = all(issubclass(kind, numbers.Integral) for kind in kinds)
+    try:
+        values = array("q" if whole else "d", weights)
+    except (OverflowError, TypeError):
+        return {}
+    return {"weight": Offer(values, (len(values),))}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.dtypes import Region
 from pygsampler._arrays.mapped import CSC, Pages
 from pygsampler._core.checks import boolean, describe
+from pygsampler._graph import data as graph_data
 from pygsampler._graph import save as graph_save
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
@@ -59,6 +60,7 @@ def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
 
 
 def save(host: GraphState, path: Any, arrays: Any, progress: Progress) -> None:
-    """Writes a graph that is on the CPU; ``arrays`` None means those that it has."""
+    """Writes a graph that is on the CPU, and its data; ``arrays`` None means those that it has."""
     beside = graph_save.named(host._arrays if arrays is None else arrays)
+    beside.update(graph_data.sections(host._edata, host._ndata))
     graph_save.save(path_of(path), host._open(), host._num_nodes, beside, progress)

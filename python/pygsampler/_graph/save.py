@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pygsampler._arrays.mapped import CSC
 from pygsampler._core.checks import describe
 from pygsampler._core.handle import EngineHandle
+from pygsampler._graph.data import PREFIXES
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ def named(arrays: Any) -> dict[str, Array]:
             raise TypeError(f"arrays: expected names of type str, got {describe(name)}")
         if name in CSC:
             raise ValueError(f"arrays: expected names other than {', '.join(CSC)}, got {name!r}")
+        if name.startswith(PREFIXES):
+            raise ValueError(
+                f"arrays: expected names that do not begin with {' or '.join(PREFIXES)}, got "
+                f"{name!r}; graph.with_data gives a graph such arrays"
+            )
         found[name] = as_array(value, f"arrays[{name!r}]")
     return found
 

@@ -10,6 +10,7 @@ from pygsampler._core import library
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import host as host_graph
+from pygsampler._graph.data import NO_DATA, Named
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
@@ -40,8 +41,10 @@ class GraphState(EngineHandle):
         "_capacity",
         "_derived",
         "_device",
+        "_edata",
         "_file",
         "_host",
+        "_ndata",
         "_num_nodes",
         "_parts",
         "_pinned",
@@ -69,6 +72,9 @@ class GraphState(EngineHandle):
     # and, of such a graph on the CPU, the one that it was made of.
     _derived: dict[tuple[str, str], Any]
     _whole: GraphState | None
+    # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
+    _edata: Named
+    _ndata: Named
 
     def _hold(
         self,
@@ -90,6 +96,8 @@ class GraphState(EngineHandle):
         self._whole = None
         self._file = None
         self._arrays = _NO_ARRAYS if host is None else host._arrays
+        self._edata = NO_DATA if host is None else host._edata
+        self._ndata = NO_DATA if host is None else host._ndata
 
     def close(self) -> None:
         """Lets go of the arrays once the batches in flight are done. Closing twice is fine.
@@ -102,10 +110,11 @@ class GraphState(EngineHandle):
             # Another thread may have taken a handle meanwhile.
             self._give_back()
             let_go = self._pins, self._parts, self._host, self._arrays, self._file, self._whole
+            data = self._edata, self._ndata
             self._pins = self._parts = self._host = self._file = self._whole = None
+            self._arrays, self._edata, self._ndata = _NO_ARRAYS, NO_DATA, NO_DATA
             derived, self._derived = list(self._derived.values()), {}
-            self._arrays = _NO_ARRAYS
-        del let_go
+        del let_go, data
         for graph in derived:
             graph.close()
 

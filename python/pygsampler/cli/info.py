@@ -84,7 +84,10 @@ def _checks(file: str, graph: Graph) -> dict[str, str]:
 
 
 def _shape(file: str, graph: Graph) -> dict[str, Any]:
+    from pygsampler._graph.data import sections
+
     path = Path(file)
+    arrays = {**graph.arrays, **sections(graph.edata, graph.ndata)}
     return {
         "bytes": path.stat().st_size if path.exists() else None,
         "num_nodes": graph.num_nodes,
@@ -96,7 +99,7 @@ def _shape(file: str, graph: Graph) -> dict[str, Any]:
         },
         "arrays": {
             name: {"dtype": str(values.dtype), "shape": list(values.shape)}
-            for name, values in sorted(graph.arrays.items())
+            for name, values in sorted(arrays.items())
         },
     }
 

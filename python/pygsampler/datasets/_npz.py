@@ -78,12 +78,12 @@ def _ready(arrays: dict[str, Any]) -> Graph | None:
     from pygsampler.graph import Graph
 
     if "format" in arrays and "shape" in arrays:
-        return Graph.from_scipy(_matrix(arrays))
+        return Graph.from_scipy(_matrix(arrays))._plain()
     if {"adj_indptr", "adj_indices", "adj_shape"} <= set(arrays):
         # As the data sets of gnn-benchmark have it: a CSR matrix among features and labels.
         return Graph.from_scipy(
             _matrix({key[4:]: arrays[key] for key in arrays if key.startswith("adj_")})
-        )
+        )._plain()
     if "indptr" in arrays and "indices" in arrays:
         nodes = arrays.get("num_nodes")
         return Graph.from_csc(

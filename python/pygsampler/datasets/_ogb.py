@@ -196,12 +196,12 @@ def _of_framework(name: str, graph: Any, labels: Any) -> Ogb:
     if hasattr(graph, "adj_tensors"):
         taken = {f"node_{key}": value for key, value in graph.ndata.items()}
         taken.update({f"edge_{key}": value for key, value in graph.edata.items()})
-        made = Graph.from_dgl(graph)
+        made = Graph.from_dgl(graph)._plain()
     else:
         names = {"x": "node_feat", "edge_attr": "edge_feat", "y": "labels"}
         taken = {names.get(key, key): value for key, value in graph.to_dict().items()}
         labels = taken.pop("labels", labels)
-        made = Graph.from_pyg(graph)
+        made = Graph.from_pyg(graph)._plain()
     more = {
         key: value
         for key, value in taken.items()

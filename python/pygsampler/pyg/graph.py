@@ -117,7 +117,8 @@ def _of_data(data: Any, is_sorted: bool, backward: bool) -> tuple[Graph, Any]:
     if isinstance(adjacency, torch.Tensor) and adjacency.layout == torch.sparse_coo:
         return _of_data(with_edge_index(data), False, backward)
     if adjacency is not None:
-        graph = Graph.from_pyg(data)
+        # What samples features takes them from ``data``, which goes to workers by itself.
+        graph = Graph.from_pyg(data)._plain()
         return _reversed(graph) if backward else graph, None
     if edges is None:
         edges = torch.empty(2, 0, dtype=torch.int64)

@@ -1,0 +1,176 @@
+"""The named arrays of a graph: a row for each edge, or for each vertex."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._arrays.ids import has_moved
+from pygsampler._core.checks import describe
+from pygsampler.array import Array, as_array
+
+if TYPE_CHECKING:
+    from pygsampler._arrays.mapped import Pages
+
+EDGES, NODES = "edge_data", "node_data"
+# The sections of a graph file in which they stand are called by these and a name.
+PREFIXES = (f"{EDGES}.", f"{NODES}.")
+
+# What the format has room for, less the longer prefix.
+_LONGEST_NAME = 63 - max(map(len, PREFIXES))
+
+
+class Rows(NamedTuple):
+    """How many rows the arrays of a kind have: ``more`` allows further ones, for edges whose ids
+    are given and may lie beyond their number."""
+
+    kind: str
+    number: int
+    more: bool = False
+
+    def wrong(self, shape: tuple[int, ...]) -> str:
+        """What is wrong with an array of that shape; nothing where it has the rows."""
+        if shape and (shape[0] == self.number or (self.more and shape[0] > self.number)):
+            return ""
+        each = "at least one row" if self.more else "one row"
+        things = "edges" if self.kind == EDGES else "vertices"
+        found = str(shape[0]) if shape else "a number without dimensions"
+        return f"expected {each} for each of {self.number} {things}, got {found}"
+
+
+class Later(NamedTuple):
+    """An array that somebody else makes when it is asked for."""
+
+    make: Callable[[], Any]
+
+
+class Offer(NamedTuple):
+    """An array of another library's, or a ``Later``, of a dtype that we have."""
+
+    value: Any
+    shape: tuple[int, ...]
+
+
+class Named(Mapping[str, Array]):
+    """Arrays by name, read-only.
+
+    What other libraries hold is taken when it is first asked for, and taken anew where torch has
+    moved it meanwhile.
+    """
+
+    __slots__ = ("_rows", "_stored", "_taken", "_values")
+
+    # The arrays, or what they are made of.
+    _values: dict[str, Any]
+    _taken: dict[str, Array]
+    _rows: Rows
+    # The names of those that an opened graph has by its file.
+    _stored: frozenset[str]
+
+    def __init__(self, rows: Rows, values: Mapping[str, Any], stored: Iterable[str] = ()) -> None:
+        self._rows = rows
+        self._values = dict(values._values if isinstance(values, Named) else values)
+        self._taken = {}
+        self._stored = frozenset(stored)
+
+    def __getitem__(self, name: str) -> Array:
+        value, array = self._values[name], self._taken.get(name)
+        if array is None or has_moved(value, array._address):
+            where = f"{self._rows.kind}[{name!r}]"
+            array = as_array(value.make() if isinstance(value, Later) else value, where)
+            wrong = self._rows.wrong(array.shape)
+            if wrong:
+                raise ValueError(f"{where}: {wrong}")
+            if value is not array:
+                # Not the original, which may be on a GPU, or larger than what is shown.
+                self._values[name] = array if array._source is None else array._source
+            self._taken[name] = array
+        return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Named({', '.join(self._values)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Named, (self._rows, dict(self))
+
+    def with_more(self, more: Named) -> Named:
+        """These and ``more``, which replace those of the same name."""
+        stored = self._stored - more._values.keys()
+        both = Named(more._rows, {**self._values, **more._values}, stored)
+        both._taken = {**self._taken, **more._taken}
+        return both
+
+    def unstored(self) -> dict[str, Array]:
+        """Those that are not in the graph's file."""
+        return {name: self[name] for name in self if name not in self._stored}
+
+
+NO_DATA = Named(Rows("data", 0), {})
+
+
+def named(given: Any, rows: Rows) -> Named:
+    """Arrays that a caller gives; errors name the one that is wrong."""
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        expected = "a mapping of names to arrays"
+        raise TypeError(f"{rows.kind}: expected {expected}, got {describe(given)}")
+    for name in given:
+        if not isinstance(name, str):
+            raise TypeError(f"{rows.kind}: expected names of type str, got {describe(name)}")
+        if not _is_name(name):
+            expected = f"names of 1 to {_LONGEST_NAME} bytes of UTF-8"
+            raise ValueError(f"{rows.kind}: expected {expected}, got {name!r}")
+    found = Named(rows, given)
+    for name in found:
+        found[name]
+    return found
+
+
+def offered(offers: Mapping[str, Offer], rows: Rows) -> Named:
+    """What can be taken of the arrays that another library's graph has; nothing is read yet."""
+    return Named(
+        rows,
+        {
+            name: offer.value
+            for name, offer in offers.items()
+            if isinstance(name, str) and _is_name(name) and not rows.wrong(offer.shape)
+        },
+    )
+
+
+def of_file(beside: dict[str, Array], rows: Rows, pages: Pages) -> Named:
+    """Takes those of a kind out of what stands beside a graph in its file.
+
+    ValueError for a section without a name, or with another number of rows.
+    """
+    prefix, found = f"{rows.kind}.", {}
+    for section in [name for name in beside if name.startswith(prefix)]:
+        array = beside.pop(section)
+        name, wrong = section.removeprefix(prefix), rows.wrong(array.shape)
+        if not name:
+            wrong = f"expected a name after {prefix!r}, got none"
+        if wrong:
+            raise ValueError(f"{pages.path}: section {section!r}: {wrong}")
+        found[name] = array
+    return Named(rows, found, stored=found)
+
+
+def sections(edge_data: Mapping[str, Array], node_data: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays by the names of their sections in a file."""
+    found = {f"{EDGES}.{name}": array for name, array in edge_data.items()}
+    found.update((f"{NODES}.{name}", array) for name, array in node_data.items())
+    return found
+
+
+def _is_name(name: str) -> bool:
+    try:
+        return 0 < len(name.encode()) <= _LONGEST_NAME and "\0" not in name
+    except UnicodeEncodeError:
+        return False
