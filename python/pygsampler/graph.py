@@ -315,7 +315,7 @@ class Graph(GraphState):
 
     def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
         """How many rows the arrays of edges and of vertices have."""
-        _, indices, edge_ids = self._known()
+        _, indices, edge_ids, *_ = self._known()
         return (
             graph_data.Rows(graph_data.EDGES, len(indices), edge_ids is not None),
             graph_data.Rows(graph_data.NODES, self._num_nodes),
