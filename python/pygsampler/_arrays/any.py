@@ -12,6 +12,8 @@ from pygsampler._core import memories
 from pygsampler._core.checks import describe
 
 _EXPECTED = "an array of bool, integers or floats in CPU memory"
+# Torch writes them into a pickle, and cannot read that again.
+_NOT_PICKLED = ("uint16", "uint32", "uint64")
 _SIGNED, _UNSIGNED, _FLOATS = "bhilqn", "BHILQN", "efd"
 
 
@@ -50,7 +52,8 @@ def _of_torch(torch: Any, tensor: Any, where: str) -> Region:
         raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
     if not address and tensor.numel():
         _refuse(where, f"a {type(tensor).__name__} without memory")
-    return Region(address, dtype, tuple(tensor.shape), tensor, False, tensor)
+    source = None if dtype in _NOT_PICKLED else tensor
+    return Region(address, dtype, tuple(tensor.shape), tensor, False, source)
 
 
 def _of_numpy(numpy: Any, value: Any, where: str) -> Region:

@@ -118,13 +118,16 @@ def on_host(view: View) -> View:
     return View(memory.data, view.length, view.bits, False, memory, None)
 
 
-def has_moved(owner: object, address: int) -> bool:
+def has_moved(owner: Any, address: int) -> bool:
     """Whether a tensor's memory has gone elsewhere: torch moves it in place on some calls
     (``share_memory_``, ``resize_``, sending it to another process)."""
+    return is_tensor(owner) and int(owner.data_ptr()) != address
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is a tensor of torch's."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(owner, torch.Tensor):
-        return False
-    return int(owner.data_ptr()) != address
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def without_moving(shown: Any, source: Any) -> Any:
@@ -134,8 +137,7 @@ def without_moving(shown: Any, source: Any) -> Any:
     one, on which an engine may be working. An alias with a storage of its own is moved instead;
     the caller keeps it, so that several workers share one file.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(source, torch.Tensor):
+    if not is_tensor(source):
         return source
     if source.is_shared() or has_moved(source, shown._address):
         return source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.ids import has_moved
+from pygsampler._arrays.ids import has_moved, is_tensor
 from pygsampler._core.checks import describe
 from pygsampler.array import Array, as_array
 
@@ -83,7 +83,7 @@ class Named(Mapping[str, Array]):
                 raise ValueError(f"{where}: {wrong}")
             if value is not array:
                 # Not the original, which may be on a GPU, or larger than what is shown.
-                self._values[name] = array if array._source is None else array._source
+                self._values[name] = array._owner if is_tensor(array._owner) else array
             self._taken[name] = array
         return array
 
