@@ -62,6 +62,9 @@ enum {
 #define MIX_FIRST 0xBF58476D1CE4E5B9ull
 #define MIX_SECOND 0x94D049BB133111EBull
 
+// TRIES is how often a draw by weight that is refused is made again by the alias table.
+#define TRIES 4
+
 enum {
   PURPOSE_NEIGHBORS = 0,  // PURPOSE_NEIGHBORS is the choice of in-neighbours of a row.
   PURPOSE_SHUFFLING = 1,  // PURPOSE_SHUFFLING is the order of the seeds in an epoch.

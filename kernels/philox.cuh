@@ -41,6 +41,7 @@ __device__ __forceinline__ u64 mix(u64 z) {
 
 // Draw j of a row: 64 random bits.
 __device__ __forceinline__ u64 draw_bits(u64 state, u32 j) { return mix(state + (j + 1) * GOLDEN); }
+__device__ __forceinline__ u64 draw_bits64(u64 state, u64 j) { return mix(state + (j + 1) * GOLDEN); }
 
 // The state of a row in one tree of a disjoint batch. Go twin: rng.Part.
 __device__ __forceinline__ u64 part_state(u64 state, u32 tree) { return mix(state ^ ((u64)tree + 1) * GOLDEN); }

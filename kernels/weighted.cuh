@@ -1,7 +1,7 @@
 // How a row with weights chooses its edges. Draw j is choice j by the alias table. Where that edge is
-// excluded, or was drawn before, draw fanout + j takes its place, once all have been made, by the sums
-// over the edges that are left: successive sampling exactly, bounded whatever the weights are. Go twin:
-// rng.Chooser.Weighted.
+// excluded, or was drawn before, further draws take its place once all have been made: up to TRIES by the
+// alias table, then one by the sums over the edges that are left. That is successive sampling exactly,
+// and bounded whatever the weights are. Go twin: rng.Chooser.Weighted.
 #pragma once
 #include "neighbor.cuh"
 
@@ -45,12 +45,33 @@ __device__ __noinline__ void weighted_again(const Args& a, u32* own, u32 refused
                                             u64 x0, u64 x1) {
   Sums64 w{a.sums + start};
   u32 taken = a.replace ? 0 : ~refused & (fanout < 32 ? (1u << fanout) - 1 : ~0u);
-  u64 total = w.sums[n - 1];
-  for (u64 i = x0; i < x1; i++) total -= w.of(a.excluded[i] - start);
-  for (u32 left = taken; left; left &= left - 1) total -= w.of(own[__ffs(left) - 1]);
+  u64 total = 0;  // of what is left, once it is known
   for (; refused; refused &= refused - 1) {
     u32 j = __ffs(refused) - 1;
-    u64 x = __umul64hi(draw_bits(state, fanout + j), total), y = x, before;
+    bool found = false;
+    for (u32 t = 0; t < TRIES && !found; t++) {
+      u32 p = weighted_pick32(a.alias + start, draw_bits(state, fanout + j * TRIES + t), (u32)n);
+      found = true;
+      // What is refused equals one that is taken, or is excluded.
+#pragma unroll 2
+      for (u32 i = 0; i < fanout && !a.replace; i++) found &= own[i] != p;
+      if (x0 < x1) {
+        u64 at = excluded_below(a.excluded + x0, x1 - x0, start + p);
+        found &= at == x1 - x0 || a.excluded[x0 + at] != start + p;
+      }
+      if (found) {
+        own[j] = p;
+        if (!a.replace) taken |= 1u << j;
+        if (total && !a.replace) total -= w.of(p);
+      }
+    }
+    if (found) continue;
+    if (!total) {
+      total = w.sums[n - 1];
+      for (u64 i = x0; i < x1; i++) total -= w.of(a.excluded[i] - start);
+      for (u32 left = taken; left; left &= left - 1) total -= w.of(own[__ffs(left) - 1]);
+    }
+    u64 x = __umul64hi(draw_bits(state, fanout * (1 + TRIES) + j), total), y = x, before;
     // The least y that has x beside all that is left out before it.
     do {
       before = y;
@@ -91,27 +112,45 @@ __device__ __noinline__ void weighted_wide(const Args& a, void* edge_ids, u32 e0
     __syncwarp();
   }
   if (!again) return;
-  u64 out = 0;
-  for (u64 i = x0 + lane; i < x1; i += 32) out += w.of(a.excluded[i] - start);
-  for (u32 i = lane; !a.replace && i < fanout; i += 32) {
-    u64 p = read(edge_ids, bits, e0 + i);
-    if (p != REFUSED) out += w.of(p);
-  }
-  u64 total = w.sums[n - 1] - warp_sum64(out);
+  u64 total = 0;
   for (u32 j = 0; j < fanout; j++) {
     if (read(edge_ids, bits, e0 + j) != REFUSED) continue;
-    u64 x = __umul64hi(draw_bits(state, fanout + j), total), y = x, before;
+    bool found = false;
+    u64 p = 0;
+    for (u32 t = 0; t < TRIES && !found; t++) {
+      p = weighted_pick(a.alias + start, draw_bits64(state, fanout + (u64)j * TRIES + t), n);
+      u64 at = excluded_below(a.excluded + x0, x1 - x0, start + p);
+      bool bad = at < x1 - x0 && a.excluded[x0 + at] == start + p;
+      for (u32 i = lane; !a.replace && i < fanout; i += 32) bad |= read(edge_ids, bits, e0 + i) == p;
+      found = !__any_sync(~0u, bad);
+    }
+    if (found) {
+      if (lane == 0) write(edge_ids, bits, e0 + j, p);
+      __syncwarp();
+      if (total && !a.replace) total -= w.of(p);
+      continue;
+    }
+    if (!total) {
+      u64 out = 0;
+      for (u64 i = x0 + lane; i < x1; i += 32) out += w.of(a.excluded[i] - start);
+      for (u32 i = lane; !a.replace && i < fanout; i += 32) {
+        p = read(edge_ids, bits, e0 + i);
+        if (p != REFUSED) out += w.of(p);
+      }
+      total = w.sums[n - 1] - warp_sum64(out);
+    }
+    u64 x = __umul64hi(draw_bits64(state, (u64)fanout * (1 + TRIES) + j), total), y = x, before;
     do {
       before = y;
       u64 skipped = 0;
       for (u64 i = x0 + lane; i < x1; i += 32) skipped += w.skipped(a.excluded[i] - start, before);
       for (u32 i = lane; !a.replace && i < fanout; i += 32) {
-        u64 p = read(edge_ids, bits, e0 + i);
+        p = read(edge_ids, bits, e0 + i);
         if (p != REFUSED) skipped += w.skipped(p, before);
       }
       y = x + warp_sum64(skipped);
     } while (y != before);
-    u64 p = w.at(y, n);
+    p = w.at(y, n);
     __syncwarp();
     if (lane == 0) write(edge_ids, bits, e0 + j, p);
     __syncwarp();

@@ -149,7 +149,7 @@ func (s *sampling[I]) runTask(f *finishedTasks, c *rng.Chooser, stream rng.Strea
 		return row, false
 	}
 	row = finishedRow{end - take, take}
-	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, rule, rule.Whole(degree))
+	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, rule, 0, rule.Whole(degree))
 	return row, true
 }
 

@@ -106,7 +106,7 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 			positions = positions[:0]
 			for ; take > 0; state = rng.Advance(state, longRow) {
 				row := grow(&positions, min(take, longRow))
-				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, whole)
+				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, rule.Fanout-take, whole)
 				gather(s.Graph, row, at, b)
 				positions = positions[:0]
 				at += int64(len(row))
@@ -116,7 +116,7 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 			continue
 		}
 		row := grow(&positions, take)
-		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, whole)
+		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, 0, whole)
 		at += take
 	}
 	gather(s.Graph, positions, flushed, b)
@@ -124,11 +124,11 @@ func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, f
 }
 
 // choose fills row with the CSC positions of the edges that row v gives; state is
-// the row's, start and degree are what count found.
-func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, whole bool) {
+// the row's at the first of them, start and degree are what count found.
+func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, first int64, whole bool) {
 	if r.Graph.Alias != nil && !whole {
 		excluded := r.Exclude.Of(v)
-		c.Weighted(row, r.Graph.Weights(start, degree+int64(len(excluded))), state, excluded, r.Replace, rule.Fanout)
+		c.Weighted(row, r.Graph.Weights(start, degree+int64(len(excluded))), state, excluded, r.Replace, rule.Fanout, first)
 		for j := range row {
 			row[j] += start
 		}

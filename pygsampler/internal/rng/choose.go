@@ -6,8 +6,8 @@ package rng
 type Chooser struct {
 	table   []slot
 	stamp   uint32
-	refused []int   // weighted draws to be made anew
-	out     []int64 // and the positions that they may not take
+	refused []int32 // weighted draws to be made again
+	out     []part  // and what they may not take
 }
 
 // slot is an entry of the open-addressing set that large fanouts use; it is

@@ -21,6 +21,9 @@ const (
 	mixSecond = 0x94D049BB133111EB
 )
 
+// tries is how often a draw by weight that is refused is made again by the alias table.
+const tries = 4
+
 // Purpose separates uses of the random numbers that share seed, epoch and batch.
 type Purpose uint8
 

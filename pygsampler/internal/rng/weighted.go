@@ -3,7 +3,6 @@ package rng
 import (
 	"math/bits"
 	"slices"
-	"sort"
 )
 
 // Weights is what a row of positive weights is drawn by. Both lists have an element
@@ -37,94 +36,162 @@ func (w Weights) at(x uint64) int64 {
 
 // Weighted fills pos with positions of a row, drawn one after another by weight, each
 // once unless replace says so, and none of those that excluded lists in order. There
-// are more than len(pos) others (with replace: any). The row gives fanout positions in
-// all, of which these are the first, or, by an advanced state, further ones.
+// are more than len(pos) others (with replace: any). Of the fanout positions that the
+// row gives these are the ones from first on, and state is advanced to there.
 //
 // Draw j is position j by the alias table. Where that is excluded, or was drawn before,
-// draw fanout + j takes its place, once all have been made, by the sums over what is
-// left: that is successive sampling exactly, since a draw that is thrown away tells
-// nothing of those that are left, and it is bounded whatever the weights are.
-func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout int64) {
+// it is refused, and once all have been made further draws take its place: up to tries
+// by the alias table, which may be refused too, then one by the sums over what is left.
+// That is successive sampling exactly, since a draw that is thrown away tells nothing of
+// those that are left, and it is bounded whatever the weights are.
+func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	for j := range pos {
 		pos[j] = w.at(Draw(state, j))
 	}
 	if replace && len(excluded) == 0 {
 		return
 	}
-	c.refused = c.refused[:0]
-	if replace {
+	s := set{taken: pos, excluded: excluded}
+	switch {
+	case replace:
+		s.taken = nil
+		c.refused = c.refused[:0]
 		for j, p := range pos {
-			if _, is := slices.BinarySearch(excluded, p); is {
-				c.refused = append(c.refused, j)
+			if s.isExcluded(p) {
+				c.refused = append(c.refused, int32(j))
 			}
 		}
-	} else {
-		c.refuse(pos, excluded)
-	}
-	if len(c.refused) == 0 {
-		return
-	}
-	// What is left out of the sums, in order.
-	c.out = append(c.out[:0], excluded...)
-	if !replace {
-		next := 0
+	case len(pos) > scanned:
+		s.table, s.mask = c, c.reset(len(pos)+len(excluded))
+		c.refused = c.refused[:0]
+		for _, p := range excluded {
+			c.insert(uint64(p), s.mask)
+		}
 		for j, p := range pos {
-			if next < len(c.refused) && c.refused[next] == j {
-				next++
-				continue
+			if !c.insert(uint64(p), s.mask) {
+				c.refused = append(c.refused, int32(j))
 			}
-			c.out = append(c.out, p)
 		}
-		slices.Sort(c.out)
-	}
-	total := w.Sums[len(w.Sums)-1]
-	for _, p := range c.out {
-		total -= w.Sums[p] - w.below(p)
-	}
-	for _, j := range c.refused {
-		x := Below(Draw(state, int(fanout)+j), total)
-		at := 0
-		for ; at < len(c.out) && w.below(c.out[at]) <= x; at++ {
-			x += w.Sums[c.out[at]] - w.below(c.out[at])
+	default:
+		met := uint64(0)
+		for _, p := range pos {
+			word := &s.filter[p>>6&7]
+			met |= *word >> (p & 63)
+			*word |= 1 << (p & 63)
 		}
-		p := int64(sort.Search(len(w.Sums), func(i int) bool { return w.Sums[i] > x }))
-		pos[j] = p
-		if !replace {
-			c.out = slices.Insert(c.out, at, p)
-			total -= w.Sums[p] - w.below(p)
+		if met&1 == 0 && len(excluded) == 0 {
+			return
+		}
+		c.refused = c.refused[:0]
+		for j, p := range pos {
+			if contains(pos[:j], p) || s.isExcluded(p) {
+				c.refused = append(c.refused, int32(j))
+			}
 		}
 	}
+	c.again(pos, w, state, &s, replace, fanout, first)
 }
 
-// refuse finds the draws that are excluded, or equal to an earlier one.
-func (c *Chooser) refuse(pos, excluded []int64) {
-	if len(pos) > scanned {
-		mask := c.reset(len(pos) + len(excluded))
-		for _, p := range excluded {
-			c.insert(uint64(p), mask)
-		}
-		for j, p := range pos {
-			if !c.insert(uint64(p), mask) {
-				c.refused = append(c.refused, j)
+// set is the positions that a row may not choose any more.
+type set struct {
+	taken, excluded []int64
+	filter          [8]uint64 // of few taken ones
+	table           *Chooser  // of many, and of the excluded ones then
+	mask            uint64
+}
+
+func (s *set) isExcluded(p int64) bool {
+	if len(s.excluded) == 0 {
+		return false
+	}
+	_, is := slices.BinarySearch(s.excluded, p)
+	return is
+}
+
+// add takes a position unless it may not be chosen.
+func (s *set) add(p int64) bool {
+	switch {
+	case s.table != nil:
+		return s.table.insert(uint64(p), s.mask)
+	case s.isExcluded(p):
+		return false
+	case s.taken == nil:
+		return true
+	}
+	word, bit := &s.filter[p>>6&7], uint64(1)<<(p&63)
+	if *word&bit != 0 && contains(s.taken, p) {
+		return false
+	}
+	*word |= bit
+	return true
+}
+
+// part is what a position that is left out has of the sums.
+type part struct{ below, weight uint64 }
+
+// again makes the refused draws once more.
+func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bool, fanout, first int64) {
+	c.out = c.out[:0]
+	total := uint64(0) // of what is left, once it is known
+	leave := func(p int64) {
+		below := w.below(p)
+		c.out = append(c.out, part{below, w.Sums[p] - below})
+		total -= w.Sums[p] - below
+	}
+	for i, j := range c.refused {
+		// From the first draw of the row on; state is that of draw first.
+		next := int(fanout + (first+int64(j))*tries - first)
+		found := false
+		for t := range tries {
+			p := w.at(Draw(state, next+t))
+			if found = s.add(p); found {
+				pos[j] = p
+				if total != 0 && !replace {
+					leave(p)
+				}
+				break
 			}
 		}
-		return
-	}
-	// A branch that is taken for few rows only, and no scan for most.
-	var filter [8]uint64
-	met := uint64(0)
-	for _, p := range pos {
-		word := &filter[p>>6&7]
-		met |= *word >> (p & 63)
-		*word |= 1 << (p & 63)
-	}
-	if met&1 == 0 && len(excluded) == 0 {
-		return
-	}
-	for j, p := range pos {
-		_, is := slices.BinarySearch(excluded, p)
-		if is || contains(pos[:j], p) {
-			c.refused = append(c.refused, j)
+		if found {
+			continue
+		}
+		if total == 0 {
+			total = w.Sums[len(w.Sums)-1]
+			for _, p := range s.excluded {
+				leave(p)
+			}
+			left := c.refused[i:]
+			for k, p := range pos {
+				if len(left) > 0 && int(left[0]) == k {
+					left = left[1:]
+				} else if !replace {
+					leave(p)
+				}
+			}
+		}
+		x := Below(Draw(state, int(fanout*(1+tries)+int64(j))), total)
+		// The least y that has x beside all that is left out up to there.
+		y, before := x, x+1
+		for y != before {
+			before, y = y, x
+			for _, o := range c.out {
+				if o.below <= before {
+					y += o.weight
+				}
+			}
+		}
+		lo, hi := int64(0), int64(len(w.Sums))
+		for lo < hi {
+			if middle := (lo + hi) / 2; w.Sums[middle] > y {
+				hi = middle
+			} else {
+				lo = middle + 1
+			}
+		}
+		pos[j] = lo
+		if !replace {
+			s.add(lo)
+			leave(lo)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func TestSuccessiveSampling(t *testing.T) {
 		pos := make([]int64, c.k)
 		stream := rng.NewStream(7, 0, 0, 0, rng.Neighbors)
 		for v := range uint64(trials) {
-			chooser.Weighted(pos, w, stream.State(v), c.excluded, false, int64(c.k))
+			chooser.Weighted(pos, w, stream.State(v), c.excluded, false, int64(c.k), 0)
 			set := uint64(0)
 			for _, p := range pos {
 				set |= 1 << p
@@ -179,13 +179,13 @@ func TestWithReplacement(t *testing.T) {
 		stream := rng.NewStream(9, 0, 0, 0, rng.Neighbors)
 		for v := range uint64(trials) {
 			state := stream.State(v)
-			chooser.Weighted(pos, w, state, excluded, true, k)
+			chooser.Weighted(pos, w, state, excluded, true, k, 0)
 			for _, p := range pos {
 				counts[p]++
 			}
 			// The second half alone, as a part of the row.
 			part := make([]int64, k/2)
-			chooser.Weighted(part, w, rng.Advance(state, k/2), excluded, true, k)
+			chooser.Weighted(part, w, rng.Advance(state, k/2), excluded, true, k, k/2)
 			if !slices.Equal(part, pos[k/2:]) {
 				t.Fatalf("row %d: %v, in parts %v", v, pos, part)
 			}
@@ -229,7 +229,7 @@ func TestLargeFanout(t *testing.T) {
 		stream := rng.NewStream(3, 0, 0, 0, rng.Neighbors)
 		out := 0.0
 		for v := range uint64(trials) {
-			chooser.Weighted(pos, w, stream.State(v), nil, false, int64(n-1))
+			chooser.Weighted(pos, w, stream.State(v), nil, false, int64(n-1), 0)
 			sorted := slices.Clone(pos)
 			slices.Sort(sorted)
 			if len(slices.Compact(sorted)) != n-1 {
