@@ -7,7 +7,7 @@ import sys
 from array import array
 from collections.abc import Mapping
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -218,11 +218,18 @@ def of_networkx(graph: Any) -> Coo:
         texts = [label.encode() for label in labels]
         arrays["node_names.offsets"] = array("q", accumulate(map(len, texts), initial=0))
         arrays["node_names.bytes"] = array("B", b"".join(texts))
-    src, dst, weights = array("q"), array("q"), []
-    for u, v, weight in graph.edges(data="weight"):
-        src.append(number[u])
-        dst.append(number[v])
-        weights.append(weight)
+    src, dst = array("q"), array("q")
+    weights: list[Any] = []
+    if any(weight is not None for *_, weight in islice(graph.edges(data="weight"), 1)):
+        for u, v, weight in graph.edges(data="weight"):
+            src.append(number[u])
+            dst.append(number[v])
+            weights.append(weight)
+    else:
+        # Reading attributes takes longer than all else.
+        for u, v in graph.edges():
+            src.append(number[u])
+            dst.append(number[v])
     count = len(src)
     ids = None
     if not graph.is_directed():
