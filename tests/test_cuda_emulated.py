@@ -19,6 +19,7 @@ MODULES = (
     "processes",
     "distribution",
     "graph_files",
+    "graph_data",
     "commands",
 )
 

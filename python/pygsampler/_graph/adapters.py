@@ -168,7 +168,7 @@ def _of_tensor(value: Any) -> Offer | None:
     plain = value.layout is torch.strided and not getattr(value, "is_nested", False)
     if not (plain and _has_kind(value.dtype) and value.device.type in ("cpu", "cuda")):
         return None
-    return Offer(value, tuple(value.shape)) if value.dim() else None
+    return Offer(value.detach(), tuple(value.shape)) if value.dim() else None
 
 
 def of_scipy(matrix: Any) -> Csc | Coo:
