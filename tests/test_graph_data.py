@@ -443,3 +443,12 @@ def test_an_adjacency_with_rows_of_values():
 
     graph = pgs.Graph.from_pyg(SimpleNamespace(adj_t=SparseTensor(), num_nodes=4))
     assert values(graph) == {"edge.edge_attr": ("float32", (6, 2), [[1, 1]] * 6)}
+
+
+def test_a_part_of_an_array_of_a_tensor_is_taken_as_that_part():
+    whole = pgs.Graph.from_csc(torch.tensor([0, 1, 2, 4]), torch.tensor([0, 1, 2, 0]))
+    part = pgs.Graph.from_csc([0, 1, 2], whole.indices[2:4], num_nodes=3)
+    assert part.indices.tolist() == [2, 0]
+    (block,) = pgs.PGSampler([-1]).sample(part, [0, 1]).blocks
+    assert block.src_nodes.tolist() == [0, 1, 2]
+    assert block.indices.tolist() == [2, 0]

@@ -7,6 +7,7 @@ Parts, in the order in which they run when none is named:
 - grid        the paper's grid against DGL
 - ablation    bsp, fused, persistent and queue side by side
 - training    the share of a training step that waits for a sample
+- weights     weighted sampling beside uniform sampling
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
@@ -22,9 +23,17 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-PARTS = ("latency", "throughput", "grid", "ablation", "training", "roofline")
+PARTS = ("latency", "throughput", "grid", "ablation", "training", "weights", "roofline")
 # Of the budget, where all parts share it.
-_SHARES = {"latency": 5, "throughput": 3, "grid": 5, "ablation": 5, "training": 1, "roofline": 3}
+_SHARES = {
+    "latency": 5,
+    "throughput": 3,
+    "grid": 5,
+    "ablation": 5,
+    "training": 1,
+    "weights": 3,
+    "roofline": 3,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,11 +23,17 @@ class Direct:
     """One sampler on one graph through the extension's functions."""
 
     def __init__(
-        self, made: Made, fanouts: Sequence[int], mode: str = "auto", *, ordered: bool = True
+        self,
+        made: Made,
+        fanouts: Sequence[int],
+        mode: str = "auto",
+        *,
+        ordered: bool = True,
+        replace: bool = False,
     ) -> None:
         self.made = made
         self.hops = len(fanouts)
-        self.sampler = pgs.PGSampler(fanouts, seed=1, mode=mode, ordered=ordered)
+        self.sampler = pgs.PGSampler(fanouts, seed=1, mode=mode, ordered=ordered, replace=replace)
         loaded = library.engine()
         self._submit = loaded.module.bridge_DeviceSubmit
         self._many = loaded.module.bridge_DeviceSubmitMany

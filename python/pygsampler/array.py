@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from pygsampler._arrays import devices
 from pygsampler._arrays.any import as_region
 from pygsampler._arrays.dtypes import KINDS, Region
-from pygsampler._arrays.ids import View, Viewed, as_ids, on_host, without_moving
+from pygsampler._arrays.ids import View, Viewed, as_ids, is_tensor, on_host, without_moving
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe
@@ -436,11 +436,16 @@ class Array(Viewed):
 
     def _at(self, address: int, shape: tuple[int, ...], readonly: bool | None = None) -> Array:
         flag = self._readonly if readonly is None else readonly
+        owner, length = self._owner, math.prod(shape)
+        if is_tensor(owner) and length != self._length == owner.numel():
+            # A part of the tensor, which moves with it, and is where this array is.
+            start = (address - self._address) // KINDS[self._dtype].size
+            owner = owner.detach().reshape(-1)[start : start + length]
         array = Array._of(
             address,
-            math.prod(shape),
+            length,
             self._bits,
-            self._owner,
+            owner,
             readonly=flag,
             device=self._device,
         )

@@ -541,13 +541,21 @@ class Graph(GraphState):
     def _derive(self, kind: str, name: str) -> Graph:
         if self._device >= 0:
             host = self._on_cpu()._drawn_by(kind, name)
-            return self if host._whole is None else Graph._later(host, self._device, self._pinned)
+            if host._whole is None:
+                return self
+            graph = Graph._later(host, self._device, self._pinned)
+            graph._whole = self
+            return graph
         values = self.edata.get(name)
         if values is None:
             have = ", ".join(map(repr, self.edata)) or "none"
-            raise ValueError(f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}")
+            raise ValueError(
+                f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
+            )
         if values._length != len(values):
-            raise ValueError(f"{kind}: expected a value for each edge, got {name!r} of shape {values.shape}")
+            raise ValueError(
+                f"{kind}: expected a value for each edge, got {name!r} of shape {values.shape}"
+            )
         parts = tables_of(self, f"edata[{name!r}]", values, kind == "mask")
         if parts is None:
             return self

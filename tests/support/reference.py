@@ -7,7 +7,10 @@ numbered by first occurrence.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -80,6 +83,70 @@ def choose(degree: int, fanout: int, replace: bool, state: int) -> list[int]:
     return chosen
 
 
+def integers(weights: list[float]) -> list[int]:
+    """The weights of a row as integers."""
+    bits, (_, exponent) = len(weights).bit_length(), math.frexp(max(weights))
+    unit = Fraction(2) ** (exponent + bits - 62)
+    return [max(int(Fraction(w) / unit), 1) for w in weights]
+
+
+def alias_table(weights: list[int]) -> list[tuple[int, int]]:
+    """For each slot the units that its own edge has of it, and the edge that has the others."""
+    d, total, sums = len(weights), sum(weights), list(accumulate(weights, initial=0))
+    shares = [(s * d << 32) // total for s in sums]
+    units = [b - a for a, b in pairwise(shares)]
+    less = [i for i in range(d) if units[i] < 1 << 32]
+    more = [i for i in range(d) if units[i] >= 1 << 32]
+    table = [(0, i) for i in range(d)]
+    while less and more:
+        i, j = less.pop(), more[-1]
+        table[i] = units[i], j
+        units[j] -= (1 << 32) - units[i]
+        if units[j] < 1 << 32:
+            less.append(more.pop())
+    assert not less
+    return table
+
+
+def choose_by_weight(
+    weights: list[float], without: set[int], fanout: int, replace: bool, state: int
+) -> list[int]:
+    """The positions that a row of positive weights takes, none of those ``without``, in order."""
+    kept = [p for p in range(len(weights)) if p not in without]
+    if fanout < 0 or (not replace and len(kept) <= fanout):
+        return kept
+    if not kept:
+        return []
+    d, whole = len(weights), integers(weights)
+    table = alias_table(whole)
+
+    def by_alias(j: int) -> int:
+        product = splitmix64((state + (j + 1) * GAMMA) & MASK64) * d
+        own, other = table[product >> 64]
+        return product >> 64 if product >> 32 & MASK32 < own else other
+
+    chosen: list[int | None] = []
+    for j in range(fanout):
+        p = by_alias(j)
+        refused = p in without or (not replace and p in chosen)
+        chosen.append(None if refused else p)
+    for j in range(fanout):
+        if chosen[j] is not None:
+            continue
+        out = without if replace else without | {p for p in chosen if p is not None}
+        for t in range(4):
+            p = by_alias(fanout + 4 * j + t)
+            if p not in out:
+                break
+        else:
+            left = [(p, w) for p, w in enumerate(whole) if p not in out]
+            x = draw(state, 5 * fanout + j, sum(w for _, w in left))
+            ends = accumulate(w for _, w in left)
+            p = next(p for (p, _), end in zip(left, ends, strict=True) if x < end)
+        chosen[j] = p
+    return [p for p in chosen if p is not None]
+
+
 class Block(NamedTuple):
     indptr: list[int]
     indices: list[int]
@@ -134,8 +201,9 @@ def sample(
     epoch: int = 0,
     batch: int = 0,
     exclude: list[int] | None = None,
+    weights: list[float] | None = None,
 ) -> Batch:
-    """What ``PGSampler.sample`` has to return."""
+    """What ``PGSampler.sample`` has to return; ``weights`` are by edge id."""
     without = set(exclude or ())
     # Vertices, each with the number of its tree.
     roots = [(i if disjoint else -1, v) for i, v in enumerate(seeds)]
@@ -151,11 +219,21 @@ def sample(
         starts, sources, ids = [0], [], []
         for tree, v in rows:
             row = range(indptr[v], indptr[v + 1]) if v + 1 < len(indptr) else range(0)
-            edges = [e for e in row if (edge_ids[e] if edge_ids else e) not in without]
+            if weights is None:
+                edges = [e for e in row if (edge_ids[e] if edge_ids else e) not in without]
+            else:
+                edges = [e for e in row if weights[edge_ids[e] if edge_ids else e] > 0]
             state = row_state(seed, epoch, batch, hop, v)
             if disjoint:
                 state = part(state, tree)
-            for position in choose(len(edges), fanout, replace, state):
+            if weights is None:
+                positions = choose(len(edges), fanout, replace, state)
+            else:
+                by_id = [edge_ids[e] if edge_ids else e for e in edges]
+                out = {p for p, edge_id in enumerate(by_id) if edge_id in without}
+                own = [weights[edge_id] for edge_id in by_id]
+                positions = choose_by_weight(own, out, fanout, replace, state)
+            for position in positions:
                 edge = edges[position]
                 sources.append(place.setdefault((tree, indices[edge]), len(place)))
                 ids.append(edge_ids[edge] if edge_ids else edge)

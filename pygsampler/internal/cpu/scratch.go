@@ -87,6 +87,8 @@ type worker struct {
 	positions []int64
 	rows      []int32
 	states    []uint64
+	weighted  []weightedRow
+	coins     []uint32 // by place among the positions
 }
 
 func (s *scratch) worker(i int) *worker {

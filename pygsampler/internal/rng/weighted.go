@@ -28,10 +28,32 @@ func (w Weights) below(p int64) uint64 {
 // at is the position of a draw by the alias table: one product gives slot and coin.
 func (w Weights) at(x uint64) int64 {
 	slot, rest := bits.Mul64(x, uint64(len(w.Alias)))
-	entry := w.Alias[slot]
+	return toss(w.Alias[slot], slot, rest>>32)
+}
+
+// toss is the position that a coin of 32 bits chooses in a slot.
+func toss(entry, slot, coin uint64) int64 {
 	// All ones where the coin is below the threshold.
-	own := uint64(int64(rest>>32-entry&low) >> 63)
+	own := uint64(int64(coin-entry&low) >> 63)
 	return int64(entry>>32 ^ (entry>>32^slot)&own)
+}
+
+// Slots is the first step of Weighted, for callers who take it for many rows before the
+// next, so that the second has many reads under way: slots and coins of the draws of a
+// row of so many edges.
+func Slots(pos []int64, coins []uint32, state uint64, degree int64) {
+	for j := range pos {
+		state += golden
+		slot, rest := bits.Mul64(Mix(state), uint64(degree))
+		pos[j], coins[j] = int64(slot), uint32(rest>>32)
+	}
+}
+
+// Toss is the second step: the positions that the slots and coins choose.
+func (w Weights) Toss(pos []int64, coins []uint32) {
+	for j, slot := range pos {
+		pos[j] = toss(w.Alias[slot], uint64(slot), uint64(coins[j]))
+	}
 }
 
 // Weighted fills pos with positions of a row, drawn one after another by weight, each
@@ -48,6 +70,11 @@ func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int6
 	for j := range pos {
 		pos[j] = w.at(Draw(state, j))
 	}
+	c.Settle(pos, w, state, excluded, replace, fanout, first)
+}
+
+// Settle is the last step of Weighted: draws that are refused are made again.
+func (c *Chooser) Settle(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	if replace && len(excluded) == 0 {
 		return
 	}

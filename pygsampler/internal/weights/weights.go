@@ -65,11 +65,25 @@ const chunk = 1 << 16
 
 // Run makes the memory, with one reference.
 func (b *Build) Run() (m memory.Memory, err error) {
-	g := b.Graph
 	b.lowest.Store(math.MaxInt64)
-	rows := g.Rows()
+	rows := b.Graph.Rows()
 	kept := make([]int64, rows+1)
-	if err := b.each(func(lo, hi int64) { b.count(kept, lo, hi) }); err != nil {
+	// Values stand behind each other in order of ids, so that each read is a miss: those
+	// of a graph that keeps all its edges, as most do, are read once.
+	t := target{kept: kept}
+	if !b.Mask {
+		if m, err = b.place(&t, b.Graph.NumEdges(), true); err != nil {
+			return m, err
+		}
+		t.weights = memory.At[float64](m, memory.At[int64](m, 0, wordCount)[WordSums], b.Graph.NumEdges())
+	}
+	defer func() {
+		if err != nil && m != (memory.Memory{}) {
+			m.Release()
+			m = memory.Memory{}
+		}
+	}()
+	if err := b.each(func(lo, hi int64) { b.count(t, lo, hi) }); err != nil {
 		return m, err
 	}
 	if id := b.lowest.Load(); id != math.MaxInt64 {
@@ -86,13 +100,28 @@ func (b *Build) Run() (m memory.Memory, err error) {
 		kept[v] = edges
 		edges += n
 	}
-	all := edges == g.NumEdges()
-	var offset [wordCount]int64
+	if all := edges == b.Graph.NumEdges(); !all || b.Mask {
+		if !b.Mask {
+			m.Release()
+			m, t.weights = memory.Memory{}, nil
+		}
+		if m, err = b.place(&t, edges, all); err != nil {
+			return m, err
+		}
+	}
+	return m, b.each(func(lo, hi int64) { b.fill(t, lo, hi) })
+}
+
+// place makes the memory for so many edges, and the arrays of t in it.
+func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err error) {
+	g := b.Graph
+	rows := g.Rows()
+	words := [wordCount]int64{WordRows: rows, WordEdges: edges, WordEdgeIDBits: int64(g.EdgeIDBits())}
 	size := int64(wordCount * 8)
 	place := func(word int, bytes int64, wanted bool) {
 		if wanted {
 			size = (size + 63) &^ 63
-			offset[word] = size
+			words[word] = size
 			size += bytes
 		}
 	}
@@ -108,25 +137,17 @@ func (b *Build) Run() (m memory.Memory, err error) {
 		return m, err
 	}
 	m.SetSize(size)
-	defer func() {
-		if err != nil {
-			m.Release()
-			m = memory.Memory{}
-		}
-	}()
-	offset[WordRows], offset[WordEdges], offset[WordEdgeIDBits] = rows, edges, int64(g.EdgeIDBits())
-	copy(memory.At[int64](m, 0, wordCount), offset[:])
-	t := target{kept: kept}
+	copy(memory.At[int64](m, 0, wordCount), words[:])
 	if !all {
-		copy(memory.At[int64](m, offset[WordIndptr], rows+1), kept)
-		t.indices = arrayAt(m, offset[WordIndices], edges, g.Indices.Bits)
-		t.ids = arrayAt(m, offset[WordEdgeIDs], edges, g.EdgeIDBits())
+		copy(memory.At[int64](m, words[WordIndptr], rows+1), t.kept)
+		t.indices = arrayAt(m, words[WordIndices], edges, g.Indices.Bits)
+		t.ids = arrayAt(m, words[WordEdgeIDs], edges, g.EdgeIDBits())
 	}
 	if !b.Mask {
-		t.alias = memory.At[uint64](m, offset[WordAlias], edges)
-		t.sums = memory.At[uint64](m, offset[WordSums], edges)
+		t.alias = memory.At[uint64](m, words[WordAlias], edges)
+		t.sums = memory.At[uint64](m, words[WordSums], edges)
 	}
-	return m, b.each(func(lo, hi int64) { b.fill(t, lo, hi) })
+	return m, nil
 }
 
 func arrayAt(m memory.Memory, offset, n int64, bits int) csc.Array {
@@ -200,8 +221,8 @@ func (b *Build) id(p int64) int64 {
 	return b.Graph.EdgeIDs.At(p)
 }
 
-// count finds how many edges each row keeps.
-func (b *Build) count(kept []int64, lo, hi int64) {
+// count finds how many edges each row keeps, and notes the weights where there is room.
+func (b *Build) count(t target, lo, hi int64) {
 	for v := lo; v < hi; v++ {
 		n := int64(0)
 		for p, end := b.Graph.Indptr.At(v), b.Graph.Indptr.At(v+1); p < end; p++ {
@@ -210,14 +231,18 @@ func (b *Build) count(kept []int64, lo, hi int64) {
 				b.refuse(max(id, b.Len))
 				continue
 			}
-			switch w := b.Value(id); {
+			w := b.Value(id)
+			switch {
 			case w > 0 && w <= math.MaxFloat64:
 				n++
 			case w != 0:
 				b.refuse(id)
 			}
+			if t.weights != nil {
+				t.weights[p] = w
+			}
 		}
-		kept[v] = n
+		t.kept[v] = n
 	}
 }
 
@@ -235,6 +260,7 @@ type target struct {
 	kept         []int64
 	indices, ids csc.Array
 	alias, sums  []uint64
+	weights      []float64 // those that count has noted, where the sums will be; nil: none
 }
 
 // fill writes the rows [lo, hi).
@@ -242,7 +268,13 @@ func (b *Build) fill(t target, lo, hi int64) {
 	var s Scratch
 	g := b.Graph
 	for v := lo; v < hi; v++ {
-		at, weights := t.kept[v], s.weights[:0]
+		at, end := t.kept[v], t.kept[v+1]
+		if t.weights != nil {
+			s.weights = append(s.weights[:0], t.weights[at:end]...)
+			s.Row(s.weights, t.alias[at:end], t.sums[at:end])
+			continue
+		}
+		weights := s.weights[:0]
 		for p, end := g.Indptr.At(v), g.Indptr.At(v+1); p < end; p++ {
 			id := b.id(p)
 			w := b.Value(id)
@@ -257,9 +289,10 @@ func (b *Build) fill(t target, lo, hi int64) {
 			weights = append(weights, w)
 		}
 		s.weights = weights
-		if end := at + int64(len(weights)); end != t.kept[v+1] {
-			panic(fmt.Sprintf("row %d had %d edges with weights, and now %d", v, t.kept[v+1]-at, len(weights)))
-		} else if t.alias != nil {
+		if at+int64(len(weights)) != end {
+			panic(fmt.Sprintf("row %d had %d edges with weights, and now %d", v, end-at, len(weights)))
+		}
+		if t.alias != nil {
 			s.Row(weights, t.alias[at:end], t.sums[at:end])
 		}
 	}
@@ -275,9 +308,9 @@ func set(a csc.Array, i, value int64) {
 
 // Scratch is what making a row's tables needs; its zero value is ready.
 type Scratch struct {
-	weights      []float64
-	units        []uint64
-	small, large []int32
+	weights []float64
+	units   []uint64
+	order   []int32
 }
 
 // room is the bits that a row's integer weights take together.
@@ -308,11 +341,14 @@ func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
 	s.vose(sums, alias)
 }
 
-// scaled is the integer part of w * 2^shift.
+// scaled is the integer part of w * 2^shift, for a positive w.
 func scaled(w float64, shift int) uint64 {
-	fraction, exponent := math.Frexp(w)
-	mantissa := uint64(math.Ldexp(fraction, 53))
-	switch by := exponent - 53 + shift; {
+	b := math.Float64bits(w)
+	mantissa, exponent := b&(1<<52-1)|1<<52, int(b>>52)-1075
+	if b>>52 == 0 {
+		mantissa, exponent = b, -1074 // subnormal
+	}
+	switch by := exponent + shift; {
 	case by >= 0:
 		return mantissa << by
 	case by > -64:
@@ -328,8 +364,13 @@ const full = 1 << 32
 // each edge has its share, rounded so that none is lost.
 func (s *Scratch) vose(sums, alias []uint64) {
 	n, total := uint64(len(sums)), sums[len(sums)-1]
-	s.units, s.small, s.large = s.units[:0], s.small[:0], s.large[:0]
-	before := uint64(0)
+	if cap(s.units) < len(sums) {
+		s.units, s.order = make([]uint64, 2*len(sums)), make([]int32, 2*len(sums))
+	}
+	// Slots that lack units stand at the front of one list, those that have too many at
+	// its end.
+	units, order := s.units[:len(sums)], s.order[:len(sums)]
+	before, small, large := uint64(0), 0, len(sums)
 	for i, sum := range sums {
 		// sum * n * 2^32 / total, at most n * 2^32.
 		upTo := n << 32
@@ -337,29 +378,28 @@ func (s *Scratch) vose(sums, alias []uint64) {
 			hi, lo := bits.Mul64(sum, n<<32)
 			upTo, _ = bits.Div64(hi, lo, total)
 		}
-		units := upTo - before
-		before = upTo
-		s.units = append(s.units, units)
-		if units < full {
-			s.small = append(s.small, int32(i))
+		units[i] = upTo - before
+		if upTo-before < full {
+			order[small] = int32(i)
+			small++
 		} else {
-			s.large = append(s.large, int32(i))
+			large--
+			order[large] = int32(i)
 		}
+		before = upTo
 	}
-	for len(s.small) > 0 && len(s.large) > 0 {
-		i, j := s.small[len(s.small)-1], s.large[len(s.large)-1]
-		s.small = s.small[:len(s.small)-1]
-		alias[i] = uint64(uint32(j))<<32 | s.units[i]
-		if s.units[j] -= full - s.units[i]; s.units[j] < full {
-			s.large = s.large[:len(s.large)-1]
-			s.small = append(s.small, j)
+	for small > 0 && large < len(order) {
+		small--
+		i, j := order[small], order[large]
+		alias[i] = uint64(uint32(j))<<32 | units[i]
+		if units[j] -= full - units[i]; units[j] < full {
+			large++
+			order[small] = j
+			small++
 		}
 	}
 	// Units are whole, and so are the slots: what is left over has exactly one each.
-	for _, i := range s.large {
+	for _, i := range order[large:] {
 		alias[i] = uint64(uint32(i)) << 32
-	}
-	for _, i := range s.small {
-		alias[i] = uint64(uint32(i))<<32 | s.units[i]
 	}
 }

@@ -11,6 +11,7 @@ from pygsampler._core import memories
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, _on_device
 
+
 class Pins(NamedTuple):
     """The page-locks of a graph's arrays, held as long as this, and the device's addresses.
 
@@ -28,16 +29,23 @@ _LARGEST_COPY = 64 << 20
 _CHUNK = 64 << 20
 
 
-def place(parts: Parts, device: int, pinned: bool) -> tuple[Parts, Pins | None]:
-    """The arrays for a graph that the device samples, and what pins them."""
+def place(
+    parts: Parts, device: int, pinned: bool, there: tuple[Parts, Parts] | None
+) -> tuple[Parts, Pins | None]:
+    """The arrays for a graph that the device samples, and what pins them.
+
+    ``there`` are arrays on the host, and the same on the device. CudaError where it has no room for
+    copies, which are complete on return.
+    """
     if pinned:
         return parts, pin(parts, device)
-    return upload(parts, device), None
+    known = {} if there is None else {id(a): b for a, b in zip(*there, strict=True)}
 
+    def upload(part: Array, _: str) -> Array:
+        found = known.get(id(part))
+        return _on_device(part, device) if found is None else found
 
-def upload(parts: Parts, device: int) -> Parts:
-    """Copies on the device, complete on return. CudaError where it has no room for them."""
-    return parts.each(lambda part, _: _on_device(part, device))
+    return parts.each(upload), None
 
 
 def download(parts: Parts) -> Parts:

@@ -69,7 +69,7 @@ class GraphState(EngineHandle):
     # What stands beside the graph.
     _arrays: Mapping[str, Array]
     # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array;
-    # and, of such a graph on the CPU, the one that it was made of.
+    # and, of such a graph, the one that it was made of.
     _derived: dict[tuple[str, str], Any]
     _whole: GraphState | None
     # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
@@ -179,7 +179,10 @@ class GraphState(EngineHandle):
                 # Whose arrays the engine validates by this, but for those of a file: kernels do
                 # not check what they read, so one of them validates these.
                 before, trusted = host._handle(), host._file is None
-                parts, pins = device_graph.place(host._open(), self._device, self._pinned)
+                there = None
+                if self._whole is not None and host._whole is not None and not self._pinned:
+                    there = host._whole._open(), self._whole._open()
+                parts, pins = device_graph.place(host._open(), self._device, self._pinned, there)
             assert parts is not None
             self._parts, self._pins = parts, pins
             at = parts.addresses() if pins is None else pins.addresses

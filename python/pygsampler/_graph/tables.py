@@ -1,4 +1,4 @@
-"""What rows draw by: the edges with weights, or those that a mask leaves, as a graph of their own."""
+"""What rows draw by: the edges with weights, or those that a mask leaves, as a graph."""
 
 from __future__ import annotations
 
