@@ -20,6 +20,7 @@ MODULES = (
     "distribution",
     "graph_files",
     "graph_data",
+    "weights",
     "commands",
 )
 
