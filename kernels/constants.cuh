@@ -62,8 +62,8 @@ enum {
 #define MIX_FIRST 0xBF58476D1CE4E5B9ull
 #define MIX_SECOND 0x94D049BB133111EBull
 
-// TRIES is how often a draw by weight that is refused is made again by the alias table.
-#define TRIES 4
+// SPARE is how many further draws by weight a row makes for each choice before it asks the sums.
+#define SPARE 2
 
 enum {
   PURPOSE_NEIGHBORS = 0,  // PURPOSE_NEIGHBORS is the choice of in-neighbours of a row.
@@ -141,6 +141,9 @@ enum {
 
 // DIRECT is the largest fanout whose choices may stand in shared memory.
 #define DIRECT 32
+
+// SPARE_ROUND is how many spare draws of a row by weight are made together.
+#define SPARE_ROUND 8
 
 // MOST_BATCHES is how many batches a launch of neighbor.cu makes.
 #define MOST_BATCHES 16

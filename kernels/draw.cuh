@@ -13,8 +13,9 @@ struct Drawing : Hop<I, KIND> {
   __device__ __forceinline__ u32* tile_trees() const {
     return WEIGHTS ? ((WeightedAnyShared&)s).trees : ((TreesShared&)s).trees;
   }
-  // Of rows with weights: which choices are to be made anew, and how many edges they have.
-  __device__ __forceinline__ u32& refused(u32 row) const { return ((WeightedShared&)s).refused[row]; }
+  // Of rows with weights: which choices are open, which spare draws are new, how many edges they have.
+  __device__ __forceinline__ u32& open(u32 row) const { return ((WeightedShared&)s).open[row]; }
+  __device__ __forceinline__ u32& fresh(u32 row) const { return ((WeightedShared&)s).fresh[row]; }
   __device__ __forceinline__ u64& edges_of(u32 row) const {
     return ANY ? ((WeightedAnyShared&)s).edges[row] : s.degrees[row];
   }
@@ -80,7 +81,7 @@ struct Drawing : Hop<I, KIND> {
   // The tile's rows at once: a thread for each draw, then one for each edge. A row's draws lie together
   // in shared memory, and rows an odd number of words apart, against bank conflicts.
   __device__ __forceinline__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids, u32 bin_bits) {
-    u32 stride = fanout | 1;
+    u32 stride = (WEIGHTS ? fanout + SPARE_ROUND : fanout) | 1;
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1, draws = count * fanout;
     bool full = count == THREADS && !a.replace && !WEIGHTS;
@@ -91,13 +92,11 @@ struct Drawing : Hop<I, KIND> {
       if (!WEIGHTS) {
         choice = whole(degree, fanout) ? j : draw_below32(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
       } else {
-        choice = whole(degree, fanout)
-                     ? j
-                     : weighted_pick32(a.alias + s.starts[row], draw_bits(s.states[row], j), (u32)edges_of(row));
+        choice = whole(degree, fanout) ? j : pick(row, j);
       }
     }
     __syncthreads();
-    if (WEIGHTS && (!a.replace || (ANY && a.num_excluded))) make_distinct(count, fanout, reciprocal);
+    if (WEIGHTS && (!a.replace || (ANY && a.num_excluded))) make_distinct(count, fanout, stride, reciprocal);
     if (full) {
       u32 degree = (u32)s.degrees[threadIdx.x];
       if (!whole(degree, fanout)) floyd_row(scratch + threadIdx.x * stride, fanout, degree - fanout);
@@ -125,30 +124,81 @@ struct Drawing : Hop<I, KIND> {
     }
   }
 
-  // Choices by weight that are excluded, or the same as earlier ones of their row, are made anew.
-  __device__ __forceinline__ void make_distinct(u32 count, u32 fanout, u32 reciprocal) {
-    u32 stride = fanout | 1, draws = count * fanout;
+  __device__ __forceinline__ u32 pick(u32 row, u32 j) const {
+    return weighted_pick32(a.alias + s.starts[row], draw_bits(s.states[row], j), (u32)edges_of(row));
+  }
+  __device__ __forceinline__ bool is_excluded(u32 row, u32 choice) const {
+    if (!ANY || !a.num_excluded) return false;
+    u64 p = s.starts[row] + choice, at = excluded_below(a, p);
+    return at < a.num_excluded && a.excluded[at] == p;
+  }
+
+  // Choices by weight that are excluded, or the same as earlier ones of their row, are made anew. Behind
+  // its choices a row has room for a round of spare draws.
+  __device__ __forceinline__ void make_distinct(u32 count, u32 fanout, u32 stride, u32 reciprocal) {
+    u32 draws = count * fanout, spare = count * SPARE_ROUND;
 #pragma unroll 1
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
       if (whole(s.degrees[row], fanout)) continue;
       const u32* own = scratch + row * stride;
       u32 t = own[j];
-      bool bad = false;
+      bool bad = is_excluded(row, t);
 #pragma unroll 2
       for (u32 i = 0; i < j && !a.replace; i++) bad |= own[i] == t;
-      if (ANY && a.num_excluded) {
-        u64 p = s.starts[row] + t, at = excluded_below(a, p);
-        bad |= at < a.num_excluded && a.excluded[at] == p;
-      }
-      if (bad) atomicOr(&refused(row), 1u << j);
+      if (bad) atomicOr(&open(row), 1u << j);
     }
     __syncthreads();
-    u32 row = threadIdx.x;
-    if (row < count && refused(row)) {
+#pragma unroll 1
+    for (u32 used = 0; used < SPARE * fanout; used += SPARE_ROUND) {
+      if (!__syncthreads_or(threadIdx.x < count && open(threadIdx.x))) return;
+      u32 most = min((u32)SPARE_ROUND, SPARE * fanout - used);
+#pragma unroll 1
+      for (u32 q0 = threadIdx.x; q0 < spare; q0 += 4 * THREADS) {
+        bool is[4];
+        u32 p[4];
+#pragma unroll
+        for (u32 c = 0; c < 4; c++) {
+          u32 q = q0 + c * THREADS, row = q / SPARE_ROUND, e = q % SPARE_ROUND;
+          is[c] = q < spare && e < most && open(row);
+          if (is[c]) p[c] = pick(row, fanout + used + e);
+        }
+#pragma unroll
+        for (u32 c = 0; c < 4; c++) {
+          u32 q = q0 + c * THREADS;
+          if (is[c]) scratch[q / SPARE_ROUND * stride + fanout + q % SPARE_ROUND] = p[c];
+        }
+      }
+      __syncthreads();
+#pragma unroll 1
+      for (u32 q = threadIdx.x; q < spare; q += THREADS) {
+        u32 row = q / SPARE_ROUND, e = q % SPARE_ROUND;
+        if (e >= most || !open(row)) continue;
+        const u32* own = scratch + row * stride;
+        u32 t = own[fanout + e];
+        bool bad = is_excluded(row, t);
+        // What is open equals one that is not, or is excluded.
+#pragma unroll 2
+        for (u32 i = 0; i < fanout + e && !a.replace; i++) bad |= own[i] == t;
+        if (!bad) atomicOr(&fresh(row), 1u << e);
+      }
+      __syncthreads();
+      u32 row = threadIdx.x, left = row < count ? open(row) : 0;
+      if (left) {
+        u32* own = scratch + row * stride;
+        for (u32 found = fresh(row); left && found; left &= left - 1, found &= found - 1)
+          own[__ffs(left) - 1] = own[fanout + __ffs(found) - 1];
+        open(row) = left;
+        fresh(row) = 0;
+      }
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (u32 row = threadIdx.x >> 5; row < count; row += WARPS) {
+      if (!open(row)) continue;
       u64 x0, x1;
       excluded_of(row, x0, x1);
-      weighted_again(a, scratch + row * stride, refused(row), s.states[row], s.starts[row], edges_of(row), fanout, x0, x1);
+      weighted_left(a, scratch + row * stride, open(row), s.states[row], s.starts[row], edges_of(row), fanout, x0, x1);
     }
     __syncthreads();
   }
@@ -228,7 +278,7 @@ struct Drawing : Hop<I, KIND> {
       s.starts[threadIdx.x] = row.x;
       s.degrees[threadIdx.x] = row.y;
       if (WEIGHTS) {
-        refused(threadIdx.x) = 0;
+        open(threadIdx.x) = fresh(threadIdx.x) = 0;
         // Rows that exclude some have more edges than they may give.
         bool more = ANY && a.num_excluded && i < count && !whole(row.y, fanout);
         if (ANY) edges_of(threadIdx.x) = more ? read(a.indptr, a.indptr_bits, (u64)row_nodes()[r] + 1) - row.x : row.y;

@@ -76,10 +76,10 @@ struct Shared {
 struct TreesShared : Shared {
   u32 trees[THREADS];
 };
-// With weights: a bit for each choice of a row that is to be made anew; and each row's edges, excluded
-// ones too.
+// With weights: a bit for each choice of a row that is open, and for each spare draw that is new; and each
+// row's edges, excluded ones too.
 struct WeightedShared : Shared {
-  u32 refused[THREADS];
+  u32 open[THREADS], fresh[THREADS];
 };
 struct WeightedAnyShared : WeightedShared {
   u64 edges[THREADS];

@@ -1,7 +1,7 @@
-// How a row with weights chooses its edges. Draw j is choice j by the alias table. Where that edge is
-// excluded, or was drawn before, further draws take its place once all have been made: up to TRIES by the
-// alias table, then one by the sums over the edges that are left. That is successive sampling exactly,
-// and bounded whatever the weights are. Go twin: rng.Chooser.Weighted.
+// How a row with weights chooses its edges. Draw j is choice j by the alias table. Choices that are
+// excluded, or were drawn before, are refused; the next SPARE * fanout draws take their places, in order,
+// as far as they are new, and what is open then is drawn by the sums over the edges that are left. That is
+// successive sampling exactly, and bounded whatever the weights are. Go twin: rng.Chooser.Weighted.
 #pragma once
 #include "neighbor.cuh"
 
@@ -23,16 +23,6 @@ struct Sums64 {
   const u64* sums;
   __device__ __forceinline__ u64 below(u64 p) const { return p ? sums[p - 1] : 0; }
   __device__ __forceinline__ u64 of(u64 p) const { return sums[p] - below(p); }
-  // The edge in whose part of the sums x is.
-  __device__ __forceinline__ u64 at(u64 x, u64 n) const {
-    u64 lo = 0;
-    while (lo < n) {
-      u64 middle = (lo + n) / 2;
-      if (sums[middle] > x) n = middle;
-      else lo = middle + 1;
-    }
-    return lo;
-  }
   // What p adds where it is left out, and lies at or before y.
   __device__ __forceinline__ u64 skipped(u64 p, u64 y) const {
     u64 b = below(p);
@@ -40,55 +30,52 @@ struct Sums64 {
   }
 };
 
-// Choices of a row by one thread, anew where a bit of refused says so. x0 to x1 are its excluded edges.
-__device__ __noinline__ void weighted_again(const Args& a, u32* own, u32 refused, u64 state, u64 start, u64 n, u32 fanout,
-                                            u64 x0, u64 x1) {
-  Sums64 w{a.sums + start};
-  u32 taken = a.replace ? 0 : ~refused & (fanout < 32 ? (1u << fanout) - 1 : ~0u);
-  u64 total = 0;  // of what is left, once it is known
-  for (; refused; refused &= refused - 1) {
-    u32 j = __ffs(refused) - 1;
-    bool found = false;
-    for (u32 t = 0; t < TRIES && !found; t++) {
-      u32 p = weighted_pick32(a.alias + start, draw_bits(state, fanout + j * TRIES + t), (u32)n);
-      found = true;
-      // What is refused equals one that is taken, or is excluded.
-#pragma unroll 2
-      for (u32 i = 0; i < fanout && !a.replace; i++) found &= own[i] != p;
-      if (x0 < x1) {
-        u64 at = excluded_below(a.excluded + x0, x1 - x0, start + p);
-        found &= at == x1 - x0 || a.excluded[x0 + at] != start + p;
-      }
-      if (found) {
-        own[j] = p;
-        if (!a.replace) taken |= 1u << j;
-        if (total && !a.replace) total -= w.of(p);
-      }
-    }
-    if (found) continue;
-    if (!total) {
-      total = w.sums[n - 1];
-      for (u64 i = x0; i < x1; i++) total -= w.of(a.excluded[i] - start);
-      for (u32 left = taken; left; left &= left - 1) total -= w.of(own[__ffs(left) - 1]);
-    }
-    u64 x = __umul64hi(draw_bits(state, fanout * (1 + TRIES) + j), total), y = x, before;
-    // The least y that has x beside all that is left out before it.
-    do {
-      before = y;
-      y = x;
-      for (u64 i = x0; i < x1; i++) y += w.skipped(a.excluded[i] - start, before);
-      for (u32 left = taken; left; left &= left - 1) y += w.skipped(own[__ffs(left) - 1], before);
-    } while (y != before);
-    u64 p = w.at(y, n);
-    own[j] = (u32)p;
-    if (!a.replace) taken |= 1u << j, total -= w.of(p);
-  }
-}
-
 __device__ __forceinline__ u64 warp_sum64(u64 x) {
 #pragma unroll
   for (int i = 16; i; i /= 2) x += __shfl_xor_sync(~0u, x, i);
   return x;
+}
+
+// The edge in whose part of the sums y is, by a warp: each step looks at 32 places at once.
+__device__ __forceinline__ u64 warp_at(const u64* sums, u64 y, u64 n) {
+  u64 lo = 0, lane = threadIdx.x & 31;
+  while (n > 32) {
+    u64 step = (n + 31) / 32, end = min((lane + 1) * step, n);
+    u32 above = __ballot_sync(~0u, sums[lo + end - 1] > y);
+    u64 first = (u64)(__ffs(above) - 1) * step;
+    lo += first;
+    n = min(step, n - first);
+  }
+  u32 above = __ballot_sync(~0u, lane < n && sums[lo + lane] > y);
+  return lo + (__ffs(above) - 1);
+}
+
+// The choices of a row that are open in the end, by a warp; at most 32, lane i knows choice i. x0 to x1
+// are the row's excluded edges.
+__device__ __noinline__ void weighted_left(const Args& a, u32* own, u32 open, u64 state, u64 start, u64 n, u32 fanout,
+                                           u64 x0, u64 x1) {
+  Sums64 w{a.sums + start};
+  u32 lane = threadIdx.x & 31;
+  bool taken = !a.replace && lane < fanout && !(open >> lane & 1);
+  u64 p = taken ? own[lane] : 0, below = taken ? w.below(p) : 0, weight = taken ? w.sums[p] - below : 0, out = weight;
+  for (u64 i = x0 + lane; i < x1; i += 32) out += w.of(a.excluded[i] - start);
+  u64 total = w.sums[n - 1] - warp_sum64(out);
+  for (; open; open &= open - 1) {
+    u32 j = __ffs(open) - 1;
+    u64 x = __umul64hi(draw_bits(state, fanout * (1 + SPARE) + j), total), y = x, before;
+    // The least y that has x beside all that is left out up to there.
+    do {
+      before = y;
+      u64 skipped = taken && below <= before ? weight : 0;
+      for (u64 i = x0 + lane; i < x1; i += 32) skipped += w.skipped(a.excluded[i] - start, before);
+      y = x + warp_sum64(skipped);
+    } while (y != before);
+    p = warp_at(w.sums, y, n);
+    if (lane == 0) own[j] = (u32)p;
+    if (a.replace) continue;
+    if (lane == j) taken = true, below = w.below(p), weight = w.of(p);
+    total -= __shfl_sync(~0u, weight, j);
+  }
 }
 
 // All choices of a row by a warp, for any fanout; they stand where the edge ids will.
@@ -112,45 +99,40 @@ __device__ __noinline__ void weighted_wide(const Args& a, void* edge_ids, u32 e0
     __syncwarp();
   }
   if (!again) return;
-  u64 total = 0;
-  for (u32 j = 0; j < fanout; j++) {
+  // Spare draws take the places of the refused ones, in order.
+  u32 j = 0;
+  for (u64 t = 0; t < (u64)SPARE * fanout; t++) {
+    while (j < fanout && read(edge_ids, bits, e0 + j) != REFUSED) j++;
+    if (j == fanout) return;
+    u64 p = weighted_pick(a.alias + start, draw_bits64(state, fanout + t), n);
+    u64 at = excluded_below(a.excluded + x0, x1 - x0, start + p);
+    bool bad = at < x1 - x0 && a.excluded[x0 + at] == start + p;
+    for (u32 i = lane; !a.replace && i < fanout; i += 32) bad |= read(edge_ids, bits, e0 + i) == p;
+    if (__any_sync(~0u, bad)) continue;
+    if (lane == 0) write(edge_ids, bits, e0 + j, p);
+    __syncwarp();
+  }
+  u64 out = 0;
+  for (u64 i = x0 + lane; i < x1; i += 32) out += w.of(a.excluded[i] - start);
+  for (u32 i = lane; !a.replace && i < fanout; i += 32) {
+    u64 p = read(edge_ids, bits, e0 + i);
+    if (p != REFUSED) out += w.of(p);
+  }
+  u64 total = w.sums[n - 1] - warp_sum64(out);
+  for (; j < fanout; j++) {
     if (read(edge_ids, bits, e0 + j) != REFUSED) continue;
-    bool found = false;
-    u64 p = 0;
-    for (u32 t = 0; t < TRIES && !found; t++) {
-      p = weighted_pick(a.alias + start, draw_bits64(state, fanout + (u64)j * TRIES + t), n);
-      u64 at = excluded_below(a.excluded + x0, x1 - x0, start + p);
-      bool bad = at < x1 - x0 && a.excluded[x0 + at] == start + p;
-      for (u32 i = lane; !a.replace && i < fanout; i += 32) bad |= read(edge_ids, bits, e0 + i) == p;
-      found = !__any_sync(~0u, bad);
-    }
-    if (found) {
-      if (lane == 0) write(edge_ids, bits, e0 + j, p);
-      __syncwarp();
-      if (total && !a.replace) total -= w.of(p);
-      continue;
-    }
-    if (!total) {
-      u64 out = 0;
-      for (u64 i = x0 + lane; i < x1; i += 32) out += w.of(a.excluded[i] - start);
-      for (u32 i = lane; !a.replace && i < fanout; i += 32) {
-        p = read(edge_ids, bits, e0 + i);
-        if (p != REFUSED) out += w.of(p);
-      }
-      total = w.sums[n - 1] - warp_sum64(out);
-    }
-    u64 x = __umul64hi(draw_bits64(state, (u64)fanout * (1 + TRIES) + j), total), y = x, before;
+    u64 x = __umul64hi(draw_bits64(state, (u64)fanout * (1 + SPARE) + j), total), y = x, before;
     do {
       before = y;
       u64 skipped = 0;
       for (u64 i = x0 + lane; i < x1; i += 32) skipped += w.skipped(a.excluded[i] - start, before);
       for (u32 i = lane; !a.replace && i < fanout; i += 32) {
-        p = read(edge_ids, bits, e0 + i);
+        u64 p = read(edge_ids, bits, e0 + i);
         if (p != REFUSED) skipped += w.skipped(p, before);
       }
       y = x + warp_sum64(skipped);
     } while (y != before);
-    p = w.at(y, n);
+    u64 p = warp_at(w.sums, y, n);
     __syncwarp();
     if (lane == 0) write(edge_ids, bits, e0 + j, p);
     __syncwarp();

@@ -130,17 +130,16 @@ def choose_by_weight(
         p = by_alias(j)
         refused = p in without or (not replace and p in chosen)
         chosen.append(None if refused else p)
+    spare = iter(range(fanout, 3 * fanout))
     for j in range(fanout):
         if chosen[j] is not None:
             continue
         out = without if replace else without | {p for p in chosen if p is not None}
-        for t in range(4):
-            p = by_alias(fanout + 4 * j + t)
-            if p not in out:
-                break
-        else:
+        found = (p for p in map(by_alias, spare) if p not in out)
+        p = next(found, -1)
+        if p < 0:
             left = [(p, w) for p, w in enumerate(whole) if p not in out]
-            x = draw(state, 5 * fanout + j, sum(w for _, w in left))
+            x = draw(state, 3 * fanout + j, sum(w for _, w in left))
             ends = accumulate(w for _, w in left)
             p = next(p for (p, _), end in zip(left, ends, strict=True) if x < end)
         chosen[j] = p

@@ -70,6 +70,9 @@ const (
 // direct is the largest fanout whose choices may stand in shared memory.
 const direct = 32
 
+// spareRound is how many spare draws of a row by weight are made together.
+const spareRound = 8
+
 // mostBatches is how many batches a launch of neighbor.cu makes.
 const mostBatches = 16
 

@@ -8,6 +8,7 @@ type Chooser struct {
 	stamp   uint32
 	refused []int32 // weighted draws to be made again
 	out     []part  // and what they may not take
+	used    int64   // spare draws that the row has used
 }
 
 // slot is an entry of the open-addressing set that large fanouts use; it is

@@ -21,8 +21,9 @@ const (
 	mixSecond = 0x94D049BB133111EB
 )
 
-// tries is how often a draw by weight that is refused is made again by the alias table.
-const tries = 4
+// spare is how many further draws by weight a row makes for each choice before it asks
+// the sums.
+const spare = 2
 
 // Purpose separates uses of the random numbers that share seed, epoch and batch.
 type Purpose uint8

@@ -62,10 +62,10 @@ func (w Weights) Toss(pos []int64, coins []uint32) {
 // row gives these are the ones from first on, and state is advanced to there.
 //
 // Draw j is position j by the alias table. Where that is excluded, or was drawn before,
-// it is refused, and once all have been made further draws take its place: up to tries
-// by the alias table, which may be refused too, then one by the sums over what is left.
-// That is successive sampling exactly, since a draw that is thrown away tells nothing of
-// those that are left, and it is bounded whatever the weights are.
+// it is refused. The next spare * fanout draws take the places of the refused ones, in
+// order, as far as they are neither; and what is open then is drawn by the sums over
+// what is left. That is successive sampling exactly, since a draw that is thrown away
+// tells nothing of those that are left, and it is bounded whatever the weights are.
 func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	for j := range pos {
 		pos[j] = w.at(Draw(state, j))
@@ -156,47 +156,42 @@ func (s *set) add(p int64) bool {
 // part is what a position that is left out has of the sums.
 type part struct{ below, weight uint64 }
 
-// again makes the refused draws once more.
+// again fills the places of the refused draws.
 func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bool, fanout, first int64) {
+	if first == 0 {
+		c.used = 0
+	}
+	// state is that of draw first of the row.
+	refused := c.refused
+	for ; len(refused) > 0 && c.used < spare*fanout; c.used++ {
+		if p := w.at(Draw(state, int(fanout+c.used-first))); s.add(p) {
+			pos[refused[0]] = p
+			refused = refused[1:]
+		}
+	}
+	if len(refused) == 0 {
+		return
+	}
 	c.out = c.out[:0]
-	total := uint64(0) // of what is left, once it is known
+	total := w.Sums[len(w.Sums)-1]
 	leave := func(p int64) {
 		below := w.below(p)
 		c.out = append(c.out, part{below, w.Sums[p] - below})
 		total -= w.Sums[p] - below
 	}
-	for i, j := range c.refused {
-		// From the first draw of the row on; state is that of draw first.
-		next := int(fanout + (first+int64(j))*tries - first)
-		found := false
-		for t := range tries {
-			p := w.at(Draw(state, next+t))
-			if found = s.add(p); found {
-				pos[j] = p
-				if total != 0 && !replace {
-					leave(p)
-				}
-				break
-			}
+	for _, p := range s.excluded {
+		leave(p)
+	}
+	left := refused
+	for k, p := range pos {
+		if len(left) > 0 && int(left[0]) == k {
+			left = left[1:]
+		} else if !replace {
+			leave(p)
 		}
-		if found {
-			continue
-		}
-		if total == 0 {
-			total = w.Sums[len(w.Sums)-1]
-			for _, p := range s.excluded {
-				leave(p)
-			}
-			left := c.refused[i:]
-			for k, p := range pos {
-				if len(left) > 0 && int(left[0]) == k {
-					left = left[1:]
-				} else if !replace {
-					leave(p)
-				}
-			}
-		}
-		x := Below(Draw(state, int(fanout*(1+tries)+int64(j))), total)
+	}
+	for _, j := range refused {
+		x := Below(Draw(state, int(fanout*(1+spare)+int64(j))), total)
 		// The least y that has x beside all that is left out up to there.
 		y, before := x, x+1
 		for y != before {
@@ -217,7 +212,6 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 		}
 		pos[j] = lo
 		if !replace {
-			s.add(lo)
 			leave(lo)
 		}
 	}
