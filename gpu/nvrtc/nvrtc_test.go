@@ -1,0 +1,145 @@
+package nvrtc
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fake builds testdata/fake_nvrtc.c.
+func fake(t *testing.T, flags ...string) string {
+	t.Helper()
+	cc := os.Getenv("CC")
+	if cc == "" {
+		cc = "cc"
+	}
+	library := filepath.Join(t.TempDir(), "libnvrtc.so.12")
+	args := append(strings.Fields(cc)[1:], flags...)
+	args = append(args, "-shared", "-fPIC", "-o", library, "testdata/fake_nvrtc.c")
+	if text, err := exec.Command(strings.Fields(cc)[0], args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return library
+}
+
+func TestFind(t *testing.T) {
+	of12, of13, lacking := fake(t), fake(t, "-DMAJOR=13"), fake(t, "-DLACKING")
+	broken := filepath.Join(t.TempDir(), "libnvrtc.so.12")
+	if err := os.WriteFile(broken, []byte("no library"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "libnvrtc.so.12")
+	if err := os.Symlink(of12, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name       string
+		candidates []string
+		newest     int
+		want, says string
+	}{
+		{"first", []string{of12, of13}, 0, of12, ""},
+		{"first of any driver", []string{of13, of12}, 0, of13, ""},
+		{"newer than the driver", []string{of13, of12}, 12040, of12, ""},
+		{"a driver of a later version", []string{of12, of13}, 13020, of12, ""},
+		{"behind bad ones", []string{"/nowhere/libnvrtc.so.12", "libnvrtc-of-nobody.so.12", broken, lacking, of12}, 12090, of12, ""},
+		{"a link", []string{link}, 0, of12, ""},
+		{"none", nil, 12090, "", "expected NVRTC, found none"},
+		{"none there", []string{"/nowhere/libnvrtc.so.12", "libnvrtc-of-nobody.so.12"}, 12090, "", "expected NVRTC, found none"},
+		{"broken", []string{broken}, 0, "", "expected NVRTC, found none that will do (" + broken + ": "},
+		{"lacking", []string{lacking}, 0, "", lacking + ": no function nvrtcGetCUBIN"},
+		{"too new", []string{of13}, 12040, "", of13 + " is of CUDA 13, the driver of CUDA 12.4"},
+	} {
+		l, err := Find(c.candidates, c.newest)
+		var missing *NotFound
+		switch {
+		case c.want == "" && (!errors.As(err, &missing) || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%s: expected %q, got %v", c.name, c.says, err)
+		case c.want != "" && (err != nil || l.Path != c.want):
+			t.Errorf("%s: expected %s, got %+v, %v", c.name, c.want, l, err)
+		}
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	a, err := Find([]string{fake(t)}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Find([]string{fake(t)}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Identity() == b.Identity() || !strings.HasPrefix(a.Identity(), "NVRTC 12.4 "+a.Path) {
+		t.Errorf("got %q and %q", a.Identity(), b.Identity())
+	}
+	if a.Version() != "12.4" || !slices.Equal(a.Architectures(), []int{75, 80, 90}) {
+		t.Errorf("got %s, %v", a.Version(), a.Architectures())
+	}
+}
+
+func TestCompile(t *testing.T) {
+	l, err := Find([]string{fake(t)}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headers := []Header{{"a.cuh", "A"}, {"b.cuh", "B\x00 not seen"}}
+	for _, c := range []struct {
+		program      Program
+		architecture string
+		want, says   string
+	}{
+		{Program{"k.cu", "int x;", headers, []string{"-std=c++17", "-DX"}}, "sm_90",
+			"k.cu=int x;|a.cuh=A|b.cuh=B|--gpu-architecture=sm_90|-std=c++17|-DX", ""},
+		{Program{Name: "k.cu"}, "sm_75", "k.cu=|--gpu-architecture=sm_75", ""},
+		{Program{Name: "k.cu"}, "compute_75", "PTX\x00", ""},
+		{Program{Name: "k.cu", Source: "error"}, "sm_75", "",
+			"nvrtc: k.cu for sm_75: nvrtcCompileProgram: NVRTC_ERROR_COMPILATION (6)\nline 7"},
+		{Program{Name: "refused"}, "sm_75", "", "nvrtc: refused for sm_75: nvrtcCreateProgram: an error without a name (3)"},
+		{Program{Name: "k.cu", Source: "empty"}, "sm_75", "", "nvrtc: k.cu for sm_75: nvrtcGetCUBIN: an image of 0 bytes (-1)\nline 7"},
+	} {
+		image, log, err := l.Compile(c.program, c.architecture)
+		var e *Error
+		switch {
+		case c.says == "" && (err != nil || string(image) != c.want || log != "line 7"):
+			t.Errorf("expected %q, got %q, %q, %v", c.want, image, log, err)
+		case c.says != "" && (!errors.As(err, &e) || err.Error() != c.says || image != nil):
+			t.Errorf("expected %q, got %q, %v", c.says, image, err)
+		}
+	}
+}
+
+// TestReal compiles with the NVRTC that the build has.
+func TestReal(t *testing.T) {
+	files, _ := filepath.Glob("../../.venv*/lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.1?")
+	found := false
+	for _, file := range append(files, "libnvrtc.so.12", "libnvrtc.so.13") {
+		l, err := Find([]string{file}, 0)
+		if err != nil {
+			continue
+		}
+		found = true
+		all := l.Architectures()
+		if !slices.Contains(all, 90) || !slices.IsSorted(all) {
+			t.Errorf("%s: got architectures %v", file, all)
+		}
+		p := Program{Name: "k.cu", Source: "#include \"h.cuh\"\nextern \"C\" __global__ void k(int* p) { *p = X; }", Headers: []Header{{"h.cuh", "#define X 7"}}}
+		for architecture, begin := range map[string]string{"sm_90": "\x7fELF", "compute_90": "//\n// Generated by NVIDIA"} {
+			if image, log, err := l.Compile(p, architecture); err != nil || log != "" || !strings.HasPrefix(string(image), begin) {
+				t.Errorf("%s: %s: got %.40q, %q, %v", file, architecture, image, log, err)
+			}
+		}
+		p.Headers = nil
+		var e *Error
+		if _, _, err := l.Compile(p, "sm_90"); !errors.As(err, &e) || !strings.Contains(e.Log, "h.cuh") || e.Name != "NVRTC_ERROR_COMPILATION" {
+			t.Errorf("%s: expected an error about h.cuh, got %v", file, err)
+		}
+	}
+	if !found {
+		t.Skip("needs NVRTC: pip install nvidia-cuda-nvrtc-cu12")
+	}
+}

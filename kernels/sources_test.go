@@ -1,0 +1,65 @@
+package kernels
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSources compares with the folder: each file of kernels is there, and each header
+// is needed by one of them.
+func TestSources(t *testing.T) {
+	wanted, _ := filepath.Glob("*.cu")
+	if len(wanted) == 0 || len(wanted) != len(SourceNames()) {
+		t.Fatalf("expected %v, got %v", wanted, SourceNames())
+	}
+	used := map[string]bool{}
+	for _, name := range SourceNames() {
+		source, headers, err := Source(name)
+		if err != nil || source.Name != name+".cu" || !slices.Contains(wanted, source.Name) {
+			t.Fatalf("%s: got %s, %v", name, source.Name, err)
+		}
+		for _, f := range append(headers, source) {
+			used[f.Name] = true
+			if text, err := os.ReadFile(f.Name); err != nil || string(text) != f.Text {
+				t.Errorf("%s: the embedded %s is another one (%v)", name, f.Name, err)
+			}
+		}
+		if !slices.IsSortedFunc(headers, func(a, b File) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Errorf("%s: headers are not in order", name)
+		}
+	}
+	headers, _ := filepath.Glob("*.cuh")
+	for _, name := range headers {
+		if !used[name] {
+			t.Errorf("%s: no file of kernels includes it", name)
+		}
+	}
+	if _, _, err := Source("none"); err == nil || !strings.Contains(err.Error(), "kernel none: expected one of bsp, fused") {
+		t.Error(err)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	names := func(text string) (all []string) {
+		for _, f := range Headers(text) {
+			all = append(all, f.Name)
+		}
+		return all
+	}
+	for text, want := range map[string][]string{
+		"":                                     nil,
+		"#include <philox.cuh>":                nil,
+		"#include \"of_others.h\"":             nil,
+		"// #include \"philox.cuh\"":           nil,
+		" # include \"constants.cuh\"":         {"constants.cuh"},
+		"int x;\n#include \"philox.cuh\" // a": {"constants.cuh", "philox.cuh"},
+		"#include \"philox.cuh\"\n#include \"philox.cuh\"\n#include \"constants.cuh\"": {"constants.cuh", "philox.cuh"},
+	} {
+		if got := names(text); !slices.Equal(got, want) {
+			t.Errorf("%q: expected %v, got %v", text, want, got)
+		}
+	}
+}
