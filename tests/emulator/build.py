@@ -3,7 +3,10 @@
     python tests/emulator/build.py FOLDER [--sanitize]
 
 It is compiled once for each state of its sources, in ``build/emulator``, and linked into FOLDER. A
-process that starts with FOLDER in LD_LIBRARY_PATH has a GPU that is none; see README.md here.
+process that starts with FOLDER in LD_LIBRARY_PATH has a GPU that is none; see README.md here. Beside
+it is a libnvrtc.so.12 for kernels that are compiled at run time, which calls
+
+    python tests/emulator/build.py --image FILE.cu [-DNAME=VALUE ...]
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -90,18 +95,19 @@ def digest(files: list[Path], *more: str) -> str:
     return total.hexdigest()[:20]
 
 
-def unit_of(file: Path, cxx: list[str]) -> str:
+def unit_of(file: Path, cxx: list[str], *define: str, cwd: Path | None = None) -> str:
     """The C++ file that compiles a file of kernels.
 
     The preprocessor has been there before, so that kernels made by macros are found. Dynamic shared
     memory is the one thing that no header can explain to g++.
     """
-    define = ["-DPGS_EMULATED", "-D__CUDA_ARCH__=900"]
+    define = ("-DPGS_EMULATED", "-D__CUDA_ARCH__=900", *define)
     text = subprocess.run(
         [*cxx, "-E", "-std=c++17", *define, "-x", "c++", str(file)],
         check=True,
         stdout=subprocess.PIPE,
         text=True,
+        cwd=cwd,
     ).stdout
     entries = []
     for before, after, name, argument in ENTRY.findall(text):
@@ -130,19 +136,10 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
         unit = made / f"{file.stem}.cpp"
         unit.write_text(unit_of(file, cxx))
         jobs.append([*cxx, *common, *KERNELS, f"-I{HERE}", "-o", f"{unit}.o", str(unit)])
-    scheduler = made / "scheduler.o"
-    jobs.append(
-        [
-            *cxx,
-            *common,
-            "-std=c++17",
-            "-O2",
-            *WARNINGS,
-            "-o",
-            str(scheduler),
-            str(HERE / "scheduler.cpp"),
-        ]
-    )
+    for name in ("scheduler", "images"):
+        output = str(made / f"{name}.o")
+        source = str(HERE / f"{name}.cpp")
+        jobs.append([*cxx, *common, "-std=c++17", "-O2", *WARNINGS, "-o", output, source])
     for name in ("fake_libcuda", "fake_work"):
         source = str(DRIVER / f"{name}.c")
         jobs.append(
@@ -167,11 +164,7 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
     for pair in running:
         wait(*pair)
     for file in kernels:
-        # g++ ignores the section that an attribute names for variables of template functions.
-        rename = f".bss=shared_{file.stem},alloc,load,data,contents"
-        subprocess.run(
-            ["objcopy", "--rename-section", rename, str(made / f"{file.stem}.cpp.o")], check=True
-        )
+        share(made / f"{file.stem}.cpp.o", file.stem)
     objects = [job[job.index("-o") + 1] for job in jobs]
     link = [
         *cxx,
@@ -188,6 +181,13 @@ def compile_all(made: Path, kernels: list[Path], flags: list[str]) -> None:
         *objects,
     ]
     subprocess.run(link, check=True)
+
+
+def share(unit: Path, name: str) -> None:
+    """Makes what a unit has in .bss the section of its shared memory."""
+    # g++ ignores the section that an attribute names for variables of template functions.
+    rename = f".bss=shared_{name},alloc,load,data,contents"
+    subprocess.run(["objcopy", "--rename-section", rename, str(unit)], check=True)
 
 
 def wait(job: list[str], process: subprocess.Popen[bytes]) -> None:
@@ -208,7 +208,8 @@ def build(
     inputs = sorted(
         {
             *[f for k in kernels for f in k.parent.iterdir() if f.suffix in (".cu", ".cuh")],
-            *[f for f in HERE.iterdir() if f.suffix in (".h", ".cpp", ".py")],
+            *[f for f in HERE.iterdir() if f.suffix in (".h", ".cpp")],
+            Path(__file__),
             *DRIVER.glob("fake_*"),
         }
     )
@@ -228,10 +229,65 @@ def build(
     library = folder / "libcuda.so.1"
     library.unlink(missing_ok=True)
     shutil.copy(made / "libcuda.so.1", library)
+    build_nvrtc(folder)
     return folder
 
 
+# ---- kernels that are compiled at run time ---------------------------------------------------
+
+
+def build_nvrtc(folder: Path) -> None:
+    """Makes ``folder``/libnvrtc.so.12, which has this Python run this file."""
+    found = compilers()
+    assert found is not None
+    define = [f'-DPYTHON="{sys.executable}"', f'-DBUILD="{Path(__file__).resolve()}"']
+    library = str(folder / "libnvrtc.so.12")
+    command = [*found[0], "-shared", "-fPIC", "-O1", *WARNINGS, *define, "-Wl,-soname,libnvrtc.so.12"]
+    subprocess.run([*command, "-o", library, str(HERE / "nvrtc.c")], check=True)
+
+
+def image(file: Path, *define: str) -> None:
+    """Compiles a file of kernels into a shared object, ``image`` beside it.
+
+    It finds the emulator in the process that loads it, under the name libcuda.so.1. Equal programs
+    are compiled once, as those of a build are.
+    """
+    found = compilers()
+    if found is None:
+        raise SystemExit("tests/emulator: expected gcc and g++ on PATH, got none or one of them")
+    c, cxx = found
+    # By its name alone: where it lies must not be in what is compiled.
+    unit = unit_of(Path(file.name), cxx, *define, cwd=file.parent)
+    headers = [HERE / "device.h", HERE / "scheduler.h", Path(__file__)]
+    kept = CACHE / "images" / digest(headers, unit, *cxx)
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+            made = Path(folder)
+            (made / "unit.cpp").write_text(unit)
+            (made / "none.c").touch()
+            driver = [*c, "-shared", "-Wl,-soname,libcuda.so.1", "-o", str(made / "libcuda.so.1")]
+            subprocess.run([*driver, str(made / "none.c")], check=True)
+            flags = ["-fPIC", "-pthread", "-fno-gnu-unique", *KERNELS, f"-I{HERE}"]
+            unit_o = made / "unit.o"
+            if subprocess.run(
+                [*cxx, *flags, "-c", "-o", str(unit_o), str(made / "unit.cpp")]
+            ).returncode:
+                raise SystemExit(1)
+            share(unit_o, file.stem)
+            link = [*cxx, "-shared", "-static-libstdc++", "-static-libgcc", "-Wl,-Bsymbolic"]
+            parts = [str(unit_o), "-Wl,--no-as-needed", str(made / "libcuda.so.1")]
+            subprocess.run([*link, "-o", str(made / "image"), *parts], check=True)
+            (made / "image").rename(kept)
+        for old in sorted(kept.parent.glob("*"), key=lambda f: f.stat().st_mtime)[:-32]:
+            if old.is_file():
+                old.unlink(missing_ok=True)
+    shutil.copy(kept, file.parent / "image")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--image"]:
+        return image(Path(sys.argv[2]), *sys.argv[3:])
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -11,21 +11,6 @@
 #include "device.h"
 #include "fiber.h"
 
-// ---- kernels -------------------------------------------------------------------------------------
-
-static Kernel* kernels;
-
-void emulator_register(Kernel* kernel) {
-  kernel->next = kernels;
-  kernels = kernel;
-}
-
-Kernel* emulator_find(const char* name) {
-  Kernel* kernel = kernels;
-  while (kernel && strcmp(kernel->name, name)) kernel = kernel->next;
-  return kernel;
-}
-
 // ---- state ---------------------------------------------------------------------------------------
 
 namespace {

@@ -13,8 +13,13 @@ struct Kernel {
 };
 
 extern "C" {
+struct Image;
+// Of the image that is being loaded, or of the library before that.
 void emulator_register(Kernel* kernel);
-Kernel* emulator_find(const char* name);
+// nullptr where the image is of nvrtc.c and cannot be loaded; the reason is written to stderr.
+Image* emulator_load(const char* code);
+void emulator_unload(Image* image);
+Kernel* emulator_find(const Image* image, const char* name);
 // 0, or the driver's code for what went wrong; the reason is written to stderr. The driver checks the
 // shape first.
 int emulator_launch(Kernel* kernel, const unsigned grid[3], const unsigned block[3], unsigned dynamic_shared,

@@ -11,7 +11,10 @@ struct Kernel {
     char *shared, *shared_end;
     struct Kernel *next;
 };
-struct Kernel *emulator_find(const char *name);
+struct Image;
+struct Image *emulator_load(const char *code);
+void emulator_unload(struct Image *image);
+struct Kernel *emulator_find(const struct Image *image, const char *name);
 int emulator_launch(struct Kernel *kernel, const unsigned grid[3], const unsigned block[3],
                     unsigned dynamic_shared, unsigned resident, const void *args);
 

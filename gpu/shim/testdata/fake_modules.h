@@ -19,7 +19,15 @@ int cuModuleLoadDataEx(struct object **module, const char *image, unsigned n, in
         strcpy(errors, "line 7: broken\n");
         return INVALID_PTX;
     }
+#ifdef EMULATED
+    struct Image *loaded = emulator_load(image);
+    if (loaded == NULL)
+        return INVALID_IMAGE;
     *module = make(MODULE);
+    (*module)->image = loaded;
+#else
+    *module = make(MODULE);
+#endif
     strcpy(notes, "a note\n");
     trace("cuModuleLoadDataEx %s %s", (*module)->name, image[0] == 0x7f ? "cubin" : image);
     return OK;
@@ -28,6 +36,9 @@ int cuModuleLoadDataEx(struct object **module, const char *image, unsigned n, in
 int cuModuleUnload(struct object *m)
 {
     ON(m, MODULE, "cuModuleUnload %s", m->name)
+#ifdef EMULATED
+    emulator_unload(m->image);
+#endif
     return end(m), OK;
 }
 
@@ -36,7 +47,7 @@ int cuModuleGetFunction(struct object **function, struct object *m, const char *
 {
     ON(m, MODULE, "cuModuleGetFunction %s %s", m->name, name)
 #ifdef EMULATED
-    struct Kernel *kernel = emulator_find(name);
+    struct Kernel *kernel = emulator_find(m->image, name);
     if (kernel == NULL)
         return NOT_FOUND;
     *function = make(FUNCTION);

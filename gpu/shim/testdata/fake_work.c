@@ -26,7 +26,7 @@ typedef unsigned long long word;
 int number(const char *variable, int otherwise);
 void note(const char *line);
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_CONTEXT = 201,
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
        INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
        PEER_ENABLED = 704, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713 };
 
@@ -46,6 +46,7 @@ struct object {
 #ifdef EMULATED
     struct object *next; /* of the dead ones, whose places are used again, the oldest first */
     struct Kernel *kernel;
+    struct Image *image;
     int shared;
 #endif
 };
