@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/kernels"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 )
 
 // deviceReport is what there is to know of a device and of the kernels on it, for
@@ -49,7 +50,7 @@ func DeviceKernels(i int64) (string, error) {
 	if context, err := gpu.Retain(int(i)); err != nil {
 		r.Error = err.Error()
 	} else {
-		for _, name := range kernels.Names() {
+		for _, name := range compiler.Names() {
 			r.Kernels = append(r.Kernels, loadKernel(context, name))
 		}
 		r.Free, _, _ = context.MemoryInfo()
@@ -64,17 +65,13 @@ func DeviceKernels(i int64) (string, error) {
 func loadKernel(c *gpu.Context, name string) kernelReport {
 	p := c.Properties()
 	r := kernelReport{Name: name, Code: kernels.Describe(name, p.Major, p.Minor)}
-	choice, err := kernels.Choose(name, p.Major, p.Minor)
+	image, err := compiler.Default.Kernels(name, p.Major, p.Minor)
 	if err == nil {
-		r.PTX = choice.PTX()
-		var image []byte
-		if image, err = choice.Image(); err == nil {
-			r.Bytes = len(image)
-			var m *gpu.Module
-			if m, err = c.Load(image); err == nil {
-				r.Log = m.Log
-				err = m.Close()
-			}
+		r.Code, r.PTX, r.Bytes = image.String(), image.PTX(), len(image.Code)
+		var m *gpu.Module
+		if m, err = c.Load(image.Code); err == nil {
+			r.Log = m.Log
+			err = m.Close()
 		}
 	}
 	if err != nil {

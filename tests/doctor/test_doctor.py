@@ -84,7 +84,7 @@ def test_text_is_for_people(tmp_path: Path) -> None:
     assert done.stderr == ""
     lines = done.stdout.splitlines()
     assert [line for line in lines if line and not line.startswith(" ")] == [
-        *("versions", "extension", "machine", "cuda", "self-test", "no problem found")
+        *("versions", "extension", "machine", "cuda", "compiler", "self-test", "no problem found")
     ]
     assert any(line.split() == ["cpu", "auto", "ok,", "queue", "ok"] for line in lines)
 

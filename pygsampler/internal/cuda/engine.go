@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
-	"github.com/pygsampler/pygsampler/kernels"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 )
 
 // Engine is a device with the kernels loaded. Any number of goroutines may use it;
@@ -105,11 +105,11 @@ func (e *Engine) module(file string) (*gpu.Module, error) {
 		return m, nil
 	}
 	p := e.context.Properties()
-	image, err := kernels.Image(file, p.Major, p.Minor)
+	image, err := compiler.Default.Kernels(file, p.Major, p.Minor)
 	if err != nil {
 		return nil, err
 	}
-	m, err := e.context.Load(image)
+	m, err := e.context.Load(image.Code)
 	if err == nil {
 		e.modules[file] = m
 	}

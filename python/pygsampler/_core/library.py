@@ -24,6 +24,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._core.nvrtc import candidates
 from pygsampler.errors import ClosedError, from_engine
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ def engine() -> Engine:
             module = _load(_copy(path) if state.generation else path)
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
+            module.bridge_CompilerSearch(json.dumps(candidates()))
             loaded = Engine(module)
             for owner, name in list(_ends.items()):
                 _set_destructor(loaded, owner, name)

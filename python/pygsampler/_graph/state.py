@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from pygsampler._arrays import devices
 from pygsampler._core import library
 from pygsampler._core.handle import EngineHandle
+from pygsampler._core.notes import log_notes
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.data import NO_DATA, Named
@@ -189,6 +190,7 @@ class GraphState(EngineHandle):
             about = parts.arguments(at, self._num_nodes)
             try:
                 self._make("DeviceGraphNew", self._device, *about, int(trusted), before)
+                log_notes()
             finally:
                 if host is not None and not self._number:
                     self._parts = self._pins = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pygsampler.doctor.compiler import compiler
 from pygsampler.doctor.environment import extension, machine, versions
 from pygsampler.doctor.gpu import cuda
 from pygsampler.doctor.remedies import remedy
@@ -20,7 +21,7 @@ __all__ = ["Problem", "Report", "Section", "examine"]
 
 # In the order in which they are shown. The second half needs the extension.
 _ALWAYS: tuple[Callable[[], Section], ...] = (versions, extension)
-_WITH_EXTENSION: tuple[Callable[[], Section], ...] = (machine, cuda, self_test)
+_WITH_EXTENSION: tuple[Callable[[], Section], ...] = (machine, cuda, compiler, self_test)
 
 
 def examine() -> Report:

@@ -1,0 +1,38 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	core "github.com/pygsampler/pygsampler/pygsampler"
+)
+
+// CompilerSearch takes the paths of files that may be NVRTC, the best first, as a list
+// in JSON. They are looked at when something is to be compiled.
+func CompilerSearch(files string) (zero int64, err error) {
+	defer finish(&err)
+	var list []string
+	if err := json.Unmarshal([]byte(files), &list); err != nil {
+		return 0, core.Errorf(core.KindValue, "files: expected a list of paths in JSON: %v", err)
+	}
+	core.CompilerSearch(list)
+	return 0, nil
+}
+
+// CompilerReport is the NVRTC that there is and the folder of the cache, as JSON.
+func CompilerReport() (report string, err error) {
+	defer finish(&err)
+	text, err := json.Marshal(core.Compiler())
+	return string(text), err
+}
+
+// CompilerNotes is a list of texts in JSON, what users should know of kernels that were
+// compiled; each is given to one caller. Nearly always it is empty.
+func CompilerNotes() (notes string, err error) {
+	defer finish(&err)
+	list := core.CompilerNotes()
+	if list == nil {
+		return "[]", nil
+	}
+	text, err := json.Marshal(list)
+	return string(text), err
+}

@@ -1,0 +1,238 @@
+// Package compiler says where the code of kernels comes from: images that the build
+// embedded, or sources that NVRTC compiles while the program runs, kept on disk.
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/gpu/nvrtc"
+	"github.com/pygsampler/pygsampler/kernels"
+)
+
+// Program is CUDA C++ that was written by hand or generated. It may include the headers
+// of the package kernels by their names.
+type Program struct {
+	Name   string // in messages and in the cache: "neighbor"
+	Source string
+}
+
+// Image is code for a device. The zero value is none.
+type Image struct {
+	Code         []byte
+	Architecture string // "sm_90", or "compute_75" for PTX
+	Compiler     string // "NVRTC 12.9"; empty for code of the build
+	Cached       bool   // it was compiled by an earlier call, perhaps of another process
+	Log          string // what NVRTC said
+}
+
+// PTX reports whether the driver has to compile the image.
+func (i Image) PTX() bool { return strings.HasPrefix(i.Architecture, "compute_") }
+
+// String is "sm_90 machine code", and by what it was compiled here.
+func (i Image) String() string {
+	text := kernels.Choice{Architecture: i.Architecture}.String()
+	if i.Compiler != "" {
+		text += ", from source by " + i.Compiler
+	}
+	return text
+}
+
+// toolchain is what compiles: an NVRTC, or a test's.
+type toolchain interface {
+	Version() string
+	Identity() string
+	Architectures() []int
+	Compile(nvrtc.Program, string) (image []byte, log string, err error)
+}
+
+// Compiler compiles and keeps what it compiled. The zero value looks for NVRTC when it
+// is first asked. Any number of goroutines may use it.
+type Compiler struct {
+	mu         sync.Mutex
+	candidates []string
+	found      toolchain
+	kept       map[[32]byte][]byte // images for which there was no room on disk
+	notes      []string            // that nobody has taken yet
+	noted      map[string]bool
+}
+
+// Default is the process's.
+var Default Compiler
+
+// names are what the dynamic linker is asked for, after all files that Search names. The
+// older first: its code runs on drivers of both.
+var names = []string{"libnvrtc.so.12", "libnvrtc.so.13"}
+
+// options are those of kernels/compile.py.
+var options = []string{"-std=c++17"}
+
+// Search names the files that may be NVRTC, the best first. Those that the dynamic linker
+// finds come after them; PYGSAMPLER_NVRTC is in the place of all.
+func (c *Compiler) Search(candidates []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.candidates, c.found = candidates, nil
+}
+
+// nvrtc is the one that all programs are compiled with, c.mu being held. A search
+// without success is made again: somebody may install one.
+func (c *Compiler) nvrtc() (toolchain, error) {
+	if c.found != nil {
+		return c.found, nil
+	}
+	candidates := append(slices.Clone(c.candidates), names...)
+	own := os.Getenv("PYGSAMPLER_NVRTC")
+	if own != "" {
+		candidates = []string{own}
+	}
+	driver, _ := gpu.DriverVersion() // 0 without one, and then there is no device either
+	l, err := nvrtc.Find(candidates, driver)
+	if err != nil {
+		if own != "" {
+			err = fmt.Errorf("%w as PYGSAMPLER_NVRTC names it, %s", err, own)
+		}
+		return nil, fmt.Errorf(`%w; pip install "pygsampler[cuda]" (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`, err)
+	}
+	c.found = l
+	return l, nil
+}
+
+// Compile is the code of a program for a device of the given compute capability, from
+// the cache where it is there.
+func (c *Compiler) Compile(p Program, major, minor int) (Image, error) {
+	image, err := c.compile(p, major, minor)
+	if err != nil {
+		return Image{}, fmt.Errorf("pygsampler: kernel %s: %w", p.Name, err)
+	}
+	return image, nil
+}
+
+func (c *Compiler) compile(p Program, major, minor int) (Image, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tools, err := c.nvrtc()
+	if err != nil {
+		return Image{}, err
+	}
+	architecture, err := choose(tools.Architectures(), major, minor)
+	if err != nil {
+		return Image{}, fmt.Errorf("NVRTC %s: %w", tools.Version(), err)
+	}
+	program := nvrtc.Program{Name: p.Name + ".cu", Source: p.Source, Options: options}
+	words := []string{tools.Identity(), architecture, program.Name, program.Source, fmt.Sprint(len(options))}
+	words = append(words, options...)
+	for _, h := range kernels.Headers(p.Source) {
+		program.Headers = append(program.Headers, nvrtc.Header(h))
+		words = append(words, h.Name, h.Text)
+	}
+	image := Image{Architecture: architecture, Compiler: "NVRTC " + tools.Version()}
+	k, name := key(words...), p.Name+"-"+architecture
+	at, unknown := folder()
+	images := cache{at}
+	if image.Code = c.kept[k]; image.Code == nil && unknown == nil {
+		image.Code = images.load(name, k)
+	}
+	if image.Code != nil {
+		image.Cached = true
+		return image, nil
+	}
+	if image.Code, image.Log, err = tools.Compile(program, architecture); err != nil {
+		return Image{}, err
+	}
+	err = unknown
+	if err == nil {
+		err = images.store(name, k, image.Code)
+	}
+	if err != nil {
+		c.keep(k, image.Code, at, err)
+	}
+	return image, nil
+}
+
+// keep holds an image in memory that the disk could not, and notes why.
+func (c *Compiler) keep(k [32]byte, code []byte, folder string, err error) {
+	if c.kept == nil {
+		c.kept = map[[32]byte][]byte{}
+	}
+	c.kept[k] = code
+	// Without the name of the file, so that it is one note for all.
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = fmt.Errorf("%s: %w", folder, path.Err)
+	}
+	c.note(fmt.Sprintf("compiled kernels are not kept, so each process compiles them anew: %v; "+
+		"PYGSAMPLER_CACHE names another folder", err))
+}
+
+// note keeps a text for Notes, once.
+func (c *Compiler) note(text string) {
+	if c.noted[text] {
+		return
+	}
+	if c.noted == nil {
+		c.noted = map[string]bool{}
+	}
+	c.noted[text] = true
+	c.notes = append(c.notes, text)
+}
+
+// Notes are what users should know of and no error, each given to one caller.
+func (c *Compiler) Notes() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	notes := c.notes
+	c.notes = nil
+	return notes
+}
+
+// Report is what there is to compile with.
+type Report struct {
+	NVRTC         string `json:"nvrtc"`   // its file; empty for none
+	Version       string `json:"version"` // of CUDA, as "12.9"
+	Architectures []int  `json:"architectures"`
+	Cache         string `json:"cache"` // the folder; empty where there can be none
+	Error         string `json:"error"` // why there is no NVRTC
+}
+
+// Report looks for NVRTC where that was not done yet.
+func (c *Compiler) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := Report{Architectures: []int{}}
+	r.Cache, _ = folder()
+	tools, err := c.nvrtc()
+	if err != nil {
+		r.Error = err.Error()
+		return r
+	}
+	r.Version, r.Architectures = tools.Version(), tools.Architectures()
+	if l, ok := tools.(*nvrtc.Library); ok {
+		r.NVRTC = l.Path
+	}
+	return r
+}
+
+// choose is the best that a compiler for these architectures makes for a device:
+// machine code of its own, or of an earlier minor version of the same major one, on
+// which it runs; else PTX for the newest that is not newer.
+func choose(architectures []int, major, minor int) (string, error) {
+	best := -1
+	for _, a := range architectures {
+		if a <= 10*major+minor {
+			best = max(best, a)
+		}
+	}
+	switch {
+	case best < 0:
+		return "", fmt.Errorf("expected a device for one of %v, got one of compute capability %d.%d", architectures, major, minor)
+	case best/10 == major:
+		return fmt.Sprintf("sm_%d", best), nil
+	}
+	return fmt.Sprintf("compute_%d", best), nil
+}
