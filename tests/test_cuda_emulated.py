@@ -22,6 +22,7 @@ MODULES = (
     "graph_data",
     "weights",
     "commands",
+    "compiler",
 )
 
 

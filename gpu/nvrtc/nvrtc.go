@@ -43,9 +43,9 @@ type NotFound struct{ Reasons []string }
 
 func (e *NotFound) Error() string {
 	if len(e.Reasons) == 0 {
-		return "expected NVRTC, found none"
+		return "expected NVRTC to compile it, found none"
 	}
-	return "expected NVRTC, found none that will do (" + strings.Join(e.Reasons, "; ") + ")"
+	return "expected NVRTC to compile it, found none that will do (" + strings.Join(e.Reasons, "; ") + ")"
 }
 
 // Error is a program that NVRTC did not compile.

@@ -48,9 +48,9 @@ func TestFind(t *testing.T) {
 		{"a driver of a later version", []string{of12, of13}, 13020, of12, ""},
 		{"behind bad ones", []string{"/nowhere/libnvrtc.so.12", "libnvrtc-of-nobody.so.12", broken, lacking, of12}, 12090, of12, ""},
 		{"a link", []string{link}, 0, of12, ""},
-		{"none", nil, 12090, "", "expected NVRTC, found none"},
-		{"none there", []string{"/nowhere/libnvrtc.so.12", "libnvrtc-of-nobody.so.12"}, 12090, "", "expected NVRTC, found none"},
-		{"broken", []string{broken}, 0, "", "expected NVRTC, found none that will do (" + broken + ": "},
+		{"none", nil, 12090, "", "expected NVRTC to compile it, found none"},
+		{"none there", []string{"/nowhere/libnvrtc.so.12", "libnvrtc-of-nobody.so.12"}, 12090, "", "expected NVRTC to compile it, found none"},
+		{"broken", []string{broken}, 0, "", "expected NVRTC to compile it, found none that will do (" + broken + ": "},
 		{"lacking", []string{lacking}, 0, "", lacking + ": no function nvrtcGetCUBIN"},
 		{"too new", []string{of13}, 12040, "", of13 + " is of CUDA 13, the driver of CUDA 12.4"},
 	} {

@@ -3,8 +3,8 @@
     python tests/emulator/build.py FOLDER [--sanitize]
 
 It is compiled once for each state of its sources, in ``build/emulator``, and linked into FOLDER. A
-process that starts with FOLDER in LD_LIBRARY_PATH has a GPU that is none; see README.md here. Beside
-it is a libnvrtc.so.12 for kernels that are compiled at run time, which calls
+process that starts with FOLDER in LD_LIBRARY_PATH has a GPU that is none; see README.md here.
+Beside it is a libnvrtc.so.12 for kernels that are compiled at run time, which calls
 
     python tests/emulator/build.py --image FILE.cu [-DNAME=VALUE ...]
 """
@@ -242,8 +242,8 @@ def build_nvrtc(folder: Path) -> None:
     assert found is not None
     define = [f'-DPYTHON="{sys.executable}"', f'-DBUILD="{Path(__file__).resolve()}"']
     library = str(folder / "libnvrtc.so.12")
-    command = [*found[0], "-shared", "-fPIC", "-O1", *WARNINGS, *define, "-Wl,-soname,libnvrtc.so.12"]
-    subprocess.run([*command, "-o", library, str(HERE / "nvrtc.c")], check=True)
+    flags = ["-shared", "-fPIC", "-O1", *WARNINGS, *define, "-Wl,-soname,libnvrtc.so.12"]
+    subprocess.run([*found[0], *flags, "-o", library, str(HERE / "nvrtc.c")], check=True)
 
 
 def image(file: Path, *define: str) -> None:

@@ -81,7 +81,7 @@ def test_metadata(metadata: Message) -> None:
     )
     assert metadata["Requires-Python"] == ">=3.10"
     extras = set(metadata.get_all("Provides-Extra", []))
-    assert extras == {"torch", "dgl", "pyg", "arrow", "quickstart", "dev"}
+    assert extras == {"cuda", "torch", "dgl", "pyg", "arrow", "quickstart", "dev"}
     always = {
         re.split(r"[<>=;]", requirement)[0]
         for requirement in metadata.get_all("Requires-Dist", [])

@@ -94,8 +94,8 @@ func (c *Compiler) nvrtc() (toolchain, error) {
 	driver, _ := gpu.DriverVersion() // 0 without one, and then there is no device either
 	l, err := nvrtc.Find(candidates, driver)
 	if err != nil {
-		if own != "" {
-			err = fmt.Errorf("%w as PYGSAMPLER_NVRTC names it, %s", err, own)
+		if missing := new(nvrtc.NotFound); own != "" && errors.As(err, &missing) && len(missing.Reasons) == 0 {
+			missing.Reasons = []string{"PYGSAMPLER_NVRTC is " + own}
 		}
 		return nil, fmt.Errorf(`%w; pip install "pygsampler[cuda]" (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`, err)
 	}
