@@ -42,9 +42,9 @@ def test_compiled_kernels(run_script: Callable[..., Any], tmp_path: Path) -> Non
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         assert said["notes"] == "[]"
-        assert len(said["codes"]) == 5
+        assert len(said["codes"]) >= 5
         assert all("from source by NVRTC" in code for code in said["codes"])
         print(f"{said['seconds']:.2f} s to the end of the first batches of all modes")
         images.append({file.name: file.stat().st_mtime_ns for file in tmp_path.iterdir()})
     assert images[0] == images[1]
-    assert len(images[0]) == 5
+    assert len(images[0]) == len(said["codes"])

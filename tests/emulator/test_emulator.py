@@ -184,10 +184,13 @@ def test_parity(tmp_path: Path, order: int) -> None:
             "TestEveryDriverCallFails|TestDeviceMemory",
         ),
         ("bridge", "TestOneGetsTheDeviceResult|TestPinnedGraphThroughBridge"),
+        ("pygsampler/internal/compiler", "TestGenerated|TestGeneratedWrong"),
     ],
 )
 def test_device_jobs(tmp_path: Path, package: str, tests: str) -> None:
-    """From the core and from the bridge, with each call of the driver failing."""
-    printed = go_tests(tmp_path, package, f"^({tests})$")
+    """From the core and from the bridge, with each call of the driver failing; kernels that are
+    generated."""
+    nvrtc = str(tmp_path / "libnvrtc.so.12")
+    printed = go_tests(tmp_path, package, f"^({tests})$", PYGSAMPLER_NVRTC=nvrtc)
     for test in tests.split("|"):
         assert re.search(rf"--- PASS: {test} ", printed), f"{test} did not run"

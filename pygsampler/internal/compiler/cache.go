@@ -126,5 +126,11 @@ func folder() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if os.Getenv("XDG_CACHE_HOME") == "" {
+		// A home that is not there, as Debian's /nonexistent, is not to be made.
+		if _, err := os.Stat(filepath.Dir(base)); err != nil {
+			return "", err
+		}
+	}
 	return filepath.Join(base, "pygsampler"), nil
 }

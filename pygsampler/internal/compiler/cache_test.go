@@ -197,8 +197,9 @@ func TestManyAtOnce(t *testing.T) {
 func TestFolder(t *testing.T) {
 	for _, c := range []struct{ own, xdg, home, want string }{
 		{"/own", "/xdg", "/home", "/own"},
-		{"", "/xdg", "/home", "/xdg/pygsampler"},
-		{"", "", "/home", "/home/.cache/pygsampler"},
+		{"", "/xdg", "/nonexistent", "/xdg/pygsampler"},
+		{"", "", "/", "/.cache/pygsampler"},
+		{"", "", "/nonexistent", ""},
 		{"", "", "", ""},
 		{"", "relative", "/home", ""},
 	} {

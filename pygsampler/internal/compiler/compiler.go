@@ -3,6 +3,7 @@
 package compiler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,8 +19,9 @@ import (
 // Program is CUDA C++ that was written by hand or generated. It may include the headers
 // of the package kernels by their names.
 type Program struct {
-	Name   string // in messages and in the cache: "neighbor"
-	Source string
+	Name    string // in messages and in the cache: "neighbor"
+	Source  string
+	Options []string // of NVRTC, beside those of all kernels: "-DHOPS=3"
 }
 
 // Image is code for a device. The zero value is none.
@@ -124,9 +126,9 @@ func (c *Compiler) compile(p Program, major, minor int) (Image, error) {
 	if err != nil {
 		return Image{}, fmt.Errorf("NVRTC %s: %w", tools.Version(), err)
 	}
-	program := nvrtc.Program{Name: p.Name + ".cu", Source: p.Source, Options: options}
-	words := []string{tools.Identity(), architecture, program.Name, program.Source, fmt.Sprint(len(options))}
-	words = append(words, options...)
+	program := nvrtc.Program{Name: p.Name + ".cu", Source: p.Source, Options: slices.Concat(options, p.Options)}
+	words := []string{tools.Identity(), architecture, program.Name, program.Source, fmt.Sprint(len(program.Options))}
+	words = append(words, program.Options...)
 	for _, h := range kernels.Headers(p.Source) {
 		program.Headers = append(program.Headers, nvrtc.Header(h))
 		words = append(words, h.Name, h.Text)
@@ -164,7 +166,7 @@ func (c *Compiler) keep(k [32]byte, code []byte, folder string, err error) {
 	// Without the name of the file, so that it is one note for all.
 	var path *os.PathError
 	if errors.As(err, &path) {
-		err = fmt.Errorf("%s: %w", folder, path.Err)
+		err = fmt.Errorf("%s: %w", cmp.Or(folder, path.Path), path.Err)
 	}
 	c.note(fmt.Sprintf("compiled kernels are not kept, so each process compiles them anew: %v; "+
 		"PYGSAMPLER_CACHE names another folder", err))

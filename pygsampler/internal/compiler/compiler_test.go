@@ -46,7 +46,7 @@ func with(t *testing.T) (*Compiler, *pretended) {
 
 func TestCompile(t *testing.T) {
 	c, p := with(t)
-	program := Program{"k", "#include \"constants.cuh\"\nint x;"}
+	program := Program{Name: "k", Source: "#include \"constants.cuh\"\nint x;"}
 	constants := kernels.Headers(program.Source)
 	want := "sm_90|k.cu|" + program.Source + "|-std=c++17|constants.cuh|" + constants[0].Text
 	for _, cached := range []bool{false, true, true} {
@@ -75,13 +75,15 @@ func TestCompile(t *testing.T) {
 func TestWhatDecides(t *testing.T) {
 	c, p := with(t)
 	for i, change := range []func() (Program, int){
-		func() (Program, int) { return Program{"k", "a"}, 90 },
-		func() (Program, int) { return Program{"k", "b"}, 90 },
-		func() (Program, int) { return Program{"l", "b"}, 90 },
-		func() (Program, int) { return Program{"l", "b"}, 80 },
-		func() (Program, int) { return Program{"l", "b"}, 110 }, // PTX for 90
-		func() (Program, int) { p.identity = "another"; return Program{"l", "b"}, 110 },
-		func() (Program, int) { return Program{"l", "#include \"philox.cuh\""}, 110 },
+		func() (Program, int) { return Program{Name: "k", Source: "a"}, 90 },
+		func() (Program, int) { return Program{Name: "k", Source: "b"}, 90 },
+		func() (Program, int) { return Program{Name: "l", Source: "b"}, 90 },
+		func() (Program, int) { return Program{Name: "l", Source: "b"}, 80 },
+		func() (Program, int) { return Program{Name: "l", Source: "b"}, 110 }, // PTX for 90
+		func() (Program, int) { return Program{Name: "l", Source: "b", Options: []string{"-DX=1"}}, 110 },
+		func() (Program, int) { return Program{Name: "l", Source: "b", Options: []string{"-DX=1", "-DY"}}, 110 },
+		func() (Program, int) { p.identity = "another"; return Program{Name: "l", Source: "b"}, 110 },
+		func() (Program, int) { return Program{Name: "l", Source: "#include \"philox.cuh\""}, 110 },
 	} {
 		program, capability := change()
 		image, err := c.Compile(program, capability/10, capability%10)
@@ -111,7 +113,7 @@ func TestChoose(t *testing.T) {
 // TestBrokenFile has a file of the cache damaged: it is replaced, not loaded.
 func TestBrokenFile(t *testing.T) {
 	c, p := with(t)
-	whole, err := c.Compile(Program{"k", "x"}, 9, 0)
+	whole, err := c.Compile(Program{Name: "k", Source: "x"}, 9, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func TestBrokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, cached := range []bool{false, true} {
-		if got, err := c.Compile(Program{"k", "x"}, 9, 0); err != nil || string(got.Code) != string(whole.Code) || got.Cached != cached || p.calls != 2 {
+		if got, err := c.Compile(Program{Name: "k", Source: "x"}, 9, 0); err != nil || string(got.Code) != string(whole.Code) || got.Cached != cached || p.calls != 2 {
 			t.Errorf("%d: got %+v after %d calls, %v", i, got, p.calls, err)
 		}
 	}
@@ -145,7 +147,7 @@ func TestNoRoom(t *testing.T) {
 		t.Setenv("XDG_CACHE_HOME", "")
 		t.Setenv("HOME", "")
 		for i, source := range []string{"a", "b", "a", "b"} {
-			if image, err := c.Compile(Program{"k", source}, 9, 0); err != nil || image.Cached != (i > 1) || !strings.Contains(string(image.Code), "|"+source+"|") {
+			if image, err := c.Compile(Program{Name: "k", Source: source}, 9, 0); err != nil || image.Cached != (i > 1) || !strings.Contains(string(image.Code), "|"+source+"|") {
 				t.Errorf("%q: %d: got %+v, %v", folder, i, image, err)
 			}
 		}
@@ -163,11 +165,11 @@ func TestErrors(t *testing.T) {
 	c, p := with(t)
 	p.fails = errors.New("line 7")
 	for range 2 { // a failure is not kept
-		if image, err := c.Compile(Program{"k", "x"}, 9, 0); err == nil || err.Error() != "pygsampler: kernel k: line 7" || image.Code != nil {
+		if image, err := c.Compile(Program{Name: "k", Source: "x"}, 9, 0); err == nil || err.Error() != "pygsampler: kernel k: line 7" || image.Code != nil {
 			t.Errorf("got %+v, %v", image, err)
 		}
 	}
-	if _, err := c.Compile(Program{"k", "x"}, 7, 0); err == nil || err.Error() !=
+	if _, err := c.Compile(Program{Name: "k", Source: "x"}, 7, 0); err == nil || err.Error() !=
 		"pygsampler: kernel k: NVRTC 12.4: expected a device for one of [75 80 90], got one of compute capability 7.0" {
 		t.Error(err)
 	}
@@ -179,7 +181,7 @@ func TestErrors(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Setenv("PYGSAMPLER_NVRTC", "/nowhere/libnvrtc.so.12")
 	var c Compiler
-	_, err := c.Compile(Program{"neighbor", "x"}, 9, 0)
+	_, err := c.Compile(Program{Name: "neighbor", Source: "x"}, 9, 0)
 	want := `pygsampler: kernel neighbor: expected NVRTC to compile it, found none that will do (PYGSAMPLER_NVRTC is /nowhere/libnvrtc.so.12); ` +
 		`pip install "pygsampler[cuda]" (nvidia-cuda-nvrtc-cu12) brings it, a torch for CUDA too`
 	if err == nil || err.Error() != want {
@@ -196,7 +198,7 @@ func TestManyGoroutines(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			if image, err := c.Compile(Program{"k", strings.Repeat("x", 1+i%2)}, 9, 0); err != nil || image.Code == nil {
+			if image, err := c.Compile(Program{Name: "k", Source: strings.Repeat("x", 1+i%2)}, 9, 0); err != nil || image.Code == nil {
 				t.Error(err)
 			}
 		})
@@ -246,6 +248,14 @@ func TestKernels(t *testing.T) {
 	if _, err := c.Kernels("neighbor", 3, 5); err == nil || !strings.HasPrefix(err.Error(), "pygsampler: kernel neighbor: expected ") ||
 		!strings.HasSuffix(err.Error(), "; to compile one here: NVRTC 12.4: expected a device for one of [50 70], got one of compute capability 3.5") {
 		t.Error(err)
+	}
+}
+
+func TestOptionsOfTheBuild(t *testing.T) {
+	script, err := os.ReadFile("../../../kernels/compile.py")
+	want := `OPTIONS = ("` + strings.Join(options, `", "`) + `",)`
+	if err != nil || !strings.Contains(string(script), want) {
+		t.Errorf("kernels/compile.py: expected %s (%v)", want, err)
 	}
 }
 
