@@ -142,8 +142,12 @@ enum {
 // DIRECT is the largest fanout whose choices may stand in shared memory.
 #define DIRECT 32
 
-// SPARE_ROUND is how many spare draws of a row by weight are made together.
-#define SPARE_ROUND 8
+// Spare draws of rows by weight in neighbor.cu: how many of a row, and of how many rows, are made
+// together.
+enum {
+  SPARE_ROUND = 8,
+  SPARE_ROWS = 128,
+};
 
 // MOST_BATCHES is how many batches a launch of neighbor.cu makes.
 #define MOST_BATCHES 16

@@ -13,9 +13,7 @@ struct Drawing : Hop<I, KIND> {
   __device__ __forceinline__ u32* tile_trees() const {
     return WEIGHTS ? ((WeightedAnyShared&)s).trees : ((TreesShared&)s).trees;
   }
-  // Of rows with weights: which choices are open, which spare draws are new, how many edges they have.
-  __device__ __forceinline__ u32& open(u32 row) const { return ((WeightedShared&)s).open[row]; }
-  __device__ __forceinline__ u32& fresh(u32 row) const { return ((WeightedShared&)s).fresh[row]; }
+  // How many edges a row with weights has, excluded ones too.
   __device__ __forceinline__ u64& edges_of(u32 row) const {
     return ANY ? ((WeightedAnyShared&)s).edges[row] : s.degrees[row];
   }
@@ -81,7 +79,7 @@ struct Drawing : Hop<I, KIND> {
   // The tile's rows at once: a thread for each draw, then one for each edge. A row's draws lie together
   // in shared memory, and rows an odd number of words apart, against bank conflicts.
   __device__ __forceinline__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids, u32 bin_bits) {
-    u32 stride = (WEIGHTS ? fanout + SPARE_ROUND : fanout) | 1;
+    u32 stride = fanout | 1;
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1, draws = count * fanout;
     bool full = count == THREADS && !a.replace && !WEIGHTS;
@@ -133,10 +131,9 @@ struct Drawing : Hop<I, KIND> {
     return at < a.num_excluded && a.excluded[at] == p;
   }
 
-  // Choices by weight that are excluded, or the same as earlier ones of their row, are made anew. Behind
-  // its choices a row has room for a round of spare draws.
+  // Choices by weight that are excluded, or the same as earlier ones of their row, are made anew.
   __device__ __forceinline__ void make_distinct(u32 count, u32 fanout, u32 stride, u32 reciprocal) {
-    u32 draws = count * fanout, spare = count * SPARE_ROUND;
+    u32 draws = count * fanout;
 #pragma unroll 1
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
@@ -146,61 +143,77 @@ struct Drawing : Hop<I, KIND> {
       bool bad = is_excluded(row, t);
 #pragma unroll 2
       for (u32 i = 0; i < j && !a.replace; i++) bad |= own[i] == t;
-      if (bad) atomicOr(&open(row), 1u << j);
+      if (bad) atomicOr(&((WeightedShared&)s).open[row], 1u << j);
     }
-    __syncthreads();
+    WeightedShared& w = (WeightedShared&)s;
+    u32 most = SPARE * fanout, rows;
+    while ((rows = list_open(count, most))) {
 #pragma unroll 1
-    for (u32 used = 0; used < SPARE * fanout; used += SPARE_ROUND) {
-      if (!__syncthreads_or(threadIdx.x < count && open(threadIdx.x))) return;
-      u32 most = min((u32)SPARE_ROUND, SPARE * fanout - used);
-#pragma unroll 1
-      for (u32 q0 = threadIdx.x; q0 < spare; q0 += 4 * THREADS) {
-        bool is[4];
-        u32 p[4];
+      for (u32 at = 0; at < rows; at += SPARE_ROWS) {
+        const u32 EACH = SPARE_ROWS * SPARE_ROUND / THREADS;
+        bool is[EACH];
+        u32 row[EACH], p[EACH], e = threadIdx.x % SPARE_ROUND;
 #pragma unroll
-        for (u32 c = 0; c < 4; c++) {
-          u32 q = q0 + c * THREADS, row = q / SPARE_ROUND, e = q % SPARE_ROUND;
-          is[c] = q < spare && e < most && open(row);
-          if (is[c]) p[c] = pick(row, fanout + used + e);
+        for (u32 c = 0; c < EACH; c++) {
+          u32 i = at + (threadIdx.x + c * THREADS) / SPARE_ROUND;
+          is[c] = i < rows;
+          if (!is[c]) continue;
+          row[c] = w.list[i];
+          is[c] = e < in_round(row[c], most);
+          if (is[c]) p[c] = pick(row[c], fanout + (w.spare[row[c]] >> SPARE_ROUND) + e);
         }
 #pragma unroll
-        for (u32 c = 0; c < 4; c++) {
-          u32 q = q0 + c * THREADS;
-          if (is[c]) scratch[q / SPARE_ROUND * stride + fanout + q % SPARE_ROUND] = p[c];
-        }
-      }
-      __syncthreads();
-#pragma unroll 1
-      for (u32 q = threadIdx.x; q < spare; q += THREADS) {
-        u32 row = q / SPARE_ROUND, e = q % SPARE_ROUND;
-        if (e >= most || !open(row)) continue;
-        const u32* own = scratch + row * stride;
-        u32 t = own[fanout + e];
-        bool bad = is_excluded(row, t);
-        // What is open equals one that is not, or is excluded.
+        for (u32 c = 0; c < EACH; c++)
+          if (is[c]) w.draws[threadIdx.x + c * THREADS] = p[c];
+        __syncthreads();
+#pragma unroll
+        for (u32 c = 0; c < EACH; c++) {
+          if (!is[c]) continue;
+          const u32 *own = scratch + row[c] * stride, *drawn = w.draws + threadIdx.x + c * THREADS - e;
+          bool bad = is_excluded(row[c], p[c]);
+          // What is open equals one that is not, or is excluded.
 #pragma unroll 2
-        for (u32 i = 0; i < fanout + e && !a.replace; i++) bad |= own[i] == t;
-        if (!bad) atomicOr(&fresh(row), 1u << e);
-      }
-      __syncthreads();
-      u32 row = threadIdx.x, left = row < count ? open(row) : 0;
-      if (left) {
-        u32* own = scratch + row * stride;
-        for (u32 found = fresh(row); left && found; left &= left - 1, found &= found - 1)
-          own[__ffs(left) - 1] = own[fanout + __ffs(found) - 1];
-        open(row) = left;
-        fresh(row) = 0;
+          for (u32 i = 0; i < fanout && !a.replace; i++) bad |= own[i] == p[c];
+          for (u32 i = 0; i < e && !a.replace; i++) bad |= drawn[i] == p[c];
+          if (!bad) atomicOr(&w.spare[row[c]], 1u << e);
+        }
+        __syncthreads();
+        if (threadIdx.x < min((u32)SPARE_ROWS, rows - at)) {
+          u32 r = w.list[at + threadIdx.x], left = w.open[r], made = (w.spare[r] >> SPARE_ROUND) + in_round(r, most);
+          const u32* drawn = w.draws + threadIdx.x * SPARE_ROUND;
+          for (u32 found = w.spare[r] & ((1u << SPARE_ROUND) - 1); left && found; left &= left - 1, found &= found - 1)
+            scratch[r * stride + __ffs(left) - 1] = drawn[__ffs(found) - 1];
+          w.open[r] = left;
+          w.spare[r] = made << SPARE_ROUND;
+        }
+        __syncthreads();
       }
     }
-    __syncthreads();
+    rows = list_open(count, ~0u);
 #pragma unroll 1
-    for (u32 row = threadIdx.x >> 5; row < count; row += WARPS) {
-      if (!open(row)) continue;
+    for (u32 i = threadIdx.x >> 5; i < rows; i += WARPS) {
+      u32 row = w.list[i];
       u64 x0, x1;
       excluded_of(row, x0, x1);
-      weighted_left(a, scratch + row * stride, open(row), s.states[row], s.starts[row], edges_of(row), fanout, x0, x1);
+      weighted_left(a, scratch + row * stride, w.open[row], s.states[row], s.starts[row], edges_of(row), fanout, x0, x1);
     }
     __syncthreads();
+  }
+  // How many spare draws a row makes in a round: twice as many as are missing, since about half are new where
+  // one edge has as much weight as the others.
+  __device__ __forceinline__ u32 in_round(u32 row, u32 most) const {
+    const WeightedShared& w = (const WeightedShared&)s;
+    return min(min(2 * (u32)__popc(w.open[row]), (u32)SPARE_ROUND), most - (w.spare[row] >> SPARE_ROUND));
+  }
+  // Lists the rows that have open choices and have made fewer than so many spare draws; how many there are.
+  __device__ __forceinline__ u32 list_open(u32 count, u32 most) {
+    WeightedShared& w = (WeightedShared&)s;
+    u32 row = threadIdx.x;
+    if (row == 0) w.listed = 0;
+    __syncthreads();
+    if (row < count && w.open[row] && w.spare[row] >> SPARE_ROUND < most) w.list[atomicAdd(&w.listed, 1)] = row;
+    __syncthreads();
+    return w.listed;
   }
 
   // The tile's rows one by one, a warp each, and whole rows of hubs by the block. For fanouts beyond
@@ -278,7 +291,8 @@ struct Drawing : Hop<I, KIND> {
       s.starts[threadIdx.x] = row.x;
       s.degrees[threadIdx.x] = row.y;
       if (WEIGHTS) {
-        open(threadIdx.x) = fresh(threadIdx.x) = 0;
+        WeightedShared& w = (WeightedShared&)s;
+        w.open[threadIdx.x] = w.spare[threadIdx.x] = 0;
         // Rows that exclude some have more edges than they may give.
         bool more = ANY && a.num_excluded && i < count && !whole(row.y, fanout);
         if (ANY) edges_of(threadIdx.x) = more ? read(a.indptr, a.indptr_bits, (u64)row_nodes()[r] + 1) - row.x : row.y;

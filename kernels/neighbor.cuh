@@ -76,10 +76,13 @@ struct Shared {
 struct TreesShared : Shared {
   u32 trees[THREADS];
 };
-// With weights: a bit for each choice of a row that is open, and for each spare draw that is new; and each
-// row's edges, excluded ones too.
+// With weights, of each row: a bit for each choice that is open; how many spare draws were made, above a bit
+// for each of the last ones that is new; the rows that have open choices, and spare draws of some of them; and
+// each row's edges, excluded ones too.
 struct WeightedShared : Shared {
-  u32 open[THREADS], fresh[THREADS];
+  u32 open[THREADS], spare[THREADS], listed;
+  unsigned short list[THREADS];
+  u32 draws[SPARE_ROWS * SPARE_ROUND];
 };
 struct WeightedAnyShared : WeightedShared {
   u64 edges[THREADS];

@@ -90,11 +90,18 @@ static size_t parameter(struct object *f, size_t index)
     return index ? 0 : f->kernel->argument;
 }
 
+/* Static shared memory is known of all kernels of a file together; one has 48 KiB at most. */
+static size_t static_shared(struct object *f)
+{
+    size_t bytes = (size_t)(f->kernel->shared_end - f->kernel->shared);
+    return bytes < 49152 ? bytes : 49152;
+}
+
 static int attribute_of(struct object *f, int attribute)
 {
     switch (attribute) {
     case 0: return f->kernel->most_threads;
-    case 1: return (int)(f->kernel->shared_end - f->kernel->shared); /* of all kernels in its file */
+    case 1: return (int)static_shared(f);
     case 5: case 6: return 90;
     case 8: return f->shared;
     }
@@ -109,7 +116,7 @@ static void allow_shared(struct object *f, int attribute, int bytes)
 
 static int occupancy(struct object *f, int threads, size_t shared)
 {
-    size_t bytes = shared + (size_t)(f->kernel->shared_end - f->kernel->shared);
+    size_t bytes = shared + static_shared(f);
     return threads > f->kernel->most_threads || bytes > 232448 ? 0 : number("FAKE_CUDA_BLOCKS", 2);
 }
 

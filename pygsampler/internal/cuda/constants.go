@@ -70,8 +70,12 @@ const (
 // direct is the largest fanout whose choices may stand in shared memory.
 const direct = 32
 
-// spareRound is how many spare draws of a row by weight are made together.
-const spareRound = 8
+// Spare draws of rows by weight in neighbor.cu: how many of a row, and of how many rows,
+// are made together.
+const (
+	spareRound = 8
+	spareRows  = 128
+)
 
 // mostBatches is how many batches a launch of neighbor.cu makes.
 const mostBatches = 16

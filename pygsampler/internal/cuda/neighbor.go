@@ -38,9 +38,6 @@ type neighborArgs struct {
 // an odd number, against bank conflicts. A bin's table takes tableBytes.
 func drawBytes(fanout int64) int { return threads * int(fanout|1) * 4 }
 
-// drawBytes is those of a graph, where rows by weight have room for spare draws, too.
-func (k *rowKernels) drawBytes(fanout int64) int { return drawBytes(fanout + k.spare) }
-
 const tableBytes = 2 * 4 * binTable
 
 // The kernels of a file, as neighbor.cuh's Kind: what most batches need; that with bins;
@@ -74,15 +71,11 @@ type rowKernels struct {
 	together int                                // blocks of them that a multiprocessor runs at a time
 	direct   int64                              // the largest fanout whose choices find room in shared memory
 	bins     bool                               // whether a bin's table does
-	spare    int64                              // draws that a row has room for behind its choices
 }
 
 // loadRows loads the kernels of a file and sees what the device's shared memory allows.
 func (e *Engine) loadRows(file string) (k *rowKernels, err error) {
 	k = new(rowKernels)
-	if file == "weighted" {
-		k.spare = spareRound
-	}
 	for j, bits := range []string{"32", "64"} {
 		for i, suffix := range suffixes {
 			if k.each[i][j], err = kernelOf[neighborArgs](e, file, file+bits+suffix, 0); err != nil {
@@ -102,12 +95,12 @@ func (e *Engine) loadRows(file string) (k *rowKernels, err error) {
 		static = max(static, bytes)
 	}
 	room := e.context.Properties().SharedPerBlockOptIn - static
-	for k.direct = direct; k.drawBytes(k.direct) > room; k.direct-- {
+	for k.direct = direct; drawBytes(k.direct) > room; k.direct-- {
 	}
 	k.bins = tableBytes <= room
-	most := max(k.drawBytes(k.direct), tableBytes)
+	most := max(drawBytes(k.direct), tableBytes)
 	if !k.bins {
-		most = k.drawBytes(k.direct)
+		most = drawBytes(k.direct)
 	}
 	k.together = mostBlocks
 	for j := range k.many {
@@ -220,7 +213,7 @@ func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
 	for i, fanout := range c.Request.Fanouts {
 		a.Fanouts[i] = fanout
 		if fanout <= g.rows.direct {
-			shared = max(shared, g.rows.drawBytes(fanout))
+			shared = max(shared, drawBytes(fanout))
 		}
 	}
 	return shared
