@@ -65,6 +65,9 @@ enum {
 // SPARE is how many further draws by weight a row makes for each choice before it asks the sums.
 #define SPARE 2
 
+// SHORT is up to how many edges a row makes none of them: most would be refused.
+#define SHORT 32
+
 enum {
   PURPOSE_NEIGHBORS = 0,  // PURPOSE_NEIGHBORS is the choice of in-neighbours of a row.
   PURPOSE_SHUFFLING = 1,  // PURPOSE_SHUFFLING is the order of the seeds in an epoch.

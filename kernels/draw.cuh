@@ -147,7 +147,7 @@ struct Drawing : Hop<I, KIND> {
     }
     WeightedShared& w = (WeightedShared&)s;
     u32 most = SPARE * fanout, rows;
-    while ((rows = list_open(count, most))) {
+    while ((rows = list_open(count, most, SHORT))) {
 #pragma unroll 1
       for (u32 at = 0; at < rows; at += SPARE_ROWS) {
         const u32 EACH = SPARE_ROWS * SPARE_ROUND / THREADS;
@@ -189,7 +189,7 @@ struct Drawing : Hop<I, KIND> {
         __syncthreads();
       }
     }
-    rows = list_open(count, ~0u);
+    rows = list_open(count, ~0u, 0);
 #pragma unroll 1
     for (u32 i = threadIdx.x >> 5; i < rows; i += WARPS) {
       u32 row = w.list[i];
@@ -205,13 +205,15 @@ struct Drawing : Hop<I, KIND> {
     const WeightedShared& w = (const WeightedShared&)s;
     return min(min(2 * (u32)__popc(w.open[row]), (u32)SPARE_ROUND), most - (w.spare[row] >> SPARE_ROUND));
   }
-  // Lists the rows that have open choices and have made fewer than so many spare draws; how many there are.
-  __device__ __forceinline__ u32 list_open(u32 count, u32 most) {
+  // Lists the rows of more than so many edges that have open choices and have made fewer than so many spare
+  // draws; how many there are.
+  __device__ __forceinline__ u32 list_open(u32 count, u32 most, u32 edges) {
     WeightedShared& w = (WeightedShared&)s;
     u32 row = threadIdx.x;
     if (row == 0) w.listed = 0;
     __syncthreads();
-    if (row < count && w.open[row] && w.spare[row] >> SPARE_ROUND < most) w.list[atomicAdd(&w.listed, 1)] = row;
+    if (row < count && w.open[row] && edges_of(row) > edges && w.spare[row] >> SPARE_ROUND < most)
+      w.list[atomicAdd(&w.listed, 1)] = row;
     __syncthreads();
     return w.listed;
   }

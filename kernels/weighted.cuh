@@ -1,7 +1,8 @@
 // How a row with weights chooses its edges. Draw j is choice j by the alias table. Choices that are
 // excluded, or were drawn before, are refused; the next SPARE * fanout draws take their places, in order,
 // as far as they are new, and what is open then is drawn by the sums over the edges that are left. That is
-// successive sampling exactly, and bounded whatever the weights are. Go twin: rng.Chooser.Weighted.
+// successive sampling exactly, and bounded whatever the weights are. Rows of up to SHORT edges make no spare
+// draws: most of theirs would be refused. Go twin: rng.Chooser.Weighted.
 #pragma once
 #include "neighbor.cuh"
 
@@ -50,10 +51,36 @@ __device__ __forceinline__ u64 warp_at(const u64* sums, u64 y, u64 n) {
   return lo + (__ffs(above) - 1);
 }
 
+// weighted_left for a row of at most 32 edges, of which lane i has edge i.
+__device__ __forceinline__ void weighted_left_short(const Args& a, u32* own, u32 open, u64 state, u64 start, u32 n,
+                                                    u32 fanout, u64 x0, u64 x1) {
+  u32 lane = threadIdx.x & 31, gone = 0;
+  u64 bits = draw_bits(state, fanout * (1 + SPARE) + lane), sum = lane < n ? a.sums[start + lane] : 0;
+  u64 before = __shfl_up_sync(~0u, sum, 1), left = lane < n ? sum - (lane ? before : 0) : 0;
+  for (u64 i = x0; i < x1; i++) gone |= 1u << (u32)(a.excluded[i] - start);
+  for (u32 j = 0; !a.replace && j < fanout; j++)
+    if (!(open >> j & 1)) gone |= 1u << own[j];
+  if (gone >> lane & 1) left = 0;
+  for (; open; open &= open - 1) {
+    u32 j = __ffs(open) - 1;
+    u64 upto = left;
+#pragma unroll
+    for (u32 d = 1; d < 32; d *= 2) {
+      u64 other = __shfl_up_sync(~0u, upto, d);
+      if (lane >= d) upto += other;
+    }
+    u64 x = __umul64hi(__shfl_sync(~0u, bits, j), __shfl_sync(~0u, upto, 31));
+    u32 p = __ffs(__ballot_sync(~0u, upto > x)) - 1;
+    if (lane == 0) own[j] = p;
+    if (lane == p && !a.replace) left = 0;
+  }
+}
+
 // The choices of a row that are open in the end, by a warp; at most 32, lane i knows choice i. x0 to x1
 // are the row's excluded edges.
 __device__ __noinline__ void weighted_left(const Args& a, u32* own, u32 open, u64 state, u64 start, u64 n, u32 fanout,
                                            u64 x0, u64 x1) {
+  if (n <= SHORT) return weighted_left_short(a, own, open, state, start, (u32)n, fanout, x0, x1);
   Sums64 w{a.sums + start};
   u32 lane = threadIdx.x & 31;
   bool taken = !a.replace && lane < fanout && !(open >> lane & 1);
@@ -101,7 +128,7 @@ __device__ __noinline__ void weighted_wide(const Args& a, void* edge_ids, u32 e0
   if (!again) return;
   // Spare draws take the places of the refused ones, in order.
   u32 j = 0;
-  for (u64 t = 0; t < (u64)SPARE * fanout; t++) {
+  for (u64 t = 0; t < (u64)SPARE * fanout && n > SHORT; t++) {
     while (j < fanout && read(edge_ids, bits, e0 + j) != REFUSED) j++;
     if (j == fanout) return;
     u64 p = weighted_pick(a.alias + start, draw_bits64(state, fanout + t), n);

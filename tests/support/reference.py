@@ -130,7 +130,7 @@ def choose_by_weight(
         p = by_alias(j)
         refused = p in without or (not replace and p in chosen)
         chosen.append(None if refused else p)
-    spare = iter(range(fanout, 3 * fanout))
+    spare = iter(range(fanout, 3 * fanout) if d > 32 else ())
     for j in range(fanout):
         if chosen[j] is not None:
             continue

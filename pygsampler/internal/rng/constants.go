@@ -25,6 +25,9 @@ const (
 // the sums.
 const spare = 2
 
+// short is up to how many edges a row makes none of them: most would be refused.
+const short = 32
+
 // Purpose separates uses of the random numbers that share seed, epoch and batch.
 type Purpose uint8
 

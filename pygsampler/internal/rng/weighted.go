@@ -65,7 +65,8 @@ func (w Weights) Toss(pos []int64, coins []uint32) {
 // it is refused. The next spare * fanout draws take the places of the refused ones, in
 // order, as far as they are neither; and what is open then is drawn by the sums over
 // what is left. That is successive sampling exactly, since a draw that is thrown away
-// tells nothing of those that are left, and it is bounded whatever the weights are.
+// tells nothing of those that are left, and it is bounded whatever the weights are. A
+// short row makes no such spare draws.
 func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	for j := range pos {
 		pos[j] = w.at(Draw(state, j))
@@ -163,13 +164,17 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 	}
 	// state is that of draw first of the row.
 	refused := c.refused
-	for ; len(refused) > 0 && c.used < spare*fanout; c.used++ {
+	for ; len(refused) > 0 && c.used < spare*fanout && len(w.Sums) > short; c.used++ {
 		if p := w.at(Draw(state, int(fanout+c.used-first))); s.add(p) {
 			pos[refused[0]] = p
 			refused = refused[1:]
 		}
 	}
 	if len(refused) == 0 {
+		return
+	}
+	if len(w.Sums) <= short {
+		againShort(pos, w, state, s, replace, refused, fanout)
 		return
 	}
 	c.out = c.out[:0]
@@ -213,6 +218,42 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 		pos[j] = lo
 		if !replace {
 			leave(lo)
+		}
+	}
+}
+
+// againShort draws by the sums of a short row.
+func againShort(pos []int64, w Weights, state uint64, s *set, replace bool, refused []int32, fanout int64) {
+	var left [short]uint64
+	total, before := w.Sums[len(w.Sums)-1], uint64(0)
+	for i, sum := range w.Sums {
+		left[i&(short-1)] = sum - before
+		before = sum
+	}
+	gone := func(p int64) {
+		total -= left[p&(short-1)]
+		left[p&(short-1)] = 0
+	}
+	for _, p := range s.excluded {
+		gone(p)
+	}
+	next := refused
+	for k, p := range pos {
+		if len(next) > 0 && int(next[0]) == k {
+			next = next[1:]
+		} else if !replace {
+			gone(p)
+		}
+	}
+	for _, j := range refused {
+		x := Below(Draw(state, int(fanout*(1+spare)+int64(j))), total)
+		p := int64(0)
+		for upTo := left[0]; upTo <= x; upTo += left[p&(short-1)] {
+			p++
+		}
+		pos[j] = p
+		if !replace {
+			gone(p)
 		}
 	}
 }
