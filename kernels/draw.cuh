@@ -6,7 +6,7 @@ template <typename I, Kind KIND>
 struct Drawing : Hop<I, KIND> {
   using H = Hop<I, KIND>;
   using H::ANY, H::BINS, H::TREES, H::WEIGHTS;
-  using H::a, H::b, H::s, H::scratch, H::turns, H::base, H::first, H::known, H::slots;
+  using H::a, H::b, H::s, H::scratch, H::turns, H::lists, H::base, H::first, H::known, H::slots;
   using H::claim, H::look, H::row_nodes, H::take, H::whole;
   using H::Hop;
 
@@ -146,8 +146,17 @@ struct Drawing : Hop<I, KIND> {
       if (bad) atomicOr(&((WeightedShared&)s).open[row], 1u << j);
     }
     WeightedShared& w = (WeightedShared&)s;
-    u32 most = SPARE * fanout, rows;
-    while ((rows = list_open(count, most, SHORT))) {
+    u32 most = SPARE * fanout, rows = list_open(count, ~0u, true);
+    const u32 LANES = SHORT / 4;
+#pragma unroll 1
+    for (u32 i0 = 0; i0 < rows; i0 += THREADS / LANES) {
+      u32 i = i0 + threadIdx.x / LANES, row = i < rows ? w.list[i] : 0;
+      u64 x0 = 0, x1 = 0;
+      if (i < rows) excluded_of(row, x0, x1);
+      weighted_left_short(a, scratch + row * stride, i < rows ? w.open[row] : 0, s.states[row], s.starts[row],
+                          (u32)edges_of(row), fanout, x0, x1);
+    }
+    while ((rows = list_open(count, most, false))) {
 #pragma unroll 1
       for (u32 at = 0; at < rows; at += SPARE_ROWS) {
         const u32 EACH = SPARE_ROWS * SPARE_ROUND / THREADS;
@@ -189,7 +198,7 @@ struct Drawing : Hop<I, KIND> {
         __syncthreads();
       }
     }
-    rows = list_open(count, ~0u, 0);
+    rows = list_open(count, ~0u, false);
 #pragma unroll 1
     for (u32 i = threadIdx.x >> 5; i < rows; i += WARPS) {
       u32 row = w.list[i];
@@ -205,17 +214,18 @@ struct Drawing : Hop<I, KIND> {
     const WeightedShared& w = (const WeightedShared&)s;
     return min(min(2 * (u32)__popc(w.open[row]), (u32)SPARE_ROUND), most - (w.spare[row] >> SPARE_ROUND));
   }
-  // Lists the rows of more than so many edges that have open choices and have made fewer than so many spare
-  // draws; how many there are.
-  __device__ __forceinline__ u32 list_open(u32 count, u32 most, u32 edges) {
+  // Lists the short or the other rows that have open choices and have made fewer than so many spare draws; how
+  // many there are.
+  __device__ __forceinline__ u32 list_open(u32 count, u32 most, bool brief) {
     WeightedShared& w = (WeightedShared&)s;
-    u32 row = threadIdx.x;
-    if (row == 0) w.listed = 0;
+    // Two counters take turns: a thread may read one while another is already here again.
+    u32 row = threadIdx.x, turn = lists++ & 1;
     __syncthreads();
-    if (row < count && w.open[row] && edges_of(row) > edges && w.spare[row] >> SPARE_ROUND < most)
-      w.list[atomicAdd(&w.listed, 1)] = row;
+    if (row == 0) w.listed[turn ^ 1] = 0;
+    if (row < count && w.open[row] && (edges_of(row) <= SHORT) == brief && w.spare[row] >> SPARE_ROUND < most)
+      w.list[atomicAdd(&w.listed[turn], 1)] = row;
     __syncthreads();
-    return w.listed;
+    return w.listed[turn];
   }
 
   // The tile's rows one by one, a warp each, and whole rows of hubs by the block. For fanouts beyond

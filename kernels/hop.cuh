@@ -21,7 +21,7 @@ struct Hop {
   const Batch& b;
   Shared& s;
   u32* scratch;  // dynamic shared memory: a tile's choices, (fanout | 1) words a row, or a bin's table
-  u32 turns = 0, exchanges = 0;
+  u32 turns = 0, exchanges = 0, lists = 0;
   u32 n = 0;     // vertices numbered
   u32 base = 0;  // rank of the hop's first edge
   u32 first = 0;  // row that the hop begins with: 0 unless rows are drawn once
@@ -35,6 +35,7 @@ struct Hop {
 
   __device__ Hop(const Args& a, const Batch& b, Shared& s, u32* scratch) : a(a), b(b), s(s), scratch(scratch) {
     if (threadIdx.x == 0) s.meeting.begin(b.arrived);
+    if (WEIGHTS && threadIdx.x == 0) ((WeightedShared&)s).listed[0] = 0;
   }
 
   __device__ __forceinline__ I* row_nodes() const { return (I*)b.nodes; }

@@ -80,7 +80,7 @@ struct TreesShared : Shared {
 // for each of the last ones that is new; the rows that have open choices, and spare draws of some of them; and
 // each row's edges, excluded ones too.
 struct WeightedShared : Shared {
-  u32 open[THREADS], spare[THREADS], listed;
+  u32 open[THREADS], spare[THREADS], listed[2];
   unsigned short list[THREADS];
   u32 draws[SPARE_ROWS * SPARE_ROUND];
 };

@@ -51,28 +51,45 @@ __device__ __forceinline__ u64 warp_at(const u64* sums, u64 y, u64 n) {
   return lo + (__ffs(above) - 1);
 }
 
-// weighted_left for a row of at most 32 edges, of which lane i has edge i.
-__device__ __forceinline__ void weighted_left_short(const Args& a, u32* own, u32 open, u64 state, u64 start, u32 n,
-                                                    u32 fanout, u64 x0, u64 x1) {
-  u32 lane = threadIdx.x & 31, gone = 0;
-  u64 bits = draw_bits(state, fanout * (1 + SPARE) + lane), sum = lane < n ? a.sums[start + lane] : 0;
-  u64 before = __shfl_up_sync(~0u, sum, 1), left = lane < n ? sum - (lane ? before : 0) : 0;
-  for (u64 i = x0; i < x1; i++) gone |= 1u << (u32)(a.excluded[i] - start);
-  for (u32 j = 0; !a.replace && j < fanout; j++)
-    if (!(open >> j & 1)) gone |= 1u << own[j];
-  if (gone >> lane & 1) left = 0;
-  for (; open; open &= open - 1) {
-    u32 j = __ffs(open) - 1;
-    u64 upto = left;
+// The choices that are open of a row of up to SHORT edges, by SHORT / 4 lanes with four edges each. All lanes
+// of a warp come here together, those without a row with nothing open.
+__device__ __noinline__ void weighted_left_short(const Args& a, u32* own, u32 open, u64 state, u64 start, u32 n, u32 fanout,
+                                                 u64 x0, u64 x1) {
+  const u32 LANES = SHORT / 4;
+  u32 lane = threadIdx.x % LANES, first = lane * 4, gone = 0;
+  u64 left[4], before = open && lane && first <= n ? a.sums[start + first - 1] : 0;
 #pragma unroll
-    for (u32 d = 1; d < 32; d *= 2) {
-      u64 other = __shfl_up_sync(~0u, upto, d);
+  for (u32 c = 0; c < 4; c++) {
+    u64 sum = open && first + c < n ? a.sums[start + first + c] : before;
+    left[c] = sum - before;
+    before = sum;
+  }
+  for (u64 i = x0; i < x1; i++) gone |= 1u << (u32)(a.excluded[i] - start);
+  for (u32 j = 0; open && !a.replace && j < fanout; j++)
+    if (!(open >> j & 1)) gone |= 1u << own[j];
+#pragma unroll
+  for (u32 c = 0; c < 4; c++)
+    if (gone >> (first + c) & 1) left[c] = 0;
+  for (; __any_sync(~0u, open != 0); open &= open - 1) {
+    u32 j = __ffs(open) - 1;
+    u64 mine = left[0] + left[1] + left[2] + left[3], upto = mine;
+#pragma unroll
+    for (u32 d = 1; d < LANES; d *= 2) {
+      u64 other = __shfl_up_sync(~0u, upto, d, LANES);
       if (lane >= d) upto += other;
     }
-    u64 x = __umul64hi(__shfl_sync(~0u, bits, j), __shfl_sync(~0u, upto, 31));
-    u32 p = __ffs(__ballot_sync(~0u, upto > x)) - 1;
-    if (lane == 0) own[j] = p;
-    if (lane == p && !a.replace) left = 0;
+    u64 total = __shfl_sync(~0u, upto, LANES - 1, LANES), x = __umul64hi(draw_bits(state, fanout * (1 + SPARE) + j), total);
+    if (open == 0 || x < upto - mine || x >= upto) continue;
+    x -= upto - mine;
+#pragma unroll
+    for (u32 c = 0; c < 4; c++) {
+      if (x < left[c]) {
+        own[j] = first + c;
+        if (!a.replace) left[c] = 0;
+        break;
+      }
+      x -= left[c];
+    }
   }
 }
 
@@ -80,7 +97,6 @@ __device__ __forceinline__ void weighted_left_short(const Args& a, u32* own, u32
 // are the row's excluded edges.
 __device__ __noinline__ void weighted_left(const Args& a, u32* own, u32 open, u64 state, u64 start, u64 n, u32 fanout,
                                            u64 x0, u64 x1) {
-  if (n <= SHORT) return weighted_left_short(a, own, open, state, start, (u32)n, fanout, x0, x1);
   Sums64 w{a.sums + start};
   u32 lane = threadIdx.x & 31;
   bool taken = !a.replace && lane < fanout && !(open >> lane & 1);
