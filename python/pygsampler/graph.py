@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from array import array
 from pathlib import Path
 from types import MappingProxyType
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.mapped import Identity, Pages
+from pygsampler._core import library
 from pygsampler._core.checks import integer
 from pygsampler._graph import adapters
 from pygsampler._graph import data as graph_data
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pygsampler._graph.save import Progress
-
-
-# Tables are made by one thread at a time, on all cores.
-_deriving = threading.RLock()
 
 
 class Graph(GraphState):
@@ -531,7 +527,7 @@ class Graph(GraphState):
         found = self._derived.get((kind, name))
         if found is None:
             self._known()
-            with _deriving:
+            with library.table_lock():
                 found = self._derived.get((kind, name))
                 if found is None:
                     found = self._derived[kind, name] = self._derive(kind, name)
@@ -552,11 +548,18 @@ class Graph(GraphState):
             raise ValueError(
                 f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
             )
+        return self._drawing(kind, f"edata[{name!r}]", values)
+
+    def _drawing(self, kind: str, where: str, values: Array) -> Graph:
+        """The graph of the edges with weights, or that a mask leaves; this one if it leaves all.
+
+        ``values`` has one for each edge id, and is called ``where``. The graph is on the CPU.
+        """
         if values._length != len(values):
             raise ValueError(
-                f"{kind}: expected a value for each edge, got {name!r} of shape {values.shape}"
+                f"{kind}: expected a value for each edge, got {where} of shape {values.shape}"
             )
-        parts = tables_of(self, f"edata[{name!r}]", values, kind == "mask")
+        parts = tables_of(self, where, values, kind == "mask")
         if parts is None:
             return self
         graph = Graph._new(parts, self._num_nodes)

@@ -127,6 +127,7 @@ class _State:
         self.load_lock = threading.RLock()
         self.handle_lock = threading.RLock()
         self.count_lock = threading.RLock()
+        self.table_lock = threading.RLock()
         self.inside: set[object] = set()
         self.told: set[int] = set()
 
@@ -160,6 +161,11 @@ def handle_lock() -> threading.RLock:
 def count_lock() -> threading.RLock:
     """Held for moments while a counter advances; a fresh one in each child."""
     return _state.count_lock
+
+
+def table_lock() -> threading.RLock:
+    """Held while tables of weights are made, on all cores; a fresh one in each child."""
+    return _state.table_lock
 
 
 def alive(made_in: int) -> bool:
