@@ -1,17 +1,20 @@
-"""The CSC of DGL's graphs, taken once for as long as a graph lives."""
+"""The CSC of DGL's graphs, and what rows draw by, taken once for as long as they live."""
 
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import Any, NamedTuple
 
 import dgl
 import torch
 
+from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
+from pygsampler.array import as_array
 from pygsampler.graph import Graph
 
-__all__ = ["Places", "graph_of", "places_of"]
+__all__ = ["Places", "drawn_of", "graph_of", "places_of"]
 
 
 class Places(NamedTuple):
@@ -28,10 +31,20 @@ class Places(NamedTuple):
         return self.place[edges.to(self.place.device)].cpu().long()
 
 
+class _Drawn(NamedTuple):
+    """What was made of weights, or of a mask, as they were at one time."""
+
+    array: weakref.ref[Any]
+    state: tuple[Any, ...]
+    # The graph of those edges on the CPU, and those that draw by it, by device and kind of memory.
+    host: Graph
+    placed: dict[tuple[str, bool], Graph]
+
+
 class _Taken:
     """What was made of one graph of DGL's, each part when it was first asked for."""
 
-    __slots__ = ("index", "own", "pinned", "places")
+    __slots__ = ("__weakref__", "drawn", "host", "index", "own", "pinned", "places")
 
     def __init__(self, index: weakref.ref[Any], own: Graph) -> None:
         self.index = index
@@ -39,6 +52,10 @@ class _Taken:
         # By the name of the GPU that reads it.
         self.pinned: dict[str, Graph] = {}
         self.places: Places | None = None
+        self.host: Graph | None = None
+        # By "prob" or "mask", the name, and the id of the tensor: DGLGraphs that share an index
+        # may have others under one name.
+        self.drawn: dict[tuple[str, str, int], _Drawn] = {}
 
 
 _graphs: dict[int, _Taken] = {}
@@ -95,6 +112,60 @@ def places_of(g: Any, graph: Graph) -> Places | None:
     if taken.places is None:
         taken.places = _make_places(g)
     return taken.places
+
+
+def drawn_of(g: Any, graph: Graph, kind: str, name: str) -> Graph:
+    """``graph``, made of ``g`` by ``graph_of``, with what ``"prob"`` or ``"mask"`` draws by.
+
+    That is ``g.edata[name]``, which may be anywhere. Tables are made of it on the CPU, and anew
+    where it is another tensor, or was written to: its version says so, as torch counts it. They
+    are forgotten with the tensor. They are a graph of their own, which knows the ids of DGL.
+
+    Raises ``ValueError`` for an array that ``g`` does not have, for one without one value for each
+    edge and for values that are no weights; ``TypeError`` for other dtypes.
+    """
+    if name not in g.edata:
+        have = ", ".join(map(repr, g.edata)) or "none"
+        raise ValueError(
+            f"{kind}: expected the name of an array in g.edata ({have}), got {name!r}; "
+            f"{kind}=None samples uniformly"
+        )
+    taken, array = _taken(g), g.edata[name]
+    key, state = (kind, name, id(array)), _state(array)
+    drawn = taken.drawn.get(key)
+    if drawn is None or drawn.array() is not array or drawn.state != state:
+        if taken.host is None:
+            taken.host = taken.own.to("cpu")
+        where = f"g.edata[{name!r}]"
+        found = taken.host._drawing(kind, where, as_array(array, where))
+        forget = partial(_forget_drawn, weakref.ref(taken), key)
+        drawn = taken.drawn[key] = _Drawn(weakref.ref(array, forget), state, found, {})
+    place = graph.device, graph.pinned
+    placed = drawn.placed.get(place)
+    if placed is None:
+        there = drawn.host
+        if graph.device != "cpu":
+            there = Graph._later(there, devices.parse(graph.device), graph.pinned)
+        placed = graph.with_data()
+        placed._derived[kind, name] = there
+        drawn.placed[place] = placed
+    return placed
+
+
+def _state(array: Any) -> tuple[Any, ...]:
+    """What is another where ``array`` has been written to, or has other memory."""
+    # Torch does not count what is written to tensors of its inference mode.
+    counted = isinstance(array, torch.Tensor) and not array.is_inference()
+    return (array._version, array.data_ptr()) if counted else ()
+
+
+def _forget_drawn(taken: weakref.ref[_Taken], key: tuple[str, str, int], array: Any) -> None:
+    known = taken()
+    if known is not None:
+        drawn = known.drawn.get(key)
+        # A tensor that came after it may have its id.
+        if drawn is not None and drawn.array is array:
+            del known.drawn[key]
 
 
 def _make_places(g: Any) -> Places:

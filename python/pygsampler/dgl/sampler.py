@@ -15,7 +15,7 @@ from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block
-from pygsampler.dgl.graph import graph_of, places_of
+from pygsampler.dgl.graph import drawn_of, graph_of, places_of
 
 __all__ = ["PGSampler", "Sampler"]
 
@@ -122,13 +122,19 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             exclude = _ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").cpu().long()
             # As in DGL, -1 and others that are no edges exclude nothing.
             exclude = exclude[(exclude >= 0) & (exclude < graph.num_edges)]
-            places = places_of(g, graph)
         others = None if exclude is None else (b"exclude", exclude)
         epoch, batch = self._identity.of(seeds.cpu(), others)
-        if exclude is not None and places is not None:
-            graph, exclude = places.graph, places.of(exclude)
+        # By the seed of that number.
+        sampler = self._current()
+        kind, name = _drawn_by(sampler)
+        if name is not None:
+            graph = drawn_of(g, graph, kind, name)
+        elif exclude is not None:
+            places = places_of(g, graph)
+            if places is not None:
+                graph, exclude = places.graph, places.of(exclude)
         threads = 0 if get_worker_info() is None else 1
-        job = self._current().launch(
+        job = sampler.launch(
             graph,
             seeds,
             epoch=epoch,
@@ -191,10 +197,14 @@ class PGSampler(Sampler):
         to the seeds. -1 takes all, also with ``replace=True``; 0 none.
     edge_dir : str
         ``'in'``. For out-neighbours sample ``dgl.reverse(g)``, which keeps the edge ids.
-    prob, mask : None
-        Weighted sampling is not offered yet: ``NotImplementedError``; both together are a
-        ``ValueError`` as in DGL. In the place of a mask sample
-        ``dgl.edge_subgraph(g, g.edata[mask], relabel_nodes=False)``.
+    prob : str, optional
+        The name of an array in ``g.edata``, of shape (E,) or (E, 1): bool, integers, float32 or
+        float64, a finite weight >= 0 for each edge. A vertex draws its edges one after another,
+        each by its weight among those that are left; with ``replace=True`` among all. An edge of
+        weight 0 is never drawn, not by -1 either.
+    mask : str, optional
+        The name of such an array: edges whose value is 0 are sampled around. At most one of
+        ``prob`` and ``mask``.
     replace : bool
         Sample with replacement.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats
@@ -239,6 +249,15 @@ class PGSampler(Sampler):
     arrays each have an allocation of their own, does not work; ``input_nodes.record_stream`` is
     enough, since the batch is one allocation.
 
+    Weights and masks. ``g.edata`` is looked at for each batch, as in DGL. Tables are made of an
+    array when it is first used, and anew when another tensor stands there or when the tensor was
+    written to: a pass over all edges, on all cores, and 16 bytes an edge, with a copy of the edges
+    where some are left out. Weights that change with each batch cost that for each batch. What
+    torch does not count as a write is not noticed: through ``tensor.numpy()``, or in its inference
+    mode. Workers make tables of their own where the process that starts them has none: with fork,
+    ``sampler.sample(g, ids[:1])`` before the loop makes them once for all. An array that ``g`` does
+    not have is a ``ValueError``, where DGL samples uniformly.
+
     Heterographs raise ``NotImplementedError``. In a worker process a batch is sampled by one core.
     """
 
@@ -257,7 +276,8 @@ class PGSampler(Sampler):
         *,
         seed: int | None = None,
     ) -> None:
-        made = _made(fanouts, replace=boolean(replace, "replace"), seed=seed)
+        replace = boolean(replace, "replace")
+        made = _made(fanouts, replace=replace, prob=prob, mask=mask, seed=seed)
         super().__init__(
             made,
             prefetch_node_feats=prefetch_node_feats,
@@ -266,13 +286,8 @@ class PGSampler(Sampler):
             output_device=output_device,
         )
         self._identity.set_seed(seed)
-        self._fanouts, self._replace = fanouts, replace
-        if prob is not None and mask is not None:
-            raise ValueError(
-                "prob, mask: expected at most one of them, got both; "
-                "a mask can be multiplied into the probability"
-            )
-        self.prob, self.mask, self.edge_dir, self.fused = prob, mask, edge_dir, fused
+        self._fanouts, self._replace, self._prob, self._mask = fanouts, replace, prob, mask
+        self.edge_dir, self.fused = edge_dir, fused
 
     @property
     def fanouts(self) -> Any:
@@ -281,7 +296,7 @@ class PGSampler(Sampler):
 
     @fanouts.setter
     def fanouts(self, fanouts: Any) -> None:
-        self._sampler = _made(fanouts, replace=self._replace, seed=self.seed)
+        self._sampler = self._made(fanouts=fanouts)
         self._fanouts = fanouts
 
     @property
@@ -310,48 +325,61 @@ class PGSampler(Sampler):
         )
 
     @property
-    def prob(self) -> None:
-        """None: uniform sampling."""
+    def prob(self) -> str | None:
+        """The name of the weights in ``g.edata``; None: edges are equal."""
+        return self._prob
 
     @prob.setter
-    def prob(self, prob: Any) -> None:
-        if prob is not None:
-            raise NotImplementedError(
-                f"prob: weighted sampling is not offered yet, got {prob!r}; "
-                "expected None, which samples uniformly"
-            )
+    def prob(self, prob: str | None) -> None:
+        self._sampler = self._made(prob=prob)
+        self._prob = prob
 
     @property
-    def mask(self) -> None:
-        """None: all edges may be sampled."""
+    def mask(self) -> str | None:
+        """The name of the array in ``g.edata`` that says which edges there are; None: all."""
+        return self._mask
 
     @mask.setter
-    def mask(self, mask: Any) -> None:
-        if mask is not None:
-            raise NotImplementedError(
-                f"mask: expected None, got {mask!r}, which is not offered; "
-                "dgl.edge_subgraph(g, g.edata[...], relabel_nodes=False) has the edges of a mask"
-            )
+    def mask(self, mask: str | None) -> None:
+        self._sampler = self._made(mask=mask)
+        self._mask = mask
 
     def _current(self) -> _core.Sampler:
         """The sampler, made anew where an attribute, or what is in it, has changed."""
-        made, seed = self._sampler, self.seed
+        made = self._sampler
         assert isinstance(made, _core.PGSampler)
-        if (made.fanouts, made.replace, made.seed) != (tuple(self._fanouts), self._replace, seed):
-            made = self._sampler = _made(self._fanouts, replace=self._replace, seed=seed)
+        asked = tuple(self._fanouts), self._replace, self.seed
+        if (made.fanouts, made.replace, made.seed) != asked:
+            made = self._sampler = self._made()
         return made
 
+    def _made(self, **options: Any) -> _core.PGSampler:
+        """A sampler by the attributes, but for those that are given."""
+        names = ("fanouts", "replace", "prob", "mask", "seed")
+        return _made(**{**{name: getattr(self, name) for name in names}, **options})
+
     def __repr__(self) -> str:
-        return f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace})"
+        drawn = [f", {k}={v!r}" for k, v in (("prob", self.prob), ("mask", self.mask)) if v]
+        return (
+            f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace}"
+            f"{''.join(drawn)})"
+        )
 
 
-def _made(fanouts: Any, *, replace: bool, seed: int | None) -> _core.PGSampler:
+def _drawn_by(sampler: _core.Sampler) -> tuple[str, str | None]:
+    """"prob" or "mask", and the name of that array."""
+    if not isinstance(sampler, _core.PGSampler):
+        return "prob", None
+    return ("prob", sampler.prob) if sampler.mask is None else ("mask", sampler.mask)
+
+
+def _made(fanouts: Any, **options: Any) -> _core.PGSampler:
     if isinstance(fanouts, Sequence) and any(isinstance(f, Mapping) for f in fanouts):
         raise NotImplementedError(
             "fanouts: expected integers, got a dict for each edge type; heterographs are not "
             "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
         )
-    return _core.PGSampler(fanouts, replace=replace, seed=seed)
+    return _core.PGSampler(fanouts, **options)
 
 
 def _only(values: Any, where: str) -> Any:
