@@ -41,6 +41,11 @@ for dtype in (torch.int32, torch.int64):
     adapter.graph_of, adapter.places_of = on_cpu, dgl_graph.places_of
     expected = [content(sampler.sample(g, part)) for part in parts]
     around = content(sampler.sample(g, parts[0], excluded))
+    g.edata["w"] = (g.edata["weight"] - 0.3).clamp(min=0)
+    drawing = [adapter.PGSampler([5, 4], seed=3, **by) for by in (dict(prob="w"), dict(mask="w"))]
+    for each in drawing:
+        each.set_epoch(2)
+    by_weight = [content(each.sample(g, parts[0], e)) for each in drawing for e in (None, excluded)]
     own = on_cpu(g, CPU)
     for there in (own.to("cuda"), own.pin("cuda")):
         assert there.device == "cuda:0"
@@ -56,6 +61,8 @@ for dtype in (torch.int32, torch.int64):
             got = sampler.sample(g, parts[0], excluded)
             assert content(got) == around
             check_blocks(g, [5, 4], parts[0], got, excluded=excluded)
+        found = [content(each.sample(g, parts[0], e)) for each in drawing for e in (None, excluded)]
+        assert found == by_weight
         there.close()
 print(pgs.cuda.memory_stats(0)["flights"])
 """

@@ -31,8 +31,8 @@ def test_signature_is_dgls_and_a_seed() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"prob": "p"}, NotImplementedError, "^prob: weighted sampling is not offered yet"),
-        ({"mask": "m"}, NotImplementedError, "^mask: expected None, got .*dgl.edge_subgraph"),
+        ({"prob": 1}, TypeError, "^prob: expected the name of an edge array, got int 1"),
+        ({"mask": True}, TypeError, "^mask: expected the name of an edge array, got bool"),
         ({"prob": "p", "mask": "m"}, ValueError, "prob, mask: expected at most one"),
         ({"edge_dir": "out"}, NotImplementedError, r"edge_dir: .*dgl.reverse\(g\)"),
         ({"edge_dir": "up"}, ValueError, "edge_dir: expected 'in', got 'up'"),
@@ -99,6 +99,8 @@ CHANGES: list[tuple[str, Any]] = [
     ("fanouts", [1, 4]),
     ("fanouts", (5,)),
     ("replace", True),
+    ("prob", "weight"),
+    ("mask", "weight"),
     ("prefetch_node_feats", ["feat"]),
     ("prefetch_labels", ["label"]),
     ("prefetch_edge_feats", ["weight"]),
@@ -119,7 +121,8 @@ def test_assigned_attributes_count_from_the_next_batch(name: str, value: Any) ->
     got, wanted = sampler.sample(g, seeds), expected.sample(g, seeds)
     assert content(got) == content(wanted)
     assert repr(sampler) == repr(expected)
-    assert (content(got) != before) == (name in ("fanouts", "replace"))
+    # A mask without a 0 leaves all edges.
+    assert (content(got) != before) == (name in ("fanouts", "replace", "prob"))
     for mine, theirs in zip(got[2], wanted[2], strict=True):
         assert dict(mine.srcdata).keys() == dict(theirs.srcdata).keys()
         assert dict(mine.edata).keys() == dict(theirs.edata).keys()
@@ -143,8 +146,8 @@ def test_a_list_of_fanouts_may_be_changed_in_place() -> None:
         ("fanouts", [3, -3], ValueError),
         ("fanouts", [{"a": 3}], NotImplementedError),
         ("replace", 1, TypeError),
-        ("prob", "p", NotImplementedError),
-        ("mask", "m", NotImplementedError),
+        ("prob", 1, TypeError),
+        ("mask", torch.ones(4000), TypeError),
         ("edge_dir", "out", NotImplementedError),
         ("edge_dir", "up", ValueError),
         ("seed", 3, AttributeError),

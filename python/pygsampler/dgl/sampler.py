@@ -367,7 +367,7 @@ class PGSampler(Sampler):
 
 
 def _drawn_by(sampler: _core.Sampler) -> tuple[str, str | None]:
-    """"prob" or "mask", and the name of that array."""
+    """ "prob" or "mask", and the name of that array."""
     if not isinstance(sampler, _core.PGSampler):
         return "prob", None
     return ("prob", sampler.prob) if sampler.mask is None else ("mask", sampler.mask)
