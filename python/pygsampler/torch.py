@@ -23,6 +23,7 @@ from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.shards import Shards
 from pygsampler._sampling.base import Pending, Sampler, check_graph
+from pygsampler._sampling.options import Options
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
@@ -89,6 +90,10 @@ class DataLoader:
         the graph's own device. A graph that is elsewhere is copied there by ``graph.to(device)``,
         once, when the loader is made; ``loader.graph`` is the copy. For a graph larger than the
         GPU's memory give ``graph.pin()``, which stays in page-locked host memory.
+    prob, mask : str, optional
+        The name of an edge array of the graph, for the sampler that is made of fanouts: weights to
+        draw by, or the edges to sample, as ``PGSampler`` says. What a sampler that is given has is
+        its own.
 
     Notes
     -----
@@ -116,7 +121,8 @@ class DataLoader:
     Raises
     ------
     TypeError, ValueError
-        For arguments of a wrong type or value, naming the argument. With ``world_size`` > 1 where
+        For arguments of a wrong type or value, naming the argument, and weights that are none,
+        naming the edge. With ``world_size`` > 1 where
         no exact sharding exists: fewer seeds than ranks, or ``batch_size=1`` with a number of
         seeds that ``world_size`` does not divide (``drop_last=True`` allows the latter).
     IndexError
@@ -140,6 +146,8 @@ class DataLoader:
         world_size: int = 1,
         progress: bool = False,
         device: Any = None,
+        prob: str | None = None,
+        mask: str | None = None,
     ) -> None:
         check_graph(graph)
         self.batch_size = integer(batch_size, "batch_size", 1)
@@ -151,7 +159,7 @@ class DataLoader:
         self.progress = boolean(progress, "progress")
         if seed is not None:
             seed = chosen_seed(seed)
-        self.sampler = _sampler(sampler_or_fanouts, seed)
+        self.sampler = _sampler(sampler_or_fanouts, seed, prob, mask)
         # A sampler that was given has a seed of its own, which its owner sees.
         self._follows = seed is None and self.sampler is not sampler_or_fanouts
         self._check_seed(seed is None and self.sampler._numbers.drawn)
@@ -163,6 +171,10 @@ class DataLoader:
         self._counted = True
         # Last, since it may copy a graph of many gigabytes.
         self.graph = _graph_on(graph, device)
+        plan = self.sampler.plan
+        if isinstance(plan, Options):
+            # Tables are made now, and wrong weights are wrong arguments.
+            plan.graph_of(self.graph)
 
     @property
     def device(self) -> str:
@@ -318,9 +330,14 @@ class DataLoader:
                 bar.update()
 
 
-def _sampler(given: Any, seed: int | None) -> Sampler:
+def _sampler(given: Any, seed: int | None, prob: str | None, mask: str | None) -> Sampler:
     """The sampler, given or made of fanouts."""
     if isinstance(given, Sampler):
+        for name, value in (("prob", prob), ("mask", mask)):
+            if value is not None:
+                raise ValueError(
+                    f"{name}: expected None with a sampler, which has its own, got {value!r}"
+                )
         return given
     if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
         kind = type(given)
@@ -328,7 +345,7 @@ def _sampler(given: Any, seed: int | None) -> Sampler:
             "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
             f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
         )
-    return PGSampler(given, seed=seed)
+    return PGSampler(given, seed=seed, prob=prob, mask=mask)
 
 
 def _graph_on(graph: Graph, device: Any) -> Graph:

@@ -315,3 +315,29 @@ def test_a_pickled_loader_keeps_its_seed(graph: pgs.Graph) -> None:
     copy = pickle.loads(pickle.dumps(loader))
     torch.manual_seed(2)
     assert edges_of(copy) == expected
+
+
+def weighted(graph: pgs.Graph) -> pgs.Graph:
+    """A third of the edges has weight 0."""
+    random = torch.Generator().manual_seed(1)
+    weights = torch.rand(graph.num_edges, generator=random) - 0.3
+    return graph.with_data({"w": weights.clamp(min=0), "m": weights > 0})
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 4])
+@pytest.mark.parametrize("by", [{"prob": "w"}, {"mask": "m"}], ids=str)
+def test_weights_and_masks(graph: pgs.Graph, by: dict[str, str], prefetch: int) -> None:
+    graph = weighted(graph)
+    options = {"batch_size": 300, "shuffle": True, "prefetch": prefetch}
+    loader = DataLoader(graph, SEEDS, [5, -1], seed=1, **by, **options)
+    given = DataLoader(graph, SEEDS, pgs.PGSampler([5, -1], seed=1, **by), **options)
+    copy = pickle.loads(pickle.dumps(loader))
+    passes = [contents(each) for each in (loader, given, copy)]
+    assert passes[0] == passes[1] == passes[2]
+    kept = graph.edata["m"].torch()
+    for batch in loader:
+        for block in batch.blocks:
+            assert len(block.edge_ids) and kept[block.edge_ids].all()
+    assert next(iter(by)) in repr(loader)
+    loader.set_seed(1)
+    assert contents(loader) == passes[0]
