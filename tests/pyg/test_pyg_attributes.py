@@ -71,8 +71,9 @@ def test_edges_of_both_kinds_may_be_kept() -> None:
         ("time_attr", "time", NotImplementedError),
         ("node_time", SEEDS, NotImplementedError),
         ("edge_time", SEEDS, NotImplementedError),
-        ("weight_attr", "w", NotImplementedError),
-        ("edge_weight", SEEDS, NotImplementedError),
+        ("weight_attr", "w", ValueError),
+        ("weight_attr", 1, ValueError),
+        ("edge_weight", SEEDS, AttributeError),
         ("sample_direction", "backward", AttributeError),
         ("is_sorted", True, AttributeError),
         ("colptr", SEEDS, AttributeError),
@@ -92,7 +93,7 @@ def test_what_cannot_be_assigned_raises_and_changes_nothing(
     with pytest.raises(error, match=name):
         setattr(sampler, name, value)
     assert sampled(sampler) == before
-    sampler.time_attr = sampler.weight_attr = sampler.edge_weight = None
+    sampler.time_attr = sampler.weight_attr = None
     sampler.temporal_strategy = "uniform"
 
 

@@ -61,6 +61,8 @@ CASES = [
     {"disjoint": True},
     {"subgraph_type": "bidirectional"},
     {"subgraph_type": "induced"},
+    {"weight_attr": "edge_attr"},
+    {"weight_attr": "edge_attr", "subgraph_type": "induced"},
 ]
 
 

@@ -115,7 +115,8 @@ def test_data_may_change_afterwards() -> None:
     ("error", "text", "options"),
     [
         (NotImplementedError, "time_attr: expected None, got str 'time'", {"time_attr": "time"}),
-        (NotImplementedError, "weight_attr: expected None", {"weight_attr": "edge_attr"}),
+        (ValueError, "weight_attr: .* of data .'edge_attr'.*, got 'w'", {"weight_attr": "w"}),
+        (TypeError, "weight_attr: expected the name of .*, got int 1", {"weight_attr": 1}),
         (NotImplementedError, "temporal_strategy: .*'last'", {"temporal_strategy": "last"}),
         (
             NotImplementedError,

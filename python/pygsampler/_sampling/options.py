@@ -72,11 +72,16 @@ class Options:
             map_limit = integer(map_limit, "map_limit", 1, (1 << 63) - 1)
         return cls(hops, replace, frontier, disjoint, ordered, mode, map_limit, prob, mask)
 
+    @property
+    def drawn_by(self) -> tuple[str, str] | None:
+        """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
+        if self.prob is not None:
+            return "prob", self.prob
+        return None if self.mask is None else ("mask", self.mask)
+
     def graph_of(self, graph: Graph) -> Graph:
         """The graph that the engine samples: of the edges with weights, or that the mask leaves."""
-        if self.prob is not None:
-            return graph._drawn_by("prob", self.prob)
-        return graph if self.mask is None else graph._drawn_by("mask", self.mask)
+        return graph if self.drawn_by is None else graph._drawn_by(*self.drawn_by)
 
     def named(self) -> dict[str, Any]:
         """The arguments by name."""

@@ -13,6 +13,7 @@ from torch.utils.data import get_worker_info
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._sampling.options import Options
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block
 from pygsampler.dgl.graph import drawn_of, graph_of, places_of
@@ -126,9 +127,9 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         epoch, batch = self._identity.of(seeds.cpu(), others)
         # By the seed of that number.
         sampler = self._current()
-        kind, name = _drawn_by(sampler)
-        if name is not None:
-            graph = drawn_of(g, graph, kind, name)
+        plan = sampler.plan
+        if isinstance(plan, Options) and plan.drawn_by is not None:
+            graph = drawn_of(g, graph, *plan.drawn_by)
         elif exclude is not None:
             places = places_of(g, graph)
             if places is not None:
@@ -167,7 +168,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
 
 class PGSampler(Sampler):
-    """Uniform neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
+    """Neighbour sampling for DGL's ``DataLoader``, by pygsampler's engine.
 
     Takes the place of ``dgl.dataloading.NeighborSampler``:
 
@@ -364,13 +365,6 @@ class PGSampler(Sampler):
             f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace}"
             f"{''.join(drawn)})"
         )
-
-
-def _drawn_by(sampler: _core.Sampler) -> tuple[str, str | None]:
-    """ "prob" or "mask", and the name of that array."""
-    if not isinstance(sampler, _core.PGSampler):
-        return "prob", None
-    return ("prob", sampler.prob) if sampler.mask is None else ("mask", sampler.mask)
 
 
 def _made(fanouts: Any, **options: Any) -> _core.PGSampler:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import numpy
@@ -17,22 +18,33 @@ __all__ = ["graph_of", "homogeneous", "with_edge_index"]
 
 
 def graph_of(
-    data: Any, device: Any = None, is_sorted: bool = False, backward: bool = False
+    data: Any,
+    device: Any = None,
+    is_sorted: bool = False,
+    backward: bool = False,
+    array: tuple[str, str] | None = None,
 ) -> Graph:
     """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
 
     ``data`` is a ``Data`` with ``edge_index`` or ``adj_t``, a pair of FeatureStore and GraphStore,
     or a Graph. The graph is on ``device``; by default where the edges are. ``is_sorted`` promises
     that ``edge_index`` is ordered by its row 1: then it is not sorted, nor copied. ``backward``
-    gives the out-edges, and ``is_sorted`` is about row 0.
+    gives the out-edges, and ``is_sorted`` is about row 0. ``array``, an option and a name, asks for
+    that attribute of edges in ``edata``, by a copy: of a Data in the order of its edges, where
+    "edge_weight" may be the values of an ``adj_t``; of a Graph an array that it has.
 
-    Raises ``TypeError`` for anything else, ``ValueError`` for a broken promise, and
-    ``NotImplementedError`` for graphs with types.
+    Raises ``TypeError`` for anything else, ``ValueError`` for a broken promise and an attribute
+    that is not there or has another length, and ``NotImplementedError`` for graphs with types and
+    attributes of stores.
     """
     if isinstance(data, Graph):
+        if array is not None and array[1] not in data.edata:
+            raise _unknown(*array, "an edge array of the graph", data.edata)
         if backward:
             place = data.device if device is None else device
             graph = _reversed(data.to("cpu"))
+            if array is not None:
+                graph = graph.with_data({array[1]: data.edata[array[1]]})
             return graph.pin(place) if data.pinned and device is None else graph.to(place)
         return data if device is None else data.to(device)
     homogeneous(data)
@@ -41,6 +53,8 @@ def graph_of(
         graph = _reversed(graph) if backward else graph
     else:
         graph, place = _of_data(data, is_sorted, backward)
+    if array is not None:
+        graph = graph.with_data({array[1]: _edge_attribute(data, *array, graph.num_edges)})
     if device is None:
         device = place
     return graph if device is None else graph.to(device)
@@ -91,6 +105,37 @@ def with_edge_index(data: Any) -> Any:
                 f"edge_index keeps them"
             )
     return data
+
+
+def _edge_attribute(data: Any, option: str, name: str, num_edges: int) -> torch.Tensor:
+    """A copy, on the CPU, of the attribute of edges with that name."""
+    if isinstance(data, (tuple, list)):
+        raise NotImplementedError(
+            f"{option}: expected None with (FeatureStore, GraphStore), got {name!r}; as in PyG it "
+            "is an attribute of a Data"
+        )
+    data = with_edge_index(data)
+    adjacency: Any = getattr(data, "adj_t", None)
+    values: Any = None
+    if name in data:
+        values = data[name]
+    elif name == "edge_weight" and hasattr(adjacency, "csr"):
+        values = adjacency.csr()[2]
+    if values is None:
+        raise _unknown(option, name, "an attribute of the edges of data", data.edge_attrs())
+    if not isinstance(values, torch.Tensor):
+        raise TypeError(f"{option}: expected a tensor in data.{name}, got {describe(values)}")
+    if values.numel() != num_edges or values.shape[:1] != (num_edges,):
+        raise ValueError(
+            f"{option}: expected one value for each of {num_edges} edges in data.{name}, got shape "
+            f"{tuple(values.shape)}"
+        )
+    return values.detach().to("cpu", copy=True)
+
+
+def _unknown(option: str, name: str, what: str, known: Iterable[str]) -> ValueError:
+    have = ", ".join(map(repr, known)) or "none"
+    return ValueError(f"{option}: expected the name of {what} ({have}), got {name!r}")
 
 
 def _reversed(graph: Graph) -> Graph:

@@ -68,6 +68,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         seeds is torch's, as ever: ``torch.manual_seed`` or ``generator=``.
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
+    weight_attr : str, optional
+        As ``PGSampler`` has it.
     **kwargs
         All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
 

@@ -32,8 +32,6 @@ _LATER = {
     "time_attr": (None, "temporal sampling"),
     "node_time": (None, "temporal sampling"),
     "edge_time": (None, "temporal sampling"),
-    "weight_attr": (None, "weighted sampling"),
-    "edge_weight": (None, "weighted sampling"),
 }
 # What a sampler takes from its data once, ours or PyG's.
 _OF_THE_GRAPH = {
@@ -41,6 +39,7 @@ _OF_THE_GRAPH = {
     "data_type",
     "device",
     "edge_permutation",
+    "edge_weight",
     "graph",
     "is_sorted",
     "num_edges",

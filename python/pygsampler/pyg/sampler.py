@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch.utils.data import get_worker_info
@@ -21,6 +22,7 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._sampling.options import Options
 from pygsampler.converted import as_torch
 from pygsampler.pyg import options
 from pygsampler.pyg.graph import graph_of
@@ -49,10 +51,14 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     data : Data, Graph, or (FeatureStore, GraphStore)
         As for ``PGSampler``.
     sampler : pygsampler.Sampler
-        Its local ids must be the same in all blocks, as those of ``PGSampler`` are.
+        Its local ids must be the same in all blocks, as those of ``PGSampler`` are. What ``prob``
+        or ``mask`` of a ``pygsampler.PGSampler`` names is an attribute of the edges of ``data``.
     subgraph_type, device, is_sorted, sample_direction
         As for ``PGSampler``.
     """
+
+    # What options of the core are called.
+    _options_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -74,9 +80,15 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._sampler = sampler
         self.subgraph_type = subgraph_type
         self.keep_orig_edges = False
+        plan, array = sampler.plan, None
+        if isinstance(plan, Options) and plan.drawn_by is not None:
+            kind, name = plan.drawn_by
+            array = self._options_names.get(kind, kind), name
         # Last, since it may sort many gigabytes.
-        self._graph = graph_of(data, device, boolean(is_sorted, "is_sorted"), backward)
+        self._graph = graph_of(data, device, boolean(is_sorted, "is_sorted"), backward, array)
         self._sample_direction = sample_direction
+        # Now, and by what the array is now: wrong weights are wrong arguments.
+        self._drawn()
 
     def __setattr__(self, name: str, value: Any) -> None:
         options.assignable(name, value)
@@ -213,7 +225,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         node, num_nodes = vertices(batch)
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         if self.subgraph_type == SubgraphType.induced:
-            edges = induced(self.graph, node, trees)
+            edges = induced(self._drawn(), node, trees)
             return SamplerOutput(node, *edges, batch=trees)
         edges, num_edges = directional(batch)
         hops = self._hops(batch)
@@ -238,6 +250,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         )
         return as_torch(job.result())
 
+    def _drawn(self) -> Graph:
+        """The graph without the edges that are never sampled."""
+        plan = self._sampler.plan
+        return plan.graph_of(self._graph) if isinstance(plan, Options) else self._graph
+
     def _finished(self, out: SamplerOutput) -> SamplerOutput:
         """``out`` with its edges as they are in the data, and their reverses if asked for."""
         if self.sample_direction == "backward":
@@ -251,7 +268,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
 
 class PGSampler(Sampler):
-    """Uniform neighbour sampling for PyG's loaders, by pygsampler's engine.
+    """Neighbour sampling for PyG's loaders, by pygsampler's engine.
 
     Takes the place of ``torch_geometric.sampler.NeighborSampler``, and needs neither pyg-lib nor
     torch-sparse:
@@ -291,8 +308,15 @@ class PGSampler(Sampler):
         ``edge_index`` is ordered by its row 1, the targets. Checked.
     temporal_strategy : str
         ``"uniform"``; anything else is a ``NotImplementedError``.
-    time_attr, weight_attr : None
-        Temporal and weighted sampling are not offered yet: ``NotImplementedError``.
+    time_attr : None
+        Temporal sampling is not offered yet: ``NotImplementedError``.
+    weight_attr : str, optional
+        The name of an attribute of the edges of ``data``, shape [E]: bool, integers, float32 or
+        float64, finite weights >= 0, in the order of ``edge_index`` or ``adj_t``. "edge_weight" may
+        be the values of an ``adj_t``; of a Graph it is an array in ``edata``. A node draws its
+        edges one after another, each by its weight among those that are left; with ``replace``
+        among all. An edge of weight 0 is never in a batch, not by -1 or in an induced subgraph
+        either.
     share_memory : bool
         Accepted for compatibility: processes share the graph in any case.
     directed : bool
@@ -305,7 +329,11 @@ class PGSampler(Sampler):
     -----
     ``num_neighbors``, ``replace``, ``subgraph_type``, ``disjoint`` and ``keep_orig_edges`` may be
     assigned, and count from the next batch on; a shallow copy of a sampler shares the graph and
-    nothing else. The graph, and what it was made by, cannot be assigned.
+    nothing else. The graph, and what it was made by, cannot be assigned; ``weight_attr`` can be
+    None, or an array that the graph was made with.
+
+    The weights are copied and made into tables here: a pass over all edges, on all cores, and 16
+    bytes an edge. Forked workers share them; spawned ones each make them again.
 
     Random numbers. Call ``sampler.set_epoch(n)`` before each epoch to make every batch a pure
     function of (graph, options, seed, n, the batch's seeds): it is then the same for every number
@@ -332,6 +360,8 @@ class PGSampler(Sampler):
         For a device that is not there.
     """
 
+    _options_names = MappingProxyType({"prob": "weight_attr"})
+
     def __init__(
         self,
         data: Any,
@@ -352,8 +382,11 @@ class PGSampler(Sampler):
     ) -> None:
         boolean(share_memory, "share_memory")
         # Each is refused unless it has the value that means so.
-        self.temporal_strategy = temporal_strategy
-        self.time_attr, self.weight_attr = time_attr, weight_attr
+        self.temporal_strategy, self.time_attr = temporal_strategy, time_attr
+        if weight_attr is not None and not isinstance(weight_attr, str):
+            raise TypeError(
+                f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
+            )
         counts = options.hops(num_neighbors)
         super().__init__(
             data,
@@ -364,6 +397,7 @@ class PGSampler(Sampler):
                 replace=replace,
                 frontier="new",
                 disjoint=disjoint,
+                prob=weight_attr,
                 seed=seed,
             ),
             subgraph_type=options.subgraph(subgraph_type, directed),
@@ -403,6 +437,22 @@ class PGSampler(Sampler):
     def disjoint(self, disjoint: bool) -> None:
         self._sampler = self._made()._with(disjoint=disjoint)
 
+    @property
+    def weight_attr(self) -> str | None:
+        """The name of the weights of edges; None: edges are equal."""
+        return self._made().prob
+
+    @weight_attr.setter
+    def weight_attr(self, weight_attr: str | None) -> None:
+        known = self.graph.edata
+        if weight_attr is not None and weight_attr not in known:
+            have = ", ".join(map(repr, known)) or "none"
+            raise ValueError(
+                f"weight_attr: expected None or the name of an array that the sampler was made "
+                f"with ({have}), got {describe(weight_attr)}; make another sampler"
+            )
+        self._sampler = self._made()._with(prob=weight_attr)
+
     def _made(self) -> _core.PGSampler:
         made = self._sampler
         assert isinstance(made, _core.PGSampler)
@@ -412,9 +462,10 @@ class PGSampler(Sampler):
         return int(self.num_neighbors.num_hops)
 
     def __repr__(self) -> str:
+        weights = "" if self.weight_attr is None else f", weight_attr={self.weight_attr!r}"
         return (
             f"pygsampler.pyg.PGSampler({self.num_neighbors.values}, replace={self.replace}, "
-            f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint})"
+            f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
 
 
