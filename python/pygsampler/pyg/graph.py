@@ -122,7 +122,8 @@ def _edge_attribute(data: Any, option: str, name: str, num_edges: int) -> torch.
     elif name == "edge_weight" and hasattr(adjacency, "csr"):
         values = adjacency.csr()[2]
     if values is None:
-        raise _unknown(option, name, "an attribute of the edges of data", data.edge_attrs())
+        known = [key for key in data.edge_attrs() if key not in ("adj_t", "edge_index")]
+        raise _unknown(option, name, "an attribute of the edges of data", known)
     if not isinstance(values, torch.Tensor):
         raise TypeError(f"{option}: expected a tensor in data.{name}, got {describe(values)}")
     if values.numel() != num_edges or values.shape[:1] != (num_edges,):
