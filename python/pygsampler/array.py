@@ -436,7 +436,8 @@ class Array(Viewed):
 
     def _at(self, address: int, shape: tuple[int, ...], readonly: bool | None = None) -> Array:
         flag = self._readonly if readonly is None else readonly
-        owner, length = self._owner, math.prod(shape)
+        length = math.prod(shape)
+        owner: Any = self._owner
         if is_tensor(owner) and length != self._length == owner.numel():
             # A part of the tensor, which moves with it, and is where this array is.
             start = (address - self._address) // KINDS[self._dtype].size

@@ -18,7 +18,7 @@ from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.parts import Parts
-from pygsampler._graph.state import GraphState
+from pygsampler._graph.state import GraphState, Whole
 from pygsampler._graph.tables import tables_of
 from pygsampler.array import Array, as_array
 
@@ -540,7 +540,7 @@ class Graph(GraphState):
             if host._whole is None:
                 return self
             graph = Graph._later(host, self._device, self._pinned)
-            graph._whole = self
+            graph._whole = Whole.of(self)
             return graph
         values = self.edata.get(name)
         if values is None:
@@ -563,7 +563,7 @@ class Graph(GraphState):
         if parts is None:
             return self
         graph = Graph._new(parts, self._num_nodes)
-        graph._whole = self
+        graph._whole = Whole.of(self)
         graph._handle()
         return graph
 

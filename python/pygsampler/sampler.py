@@ -67,8 +67,8 @@ class PGSampler(EngineSampler, Sampler):
         edge of weight 0 is never drawn: not by fanout -1, and not where a vertex has fewer edges
         of positive weight than ``fanout``, which then are all taken. docs/weights.md says how.
     mask : str, optional
-        The name of an edge array of bool or integers: edges whose value is 0 are sampled around,
-        as if the graph did not have them. At most one of ``prob`` and ``mask``.
+        The name of an edge array of the same dtypes: edges whose value is 0 are sampled around, as
+        if the graph did not have them. At most one of ``prob`` and ``mask``.
 
     Notes
     -----

@@ -36,7 +36,9 @@ def weights(kind: str, count: int) -> Values:
 def both(csc: Csc, kind: str, *, ids: int = 32, edge_ids: int = 0) -> tuple[pgs.Graph, pgs.Graph]:
     """The graph with weights and a mask, here and on the device."""
     w = weights(kind, len(csc.indices))
-    cpu = csc.graph(ids, edge_ids=edge_ids).with_data(edge_data={"w": w, "m": w > w.sum() / (2 * len(w) + 1)})
+    cpu = csc.graph(ids, edge_ids=edge_ids).with_data(
+        edge_data={"w": w, "m": w > w.sum() / (2 * len(w) + 1)}
+    )
     return cpu, cpu.to("cuda")
 
 

@@ -233,7 +233,7 @@ func (b *Build) count(t target, lo, hi int64) {
 			}
 			w := b.Value(id)
 			switch {
-			case w > 0 && w <= math.MaxFloat64:
+			case w > 0 && w <= math.MaxFloat64, w != 0 && b.Mask:
 				n++
 			case w != 0:
 				b.refuse(id)

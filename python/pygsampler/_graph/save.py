@@ -105,9 +105,11 @@ class _Writer(EngineHandle):
 
 
 @contextmanager
-def reporting(progress: Progress, total: int, text: str) -> Iterator[Callable[[int], object]]:
-    """What to call with each number of bytes that is done: a bar, the caller's function with
-    (done, total), or nothing."""
+def reporting(
+    progress: Progress, total: int, text: str, unit: str = "B"
+) -> Iterator[Callable[[int], object]]:
+    """What to call with each number of bytes, or of other units, that is done: a bar, the caller's
+    function with (done, total), or nothing."""
     if progress is None or progress is False:
         yield lambda size: None
     elif progress is True:
@@ -115,7 +117,7 @@ def reporting(progress: Progress, total: int, text: str) -> Iterator[Callable[[i
             from tqdm.auto import tqdm
         except ImportError as error:
             raise ImportError("progress=True needs tqdm: pip install tqdm") from error
-        options = {"unit": "B", "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
+        options = {"unit": unit, "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
         with tqdm(total=total, desc=text, **options) as bar:
             yield bar.update
     elif callable(progress):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._core import library
@@ -12,6 +13,7 @@ from pygsampler._core.notes import log_notes
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.data import NO_DATA, Named
+from pygsampler._graph.parts import Parts
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
@@ -19,12 +21,22 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pygsampler._arrays.mapped import Pages
-    from pygsampler._graph.parts import Parts
     from pygsampler.array import Array
 
 G = TypeVar("G", bound="GraphState")
 
 _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
+
+
+class Whole(NamedTuple):
+    """The graph that a graph of some of its edges was made of: that one keeps this one."""
+
+    graph: weakref.ref[GraphState]
+    parts: Parts
+
+    @classmethod
+    def of(cls, graph: GraphState) -> Whole:
+        return cls(weakref.ref(graph), graph._open())
 
 
 class GraphState(EngineHandle):
@@ -70,9 +82,9 @@ class GraphState(EngineHandle):
     # What stands beside the graph.
     _arrays: Mapping[str, Array]
     # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array;
-    # and, of such a graph, the one that it was made of.
+    # and, of such a graph, the one that it was made of, whose arrays it keeps.
     _derived: dict[tuple[str, str], Any]
-    _whole: GraphState | None
+    _whole: Whole | None
     # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
     _edata: Named
     _ndata: Named
@@ -159,7 +171,8 @@ class GraphState(EngineHandle):
                 parts = self._parts = parts.each(host_graph.where_it_is)
                 # Those of a file were validated before they were written.
                 how = "GraphMapped" if self._file is not None else "GraphNew"
-                whole = 0 if self._whole is None else self._whole._handle()
+                known = None if self._whole is None else self._whole.graph()
+                whole = 0 if known is None else known._handle()
                 self._make(how, *parts.arguments(parts.addresses(), self._num_nodes), whole)
             return self._number
 
@@ -182,7 +195,7 @@ class GraphState(EngineHandle):
                 before, trusted = host._handle(), host._file is None
                 there = None
                 if self._whole is not None and host._whole is not None and not self._pinned:
-                    there = host._whole._open(), self._whole._open()
+                    there = host._whole.parts, self._whole.parts
                 parts, pins = device_graph.place(host._open(), self._device, self._pinned, there)
             assert parts is not None
             self._parts, self._pins = parts, pins

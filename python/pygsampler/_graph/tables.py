@@ -37,7 +37,8 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
     parts = graph._open()
     job = _Job()
     try:
-        with reporting(True, _ALL, name) as report:
+        edges = len(parts.indices)
+        with reporting(True, edges, name, " edges") as report:
             job._make(
                 "TablesStart",
                 graph._handle(),
@@ -49,9 +50,10 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
             )
             before = 0
             while (done := job._call("TablesPoll", _WAIT_MS)) >= 0:
+                done = edges * done // _ALL
                 report(done - before)
                 before = done
-            report(_ALL - before)
+            report(edges - before)
         memory = memories.new("TablesTake", job._number)
         job._number = 0
     finally:
