@@ -36,6 +36,25 @@ def main() -> None:
                 [4, 4],
                 exclude=np.arange(len(csc.indices) // 2),
             )
+    # By weights that rows draw from with few repeats, and with so many that the sums take over.
+    plain = graphs["random"].graph(32)
+    draw = np.random.default_rng(2)
+    for weights in (draw.uniform(1, 5, plain.num_edges), draw.pareto(0.3, plain.num_edges)):
+        cpu = plain.with_data(edge_data={"w": weights, "m": weights > 1.5})
+        there = cpu.to("cuda")
+        seeds = np.arange(200)
+        for fanouts in ([5, 4], [40, 3], [-1, 12]):
+            compare(cpu, there, seeds, fanouts, modes=["auto"], prob="w")
+        compare(cpu, there, seeds, [5, 4], modes=["auto"], mask="m")
+        compare(cpu, there, seeds, [5, 4], modes=["auto"], prob="w", disjoint=True)
+        without = np.arange(0, plain.num_edges, 2)
+        compare(cpu, there, seeds, [5, 4], modes=["auto"], prob="w", exclude=without)
+        sampler = pgs.PGSampler([6, 5], seed=1, prob="w")
+        lists = [np.arange(i, 2000, 7) for i in range(4)]
+        for got, want in zip(
+            *(sampler.sample_many(g, lists, batch=0) for g in (there, cpu)), strict=True
+        ):
+            same(got, want)
     cpu = graphs["random"].graph(32, 32, 64, to_pin=True)
     there = cpu.to("cuda")
     pinned = cpu.pin()
