@@ -11,7 +11,7 @@ from typing import Any
 def lines(folder: Path) -> list[str]:
     """A line or a few for each part that was run."""
     found = []
-    for part in ("latency", "throughput", "grid", "ablation", "training", "roofline"):
+    for part in ("latency", "throughput", "grid", "ablation", "training", "weights", "roofline"):
         file = folder / f"{part}.json"
         if not file.exists():
             continue
@@ -55,6 +55,19 @@ def _ablation(content: dict[str, Any]) -> list[str]:
     return [f"{mode:16} {us / 1e3:9.2f} ms for a batch of every row" for mode, us in total.items()]
 
 
+def _weights(content: dict[str, Any]) -> list[str]:
+    made = []
+    for row in content["rows"]:
+        if "engine_us" in row and row["weights"] != "uniform":
+            how = f"{row['weights']}, {'with' if row['replace'] else 'without'} replacement"
+            peer = f" {row['ratio']:6.1f}x DGL" if "ratio" in row else ""
+            us = row["engine_us"]["median"]
+            made.append(
+                f"{_name(row):34} {how:27} {us:8.1f} us {row['of_uniform']:5.2f} of uniform{peer}"
+            )
+    return made
+
+
 def _training(content: dict[str, Any]) -> list[str]:
     return [
         f"{row['name']:20} step {row['step_us']:8.1f} us, waits {100 * row['wait_share']:5.1f} %"
@@ -84,6 +97,7 @@ _OF = {
     "grid": _grid,
     "ablation": _ablation,
     "training": _training,
+    "weights": _weights,
     "roofline": _roofline,
 }
 
