@@ -42,7 +42,7 @@ PYG = {
             loaded(time_attr="x")
 
         def in_a_worker(batch):
-            loaded(weight_attr="x")
+            loaded(time_attr="x")
 
         def test_failed():
             assert loaded().x.tolist() == [1]
@@ -103,7 +103,7 @@ DGL = {
             assert len(blocks_of(sampler)) == 1
 
         def test_not_offered():
-            dgl.dataloading.MultiLayerNeighborSampler([2], prob="p")
+            dgl.dataloading.MultiLayerNeighborSampler([2], edge_dir="out")
 
         def test_peers():
             assert len(blocks_of(dgl.dataloading.NeighborSampler([2]))) == 7
@@ -186,7 +186,7 @@ def test_dgl_tests_are_counted_beside_dgls_own_class(root: Path, tmp_path: Path)
         "test_failed": "failed",
     }
     assert status == 1
-    assert "1 x prob" in printed
+    assert "1 x edge_dir" in printed
 
 
 def test_what_is_no_checkout_is_refused(root: Path, tmp_path: Path) -> None:
