@@ -73,7 +73,7 @@ struct Drawing : Hop<I, KIND> {
   }
   // Choices by weight are among all edges of a row, others among those that are not excluded.
   __device__ __forceinline__ u64 position(u64 start, u64 pick, bool all) const {
-    return ANY && a.num_excluded && (all || !WEIGHTS) ? kept_position(a, start, pick) : start + pick;
+    return ANY && all && a.num_excluded ? kept_position(a, start, pick) : start + pick;
   }
 
   // The tile's rows at once: a thread for each draw, then one for each edge. A row's draws lie together
@@ -86,12 +86,8 @@ struct Drawing : Hop<I, KIND> {
 #pragma unroll 2
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout, degree = (u32)s.degrees[row];
-      u32& choice = scratch[row * stride + j];
-      if (!WEIGHTS) {
-        choice = whole(degree, fanout) ? j : draw_below32(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
-      } else {
-        choice = whole(degree, fanout) ? j : pick(row, j);
-      }
+      if (WEIGHTS) scratch[row * stride + j] = whole(degree, fanout) ? j : pick(row, j);
+      else scratch[row * stride + j] = whole(degree, fanout) ? j : draw_below32(s.states[row], j, a.replace ? degree : degree - fanout + j + 1);
     }
     __syncthreads();
     if (WEIGHTS && (!a.replace || (ANY && a.num_excluded))) make_distinct(count, fanout, stride, reciprocal);
@@ -113,10 +109,9 @@ struct Drawing : Hop<I, KIND> {
         of[c] = row;
         u32 degree = (u32)s.degrees[row];
         const u32* own = scratch + row * stride;
-        bool all = whole(degree, fanout);
-        u32 pick = WEIGHTS || full || a.replace || all ? own[j] : floyd(own, j, degree - fanout);
+        u32 pick = WEIGHTS || full || a.replace || whole(degree, fanout) ? own[j] : floyd(own, j, degree - fanout);
         e[c] = s.offsets[row] + j;
-        p[c] = position(s.starts[row], pick, all);
+        p[c] = position(s.starts[row], pick, !WEIGHTS || whole(degree, fanout));
       }
       gather(ids, edge_ids, is, e, p, of, bin_bits);
     }
@@ -262,7 +257,7 @@ struct Drawing : Hop<I, KIND> {
           if (!is[c]) continue;
           of[c] = r;
           e[c] = e0 + j;
-          p[c] = position(s.starts[r], all ? j : read(edge_ids, a.out_edge_bits, e0 + j), all);
+          p[c] = position(s.starts[r], all ? j : read(edge_ids, a.out_edge_bits, e0 + j), !WEIGHTS || all);
         }
         gather(ids, edge_ids, is, e, p, of, bin_bits);
       }
