@@ -210,7 +210,7 @@ def test_fanouts_of_other_kinds():
         (
             {"mode": "queue", "frontier": "new"},
             ValueError,
-            r"mode: expected 'auto' or 'persistent' with frontier='new' .*, got 'queue'",
+            r"mode: expected 'auto' or 'persistent' with frontier='new', got 'queue'",
         ),
         (
             {"disjoint": 1},
