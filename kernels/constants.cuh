@@ -145,13 +145,6 @@ enum {
 // DIRECT is the largest fanout whose choices may stand in shared memory.
 #define DIRECT 32
 
-// Spare draws of rows by weight in neighbor.cu: how many of a row, and of how many rows, are made
-// together.
-enum {
-  SPARE_ROUND = 8,
-  SPARE_ROWS = 128,
-};
-
 // MOST_BATCHES is how many batches a launch of neighbor.cu makes.
 #define MOST_BATCHES 16
 

@@ -7,6 +7,8 @@
 #define LARGE_HOP (1ull << 16)  // rows from which on all are dealt anew
 #define BATCH 2                 // loads that a thread has on their way
 #define EDGES 2                 // edges that it gathers at a time
+#define SPARE_ROUND 8           // spare draws of a row by weight that are made together
+#define SPARE_ROWS 128          // and of so many rows
 #define KEPT 2                  // chunks of 32 edges that a warp keeps in registers over an exchange
 
 // What is of one batch alone. Mirrors neighborBatch in internal/cuda/neighbor.go; loading compares the

@@ -70,13 +70,6 @@ const (
 // direct is the largest fanout whose choices may stand in shared memory.
 const direct = 32
 
-// Spare draws of rows by weight in neighbor.cu: how many of a row, and of how many rows,
-// are made together.
-const (
-	spareRound = 8
-	spareRows  = 128
-)
-
 // mostBatches is how many batches a launch of neighbor.cu makes.
 const mostBatches = 16
 
