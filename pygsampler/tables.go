@@ -2,6 +2,7 @@ package pygsampler
 
 import (
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -73,6 +74,8 @@ func StartTables(g *Graph, name, dtype string, address, length int64, mask bool)
 }
 
 func (j *TablesJob) run() {
+	// The array may be of a mapped file that another process makes shorter.
+	debug.SetPanicOnFault(true)
 	defer func() {
 		if p := recover(); p != nil {
 			j.err = Errorf(KindOther, "tables: %v", p)

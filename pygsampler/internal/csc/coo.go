@@ -104,7 +104,7 @@ func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E
 	defer scratch.Free()
 	counts := memory.Slice[uint64](scratch, parts*rows)
 	each := func(f func(counts []uint64, lo, hi int64)) {
-		together(parts, func(p int64) { f(counts[p*rows:(p+1)*rows], edges*p/parts, edges*(p+1)/parts) })
+		Together(parts, func(p int64) { f(counts[p*rows:(p+1)*rows], edges*p/parts, edges*(p+1)/parts) })
 	}
 	each(func(counts []uint64, lo, hi int64) {
 		for _, v := range dst[lo:hi] {

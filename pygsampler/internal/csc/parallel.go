@@ -14,13 +14,13 @@ func Parallel(lo, hi int64, f func(lo, hi int64)) {
 		f(lo, max(lo, hi))
 		return
 	}
-	together(parts, func(p int64) { f(lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts) })
+	Together(parts, func(p int64) { f(lo+(hi-lo)*p/parts, lo+(hi-lo)*(p+1)/parts) })
 }
 
-// together runs f for each part on a goroutine of its own. A panic of one is the
+// Together runs f for each part on a goroutine of its own. A panic of one is the
 // caller's once all have ended: in a goroutine that nobody guards it would end the
 // process, and arrays may change, or a mapped file become shorter, under a reader.
-func together(parts int64, f func(part int64)) {
+func Together(parts int64, f func(part int64)) {
 	var wg sync.WaitGroup
 	panics := make([]any, parts)
 	for p := range parts {

@@ -12,7 +12,7 @@ func TestAPanicOfAPartIsTheCallers(t *testing.T) {
 			t.Fatalf("%v after %d parts", p, ran.Load())
 		}
 	}()
-	together(3, func(part int64) {
+	Together(3, func(part int64) {
 		ran.Add(1)
 		if part == 1 {
 			panic("part 1")

@@ -10,7 +10,6 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -37,9 +36,6 @@ const (
 	WordSums
 	wordCount
 )
-
-// BytesAnEdge is what the tables take.
-const BytesAnEdge = 16
 
 // Build is a graph's edges by a value each. Its fields but the graph's arrays are
 // Build's own; any goroutine may stop it and look how far it is.
@@ -158,7 +154,7 @@ func arrayAt(m memory.Memory, offset, n int64, bits int) csc.Array {
 }
 
 // each runs f over ranges of rows, on all cores; a row is whole in one of them.
-func (b *Build) each(f func(lo, hi int64)) error {
+func (b *Build) each(f func(lo, hi int64)) (err error) {
 	g := b.Graph
 	rows, edges := g.Rows(), g.NumEdges()
 	// Ranges of about as many edges and rows each: row v begins at v + indptr[v] of both.
@@ -179,35 +175,23 @@ func (b *Build) each(f func(lo, hi int64)) error {
 		return lo
 	}
 	b.next.Store(0)
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	var failure any
-	for range min(int64(runtime.GOMAXPROCS(0)), parts) {
-		wg.Go(func() {
-			defer func() {
-				if p := recover(); p != nil {
-					mu.Lock()
-					failure = p
-					mu.Unlock()
-					b.Stop.Store(true)
-				}
-			}()
-			for !b.Stop.Load() {
-				part := b.next.Add(1) - 1
-				if part >= parts {
-					return
-				}
-				lo, hi := begin(part), begin(part+1)
-				f(lo, hi)
-				b.Done.Add(g.Indptr.At(hi) - g.Indptr.At(lo))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the graph's arrays changed while %s was read, or a fault of pygsampler: %v", b.Name, p)
+		}
+	}()
+	csc.Together(min(int64(runtime.GOMAXPROCS(0)), parts), func(int64) {
+		for !b.Stop.Load() {
+			part := b.next.Add(1) - 1
+			if part >= parts {
+				return
 			}
-		})
-	}
-	wg.Wait()
-	switch {
-	case failure != nil:
-		return fmt.Errorf("the graph's arrays changed while %s was read, or a fault of pygsampler: %v", b.Name, failure)
-	case b.Stop.Load():
+			lo, hi := begin(part), begin(part+1)
+			f(lo, hi)
+			b.Done.Add(g.Indptr.At(hi) - g.Indptr.At(lo))
+		}
+	})
+	if b.Stop.Load() {
 		return ErrStopped
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
@@ -332,5 +334,19 @@ func TestRefused(t *testing.T) {
 	b.Stop.Store(true)
 	if _, err := b.Run(); !errors.Is(err, ErrStopped) {
 		t.Errorf("stopped: %v", err)
+	}
+}
+
+// A page of the array that cannot be read any more is an error, whichever worker meets it.
+func TestFault(t *testing.T) {
+	g := csctest.Graph([][]int64{{0, 1, 2}, {0}, {1, 2}}, 3, 64, 64, false)
+	page, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Munmap(page)
+	b := &Build{Graph: g, Len: 6, Name: "w", Value: func(id int64) float64 { return float64(page[id]) }}
+	if _, err := b.Run(); err == nil || !strings.Contains(err.Error(), "changed while w was read") {
+		t.Errorf("got %v", err)
 	}
 }
