@@ -82,20 +82,27 @@ func ExpandRows(indptr, numRows, first, bits int64) (mem int64, err error) {
 	return core.ExpandRows(indptr, numRows, first, int(bits))
 }
 
-// SamplerNew checks the options and returns their handle.
-func SamplerNew(fanouts, numFanouts, replace, seed int64, mode string, mapLimit, ordered, onlyNew, disjoint int64) (sampler int64, err error) {
+// PlanRead checks a document and returns it with what was not given in it.
+func PlanRead(document string) (whole string, err error) {
 	defer finish(&err)
-	o, err := core.NewOptions(fanouts, numFanouts, core.Options{
-		Replace: replace != 0, Seed: uint64(seed), Mode: mode, MapLimit: mapLimit, Ordered: ordered != 0,
-		OnlyNew: onlyNew != 0, Disjoint: disjoint != 0,
-	})
+	p, err := core.NewPlan(document, 0)
+	if err != nil {
+		return "", err
+	}
+	return p.Document, nil
+}
+
+// SamplerNew is the handle of a document's plan, and of a seed.
+func SamplerNew(document string, seed int64) (sampler int64, err error) {
+	defer finish(&err)
+	p, err := core.NewPlan(document, uint64(seed))
 	if err != nil {
 		return 0, err
 	}
-	return samplers.add(o), nil
+	return samplers.add(p), nil
 }
 
-// SamplerClose forgets the options; jobs on their way keep theirs.
+// SamplerClose forgets the plan; jobs on their way keep theirs.
 func SamplerClose(sampler int64) (zero int64, err error) {
 	defer finish(&err)
 	samplers.take(sampler)
@@ -133,7 +140,7 @@ func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, nu
 	return -jobs.add(j), nil
 }
 
-func start(how func(*core.Graph, *core.Options, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
+func start(how func(*core.Graph, *core.Plan, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
 	g, o, err := open(graph, sampler)
 	if err != nil {
 		return nil, err
@@ -141,7 +148,7 @@ func start(how func(*core.Graph, *core.Options, core.Call) (*core.Job, error), g
 	return how(g, o, c)
 }
 
-func open(graph, sampler int64) (*core.Graph, *core.Options, error) {
+func open(graph, sampler int64) (*core.Graph, *core.Plan, error) {
 	g, ok := graphs.get(graph)
 	if !ok {
 		return nil, nil, closed("graph")

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"runtime"
 	"slices"
@@ -64,9 +65,19 @@ func newRing(t testing.TB, n int64) *ring {
 	return r
 }
 
+// document is that of a plan of fanouts in a mode.
+func document(mode string, ordered bool, fanouts []int64) string {
+	family := mode
+	if mode == "auto" || mode == "persistent" {
+		family = "neighbor"
+	}
+	text := strings.ReplaceAll(fmt.Sprint(fanouts), " ", ",")
+	return fmt.Sprintf(`{"family": %q, "fanouts": %s, "ordered": %v}`, family, text, ordered)
+}
+
 func newSampler(t testing.TB, mode string, fanouts ...int64) int64 {
 	t.Helper()
-	s, err := SamplerNew(address(fanouts), int64(len(fanouts)), 0, 3, mode, 0, 1, 0, 0)
+	s, err := SamplerNew(document(mode, true, fanouts), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,10 +204,10 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return ExpandRows(0, 0, 0, 64) }, ""},
 		{func() (int64, error) { return ExpandRows(at, -1, 0, 64) }, ""},
 		{func() (int64, error) { return ExpandRows(at, 1, 0, 16) }, ""},
-		{func() (int64, error) { return SamplerNew(0, 0, 0, 0, "auto", 0, 1, 0, 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
-		{func() (int64, error) { return SamplerNew(0, -1, 0, 0, "auto", 0, 1, 0, 0) }, "ValueError: fanouts: expected 1 to 256 hops, got -1"},
-		{func() (int64, error) { return SamplerNew(0, 3, 0, 0, "auto", 0, 1, 0, 0) }, ""},
-		{func() (int64, error) { return SamplerNew(at, 1, 0, 0, "\x00", 0, 1, 0, 0) }, ""},
+		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerNew("", 0) }, ""},
+		{func() (int64, error) { return SamplerNew("\x00", 0) }, ""},
+		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0) }, "ValueError: family: expected one that there is, got ''"},
 		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return Submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
 		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},

@@ -83,9 +83,9 @@ func TestModesOnCPU(t *testing.T) {
 	g, seeds := newRing(t, 100), []int64{10, 50}
 	want := []int64{10, 50, 11, 12, 51, 52, 13, 14, 53, 54}
 	for _, mode := range []string{"auto", "persistent", "fused", "bsp", "queue"} {
-		for ordered := range int64(2) {
+		for _, ordered := range []bool{false, true} {
 			fanouts := []int64{-1, -1}
-			s, err := SamplerNew(address(fanouts), 2, 0, 3, mode, 0, ordered, 0, 0)
+			s, err := SamplerNew(document(mode, ordered, fanouts), 3)
 			if err != nil {
 				t.Fatal(err)
 			}

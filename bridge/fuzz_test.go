@@ -41,11 +41,11 @@ func FuzzArguments(f *testing.F) {
 			_, err = ExpandRows(0, a, b, c)
 		case 7:
 			var sampler int64
-			if sampler, err = SamplerNew(address(fanouts), min(a, 3), b, d, text, e, c, a&1, a&2); err == nil {
+			if sampler, err = SamplerNew(document(text, a&1 == 1, fanouts[:uint64(a)%4]), b); err == nil {
 				_, err = SamplerClose(sampler)
 			}
 		case 8:
-			_, err = SamplerNew(0, a, b, d, text, e, c, a&1, a&2)
+			_, err = PlanRead(text)
 		case 9:
 			var job int64
 			if job, err = Submit(g.handle, s, 0, a, c, d, e, 0, b, a); err == nil {

@@ -64,7 +64,7 @@ func (t *table[T]) addAll(items []T) int64 {
 
 var (
 	graphs     table[*core.Graph]
-	samplers   table[*core.Options]
+	samplers   table[*core.Plan]
 	jobs       table[*core.Job]
 	deviceJobs table[*core.DeviceJob]
 )

@@ -83,8 +83,8 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 			return nil, onDevice(err)
 		}
 	}
-	graph, err := e.NewGraph(arrays)
-	if err != nil {
+	graph := e.NewGraph(arrays)
+	if err := graph.Load(); err != nil {
 		return nil, onDevice(err)
 	}
 	g := &Graph{device: &deviceGraph{int(device), e, graph, host}, flying: make(map[*DeviceJob]struct{})}

@@ -69,20 +69,19 @@ var flying struct {
 // DeviceCapacity is how many bytes of a caller's memory would do for a batch of so many
 // seeds: what batches like it have needed and some more, or a guess. The header of a
 // batch in a caller's memory says it of the next one (batch.WordCapacity).
-func DeviceCapacity(g *Graph, o *Options, seeds int64) (int64, error) {
+func DeviceCapacity(g *Graph, p *Plan, seeds int64) (int64, error) {
 	if g.device == nil {
 		return 0, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
 	if seeds < 0 {
 		return 0, Errorf(KindValue, "seeds: expected a length >= 0, got %d", seeds)
 	}
-	r := o.request(&Call{})
-	return int64(g.device.graph.Capacity(&r, seeds)), nil
+	return int64(g.device.graph.Capacity(p.CUDA(), seeds)), nil
 }
 
 // DeviceSubmit puts a batch into a stream and returns.
-func DeviceSubmit(g *Graph, o *Options, c DeviceCall) (*DeviceJob, error) {
-	jobs, err := DeviceSubmitMany(g, o, []DeviceCall{c})
+func DeviceSubmit(g *Graph, p *Plan, c DeviceCall) (*DeviceJob, error) {
+	jobs, err := DeviceSubmitMany(g, p, []DeviceCall{c})
 	if err != nil {
 		return nil, err
 	}
@@ -91,13 +90,16 @@ func DeviceSubmit(g *Graph, o *Options, c DeviceCall) (*DeviceJob, error) {
 
 // DeviceSubmitMany puts several batches into a stream together, as one launch where
 // the engine can.
-func DeviceSubmitMany(g *Graph, o *Options, calls []DeviceCall) (jobs []*DeviceJob, err error) {
+func DeviceSubmitMany(g *Graph, p *Plan, calls []DeviceCall) (jobs []*DeviceJob, err error) {
 	if g.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
+	if err := p.check(g); err != nil {
+		return nil, err
+	}
 	batches := make([]*cuda.Call, len(calls))
 	for i, c := range calls {
-		if batches[i], err = g.device.call(o, c); err != nil {
+		if batches[i], err = g.device.call(p, c); err != nil {
 			return nil, err
 		}
 	}
@@ -132,11 +134,8 @@ func DeviceSubmitMany(g *Graph, o *Options, calls []DeviceCall) (jobs []*DeviceJ
 }
 
 // call copies what stays the caller's and looks excluded edges up.
-func (d *deviceGraph) call(o *Options, c DeviceCall) (*cuda.Call, error) {
+func (d *deviceGraph) call(p *Plan, c DeviceCall) (*cuda.Call, error) {
 	if err := c.check(); err != nil {
-		return nil, err
-	}
-	if err := o.checkWeights(d.graph.Alias != 0); err != nil {
 		return nil, err
 	}
 	if c.OutBytes < 0 || c.Out == 0 && c.OutBytes > 0 {
@@ -148,18 +147,17 @@ func (d *deviceGraph) call(o *Options, c DeviceCall) (*cuda.Call, error) {
 		}
 	}
 	call := &cuda.Call{
-		Request: o.request(&c.Call),
-		Stream:  uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
-		Mode: o.Mode, Unordered: !o.Ordered,
+		Plan: p.CUDA(), Batch: p.batch(&c.Call),
+		Stream: uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
 	}
 	// The calling thread's own stream is another one on the thread that waits, which
 	// may have to launch again.
 	call.Own = call.Own || call.Stream == gpu.PerThreadStream
 	if c.OnDevice && c.NumSeeds > 0 {
 		call.Seeds, call.NumSeeds, call.SeedBits = gpu.Address(c.Seeds), c.NumSeeds, c.SeedBits
-		call.Request.Seeds.Bits = c.SeedBits
+		call.Batch.Seeds.Bits = c.SeedBits
 	} else {
-		call.Request.Seeds = csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
+		call.Batch.Seeds = csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	}
 	var err error
 	if c.NumExclude > 0 {

@@ -69,7 +69,7 @@ func KindOf(err error) (Kind, string) {
 		return KindOS, fmt.Sprintf("%d: %v", int(number), err)
 	}
 	for sentinel, kind := range map[error]Kind{
-		request.ErrIndex: KindIndex, request.ErrOverflow: KindOverflow, request.ErrValue: KindValue, weights.ErrValue: KindValue, request.ErrCancelled: KindInterrupt,
+		request.ErrIndex: KindIndex, request.ErrOverflow: KindOverflow, request.ErrValue: KindValue, request.ErrType: KindType, weights.ErrValue: KindValue, request.ErrCancelled: KindInterrupt,
 	} {
 		if errors.Is(err, sentinel) {
 			text := err.Error()

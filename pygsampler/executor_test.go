@@ -18,12 +18,12 @@ func TestThreadsAgree(t *testing.T) {
 	a := random(3000)
 	g := a.open(t)
 	seeds := csctest.Squares(600, 3000)
-	samplers := []*Options{
+	samplers := []*Plan{
 		options(t, "auto", false, 5, 5), options(t, "queue", false, 5, 5), options(t, "auto", true, 4, 3, 2),
 		options(t, "auto", false, 2, -1), options(t, "queue", true, 3, 3),
 	}
 	const jobs = 40
-	call := func(i int) (*Options, Call) {
+	call := func(i int) (*Plan, Call) {
 		n := int64(1 + i*8)
 		return samplers[i%len(samplers)], Call{
 			Seeds: address(seeds), NumSeeds: n, SeedBits: 64, Epoch: int64(i % 3), Batch: int64(i), Threads: int64(i % 4),
@@ -34,7 +34,7 @@ func TestThreadsAgree(t *testing.T) {
 		if _, err := SetThreads(threads); err != nil {
 			t.Fatal(err)
 		}
-		for _, how := range []func(*Graph, *Options, Call) (*Job, error){Submit, Sample} {
+		for _, how := range []func(*Graph, *Plan, Call) (*Job, error){Submit, Sample} {
 			var flying [jobs]*Job
 			for i := range flying {
 				o, c := call(i)
@@ -58,7 +58,7 @@ func TestThreadsAgree(t *testing.T) {
 			wg.Go(func() {
 				for i := w; i < jobs; i += 3 {
 					o, c := call(i)
-					j, err := []func(*Graph, *Options, Call) (*Job, error){Submit, Sample}[i%2](g, o, c)
+					j, err := []func(*Graph, *Plan, Call) (*Job, error){Submit, Sample}[i%2](g, o, c)
 					if err != nil {
 						t.Error(err)
 					} else if got := result(t, j); got != want[i] {
@@ -107,8 +107,8 @@ func TestHubsLeaveTheCaller(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bounded := j.request.Most != 0; bounded == large || j.request.Expected() > promptEdges {
-			t.Errorf("%d edges expected, bounded %v", j.request.Expected(), bounded)
+		if bounded := j.work.Most != 0; bounded == large || j.plan.Expected(&j.work) > promptEdges {
+			t.Errorf("%d edges expected, bounded %v", j.plan.Expected(&j.work), bounded)
 		}
 		again, err := Submit(g, o, c)
 		if err != nil {

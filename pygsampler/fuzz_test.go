@@ -59,7 +59,7 @@ func FuzzGraph(f *testing.F) {
 		if queue {
 			mode = "queue"
 		}
-		o, err := NewOptions(address(fanouts), int64(len(fanouts)), Options{Replace: replace, Seed: 1, Mode: mode, Ordered: true})
+		o, err := planOf(mode, replace, 1, fanouts)
 		if (err == nil) != (slices.Min(fanouts) >= -1) {
 			t.Fatalf("fanouts %v: %v", fanouts, err)
 		}

@@ -17,8 +17,8 @@ func TestCloseWaits(t *testing.T) {
 	a := random(20000)
 	for round := range 5 {
 		g := a.open(t)
-		_, o, c := long(t)
-		o.Fanouts = o.Fanouts[:3]
+		_, _, c := long(t)
+		o := options(t, "auto", false, -1, -1, -1)
 		var jobs []*Job
 		for range 6 {
 			j, err := Submit(g, o, c)

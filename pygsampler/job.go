@@ -11,6 +11,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/owner"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
@@ -21,7 +22,8 @@ import (
 // error; until then it reads the graph's memory.
 type Job struct {
 	graph   *Graph
-	request cpu.Request
+	plan    *Plan
+	work    family.Work
 	exclude []int64
 	threads int
 	stop    atomic.Bool
@@ -50,8 +52,8 @@ var running struct {
 }
 
 // Submit queues a batch and returns at once.
-func Submit(g *Graph, o *Options, c Call) (*Job, error) {
-	j, err := newJob(g, o, c)
+func Submit(g *Graph, p *Plan, c Call) (*Job, error) {
+	j, err := newJob(g, p, c)
 	if err == nil {
 		engine.submit(j)
 	}
@@ -64,30 +66,30 @@ const promptEdges = 1 << 19
 
 // Sample is Submit for a caller who waits at once. A small batch is finished when
 // it returns, without the wake-ups that handing it to another thread costs.
-func Sample(g *Graph, o *Options, c Call) (*Job, error) {
-	j, err := newJob(g, o, c)
+func Sample(g *Graph, p *Plan, c Call) (*Job, error) {
+	j, err := newJob(g, p, c)
 	if err != nil {
 		return nil, err
 	}
 	if j.prompt() && engine.enter() {
 		// The guess knows mean degrees only: seeds may all be hubs.
-		j.request.Most = promptEdges
+		j.work.Most = promptEdges
 		j.sample()
 		engine.give(1)
 		if !errors.Is(j.err, cpu.ErrLarge) {
 			j.finish()
 			return j, nil
 		}
-		j.request.Most, j.err = 0, nil
+		j.work.Most, j.err = 0, nil
 	}
 	engine.submit(j)
 	return j, nil
 }
 
-// prompt guesses that the job is done in a moment. The first lookup of edge ids
-// takes longer, and the queue does not end where a hop turns out to be large.
+// prompt guesses that the job is done in a moment. The first lookup of edge ids takes
+// longer.
 func (j *Job) prompt() bool {
-	return j.request.Expected() <= promptEdges && !j.request.Queue &&
+	return j.plan.Expected(&j.work) <= promptEdges &&
 		(len(j.exclude) == 0 || j.graph.csc.EdgeIDs.Bits == 0)
 }
 
@@ -108,34 +110,34 @@ func (c *Call) check() error {
 	return nil
 }
 
-func newJob(g *Graph, o *Options, c Call) (*Job, error) {
+func newJob(g *Graph, p *Plan, c Call) (*Job, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if err := o.checkWeights(g.csc.Alias != nil); err != nil {
+	if err := p.check(g); err != nil {
 		return nil, err
 	}
 	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	seeds.I32 = append([]int32(nil), seeds.I32...)
 	seeds.I64 = append([]int64(nil), seeds.I64...)
 	j := &Job{
-		graph: g,
-		request: cpu.Request{
-			Request: o.request(&c), Graph: &g.csc, Queue: o.Mode == "queue", MapLimit: o.MapLimit,
-		},
+		graph:   g,
+		plan:    p,
+		work:    family.Work{Graph: &g.csc, Batch: p.batch(&c)},
 		threads: math.MaxInt,
 		done:    make(chan struct{}),
 	}
-	j.request.Seeds = seeds
+	j.work.Batch.Seeds, j.work.Stop = seeds, &j.stop
 	if c.NumExclude > 0 {
 		j.exclude = append(j.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
 	}
 	if c.Threads > 0 {
 		j.threads = int(c.Threads)
 	}
+	j.work.Crew = crew{j.threads - 1}
 	// Only now: nothing that panics on a bad address may stand between entering the
 	// graph and the job that leaves it, or Close would wait for ever.
 	if err := g.enter(); err != nil {
@@ -169,10 +171,10 @@ func (j *Job) sample() {
 		j.err = request.ErrCancelled
 		return
 	}
-	if j.request.Exclude, j.err = j.graph.csc.Exclude(j.exclude); j.err != nil {
+	if j.work.Exclude, j.err = j.graph.csc.Exclude(j.exclude); j.err != nil {
 		return
 	}
-	j.memory, j.err = cpu.Sample(&j.request, crew{j.threads - 1}, &j.stop)
+	j.memory, j.err = j.plan.CPU(&j.work)
 }
 
 // finish lets go of the graph and wakes who waits.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Pending, Ready, Sampler
 from pygsampler._sampling.device_job import DeviceJob, TorchJob, sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
-from pygsampler._sampling.options import Options
+from pygsampler._sampling.plan import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,13 +105,13 @@ class PGSampler(EngineSampler, Sampler):
         Sampler.__init__(self, seed)
         EngineSampler.__init__(
             self,
-            Options.checked(
-                fanouts,
+            Plan(
+                **_family(mode),
+                fanouts=fanouts,
                 replace=replace,
                 frontier=frontier,
                 disjoint=disjoint,
                 ordered=ordered,
-                mode=mode,
                 map_limit=map_limit,
                 prob=prob,
                 mask=mask,
@@ -121,52 +122,60 @@ class PGSampler(EngineSampler, Sampler):
     @property
     def fanouts(self) -> tuple[int, ...]:
         """In-edges for each vertex, outermost hop first."""
-        return self._options.fanouts
+        return self._plan.fanouts
 
     @property
     def replace(self) -> bool:
         """Whether edges are drawn with replacement."""
-        return self._options.replace
+        value: bool = self._plan["replace"]
+        return value
 
     @property
     def frontier(self) -> str:
         """``"all"`` or ``"new"``: which vertices a hop expands."""
-        return self._options.frontier
+        value: str = self._plan["frontier"]
+        return value
 
     @property
     def disjoint(self) -> bool:
         """Whether each seed has a tree of its own."""
-        return self._options.disjoint
+        value: bool = self._plan["disjoint"]
+        return value
 
     @property
     def ordered(self) -> bool:
         """As it was given."""
-        return self._options.ordered
+        value: bool = self._plan["ordered"]
+        return value
 
     @property
     def mode(self) -> str:
         """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"`` or ``"queue"``."""
-        return self._options.mode
+        mode: str = self._plan.get("mode", self._plan["family"])
+        return mode
 
     @property
     def map_limit(self) -> int | None:
         """As it was given."""
-        return self._options.map_limit
+        value: int | None = self._plan["map_limit"]
+        return value
 
     @property
     def prob(self) -> str | None:
         """The name of the edge array that has the weights; None: edges are equal."""
-        return self._options.prob
+        value: str | None = self._plan["prob"]
+        return value
 
     @property
     def mask(self) -> str | None:
         """The name of the edge array that says which edges there are; None: all."""
-        return self._options.mask
+        value: str | None = self._plan["mask"]
+        return value
 
     @property
-    def plan(self) -> Options:
+    def plan(self) -> Plan:
         """The options: immutable, hashable, and picklable."""
-        return self._options
+        return self._plan
 
     def launch(
         self,
@@ -181,7 +190,7 @@ class PGSampler(EngineSampler, Sampler):
         beside: bool = False,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
-        graph = self._options.graph_of(graph)
+        graph = self._plan.graph_of(graph)
         if graph._device < 0:
             return Job.start(
                 graph,
@@ -205,22 +214,52 @@ class PGSampler(EngineSampler, Sampler):
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0:
-            return sample_many(self._options.graph_of(graph), self, many, epoch, batch)
+            return sample_many(self._plan.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 
     def _with(self, **options: Any) -> PGSampler:
         """Another sampler, with some options of this one replaced, that begins at batch 0."""
-        return PGSampler(**{**self._options.named(), "seed": self.seed, **options})
+        return PGSampler(**{**self._arguments(), "seed": self.seed, **options})
+
+    def _arguments(self) -> dict[str, Any]:
+        """What the sampler was made with, but for the seed."""
+        return {name: getattr(self, name) for name in ("fanouts", *_USUAL)}
 
     def __repr__(self) -> str:
-        return f"PGSampler({self._options}, seed={self.seed})"
+        """As it is written in a call, but for what is as by default."""
+        given = self._arguments()
+        options = [f"{name}={given[name]!r}" for name in _USUAL if given[name] != _USUAL[name]]
+        return f"PGSampler({', '.join([str(list(self.fanouts)), *options])}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._options.named(), self.seed, self.epoch, self._numbers.next)
+        return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
 
 
-def _restore(options: dict[str, Any], seed: int, epoch: int, number: int) -> PGSampler:
-    sampler = PGSampler(**options, seed=seed)
+_USUAL = {
+    "replace": False,
+    "frontier": "all",
+    "disjoint": False,
+    "ordered": True,
+    "mode": "auto",
+    "map_limit": None,
+    "prob": None,
+    "mask": None,
+}
+
+# The modes of the family of neighbours; the others are families of their own.
+_NEIGHBOR = ("auto", "persistent")
+_MODES = (*_NEIGHBOR, "fused", "bsp", "queue")
+
+
+def _family(mode: Any) -> dict[str, str]:
+    """The fields of a plan that say how."""
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise ValueError(f"mode: expected one of {_MODES}, got {describe(mode)}")
+    return {"family": "neighbor", "mode": mode} if mode in _NEIGHBOR else {"family": mode}
+
+
+def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> PGSampler:
+    sampler = PGSampler(**arguments, seed=seed)
     sampler._numbers.epoch = epoch
     sampler._numbers.next = number
     return sampler

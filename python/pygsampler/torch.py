@@ -23,7 +23,7 @@ from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.shards import Shards
 from pygsampler._sampling.base import Pending, Sampler, check_graph
-from pygsampler._sampling.options import Options
+from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
@@ -172,7 +172,7 @@ class DataLoader:
         # Last, since it may copy a graph of many gigabytes.
         self.graph = _graph_on(graph, device)
         plan = self.sampler.plan
-        if isinstance(plan, Options):
+        if isinstance(plan, Plan):
             # Tables are made now, and wrong weights are wrong arguments.
             plan.graph_of(self.graph)
 

@@ -53,7 +53,7 @@ func TestMoreThan2To31Edges(t *testing.T) {
 				if replace && k.fanouts[0] < 0 {
 					continue
 				}
-				check(t, Request{Graph: g, Request: request.Request{Fanouts: k.fanouts, Replace: replace, Seed: 77, Seeds: csctest.Array(k.seeds, 64)}})
+				check(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: replace}, Batch: request.Batch{Seed: 77, Seeds: csctest.Array(k.seeds, 64)}}})
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestMoreThan2To31Edges(t *testing.T) {
 // that they come from.
 func TestEdgeIDsBeyondInt32(t *testing.T) {
 	g := beyond(t, 32)
-	r := Request{Graph: g, Request: request.Request{Fanouts: []int64{100}, Seed: 1, Seeds: csctest.Array([]int64{4, 0, 1, 3}, 32)}}
+	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{100}}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{4, 0, 1, 3}, 32)}}}
 	var stop atomic.Bool
 	m, err := Sample(&r, idle(0), &stop)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestHubCostsItsFanout(t *testing.T) {
 	}
 	for _, fanout := range []int64{1, 10, 32, 64} {
 		for _, replace := range []bool{false, true} {
-			r := Request{Request: request.Request{Fanouts: []int64{fanout}, Replace: replace}}
+			r := Request{Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}}}
 			hub, hubSize := cost(0, r)
 			leaf, leafSize := cost(1, r)
 			if hubSize != leafSize || hub > leaf+4096 {
@@ -138,10 +138,10 @@ func TestHubCostsItsFanout(t *testing.T) {
 			}
 		}
 	}
-	if allocated, size := cost(0, Request{Request: request.Request{Fanouts: []int64{-1}}}); allocated > 64<<10 || size < 8*degree {
+	if allocated, size := cost(0, Request{Request: request.Request{Hops: request.Hops{Fanouts: []int64{-1}}}}); allocated > 64<<10 || size < 8*degree {
 		t.Errorf("the whole hub takes %d bytes and allocates %d beside", size, allocated)
 	}
-	if allocated, _ := cost(0, Request{Request: request.Request{Fanouts: []int64{100_000}, Replace: true}}); allocated > 64<<10 {
+	if allocated, _ := cost(0, Request{Request: request.Request{Hops: request.Hops{Fanouts: []int64{100_000}, Replace: true}}}); allocated > 64<<10 {
 		t.Errorf("100,000 draws allocate %d bytes beside the batch", allocated)
 	}
 	for _, s := range shelf.free {
@@ -161,10 +161,10 @@ func TestSteadyStateAllocations(t *testing.T) {
 		for _, limit := range []int64{0, 1} {
 			var counts []float64
 			for _, seeds := range []int64{256, 4096} {
-				r := Request{Graph: g, MapLimit: limit, Request: request.Request{Fanouts: []int64{5, 5, 5}, Seeds: csctest.Array(upTo(seeds, 19999), 64)}}
+				r := Request{Graph: g, MapLimit: limit, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(seeds, 19999), 64)}}}
 				var stop atomic.Bool
 				run := func() {
-					r.Batch++
+					r.Number++
 					m, err := Sample(&r, crew, &stop)
 					if err != nil {
 						t.Fatal(err)

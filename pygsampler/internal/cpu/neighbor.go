@@ -29,11 +29,22 @@ type sampling[I csc.Index] struct {
 	n        int64 // distinct vertices so far
 	expanded int64 // those whose rows were drawn, where each is drawn once
 	numbers  numbering
-	trees    *trees[I]      // nil: trees share vertices
-	finished *finishedTasks // what the queue engine sampled; nil: rows are drawn tile by tile
+	trees    *trees[I] // nil: trees share vertices
+	rows     rows[I]
 }
 
-func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
+// rows is where a hop's rows come from: drawn when their tile's turn comes, or drawn
+// before, in another order. Each gives the rows [lo, hi) of the hop's frontier.
+type rows[I csc.Index] interface {
+	// count reads where each row begins and how many edges it has, and says how many of
+	// them the hop takes.
+	count(frontier []I, lo, hi int64, hop int) (edges int64)
+	// draw writes the edges, as original ids, into the block from edge first on.
+	draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I])
+}
+
+// sampleHops makes a batch of rows that begin prepares once the seeds are numbered.
+func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool, begin func(*sampling[I]) (rows[I], error)) (memory.Memory, error) {
 	s := &sampling[I]{Request: req, scratch: takeScratch(req.Graph.NumNodes), team: muster(crew, req.Expected()), stop: stop}
 	defer s.scratch.put()
 	defer s.team.dismiss()
@@ -46,10 +57,9 @@ func sampleHops[I csc.Index](req *Request, crew Crew, stop *atomic.Bool) (memory
 	if err := s.begin(); err != nil {
 		return memory.Memory{}, err
 	}
-	if req.Queue {
-		if err := s.runQueue(); err != nil {
-			return memory.Memory{}, err
-		}
+	var err error
+	if s.rows, err = begin(s); err != nil {
+		return memory.Memory{}, err
 	}
 	for hop := range req.Fanouts {
 		if err := s.hop(hop); err != nil {
@@ -231,7 +241,6 @@ func (s *sampling[I]) claim(ids []I) {
 // found; hop 0 is next to the seeds.
 func (s *sampling[I]) hop(hop int) error {
 	depth := len(s.Fanouts)
-	rule := s.Rule(hop)
 	first := int64(0)
 	if s.OnlyNew {
 		first, s.expanded = s.expanded, s.n
@@ -247,11 +256,7 @@ func (s *sampling[I]) hop(hop int) error {
 	frontier := s.nodes()[first : first+rows]
 	err := s.team.each(tiles, s.stop, func(_ int, t int64) {
 		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
-		if s.finished != nil {
-			s.offsets[t] = countFinished(s.finished, frontier[lo:hi], hop, s.starts[lo:hi], s.degrees[lo:hi])
-			return
-		}
-		s.offsets[t] = s.count(frontier, lo, hi, rule)
+		s.offsets[t] = s.rows.count(frontier, lo, hi, hop)
 	})
 	if err != nil {
 		return err
@@ -279,17 +284,13 @@ func (s *sampling[I]) hop(hop int) error {
 		return err
 	}
 	frontier = s.nodes()[first : first+rows]
-	stream := rng.NewStream(s.Seed, s.Epoch, s.Batch, uint8(hop), rng.Neighbors)
+	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), rng.Neighbors)
 	for w := range s.team.size {
 		s.worker(w)
 	}
 	err = s.team.pipeline(s.drawn[:tiles], s.stop, func(w int, t int64) {
 		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
-		if s.finished != nil {
-			s.copyFinished(lo, hi, s.offsets[t], block)
-			return
-		}
-		s.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], rule, block)
+		s.rows.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], hop, block)
 	}, func(t int64) {
 		if s.trees != nil {
 			lo, hi := t*tileRows, min((t+1)*tileRows, rows)

@@ -9,6 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -97,7 +98,7 @@ func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []in
 		}
 		return chosen
 	}
-	state := rng.NewStream(r.Seed, r.Epoch, r.Batch, uint8(hop), rng.Neighbors).State(uint64(v))
+	state := rng.NewStream(r.Seed, r.Epoch, r.Number, uint8(hop), rng.Neighbors).State(uint64(v))
 	if tree >= 0 {
 		state = rng.Part(state, uint64(tree))
 	}
@@ -117,10 +118,19 @@ func referenceRow(r *Request, tree, v int64, hop int, fanout int64) (chosen []in
 	return chosen
 }
 
+// engines are the ways to make a batch: by tiles, and by the queue.
+var engines = []func(*Request, Crew, *atomic.Bool) (memory.Memory, error){Sample, ByQueue}
+
 func sample(t *testing.T, r *Request, crew Crew) batchtest.Batch {
 	t.Helper()
+	return sampleBy(t, 0, r, crew)
+}
+
+// sampleBy is sample by one of engines.
+func sampleBy(t *testing.T, engine int, r *Request, crew Crew) batchtest.Batch {
+	t.Helper()
 	var stop atomic.Bool
-	m, err := Sample(r, crew, &stop)
+	m, err := engines[engine](r, crew, &stop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,16 +142,15 @@ func sample(t *testing.T, r *Request, crew Crew) batchtest.Batch {
 func check(t *testing.T, r Request) {
 	t.Helper()
 	want := reference(&r)
-	for _, queue := range []bool{false, true} {
+	for engine := range engines {
 		for _, crew := range []idle{0, 3} {
-			for _, limit := range []int64{0, 1} {
-				if queue && limit == 1 {
+			for _, r.MapLimit = range []int64{0, 1} {
+				if engine == 1 && r.MapLimit == 1 {
 					continue // the queue needs its map
 				}
-				r.Queue, r.MapLimit = queue, limit
-				if got := sample(t, &r, crew); !got.Equal(want) {
-					t.Fatalf("queue=%v crew=%d limit=%d fanouts=%v replace=%v:\n got %.400s\nwant %.400s",
-						queue, crew, limit, r.Fanouts, r.Replace, fmt.Sprint(got), fmt.Sprint(want))
+				if got := sampleBy(t, engine, &r, crew); !got.Equal(want) {
+					t.Fatalf("engine=%d crew=%d limit=%d fanouts=%v replace=%v:\n got %.400s\nwant %.400s",
+						engine, crew, r.MapLimit, r.Fanouts, r.Replace, fmt.Sprint(got), fmt.Sprint(want))
 				}
 			}
 		}
@@ -177,7 +186,7 @@ func TestEveryDegreeAndFanout(t *testing.T) {
 		}
 		for fanout := int64(1); fanout <= 40; fanout += step {
 			for _, replace := range []bool{false, true} {
-				check(t, Request{Graph: g, Request: request.Request{Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)}})
+				check(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)}}})
 			}
 		}
 	}
@@ -190,7 +199,7 @@ func TestRandomGraphs(t *testing.T) {
 	for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}} {
 		for _, replace := range []bool{false, true} {
 			for _, g := range []*csc.Graph{g32, g64} {
-				checkOnce(t, Request{Graph: g, Request: request.Request{Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7, Batch: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))}})
+				checkOnce(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1 << 39, Seeds: csctest.Array(seeds, 32+32*(i%2))}}})
 			}
 		}
 	}
@@ -204,7 +213,7 @@ func TestAwkwardGraphs(t *testing.T) {
 				g := csctest.Graph(rows, n+2, 64, 32, withIDs) // two trailing vertices
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range [][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}} {
-						checkOnce(t, Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)}})
+						checkOnce(t, Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, 64)}}})
 					}
 				}
 			}
@@ -225,7 +234,7 @@ func TestExcludedEdges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 3}, {-1, 5}} {
-			r := Request{Graph: g, Exclude: x, Request: request.Request{Fanouts: fanouts, Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}
+			r := Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{1, 2, 3, 50, 60}, 64)}}}
 			checkOnce(t, r)
 			for _, b := range sample(t, &r, idle(0)).Blocks {
 				for _, id := range b.EdgeIDs {
@@ -242,7 +251,7 @@ func TestSeedOutOfRange(t *testing.T) {
 	g := csctest.Graph([][]int64{{1}, {0}}, 2, 64, 64, false)
 	var stop atomic.Bool
 	for _, bad := range []int64{-1, 2, 1 << 40} {
-		_, err := Sample(&Request{Graph: g, Request: request.Request{Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, bad}, 64)}}, idle(0), &stop)
+		_, err := Sample(&Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad}, 64)}}}, idle(0), &stop)
 		if want := fmt.Sprintf("index error: seeds[1]: expected an id in [0, 2), got %d", bad); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -252,14 +261,14 @@ func TestSeedOutOfRange(t *testing.T) {
 // An array that its owner changes while a batch is made is an error, not a crash.
 func TestChangedArrays(t *testing.T) {
 	for _, crew := range []idle{0, 3} {
-		for _, queue := range []bool{false, true} {
+		for _, engine := range engines {
 			g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 64, 64, false)
 			for i := range g.Indices.I64 {
 				g.Indices.I64[i] = 1 << 40
 			}
 			var stop atomic.Bool
-			r := Request{Graph: g, Queue: queue, Request: request.Request{Fanouts: []int64{5, 5}, Seeds: csctest.Array(csctest.Steps(3000, 1), 64)}}
-			if _, err := Sample(&r, crew, &stop); err == nil {
+			r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(3000, 1), 64)}}}
+			if _, err := engine(&r, crew, &stop); err == nil {
 				t.Fatal("no error")
 			}
 		}
@@ -270,9 +279,9 @@ func TestCancelled(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 64, 64, false)
 	var stop atomic.Bool
 	stop.Store(true)
-	for _, queue := range []bool{false, true} {
-		r := Request{Graph: g, Queue: queue, Request: request.Request{Fanouts: []int64{5, 5}, Seeds: csctest.Array([]int64{1, 2}, 64)}}
-		if _, err := Sample(&r, idle(0), &stop); err != request.ErrCancelled {
+	for _, engine := range engines {
+		r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 64)}}}
+		if _, err := engine(&r, idle(0), &stop); err != request.ErrCancelled {
 			t.Fatalf("got %v", err)
 		}
 	}

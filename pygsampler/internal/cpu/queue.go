@@ -20,7 +20,8 @@ const fetchSize = 16
 // finishedTasks is what the workers of a queue leave behind: for every task, in
 // whatever order it ran, the CSC positions of its edges. A pass in canonical
 // order numbers them.
-type finishedTasks struct {
+type finishedTasks[I csc.Index] struct {
+	*sampling[I]
 	queue     *task.Queue
 	rows      []finishedRow // by slot of the queue
 	positions []int64
@@ -34,19 +35,19 @@ type finishedRow struct{ first, take int64 }
 // runQueue samples all tasks of the batch by persistent workers without a barrier
 // between hops, again with twice the room while the queue or the positions
 // overflow; a row is a pure function of its task, so a repeated batch is equal.
-func (s *sampling[I]) runQueue() error {
+func (s *sampling[I]) runQueue() (rows[I], error) {
 	if len(s.Fanouts) > task.MaxHops {
-		return fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", request.ErrValue, task.MaxHops, len(s.Fanouts))
+		return nil, fmt.Errorf("%w: fanouts: expected at most %d hops with mode='queue', got %d", request.ErrValue, task.MaxHops, len(s.Fanouts))
 	}
 	if need := s.Graph.NumNodes * 8; s.numbers == hashed {
-		return fmt.Errorf("%w: mode='queue': expected map_limit of at least %d bytes (8 a vertex), got less", request.ErrValue, need)
+		return nil, fmt.Errorf("%w: mode='queue': expected map_limit of at least %d bytes (8 a vertex), got less", request.ErrValue, need)
 	}
 	tasks := max(s.n*int64(len(s.Fanouts))*8, 1024)
 	edges := 8 * tasks
 	for !s.stop.Load() {
 		f, err := s.drain(tasks, edges)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if s.stop.Load() {
 			break
@@ -57,8 +58,7 @@ func (s *sampling[I]) runQueue() error {
 			for slot := range f.queue.Published() {
 				f.slots[f.queue.At(slot)] = slot
 			}
-			s.finished = f
-			return nil
+			return f, nil
 		}
 		if full {
 			tasks *= 2
@@ -67,11 +67,11 @@ func (s *sampling[I]) runQueue() error {
 			edges = max(2*edges, f.used.Load())
 		}
 	}
-	return request.ErrCancelled
+	return nil, request.ErrCancelled
 }
 
 // drain runs the queue from the seeds to its end, or to an overflow.
-func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
+func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks[I], error) {
 	if tasks > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: wanted a queue of %d tasks", memory.ErrNoMemory, tasks)
 	}
@@ -79,8 +79,8 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
 	if err := memory.Affordable(tasks*48 + edges*(8+16)); err != nil {
 		return nil, err
 	}
-	f := &finishedTasks{
-		queue: task.NewQueue(int(tasks), fetchSize), rows: make([]finishedRow, tasks), positions: make([]int64, edges),
+	f := &finishedTasks[I]{
+		sampling: s, queue: task.NewQueue(int(tasks), fetchSize), rows: make([]finishedRow, tasks), positions: make([]int64, edges),
 	}
 	pages, err := memory.Map(s.Graph.NumNodes * 8)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
 	}
 	streams := make([]rng.Stream, len(s.Fanouts))
 	for hop := range streams {
-		streams[hop] = rng.NewStream(s.Seed, s.Epoch, s.Batch, uint8(hop), rng.Neighbors)
+		streams[hop] = rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), rng.Neighbors)
 	}
 	err = s.team.run(func(int) {
 		defer func() {
@@ -139,7 +139,7 @@ func (s *sampling[I]) drain(tasks, edges int64) (*finishedTasks, error) {
 
 // runTask samples one row into the shared positions; fits is false when they are
 // used up.
-func (s *sampling[I]) runTask(f *finishedTasks, c *rng.Chooser, stream rng.Stream, t task.Task) (row finishedRow, fits bool) {
+func (s *sampling[I]) runTask(f *finishedTasks[I], c *rng.Chooser, stream rng.Stream, t task.Task) (row finishedRow, fits bool) {
 	rule := s.Rule(int(t.Hop))
 	start, degree := s.row(t.Vertex)
 	take := rule.Take(degree)
@@ -163,22 +163,20 @@ func (r *Request) row(v int64) (start, degree int64) {
 	return start, end - start - int64(len(r.Exclude.Of(v)))
 }
 
-// countFinished is count for rows whose tasks are finished: starts are offsets in
-// the shared positions.
-func countFinished[I csc.Index](f *finishedTasks, frontier []I, hop int, starts, takes []int64) (edges int64) {
-	for i, v := range frontier {
+// count takes the offsets of the rows in the shared positions for where they begin.
+func (f *finishedTasks[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
+	for i, v := range frontier[lo:hi] {
 		row := f.rows[f.slots[task.Task{Vertex: int64(v), Hop: uint8(hop)}]]
-		starts[i], takes[i] = row.first, row.take
+		f.starts[lo+int64(i)], f.degrees[lo+int64(i)] = row.first, row.take
 		edges += row.take
 	}
 	return edges
 }
 
-// copyFinished is draw for rows whose tasks are finished.
-func (s *sampling[I]) copyFinished(lo, hi, at int64, b block[I]) {
+func (f *finishedTasks[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, at int64, _ int, b block[I]) {
 	for i := lo; i < hi; i++ {
 		b.indptr[i] = I(at)
-		gather(s.Graph, s.finished.positions[s.starts[i]:s.starts[i]+s.degrees[i]], at, b)
-		at += s.degrees[i]
+		gather(f.Graph, f.positions[f.starts[i]:f.starts[i]+f.degrees[i]], at, b)
+		at += f.degrees[i]
 	}
 }

@@ -24,13 +24,11 @@ type Request struct {
 	request.Request
 	Graph   *csc.Graph
 	Exclude *csc.Exclusions
-	// Queue runs the task queue engine instead of the tiles; the result is equal.
-	Queue bool
 	// MapLimit bounds the bytes of a direct map of all vertices; a larger graph
 	// takes a hash table sized to the batch.
 	MapLimit int64
 	// Most is how many edges a hop may have: a batch with a larger one ends with
-	// ErrLarge before it draws that hop. 0 sets no bound. Queue does not heed it.
+	// ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
 	Most int64
 }
 
@@ -44,14 +42,23 @@ type Crew interface {
 // ErrLarge is a hop of more edges than Request.Most.
 var ErrLarge = errors.New("larger than its bound")
 
-// Sample makes the batch of a request and hands its memory, with one reference,
-// to the caller. It returns request.ErrCancelled soon after stop is set.
+// Sample makes the batch of a request tile by tile, and hands its memory, with one
+// reference, to the caller. It returns request.ErrCancelled soon after stop is set.
 func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
 	if req.Graph.Indices.Bits == 32 {
-		return sampleHops[int32](req, crew, stop)
+		return sampleHops(req, crew, stop, (*sampling[int32]).tiles)
 	}
-	return sampleHops[int64](req, crew, stop)
+	return sampleHops(req, crew, stop, (*sampling[int64]).tiles)
+}
+
+// ByQueue is Sample by the task queue; the result is equal.
+func ByQueue(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+	defer recovered(&err)
+	if req.Graph.Indices.Bits == 32 {
+		return sampleHops(req, crew, stop, (*sampling[int32]).runQueue)
+	}
+	return sampleHops(req, crew, stop, (*sampling[int64]).runQueue)
 }
 
 // recovered turns a panic into an error: arrays that the caller changes while a

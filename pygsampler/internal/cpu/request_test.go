@@ -20,20 +20,20 @@ import (
 // both engines, whichever worker comes first.
 func TestWorkersAgree(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(4000, 11), 4000, 32, 64, true)
-	r := Request{Graph: g, Request: request.Request{Fanouts: []int64{8, 4, 3}, Seed: 6, Seeds: csctest.Array(upTo(1500, 3999), 32)}}
+	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{8, 4, 3}}, Batch: request.Batch{Seed: 6, Seeds: csctest.Array(upTo(1500, 3999), 32)}}}
 	if want := int64(7 * teamEdges); r.Expected() < want {
 		t.Fatalf("only %d edges are expected: no team of 8", r.Expected())
 	}
 	want := reference(&r)
-	for _, r.Queue = range []bool{false, true} {
+	for engine := range engines {
 		for _, r.MapLimit = range []int64{0, 1} {
-			if r.Queue && r.MapLimit == 1 {
+			if engine == 1 && r.MapLimit == 1 {
 				continue
 			}
 			for _, workers := range []int{1, 2, 8} {
 				for range 3 {
-					if got := sample(t, &r, idle(workers-1)); !got.Equal(want) {
-						t.Fatalf("queue=%v limit=%d %d workers: another batch", r.Queue, r.MapLimit, workers)
+					if got := sampleBy(t, engine, &r, idle(workers-1)); !got.Equal(want) {
+						t.Fatalf("engine %d limit=%d %d workers: another batch", engine, r.MapLimit, workers)
 					}
 				}
 			}
@@ -50,12 +50,15 @@ func TestBatchesAtOnce(t *testing.T) {
 			for b := range 6 {
 				r := Request{
 					Graph:    g,
-					Queue:    (w+b)%3 == 0,
 					MapLimit: int64((w + b) % 2 * 16000),
-					Request:  request.Request{Fanouts: []int64{5, 5}, Batch: uint64(b), Seeds: csctest.Array(upTo(400, 1999), 64)},
+					Request:  request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Number: uint64(b), Seeds: csctest.Array(upTo(400, 1999), 64)}},
 				}
 				want := reference(&r)
-				if got := sample(t, &r, idle(w%3)); !got.Equal(want) {
+				engine := 0
+				if (w+b)%3 == 0 {
+					engine = 1
+				}
+				if got := sampleBy(t, engine, &r, idle(w%3)); !got.Equal(want) {
 					t.Errorf("worker %d batch %d: another batch", w, b)
 				}
 			}
@@ -70,14 +73,17 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(4000, 13), 4000, 64, 64, false)
 	live := memory.Count().Live
 	rounds, cancelled := 60, 0
-	r := Request{Graph: g, Request: request.Request{Fanouts: []int64{10, 10, 10}, Seeds: csctest.Array(upTo(1000, 3999), 64)}}
+	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{10, 10, 10}}, Batch: request.Batch{Seeds: csctest.Array(upTo(1000, 3999), 64)}}}
 	want := reference(&r)
 	for round := range rounds {
-		r.Queue = round%3 == 2
+		engine := engines[0]
+		if round%3 == 2 {
+			engine = engines[1]
+		}
 		var stop atomic.Bool
 		timer := time.AfterFunc(time.Duration(rand.IntN(4000))*time.Microsecond, func() { stop.Store(true) })
 		hang.Within(t, time.Minute, func() {
-			m, err := Sample(&r, idle(round%2*3), &stop)
+			m, err := engine(&r, idle(round%2*3), &stop)
 			switch {
 			case err == request.ErrCancelled:
 				cancelled++
@@ -96,8 +102,8 @@ func TestCancelledAtAnyMoment(t *testing.T) {
 		t.Errorf("%d memories were lost", now-live)
 	}
 	t.Logf("%d of %d cancelled", cancelled, rounds)
-	for _, r.Queue = range []bool{false, true} {
-		if got := sample(t, &r, idle(2)); !got.Equal(want) {
+	for engine := range engines {
+		if got := sampleBy(t, engine, &r, idle(2)); !got.Equal(want) {
 			t.Error("another batch after cancelled ones")
 		}
 	}
@@ -108,11 +114,12 @@ func TestCancelledBetweenHops(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(4000, 13), 4000, 64, 64, false)
 	for _, crew := range []idle{0, 3} {
 		var stop atomic.Bool
-		r := Request{Graph: g, Request: request.Request{Fanouts: []int64{5, 5}, Seeds: csctest.Array(upTo(1000, 3999), 64)}}
+		r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(1000, 3999), 64)}}}
 		s := &sampling[int64]{Request: &r, scratch: &scratch{}, team: muster(crew, many), stop: &stop}
 		if err := s.begin(); err != nil {
 			t.Fatal(err)
 		}
+		s.rows = tiled[int64]{s}
 		if err := s.hop(0); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +155,7 @@ func TestExpected(t *testing.T) {
 		{empty, 0, []int64{4, -1}, true, 0},
 		{g, 10, slices.Repeat([]int64{1<<31 - 1}, 256), true, 10*(1<<31-1) + 255*1000*(1<<31-1)},
 	} {
-		r := Request{Graph: k.graph, Request: request.Request{Fanouts: k.fanouts, Replace: k.replace, Seeds: csctest.Array(make([]int64, k.seeds), 64)}}
+		r := Request{Graph: k.graph, Request: request.Request{Hops: request.Hops{Fanouts: k.fanouts, Replace: k.replace}, Batch: request.Batch{Seeds: csctest.Array(make([]int64, k.seeds), 64)}}}
 		if got := r.Expected(); got != k.want {
 			t.Errorf("%d seeds, %.40v, replace=%v: got %d, want %d", k.seeds, k.fanouts, k.replace, got, k.want)
 		}
@@ -158,7 +165,7 @@ func TestExpected(t *testing.T) {
 // A bound on a hop's edges ends the batch before it draws them.
 func TestMost(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 64, 64, false)
-	r := Request{Graph: g, Request: request.Request{Fanouts: []int64{5, 5}, Seeds: csctest.Array(upTo(100, 2999), 64)}}
+	r := Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seeds: csctest.Array(upTo(100, 2999), 64)}}}
 	edges := int64(len(reference(&r).Blocks[0].Indices))
 	live := memory.Count().Live
 	for _, crew := range []idle{0, 3} {
@@ -192,7 +199,7 @@ func TestTooLarge(t *testing.T) {
 		for _, crew := range []idle{0, 2} {
 			r := Request{
 				Graph:   csctest.Graph(rows, 1000, k.bits, 64, false),
-				Request: request.Request{Fanouts: []int64{1<<31 - 1}, Replace: true, Seeds: csctest.Array(upTo(max(k.seeds, 2), 999)[:k.seeds], 64)},
+				Request: request.Request{Hops: request.Hops{Fanouts: []int64{1<<31 - 1}, Replace: true}, Batch: request.Batch{Seeds: csctest.Array(upTo(max(k.seeds, 2), 999)[:k.seeds], 64)}},
 			}
 			var stop atomic.Bool
 			_, err := Sample(&r, crew, &stop)
@@ -228,7 +235,7 @@ func TestLongRows(t *testing.T) {
 				check(t, Request{
 					Graph:   g,
 					Exclude: exclude,
-					Request: request.Request{Fanouts: []int64{fanout}, Replace: replace, Seeds: csctest.Array(upTo(int64(len(rows)), int64(len(rows)-1)), 64)},
+					Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seeds: csctest.Array(upTo(int64(len(rows)), int64(len(rows)-1)), 64)}},
 				})
 			}
 		}

@@ -8,9 +8,13 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// count reads where the rows [lo, hi) of the frontier begin and how many edges
-// each has, and returns how many of them the hop takes.
-func (s *sampling[I]) count(frontier []I, lo, hi int64, rule request.Rule) (edges int64) {
+// tiled are rows that are drawn when their tile's turn comes.
+type tiled[I csc.Index] struct{ *sampling[I] }
+
+func (s *sampling[I]) tiles() (rows[I], error) { return tiled[I]{s}, nil }
+
+func (s tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
+	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	if s.Graph.Indptr.Bits == 32 {
 		readRows(s.Graph.Indptr.I32, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
@@ -60,9 +64,8 @@ func refuseRow(v, start, end, edges int64) {
 // but the fanout bounds a row drawn with replacement.
 const longRow = 1024
 
-// draw chooses the edges of the rows [lo, hi) of the frontier and writes them, as
-// original ids, into the block from edge first on.
-func (s *sampling[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, rule request.Rule, b block[I]) {
+func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I]) {
+	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	// The states of all rows that draw, at once: independent chains of
 	// multiplications overlap, one after the other they do not.

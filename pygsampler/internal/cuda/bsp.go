@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -31,37 +30,38 @@ type bspKernels struct {
 	seeds, count, draw, choose, gather, check, number gpu.Kernel[bspArgs]
 }
 
-// bspLoaded are those of both widths, loaded at their first use.
-type bspLoaded struct {
-	loading sync.Mutex
-	loaded  bool
-	of      [2]bspKernels // int32, int64
-}
-
-func (l *bspLoaded) get(e *Engine, bits int) (*bspKernels, error) {
-	l.loading.Lock()
-	defer l.loading.Unlock()
-	if !l.loaded {
-		for i, suffix := range []string{"32", "64"} {
-			k := &l.of[i]
-			for name, at := range map[string]*gpu.Kernel[bspArgs]{
-				"seeds": &k.seeds, "count": &k.count, "draw": &k.draw, "choose": &k.choose, "gather": &k.gather,
-				"check": &k.check, "number": &k.number,
-			} {
-				var err error
-				if *at, err = kernelOf[bspArgs](e, "bsp", "bsp_"+name+suffix, 0); err != nil {
-					return nil, err
-				}
+// loadBSP loads those for int32 and for int64.
+func loadBSP(e *Engine) (*[2]bspKernels, error) {
+	var of [2]bspKernels
+	for i, suffix := range []string{"32", "64"} {
+		k := &of[i]
+		for name, at := range map[string]*gpu.Kernel[bspArgs]{
+			"seeds": &k.seeds, "count": &k.count, "draw": &k.draw, "choose": &k.choose, "gather": &k.gather,
+			"check": &k.check, "number": &k.number,
+		} {
+			var err error
+			if *at, err = KernelOf[bspArgs](e, "bsp", "bsp_"+name+suffix, 0); err != nil {
+				return nil, err
 			}
 		}
-		l.loaded = true
 	}
-	return &l.of[bits/64], nil
+	return &of, nil
 }
+
+// BSP is mode "bsp": a few launches for each hop.
+type BSP struct{ Hops }
+
+// bspSpace is the sums of tiles, and the words of first occurrences behind them.
+type bspSpace struct{ buffer }
+
+// Forget has nothing to do: every batch writes what it reads.
+func (*bspSpace) Forget() {}
 
 // bspBatch is a batch on its way through the launches of mode "bsp".
 type bspBatch struct {
 	*Flight
+	plan    *BSP
+	hop     *hopSpace
 	kernels *bspKernels
 	args    bspArgs
 
@@ -73,37 +73,35 @@ type bspBatch struct {
 	multiprocessors, hops int
 }
 
-// launchBSP makes a batch hop by hop, waiting for the device where a hop's size
-// decides what comes next; the batch is complete, or has failed, when it returns.
-func (e *Engine) launchBSP(f *Flight) error {
-	hops := len(f.call.Request.Fanouts)
-	if hops == 0 {
-		return e.launchPersistent(f)
-	}
-	kernels, err := e.bsp.get(e, f.graph.IDBits)
+// Launch makes a batch hop by hop, waiting for the device where a hop's size decides
+// what comes next; the batch is complete, or has failed, when it returns.
+func (p *BSP) Launch(f *Flight) error {
+	kernels, err := Kept(f.engine, "bsp", loadBSP)
 	if err != nil {
 		return err
 	}
 	w := f.space
-	firstsAt, scratch := bspScratch(w)
-	if err := w.sums.fit(w, scratch, f.stream); err != nil {
+	hop, sums := SpaceOf[hopSpace](w), SpaceOf[bspSpace](w)
+	firstsAt, scratch := hop.bspScratch()
+	if err := sums.fit(w, scratch, f.stream); err != nil {
 		return err
 	}
-	rows, err := f.rowsArgs()
+	rows, err := p.rowsArgs(f)
 	if err != nil {
 		return err
 	}
 	b := &bspBatch{
-		Flight: f, kernels: kernels, hops: hops, multiprocessors: e.context.Properties().Multiprocessors,
-		widths: f.graph.widths(),
+		Flight: f, plan: p, hop: hop, kernels: &kernels[f.graph.wide()], hops: len(p.Fanouts),
+		multiprocessors: f.engine.context.Properties().Multiprocessors,
+		widths:          f.graph.widths(),
 		args: bspArgs{
 			Graph: rows, Seeds: f.call.Seeds, SeedBits: uint32(f.call.SeedBits), NumSeeds: uint64(f.call.NumSeeds),
-			Rows: w.rows.Address, Nodes: w.vertex.Address, Sums: w.sums.Address, Firsts: w.sums.Address + gpu.Address(firstsAt),
+			Rows: hop.rows.Address, Nodes: hop.vertex.Address, Sums: sums.Address, Firsts: sums.Address + gpu.Address(firstsAt),
 			Ended: w.meeting.Address + bspEndedAt, Repeated: w.meeting.Address + bspRepeatedAt,
 			BadSeed: w.meeting.Address + badSeedAt, Report: w.report.Address,
 		},
 	}
-	out, bytes := f.region()
+	out, bytes := f.Region()
 	b.out, b.capacity = out, batch.Place(bytes)
 	status, detail, err := b.sample()
 	if err != nil {
@@ -120,8 +118,8 @@ func (e *Engine) launchBSP(f *Flight) error {
 
 // bspScratch is where the words of first occurrences begin, behind the sums of
 // tiles, and the bytes of both.
-func bspScratch(w *workspace) (firstsAt, bytes uint64) {
-	rows, edges := uint64(w.rowCapacity), uint64(w.edgeCapacity)
+func (s *hopSpace) bspScratch() (firstsAt, bytes uint64) {
+	rows, edges := uint64(s.rowCapacity), uint64(s.edgeCapacity)
 	firstsAt = uint64(batch.Place(8 * (max(rows/bspRowTile, edges/bspEdgeTile) + 2)).Aligned())
 	return firstsAt, firstsAt + (edges/bspEdgeTile+1)*(bspEdgeTile/32*8)
 }
@@ -129,7 +127,7 @@ func bspScratch(w *workspace) (firstsAt, bytes uint64) {
 // sample makes the batch and its header; it returns what a kernel of another mode
 // would report.
 func (b *bspBatch) sample() (status int64, detail uint64, err error) {
-	seeds, rowCapacity := int64(b.args.NumSeeds), b.space.rowCapacity
+	seeds, rowCapacity := int64(b.args.NumSeeds), b.hop.rowCapacity
 	b.used = batch.NewPlace(b.hops)
 	b.offIndex = b.used.Next(b.widths.Vertices(seeds))
 	b.offGiven = b.used.Next(b.widths.Vertices(seeds))
@@ -144,7 +142,7 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 	distinct := b.n
 	offNodes := int64(0)
 	for hop := range b.hops {
-		rule, block := b.call.Request.Rule(hop), batch.Block(header, b.hops-1-hop)
+		rule, block := b.plan.Rule(hop), batch.Block(header, b.hops-1-hop)
 		indptr, _, _ := b.widths.Block(b.n, 0)
 		offIndptr := b.used.Next(indptr)
 		if b.n > rowCapacity || b.used > b.capacity {
@@ -171,7 +169,7 @@ func (b *bspBatch) sample() (status int64, detail uint64, err error) {
 		if b.base+edges >= mostEdges {
 			return statusTooManyEdges, uint64(b.base + edges), nil
 		}
-		if b.used > b.capacity || edges > b.space.edgeCapacity {
+		if b.used > b.capacity || edges > b.hop.edgeCapacity {
 			return statusTooSmall, uint64(b.used), nil
 		}
 		before := b.n
@@ -225,7 +223,7 @@ func (b *bspBatch) renumberSeeds() error {
 	}
 	b.n, b.base = 0, 0
 	b.args.IDs, b.args.Edges, b.args.Base = index, b.args.NumSeeds, 0
-	return b.number(int64(b.args.NumSeeds), b.space.rowCapacity)
+	return b.number(int64(b.args.NumSeeds), b.hop.rowCapacity)
 }
 
 // count counts the edges of a hop, and says whether and where seeds are wrong or

@@ -22,21 +22,19 @@ func modeCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, mode 
 	if err != nil {
 		return err
 	}
-	c.Request, c.Stream = r.Request, s.Handle()
-	persistent := c
-	p, err := sample(e, d, &persistent)
+	c.Stream = s.Handle()
+	p, err := sample(e, d, with(c, r.Request, "auto"))
 	if err != nil {
 		return err
 	}
 	if err := p.Memory.Free(s); err != nil {
 		return err
 	}
-	c.Mode = mode
+	c = with(c, r.Request, mode)
 	for _, c.Grid = range grids {
 		where := fmt.Sprintf("%s, grid %d, %d seeds, fanouts %v, replace %v, %d excluded",
-			mode, c.Grid, c.Request.Seeds.Len(), c.Request.Fanouts, c.Request.Replace, len(c.Exclude))
-		call := c
-		b, err := sample(e, d, &call)
+			mode, c.Grid, r.Seeds.Len(), r.Fanouts, r.Replace, len(c.Exclude))
+		b, err := sample(e, d, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
@@ -72,7 +70,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 			for fanout := int64(1); fanout <= 40; fanout++ {
 				for _, replace := range []bool{false, true} {
-					r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}
+					r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
 					modeCheck(t, e, s, d, r, Call{}, mode, 0)
 				}
 			}
@@ -87,7 +85,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 					for k, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}} {
 						r := cpu.Request{
 							Graph:   g,
-							Request: request.Request{Fanouts: fanouts, Replace: (k+size)%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)},
+							Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: (k+size)%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}},
 						}
 						modeCheck(t, e, s, d, r, Call{}, mode, grids...)
 					}
@@ -108,7 +106,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(200000, 5), 200000, 32, 64, false)
 		for _, fanouts := range [][]int64{{10, 10}, {3, 40}, {-1}} {
-			r := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 8, Seeds: csctest.Array(csctest.Steps(60000, 3), 32)}}
+			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array(csctest.Steps(60000, 3), 32)}}}
 			modeCheck(t, e, s, d, r, Call{}, mode, 0)
 		}
 	})
@@ -125,7 +123,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 				t.Fatal(err)
 			}
 			for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
-				r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Fanouts: fanouts, Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32), Replace: every == 3}}
+				r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
 				modeCheck(t, e, s, d, r, Call{Exclude: excluded}, mode, grids...)
 			}
 		}
@@ -134,8 +132,8 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		g, d := graphOf(t, e, [][]int64{{1}, {0}}, 2, 64, 64, false)
 		for _, bad := range []int64{-1, 2, 1 << 40} {
-			r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{1}, Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}
-			_, err := sample(e, d, &Call{Request: r.Request, Stream: s.Handle(), Mode: mode})
+			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{1}}, Batch: request.Batch{Seeds: csctest.Array([]int64{0, bad, bad}, 64)}}}
+			_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, mode))
 			want := fmt.Sprintf("seeds[1]: expected an id in [0, 2), got %d", bad)
 			if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
@@ -148,8 +146,8 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("given output", func(t *testing.T) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{4, 6}, Seed: 2, Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}
-		c := Call{Request: r.Request, Stream: s.Handle(), Mode: mode}
+		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}}
+		c := with(Call{Stream: s.Handle()}, r.Request, mode)
 		var want []int64
 		for bytes, tries := uint64(64), 0; ; tries++ {
 			out, err := e.pool.Alloc(s, bytes)
@@ -158,7 +156,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			}
 			call := c
 			call.Out, call.OutBytes = out.Address, bytes
-			b, err := sample(e, d, &call)
+			b, err := sample(e, d, call)
 			if err == nil && b.Needed == 0 {
 				want = b.Header
 				// Said to callers with memory of their own alone.
@@ -178,7 +176,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			}
 			bytes = b.Needed
 		}
-		b, err := sample(e, d, &c)
+		b, err := sample(e, d, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,13 +193,13 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		e, s := device(t)
 		defer gpu.EndFaults()
 		g, d := graphOf(t, e, csctest.RandomRows(300, 1), 300, 32, 64, false)
-		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{40, 6}, Seed: 2, Seeds: csctest.Array([]int64{5, 6, 5, 7}, 32)}}
+		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{40, 6}}, Batch: request.Batch{Seed: 2, Seeds: csctest.Array([]int64{5, 6, 5, 7}, 32)}}}
 		modeCheck(t, e, s, d, r, Call{}, mode, grids...)
 		used := e.pool.Used()
 		for n := int64(1); ; n++ {
-			c := Call{Request: r.Request, Stream: s.Handle(), Mode: mode, Own: n%2 == 0}
+			c := with(Call{Stream: s.Handle(), Own: n%2 == 0}, r.Request, mode)
 			gpu.Inject(gpu.Fault{First: n, Code: 999})
-			b, err := sample(e, d, &c)
+			b, err := sample(e, d, c)
 			name := gpu.Faulted()
 			gpu.EndFaults()
 			if err == nil {
@@ -228,9 +226,9 @@ func testMode(t *testing.T, mode string, grids ...int) {
 	t.Run("tags run out", func(t *testing.T) {
 		e, s := device(t)
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}
+		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
 		modeCheck(t, e, s, d, r, Call{}, mode, 0)
-		e.idle[0].wide.next = 3
+		SpaceOf[hopSpace](e.idle[0]).wide.next = 3
 		for range 6 {
 			modeCheck(t, e, s, d, r, Call{}, mode, 0, 0)
 		}
@@ -248,7 +246,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 			wg.Go(func() {
 				for i := range 10 {
 					seeds := csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)
-					r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: seeds}}
+					r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: seeds}}}
 					if err := modeCompare(e, stream, d, r, Call{Own: i%2 == 0}, mode, grids[len(grids)-1]); err != nil {
 						t.Error(err)
 						return
@@ -258,7 +256,7 @@ func testMode(t *testing.T, mode string, grids ...int) {
 		}
 		wg.Wait()
 		used := e.pool.Used()
-		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{4, 6}, Seeds: csctest.Array([]int64{1, 2}, 32)}}
+		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
 		modeCheck(t, e, s, d, r, Call{}, mode, make([]int, 30)...)
 		if after := e.pool.Used(); after != used {
 			t.Errorf("the pool held %d bytes, then %d", used, after)

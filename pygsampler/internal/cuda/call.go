@@ -13,18 +13,17 @@ import (
 
 // Call is a batch to sample, and how.
 type Call struct {
-	Request   request.Request // Graph is not read; Seeds: on the host, or empty when they are on the device
-	Seeds     gpu.Address     // on the device: NumSeeds of SeedBits
-	NumSeeds  int64
-	SeedBits  int
-	Exclude   []int64     // CSC positions to sample around, ascending
-	Stream    uintptr     // a CUstream; what is in it comes before the batch
-	Own       bool        // run in a stream of the engine's, after what is in Stream; else in Stream itself
-	Out       gpu.Address // where the caller wants the batch; 0: in memory of the engine's
-	OutBytes  uint64
-	Mode      string // "auto", "persistent", "fused", "bsp" or "queue"
-	Unordered bool   // mode queue may number vertices as they arrive
-	Grid      int    // blocks; 0 for a good number. The batch does not depend on it
+	Plan     Plan
+	Batch    request.Batch // its seeds: on the host, or empty when they are on the device
+	Seeds    gpu.Address   // on the device: NumSeeds of SeedBits
+	NumSeeds int64
+	SeedBits int
+	Exclude  []int64     // CSC positions to sample around, ascending
+	Stream   uintptr     // a CUstream; what is in it comes before the batch
+	Own      bool        // run in a stream of the engine's, after what is in Stream; else in Stream itself
+	Out      gpu.Address // where the caller wants the batch; 0: in memory of the engine's
+	OutBytes uint64
+	Grid     int // blocks; 0 for a good number. The batch does not depend on it
 }
 
 // Batch is a sampled batch in device memory, laid out as internal/batch says;
@@ -37,32 +36,20 @@ type Batch struct {
 }
 
 // check makes the seeds' place uniform, and refuses what no kernel can do.
-func (c *Call) check() error {
-	if hops := len(c.Request.Fanouts); hops > mostHops {
-		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
-	}
+func (c *Call) check(g *Graph) error {
 	if c.Seeds == 0 {
-		c.NumSeeds, c.SeedBits = c.Request.Seeds.Len(), c.Request.Seeds.Bits
+		c.NumSeeds, c.SeedBits = c.Batch.Seeds.Len(), c.Batch.Seeds.Bits
 	}
 	if c.NumSeeds >= 1<<31 {
 		return fmt.Errorf("%w: seeds: expected fewer than 2^31 on a GPU, got %d", request.ErrOverflow, c.NumSeeds)
 	}
-	return nil
-}
-
-// persistent says whether the call's mode makes one launch of neighbor.cu.
-func (c *Call) persistent() bool {
-	return c.Mode != "queue" && c.Mode != "bsp" && c.Mode != "fused"
+	return c.Plan.Check(g, c)
 }
 
 // random is the words of the batch's random numbers, as every kernel takes them.
 func (c *Call) random() [4]uint32 {
-	r := &c.Request
-	return rng.NewStream(r.Seed, r.Epoch, r.Batch, 0, 0).Words()
+	return rng.NewStream(c.Batch.Seed, c.Batch.Epoch, c.Batch.Number, 0, 0).Words()
 }
-
-// replace is 1 for edges that are drawn with replacement, else 0.
-func (c *Call) replace() uint32 { return word(c.Request.Replace) }
 
 // word is a truth as kernels take it.
 func word(is bool) uint32 {

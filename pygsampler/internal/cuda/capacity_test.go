@@ -10,16 +10,16 @@ import (
 
 // What a guess is made of, for a graph whose figures are easy.
 func TestGuess(t *testing.T) {
-	g, _ := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
-	r := request.Request{Fanouts: []int64{-1, 4}}
+	g := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
+	p := &Hops{request.Hops{Fanouts: []int64{-1, 4}}}
 	// 10 rows of 4 edges, then 50 rows of 6; 100 vertices. Ids and edge ids of 4 bytes.
 	want := uint64(4096 + 2*4*10 + (4*10 + 8*40 + 256) + (4*50 + 8*300 + 256) + 4*100)
-	if n := g.need(&r, 10); n.out != want || n.rows != 50 || n.edges != 300 || n.arrived {
+	if n := g.need(&Neighbors{*p}, 10); n.Out != want || n.Rows != 50 || n.Edges != 300 || n.Arrived {
 		t.Errorf("got %+v, want %d bytes, 50 rows, 300 edges", n, want)
 	}
 	// Edges without ids whose places need 64 bits, and a bound on what is only guessed.
-	g, _ = (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 1 << 20, Nodes: 1 << 20, Edges: 1 << 40})
-	if n := g.need(&r, 10); n.out != mostOut || g.widths() != (batch.Widths{ID: 4, EdgeID: 8}) {
+	g = (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 1 << 20, Nodes: 1 << 20, Edges: 1 << 40})
+	if n := g.need(&Neighbors{*p}, 10); n.Out != mostOut || g.widths() != (batch.Widths{ID: 4, EdgeID: 8}) {
 		t.Errorf("got %+v, widths %+v", n, g.widths())
 	}
 }
@@ -27,29 +27,29 @@ func TestGuess(t *testing.T) {
 // A limit that a batch met, or a caller's memory that was too small, is noted at once;
 // of rows and edges only a batch that arrived says how many there are.
 func TestLearnBeforeABatchArrives(t *testing.T) {
-	g, _ := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
-	c := Call{Request: request.Request{Fanouts: []int64{2, 4}}, NumSeeds: 10}
-	guess := g.need(&c.Request, c.NumSeeds)
-	g.learn(&c, needs{noBins: true})
-	g.learn(&c, needs{ranks: 77})
+	g := (&Engine{}).NewGraph(Arrays{IndptrBits: 64, IDBits: 32, Rows: 100, Nodes: 100, Edges: 300})
+	c := Call{Plan: &Neighbors{Hops{request.Hops{Fanouts: []int64{2, 4}}}}, NumSeeds: 10}
+	guess := g.need(c.Plan, c.NumSeeds)
+	g.learn(&c, Needs{NoBins: true})
+	g.learn(&c, Needs{Ranks: 77})
 	f := &Flight{graph: g, call: c}
-	f.outTooSmall(5 * guess.out)
-	f.outTooSmall(3 * guess.out)
+	f.outTooSmall(5 * guess.Out)
+	f.outTooSmall(3 * guess.Out)
 	want := guess
-	want.noBins, want.ranks, want.out = true, 77, 5*guess.out
-	if got := g.need(&c.Request, c.NumSeeds); got != want || f.batch.Needed != want.out {
+	want.NoBins, want.Ranks, want.Out = true, 77, 5*guess.Out
+	if got := g.need(c.Plan, c.NumSeeds); got != want || f.batch.Needed != want.Out {
 		t.Errorf("got %+v and %d, want %+v", got, f.batch.Needed, want)
 	}
 	// Another number of seeds, of as many bits, is the same shape; other options are not.
-	if got := g.need(&c.Request, 15); got.out != want.out {
+	if got := g.need(c.Plan, 15); got.Out != want.Out {
 		t.Errorf("15 seeds: %+v", got)
 	}
-	for _, r := range []request.Request{
+	for _, h := range []request.Hops{
 		{Fanouts: []int64{2, 5}}, {Fanouts: []int64{2, 4}, Replace: true}, {Fanouts: []int64{2, 4}, OnlyNew: true},
 		{Fanouts: []int64{2, 4}, Disjoint: true}, {Fanouts: []int64{2, 4, 4}}, {Fanouts: []int64{2}},
 	} {
-		if got := g.need(&r, 10); got.noBins {
-			t.Errorf("%+v: %+v", r, got)
+		if got := g.need(&Neighbors{Hops{h}}, 10); got.NoBins {
+			t.Errorf("%+v: %+v", h, got)
 		}
 	}
 }
@@ -61,10 +61,8 @@ func TestCapacityOfACallersMemory(t *testing.T) {
 	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	for _, mode := range []string{"auto", "queue", "bsp", "fused"} {
 		d := upload(t, e, g)
-		c := Call{
-			Request: request.Request{Fanouts: []int64{4, 4}, Seeds: csctest.Array(csctest.Steps(500, 1), 32)},
-			Stream:  s.Handle(), Mode: mode,
-		}
+		r := request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}
+		c := with(Call{Stream: s.Handle()}, r, mode)
 		c.OutBytes = 1000
 		for try := 0; ; try++ {
 			m, err := e.pool.Alloc(s, c.OutBytes)
@@ -73,14 +71,14 @@ func TestCapacityOfACallersMemory(t *testing.T) {
 			}
 			call := c
 			call.Out = m.Address
-			b, err := sample(e, d, &call)
+			b, err := sample(e, d, call)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := m.Free(s); err != nil {
 				t.Fatal(err)
 			}
-			told := d.Capacity(&c.Request, 500)
+			told := d.Capacity(c.Plan, 500)
 			if b.Needed == 0 {
 				size := b.Header[batch.WordSize]
 				if capacity := b.Header[batch.WordCapacity]; capacity != int64(told) || capacity < size*5/4 || try == 0 {
@@ -94,7 +92,7 @@ func TestCapacityOfACallersMemory(t *testing.T) {
 			c.OutBytes = b.Needed
 		}
 		// Nobody asked for a batch in the engine's memory.
-		b, err := sample(e, d, &c)
+		b, err := sample(e, d, c)
 		if err != nil {
 			t.Fatal(err)
 		}

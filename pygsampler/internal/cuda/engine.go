@@ -21,18 +21,11 @@ type Engine struct {
 	loading sync.Mutex
 	modules map[string]*gpu.Module
 
-	loadingRows sync.Mutex
-	uniform     *rowKernels // of neighbor.cu
-	weighted    *rowKernels // of weighted.cu; nil: no graph had weights
-	// From how many edges on a hop is binned, and from how many bytes of the map on.
-	binEdges, binBytes uint64
-	knownEdges         uint64 // and looks for vertices that have numbers
-	queue              queueKernels
-	bsp                bspLoaded
-	fused              fusedLoaded
+	keeping sync.Mutex
+	kept    map[string]any // the kernels of plans, by their names
 
 	mu      sync.Mutex
-	idle    []*workspace
+	idle    []*Workspace
 	made    int // workspaces, idle or not
 	flights int
 }
@@ -80,7 +73,7 @@ func CloseAll() error {
 }
 
 func open(device int) (e *Engine, err error) {
-	e = &Engine{modules: make(map[string]*gpu.Module), binEdges: binFromEdges, binBytes: binFromBytes, knownEdges: knownFromEdges}
+	e = &Engine{modules: make(map[string]*gpu.Module), kept: make(map[string]any)}
 	if e.context, err = gpu.Retain(device); err != nil {
 		return e, err
 	}
@@ -90,35 +83,39 @@ func open(device int) (e *Engine, err error) {
 	if e.pool, err = e.context.NewPool(keep); err != nil {
 		return e, err
 	}
-	if e.stream, err = e.context.NewStream(); err != nil {
-		return e, err
-	}
-	e.uniform, err = e.loadRows("neighbor")
+	e.stream, err = e.context.NewStream()
 	return e, err
 }
 
 // module loads the named file of kernels at its first use.
 func (e *Engine) module(file string) (*gpu.Module, error) {
+	return e.loaded(file, func(major, minor int) (compiler.Image, error) {
+		return compiler.Default.Kernels(file, major, minor)
+	})
+}
+
+// loaded is the module of a name, of code that is asked for once.
+func (e *Engine) loaded(name string, code func(major, minor int) (compiler.Image, error)) (*gpu.Module, error) {
 	e.loading.Lock()
 	defer e.loading.Unlock()
-	if m := e.modules[file]; m != nil {
+	if m := e.modules[name]; m != nil {
 		return m, nil
 	}
 	p := e.context.Properties()
-	image, err := compiler.Default.Kernels(file, p.Major, p.Minor)
+	image, err := code(p.Major, p.Minor)
 	if err != nil {
 		return nil, err
 	}
 	m, err := e.context.Load(image.Code)
 	if err == nil {
-		e.modules[file] = m
+		e.modules[name] = m
 	}
 	return m, err
 }
 
-// kernelOf is a kernel of a file whose launches may ask for up to shared bytes of
+// KernelOf is a kernel of a file whose launches may ask for up to shared bytes of
 // dynamic shared memory.
-func kernelOf[Args any](e *Engine, file, name string, shared int) (k gpu.Kernel[Args], err error) {
+func KernelOf[Args any](e *Engine, file, name string, shared int) (k gpu.Kernel[Args], err error) {
 	m, err := e.module(file)
 	if err != nil {
 		return k, err

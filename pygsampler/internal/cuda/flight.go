@@ -18,8 +18,8 @@ type Flight struct {
 	engine *Engine
 	graph  *Graph
 	call   Call
-	need   needs
-	space  *workspace
+	need   Needs
+	space  *Workspace
 	stream gpu.Stream
 	out    gpu.Memory // where the engine allocates
 	tries  int        // in larger buffers
@@ -63,11 +63,11 @@ func (f *Flight) start() (err error) {
 
 // flight is a call that has been checked, without a workspace.
 func (e *Engine) flight(g *Graph, c *Call) (*Flight, error) {
-	if err := c.check(); err != nil {
+	if err := c.check(g); err != nil {
 		return nil, err
 	}
-	f := &Flight{engine: e, graph: g, call: *c, need: g.need(&c.Request, c.NumSeeds)}
-	f.need.rows, f.need.edges = max(f.need.rows, c.NumSeeds, 64), max(f.need.edges, c.NumSeeds, 64)
+	f := &Flight{engine: e, graph: g, call: *c, need: g.need(c.Plan, c.NumSeeds)}
+	f.need.Rows, f.need.Edges = max(f.need.Rows, c.NumSeeds, 64), max(f.need.Edges, c.NumSeeds, 64)
 	return f, nil
 }
 
@@ -79,7 +79,7 @@ func (f *Flight) bring() error {
 		if err := w.hold(bytes); err != nil {
 			return err
 		}
-		copy(w.staged.Bytes(), unsafe.Slice((*byte)(c.Request.Seeds.Pointer()), bytes))
+		copy(w.staged.Bytes(), unsafe.Slice((*byte)(c.Batch.Seeds.Pointer()), bytes))
 		c.Seeds = w.staged.Address
 		if bytes > stagedRead {
 			if err := w.seeds.fit(w, bytes, f.stream); err != nil {
@@ -91,7 +91,7 @@ func (f *Flight) bring() error {
 			c.Seeds = w.seeds.Address
 		}
 	}
-	c.Request.Seeds.I32, c.Request.Seeds.I64 = nil, nil
+	c.Batch.Seeds.I32, c.Batch.Seeds.I64 = nil, nil
 	if len(c.Exclude) == 0 {
 		return nil
 	}
@@ -102,24 +102,24 @@ func (f *Flight) bring() error {
 	return f.stream.Upload(w.excluded.Address, unsafe.Pointer(&c.Exclude[0]), bytes)
 }
 
-// launch makes room and launches the kernel of the mode.
+// launch makes room and launches.
 func (f *Flight) launch() error {
 	if err := f.fit(); err != nil {
 		return err
 	}
-	return f.engine.launcher(f)(f)
+	return f.call.Plan.Launch(f)
 }
 
 // fit makes room for what the batch needs, and the report empty.
 func (f *Flight) fit() (err error) {
-	if err := f.space.fit(f.need, f.stream); err != nil {
+	if err := f.call.Plan.Fit(f); err != nil {
 		return err
 	}
-	if f.call.Out == 0 && f.out.Size < f.need.out {
+	if f.call.Out == 0 && f.out.Size < f.need.Out {
 		if err := f.out.Free(f.stream); err != nil {
 			return err
 		}
-		if f.out, err = f.engine.pool.Alloc(f.stream, f.need.out+f.need.out/8); err != nil {
+		if f.out, err = f.engine.pool.Alloc(f.stream, f.need.Out+f.need.Out/8); err != nil {
 			return err
 		}
 	}
@@ -127,22 +127,8 @@ func (f *Flight) fit() (err error) {
 	return nil
 }
 
-// launcher is how a call's mode puts its kernels into the flight's stream. They
-// report in the workspace's words: status, detail, then the batch's header.
-func (e *Engine) launcher(f *Flight) func(*Flight) error {
-	switch f.call.Mode {
-	case "queue":
-		return e.launchQueue
-	case "bsp":
-		return e.launchBSP
-	case "fused":
-		return e.launchFused
-	}
-	return e.launchPersistent
-}
-
-// region is where the batch goes.
-func (f *Flight) region() (gpu.Address, uint64) {
+// Region is where the batch goes, and for how many bytes there is room.
+func (f *Flight) Region() (gpu.Address, uint64) {
 	if f.call.Out != 0 {
 		return f.call.Out, f.call.OutBytes
 	}
@@ -204,23 +190,13 @@ func (f *Flight) arrived() (again bool, err error) {
 	detail := words[reportDetail]
 	switch words[reportStatus] {
 	case statusOK:
-		f.batch.Header = append(f.batch.Header, words[reportHeader:reportHeader+batch.Words(len(f.call.Request.Fanouts))]...)
-		if known := f.graph.learn(&f.call, f.got()); f.call.Out != 0 {
-			f.batch.Header[batch.WordCapacity] = int64(known.out)
+		f.batch.Header = append(f.batch.Header, words[reportHeader:reportHeader+f.call.Plan.Words()]...)
+		if known := f.graph.learn(&f.call, f.call.Plan.Used(f)); f.call.Out != 0 {
+			f.batch.Header[batch.WordCapacity] = int64(known.Out)
 		}
 		return false, nil
 	case statusTooSmall:
 		return f.tooSmall(uint64(detail))
-	case statusQueueFull:
-		return f.queueFull()
-	case statusBinsFull:
-		f.need.noBins = true
-		f.graph.learn(&f.call, needs{noBins: true})
-		return true, f.launch()
-	case statusRanksFull:
-		f.need.ranks = detail
-		f.graph.learn(&f.call, needs{ranks: detail})
-		return true, f.launch()
 	case statusSeedOutOfRange:
 		err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, detail, f.graph.Nodes, f.seed(detail))
 		f.space.dirty = true
@@ -228,7 +204,17 @@ func (f *Flight) arrived() (again bool, err error) {
 	case statusTooManyEdges:
 		return false, fmt.Errorf("%w: a batch of %d edges: expected fewer than 2^31 on a GPU", request.ErrOverflow, detail)
 	}
-	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", words[reportStatus])
+	again, err = f.call.Plan.Arrived(f, words[reportStatus], detail)
+	if err == nil && again {
+		err = f.launch()
+	}
+	return again, err
+}
+
+// noted is what the flight needs more than was known, for it and for batches like it.
+func (f *Flight) noted(n Needs) {
+	f.need = f.need.with(n)
+	f.graph.learn(&f.call, n)
 }
 
 // mostTries is more than doubling anything takes to reach all there is.
@@ -237,17 +223,17 @@ const mostTries = 40
 // tooSmall asks for larger buffers: the kernel got to needed bytes before it gave up,
 // for want of them or of rows or edges.
 func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
-	if _, bytes := f.region(); needed > bytes {
-		f.need.out = max(2*bytes, needed+needed/4)
+	if _, bytes := f.Region(); needed > bytes {
+		f.need.Out = max(2*bytes, needed+needed/4)
 		if f.call.Out != 0 {
-			f.outTooSmall(f.need.out)
+			f.outTooSmall(f.need.Out)
 			return false, nil
 		}
 	}
 	if f.tries++; f.tries > mostTries {
 		return false, errors.New("a batch fits no memory: a fault of pygsampler")
 	}
-	f.need.rows, f.need.edges = 2*f.need.rows, 2*f.need.edges
+	f.need.Rows, f.need.Edges = 2*f.need.Rows, 2*f.need.Edges
 	return true, f.launch()
 }
 

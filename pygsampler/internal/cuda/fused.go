@@ -1,10 +1,6 @@
 package cuda
 
-import (
-	"sync"
-
-	"github.com/pygsampler/pygsampler/gpu"
-)
+import "github.com/pygsampler/pygsampler/gpu"
 
 // fusedArgs mirrors FusedArgs in kernels/fused.cu.
 type fusedArgs struct {
@@ -16,56 +12,51 @@ type fusedArgs struct {
 	Fanouts                                          [mostHops]int64
 }
 
-// fusedLoaded are the kernels of mode "fused", loaded at their first use.
-type fusedLoaded struct {
-	loading      sync.Mutex
-	loaded       bool
-	narrow, wide gpu.Kernel[fusedArgs] // graphs of int32 and of int64 ids
+// Fused is mode "fused": all hops in one cooperative launch, dealt statically.
+type Fused struct{ Hops }
+
+type fusedKernels struct {
+	of       [2]gpu.Kernel[fusedArgs] // graphs of int32 and of int64 ids
+	together int                      // blocks of either that a multiprocessor runs at a time
 }
 
-func (l *fusedLoaded) get(e *Engine, bits int) (gpu.Kernel[fusedArgs], error) {
-	l.loading.Lock()
-	defer l.loading.Unlock()
-	if !l.loaded {
-		var err error
-		if l.narrow, err = kernelOf[fusedArgs](e, "fused", "fused32", 0); err != nil {
-			return l.narrow, err
+func loadFused(e *Engine) (k *fusedKernels, err error) {
+	k = &fusedKernels{together: 2}
+	for i, name := range []string{"fused32", "fused64"} {
+		if k.of[i], err = KernelOf[fusedArgs](e, "fused", name, 0); err != nil {
+			return nil, err
 		}
-		if l.wide, err = kernelOf[fusedArgs](e, "fused", "fused64", 0); err != nil {
-			return l.wide, err
+		blocks, err := k.of[i].Occupancy(fusedThreads, 0)
+		if err != nil {
+			return nil, err
 		}
-		l.loaded = true
+		k.together = min(k.together, blocks)
 	}
-	if bits == 64 {
-		return l.wide, nil
-	}
-	return l.narrow, nil
+	return k, nil
 }
 
-// launchFused is all hops in one cooperative launch, dealt statically.
-func (e *Engine) launchFused(f *Flight) error {
+// Launch is the one.
+func (p *Fused) Launch(f *Flight) error {
 	c, w := &f.call, f.space
-	if len(c.Request.Fanouts) == 0 {
-		return e.launchPersistent(f)
-	}
-	kernel, err := e.fused.get(e, f.graph.IDBits)
+	hop := SpaceOf[hopSpace](w)
+	k, err := Kept(f.engine, "fused", loadFused)
 	if err != nil {
 		return err
 	}
-	rows, err := f.rowsArgs()
+	rows, err := p.rowsArgs(f)
 	if err != nil {
 		return err
 	}
-	out, bytes := f.region()
+	out, bytes := f.Region()
 	args := fusedArgs{
 		Graph: rows, Seeds: c.Seeds, SeedBits: uint32(c.SeedBits), NumSeeds: uint64(c.NumSeeds),
-		Rows: w.rows.Address, Nodes: w.vertex.Address, Firsts: w.firsts.Address,
+		Rows: hop.rows.Address, Nodes: hop.vertex.Address, Firsts: hop.firsts.Address,
 		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
 		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
-		OutCapacity: bytes, RowCapacity: uint64(w.rowCapacity), EdgeCapacity: uint64(w.edgeCapacity),
-		Hops: uint32(len(c.Request.Fanouts)),
+		OutCapacity: bytes, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
+		Hops: uint32(len(p.Fanouts)),
 	}
-	copy(args.Fanouts[:], c.Request.Fanouts)
-	shape := gpu.Shape{Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{fusedThreads}, Cooperative: true}
-	return kernel.Launch(f.stream, shape, &args)
+	copy(args.Fanouts[:], p.Fanouts)
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{fusedThreads}, Cooperative: true}
+	return k.of[f.graph.wide()].Launch(f.stream, shape, &args)
 }

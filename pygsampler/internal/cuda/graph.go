@@ -23,16 +23,14 @@ type Arrays struct {
 type Graph struct {
 	Arrays
 	engine *Engine
-	rows   *rowKernels
 
 	mu    sync.Mutex
-	needs map[shape]needs // of the batches so far
+	needs map[shape]Needs // of the batches so far
 }
 
 // NewGraph trusts the arrays; Validate checks them.
-func (e *Engine) NewGraph(a Arrays) (*Graph, error) {
-	rows, err := e.rowsOf(a)
-	return &Graph{Arrays: a, engine: e, rows: rows, needs: make(map[shape]needs)}, err
+func (e *Engine) NewGraph(a Arrays) *Graph {
+	return &Graph{Arrays: a, engine: e, needs: make(map[shape]Needs)}
 }
 
 // sampleBits is the width of the edge ids of a sample.
@@ -94,8 +92,5 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 			return nil, nil, errors.Join(err, free())
 		}
 	}
-	if d, err = e.NewGraph(a); err != nil {
-		return nil, nil, errors.Join(err, free())
-	}
-	return d, free, stream.Synchronize()
+	return e.NewGraph(a), free, stream.Synchronize()
 }

@@ -102,14 +102,13 @@ func (s synthetic) onDevice(e *Engine) (*Graph, gpu.Memory, func() error, error)
 	a.Indices = up(unsafe.Pointer(&indices[0]), 4*len(indices))
 	rng.Shuffle(perm, 8, 0)
 	up(unsafe.Pointer(&perm[0]), 4*len(perm))
-	g, failed := e.NewGraph(a)
-	return g, held[2], func() error {
+	return e.NewGraph(a), held[2], func() error {
 		var errs []error
 		for i := range held {
 			errs = append(errs, held[i].Free(stream))
 		}
 		return errors.Join(append(errs, stream.Synchronize(), stream.Close())...)
-	}, errors.Join(err, failed, stream.Synchronize())
+	}, errors.Join(err, stream.Synchronize())
 }
 
 // TestLatency prints a table of times, where PYGSAMPLER_LATENCY names graphs:
@@ -121,15 +120,16 @@ func TestLatency(t *testing.T) {
 		t.Skip("measures only where PYGSAMPLER_LATENCY names graphs")
 	}
 	e, _ := device(t)
-	if bins := os.Getenv("PYGSAMPLER_BINS"); bins != "" {
-		if _, err := fmt.Sscan(bins, &e.binEdges, &e.binBytes); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, name := range strings.Split(names, ",") {
 		g, order, free, err := synthetics[name].onDevice(e)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if bins := os.Getenv("PYGSAMPLER_BINS"); bins != "" {
+			k := kernels(t, g)
+			if _, err := fmt.Sscan(bins, &k.binEdges, &k.binBytes); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for _, c := range []struct {
 			batch   int64
@@ -154,10 +154,11 @@ func TestLatency(t *testing.T) {
 
 func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, size int64, fanouts []int64) error {
 	mode, sets := os.Getenv("PYGSAMPLER_MODE"), g.Nodes/size
-	call := func(i int64) *Call {
-		return &Call{
-			Request: request.Request{Fanouts: fanouts, Seed: 1, Batch: uint64(i)}, Seeds: order.Address + gpu.Address(4*size*(i%sets)),
-			NumSeeds: size, SeedBits: 32, Mode: mode, Own: true,
+	plan := with(Call{}, request.Request{Hops: request.Hops{Fanouts: fanouts}}, mode).Plan
+	call := func(i int64) Call {
+		return Call{
+			Plan: plan, Batch: request.Batch{Seed: 1, Number: uint64(i)}, Seeds: order.Address + gpu.Address(4*size*(i%sets)),
+			NumSeeds: size, SeedBits: 32, Own: true,
 		}
 	}
 	for i := range int64(3) { // capacities are learned
@@ -169,8 +170,7 @@ func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, s
 			return err
 		}
 	}
-	first := call(0)
-	need := g.need(&first.Request, first.NumSeeds).out * 5 / 4
+	need := g.need(plan, size).Out * 5 / 4
 	outs := make([]gpu.Memory, 8)
 	for i := range outs {
 		var err error
@@ -194,7 +194,7 @@ func measure(t *testing.T, e *Engine, g *Graph, order gpu.Memory, what string, s
 		}
 		c.Out, c.OutBytes = outs[next%8].Address, need
 		next++
-		return e.Start(g, c)
+		return e.Start(g, &c)
 	}
 	finish := func(f *Flight) (edges int64, err error) {
 		b, _, err := f.Wait(-1)

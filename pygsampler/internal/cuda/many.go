@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"slices"
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -17,7 +16,7 @@ type manyArgs struct {
 // host is the workspace whose stream the flights of one launch share. It stays taken
 // until all of them have ended, since a batch that did not fit is made again there.
 type host struct {
-	space *workspace
+	space *Workspace
 	left  atomic.Int32
 }
 
@@ -43,7 +42,7 @@ func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
 		flights[i] = f
 	}
 	for i := 0; i < len(flights); {
-		n, err := e.alike(flights[i:]), error(nil)
+		n, err := together(flights[i:]), error(nil)
 		if n == 1 {
 			err = flights[i].start()
 		} else {
@@ -64,21 +63,41 @@ func (e *Engine) StartMany(g *Graph, calls []*Call) ([]*Flight, error) {
 // wants the cache for itself (products 4096x(15,15): 60 us a batch alone, 83 among 8).
 const mostTogether = 2 * smallHop
 
-// alike is how many of the flights, from the first on, one launch can make.
-func (e *Engine) alike(flights []*Flight) int {
-	most := min(len(flights), mostBatches, e.resident(flights[0].graph))
-	a, n := &flights[0].call, 0
-	for n < most {
-		f := flights[n]
-		b := &f.call
-		if b.Stream != a.Stream || b.Own != a.Own || b.Request.Replace != a.Request.Replace ||
-			!slices.Equal(b.Request.Fanouts, a.Request.Fanouts) ||
-			!b.persistent() || e.kind(f.graph, b, f.need) != plain || e.binned(f.graph, f.need) || f.need.edges >= mostTogether {
+// together is how many of the flights, from the first on, one launch can make: those of one
+// plan, in one stream, as many as the plan says.
+func together(flights []*Flight) int {
+	a := &flights[0].call
+	p, joint := a.Plan.(Joint)
+	if !joint {
+		return 1
+	}
+	n := 1
+	for n < len(flights) {
+		b := &flights[n].call
+		if b.Plan != a.Plan || b.Stream != a.Stream || b.Own != a.Own {
 			break
 		}
 		n++
 	}
-	return max(n, 1)
+	return max(p.Alike(flights[:n]), 1)
+}
+
+// Alike is those that have no need of bins or of another kernel than most batches.
+func (p *Neighbors) Alike(flights []*Flight) int {
+	g := flights[0].graph
+	k, err := g.rowKernels()
+	if err != nil {
+		return 1 // whose launch will say so
+	}
+	n, most := 0, min(len(flights), mostBatches, k.resident(g))
+	for n < most {
+		f := flights[n]
+		if p.kind(k, g, &f.call, f.need) != plain || k.binned(g, f.need) || f.need.Edges >= mostTogether {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // startAlike starts flights in one launch, hence in one stream; none has a workspace
@@ -116,45 +135,48 @@ func (e *Engine) startAlike(flights []*Flight) (err error) {
 			return err
 		}
 	}
-	return e.launchMany(flights)
+	return first.call.Plan.(Joint).LaunchMany(flights)
 }
 
-// launchMany is all hops of several batches in one cooperative launch. Row y of its
+// LaunchMany is all hops of several batches in one cooperative launch. Row y of its
 // grid makes batch y as a launch of its own would, in the batch's own workspace.
-func (e *Engine) launchMany(flights []*Flight) error {
+func (p *Neighbors) LaunchMany(flights []*Flight) error {
 	first := flights[0]
+	k, err := first.graph.rowKernels()
+	if err != nil {
+		return err
+	}
 	var args manyArgs
-	shared := args.All.common(e, first.graph, &first.call)
+	shared := args.All.common(k, first.graph, p)
 	blocks := 0
 	for i, f := range flights {
-		var err error
 		if args.Batches[i], err = f.arguments(plain); err != nil {
 			return err
 		}
-		blocks = max(blocks, e.share(f, len(flights)))
+		blocks = max(blocks, k.share(f, len(flights)))
 	}
 	shape := gpu.Shape{
 		Grid:  [3]uint32{uint32(blocks), uint32(len(flights))},
 		Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
 	}
-	return first.graph.rows.many[first.graph.wide()].Launch(first.stream, shape, &args)
+	return k.many[first.graph.wide()].Launch(first.stream, shape, &args)
 }
 
 // share is a good number of blocks for one of several batches of a launch: its part
 // of the device, of which small batches want one block for each multiprocessor at
 // most, and not fewer than beside batches in other launches.
-func (e *Engine) share(f *Flight, batches int) int {
-	n, most := e.context.Properties().Multiprocessors, e.resident(f.graph)/batches
+func (k *rowKernels) share(f *Flight, batches int) int {
+	n, most := f.engine.context.Properties().Multiprocessors, k.resident(f.graph)/batches
 	switch {
 	case f.call.Grid > 0:
 		return min(f.call.Grid, most)
-	case f.need.edges < smallHop:
+	case f.need.Edges < smallHop:
 		return max(min(max(n/4, n/batches), most), 1)
 	}
 	return most
 }
 
-// resident is how many blocks of any of the graph's kernels run at a time.
-func (e *Engine) resident(g *Graph) int {
-	return g.rows.together * e.context.Properties().Multiprocessors
+// resident is how many blocks of any of the kernels run at a time on the graph's device.
+func (k *rowKernels) resident(g *Graph) int {
+	return k.together * g.engine.context.Properties().Multiprocessors
 }

@@ -34,7 +34,7 @@ func manyCalls(g *csc.Graph, sets [][]int64, like Call) []*Call {
 	calls := make([]*Call, len(sets))
 	for i, seeds := range sets {
 		c := like
-		c.Request.Batch, c.Request.Seeds = uint64(i+5), csctest.Array(seeds, g.Indices.Bits)
+		c.Batch.Number, c.Batch.Seeds = uint64(i+5), csctest.Array(seeds, g.Indices.Bits)
 		calls[i] = &c
 	}
 	return calls
@@ -44,7 +44,7 @@ func manyCalls(g *csc.Graph, sets [][]int64, like Call) []*Call {
 func (f *Flight) arrive(r *cpu.Request, s gpu.Stream) error {
 	b, done, err := f.Wait(-1)
 	if err != nil || !done {
-		return fmt.Errorf("batch %d: done %v, %w", r.Batch, done, err)
+		return fmt.Errorf("batch %d: done %v, %w", r.Number, done, err)
 	}
 	want, err := onCPU(r)
 	if err != nil {
@@ -56,16 +56,29 @@ func (f *Flight) arrive(r *cpu.Request, s gpu.Stream) error {
 	}
 	if !got.Equal(want) {
 		return fmt.Errorf("batch %d, %d seeds, fanouts %v:\n got %.300s\nwant %.300s",
-			r.Batch, r.Seeds.Len(), r.Fanouts, fmt.Sprint(got), fmt.Sprint(want))
+			r.Number, r.Seeds.Len(), r.Fanouts, fmt.Sprint(got), fmt.Sprint(want))
 	}
 	return nil
+}
+
+// hopsOf is what a plan goes by.
+func hopsOf(p Plan) request.Hops {
+	switch p := p.(type) {
+	case *Queue:
+		return p.Hops.Hops
+	case *Fused:
+		return p.Hops.Hops
+	case *BSP:
+		return p.Hops.Hops
+	}
+	return p.(*Neighbors).Hops.Hops
 }
 
 // requests keeps what the flights forget: seeds are copied when they start.
 func requests(g *csc.Graph, calls []*Call) []cpu.Request {
 	kept := make([]cpu.Request, len(calls))
 	for i, c := range calls {
-		kept[i] = cpu.Request{Graph: g, Request: c.Request}
+		kept[i] = cpu.Request{Graph: g, Request: request.Request{Hops: hopsOf(c.Plan), Batch: c.Batch}}
 	}
 	return kept
 }
@@ -88,7 +101,7 @@ func checkMany(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, d *Graph, ca
 // checkIdle sees that every workspace came back, once.
 func checkIdle(t *testing.T, e *Engine) {
 	t.Helper()
-	seen := map[*workspace]bool{}
+	seen := map[*Workspace]bool{}
 	for _, w := range e.idle {
 		seen[w] = true
 	}
@@ -106,8 +119,8 @@ func TestMany(t *testing.T) {
 			for _, fanouts := range [][]int64{{3, 4, 5}, {32}} {
 				for _, replace := range []bool{false, true} {
 					for i, grid := range []int{0, 1, 7, 264} {
-						r := request.Request{Fanouts: fanouts, Replace: replace, Seed: 1 << 63, Epoch: 7}
-						checkMany(t, e, s, g, d, manyCalls(g, sets, Call{Request: r, Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, e.resident(d))}))
+						r := request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7}}
+						checkMany(t, e, s, g, d, manyCalls(g, sets, with(Call{Stream: s.Handle(), Own: i%2 == 0, Grid: min(grid, kernels(t, d).resident(d))}, r, "auto")))
 					}
 				}
 			}
@@ -119,8 +132,8 @@ func TestMany(t *testing.T) {
 func TestManyInOneLaunch(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	room := min(mostBatches, e.resident(d))
-	calls := manyCalls(g, manySeeds(2*room+1, 3000), Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
+	room := min(mostBatches, kernels(t, d).resident(d))
+	calls := manyCalls(g, manySeeds(2*room+1, 3000), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto"))
 	flights, err := e.StartMany(d, calls)
 	if err != nil {
 		t.Fatal(err)
@@ -140,14 +153,12 @@ func TestManyTooSmall(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
 	for _, own := range []bool{false, true} {
-		calls := manyCalls(g, [][]int64{{1, 2, 3}, make([]int64, 600), {4}}, Call{
-			Request: request.Request{Fanouts: []int64{9, 9}, Replace: own}, Stream: s.Handle(), Own: own,
-		})
+		calls := manyCalls(g, [][]int64{{1, 2, 3}, make([]int64, 600), {4}}, with(Call{Stream: s.Handle(), Own: own}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 9}, Replace: own}}, "auto"))
 		for i := range 600 {
-			calls[1].Request.Seeds.I32[i] = int32(i * 3)
+			calls[1].Batch.Seeds.I32[i] = int32(i * 3)
 		}
 		calls[1].NumSeeds = 600
-		d.learn(calls[1], needs{out: 64, rows: 1, edges: 1, arrived: true})
+		d.learn(calls[1], Needs{Out: 64, Rows: 1, Edges: 1, Arrived: true})
 		kept := requests(g, calls)
 		flights, err := e.StartMany(d, calls)
 		if err != nil {
@@ -176,7 +187,7 @@ func TestManyOutTooSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls := manyCalls(g, manySeeds(4, 3000), Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
+	calls := manyCalls(g, manySeeds(4, 3000), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto"))
 	calls[2].Out, calls[2].OutBytes = m.Address, 1000
 	kept := requests(g, calls)
 	flights, err := e.StartMany(d, calls)
@@ -202,7 +213,7 @@ func TestManyWithABadSeed(t *testing.T) {
 	for range 2 {
 		sets := manySeeds(4, 3000)
 		sets[2][5] = 3000
-		calls := manyCalls(g, sets, Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true})
+		calls := manyCalls(g, sets, with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto"))
 		kept := requests(g, calls)
 		flights, err := e.StartMany(d, calls)
 		if err != nil {
@@ -221,41 +232,44 @@ func TestManyWithABadSeed(t *testing.T) {
 // Calls that no launch of several can make stand between those that one can.
 func TestManyOfDifferentKinds(t *testing.T) {
 	e, s := device(t)
-	e.knownEdges = 0
 	g, d := graphOf(t, e, csctest.RandomRows(400, 1), 410, 32, 64, false)
-	calls := manyCalls(g, manySeeds(20, 410), Call{Request: request.Request{Fanouts: []int64{9, 8}}, Stream: s.Handle(), Own: true})
-	calls[2].Mode = "queue"
-	calls[5].Mode = "bsp"
-	calls[6].Mode = "fused"
-	calls[7].Mode = "persistent"
-	calls[9].Request.Fanouts = []int64{9, 7}
-	calls[11].Request.Fanouts = []int64{-1, 40}
-	calls[12].Request.Fanouts = []int64{-1, 40}
-	calls[14].Request.Replace = true
+	k := kernels(t, d)
+	k.knownEdges = 0
+	calls := manyCalls(g, manySeeds(20, 410), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 8}}}, "auto"))
+	same, all := Hops{request.Hops{Fanouts: []int64{9, 8}}}, &Neighbors{Hops{request.Hops{Fanouts: []int64{-1, 40}}}}
+	for i, p := range map[int]Plan{
+		2: &Queue{Hops: same}, 5: &BSP{same}, 6: &Fused{same}, 7: &Neighbors{same}, 11: all, 12: all,
+		9:  &Neighbors{Hops{request.Hops{Fanouts: []int64{9, 7}}}},
+		14: &Neighbors{Hops{request.Hops{Fanouts: []int64{9, 8}, Replace: true}}},
+	} {
+		calls[i].Plan = p
+	}
 	calls[15].Own = false
-	calls[16].Request.Seed = 77
+	calls[16].Batch.Seed = 77
 	checkMany(t, e, s, g, d, calls)
-	e.binEdges, e.binBytes = 0, 0
-	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(3, 410), Call{Request: request.Request{Fanouts: []int64{9, 8}}, Stream: s.Handle(), Own: true}))
+	k.binEdges, k.binBytes = 0, 0
+	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(3, 410), with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{9, 8}}}, "auto")))
 }
 
 // A launch that fails gives everything back, and so do those before it.
 func TestManyThatDoNotLaunch(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	like := Call{Request: request.Request{Fanouts: []int64{4, 4}}, Stream: s.Handle(), Own: true, Grid: 1}
+	like := with(Call{Stream: s.Handle(), Own: true, Grid: 1}, request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}}, "auto")
 	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(6, 3000), like))
-	used, together := e.pool.Used(), e.uniform.together
+	k := kernels(t, d)
+	used, together := e.pool.Used(), k.together
 	for _, own := range []bool{false, true} {
 		like.Own = own
 		calls := manyCalls(g, manySeeds(6, 3000), like)
+		replacing := &Neighbors{Hops{request.Hops{Fanouts: []int64{4, 4}, Replace: true}}}
 		for _, c := range calls[3:] {
 			// More blocks than the device holds, in a launch of its own kind.
-			c.Grid, c.Request.Replace = 1<<12, true
+			c.Grid, c.Plan = 1<<12, replacing
 		}
-		e.uniform.together = 1 << 12
+		k.together = 1 << 12
 		flights, err := e.StartMany(d, calls)
-		e.uniform.together = together
+		k.together = together
 		if err == nil || flights != nil {
 			t.Fatalf("%d flights, %v", len(flights), err)
 		}
@@ -279,10 +293,10 @@ func TestManyThatDoNotLaunch(t *testing.T) {
 func TestManyRunsOutOfTags(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	like := Call{Request: request.Request{Fanouts: []int64{5, 5}}, Stream: s.Handle(), Own: true}
+	like := with(Call{Stream: s.Handle(), Own: true}, request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}}, "auto")
 	checkMany(t, e, s, g, d, manyCalls(g, manySeeds(4, 3000), like))
 	for i, w := range e.idle {
-		w.narrow.next = uint32(i)
+		SpaceOf[hopSpace](w).narrow.next = uint32(i)
 	}
 	for range 8 {
 		checkMany(t, e, s, g, d, manyCalls(g, manySeeds(4, 3000), like))

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"math/bits"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -71,18 +72,21 @@ type rowKernels struct {
 	together int                                // blocks of them that a multiprocessor runs at a time
 	direct   int64                              // the largest fanout whose choices find room in shared memory
 	bins     bool                               // whether a bin's table does
+	// From how many edges on a hop is binned, and from how many bytes of the map on; and
+	// from how many edges on it looks for vertices that have numbers.
+	binEdges, binBytes, knownEdges uint64
 }
 
 // loadRows loads the kernels of a file and sees what the device's shared memory allows.
 func (e *Engine) loadRows(file string) (k *rowKernels, err error) {
-	k = new(rowKernels)
+	k = &rowKernels{binEdges: binFromEdges, binBytes: binFromBytes, knownEdges: knownFromEdges}
 	for j, bits := range []string{"32", "64"} {
 		for i, suffix := range suffixes {
-			if k.each[i][j], err = kernelOf[neighborArgs](e, file, file+bits+suffix, 0); err != nil {
+			if k.each[i][j], err = KernelOf[neighborArgs](e, file, file+bits+suffix, 0); err != nil {
 				return nil, err
 			}
 		}
-		if k.many[j], err = kernelOf[manyArgs](e, file, file+bits+"_many", 0); err != nil {
+		if k.many[j], err = KernelOf[manyArgs](e, file, file+bits+"_many", 0); err != nil {
 			return nil, err
 		}
 	}
@@ -122,27 +126,63 @@ func (e *Engine) loadRows(file string) (k *rowKernels, err error) {
 	return k, nil
 }
 
-// rowsOf are the kernels for a graph: those with weights are loaded when the first graph
+// rowKernels loads the kernels that a graph's rows need, those with weights when the first graph
 // that has any comes.
-func (e *Engine) rowsOf(a Arrays) (*rowKernels, error) {
-	if a.Alias == 0 {
-		return e.uniform, nil
+func (g *Graph) rowKernels() (*rowKernels, error) {
+	file := "neighbor"
+	if g.Alias != 0 {
+		file = "weighted"
 	}
-	e.loadingRows.Lock()
-	defer e.loadingRows.Unlock()
-	var err error
-	if e.weighted == nil {
-		e.weighted, err = e.loadRows("weighted")
-	}
-	return e.weighted, err
+	return Kept(g.engine, file, func(e *Engine) (*rowKernels, error) { return e.loadRows(file) })
 }
 
-// launchPersistent is all hops in one cooperative launch.
-func (e *Engine) launchPersistent(f *Flight) error {
+// Load brings the kernels of most batches to the device, so that what is wrong with them
+// is an error of the graph's, and the first batch need not wait for them.
+func (g *Graph) Load() error {
+	_, err := g.rowKernels()
+	return err
+}
+
+// Neighbors is the persistent kernel: all hops of one batch, or of several, in a launch.
+type Neighbors struct{ Hops }
+
+// binSpace is what a binned hop needs.
+type binSpace struct {
+	pairs, fills, answers buffer
+	capacity              uint64 // pairs
+}
+
+// Forget has nothing to do: every launch begins with its bins empty.
+func (*binSpace) Forget() {}
+
+func (s *binSpace) Free(stream gpu.Stream) error {
+	return errors.Join(s.pairs.Free(stream), s.fills.Free(stream), s.answers.Free(stream))
+}
+
+// Arrived makes the batch again without bins, or with room for more ranks.
+func (p *Neighbors) Arrived(f *Flight, status, detail int64) (again bool, err error) {
+	switch status {
+	case statusBinsFull:
+		f.noted(Needs{NoBins: true})
+	case statusRanksFull:
+		f.noted(Needs{Ranks: detail})
+	default:
+		return p.Hops.Arrived(f, status, detail)
+	}
+	return true, nil
+}
+
+// Launch is all hops in one cooperative launch.
+func (p *Neighbors) Launch(f *Flight) error {
 	c, g, w := &f.call, f.graph, f.space
-	kind := e.kind(g, c, f.need)
-	if kind == plain && e.binned(g, f.need) {
-		binned, err := w.fitBins(f)
+	k, err := g.rowKernels()
+	if err != nil {
+		return err
+	}
+	bins, trees := SpaceOf[binSpace](w), SpaceOf[treeSpace](w)
+	kind := p.kind(k, g, c, f.need)
+	if kind == plain && k.binned(g, f.need) {
+		binned, err := bins.fit(f)
 		if err != nil {
 			return err
 		}
@@ -151,7 +191,7 @@ func (e *Engine) launchPersistent(f *Flight) error {
 		}
 	}
 	if kind == withTrees {
-		if err := w.trees.fit(f); err != nil {
+		if err := trees.fit(f, len(p.Fanouts)); err != nil {
 			return err
 		}
 	}
@@ -161,58 +201,59 @@ func (e *Engine) launchPersistent(f *Flight) error {
 	}
 	args := neighborArgs{
 		Batch: batch, Excluded: w.excluded.Address, NumExcluded: uint64(len(c.Exclude)),
-		Pairs: w.bins.pairs.Address, Fills: w.bins.fills.Address, Answers: w.bins.answers.Address,
-		PairCapacity: w.bins.capacity,
+		Pairs: bins.pairs.Address, Fills: bins.fills.Address, Answers: bins.answers.Address,
+		PairCapacity: bins.capacity,
 	}
-	shared := args.common(e, g, c)
+	shared := args.common(k, g, p)
 	if kind == withTrees {
-		w.trees.arguments(&args)
+		trees.arguments(&args)
 	}
 	if kind == withBins {
-		args.BinFrom = e.binEdges
+		args.BinFrom = k.binEdges
 		shared = max(shared, tableBytes)
 	}
 	shape := gpu.Shape{
-		Grid: [3]uint32{uint32(e.grid(f))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
+		Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true,
 	}
-	return g.rows.each[kind][g.wide()].Launch(f.stream, shape, &args)
+	return k.each[kind][g.wide()].Launch(f.stream, shape, &args)
 }
 
 // arguments are what is of this batch alone, for one launch of the kernel.
 func (f *Flight) arguments(kind int) (neighborBatch, error) {
 	c, w, random := &f.call, f.space, f.call.random()
-	out, bytes := f.region()
-	m, shift := &w.wide, 32
+	hop := SpaceOf[hopSpace](w)
+	out, bytes := f.Region()
+	m, shift := &hop.wide, 32
 	switch kind {
 	case plain:
-		m, shift = &w.narrow, f.need.shift()
+		m, shift = &hop.narrow, f.need.shift()
 	case withTrees:
-		m = w.trees.asMap()
+		m = SpaceOf[treeSpace](w).asMap()
 	}
 	tag, err := m.tag(w, f.graph.Nodes, shift, f.stream)
 	return neighborBatch{
 		Seeds: c.Seeds, Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
-		Rows: w.rows.Address, Nodes: w.vertex.Address, Firsts: w.firsts.Address,
+		Rows: hop.rows.Address, Nodes: hop.vertex.Address, Firsts: hop.firsts.Address,
 		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
-		OutCapacity: bytes, RowCapacity: uint64(w.rowCapacity), EdgeCapacity: uint64(w.edgeCapacity),
+		OutCapacity: bytes, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
 		NumSeeds: uint64(c.NumSeeds), SeedBits: uint32(c.SeedBits), Tag: tag,
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Shift: uint32(m.shift),
 	}, err
 }
 
-// common sets what all batches of a graph with the fanouts of c have in common.
-// Their choices take so much dynamic shared memory.
-func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
+// common sets what all batches of a graph and a plan have in common. Their choices take
+// so much dynamic shared memory.
+func (a *neighborArgs) common(k *rowKernels, g *Graph, p *Neighbors) (shared int) {
 	a.Indptr, a.Indices, a.EdgeIDs = g.Indptr, g.Indices, g.EdgeIDs
-	a.BinFrom, a.KnownFrom = ^uint64(0), e.knownEdges
+	a.BinFrom, a.KnownFrom = ^uint64(0), k.knownEdges
 	a.NumRows, a.NumNodes, a.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
 	a.IndptrBits, a.EdgeIDBits, a.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
-	a.Replace, a.OnlyNew = c.replace(), word(c.Request.OnlyNew)
+	a.Replace, a.OnlyNew = word(p.Replace), word(p.OnlyNew)
 	a.Alias, a.Sums = g.Alias, g.Sums
-	a.Hops, a.Direct = uint32(len(c.Request.Fanouts)), uint32(g.rows.direct)
-	for i, fanout := range c.Request.Fanouts {
+	a.Hops, a.Direct = uint32(len(p.Fanouts)), uint32(k.direct)
+	for i, fanout := range p.Fanouts {
 		a.Fanouts[i] = fanout
-		if fanout <= g.rows.direct {
+		if fanout <= k.direct {
 			shared = max(shared, drawBytes(fanout))
 		}
 	}
@@ -220,15 +261,15 @@ func (a *neighborArgs) common(e *Engine, g *Graph, c *Call) (shared int) {
 }
 
 // kind is the kernel that a call needs, which needs so much.
-func (e *Engine) kind(g *Graph, c *Call, n needs) int {
-	if c.Request.Disjoint {
+func (p *Neighbors) kind(k *rowKernels, g *Graph, c *Call, n Needs) int {
+	if p.Disjoint {
 		return withTrees
 	}
-	if len(c.Exclude) > 0 || g.Edges >= 1<<32 || c.Request.OnlyNew {
+	if len(c.Exclude) > 0 || g.Edges >= 1<<32 || p.OnlyNew {
 		return withAll
 	}
-	for _, fanout := range c.Request.Fanouts {
-		if fanout < 1 || fanout > g.rows.direct {
+	for _, fanout := range p.Fanouts {
+		if fanout < 1 || fanout > k.direct {
 			return withAll
 		}
 	}
@@ -241,20 +282,20 @@ func (e *Engine) kind(g *Graph, c *Call, n needs) int {
 // grid is a good number of blocks, by measurement (docs/performance.md): one for
 // each multiprocessor while a batch is bound by the exchanges between them, two when
 // it is bound by memory; fewer where batches in flight share the device, since then
-// their exchanges hide behind one another.
-func (e *Engine) grid(f *Flight) int {
+// their exchanges hide behind one another. A multiprocessor runs so many together.
+func (f *Flight) grid(together int) int {
 	if f.call.Grid > 0 {
 		return f.call.Grid
 	}
-	n := e.context.Properties().Multiprocessors
-	several := f.call.Own && e.inFlight() > 1
-	switch edges := f.need.edges; {
+	n := f.engine.context.Properties().Multiprocessors
+	several := f.call.Own && f.engine.inFlight() > 1
+	switch edges := f.need.Edges; {
 	case several && edges < smallHop:
 		return max(n/4, 1)
 	case edges < smallHop, several && edges < largeHop:
 		return n
 	}
-	return n * min(2, f.graph.rows.together)
+	return n * min(2, together)
 }
 
 // How many edges the largest hop of a batch has that is bound by exchanges, and of
@@ -265,31 +306,32 @@ const (
 )
 
 // binned says whether bins pay for a batch that needs so much.
-func (e *Engine) binned(g *Graph, n needs) bool {
-	return g.rows.bins && !n.noBins && g.Nodes < 1<<32-1 && uint64(g.Nodes)*8 >= e.binBytes && uint64(n.edges) >= e.binEdges
+func (k *rowKernels) binned(g *Graph, n Needs) bool {
+	return k.bins && !n.NoBins && g.Nodes < 1<<32-1 && uint64(g.Nodes)*8 >= k.binBytes && uint64(n.Edges) >= k.binEdges
 }
 
-// fitBins makes room for bins, where the kernel makes any.
-func (w *workspace) fitBins(f *Flight) (bool, error) {
+// fit makes room for bins, where the kernel makes any.
+func (s *binSpace) fit(f *Flight) (bool, error) {
+	w := f.space
 	// Of more pairs than that the kernel makes no bins.
-	pairs := uint64(f.need.edges + f.need.rows)
+	pairs := uint64(f.need.Edges + f.need.Rows)
 	bins := max(uint64(1)<<bits.Len64(pairs/(binRoom*5/8)), leastBins)
 	if bins > mostBins {
 		return false, nil
 	}
-	fresh := w.bins.fills.Size == 0
-	if err := w.bins.fills.fit(w, 4*fillStride*mostBins, f.stream); err != nil {
+	fresh := s.fills.Size == 0
+	if err := s.fills.fit(w, 4*fillStride*mostBins, f.stream); err != nil {
 		return false, err
 	}
 	if fresh {
-		if err := f.stream.Fill32(w.bins.fills.Address, 0, fillStride*mostBins); err != nil {
+		if err := f.stream.Fill32(s.fills.Address, 0, fillStride*mostBins); err != nil {
 			return false, err
 		}
 	}
-	w.bins.capacity = 0
-	if err := w.bins.pairs.fit(w, bins*binRoom*8, f.stream); err != nil {
+	s.capacity = 0
+	if err := s.pairs.fit(w, bins*binRoom*8, f.stream); err != nil {
 		return false, err
 	}
-	w.bins.capacity = bins * binRoom
-	return true, w.bins.answers.fit(w, uint64(w.edgeCapacity)*4, f.stream)
+	s.capacity = bins * binRoom
+	return true, s.answers.fit(w, uint64(SpaceOf[hopSpace](w).edgeCapacity)*4, f.stream)
 }

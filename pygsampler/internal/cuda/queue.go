@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -28,37 +27,34 @@ type queueArgs struct {
 	Fanouts                                            [mostHops]int64
 }
 
-// queueKernels are the kernels of mode "queue", loaded at their first use.
-type queueKernels struct {
-	mu           sync.Mutex
-	loaded       bool
-	narrow, wide gpu.Kernel[queueArgs] // graphs of int32 and of int64 ids
-	most         int                   // blocks that run at a time, of either and whatever the fanouts
+// Queue is mode "queue": all hops in one cooperative launch without barriers between them.
+type Queue struct {
+	Hops
+	Unordered bool // vertices may be numbered as they arrive
 }
 
-// load is done once; after a failure the next call tries again.
-func (k *queueKernels) load(e *Engine) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.loaded {
-		return nil
-	}
+// queueKernels are the kernels of mode "queue".
+type queueKernels struct {
+	of   [2]gpu.Kernel[queueArgs] // graphs of int32 and of int64 ids
+	most int                      // blocks that run at a time, of either and whatever the fanouts
+}
+
+func loadQueue(e *Engine) (k *queueKernels, err error) {
 	const shared = queueTile * (direct | 1) * 4
-	for name, kernel := range map[string]*gpu.Kernel[queueArgs]{"queue32": &k.narrow, "queue64": &k.wide} {
-		var err error
-		if *kernel, err = kernelOf[queueArgs](e, "queue", name, shared); err != nil {
-			return err
+	k = new(queueKernels)
+	for i, name := range []string{"queue32", "queue64"} {
+		if k.of[i], err = KernelOf[queueArgs](e, "queue", name, shared); err != nil {
+			return nil, err
 		}
-		resident, err := kernel.Resident(threads, shared)
+		resident, err := k.of[i].Resident(threads, shared)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if k.most == 0 || resident < k.most {
 			k.most = resident
 		}
 	}
-	k.loaded = true
-	return nil
+	return k, nil
 }
 
 // queueSpace is what a workspace holds for mode "queue"; the zero value holds
@@ -85,14 +81,14 @@ const (
 	queueMostEdges = mostEdges - 1
 )
 
-// fit makes room for the batch of a flight.
-func (q *queueSpace) fit(f *Flight) error {
-	w, hops, nodes, widths := f.space, int64(len(f.call.Request.Fanouts)), max(f.graph.Nodes, 1), f.graph.widths()
-	// need.out is about all edges of the batch, need.rows and need.edges are of its
+// fit makes room for the batch of a flight, of so many hops.
+func (q *queueSpace) fit(f *Flight, hops int64) error {
+	w, nodes, widths := f.space, max(f.graph.Nodes, 1), f.graph.widths()
+	// need.Out is about all edges of the batch, need.Rows and need.Edges are of its
 	// outermost hop.
 	guess := queueSizes{
-		tasks: min(f.need.rows, nodes) * max(hops, 1), found: min(f.need.rows+f.need.edges, nodes),
-		edges: int64(f.need.out) / (widths.ID + widths.EdgeID),
+		tasks: min(f.need.Rows, nodes) * max(hops, 1), found: min(f.need.Rows+f.need.Edges, nodes),
+		edges: int64(f.need.Out) / (widths.ID + widths.EdgeID),
 	}
 	q.most.tasks = max(q.most.tasks, guess.tasks, f.call.NumSeeds*hops, 1<<12)
 	q.most.found = max(q.most.found, guess.found, f.call.NumSeeds, 1<<12)
@@ -175,26 +171,27 @@ func (q *queueSpace) clear(s gpu.Stream) error {
 	return err
 }
 
-// free gives everything back once what is in s has been done.
-func (q *queueSpace) free(s gpu.Stream) error {
+// Forget has counts and queue cleared.
+func (q *queueSpace) Forget() { q.dirty = true }
+
+func (q *queueSpace) Free(s gpu.Stream) error {
 	return errors.Join(q.claims.Free(s), q.counts.Free(s), q.queue.Free(s), q.scratch.Free(s))
 }
 
-// launchQueue is all hops in one cooperative launch without barriers between them.
-func (e *Engine) launchQueue(f *Flight) error {
-	c, g, q := &f.call, f.graph, &f.space.queue
-	if err := e.queue.load(e); err != nil {
+// Fit makes room for tasks, and for what is found.
+func (p *Queue) Fit(f *Flight) error {
+	return SpaceOf[queueSpace](f.space).fit(f, int64(len(p.Fanouts)))
+}
+
+// Launch is the one.
+func (p *Queue) Launch(f *Flight) error {
+	c, g, q := &f.call, f.graph, SpaceOf[queueSpace](f.space)
+	k, err := Kept(f.engine, "queue", loadQueue)
+	if err != nil {
 		return err
 	}
-	kernel := e.queue.narrow
-	if g.IDBits == 64 {
-		kernel = e.queue.wide
-	}
-	hops := int64(len(c.Request.Fanouts))
-	if err := q.fit(f); err != nil {
-		return err
-	}
-	out, bytes := f.region()
+	hops := int64(len(p.Fanouts))
+	out, bytes := f.Region()
 	random := c.random()
 	args := queueArgs{
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Seeds: c.Seeds, Excluded: f.space.excluded.Address,
@@ -204,7 +201,7 @@ func (e *Engine) launchQueue(f *Flight) error {
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
 		NumSeeds: uint64(c.NumSeeds), NumExcluded: uint64(len(c.Exclude)),
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
-		SeedBits: uint32(c.SeedBits), Hops: uint32(hops), Replace: c.replace(), Ordered: 1, Fewest: fewest(1),
+		SeedBits: uint32(c.SeedBits), Hops: uint32(hops), Replace: word(p.Replace), Ordered: word(!p.Unordered), Fewest: fewest(1),
 		Tag: q.nextTag, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
 	q.nextTag--
@@ -213,25 +210,22 @@ func (e *Engine) launchQueue(f *Flight) error {
 		tasks, q.limit = min(tasks, q.limit), 0
 	}
 	q.layOut(&args, tasks, found, c.NumSeeds, hops, g.widths())
-	if c.Unordered {
-		args.Ordered = 0
-	}
-	for i, fanout := range c.Request.Fanouts {
+	for i, fanout := range p.Fanouts {
 		args.Fanouts[i] = fanout
 		if fanout <= direct {
 			args.Widest = max(args.Widest, uint32(max(fanout, 0)))
 		}
 		args.Fewest = min(args.Fewest, fewest(fanout))
 	}
-	grid := e.grid(f)
+	grid := f.grid(2)
 	if c.Grid == 0 {
-		grid = min(grid, e.queue.most)
+		grid = min(grid, k.most)
 	}
 	shape := gpu.Shape{
 		Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{threads}, Shared: queueTile * (args.Widest | 1) * 4,
 		Cooperative: true,
 	}
-	return kernel.Launch(f.stream, shape, &args)
+	return k.of[g.wide()].Launch(f.stream, shape, &args)
 }
 
 // fewest is how many tasks of a fanout give each thread of a block an edge: fewer
@@ -243,16 +237,19 @@ func fewest(fanout int64) uint32 {
 	return uint32(min(max(threads/max(fanout, 1), 1), 32))
 }
 
-// queueFull makes more room after a launch that ran out of it, and launches again.
-func (f *Flight) queueFull() (again bool, err error) {
-	q, words := &f.space.queue, f.space.words()
-	if needed := uint64(words[reportDetail]); needed > 0 {
-		f.need.out = needed
+// Arrived makes more room after a launch that ran out of it.
+func (p *Queue) Arrived(f *Flight, status, detail int64) (again bool, err error) {
+	if status != statusQueueFull {
+		return p.Hops.Arrived(f, status, detail)
+	}
+	q, words := SpaceOf[queueSpace](f.space), f.space.words()
+	if needed := uint64(detail); needed > 0 {
+		f.need.Out = needed
 		if f.call.Out != 0 {
 			f.outTooSmall(needed)
 			return false, nil
 		}
-		return true, f.launch()
+		return true, nil
 	}
 	tasks, found, edges := words[queueFullTasks], words[queueFullFound], words[queueFullEdges]
 	if edges > queueMostEdges {
@@ -267,5 +264,5 @@ func (f *Flight) queueFull() (again bool, err error) {
 	grow(&q.most.tasks, tasks)
 	grow(&q.most.found, found)
 	grow(&q.most.edges, edges)
-	return true, f.launch()
+	return true, nil
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
+// unordered is a call that may number vertices as they arrive.
+func unordered(is bool) Call { return Call{Plan: &Queue{Unordered: is}} }
+
 // queueCheck compares batches of the task queue, one for each grid, with the CPU's:
 // byte for byte where ordered, else as sameSample does.
 func queueCheck(t *testing.T, e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grids ...int) {
@@ -29,16 +32,21 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grid
 	if err != nil {
 		return err
 	}
-	c.Request, c.Mode, c.Stream = r.Request, "queue", s.Handle()
-	if err := e.queue.load(e); err != nil {
+	p := &Queue{Hops: Hops{r.Hops}}
+	if like, ok := c.Plan.(*Queue); ok {
+		p.Unordered = like.Unordered
+	}
+	c.Plan, c.Stream = p, s.Handle()
+	c = with(c, r.Request, "queue")
+	k, err := Kept(e, "queue", loadQueue)
+	if err != nil {
 		return err
 	}
 	for _, c.Grid = range grids {
-		c.Grid = min(c.Grid, e.queue.most)
+		c.Grid = min(c.Grid, k.most)
 		where := fmt.Sprintf("grid %d, %d seeds, fanouts %v, replace %v, unordered %v, %d excluded",
-			c.Grid, c.Request.Seeds.Len(), c.Request.Fanouts, c.Request.Replace, c.Unordered, len(c.Exclude))
-		call := c
-		b, err := sample(e, d, &call)
+			c.Grid, r.Seeds.Len(), r.Fanouts, r.Replace, p.Unordered, len(c.Exclude))
+		b, err := sample(e, d, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", where, err)
 		}
@@ -46,10 +54,10 @@ func queueCompare(e *Engine, s gpu.Stream, d *Graph, r cpu.Request, c Call, grid
 		if err != nil {
 			return err
 		}
-		if !c.Unordered && !got.Equal(want) {
+		if !p.Unordered && !got.Equal(want) {
 			return fmt.Errorf("%s:\n got %.300s\nwant %.300s", where, fmt.Sprint(got), fmt.Sprint(want))
 		}
-		if c.Unordered {
+		if p.Unordered {
 			if err := sameSample(got, want); err != nil {
 				return fmt.Errorf("%s: %w", where, err)
 			}
@@ -66,8 +74,8 @@ func TestQueueEveryDegreeAndFanout(t *testing.T) {
 		g, d := graphOf(t, e, rows, 71, bits, 96-bits, bits == 32)
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
-				r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{41 - fanout, fanout}, Replace: replace, Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}
-				queueCheck(t, e, s, d, r, Call{Unordered: fanout%4 == 0}, int(1+fanout%5))
+				r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{41 - fanout, fanout}, Replace: replace}, Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, bits)}}}
+				queueCheck(t, e, s, d, r, unordered(fanout%4 == 0), int(1+fanout%5))
 			}
 		}
 	}
@@ -80,10 +88,10 @@ func TestQueueRandomGraphs(t *testing.T) {
 		g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3060, bits, 64, bits == 32)
 		for _, size := range []int{0, 1, 33, 700, 5000} {
 			for i, fanouts := range [][]int64{{3, 4, 5}, {-1, 2}, {0, 3}, {10, 0}, {5}, {64, 33}, {2, 2, 2, 2, 2}, {-1}, {40, -1}, deep} {
-				r := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Replace: i%2 == 1, Seed: 1 << 63, Epoch: 7, Batch: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}
+				r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: i%2 == 1}, Batch: request.Batch{Seed: 1 << 63, Epoch: 7, Number: 1<<39 + 5, Seeds: csctest.Array(mixedSeeds(size), bits)}}}
 				queueCheck(t, e, s, d, r, Call{}, 0, 1+i%3)
 				r.Replace = !r.Replace
-				queueCheck(t, e, s, d, r, Call{Unordered: true}, 7)
+				queueCheck(t, e, s, d, r, unordered(true), 7)
 			}
 		}
 	}
@@ -105,9 +113,9 @@ func TestQueueEdgeIDsOfAnotherWidth(t *testing.T) {
 		d := upload(t, e, g)
 		seeds := []int64{3, 1, 399, 200, 3}
 		for _, fanouts := range [][]int64{{4, 4}, {50, 3}, {-1}} {
-			r := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}}
+			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array(seeds, 96-bits)}}}
 			queueCheck(t, e, s, d, r, Call{}, 2)
-			queueCheck(t, e, s, d, r, Call{Unordered: true}, 2)
+			queueCheck(t, e, s, d, r, unordered(true), 2)
 		}
 	}
 }
@@ -116,7 +124,7 @@ func TestQueueAwkwardGraphs(t *testing.T) {
 	e, s := device(t)
 	awkward(t, e, func(t *testing.T, d *Graph, r cpu.Request) {
 		queueCheck(t, e, s, d, r, Call{}, 0, 3)
-		queueCheck(t, e, s, d, r, Call{Unordered: true}, 3)
+		queueCheck(t, e, s, d, r, unordered(true), 3)
 	}, slices.Repeat([]int64{1}, 9))
 }
 
@@ -138,9 +146,9 @@ func TestQueueFindsVerticesLateFirst(t *testing.T) {
 		seeds = append(seeds, i)
 	}
 	for _, fanouts := range [][]int64{{2, 2, 2, 2}, {-1, -1, -1}, {1, 2, 3, 1, 2, 3}} {
-		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 11, Seeds: csctest.Array(seeds, 32)}}
+		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 11, Seeds: csctest.Array(seeds, 32)}}}
 		queueCheck(t, e, s, d, r, Call{}, 1, 2, 5, 0)
-		queueCheck(t, e, s, d, r, Call{Unordered: true}, 1, 2, 5, 0)
+		queueCheck(t, e, s, d, r, unordered(true), 1, 2, 5, 0)
 	}
 }
 
@@ -157,9 +165,9 @@ func TestQueueExcludes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, fanouts := range [][]int64{{3, 4}, {-1}, {40}} {
-			r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Fanouts: fanouts, Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32), Replace: every == 3}}
+			r := cpu.Request{Graph: g, Exclude: x, Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: every == 3}, Batch: request.Batch{Seed: 5, Seeds: csctest.Array(csctest.Steps(300, 1), 32)}}}
 			queueCheck(t, e, s, d, r, Call{Exclude: excluded}, 0, 2)
-			queueCheck(t, e, s, d, r, Call{Exclude: excluded, Unordered: true}, 3)
+			queueCheck(t, e, s, d, r, Call{Exclude: excluded, Plan: &Queue{Unordered: true}}, 3)
 		}
 	}
 }
@@ -179,18 +187,18 @@ func TestQueueOverflows(t *testing.T) {
 	for _, bits := range []int{32, 64} {
 		g, d := graphOf(t, e, rows, nodes, bits, 64, false)
 		for _, fanouts := range [][]int64{{-1}, {3, -1}, {-1, 700, 2}} {
-			for _, unordered := range []bool{false, true} {
+			for _, is := range []bool{false, true} {
 				if err := e.Trim(); err != nil {
 					t.Fatal(err)
 				}
-				small := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}}
-				large := cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}}
-				d.needs = make(map[shape]needs)
+				small := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 5}, bits)}}}
+				large := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array(csctest.Steps(hubs, 1), bits)}}}
+				d.needs = make(map[shape]Needs)
 				queueCheck(t, e, s, d, small, Call{}, 3)
-				before := e.idle[0].queue.most
-				queueCheck(t, e, s, d, large, Call{Unordered: unordered}, 3)
-				queueCheck(t, e, s, d, small, Call{Unordered: unordered}, 5)
-				if after := e.idle[0].queue.most; after.edges <= before.edges || after.found <= before.found {
+				before := SpaceOf[queueSpace](e.idle[0]).most
+				queueCheck(t, e, s, d, large, unordered(is), 3)
+				queueCheck(t, e, s, d, small, unordered(is), 5)
+				if after := SpaceOf[queueSpace](e.idle[0]).most; after.edges <= before.edges || after.found <= before.found {
 					t.Errorf("fanouts %v: room for %v before and %v after: nothing overflowed", fanouts, before, after)
 				}
 			}
@@ -203,7 +211,7 @@ func TestQueueOverflows(t *testing.T) {
 func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}
+	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}
 	for _, unordered := range []bool{false, true} {
 		needed := uint64(600) // the header and the seeds, but not the vertices
 		for try := 0; ; try++ {
@@ -211,8 +219,8 @@ func TestQueueIntoMemoryOfTheCaller(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := Call{Request: r.Request, Stream: s.Handle(), Mode: "queue", Unordered: unordered, Out: m.Address, OutBytes: needed}
-			b, err := sample(e, d, &c)
+			c := with(Call{Plan: &Queue{Hops{r.Hops}, unordered}, Stream: s.Handle(), Out: m.Address, OutBytes: needed}, r.Request, "queue")
+			b, err := sample(e, d, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -253,12 +261,12 @@ func TestQueueOfFewTasks(t *testing.T) {
 	e, s := device(t)
 	rows := csctest.RandomRows(3000, 9)
 	g, d := graphOf(t, e, rows, 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}, Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}}
+	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{2, 2, 2, 2, 2, 2, 2, 2}}, Batch: request.Batch{Seed: 4, Seeds: csctest.Array([]int64{5, 100, 7, 8, 9}, 32)}}}
 	queueCheck(t, e, s, d, r, Call{}, 2)
 	for _, tasks := range []int64{1, 40, 41, 300, 1000} {
-		e.idle[0].queue.limit = tasks
+		SpaceOf[queueSpace](e.idle[0]).limit = tasks
 		queueCheck(t, e, s, d, r, Call{}, 4)
-		if e.idle[0].queue.limit != 0 {
+		if SpaceOf[queueSpace](e.idle[0]).limit != 0 {
 			t.Errorf("%d tasks were room enough", tasks)
 		}
 	}
@@ -267,7 +275,7 @@ func TestQueueOfFewTasks(t *testing.T) {
 func TestQueueManyRepeats(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{3, 3}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}
+	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3, 500, 9, 9}, 32)}}}
 	queueCheck(t, e, s, d, r, Call{}, make([]int, 300)...)
 }
 
@@ -275,11 +283,11 @@ func TestQueueManyRepeats(t *testing.T) {
 func TestQueueTagsRunOut(t *testing.T) {
 	e, s := device(t)
 	g, d := graphOf(t, e, csctest.RandomRows(3000, 1), 3000, 32, 32, false)
-	r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{5, 5}, Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}
+	r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{5, 5}}, Batch: request.Batch{Seed: 8, Seeds: csctest.Array([]int64{1, 2, 3}, 32)}}}
 	queueCheck(t, e, s, d, r, Call{}, 2)
-	e.idle[0].queue.nextTag = 2
+	SpaceOf[queueSpace](e.idle[0]).nextTag = 2
 	queueCheck(t, e, s, d, r, Call{}, 2, 2, 2, 2)
-	if tag := e.idle[0].queue.nextTag; tag != queueTags-2-2 {
+	if tag := SpaceOf[queueSpace](e.idle[0]).nextTag; tag != queueTags-2-2 {
 		t.Errorf("next tag %d", tag)
 	}
 }
@@ -293,14 +301,14 @@ func TestQueueSeedOutOfRange(t *testing.T) {
 		for _, at := range []int{0, 700, 1499} {
 			wrong := slices.Clone(seeds)
 			wrong[at], wrong[1499] = bad, bad
-			r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{3, 3}, Seeds: csctest.Array(wrong, 64)}}
-			_, err := sample(e, d, &Call{Request: r.Request, Stream: s.Handle(), Mode: "queue"})
+			r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(wrong, 64)}}}
+			_, err := sample(e, d, with(Call{Stream: s.Handle()}, r.Request, "queue"))
 			want := fmt.Sprintf("seeds[%d]: expected an id in [0, 2000), got %d", at, bad)
 			if !errors.Is(err, request.ErrIndex) || !strings.HasSuffix(err.Error(), want) {
 				t.Errorf("got %v, want %s", err, want)
 			}
 		}
-		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{3, 3}, Seeds: csctest.Array(seeds, 64)}}
+		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(seeds, 64)}}}
 		queueCheck(t, e, s, d, r, Call{}, 4)
 	}
 }
@@ -319,8 +327,8 @@ func TestQueueTogether(t *testing.T) {
 		defer stream.Close()
 		wg.Go(func() {
 			for i := range 10 {
-				r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{4, 6}, Seed: uint64(worker), Batch: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}
-				err := queueCompare(e, stream, d, r, Call{Unordered: worker%2 == 1}, 16)
+				r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seed: uint64(worker), Number: uint64(i), Seeds: csctest.Array([]int64{1, 2, 3, int64(40 * worker)}, 32)}}}
+				err := queueCompare(e, stream, d, r, unordered(worker%2 == 1), 16)
 				if err == nil && i%3 == 0 {
 					err = compare(e, stream, d, &r, 0)
 				}
@@ -334,7 +342,7 @@ func TestQueueTogether(t *testing.T) {
 	wg.Wait()
 	used := e.pool.Used()
 	for range 20 {
-		r := cpu.Request{Graph: g, Request: request.Request{Fanouts: []int64{4, 6}, Seeds: csctest.Array([]int64{1, 2}, 32)}}
+		r := cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4, 6}}, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2}, 32)}}}
 		queueCheck(t, e, s, d, r, Call{}, 0)
 	}
 	if after := e.pool.Used(); after != used {

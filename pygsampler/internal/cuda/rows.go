@@ -13,14 +13,15 @@ type rowsArgs struct {
 
 // rowsArgs is the graph, the map under a tag of its own, and the random numbers of
 // a flight's next launch.
-func (f *Flight) rowsArgs() (rowsArgs, error) {
+func (h *Hops) rowsArgs(f *Flight) (rowsArgs, error) {
 	c, g, w := &f.call, f.graph, f.space
+	vertices := &SpaceOf[hopSpace](w).wide
 	random := c.random()
-	tag, err := w.wide.tag(w, g.Nodes, 32, f.stream)
+	tag, err := vertices.tag(w, g.Nodes, 32, f.stream)
 	return rowsArgs{
-		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Excluded: w.excluded.Address, Map: w.wide.Address,
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Excluded: w.excluded.Address, Map: vertices.Address,
 		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges), NumExcluded: uint64(len(c.Exclude)),
 		IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
-		Replace: c.replace(), Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Tag: tag,
+		Replace: word(h.Replace), Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Tag: tag,
 	}, err
 }

@@ -40,6 +40,35 @@ func device(t testing.TB) (*Engine, gpu.Stream) {
 	return e, s
 }
 
+// with is a call for a batch of a request, in a mode unless it has a plan.
+func with(c Call, r request.Request, mode string) Call {
+	if c.Plan == nil {
+		hops := Hops{r.Hops}
+		switch mode {
+		case "queue":
+			c.Plan = &Queue{Hops: hops}
+		case "fused":
+			c.Plan = &Fused{hops}
+		case "bsp":
+			c.Plan = &BSP{hops}
+		default:
+			c.Plan = &Neighbors{hops}
+		}
+	}
+	c.Batch = r.Batch
+	return c
+}
+
+// kernels are those of the graph's rows, whose thresholds a test may change.
+func kernels(t testing.TB, d *Graph) *rowKernels {
+	t.Helper()
+	k, err := d.rowKernels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
 type alone struct{}
 
 func (alone) Borrow(int) int { return 0 }
@@ -81,7 +110,7 @@ func compare(e *Engine, s gpu.Stream, d *Graph, r *cpu.Request, grids ...int) er
 	}
 	for _, grid := range grids {
 		grid = min(grid, 2*e.context.Properties().Multiprocessors)
-		b, err := sample(e, d, &Call{Request: r.Request, Exclude: excluded(r), Stream: s.Handle(), Grid: grid})
+		b, err := sample(e, d, with(Call{Exclude: excluded(r), Stream: s.Handle(), Grid: grid}, r.Request, "auto"))
 		if err != nil {
 			return fmt.Errorf("grid %d, fanouts %v: %w", grid, r.Fanouts, err)
 		}
@@ -107,8 +136,8 @@ func excluded(r *cpu.Request) (positions []int64) {
 	return positions
 }
 
-func sample(e *Engine, d *Graph, c *Call) (Batch, error) {
-	f, err := e.Start(d, c)
+func sample(e *Engine, d *Graph, c Call) (Batch, error) {
+	f, err := e.Start(d, &c)
 	if err != nil {
 		return Batch{}, err
 	}
@@ -148,7 +177,7 @@ func awkward(t *testing.T, e *Engine, f func(t *testing.T, d *Graph, r cpu.Reque
 				g, d := graphOf(t, e, rows, n+2, 64, 32, withIDs)
 				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}} {
 					for _, fanouts := range append([][]int64{{2, 3}, {-1, -1}, {1500, 1}, {0}}, more...) {
-						f(t, d, cpu.Request{Graph: g, Request: request.Request{Fanouts: fanouts, Seed: 3, Seeds: csctest.Array(seeds, 64)}})
+						f(t, d, cpu.Request{Graph: g, Request: request.Request{Hops: request.Hops{Fanouts: fanouts}, Batch: request.Batch{Seed: 3, Seeds: csctest.Array(seeds, 64)}}})
 					}
 				}
 			}

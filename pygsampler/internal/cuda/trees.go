@@ -19,16 +19,17 @@ type treeSpace struct {
 	shift       int    // a pair's key is tree << shift | vertex
 }
 
-// fit makes room, and the table empty.
-func (t *treeSpace) fit(f *Flight) error {
+// fit makes room for a batch of so many hops, and the table empty.
+func (t *treeSpace) fit(f *Flight, hops int) error {
 	c, w := &f.call, f.space
+	hop, bins := SpaceOf[hopSpace](w), SpaceOf[binSpace](w)
 	shift, err := request.TreeShift(f.graph.Nodes, c.NumSeeds)
 	if err != nil {
 		return err
 	}
 	t.shift = shift
 	// At most half full; a batch that needs more is made again with twice the edges.
-	most := uint64(c.NumSeeds) + uint64(f.need.edges)*uint64(len(c.Request.Fanouts))
+	most := uint64(c.NumSeeds) + uint64(f.need.Edges)*uint64(hops)
 	t.bits = max(bits.Len64(2*most-1), 10)
 	if t.bits > 31 {
 		return fmt.Errorf("%w: a disjoint batch of up to %d pairs: expected at most 2^30 on a GPU", request.ErrOverflow, most)
@@ -36,7 +37,7 @@ func (t *treeSpace) fit(f *Flight) error {
 	slots := uint64(1) << t.bits
 	err = errors.Join(
 		t.keys.fit(w, slots*8, f.stream), t.words.fit(w, slots*8, f.stream),
-		t.trees.fit(w, uint64(w.rowCapacity)*4, f.stream), w.bins.answers.fit(w, uint64(w.edgeCapacity)*4*2, f.stream),
+		t.trees.fit(w, uint64(hop.rowCapacity)*4, f.stream), bins.answers.fit(w, uint64(hop.edgeCapacity)*4*2, f.stream),
 	)
 	if err != nil {
 		return err
@@ -57,6 +58,9 @@ func (t *treeSpace) arguments(a *neighborArgs) {
 	a.KnownFrom = ^uint64(0)
 }
 
-func (t *treeSpace) free(s gpu.Stream) error {
+// Forget has nothing to do: every batch empties its table.
+func (*treeSpace) Forget() {}
+
+func (t *treeSpace) Free(s gpu.Stream) error {
 	return errors.Join(t.keys.Free(s), t.words.Free(s), t.trees.Free(s))
 }

@@ -39,7 +39,7 @@ func (e *Engine) Validate(a Arrays) (err error) {
 
 // findOffenders is the kernel's report.
 func (e *Engine) findOffenders(a Arrays) (words [validateWords]int64, err error) {
-	kernel, err := kernelOf[validateArgs](e, "validate", "validate", 0)
+	kernel, err := KernelOf[validateArgs](e, "validate", "validate", 0)
 	if err != nil {
 		return words, err
 	}

@@ -1,6 +1,10 @@
 package cuda
 
-import "github.com/pygsampler/pygsampler/gpu"
+import (
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/gpu"
+)
 
 // vertexMap has a word for every vertex: above, the tag of the launch that wrote it,
 // below, the vertex's rank or number. An empty word is all ones, and tags fall from
@@ -21,12 +25,15 @@ const (
 	mostShift  = 30
 )
 
+// shift is how many bits a rank takes in a map of 32-bit words.
+func (n Needs) shift() int { return max(bits.Len64(uint64(n.Ranks)), leastShift) }
+
 // emptyWord is half a word that no launch wrote.
 const emptyWord = ^uint32(0)
 
 // tag is the next launch's own, on a graph of so many vertices, among ranks of up to
 // shift bits; its work is in stream s, and no other launch uses the map meanwhile.
-func (m *vertexMap) tag(w *workspace, nodes int64, shift int, s gpu.Stream) (uint32, error) {
+func (m *vertexMap) tag(w *Workspace, nodes int64, shift int, s gpu.Stream) (uint32, error) {
 	if m.nodes < nodes || m.Size == 0 {
 		m.nodes, m.next = 0, 0
 		if err := m.Free(s); err != nil {

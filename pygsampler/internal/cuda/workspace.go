@@ -9,35 +9,20 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 )
 
-// workspace is the device memory beside graph and output that a batch in flight
+// Workspace is the device memory beside graph and output that a batch in flight
 // needs. It is kept between batches and only ever grows.
-type workspace struct {
+type Workspace struct {
 	engine   *Engine
 	stream   gpu.Stream // for batches that run in a stream of the engine's
 	before   gpu.Event  // what a caller's stream had when a batch was started
-	narrow   vertexMap  // for plain launches of neighbor.cu; each map is made when one needs it
-	wide     vertexMap  // for the others
 	meeting  gpu.Memory // the counter of the meetings, the lowest bad seed, the slots
-	rows     buffer     // 16 bytes for each row of a hop
-	vertex   buffer     // and its vertex
-	firsts   buffer     // a bit for each edge of a hop
 	seeds    buffer
 	excluded buffer
-	bins     binSpace
-	trees    treeSpace
-	queue    queueSpace
-	sums     buffer     // of mode bsp
 	staged   gpu.Pinned // seeds on their way
 	report   gpu.Pinned
-	dirty    bool // a launch did not end as it should: to be cleared before the next batch
-
-	rowCapacity, edgeCapacity int64
-}
-
-// binSpace is what a binned hop needs.
-type binSpace struct {
-	pairs, fills, answers buffer
-	capacity              uint64 // pairs
+	spaces   []Space // of the plans that have been here
+	nodes    int64   // the most vertices of a graph whose batches were made here
+	dirty    bool    // a launch did not end as it should: to be cleared before the next batch
 }
 
 // Where things lie in meeting; grids have at most mostBlocks blocks, and two rows
@@ -54,8 +39,9 @@ const stagedRead = 1 << 16
 
 // take gets an idle workspace, one whose maps have room for the graph if there is
 // any, or makes one.
-func (e *Engine) take(g *Graph) (*workspace, error) {
+func (e *Engine) take(g *Graph) (*Workspace, error) {
 	if w := e.takeIdle(g); w != nil {
+		w.nodes = max(w.nodes, g.Nodes)
 		if w.dirty {
 			if err := w.clear(); err != nil {
 				e.put(w)
@@ -64,7 +50,7 @@ func (e *Engine) take(g *Graph) (*workspace, error) {
 		}
 		return w, nil
 	}
-	w := &workspace{engine: e, narrow: vertexMap{bits: 32}, wide: vertexMap{bits: 64}}
+	w := &Workspace{engine: e, nodes: g.Nodes}
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
@@ -77,7 +63,7 @@ func (e *Engine) take(g *Graph) (*workspace, error) {
 
 // takeIdle is the workspace that was used last of those that fit best; nil where none
 // is idle.
-func (e *Engine) takeIdle(g *Graph) *workspace {
+func (e *Engine) takeIdle(g *Graph) *Workspace {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	best := len(e.idle) - 1
@@ -85,7 +71,7 @@ func (e *Engine) takeIdle(g *Graph) *workspace {
 		return nil
 	}
 	for i, w := range slices.Backward(e.idle) {
-		if max(w.narrow.nodes, w.wide.nodes) >= g.Nodes {
+		if w.nodes >= g.Nodes {
 			best = i
 			break
 		}
@@ -103,14 +89,14 @@ func (e *Engine) inFlight() int {
 	return e.flights
 }
 
-func (e *Engine) put(w *workspace) {
+func (e *Engine) put(w *Workspace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle = append(e.idle, w)
 	e.flights--
 }
 
-func (w *workspace) begin() (err error) {
+func (w *Workspace) begin() (err error) {
 	c, pool := w.engine.context, w.engine.pool
 	if w.stream, err = c.NewStream(); err != nil {
 		return err
@@ -129,9 +115,10 @@ func (w *workspace) begin() (err error) {
 
 // clear forgets the maps and the state of the meetings, before the next batch in
 // whichever stream.
-func (w *workspace) clear() error {
-	w.queue.dirty = true
-	w.narrow.next, w.wide.next = 0, 0
+func (w *Workspace) clear() error {
+	for _, s := range w.spaces {
+		s.Forget()
+	}
 	err := errors.Join(
 		w.stream.Fill32(w.meeting.Address, 0, w.meeting.Size/4),
 		w.stream.Fill32(w.meeting.Address+badSeedAt, ^uint32(0), 2),
@@ -143,7 +130,7 @@ func (w *workspace) clear() error {
 
 // streamOf is where a call in this workspace runs: the caller's stream, or, after
 // what is there now, the workspace's.
-func (w *workspace) streamOf(c *Call) (gpu.Stream, error) {
+func (w *Workspace) streamOf(c *Call) (gpu.Stream, error) {
 	caller, err := w.engine.context.Wrap(c.Stream)
 	if err != nil || !c.Own {
 		return caller, err
@@ -154,29 +141,8 @@ func (w *workspace) streamOf(c *Call) (gpu.Stream, error) {
 	return w.stream, w.stream.Wait(w.before)
 }
 
-// fit makes room for a batch in stream s.
-func (w *workspace) fit(n needs, s gpu.Stream) error {
-	rows, edges := max(n.rows, w.rowCapacity), max(n.edges, w.edgeCapacity)
-	if rows > w.rowCapacity {
-		w.rowCapacity = 0 // a buffer whose growth fails is gone
-		if err := errors.Join(w.rows.fit(w, uint64(rows)*16, s), w.vertex.fit(w, uint64(rows)*8, s)); err != nil {
-			return err
-		}
-		w.rowCapacity = rows
-	}
-	if edges > w.edgeCapacity {
-		w.edgeCapacity = 0
-		// A word of firsts for every 32 edges, and one for the last part of each block.
-		if err := w.firsts.fit(w, uint64(edges)/8+4*mostBlocks, s); err != nil {
-			return err
-		}
-		w.edgeCapacity = edges
-	}
-	return nil
-}
-
 // hold makes room for seeds on their way.
-func (w *workspace) hold(bytes uint64) (err error) {
+func (w *Workspace) hold(bytes uint64) (err error) {
 	if w.staged.Size >= bytes {
 		return nil
 	}
@@ -187,30 +153,30 @@ func (w *workspace) hold(bytes uint64) (err error) {
 }
 
 // words is what a kernel reports: status, detail, the batch's header.
-func (w *workspace) words() []int64 {
+func (w *Workspace) words() []int64 {
 	return unsafe.Slice((*int64)(w.report.Pointer), w.report.Size/8)
 }
 
 // close gives everything back once the device is done with it.
-func (w *workspace) close() error {
+func (w *Workspace) close() error {
 	var errs []error
 	if w.stream.Context() == nil {
 		return nil
 	}
-	for _, m := range []*gpu.Memory{
-		&w.narrow.Memory, &w.wide.Memory, &w.meeting, &w.rows.Memory, &w.vertex.Memory, &w.firsts.Memory, &w.seeds.Memory, &w.excluded.Memory,
-		&w.bins.pairs.Memory, &w.bins.fills.Memory, &w.bins.answers.Memory,
-	} {
+	for _, m := range []*gpu.Memory{&w.meeting, &w.seeds.Memory, &w.excluded.Memory} {
 		errs = append(errs, m.Free(w.stream))
 	}
-	errs = append(errs, w.trees.free(w.stream), w.queue.free(w.stream), w.sums.Free(w.stream), w.staged.Close(), w.report.Close())
+	for _, s := range w.spaces {
+		errs = append(errs, s.Free(w.stream))
+	}
+	errs = append(errs, w.staged.Close(), w.report.Close())
 	return errors.Join(append(errs, w.before.Close(), w.stream.Synchronize(), w.stream.Close())...)
 }
 
 // buffer is device memory that grows, and loses its contents when it does.
 type buffer struct{ gpu.Memory }
 
-func (b *buffer) fit(w *workspace, bytes uint64, s gpu.Stream) (err error) {
+func (b *buffer) fit(w *Workspace, bytes uint64, s gpu.Stream) (err error) {
 	if b.Size >= bytes {
 		return nil
 	}

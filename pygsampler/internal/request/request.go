@@ -11,10 +11,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 )
 
-// Request says what to sample of a graph. A batch is a function of it and of the
-// graph alone. It is read-only while a batch is made, and its arrays must stay valid
-// until then.
-type Request struct {
+// Hops says which neighbourhood is sampled, hop by hop from the seeds outwards.
+type Hops struct {
 	Fanouts []int64 // outermost hop first; -1 takes all edges
 	Replace bool
 	// OnlyNew expands a vertex only at the hop after the one that reached it first;
@@ -23,10 +21,21 @@ type Request struct {
 	// Disjoint gives each seed a tree of its own, which shares no vertices or draws
 	// with the others.
 	Disjoint bool
-	Seed     uint64
-	Epoch    uint32
-	Batch    uint64
-	Seeds    csc.Array
+}
+
+// Batch says which batch of a plan is made. It is a function of both and of the graph
+// alone. The seeds must stay valid until it is there.
+type Batch struct {
+	Seed   uint64
+	Epoch  uint32
+	Number uint64
+	Seeds  csc.Array
+}
+
+// Request is a batch of neighbours.
+type Request struct {
+	Hops
+	Batch
 }
 
 // What a request can end with, whichever engine it was made to.
@@ -35,6 +44,7 @@ var (
 	ErrIndex     = errors.New("index error")
 	ErrOverflow  = errors.New("overflow")
 	ErrValue     = errors.New("value error")
+	ErrType      = errors.New("type error")
 )
 
 // KeyBits is how many bits a pair of tree and vertex may take: what the CPU engine's

@@ -9,7 +9,7 @@ type Rule struct {
 }
 
 // Rule is that of a hop, of which 0 is next to the seeds.
-func (r *Request) Rule(hop int) Rule { return Rule{r.Fanouts[len(r.Fanouts)-1-hop], r.Replace} }
+func (h *Hops) Rule(hop int) Rule { return Rule{h.Fanouts[len(h.Fanouts)-1-hop], h.Replace} }
 
 // Whole says that a row gives all its edges, in CSC order, without a draw.
 func (r Rule) Whole(degree int64) bool {
@@ -42,10 +42,10 @@ func (r Rule) Most() (edges int64, bounded bool) { return r.Fanout, r.Fanout >= 
 // Expect guesses about how large a batch of so many seeds is if rows have that mean
 // degree and no two vertices meet, the whole graph at each hop at most. It tells the
 // rows and the edges of each hop, from the seeds on, and returns the vertices of all.
-func (r *Request) Expect(seeds, nodes int64, degree float64, hop func(rows, edges float64)) (vertices float64) {
+func (h *Hops) Expect(seeds, nodes int64, degree float64, hop func(rows, edges float64)) (vertices float64) {
 	vertices = float64(seeds)
-	for i := range r.Fanouts {
-		edges := vertices * r.Rule(i).Mean(degree)
+	for i := range h.Fanouts {
+		edges := vertices * h.Rule(i).Mean(degree)
 		hop(vertices, edges)
 		vertices = min(vertices+edges, float64(max(nodes, 1)))
 	}

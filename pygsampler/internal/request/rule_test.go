@@ -47,7 +47,7 @@ func TestRule(t *testing.T) {
 
 // Hop by hop, and never more rows than the graph has.
 func TestExpect(t *testing.T) {
-	r := Request{Fanouts: []int64{-1, 2, 10}}
+	r := Request{Hops: Hops{Fanouts: []int64{-1, 2, 10}}}
 	var got [][2]float64
 	vertices := r.Expect(3, 20, 4, func(rows, edges float64) { got = append(got, [2]float64{rows, edges}) })
 	if want := [][2]float64{{3, 12}, {15, 30}, {20, 80}}; !slices.Equal(got, want) || vertices != 20 {

@@ -113,7 +113,7 @@ class TorchJob(_FlyingJob):
         graph._handle()
         ids = self._seeds = as_ids(seeds, "seeds", graph._device)
         self._own = int(own)
-        key = self._key = (sampler._options.shape(), ids.length.bit_length())
+        key = self._key = (sampler._plan.document, ids.length.bit_length())
         self._region: torch.Tensor | None = None
         # The engine is asked of a kind's first batch; each batch that arrives tells of the next.
         self._launch(graph._capacity.get(key) or self._ask(ids.length))
@@ -164,7 +164,7 @@ class TorchJob(_FlyingJob):
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._give_back()
             return None
-        words = memories.read_int64(given.header, at.num_words(len(self._sampler._options.fanouts)))
+        words = memories.read_int64(given.header, self._sampler._plan.num_words)
         known[self._key] = words[at.CAPACITY]
         region, self._region = self._region, None
         assert region is not None

@@ -1,13 +1,13 @@
-"""``EngineSampler``: the options of a sampler, and its handle in the engine."""
+"""``EngineSampler``: the plan of a sampler, and its handle in the engine."""
 
 from __future__ import annotations
 
-from array import array
 from typing import ClassVar
 
 from pygsampler._core import library
 from pygsampler._core.handle import EngineHandle
-from pygsampler._sampling.options import Options
+from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.seed import signed_seed
 
 
 class EngineSampler(EngineHandle):
@@ -17,16 +17,16 @@ class EngineSampler(EngineHandle):
     a forked child, whose engine is another one.
     """
 
-    __slots__ = ("_options", "_seed")
+    __slots__ = ("_plan", "_seed")
 
     _end: ClassVar[str] = "SamplerClose"
 
-    _options: Options
+    _plan: Plan
     _seed: int
 
-    def __init__(self, options: Options, seed: int) -> None:
+    def __init__(self, plan: Plan, seed: int) -> None:
         EngineHandle.__init__(self)
-        self._options = options
+        self._plan = plan
         self._seed = seed
 
     def _handle(self) -> int:
@@ -37,7 +37,5 @@ class EngineSampler(EngineHandle):
         with library.handle_lock():
             if not self._current():
                 self._give_back()
-                fanouts = array("q", self._options.fanouts)
-                about = self._options.arguments(fanouts.buffer_info()[0], self._seed)
-                self._make("SamplerNew", *about)
+                self._make("SamplerNew", self._plan.document, signed_seed(self._seed))
             return self._number

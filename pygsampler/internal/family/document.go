@@ -1,0 +1,204 @@
+package family
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Document is a plan as Python writes it: one JSON object. Each field is taken once, by
+// its name, and checked; the first thing that is wrong is the document's error, which
+// says expected, got and where. What is read is written down, in the order of reading
+// and with the usual values of what was not given, so that equal plans have equal texts.
+//
+// What JSON has no form for is there as {"got": "generator <...>"}, to be refused with
+// that text.
+type Document struct {
+	fields map[string]json.RawMessage
+	text   strings.Builder
+	err    error
+}
+
+// Read takes a text apart.
+func Read(text string) *Document {
+	d := new(Document)
+	if err := json.Unmarshal([]byte(text), &d.fields); err != nil {
+		d.Refuse(request.ErrValue, "plan: expected a JSON object, got %v", err)
+	}
+	return d
+}
+
+// Err is the first thing that was wrong; fields that nobody has taken are.
+func (d *Document) Err() error {
+	if d.err != nil || len(d.fields) == 0 {
+		return d.err
+	}
+	names := make([]string, 0, len(d.fields))
+	for name := range d.fields {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w: %s: expected no such option, got %s", request.ErrType, names[0], describe(d.fields[names[0]]))
+}
+
+// String is the document as it was read.
+func (d *Document) String() string { return "{" + d.text.String() + "}" }
+
+// Refuse notes what is wrong, of a kind of package request, unless something was before.
+func (d *Document) Refuse(kind error, format string, args ...any) {
+	if d.err == nil {
+		d.err = fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
+	}
+}
+
+// take is a field's value, which is then gone.
+func (d *Document) take(name string) (value json.RawMessage, given bool) {
+	value, given = d.fields[name]
+	delete(d.fields, name)
+	return value, given
+}
+
+// note writes a field down.
+func (d *Document) note(name string, value any) {
+	if d.text.Len() > 0 {
+		d.text.WriteString(", ")
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		d.Refuse(request.ErrValue, "%s: %v", name, err)
+	}
+	fmt.Fprintf(&d.text, "%q: %s", name, text)
+}
+
+// Bool is a truth.
+func (d *Document) Bool(name string, usual bool) (value bool) {
+	value = usual
+	if raw, given := d.take(name); given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
+		d.Refuse(request.ErrType, "%s: expected True or False, got %s", name, describe(raw))
+	}
+	d.note(name, value)
+	return value
+}
+
+// OneOf is one of some texts, the usual one first.
+func (d *Document) OneOf(name string, known ...string) (value string) {
+	value = known[0]
+	if raw, given := d.take(name); given {
+		if json.Unmarshal(raw, &value) != nil || string(raw) == "null" || !slices.Contains(known, value) {
+			d.Refuse(request.ErrValue, "%s: expected one of ('%s'), got %s", name, strings.Join(known, "', '"), describe(raw))
+		}
+	}
+	d.note(name, value)
+	return value
+}
+
+// Name is a text that says what it is the name of, or "" where none is given.
+func (d *Document) Name(name, of string) string {
+	var value *string
+	if raw, given := d.take(name); given && json.Unmarshal(raw, &value) != nil {
+		d.Refuse(request.ErrType, "%s: expected the name of %s, got %s", name, of, describe(raw))
+	}
+	d.note(name, value)
+	if value == nil {
+		return ""
+	}
+	return *value
+}
+
+// Integer is one from low to high, or the usual one where none or null is given.
+func (d *Document) Integer(name string, low, high, usual int64) int64 {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, nil)
+		return usual
+	}
+	value := d.integer(raw, name, fmt.Sprintf("an integer from %d to %d", low, high), low, high)
+	d.note(name, value)
+	return value
+}
+
+// Fanouts are the edges that each hop takes of a row, outermost hop first; -1: all.
+func (d *Document) Fanouts(most int) []int64 {
+	const name = "fanouts"
+	raw, _ := d.take(name)
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil || items == nil {
+		if raw == nil {
+			raw = json.RawMessage("null")
+		}
+		d.Refuse(request.ErrType, "%s: expected a sequence of int, outermost hop first, got %s", name, describe(raw))
+	} else if len(items) < 1 || len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected 1 to %d hops, got %d", name, most, len(items))
+		return nil
+	}
+	fanouts := make([]int64, len(items))
+	for i, item := range items {
+		where := fmt.Sprintf("%s[%d]", name, i)
+		fanouts[i] = d.integer(item, where, "an integer >= -1", -1, math.MaxInt64)
+		if fanouts[i] > request.MaxFanout {
+			d.Refuse(request.ErrValue, "%s: expected at most %d (-1 for all), got %d", where, request.MaxFanout, fanouts[i])
+		}
+	}
+	d.note(name, fanouts)
+	return fanouts
+}
+
+func (d *Document) integer(raw json.RawMessage, where, expected string, low, high int64) int64 {
+	kind := describe(raw)
+	digits, whole := strings.CutPrefix(kind, "int ")
+	if !whole {
+		d.Refuse(request.ErrType, "%s: expected %s, got %s", where, expected, kind)
+		return 0
+	}
+	value, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || value < low || value > high {
+		d.Refuse(request.ErrValue, "%s: expected %s, got %s", where, expected, digits)
+	}
+	return value
+}
+
+// longest is up to how many bytes of a value are told.
+const longest = 40
+
+// describe is what was got, as Python's checks say it: its type, and its value where that
+// is short.
+func describe(raw json.RawMessage) string {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return "nothing"
+	}
+	kind, text := "", string(raw)
+	switch v := value.(type) {
+	case nil:
+		kind, text = "NoneType", "None"
+	case bool:
+		if kind, text = "bool", "False"; v {
+			text = "True"
+		}
+	case json.Number:
+		if kind = "int"; strings.ContainsAny(text, ".eE") {
+			kind = "float"
+		}
+	case string:
+		kind, text = "str", "'"+v+"'"
+	case []any:
+		kind = "list"
+	case map[string]any:
+		if got, ok := v["got"].(string); ok {
+			return got
+		}
+		kind = "dict"
+	}
+	if kind != "int" && (len(text) > longest || strings.Contains(text, "\n")) {
+		return kind
+	}
+	return kind + " " + text
+}

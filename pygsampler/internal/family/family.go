@@ -1,0 +1,49 @@
+// Package family is what jobs, the executor and devices know of a kind of samplers. A
+// family is a package beside this one: it makes plans of documents, and a plan makes
+// batches on the CPU and on a device.
+package family
+
+import (
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Plan is what a sampler does to every batch: its options, checked. It is immutable and
+// serves any number of batches at once, each a function of plan, graph, and request.Batch.
+type Plan interface {
+	// Check refuses graphs whose arrays the plan cannot draw by.
+	Check(g Arrays) error
+	// Expected guesses how many edges a batch touches; what is done in a moment is not
+	// worth another thread.
+	Expected(w *Work) int64
+	// CPU makes a batch and hands its memory, with one reference, to the caller. It ends
+	// soon after w.Stop is set, by request.ErrCancelled, and by cpu.ErrLarge where the
+	// batch turns out larger than w.Most.
+	CPU(w *Work) (memory.Memory, error)
+	// CUDA is how batches are made on a device.
+	CUDA() cuda.Plan
+}
+
+// Arrays says which arrays a graph has beside its CSC.
+type Arrays struct {
+	Weights bool // tables that rows draw by
+}
+
+// Work is a batch to be made on the CPU.
+type Work struct {
+	Graph   *csc.Graph
+	Exclude *csc.Exclusions
+	Batch   request.Batch
+	Most    int64 // edges of a hop; 0: any number
+	Crew    cpu.Crew
+	Stop    *atomic.Bool
+}
+
+// Parse makes a plan of a document whose family it is. It takes every field that it
+// knows; the caller asks the document for errors.
+type Parse func(d *Document) Plan

@@ -1,0 +1,99 @@
+// Package neighbor is the family of neighbour sampling over L hops (PGSampler, sections
+// III-B and III-C), uniform or by weight: tiles on the CPU, and on a device one launch
+// for all hops.
+package neighbor
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Options are the fields of a document that all families of neighbours have.
+type Options struct {
+	request.Hops
+	Prob, Mask string // names of edge arrays; "": none
+	Ordered    bool   // vertices are numbered by first occurrence
+	MapLimit   int64  // bytes of the vertex map of a batch on the CPU; 0: the default
+}
+
+// ReadOptions takes the fields of a document.
+func ReadOptions(d *family.Document) (o Options) {
+	o.Fanouts = d.Fanouts(rng.MaxHops)
+	o.Replace = d.Bool("replace", false)
+	o.OnlyNew = d.OneOf("frontier", "all", "new") == "new"
+	o.Disjoint = d.Bool("disjoint", false)
+	o.Ordered = d.Bool("ordered", true)
+	o.Prob = d.Name("prob", "an edge array")
+	o.Mask = d.Name("mask", "an edge array")
+	o.MapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	if o.Prob != "" && o.Mask != "" {
+		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both; weights of 0 leave edges out as a mask does")
+	}
+	return o
+}
+
+// Plain refuses what only this family knows of, for a mode beside it.
+func (o *Options) Plain(d *family.Document, mode string) {
+	for _, k := range []struct {
+		asked bool
+		what  string
+	}{{o.OnlyNew, "frontier='new'"}, {o.Disjoint, "disjoint=True"}, {o.Prob != "", "prob"}, {o.Mask != "", "mask"}} {
+		if k.asked {
+			d.Refuse(request.ErrValue, "mode: expected 'auto' or 'persistent' with %s, got '%s'", k.what, mode)
+		}
+	}
+}
+
+// Plan is a plan of neighbours; the modes beside it have another device's.
+type Plan struct {
+	Options
+	device cuda.Plan
+}
+
+// Parse makes the plan of a document. Its mode is "auto", the fastest known for the
+// shape, or "persistent"; today they are the same.
+func Parse(d *family.Document) family.Plan {
+	o := ReadOptions(d)
+	d.OneOf("mode", "auto", "persistent")
+	return &Plan{o, &cuda.Neighbors{Hops: cuda.Hops{Hops: o.Hops}}}
+}
+
+// Beside is a plan that makes the same batches on the CPU, and on a device in a mode.
+func Beside(o Options, device cuda.Plan) *Plan { return &Plan{o, device} }
+
+// Check takes any graph.
+func (p *Plan) Check(family.Arrays) error { return nil }
+
+// CUDA is how a device makes batches.
+func (p *Plan) CUDA() cuda.Plan { return p.device }
+
+// Request is what the CPU's engine is asked for.
+func (p *Plan) Request(w *family.Work) *cpu.Request {
+	return &cpu.Request{
+		Request: request.Request{Hops: p.Hops, Batch: w.Batch},
+		Graph:   w.Graph, Exclude: w.Exclude, MapLimit: p.MapLimit, Most: w.Most,
+	}
+}
+
+// Expected is what the seeds give if they have the mean degree.
+func (p *Plan) Expected(w *family.Work) int64 { return p.Request(w).Expected() }
+
+// CPU samples tile by tile.
+func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
+	return cpu.Sample(p.Request(w), w.Crew, w.Stop)
+}
+
+// Unweighted is the error of a mode that knows no weights; nil where there are none.
+func Unweighted(g family.Arrays, mode string) error {
+	if !g.Weights {
+		return nil
+	}
+	return fmt.Errorf("%w: mode: expected 'auto' or 'persistent' with prob, got '%s'", request.ErrValue, mode)
+}
