@@ -106,6 +106,10 @@ class Named(Mapping[str, Array]):
         both._taken = {**self._taken, **more._taken}
         return both
 
+    def is_stored(self, name: str) -> bool:
+        """Whether the array of that name is the one in the graph's file."""
+        return name in self._stored
+
     def unstored(self) -> dict[str, Array]:
         """Those that are not in the graph's file."""
         return {name: self[name] for name in self if name not in self._stored}
