@@ -132,7 +132,7 @@ build/quick/made: $(sources) build/quick/architectures $(demo)/made
 build: $(tools)/built ## the extension in place and .venv/ that imports the package from python/
 
 $(tools)/built: $(filter-out python/%,$(sources)) $(tools)/made
-	$(tools)/bin/pip install -q --no-build-isolation -e .
+	$(tools)/bin/pip install -q --no-build-isolation -e '.[cli]'
 	touch $@
 
 kernels: $(tools)/made ## the CUDA kernels to machine code, without a GPU; ARGS=sm_90 for that one alone

@@ -8,6 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
 
 // deviceGraph is a graph's arrays where a device reads them.
@@ -81,6 +82,12 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 		}
 		if err := e.Validate(arrays); err != nil {
 			return nil, onDevice(err)
+		}
+		// Tables come from the host alone.
+		if host != nil && host.csc.Alias != nil {
+			if err := weights.Check(&host.csc); err != nil {
+				return nil, err
+			}
 		}
 	}
 	graph := e.NewGraph(arrays)

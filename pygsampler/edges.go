@@ -21,6 +21,13 @@ type edgesPlan struct {
 	Numbering  string       `json:"numbering"` // "gaps", "never" or "always"
 	Bits       int          `json:"bits"`
 	Target     []byte       `json:"target"` // a file's path; empty for memory
+	Data       []edgesData  `json:"data"`
+}
+
+// edgesData is a column of the file that becomes an array over the edges.
+type edgesData struct {
+	Name   string       `json:"name"` // of the array
+	Column edges.Column `json:"column"`
 }
 
 // EdgesJob is a file of edges on its way to become a graph. It is finished exactly
@@ -91,6 +98,19 @@ func (j *EdgesJob) run(numbering edges.Numbering) {
 	}
 	plan := edges.Plan{
 		NumNodes: j.plan.NumNodes, Undirected: j.plan.Undirected, Numbering: numbering, Bits: j.plan.Bits,
+	}
+	for _, d := range j.plan.Data {
+		table, ok := source.(edges.Table)
+		if !ok {
+			j.err = Errorf(KindValue, "edge_data: expected none of a file of format %s, whose columns are not read", j.plan.Format)
+			return
+		}
+		values, err := table.Values(fmt.Sprintf("edge_data['%s']", d.Name), d.Column)
+		if err != nil {
+			j.err = err
+			return
+		}
+		plan.Data = append(plan.Data, edges.Data{Name: d.Name, Values: values})
 	}
 	var target edges.Target = &j.file
 	if len(j.plan.Target) == 0 {

@@ -250,7 +250,7 @@ def smoke(wheel: Path, interpreter: str, log: Path) -> str:
         # No Go and no compiler, also not for what the package depends on.
         env = {**keep, "PATH": scripts, "HOME": work}
         pip = [f"{scripts}/python", "-m", "pip", "install", "-q", "--only-binary", ":all:"]
-        run([*pip, str(wheel), "numpy"], log, env, Path(work))
+        run([*pip, f"{wheel}[cli]", "numpy"], log, env, Path(work))
         command = [f"{scripts}/python", "-W", "error", str(SMOKE)]
         return run(command, log, env, Path(work)).splitlines()[-1]
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from pygsampler.cli.group import main
+from importlib.util import find_spec
+
+if all(map(find_spec, ("click", "rich"))):
+    from pygsampler.cli.group import main
+else:
+    from pygsampler.cli.missing import main  # type: ignore[assignment]
 
 if __name__ == "__main__":
     main(prog_name="python -m pygsampler")

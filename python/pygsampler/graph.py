@@ -19,11 +19,12 @@ from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Whole
+from pygsampler._graph.stored import names as edge_arrays
 from pygsampler._graph.tables import tables_of
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pygsampler._graph.save import Progress
 
@@ -442,7 +443,12 @@ class Graph(GraphState):
         return None if host._file is None else Path(host._file.path)
 
     def save(
-        self, path: Any, *, arrays: Mapping[str, Any] | None = None, progress: Progress = False
+        self,
+        path: Any,
+        *,
+        arrays: Mapping[str, Any] | None = None,
+        tables: Iterable[str] | None = None,
+        progress: Progress = False,
     ) -> None:
         """Writes the graph to a file, for ``Graph.open``.
 
@@ -460,6 +466,11 @@ class Graph(GraphState):
             bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16, of NumPy, torch
             or anything that speaks DLPack, the buffer protocol or Arrow. Those of the graph itself
             (``graph.arrays``) when not given; ``{}`` means none.
+        tables : iterable of str, optional
+            Names of edge arrays whose tables are written too, so that a graph opened from the file
+            samples by ``prob=`` of that name at once, with the same samples: 16 bytes an edge, or
+            up to 40 where there are weights of 0. They are made now if this graph has none yet.
+            Those of the file that the graph was opened from when not given; ``[]`` means none.
         progress : bool or callable
             True shows a tqdm bar when it takes more than two seconds; a function is called with
             the bytes done and in all.
@@ -469,10 +480,14 @@ class Graph(GraphState):
         OSError
             Where the disk is full (with the bytes that the file needs) or does not allow it.
         TypeError, ValueError
-            For arrays that are none, names that are taken or too long, and a path of a folder.
+            For arrays that are none, names that are taken or too long, and a path of a folder;
+            for ``tables`` that are no names of edge arrays, or of an array that holds no weights.
         """
         self._known()
-        graph_file.save(self._on_cpu(), path, arrays, progress)
+        host = self._on_cpu()
+        wanted = graph_file.tables(host) if tables is None else edge_arrays(tables, host._edata)
+        drawn = {name: host._drawn_by("prob", name) for name in wanted}
+        graph_file.save(host, path, arrays, drawn, progress)
 
     def to(self, device: Any) -> Graph:
         """This graph on another device: "cpu", "cuda", "cuda:1", an index or a torch.device.
@@ -548,7 +563,10 @@ class Graph(GraphState):
             raise ValueError(
                 f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
             )
-        return self._drawing(kind, f"edata[{name!r}]", values)
+        mapped = graph_file.drawn_by(self, name) if kind == "prob" else None
+        if mapped is None:
+            return self._drawing(kind, f"edata[{name!r}]", values)
+        return self._with_edges(mapped, self._file)
 
     def _drawing(self, kind: str, where: str, values: Array) -> Graph:
         """The graph of the edges with weights, or that a mask leaves; this one if it leaves all.
@@ -560,10 +578,12 @@ class Graph(GraphState):
                 f"{kind}: expected a value for each edge, got {where} of shape {values.shape}"
             )
         parts = tables_of(self, where, values, kind == "mask")
-        if parts is None:
-            return self
+        return self if parts is None else self._with_edges(parts, None)
+
+    def _with_edges(self, parts: Parts, file: Pages | None) -> Graph:
+        """A graph of edges of this one; ``file`` is where its tables are mapped from."""
         graph = Graph._new(parts, self._num_nodes)
-        graph._whole = Whole.of(self)
+        graph._whole, graph._file = Whole.of(self), file
         graph._handle()
         return graph
 

@@ -43,6 +43,15 @@ def test_a_list_of_edges(ask: Callable[..., Any], graph: Graph, csv: Path) -> No
         same(opened, graph)
 
 
+def test_columns_are_kept(ask: Callable[..., Any], csv: Path) -> None:
+    out = csv.with_name("g.pgs")
+    found = ask("convert", csv, out, "--edge-data", "weight", "--edge-data", "0")
+    assert found["arrays"] == ["edge_data.0", "edge_data.weight"]
+    with Graph.open(out, verify=True) as opened:
+        assert opened.edata["weight"].tolist() == [0.5] * 6000
+        assert opened.edata["0"].tolist() == edges()[0].tolist()
+
+
 def test_columns_by_number_and_both_directions(
     run: Callable[..., Any], csv: Path, tmp_path: Path
 ) -> None:

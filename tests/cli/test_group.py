@@ -46,6 +46,30 @@ def test_help_loads_click_alone(run_python: Callable[..., str]) -> None:
     )
 
 
+@pytest.mark.parametrize("missing", ["click", "rich"])
+@pytest.mark.parametrize("how", ["run_module", "load"])
+def test_without_its_packages_it_says_how_to_get_them(
+    run_python: Callable[..., str], missing: str, how: str
+) -> None:
+    name = "python -m pygsampler" if how == "run_module" else "pygsampler"
+    said = run_python(
+        f"""
+        import sys
+        sys.modules[{missing!r}] = None
+        import pygsampler as pgs
+        assert pgs.PGSampler([1], seed=0).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
+        sys.stderr, sys.argv = sys.stdout, ["pygsampler", "doctor"]
+        if {how!r} == "load":
+            from pygsampler.__main__ import main
+            sys.exit(main())
+        import runpy
+        runpy.run_module("pygsampler", run_name="__main__")
+        """,
+        ends_with=2,
+    )
+    assert said == f"Error: {name} needs click and rich: pip install 'pygsampler[cli]'\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

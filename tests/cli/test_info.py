@@ -54,12 +54,13 @@ def test_counts_are_those_of_numpy(ask: Callable[..., Any], file: Path) -> None:
 
 def test_named_arrays_are_told_by_their_sections(ask: Callable[..., Any], tmp_path: Path) -> None:
     graph = Graph.from_csc([0, 1], [0], edge_data={"w": [0.5]}, node_data={"x": b"1"})
-    graph.save(tmp_path / "graph", arrays={"more": [1, 2]})
+    graph.save(tmp_path / "graph", arrays={"more": [1, 2]}, tables=["w"])
     found = ask("info", tmp_path / "graph")["arrays"]
     assert {name: about["shape"] for name, about in found.items()} == {
         "edge_data.w": [1],
         "more": [2],
         "node_data.x": [1],
+        "tables.w": [16 + 2 * 8],
     }
 
 

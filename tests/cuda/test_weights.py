@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -115,3 +118,36 @@ def test_tables_of_arrays_on_the_device() -> None:
     compare(cpu, own, np.arange(50), [5, 5], modes=["auto"], prob="w")
     own.close()
     compare(cpu, there, np.arange(50), [5, 5], modes=["auto"], prob="w")
+
+
+@pytest.mark.parametrize("how", ["to", "pin"])
+def test_tables_of_a_file(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    csc = random_graph(scaled(20000, 400), 4)
+    for kind in ("even", "zeros"):
+        cpu, _ = both(csc, kind)
+        want = pgs.PGSampler([5, 5], seed=1, prob="w").sample(cpu, np.arange(50), batch=0)
+        cpu.save(tmp_path / kind, tables=["w"])
+        with monkeypatch.context() as patch:
+            patch.delattr("pygsampler.graph.tables_of")
+            opened = pgs.Graph.open(tmp_path / kind)
+            for there in (getattr(opened, how)("cuda"), getattr(opened, how)("cuda")):
+                got = pgs.PGSampler([5, 5], seed=1, prob="w").sample(there, np.arange(50), batch=0)
+                same(got, want)
+            sent = pickle.loads(pickle.dumps(there))
+            same(pgs.PGSampler([5, 5], seed=1, prob="w").sample(sent, np.arange(50), batch=0), want)
+
+
+@pytest.mark.parametrize("how", ["to", "pin"])
+def test_damaged_tables_are_found_before_a_kernel_reads_them(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "graph"
+    cpu, _ = both(random_graph(300, 61), "even")
+    cpu.save(path, tables=["w"])
+    alias = pgs.Graph.open(path)._drawn_by("prob", "w")._open().alias
+    assert alias is not None
+    data = bytearray(path.read_bytes())
+    at = data.index(bytes(memoryview(alias.numpy()).cast("B"))) + 8 * (len(alias) // 2)
+    data[at + 4 : at + 8] = b"\xff\xff\xff\x7f"
+    path.write_bytes(data)
+    damaged = getattr(pgs.Graph.open(path), how)("cuda")
+    with pytest.raises(ValueError, match=r"tables\[\d+\]: expected an alias within its row"):
+        pgs.PGSampler([5, 5], seed=1, prob="w").sample(damaged, [0])

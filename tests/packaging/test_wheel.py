@@ -81,13 +81,16 @@ def test_metadata(metadata: Message) -> None:
     )
     assert metadata["Requires-Python"] == ">=3.10"
     extras = set(metadata.get_all("Provides-Extra", []))
-    assert extras == {"cuda", "torch", "dgl", "pyg", "arrow", "quickstart", "dev"}
-    always = {
-        re.split(r"[<>=;]", requirement)[0]
-        for requirement in metadata.get_all("Requires-Dist", [])
-        if "extra ==" not in requirement
-    }
-    assert always == {"click", "rich", "tqdm"}
+    assert extras == {"cuda", "torch", "dgl", "pyg", "arrow", "cli", "quickstart", "dev"}
+    needed: dict[str, set[str]] = {}
+    for requirement in metadata.get_all("Requires-Dist", []):
+        package, _, extra = requirement.partition(";")
+        needed.setdefault(extra.strip(), set()).add(package.strip())
+    assert {re.split(r"[<>=]", one)[0] for one in needed[""]} == {"tqdm"}
+    cli = needed['extra == "cli"']
+    assert {re.split(r"[<>=]", one)[0] for one in cli} == {"click", "rich"}
+    # The quickstart is a command.
+    assert cli < needed['extra == "quickstart"']
 
 
 def test_command_is_installed() -> None:

@@ -21,6 +21,7 @@ type Plan struct {
 	Numbering  Numbering
 	Bits       int   // of the ids, 32 or 64; 0: as the file has them
 	Keep       int64 // bytes that may hold edges, to spare reading the file again
+	Data       []Data
 	Window     int64 // bytes of indices and edge ids that are written in a pass; 0: what memory has room for
 }
 
@@ -64,10 +65,16 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 	s := &survey{plan: &plan}
 	defer s.free()
 	m.Total.Store(2 * source.Size())
+	for _, d := range plan.Data {
+		m.Total.Add(d.Size)
+	}
 	if err := s.look(spool, m); err != nil {
 		return shape, err
 	}
-	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew}
+	shape = Shape{Nodes: s.nodes, Edges: s.total(), Bits: plan.Bits, Map: s.anew, Data: plan.Data, Rows: s.edges}
+	if plan.Undirected {
+		shape.Rows *= 2
+	}
 	if shape.Bits == 32 && shape.Nodes > csc.MaxNodes32 {
 		return shape, valueError("dtype: expected int64 for %d vertices, got int32", shape.Nodes)
 	}
@@ -89,6 +96,9 @@ func Build(source Source, plan Plan, target Target, m *Meter) (shape Shape, err 
 		return shape, err
 	}
 	if err := guardedWrite(func() error { return s.fill(spool, arrays, m) }); err != nil {
+		return shape, err
+	}
+	if err := guardedWrite(func() error { return s.fillData(arrays, m) }); err != nil {
 		return shape, err
 	}
 	if m.Stop.Load() {

@@ -12,6 +12,7 @@ type fields struct {
 	separator byte // 0: runs of blanks and tabs
 	comments  string
 	quotes    bool // fields may stand in double quotes
+	numbers   bool // what is read are bits of float64, not ids
 	columns
 }
 
@@ -221,7 +222,11 @@ func (f *fields) edge(line []byte, last int) (u, v int64, bad *fault) {
 		if count != f.src && count != f.dst {
 			continue
 		}
-		id, problem := f.id(field)
+		read := f.id
+		if f.numbers {
+			read = f.number
+		}
+		id, problem := read(field)
 		if problem != "" {
 			return 0, 0, &fault{f.name(count) + ": " + problem}
 		}

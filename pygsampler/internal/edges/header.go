@@ -120,6 +120,6 @@ func numeric(field string) bool {
 // for each column.
 func (t *text) choose(names []string, src, dst Column) error {
 	c, err := pick(t.path, names, src, dst)
-	t.fields.columns = c
+	t.fields.columns, t.names = c, names
 	return err
 }

@@ -71,20 +71,29 @@ func openParquet(path string, src, dst Column) (Source, error) {
 		}
 		for g := range r.NumRowGroups() {
 			for _, leaf := range []int{c.src, c.dst} {
-				chunk, err := r.RowGroup(g).MetaData().ColumnChunk(leaf)
+				size, err := p.packed(r, g, leaf)
 				if err != nil {
-					return p.broken(err)
+					return err
 				}
-				p.size += chunk.TotalCompressedSize()
-				packing := chunk.Compression()
-				if _, err := compress.GetCodec(packing); err != nil {
-					return located(path, "expected pages packed by snappy, zstd, gzip or brotli, or not at all, got %s, which is not read", packing)
-				}
+				p.size += size
 			}
 		}
 		return nil
 	})
 	return p, err
+}
+
+// packed is the bytes of a column in a row group, and an error where they cannot be unpacked.
+func (p *parquetFile) packed(r *file.Reader, group, leaf int) (size int64, err error) {
+	chunk, err := r.RowGroup(group).MetaData().ColumnChunk(leaf)
+	if err != nil {
+		return 0, p.broken(err)
+	}
+	packing := chunk.Compression()
+	if _, err := compress.GetCodec(packing); err != nil {
+		return 0, located(p.path, "expected pages packed by snappy, zstd, gzip or brotli, or not at all, got %s, which is not read", packing)
+	}
+	return chunk.TotalCompressedSize(), nil
 }
 
 // open is the file and its reader; meter may be nil.

@@ -16,6 +16,10 @@ type Shape struct {
 	Bits     int   `json:"bits"`
 	EdgeBits int   `json:"edge_bits"` // 0: an edge's id is its position
 	Map      bool  `json:"map"`       // node_ids are there
+	// Arrays over the edges, by id: of Rows values, which are more than edges where a
+	// self loop has no reverse.
+	Data []Data `json:"-"`
+	Rows int64  `json:"-"`
 }
 
 // Target is where a graph is built.
@@ -34,6 +38,7 @@ type Arrays struct {
 	Indices csc.Array
 	EdgeIDs csc.Array
 	NodeIDs []int64
+	Data    [][]byte
 }
 
 // Words at the beginning of the memory that Memory makes.
@@ -46,6 +51,7 @@ const (
 	MemoryOffIndices
 	MemoryOffEdgeIDs
 	MemoryOffNodeIDs // 0: no map
+	MemoryRows       // of each array over the edges; for each follow its dtype, as a file has it, and its offset
 	memoryWords
 )
 
@@ -60,13 +66,19 @@ func align(n int64) int64 { return (n + 63) &^ 63 }
 
 // Make implements Target.
 func (t *Memory) Make(s Shape) (Arrays, error) {
-	offIndptr := align(memoryWords * 8)
+	offIndptr := align((memoryWords + 2*int64(len(s.Data))) * 8)
 	offIndices := align(offIndptr + (s.Nodes+1)*8)
 	offEdgeIDs := align(offIndices + s.Edges*int64(s.Bits/8))
 	offNodeIDs := align(offEdgeIDs + s.Edges*int64(s.EdgeBits/8))
 	size := offNodeIDs
 	if s.Map {
 		size += s.Nodes * 8
+	}
+	header := []int64{s.Nodes, s.Edges, int64(s.Bits), int64(s.EdgeBits), offIndptr, offIndices, offEdgeIDs, 0, s.Rows}
+	for _, d := range s.Data {
+		size = align(size)
+		header = append(header, int64(d.DType), size)
+		size += s.Rows * d.DType.Size()
 	}
 	if err := memory.Affordable(size); err != nil {
 		return Arrays{}, err
@@ -77,8 +89,8 @@ func (t *Memory) Make(s Shape) (Arrays, error) {
 	}
 	block.SetSize(size)
 	t.Block, t.made = block, true
-	words := memory.At[int64](block, 0, memoryWords)
-	copy(words, []int64{s.Nodes, s.Edges, int64(s.Bits), int64(s.EdgeBits), offIndptr, offIndices, offEdgeIDs, 0})
+	words := memory.At[int64](block, 0, int64(len(header)))
+	copy(words, header)
 	at := func(offset int64, bits int) csc.Array {
 		if bits == 32 {
 			return csc.Array{Bits: 32, I32: memory.At[int32](block, offset, s.Edges)}
@@ -92,6 +104,9 @@ func (t *Memory) Make(s Shape) (Arrays, error) {
 	if s.Map {
 		words[MemoryOffNodeIDs] = offNodeIDs
 		out.NodeIDs = memory.At[int64](block, offNodeIDs, s.Nodes)
+	}
+	for i, d := range s.Data {
+		out.Data = append(out.Data, memory.At[byte](block, header[memoryWords+2*i+1], s.Rows*d.DType.Size()))
 	}
 	return out, nil
 }
@@ -122,6 +137,8 @@ type File struct {
 // goroutine than Build's, which otherwise writes to what Drop unmaps.
 func (t *File) Finishing() bool { return t.finishing.Load() }
 
+func dataSection(d Data) string { return "edge_data." + d.Name }
+
 // Make implements Target.
 func (t *File) Make(s Shape) (Arrays, error) {
 	type section struct {
@@ -139,6 +156,9 @@ func (t *File) Make(s Shape) (Arrays, error) {
 	var listed []graphfile.Section
 	for _, k := range sections {
 		listed = append(listed, graphfile.Section{Name: k.name, DType: graphfile.DTypeOf(fmt.Sprintf("int%d", k.bits)), Shape: []int64{k.count}})
+	}
+	for _, d := range s.Data {
+		listed = append(listed, graphfile.Section{Name: dataSection(d), DType: d.DType, Shape: []int64{s.Rows}})
 	}
 	w, err := graphfile.Create(t.Path, listed)
 	if err != nil {
@@ -161,6 +181,9 @@ func (t *File) Make(s Shape) (Arrays, error) {
 	}
 	if s.Map {
 		out.NodeIDs = at("node_ids", 64, s.Nodes).I64
+	}
+	for _, d := range s.Data {
+		out.Data = append(out.Data, w.Bytes(dataSection(d)))
 	}
 	return out, nil
 }

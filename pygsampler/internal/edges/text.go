@@ -29,7 +29,8 @@ type text struct {
 	skip     int64 // bytes before the first edge: byte order mark and header
 	skipped  int64 // lines therein
 	facts    Facts
-	rejected string // hint for a field that is no number
+	names    []string // of the columns, "" where they have none; nil for an empty text
+	rejected string   // hint for a field that is no number
 }
 
 func (t *text) Facts() Facts { return t.facts }

@@ -198,8 +198,10 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 	for _, j := range refused {
 		x := Below(Draw(state, int(fanout*(1+spare)+int64(j))), total)
 		// The least y that has x beside all that is left out up to there.
+		// Each look but the last finds one more; sums that do not ascend, of a damaged file,
+		// would have it look for ever.
 		y, before := x, x+1
-		for y != before {
+		for looks := 0; y != before && looks <= len(c.out); looks++ {
 			before, y = y, x
 			for _, o := range c.out {
 				if o.below <= before {
@@ -248,7 +250,7 @@ func againShort(pos []int64, w Weights, state uint64, s *set, replace bool, refu
 	for _, j := range refused {
 		x := Below(Draw(state, int(fanout*(1+spare)+int64(j))), total)
 		p := int64(0)
-		for upTo := left[0]; upTo <= x; upTo += left[p&(short-1)] {
+		for upTo := left[0]; upTo <= x && p < short-1; upTo += left[p&(short-1)] {
 			p++
 		}
 		pos[j] = p

@@ -197,6 +197,30 @@ func (b *Build) each(f func(lo, hi int64)) (err error) {
 	return nil
 }
 
+// Check reads the tables of a validated CSC, which somebody else may have made: that each
+// look at them stays within its row, and that the sums of a row ascend. Kernels rely on that.
+func Check(g *csc.Graph) error {
+	b := Build{Graph: g, Name: "tables"}
+	b.lowest.Store(math.MaxInt64)
+	err := b.each(func(lo, hi int64) {
+		for v := lo; v < hi; v++ {
+			begin, end := g.Indptr.At(v), g.Indptr.At(v+1)
+			before := uint64(0)
+			for p := begin; p < end; p++ {
+				if g.Alias[p]>>32 >= uint64(end-begin) || g.Sums[p] <= before || g.Sums[p]>>(room+1) != 0 {
+					b.refuse(p)
+				}
+				before = g.Sums[p]
+			}
+		}
+	})
+	if p := b.lowest.Load(); err == nil && p != math.MaxInt64 {
+		return fmt.Errorf("%w: tables[%d]: expected an alias within its row and a sum above the one before, got %#x and %d: "+
+			"the file is damaged", ErrValue, p, g.Alias[p], g.Sums[p])
+	}
+	return err
+}
+
 // id is the original id of the edge at a CSC position.
 func (b *Build) id(p int64) int64 {
 	if b.Graph.EdgeIDs.Bits == 0 {

@@ -337,6 +337,41 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Tables as they are made pass, and any that leads out of its row is named.
+func TestCheck(t *testing.T) {
+	degrees := make([][]int64, 300)
+	for v := range degrees {
+		degrees[v] = make([]int64, v%7)
+	}
+	g := csctest.Graph(degrees, 300, 32, 64, false)
+	n := g.NumEdges()
+	g.Alias, g.Sums = make([]uint64, n), make([]uint64, n)
+	for v := range g.Rows() {
+		lo, hi := g.Indptr.At(v), g.Indptr.At(v+1)
+		many := make([]float64, hi-lo)
+		for i := range many {
+			many[i] = 1 / float64(i+1)
+		}
+		new(Scratch).Row(many, g.Alias[lo:hi], g.Sums[lo:hi])
+	}
+	if err := Check(g); err != nil {
+		t.Fatal(err)
+	}
+	// Row 6 has six edges, from 15 on.
+	for name, damage := range map[string]func(){
+		"an alias outside": func() { g.Alias[17] = 6 << 32 },
+		"a sum that falls": func() { g.Sums[17] = g.Sums[16] },
+		"a sum too large":  func() { g.Sums[17] = 1 << 63 },
+	} {
+		alias, sum := g.Alias[17], g.Sums[17]
+		damage()
+		if err := Check(g); !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), "tables[17]") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		g.Alias[17], g.Sums[17] = alias, sum
+	}
+}
+
 // A page of the array that cannot be read any more is an error, whichever worker meets it.
 func TestFault(t *testing.T) {
 	g := csctest.Graph([][]int64{{0, 1, 2}, {0}, {1, 2}}, 3, 64, 64, false)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from collections.abc import Callable
 from typing import Any
 
 from pygsampler._core import library, memories
@@ -95,17 +96,23 @@ class Pages:
         ValueError for the first section that differs.
         """
         for section in self.header["sections"]:
-            total = 0
-            for at in range(0, section["bytes"], _CHUNK):
-                size = min(_CHUNK, section["bytes"] - at)
-                address = self.address + section["offset"] + at
-                total = library.call("GraphFileChecksum", total, address, size)
-                report(size)
+            total = checksum(self.address + section["offset"], section["bytes"], report)
             if total != section["checksum"]:
                 raise ValueError(
                     f"{self.path}: section {section['name']!r}: expected the checksum "
                     f"{section['checksum']:08x}, got {total:08x}: the file is damaged"
                 )
+
+
+def checksum(address: int, size: int, report: Callable[[int], object] | None = None) -> int:
+    """The CRC-32C of bytes in memory; ``report`` is called with the number of each part's."""
+    total: int = 0
+    for at in range(0, size, _CHUNK):
+        part = min(_CHUNK, size - at)
+        total = library.call("GraphFileChecksum", total, address + at, part)
+        if report is not None:
+            report(part)
+    return total
 
 
 def _text(identity: Identity) -> str:

@@ -106,6 +106,10 @@ class Named(Mapping[str, Array]):
         both._taken = {**self._taken, **more._taken}
         return both
 
+    def is_stored(self, name: str) -> bool:
+        """Whether the array of that name is the one in the graph's file."""
+        return name in self._stored
+
     def unstored(self) -> dict[str, Array]:
         """Those that are not in the graph's file."""
         return {name: self[name] for name in self if name not in self._stored}
@@ -121,16 +125,21 @@ def named(given: Any, rows: Rows) -> Named:
     if not isinstance(given, Mapping):
         expected = "a mapping of names to arrays"
         raise TypeError(f"{rows.kind}: expected {expected}, got {describe(given)}")
-    for name in given:
-        if not isinstance(name, str):
-            raise TypeError(f"{rows.kind}: expected names of type str, got {describe(name)}")
-        if not _is_name(name):
-            expected = f"names of 1 to {_LONGEST_NAME} bytes of UTF-8"
-            raise ValueError(f"{rows.kind}: expected {expected}, got {name!r}")
+    check_names(given, rows.kind)
     found = Named(rows, given)
     for name in found:
         found[name]
     return found
+
+
+def check_names(names: Iterable[Any], kind: str) -> None:
+    """Raises TypeError or ValueError for what cannot be the name of an array of that kind."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind}: expected names of type str, got {describe(name)}")
+        if not _is_name(name):
+            expected = f"names of 1 to {_LONGEST_NAME} bytes of UTF-8"
+            raise ValueError(f"{kind}: expected {expected}, got {name!r}")
 
 
 def offered(offers: Mapping[str, Offer], rows: Rows) -> Named:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.dtypes import Region
@@ -10,6 +11,7 @@ from pygsampler._arrays.mapped import CSC, Pages
 from pygsampler._core.checks import boolean, describe
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import save as graph_save
+from pygsampler._graph import stored
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
 
@@ -53,14 +55,50 @@ def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
         )
         for section in pages.header["sections"]
     }
+    for section in stored.in_file(pages).values():
+        del found[section["name"]]
     indptr, indices, edge_ids = (found.pop(name, None) for name in CSC)
     assert indptr is not None
     assert indices is not None
     return Parts(indptr, indices, edge_ids), found
 
 
-def save(host: GraphState, path: Any, arrays: Any, progress: Progress) -> None:
-    """Writes a graph that is on the CPU, and its data; ``arrays`` None means those that it has."""
-    beside = graph_save.named(host._arrays if arrays is None else arrays)
-    beside.update(graph_data.sections(host._edata, host._ndata))
+def tables(graph: GraphState) -> dict[str, dict[str, Any]]:
+    """The sections of tables in a graph's file, by the arrays that they were made of."""
+    file = graph._file if graph._host is None else graph._host._file
+    if file is None:
+        return {}
+    found = stored.in_file(file)
+    return {name: about for name, about in found.items() if graph._edata.is_stored(name)}
+
+
+def drawn_by(graph: GraphState, name: str) -> Parts | None:
+    """The graph's edges with the tables of an edge array that its file has; else None."""
+    if graph._file is None or not graph._edata.is_stored(name):
+        return None
+    return stored.of_file(graph._file, name, graph._open())
+
+
+def save(
+    host: GraphState,
+    path: Any,
+    arrays: Any,
+    drawn: Mapping[str, GraphState],
+    progress: Progress,
+) -> None:
+    """Writes a graph that is on the CPU, and its data; ``arrays`` None means those that it has.
+
+    ``drawn`` are the graphs that are drawn by edge arrays, of those whose tables are to be there.
+    """
+    beside: dict[str, Array | stored.Pieces] = {
+        **graph_save.named(host._arrays if arrays is None else arrays),
+        **graph_data.sections(host._edata, host._ndata),
+    }
+    for name, graph in drawn.items():
+        section = stored.section_of(name)
+        if section in beside:
+            raise ValueError(
+                f"tables: expected no array {section!r} beside the graph, as {name!r} has one"
+            )
+        beside[section] = stored.section(graph._open(), host._open(), host._edata[name])
     graph_save.save(path_of(path), host._open(), host._num_nodes, beside, progress)

@@ -14,6 +14,7 @@ from pygsampler._arrays.mapped import CSC
 from pygsampler._core.checks import describe
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph.data import PREFIXES
+from pygsampler._graph.stored import Pieces
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ def save(
     path: str,
     parts: Parts,
     num_nodes: int,
-    arrays: Mapping[str, Array],
+    arrays: Mapping[str, Array | Pieces],
     progress: Progress,
 ) -> None:
     """Writes the file and gives it its name once it is complete and on the disk."""
-    sections = {
+    sections: dict[str, Array | Pieces] = {
         name: as_array(part, name)
         for name, part in zip(CSC, parts, strict=False)
         if part is not None
@@ -56,10 +57,13 @@ def save(
         with reporting(progress, total, "save") as report:
             writer._make("GraphFileCreate", json.dumps(plan))
             for place, section in enumerate(sections.values()):
-                for at in range(0, section.nbytes, _CHUNK):
-                    size = min(_CHUNK, section.nbytes - at)
-                    writer._call("GraphFileWrite", place, at, section._address + at, size)
-                    report(size)
+                written = 0
+                for piece in section.pieces if isinstance(section, Pieces) else [section]:
+                    for at in range(0, piece.nbytes, _CHUNK):
+                        size = min(_CHUNK, piece.nbytes - at)
+                        writer._call("GraphFileWrite", place, written, piece._address + at, size)
+                        written += size
+                        report(size)
             while not writer._call("GraphFileCommit", _WAIT_MS):
                 pass
     except OSError as error:

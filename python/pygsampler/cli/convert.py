@@ -45,6 +45,9 @@ FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
     "--dtype", type=click.Choice(["int32", "int64"]), help="Of ids; by the columns when not given."
 )
 @click.option(
+    "--edge-data", metavar="COLUMN", multiple=True, help="To keep, as an array; may be repeated."
+)
+@click.option(
     "--root",
     type=click.Path(file_okay=False, path_type=Path),
     default="dataset",
@@ -62,6 +65,7 @@ def command(
     undirected: bool,
     renumber: bool | None,
     dtype: str | None,
+    edge_data: tuple[str, ...],
     root: Path,
     as_json: bool,
 ) -> None:
@@ -70,9 +74,11 @@ def command(
     IN is a list of edges (SNAP's text, CSV, TSV, Parquet, Arrow IPC, MatrixMarket; text may be
     compressed with gzip), a sparse matrix of SciPy (npz), "debian", the data set that comes with
     the package, or the name of one of OGB's, such as "ogbn-arxiv". Columns beside the two ends of
-    an edge, such as weights, are skipped. OUT is there as a whole or not at all: an error or Ctrl-C
-    leaves what was there before. It replaces a graph file of that name, and no other file.
+    an edge, such as weights, are skipped but for those of --edge-data. OUT is there as a whole or
+    not at all: an error or Ctrl-C leaves what was there before. It replaces a graph file of that
+    name, and no other file.
     """
+    from pygsampler._graph.data import sections
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
     from pygsampler.graph import Graph
@@ -86,6 +92,7 @@ def command(
         "undirected": undirected or None,
         "renumber": renumber,
         "dtype": dtype,
+        "edge_data": {name: _column(name) for name in edge_data} or None,
     }
     _check_target(target, None if collection.is_known(source) else source)
     with Progress("converting", "B") as progress:
@@ -103,7 +110,7 @@ def command(
             "num_nodes": graph.num_nodes,
             "num_edges": graph.num_edges,
             "dtype": graph.dtype,
-            "arrays": sorted(graph.arrays),
+            "arrays": sorted([*graph.arrays, *sections(graph.edata, graph.ndata)]),
             "seconds": seconds,
         }
     if not found["num_edges"]:

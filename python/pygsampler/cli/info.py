@@ -85,9 +85,15 @@ def _checks(file: str, graph: Graph) -> dict[str, str]:
 
 def _shape(file: str, graph: Graph) -> dict[str, Any]:
     from pygsampler._graph.data import sections
+    from pygsampler._graph.file import tables
 
     path = Path(file)
-    arrays = {**graph.arrays, **sections(graph.edata, graph.ndata)}
+    arrays = {
+        name: {"dtype": str(values.dtype), "shape": list(values.shape)}
+        for name, values in {**graph.arrays, **sections(graph.edata, graph.ndata)}.items()
+    }
+    for about in tables(graph).values():
+        arrays[about["name"]] = {"dtype": about["dtype"], "shape": about["shape"]}
     return {
         "bytes": path.stat().st_size if path.exists() else None,
         "num_nodes": graph.num_nodes,
@@ -97,10 +103,7 @@ def _shape(file: str, graph: Graph) -> dict[str, Any]:
             "indices": graph.indices.dtype,
             "edge_ids": None if graph.edge_ids is None else graph.edge_ids.dtype,
         },
-        "arrays": {
-            name: {"dtype": str(values.dtype), "shape": list(values.shape)}
-            for name, values in sorted(arrays.items())
-        },
+        "arrays": dict(sorted(arrays.items())),
     }
 
 

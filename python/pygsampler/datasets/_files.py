@@ -6,17 +6,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.dtypes import Region
+from pygsampler._arrays.dtypes import KINDS, Region
 from pygsampler._core import memories
 from pygsampler.array import Array
 from pygsampler.datasets import _job, _plan
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from pygsampler.datasets._job import Progress
     from pygsampler.graph import Graph
 
 # The words at the start of the memory that the engine returns.
-_WORDS = 8
+_WORDS = 9
 
 
 def read(
@@ -29,6 +31,7 @@ def read(
     undirected: bool = False,
     renumber: bool | None = None,
     dtype: Any = None,
+    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
     progress: Progress = None,
 ) -> Graph:
     """The graph of a file of edges, in memory.
@@ -47,7 +50,7 @@ def read(
     src, dst : str or int, optional
         The columns of sources and targets: a name, or a place from 0. Without them those with
         usual names (src and dst, source and target, user and item, ...), else the only two; where
-        columns have no names, the first two. Other columns, such as weights, are skipped.
+        columns have no names, the first two.
     num_nodes : int, optional
         The number of vertices, where some behind the largest id have no edges.
     undirected : bool
@@ -61,6 +64,12 @@ def read(
     dtype : {"int32", "int64"}, or NumPy's or torch's dtype of that name, optional
         Of the graph. Without it int32 where both columns are integers of at most 32 bits, else
         int64, as for text.
+    edge_data : iterable of str, or mapping of str to columns, optional
+        Further columns, by name, that ``graph.edata`` is to have, such as weights; a mapping says
+        what each is called there, and takes places from 0 too. Row i is of the edge with id i (of
+        edge E + i, too, with ``undirected``). bool, integers and floats of Parquet and Arrow keep
+        their dtype, without nulls; numbers in text are float64. Other columns are skipped. Not of
+        the formats "npz" and "mtx".
     progress : bool or callable, optional
         True shows a bar (tqdm) over what takes more than two seconds; a function is called with
         (bytes done, bytes in all), and the second may grow.
@@ -78,7 +87,7 @@ def read(
     """
     path = _plan.path_of(source, "source")
     kind = _plan.format_of(path, format)
-    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype)
+    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data)
     _plan.require_file(path)
     if kind == "npz":
         from pygsampler.datasets import _npz
@@ -86,7 +95,7 @@ def read(
         return _npz.read(path, plan, progress)
     memory = _job.run(path, "", plan, progress)
     assert isinstance(memory, memories.Memory)
-    return _graph(memory)
+    return _graph(memory, [column["name"] for column in plan["data"]])
 
 
 def convert(
@@ -100,6 +109,7 @@ def convert(
     undirected: bool = False,
     renumber: bool | None = None,
     dtype: Any = None,
+    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
     progress: Progress = None,
 ) -> Path:
     """Writes the graph of a file of edges to a graph file, for ``Graph.open``; returns its path.
@@ -113,7 +123,7 @@ def convert(
     Parameters
     ----------
     source, target : str or os.PathLike
-    format, src, dst, num_nodes, undirected, renumber, dtype, progress
+    format, src, dst, num_nodes, undirected, renumber, dtype, edge_data, progress
         As for ``read``. The map of the ids is the array "node_ids" of the file.
 
     Raises
@@ -125,7 +135,7 @@ def convert(
     path = _plan.path_of(source, "source")
     wanted = _plan.path_of(target, "target")
     kind = _plan.format_of(path, format)
-    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype)
+    plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data)
     _plan.require_file(path)
     _plan.require_target(wanted, path)
     if kind == "npz":
@@ -145,6 +155,7 @@ def snap(
     undirected: bool = False,
     renumber: bool | None = None,
     dtype: Any = None,
+    edge_data: Iterable[str] | Mapping[str, str | int] | None = None,
     progress: Progress = None,
 ) -> Graph:
     """The graph of an edge list as <https://snap.stanford.edu/data> has them.
@@ -163,16 +174,17 @@ def snap(
         undirected=undirected,
         renumber=renumber,
         dtype=dtype,
+        edge_data=edge_data,
         progress=progress,
     )
 
 
-def _graph(memory: memories.Memory) -> Graph:
+def _graph(memory: memories.Memory, names: list[str]) -> Graph:
+    """The graph in a memory of the engine's, with the arrays over its edges of those names."""
     from pygsampler.graph import Graph
 
-    nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids = memories.read_int64(
-        memory.data, _WORDS
-    )
+    words = memories.read_int64(memory.data, _WORDS + 2 * len(names))
+    nodes, edges, bits, edge_bits, indptr, indices, edge_ids, node_ids, rows = words[:_WORDS]
     graph = Graph._checked(
         Array._of(memory.data + indptr, nodes + 1, 64, memory),
         Array._of(memory.data + indices, edges, bits, memory),
@@ -182,4 +194,9 @@ def _graph(memory: memories.Memory) -> Graph:
     if node_ids:
         known = Array._of_region(Region(memory.data + node_ids, "int64", (nodes,), memory, False))
         graph._arrays = MappingProxyType({"node_ids": known})
-    return graph
+    data = {}
+    for name, kind, at in zip(names, words[_WORDS::2], words[_WORDS + 1 :: 2], strict=True):
+        # The numbers of dtypes are those of the file format, which KINDS has in their order.
+        region = Region(memory.data + at, list(KINDS)[kind - 1], (rows,), memory, False)
+        data[name] = Array._of_region(region)
+    return graph._furnished(data, None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any
 
 from pygsampler._arrays.mapped import MAGIC
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.limits import MAX_NODES
+from pygsampler._graph.data import EDGES, check_names
 from pygsampler._graph.save import require_folder
 
 FORMATS = ("snap", "csv", "tsv", "parquet", "arrow", "npz", "mtx")
@@ -32,6 +34,8 @@ _SUFFIXES = {
     ".npz": "npz",
     ".mtx": "mtx",
 }
+# Those whose columns beside the ends of the edges can be read.
+_WITH_DATA = ("snap", "csv", "tsv", "parquet", "arrow")
 _TEXT = ("snap", "csv", "tsv", "mtx")
 _BITS = {"int32": 32, "int64": 64}
 _MOST_COLUMNS = 1 << 20
@@ -124,6 +128,7 @@ def plan_of(
     undirected: Any,
     renumber: Any,
     dtype: Any,
+    edge_data: Any = None,
 ) -> dict[str, Any]:
     """The options as the engine takes them."""
     bits = _bits(dtype)
@@ -145,6 +150,7 @@ def plan_of(
         "undirected": boolean(undirected, "undirected"),
         "numbering": numbering,
         "bits": bits,
+        "data": _data(edge_data, format),
         # Whether the caller says which vertices there are; for Python alone.
         "decided": renumber is not None or nodes >= 0,
     }
@@ -165,6 +171,24 @@ def _bits(dtype: Any) -> int:
     if isinstance(name, str) and name in _BITS:
         return _BITS[name]
     raise ValueError(f'dtype: expected "int32", "int64" or None, got {describe(dtype)}')
+
+
+def _data(given: Any, format: str) -> list[dict[str, Any]]:
+    """The columns that become arrays over the edges, by the names of these."""
+    if given is None:
+        return []
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        expected = "a list of names of columns, or a mapping of names to columns"
+        raise TypeError(f"edge_data: expected {expected}, got {describe(given)}")
+    columns = given if isinstance(given, Mapping) else {name: name for name in given}
+    if columns and format not in _WITH_DATA:
+        listed = ", ".join(_WITH_DATA)
+        raise ValueError(f"edge_data: expected a file of format {listed}, got one of {format}")
+    check_names(columns, EDGES)
+    return [
+        {"name": name, "column": _column(column, f"edge_data[{name!r}]")}
+        for name, column in columns.items()
+    ]
 
 
 def _column(value: Any, where: str) -> dict[str, Any]:

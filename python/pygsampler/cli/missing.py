@@ -1,0 +1,13 @@
+"""What the command says where the packages are missing that only the command line needs."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+
+def main(prog_name: str = "pygsampler") -> NoReturn:
+    """Ends with 2, as for any other mistake on the command line."""
+    message = f"Error: {prog_name} needs click and rich: pip install 'pygsampler[cli]'"
+    print(message, file=sys.stderr)
+    raise SystemExit(2)
