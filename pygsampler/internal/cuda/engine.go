@@ -30,6 +30,7 @@ type Engine struct {
 	queue              queueKernels
 	bsp                bspLoaded
 	fused              fusedLoaded
+	expand             expandLoaded
 
 	mu      sync.Mutex
 	idle    []*workspace
