@@ -75,6 +75,20 @@ func DeviceOrder(mem, stream int64) (zero int64, err error) {
 	return 0, core.DeviceOrder(mem, stream)
 }
 
+// DeviceExpand puts the edges of a batch's blocks one by one into a stream, of bits each:
+// destinations, and where both is not 0 the sources before them.
+func DeviceExpand(device, words, data, out, bits, both, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceExpand(device, words, data, out, bits, both != 0, stream)
+}
+
+// DeviceDestinations is the destinations of the edges of all blocks of a batch, as a
+// memory that is complete.
+func DeviceDestinations(batch, stream int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.DeviceDestinations(batch, stream)
+}
+
 // DeviceArrowExport is the address of an Arrow C pair in memory of a device;
 // arrow_export_device takes it over.
 func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {

@@ -140,6 +140,7 @@ enum {
   FUSED_THREADS = 512,
   BSP_THREADS = 256,
   VALIDATE_THREADS = 512,
+  EXPAND_THREADS = 256,
 };
 
 // DIRECT is the largest fanout whose choices may stand in shared memory.

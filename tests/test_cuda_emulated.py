@@ -18,6 +18,7 @@ MODULES = (
     "faults",
     "processes",
     "distribution",
+    "edges",
     "graph_files",
     "graph_data",
     "weights",

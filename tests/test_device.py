@@ -368,6 +368,17 @@ def test_a_batch_in_torchs_memory(emulator):
                     for mine, theirs in zip(batch.blocks, plain.blocks, strict=True):
                         assert repr(mine) == repr(theirs)
                         assert mine.edge_index.tolist() == theirs.edge_index.tolist()
+                        assert mine.edge_index is mine.edge_index
+                        assert mine.coo()[0] is mine.indices and mine.coo()[1] is mine.coo()[1]
+                        for a, b in zip(mine.coo(), theirs.coo(), strict=True):
+                            assert a.dtype == b.dtype and a.tolist() == b.tolist()
+                    for mine, theirs in zip(copy.blocks, plain.blocks, strict=True):
+                        assert mine.edge_index.tolist() == theirs.edge_index.tolist()
+                    assert moved.blocks[0].edge_index.shape[0] == 2
+                    fresh = sampler.launch(there, SEEDS, **IN_FLIGHT).result()
+                    for mine, theirs in zip(fresh.blocks, plain.blocks, strict=True):
+                        assert mine.coo()[1].tolist() == theirs.coo()[1].tolist()
+                        assert mine.edge_index.tolist() == theirs.edge_index.tolist()
                     assert repr(batch) == repr(plain)
                 there._capacity = dict.fromkeys(there._capacity, 8)
                 del sizes[:]

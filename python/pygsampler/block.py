@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from pygsampler._arrays import devices
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
-from pygsampler.array import Array, _on_device
+from pygsampler.array import Array
 
 
 class Block:
@@ -19,7 +20,17 @@ class Block:
     memory.
     """
 
-    __slots__ = ("__weakref__", "_arrays", "_bits", "_edge_id_bits", "_memory", "_nodes", "_words")
+    __slots__ = (
+        "__weakref__",
+        "_arrays",
+        "_before",
+        "_bits",
+        "_dst",
+        "_edge_id_bits",
+        "_memory",
+        "_nodes",
+        "_words",
+    )
 
     _memory: Memory | memoryview
     _nodes: Array
@@ -28,6 +39,10 @@ class Block:
     # num_src, num_dst, num_edges, the addresses of indptr, indices and edge ids, dst_offset.
     _words: tuple[int, int, int, int, int, int, int]
     _arrays: dict[str, Array]
+    # How many edges the blocks before it have, and, for all blocks of a batch on a device, where
+    # the destinations of all edges are, once they were asked for.
+    _before: int
+    _dst: list[Memory]
 
     def __init__(self) -> None:
         raise TypeError("Block: made by PGSampler.sample")
@@ -40,6 +55,8 @@ class Block:
         nodes: Array,
         edge_id_bits: int,
         words: list[int],
+        before: int,
+        dst: list[Memory],
     ) -> Block:
         block = object.__new__(cls)
         num_src, num_dst, num_edges, indptr, indices, edge_ids, first = words[:7]
@@ -50,6 +67,8 @@ class Block:
         arrays = data + indptr, data + indices, data + edge_ids
         block._words = (num_src, num_dst, num_edges, *arrays, first)
         block._arrays = {}
+        block._before = before
+        block._dst = dst
         return block
 
     @property
@@ -104,19 +123,29 @@ class Block:
     def coo(self) -> tuple[Array, Array]:
         """The edges as (source, destination) in local ids, each of shape [num_edges].
 
-        Of a block on a device the destinations are made on the host, once: ``coo`` of the torch
-        batch makes them there.
+        Of a batch on a device one launch writes the destinations of all blocks, when the first are
+        asked for, after the work that is in the current stream; they are there, for every stream,
+        when this returns.
         """
         dst = self._arrays.get("dst")
         if dst is None:
-            indptr = self.indptr.cpu()
-            rows, first = self._words[1], self._words[6]
-            memory = memories.new("ExpandRows", indptr._address, rows, first, self._bits)
-            dst = Array._of(memory.data, self._words[2], self._bits, memory)
-            if self._nodes._device >= 0:
-                dst = _on_device(dst, self._nodes._device)
-            self._arrays["dst"] = dst
+            dst = self._arrays["dst"] = self._destinations()
         return self.indices, dst
+
+    def _destinations(self) -> Array:
+        count, bits, device = self._words[2], self._bits, self._nodes._device
+        if device < 0:
+            indptr, rows, first = self._words[3], self._words[1], self._words[6]
+            memory = memories.new("ExpandRows", indptr, rows, first, bits)
+            return Array._of(memory.data, count, bits, memory)
+        made = self._dst
+        if not made:
+            assert isinstance(self._memory, Memory)
+            stream = devices.current_stream(device)
+            made.append(memories.new("DeviceDestinations", self._memory.address, stream))
+        memory = made[0]
+        address = memory.data + self._before * bits // 8
+        return Array._of(address, count, bits, memory, device=device)
 
     def __repr__(self) -> str:
         return (

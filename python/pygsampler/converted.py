@@ -73,6 +73,14 @@ class Views(Protocol):
 
     def hops(self) -> int: ...
 
+    def destinations(self, place: int) -> torch.Tensor | None:
+        """The destination of each edge of a block, as ids; None where torch is to find them."""
+        ...
+
+    def edge_index(self, place: int) -> torch.Tensor | None:
+        """Likewise sources and destinations, int64 and [2, num_edges]."""
+        ...
+
     def moved(self, move: Any) -> Views | None:
         """All of it, moved at once; None where the tensors are to be moved one by one."""
         ...
@@ -123,7 +131,15 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         return self._count(2, "indices")
 
     def coo(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The edges as (source, destination) in local ids, each of shape [num_edges]."""
+        """The edges as (source, destination) in local ids, each of shape [num_edges].
+
+        Of a batch that was sampled on a GPU one launch writes those of all blocks, in torch's
+        current stream, when the first is asked for; the batch keeps them.
+        """
+        views: Views | None = self.__dict__.get("_views")
+        made = None if views is None else views.destinations(self.__dict__["_place"])
+        if made is not None:
+            return self.indices, made
         import torch
 
         first = self.dst_offset
@@ -138,7 +154,14 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
 
     @property
     def edge_index(self) -> torch.Tensor:
-        """The edges as PyG takes them: int64, shape [2, num_edges], row 0 the sources."""
+        """The edges as PyG takes them: int64, shape [2, num_edges], row 0 the sources.
+
+        Made as ``coo`` makes its tensors.
+        """
+        views: Views | None = self.__dict__.get("_views")
+        made = None if views is None else views.edge_index(self.__dict__["_place"])
+        if made is not None:
+            return made
         import torch
 
         return torch.stack(self.coo()).long()

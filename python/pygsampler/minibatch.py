@@ -154,10 +154,14 @@ class MiniBatch:
             made._trees = Array._of(
                 data + words[at.TREES], words[at.NUM_NODES], bits, memory, device=device
             )
-        made.blocks = tuple(
-            Block._of(memory, data, nodes, edge_id_bits, words[start : start + at.WORDS])
-            for start in range(at.HEADER_WORDS, len(words), at.WORDS)
-        )
+        blocks = []
+        before = 0
+        dst: list[Memory] = []
+        for start in range(at.HEADER_WORDS, len(words), at.WORDS):
+            of_block = words[start : start + at.WORDS]
+            blocks.append(Block._of(memory, data, nodes, edge_id_bits, of_block, before, dst))
+            before += of_block[at.NUM_EDGES]
+        made.blocks = tuple(blocks)
         return made
 
     @property
@@ -209,7 +213,7 @@ class MiniBatch:
             bits = self._output_nodes._bits
             length = (self._size + 7) // 8 * 64 // bits
             region = Array._of(self._data, length, bits, self._memory, device=self._device)
-            views = RegionViews(region.torch(), self._words)
+            views = RegionViews(region.torch(), self._words, self._device)
         return TorchBatch._of(views, self.epoch, self.batch)
 
     def cpu(self) -> MiniBatch:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any, Protocol
 
+from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._core import library
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
@@ -17,18 +20,22 @@ class RegionViews:
     """Views of the one tensor that a batch on a device is.
 
     ``ids`` is the whole region as the ids' dtype, a multiple of 8 bytes long, and ``words``
-    describes it.
+    describes it. ``device`` is the index of the CUDA device whose engine can read it, or -1.
     """
 
-    __slots__ = ("_edge_ids", "_ids", "_shift", "_words")
+    __slots__ = ("_device", "_dst", "_edge_ids", "_ids", "_pairs", "_shift", "_words")
 
-    def __init__(self, ids: torch.Tensor, words: list[int]) -> None:
+    def __init__(self, ids: torch.Tensor, words: list[int], device: int) -> None:
         self._ids = ids
+        self._device = device
         # log2 of an id's bytes.
         self._shift = 3 if words[at.ID_BITS] == 64 else 2
         self._words = words
         # The region as the dtype of the edges' ids, where that is another.
         self._edge_ids: torch.Tensor | None = None
+        # Of all blocks, once those of one were asked for: one launch makes them.
+        self._dst: Sequence[torch.Tensor] | None = None
+        self._pairs: Sequence[torch.Tensor] | None = None
 
     def hops(self) -> int:
         return self._words[at.HOPS]
@@ -70,10 +77,56 @@ class RegionViews:
         num_src, num_dst, num_edges = self._words[block : block + 3]
         return num_src, num_dst, num_edges, self._words[block + at.FIRST_DST]
 
+    def destinations(self, place: int) -> torch.Tensor | None:
+        if self._device < 0:
+            return None
+        made = self._dst
+        if made is None:
+            if self._pairs is not None and self._shift == 3:
+                made = [pair[1] for pair in self._pairs]
+            else:
+                made = self._expanded(False)
+            self._dst = made
+        return made[place]
+
+    def edge_index(self, place: int) -> torch.Tensor | None:
+        if self._device < 0:
+            return None
+        made = self._pairs
+        if made is None:
+            made = self._pairs = [pair.view(2, pair.numel() // 2) for pair in self._expanded(True)]
+        return made[place]
+
     def moved(self, move: Any) -> RegionViews:
         # Without what lies behind the batch, which the next batch may need.
         used = (self._words[at.SIZE] + 7) // 8 * 8 >> self._shift
-        return RegionViews(move(self._ids[:used]), self._words)
+        ids = move(self._ids[:used])
+        return RegionViews(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
+
+    def _expanded(self, both: bool) -> Sequence[torch.Tensor]:
+        """Of each block the destinations of its edges, as ids; or, as int64, the sources before
+        them. In torch's current stream, as what it is made of."""
+        ids, words = self._ids, self._words
+        counts = words[at.HEADER_WORDS + at.NUM_EDGES :: at.WORDS]
+        if both:
+            import torch
+
+            counts = [2 * count for count in counts]
+            made = ids.new_empty(sum(counts), dtype=torch.int64)
+        else:
+            made = ids.new_empty(sum(counts))
+        about = array("q", words)
+        library.call(
+            "DeviceExpand",
+            self._device,
+            about.buffer_info()[0],
+            ids.data_ptr(),
+            made.data_ptr(),
+            64 if both else 8 << self._shift,
+            int(both),
+            devices.current_stream(self._device),
+        )
+        return made.split_with_sizes(counts)
 
     def _edges(self, offset: int, length: int) -> torch.Tensor:
         bits = self._words[at.EDGE_ID_BITS]
@@ -141,6 +194,13 @@ class HostViews:
     def counts(self, place: int) -> tuple[int, int, int, int]:
         block = self._batch.blocks[place]
         return block.num_src_nodes, block.num_dst_nodes, block.num_edges, block.dst_offset
+
+    def destinations(self, place: int) -> None:
+        # torch's operations on the CPU need no launches.
+        return None
+
+    def edge_index(self, place: int) -> None:
+        return None
 
     def moved(self, move: Any) -> None:
         # Its memory has room that was reserved and not used.

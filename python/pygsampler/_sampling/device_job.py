@@ -168,7 +168,9 @@ class TorchJob(_FlyingJob):
         known[self._key] = words[at.CAPACITY]
         region, self._region = self._region, None
         assert region is not None
-        return TorchBatch._of(RegionViews(region, words), self.epoch, self.batch)
+        return TorchBatch._of(
+            RegionViews(region, words, self._graph._device), self.epoch, self.batch
+        )
 
 
 def sample_many(

@@ -55,7 +55,10 @@ def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
     row = _joined([block.indices for block in blocks])
     edge = _joined([block.edge_ids for block in blocks])
     ends = accumulate((block.num_dst_nodes for block in blocks), initial=0)
-    if all(block.dst_offset == end for block, end in zip(blocks, ends, strict=False)):
+    # On a GPU the batch writes them all in one launch.
+    if not row.is_cuda and all(
+        block.dst_offset == end for block, end in zip(blocks, ends, strict=False)
+    ):
         degrees = _joined([block.indptr.diff() for block in blocks])
         col = _rows(degrees, sum(counts)).to(row.dtype)
     else:

@@ -1,0 +1,80 @@
+package pygsampler
+
+import (
+	"errors"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// DeviceExpand puts the edges of a batch's blocks, one by one, into the stream: what
+// cuda.Expansion says, in bits each, at the address out. words is where the words stand
+// that describe the batch, on the host, and data is the batch.
+func DeviceExpand(device, words, data, out, bits int64, both bool, stream int64) error {
+	x, err := expansion(words, data, bits, both)
+	if err != nil {
+		return err
+	}
+	if out == 0 && x.Bytes() > 0 {
+		return Errorf(KindValue, "out: expected an address for %d bytes, got 0", x.Bytes())
+	}
+	e, err := openDevice(device)
+	if err != nil {
+		return err
+	}
+	s, err := e.Context().Wrap(uintptr(stream))
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Expand(x, gpu.Address(out), s))
+}
+
+// expansion checks that the words are those of a batch.
+func expansion(words, data, bits int64, both bool) (x cuda.Expansion, err error) {
+	if words == 0 || data == 0 {
+		return x, Errorf(KindValue, "batch: expected addresses of its words and of itself, got %#x and %#x", words, data)
+	}
+	x = cuda.Expansion{Words: memory.View[int64](words, batch.HeaderWords), Data: gpu.Address(data), Bits: int(bits), Both: both}
+	hops := x.Words[batch.WordHops]
+	if x.Words[batch.WordSignature] != batch.Magic || hops < 0 || hops > cuda.MostHops {
+		return x, Errorf(KindValue, "batch: expected the words of a batch, got signature %#x and %d hops", x.Words[batch.WordSignature], hops)
+	}
+	if bits != 64 && bits != x.Words[batch.WordIDBits] {
+		return x, Errorf(KindValue, "bits: expected 64 or the ids' %d, got %d", x.Words[batch.WordIDBits], bits)
+	}
+	x.Words = memory.View[int64](words, int64(batch.Words(int(hops))))
+	return x, nil
+}
+
+// DeviceDestinations is the address of a memory with the destinations of the edges of
+// all blocks of a batch on a device, outermost first, in the width of its ids. It is
+// made after the work that is in the stream, and is complete.
+func DeviceDestinations(mem, stream int64) (int64, error) {
+	if mem == 0 {
+		return 0, Errorf(KindValue, "batch: expected a memory, got 0")
+	}
+	m := memory.FromAddress(mem)
+	header := m.Header(batch.HeaderWords)
+	if m.Device() < 0 {
+		return 0, Errorf(KindValue, "batch: expected one on a CUDA device, got one on the CPU")
+	}
+	x := cuda.Expansion{
+		Words: m.Header(int64(batch.Words(int(header[batch.WordHops])))), Data: gpu.Address(uintptr(m.Data())),
+		Bits: int(header[batch.WordIDBits]),
+	}
+	e, s, out, err := block(int64(m.Device()), int64(x.Bytes()), stream)
+	if err != nil {
+		return 0, err
+	}
+	err = errors.Join(e.Expand(x, out.Address, s), s.Synchronize())
+	var owned memory.Memory
+	if err == nil {
+		owned, err = memory.FromDevice(m.Device(), &out, nil)
+	}
+	if err != nil {
+		return 0, errors.Join(onDevice(err), out.Free(s))
+	}
+	return owned.Address(), nil
+}
