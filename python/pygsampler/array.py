@@ -18,10 +18,13 @@ from pygsampler._core import library, memories
 from pygsampler._core.checks import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy import ndarray
     from torch import Tensor
+
+    from pygsampler._core.memories import Memory
+    from pygsampler._core.row import Row
 
 __all__ = ["Array"]
 
@@ -101,6 +104,20 @@ class Array(Viewed):
         array._owner = owner
         array._source = None
         return array
+
+    @classmethod
+    def _of_rows(
+        cls, rows: Sequence[Row], words: Sequence[int], memory: Memory
+    ) -> dict[str, Array]:
+        """The arrays that a result on the CPU has, which ``words`` describe."""
+        arrays = {}
+        for name, bits, length, more, offset in rows:
+            if words[offset]:
+                # Other dtypes than of integers are not returned by the engine alone.
+                width = words[bits] if isinstance(bits, int) else 64
+                count = words[length] + more
+                arrays[name] = cls._of(memory.data + words[offset], count, width, memory)
+        return arrays
 
     @classmethod
     def _of_view(cls, view: View) -> Array:

@@ -26,12 +26,14 @@ import (
 // Files that are written, and the Go files that they are made of.
 const (
 	layout = "python/pygsampler/_batch/layout.py"
+	graphs = "python/pygsampler/_graph/layout.py"
 	limits = "python/pygsampler/_core/limits.py"
 	header = "kernels/constants.cuh"
 )
 
 var (
 	ofLayout = []string{"pygsampler/internal/batch/words.go"}
+	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/csc/limits.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/cuda/constants.go"}
 )
@@ -46,6 +48,14 @@ start.
 """
 
 from __future__ import annotations
+
+from pygsampler._core.row import Row
+`
+	graphDoc = `"""The words that describe graphs which the engine has made, and the rows of their arrays."""
+
+from __future__ import annotations
+
+from pygsampler._core.row import Row
 `
 	numWords = `
 
@@ -72,11 +82,11 @@ func main() {
 
 // generate is the text of each file.
 func generate(root string) (map[string]string, error) {
-	var words, most, all []group
+	var words, graph, most, all []group
 	for _, part := range []struct {
 		to    *[]group
 		files []string
-	}{{&words, ofLayout}, {&most, ofLimits}, {&all, ofHeader}} {
+	}{{&words, ofLayout}, {&graph, ofGraphs}, {&most, ofLimits}, {&all, ofHeader}} {
 		for _, file := range part.files {
 			groups, err := read(root, file)
 			if err != nil {
@@ -85,8 +95,21 @@ func generate(root string) (map[string]string, error) {
 			*part.to = append(*part.to, groups...)
 		}
 	}
+	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "BlockRows": "BLOCK_ROWS"})
+	if err != nil {
+		return nil, err
+	}
+	cooRows, err := rows(root, "pygsampler/internal/csc/rows.go", map[string]string{"COORows": "COO_ROWS"})
+	if err != nil {
+		return nil, err
+	}
+	tablesRows, err := rows(root, "pygsampler/internal/weights/rows.go", map[string]string{"Rows": "TABLES_ROWS"})
+	if err != nil {
+		return nil, err
+	}
 	files := map[string]string{
-		layout: "# " + mark + "\n" + doc + python(words) + numWords,
+		layout: "# " + mark + "\n" + doc + python(words) + batchRows + numWords,
+		graphs: "# " + mark + "\n" + graphDoc + python(graph) + cooRows + tablesRows,
 		limits: "# " + mark + "\n\"\"\"What no argument exceeds.\"\"\"\n\nfrom __future__ import annotations\n" + python(most),
 		header: cuda(all),
 	}
@@ -192,18 +215,58 @@ func (s shared) String() string {
 	return s.value.ExactString()
 }
 
-// python is the exported constants as assignments. Words of the header and of a block
-// have names without what tells them apart: the values of at.NODES and at.INDPTR do.
+// rows is the directories of a file, as tuples of Python's Row under the given names.
+func rows(root, file string, names map[string]string) (string, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, file), nil, parser.ParseComments)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, declared := range parsed.Decls {
+		d, ok := declared.(*ast.GenDecl)
+		if !ok || d.Tok != token.VAR {
+			continue
+		}
+		v := d.Specs[0].(*ast.ValueSpec)
+		old := v.Names[0].Name
+		name := names[old]
+		doc := name + strings.TrimPrefix(plain(d.Doc), old)
+		fmt.Fprintf(&text, "\n%s%s = (\n", comment("# ", doc), name)
+		for _, row := range v.Values[0].(*ast.CompositeLit).Elts {
+			of := map[string]string{"More": "0"}
+			for _, field := range row.(*ast.CompositeLit).Elts {
+				pair := field.(*ast.KeyValueExpr)
+				switch value := pair.Value.(type) {
+				case *ast.BasicLit:
+					of[pair.Key.(*ast.Ident).Name] = value.Value
+				case *ast.Ident:
+					of[pair.Key.(*ast.Ident).Name] = short(value.Name)
+				}
+			}
+			fmt.Fprintf(&text, "    Row(%s, %s, %s, %s, %s),\n", of["Name"], of["DType"]+of["Bits"], of["Length"], of["More"], of["Offset"])
+		}
+		fmt.Fprint(&text, ")\n")
+	}
+	return text.String(), nil
+}
+
+// short is a constant's name in Python. Words of the header and of a block have names
+// without what tells them apart: the values of at.NODES and at.INDPTR do.
+func short(name string) string {
+	name = constantCase(name)
+	for _, prefix := range []string{"WORD_", "BLOCK_"} {
+		name = strings.TrimPrefix(name, prefix)
+	}
+	return name
+}
+
+// python is the exported constants as assignments.
 func python(groups []group) string {
 	var text strings.Builder
 	for _, g := range groups {
 		fmt.Fprint(&text, "\n", comment("# ", g.doc))
 		for _, s := range g.list {
-			name := constantCase(s.name)
-			for _, prefix := range []string{"WORD_", "BLOCK_"} {
-				name = strings.TrimPrefix(name, prefix)
-			}
-			fmt.Fprintf(&text, "%s = %v%s\n", name, s, after("  # ", s.doc))
+			fmt.Fprintf(&text, "%s = %v%s\n", short(s.name), s, after("  # ", s.doc))
 		}
 	}
 	return text.String()

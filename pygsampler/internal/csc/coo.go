@@ -8,18 +8,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Words at the beginning of the memory that FromCOO returns.
-const (
-	COONumNodes = iota
-	COONumEdges
-	COOIDBits
-	COOEdgeIDBits
-	COOOffIndptr
-	COOOffIndices
-	COOOffEdgeIDs
-	cooWords
-)
-
 // FromCOO builds the CSC of the edges src[i] -> dst[i] by a stable counting sort
 // on all cores: a row lists its edges in the order of the input, and edge id i is
 // the edge's position there. numNodes -1 takes the largest id plus one. The
@@ -61,7 +49,7 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 		}
 	}
 	eidBits := EdgeIDBits(0, bits, edges)
-	offIndptr := align(cooWords * 8)
+	offIndptr := align(COOWords * 8)
 	offIndices := align(offIndptr + (numNodes+1)*8)
 	offEdgeIDs := align(offIndices + edges*int64(bits/8))
 	size := offEdgeIDs + edges*int64(eidBits/8)
@@ -74,7 +62,7 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 		return m, err
 	}
 	m.SetSize(size)
-	copy(memory.At[int64](m, 0, cooWords),
+	copy(memory.At[int64](m, 0, COOWords),
 		[]int64{numNodes, edges, int64(bits), int64(eidBits), offIndptr, offIndices, offEdgeIDs})
 	indptr := memory.At[int64](m, offIndptr, numNodes+1)
 	indices := memory.At[T](m, offIndices, edges)

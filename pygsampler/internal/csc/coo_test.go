@@ -21,11 +21,11 @@ type built struct {
 }
 
 func read(m memory.Memory) (b built) {
-	w := memory.At[int64](m, 0, csc.COOOffEdgeIDs+1)
-	b.numNodes, b.numEdges, b.idBits, b.edgeIDBits = w[csc.COONumNodes], w[csc.COONumEdges], w[csc.COOIDBits], w[csc.COOEdgeIDBits]
-	b.indptr = batchtest.Ints(m, w[csc.COOOffIndptr], b.numNodes+1, 64)
-	b.indices = batchtest.Ints(m, w[csc.COOOffIndices], b.numEdges, b.idBits)
-	b.ids = batchtest.Ints(m, w[csc.COOOffEdgeIDs], b.numEdges, b.edgeIDBits)
+	w := memory.At[int64](m, 0, csc.COOEdgeIDs+1)
+	b.numNodes, b.numEdges, b.idBits, b.edgeIDBits = w[csc.COONumNodes], w[csc.COONumEdges], w[csc.COOBits], w[csc.COOEdgeIDBits]
+	b.indptr = batchtest.Ints(m, w[csc.COOIndptr], b.numNodes+1, 64)
+	b.indices = batchtest.Ints(m, w[csc.COOIndices], b.numEdges, b.idBits)
+	b.ids = batchtest.Ints(m, w[csc.COOEdgeIDs], b.numEdges, b.edgeIDBits)
 	return b
 }
 

@@ -22,21 +22,6 @@ var ErrValue = errors.New("value error")
 // ErrStopped is the end of a build that was asked to stop.
 var ErrStopped = errors.New("stopped")
 
-// Words at the beginning of the memory that Build returns. Offsets are in bytes, 0 where
-// there is no such array: one that has no weights, or one of a graph that keeps all its
-// edges, whose CSC then is that of the graph.
-const (
-	WordRows = iota
-	WordEdges
-	WordEdgeIDBits
-	WordIndptr // int64
-	WordIndices
-	WordEdgeIDs
-	WordAlias
-	WordSums
-	wordCount
-)
-
 // Build is a graph's edges by a value each. Its fields but the graph's arrays are
 // Build's own; any goroutine may stop it and look how far it is.
 type Build struct {
@@ -71,7 +56,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 		if m, err = b.place(&t, b.Graph.NumEdges(), true); err != nil {
 			return m, err
 		}
-		t.weights = memory.At[float64](m, memory.At[int64](m, 0, wordCount)[WordSums], b.Graph.NumEdges())
+		t.weights = memory.At[float64](m, memory.At[int64](m, 0, TablesWords)[TablesSums], b.Graph.NumEdges())
 	}
 	defer func() {
 		if err != nil && m != (memory.Memory{}) {
@@ -112,8 +97,8 @@ func (b *Build) Run() (m memory.Memory, err error) {
 func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err error) {
 	g := b.Graph
 	rows := g.Rows()
-	words := [wordCount]int64{WordRows: rows, WordEdges: edges, WordEdgeIDBits: int64(g.EdgeIDBits())}
-	size := int64(wordCount * 8)
+	words := [TablesWords]int64{TablesNumRows: rows, TablesNumEdges: edges, TablesIDBits: int64(g.Indices.Bits), TablesEdgeIDBits: int64(g.EdgeIDBits())}
+	size := int64(TablesWords * 8)
 	place := func(word int, bytes int64, wanted bool) {
 		if wanted {
 			size = (size + 63) &^ 63
@@ -121,11 +106,11 @@ func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err er
 			size += bytes
 		}
 	}
-	place(WordIndptr, (rows+1)*8, !all)
-	place(WordIndices, edges*int64(g.Indices.Bits/8), !all)
-	place(WordEdgeIDs, edges*int64(g.EdgeIDBits()/8), !all)
-	place(WordAlias, edges*8, !b.Mask)
-	place(WordSums, edges*8, !b.Mask)
+	place(TablesIndptr, (rows+1)*8, !all)
+	place(TablesIndices, edges*int64(g.Indices.Bits/8), !all)
+	place(TablesEdgeIDs, edges*int64(g.EdgeIDBits()/8), !all)
+	place(TablesAlias, edges*8, !b.Mask)
+	place(TablesSums, edges*8, !b.Mask)
 	if err := memory.Affordable(size); err != nil {
 		return m, err
 	}
@@ -133,15 +118,15 @@ func (b *Build) place(t *target, edges int64, all bool) (m memory.Memory, err er
 		return m, err
 	}
 	m.SetSize(size)
-	copy(memory.At[int64](m, 0, wordCount), words[:])
+	copy(memory.At[int64](m, 0, TablesWords), words[:])
 	if !all {
-		copy(memory.At[int64](m, words[WordIndptr], rows+1), t.kept)
-		t.indices = arrayAt(m, words[WordIndices], edges, g.Indices.Bits)
-		t.ids = arrayAt(m, words[WordEdgeIDs], edges, g.EdgeIDBits())
+		copy(memory.At[int64](m, words[TablesIndptr], rows+1), t.kept)
+		t.indices = arrayAt(m, words[TablesIndices], edges, g.Indices.Bits)
+		t.ids = arrayAt(m, words[TablesEdgeIDs], edges, g.EdgeIDBits())
 	}
 	if !b.Mask {
-		t.alias = memory.At[uint64](m, words[WordAlias], edges)
-		t.sums = memory.At[uint64](m, words[WordSums], edges)
+		t.alias = memory.At[uint64](m, words[TablesAlias], edges)
+		t.sums = memory.At[uint64](m, words[TablesSums], edges)
 	}
 	return m, nil
 }

@@ -270,10 +270,10 @@ func TestBuild(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				words := memory.At[int64](m, 0, wordCount)
-				indptr := memory.At[int64](m, words[WordIndptr], g.Rows()+1)
-				indices := arrayAt(m, words[WordIndices], words[WordEdges], bits)
-				ids := arrayAt(m, words[WordEdgeIDs], words[WordEdges], int(words[WordEdgeIDBits]))
+				words := memory.At[int64](m, 0, TablesWords)
+				indptr := memory.At[int64](m, words[TablesIndptr], g.Rows()+1)
+				indices := arrayAt(m, words[TablesIndices], words[TablesNumEdges], bits)
+				ids := arrayAt(m, words[TablesEdgeIDs], words[TablesNumEdges], int(words[TablesEdgeIDBits]))
 				for v := range g.Rows() {
 					at, own := indptr[v], []float64(nil)
 					for p := g.Indptr.At(v); p < g.Indptr.At(v+1); p++ {
@@ -292,12 +292,12 @@ func TestBuild(t *testing.T) {
 					if at != indptr[v+1] {
 						t.Fatalf("row %d ends at %d, want %d", v, indptr[v+1], at)
 					}
-					if want := tables(own...); !mask && !slices.Equal(want.Sums, memory.At[uint64](m, words[WordSums], words[WordEdges])[indptr[v]:at]) {
+					if want := tables(own...); !mask && !slices.Equal(want.Sums, memory.At[uint64](m, words[TablesSums], words[TablesNumEdges])[indptr[v]:at]) {
 						t.Fatalf("row %d has other sums", v)
 					}
 				}
-				if mask != (words[WordAlias] == 0) {
-					t.Errorf("mask %v: alias table at %d", mask, words[WordAlias])
+				if mask != (words[TablesAlias] == 0) {
+					t.Errorf("mask %v: alias table at %d", mask, words[TablesAlias])
 				}
 				m.Release()
 			}
@@ -309,7 +309,7 @@ func TestBuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if words := memory.At[int64](m, 0, wordCount); words[WordIndptr] != 0 || words[WordSums] == 0 {
+			if words := memory.At[int64](m, 0, TablesWords); words[TablesIndptr] != 0 || words[TablesSums] == 0 {
 				t.Errorf("words %v of positive weights", words)
 			}
 			m.Release()

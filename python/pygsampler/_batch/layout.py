@@ -8,6 +8,8 @@ start.
 
 from __future__ import annotations
 
+from pygsampler._core.row import Row
+
 # MAGIC is the first word of every batch ("PGSB").
 MAGIC = 0x50475342
 
@@ -43,6 +45,21 @@ WORDS = 8
 # The words of a block that are offsets stand together.
 FIRST_OFFSET = 3
 OFFSETS = 3
+
+# ROWS are the arrays of a batch, by words of the header.
+ROWS = (
+    Row("input_nodes", ID_BITS, NUM_NODES, 0, NODES),
+    Row("output_nodes", ID_BITS, NUM_OUTPUT, 0, OUTPUT_NODES),
+    Row("output_index", ID_BITS, NUM_OUTPUT, 0, OUTPUT_INDEX),
+    Row("trees", ID_BITS, NUM_NODES, 0, TREES),
+)
+
+# BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.
+BLOCK_ROWS = (
+    Row("indptr", ID_BITS, NUM_DST, 1, INDPTR),
+    Row("indices", ID_BITS, NUM_EDGES, 0, INDICES),
+    Row("edge_ids", EDGE_ID_BITS, NUM_EDGES, 0, EDGE_IDS),
+)
 
 
 def num_words(hops: int) -> int:

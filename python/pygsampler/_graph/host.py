@@ -8,11 +8,10 @@ from pygsampler._arrays.ids import as_ids, has_moved
 from pygsampler._core import memories
 from pygsampler._core.checks import integer
 from pygsampler._core.limits import MAX_NODES, MAX_NODES32
+from pygsampler._graph import layout as at
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
 
-# The words at the start of what the engine returns for a list of edges.
-_COO_WORDS = 7
 MOST_NODES = {32: MAX_NODES32, 64: MAX_NODES}
 
 
@@ -33,15 +32,9 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
     memory = memories.new(
         "GraphFromCOO", sources.address, targets.address, bits, sources.length, count
     )
-    nodes, edges, id_bits, edge_id_bits, indptr, indices, edge_ids = memories.read_int64(
-        memory.data, _COO_WORDS
-    )
-    return (
-        Array._of(memory.data + indptr, nodes + 1, 64, memory),
-        Array._of(memory.data + indices, edges, id_bits, memory),
-        Array._of(memory.data + edge_ids, edges, edge_id_bits, memory),
-        nodes,
-    )
+    words = memories.read_int64(memory.data, at.COO_WORDS)
+    made = Array._of_rows(at.COO_ROWS, words, memory)
+    return made["indptr"], made["indices"], made["edge_ids"], words[at.COO_NUM_NODES]
 
 
 def moved(parts: Parts) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pygsampler._core import memories
 from pygsampler._core.handle import EngineHandle
+from pygsampler._graph import layout as at
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.save import reporting
 from pygsampler.array import Array
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 # Python runs signal handlers between two looks.
 _WAIT_MS = 50
 _ALL = 1 << 30
-# The words at the start of what the engine returns (internal/weights).
-_WORDS = 8
 
 
 class _Job(EngineHandle):
@@ -58,21 +57,8 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
         job._number = 0
     finally:
         job._give_back()
-    rows, edges, id_bits, indptr, indices, edge_ids, alias, sums = memories.read_int64(
-        memory.data, _WORDS
-    )
-
-    def array(offset: int, length: int, bits: int) -> Array:
-        return Array._of(memory.data + offset, length, bits, memory)
-
-    if indptr:
-        parts = Parts(
-            array(indptr, rows + 1, 64),
-            array(indices, edges, parts.indices._bits),
-            array(edge_ids, edges, id_bits),
-        )
-    elif mask:
-        return None
-    if mask:
-        return parts
-    return parts._replace(alias=array(alias, edges, 64), sums=array(sums, edges, 64))
+    made = Array._of_rows(at.TABLES_ROWS, memories.read_int64(memory.data, at.TABLES_WORDS), memory)
+    # Where nothing is left out there is no CSC beside the graph's own.
+    if made or not mask:
+        return parts._replace(**made)
+    return None

@@ -1,0 +1,18 @@
+package batch
+
+import "github.com/pygsampler/pygsampler/pygsampler/internal/table"
+
+// Rows are the arrays of a batch, by words of the header.
+var Rows = []table.Row{
+	{Name: "input_nodes", Bits: WordIDBits, Length: WordNumNodes, Offset: WordNodes},
+	{Name: "output_nodes", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputNodes},
+	{Name: "output_index", Bits: WordIDBits, Length: WordNumOutput, Offset: WordOutputIndex},
+	{Name: "trees", Bits: WordIDBits, Length: WordNumNodes, Offset: WordTrees},
+}
+
+// BlockRows are those of a block: their lengths and offsets are words of the block.
+var BlockRows = []table.Row{
+	{Name: "indptr", Bits: WordIDBits, Length: BlockNumDst, More: 1, Offset: BlockIndptr},
+	{Name: "indices", Bits: WordIDBits, Length: BlockNumEdges, Offset: BlockIndices},
+	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: BlockNumEdges, Offset: BlockEdgeIDs},
+}

@@ -1,0 +1,20 @@
+"""``Row``: where an array of a result lies."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """One array of a result, by the words that describe the result.
+
+    ``bits`` is the word with the width of its integers, or its dtype where that is always the
+    same; ``length`` the word that says how many elements it has, beside ``more``; ``offset`` the
+    word that says where it begins, in bytes from the start: 0 where the result has no such array.
+    """
+
+    name: str
+    bits: int | str
+    length: int
+    more: int
+    offset: int
