@@ -26,7 +26,7 @@ from pygsampler.array import Array, as_array
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pygsampler._graph.save import Progress
+    from pygsampler._core.progress import Progress
 
 
 class Graph(GraphState):
