@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import pygsampler as pgs
 from pygsampler._arrays.dtypes import KINDS
-from pygsampler._graph import save as graph_save
+from pygsampler._core import progress
 
 
 def same(one: pgs.Graph, other: pgs.Graph) -> None:
@@ -226,7 +226,7 @@ def test_arguments_of_a_wrong_type(path):
             graph.save(bad)
         with pytest.raises(TypeError, match="path: expected a str"):
             pgs.Graph.open(bad)
-    with pytest.raises(TypeError, match="progress: expected True, False or a function"):
+    with pytest.raises(TypeError, match="progress: expected True, False, None or a function"):
         graph.save(path, progress="yes")
     graph.save(str(path))
     with pytest.raises(TypeError, match="verify: expected True or False"):
@@ -312,6 +312,6 @@ def test_progress_is_told(path, monkeypatch, capsys):
     assert calls[-1][0] == size
     graph.save(path, progress=True)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(graph_save, "_BAR_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_BAR_SECONDS", 0.0)
     graph.save(path, progress=True)
     assert "save" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
     python tools/soak.py --loader torch --batches 200000 --out benchmarks/results/soak
     python tools/soak.py --loader dgl
+    python tools/soak.py --loader weights       # torch's, by weights and masks that change
     python tools/soak.py --device cuda          # where a GPU samples
 
 Resident memory, descriptors, threads and the engine's own counts are read at regular times. After a
@@ -112,6 +113,29 @@ def torch_batches(device: str) -> Iterator[Any]:
             yield batch.input_nodes, batch.blocks[0].edge_index if batch.batch % 8 == 0 else None
 
 
+def weighted_batches(device: str) -> Iterator[Any]:
+    """Batches by weights and around a mask in turn, of arrays that are new in each pass."""
+    import numpy as np
+
+    import pygsampler as pgs
+    from pygsampler.torch import DataLoader
+
+    indptr, indices = graph_arrays()
+    plain = pgs.Graph.from_csc(indptr, indices)
+    seeds, random = range(plain.num_nodes), np.random.default_rng(2)
+    options: dict[str, Any] = {"batch_size": 32, "shuffle": True, "prefetch": 4, "seed": 1}
+    while True:
+        weights = random.pareto(1.2, len(indices)) * (random.random(len(indices)) < 0.8)
+        graph = plain.with_data(edge_data={"w": weights})
+        loaders = [
+            DataLoader(graph, seeds, [5, 5], device=device, **options, **{by: "w"})
+            for by in ("prob", "mask")
+        ]
+        for pair in zip(*loaders, strict=True):
+            for batch in pair:
+                yield batch.input_nodes, batch.blocks[0].edge_index
+
+
 def dgl_batches(device: str) -> Iterator[Any]:
     """The same through DGL's loader, whose blocks are DGL's."""
     import warnings
@@ -133,7 +157,11 @@ def dgl_batches(device: str) -> Iterator[Any]:
         yield from loader
 
 
-LOADERS: dict[str, Callable[[str], Iterator[Any]]] = {"torch": torch_batches, "dgl": dgl_batches}
+LOADERS: dict[str, Callable[[str], Iterator[Any]]] = {
+    "torch": torch_batches,
+    "weights": weighted_batches,
+    "dgl": dgl_batches,
+}
 
 
 def run(

@@ -26,7 +26,7 @@ from pygsampler.array import Array, as_array
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pygsampler._graph.save import Progress
+    from pygsampler._core.progress import Progress
 
 
 class Graph(GraphState):
@@ -468,9 +468,10 @@ class Graph(GraphState):
             (``graph.arrays``) when not given; ``{}`` means none.
         tables : iterable of str, optional
             Names of edge arrays whose tables are written too, so that a graph opened from the file
-            samples by ``prob=`` of that name at once, with the same samples: 16 bytes an edge, or
-            up to 40 where there are weights of 0. They are made now if this graph has none yet.
-            Those of the file that the graph was opened from when not given; ``[]`` means none.
+            samples by ``prob=`` of that name at once, with the same samples: 16 bytes an edge, and
+            where there are weights of 0 up to 16 more, and 8 a vertex. They are made now if this
+            graph has none yet. Those of the file that the graph was opened from when not given;
+            ``[]`` means none.
         progress : bool or callable
             True shows a tqdm bar when it takes more than two seconds; a function is called with
             the bytes done and in all.

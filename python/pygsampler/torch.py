@@ -20,6 +20,7 @@ from pygsampler._arrays.vertices import check_vertices
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._core.progress import bar
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.shards import Shards
 from pygsampler._sampling.base import Pending, Sampler, check_graph
@@ -314,20 +315,15 @@ class DataLoader:
     def _with_bar(
         self, batches: Generator[TorchBatch, None, None], epoch: int
     ) -> Generator[TorchBatch, None, None]:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError as error:
-            raise ImportError("progress=True needs tqdm: pip install tqdm") from error
         edges = 0
-        bar = tqdm(total=len(self), desc=f"epoch {epoch}", unit="batch")
-        with closing(batches), bar:
+        with closing(batches), bar(total=len(self), desc=f"epoch {epoch}", unit="batch") as shown:
             start = time.perf_counter()
             for batch in batches:
                 edges += batch.num_edges
                 rate = edges / max(time.perf_counter() - start, 1e-9)
-                bar.set_postfix_str(f"{rate / 1e6:.2f} M edges/s", refresh=False)
+                shown.set_postfix_str(f"{rate / 1e6:.2f} M edges/s", refresh=False)
                 yield batch
-                bar.update()
+                shown.update()
 
 
 def _sampler(given: Any, seed: int | None, prob: str | None, mask: str | None) -> Sampler:

@@ -24,7 +24,7 @@ def save_and_open(world: World, random: Random) -> None:
     arrays = {"labels": labels} if random.random() < 0.5 else None
     with tempfile.TemporaryDirectory(prefix="pygsampler-fuzz-") as folder:
         path = Path(folder) / "graph.pgs"
-        model.graph.save(path, arrays=arrays)
+        model.graph.save(path, arrays=arrays, tables=random.choice(([], ["w"], None)))
         opened = pgs.Graph.open(random.choice((path, str(path))), verify=random.random() < 0.3)
     made = replace(model, graph=opened)
     agrees(made)
@@ -44,7 +44,7 @@ def wrong_file(world: World, random: Random) -> None:
         path = Path(folder) / "graph.pgs"
         with refused(OSError, *REFUSALS, pgs.Error):
             pgs.Graph.open(random.choice((path, folder, b"\0", no_integer(random))))
-        model.graph.save(path)
+        model.graph.save(path, tables=random.choice(([], ["w"])))
         raw = bytearray(path.read_bytes())
         if random.random() < 0.5:
             raw = raw[: random.randrange(len(raw))]

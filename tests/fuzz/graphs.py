@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -51,25 +52,47 @@ def large(which: int) -> tuple[Any, Any, int]:
     return *_shared[which], 4000
 
 
+# Weights as people have them, and as nobody should.
+WEIGHTS: dict[str, Any] = {
+    "even": lambda draw, n: draw.uniform(1, 5, n).astype(np.float32),
+    "zeros": lambda draw, n: draw.integers(0, 3, n),
+    "none": lambda draw, n: np.zeros(n),
+    "wide": lambda draw, n: draw.choice([0.0, 5e-324, 1e-300, 1.0, 1e300], n),
+    "heavy": lambda draw, n: np.where(draw.random(n) < 0.1, 1e9, draw.random(n) + 1e-9),
+    "bytes": lambda draw, n: draw.integers(0, 256, n).astype(np.uint8),
+    "truths": lambda draw, n: draw.random(n) < 0.7,
+}
+
+
+def furnished(random: Random, graph: pgs.Graph, *model: Any) -> GraphModel:
+    """The model of a graph that has weights and a mask, too."""
+    draw = np.random.default_rng(random.getrandbits(32))
+    weights = random.choice(list(WEIGHTS.values()))(draw, graph.num_edges)
+    mask = draw.random(graph.num_edges) < random.choice((0, 0.3, 0.9, 1))
+    given = mask.astype(random.choice(("?", "u1", "f4", "i8")))
+    graph = graph.with_data(edge_data={"w": weights, "m": given})
+    return GraphModel(graph, *model, weights.astype(float).tolist(), mask.tolist())
+
+
 def new_graph(world: World, random: Random) -> GraphModel:
     bits = random.choice((32, 64))
     if random.random() < 0.04:
         indptr, indices, num_nodes = large(random.randrange(3))
-        model = GraphModel(None, indptr, indices, None, num_nodes, bits)  # type: ignore[arg-type]
-        model.graph = pgs.Graph.from_csc(indptr, indices.astype(NUMPY[bits]))
+        graph = pgs.Graph.from_csc(indptr, indices.astype(NUMPY[bits]))
+        model = furnished(random, graph, indptr, indices, None, num_nodes, bits)
     else:
         indptr, indices, num_nodes = lists(random)
         ids = None
         if random.random() < 0.4:
             ids = random.sample(range(len(indices)), len(indices))
-        model = GraphModel(None, indptr, indices, ids, num_nodes, bits)  # type: ignore[arg-type]
         numbers = right(random, ids, random.choice((32, 64))) if ids is not None else None
-        model.graph = pgs.Graph.from_csc(
+        graph = pgs.Graph.from_csc(
             right(random, indptr, random.choice((32, 64))),
             right(random, indices, bits),
             edge_ids=numbers,
             num_nodes=num_nodes,
         )
+        model = furnished(random, graph, indptr, indices, ids, num_nodes, bits)
     agrees(model)
     if world.device != "cpu" and random.random() < 0.6:
         model.graph = model.graph.pin() if random.random() < 0.3 else model.graph.to(world.device)
@@ -86,6 +109,7 @@ def agrees(model: GraphModel) -> None:
     expect(graph.num_nodes == model.num_nodes, graph, model.num_nodes)
     expect(graph.num_edges == len(model.indices), graph, len(model.indices))
     expect(graph.dtype == f"int{model.bits}", graph, model.bits)
+    expect({"w", "m"} <= set(graph.edata), graph, "edata")
 
 
 @operation()
@@ -108,7 +132,8 @@ def keep_edges(
     indptr = [0]
     for v in range(num_nodes):
         indptr.append(indptr[-1] + dst.count(v))
-    model = GraphModel(graph, indptr, [src[i] for i in order], order, num_nodes, bits)
+    indices = [src[i] for i in order]
+    model = furnished(random, graph, indptr, indices, order, num_nodes, bits)
     agrees(model)
     expect(graph.indices.tolist() == model.indices, "indices", src, dst)
     expect(graph.edge_ids is not None and graph.edge_ids.tolist() == order, "edge_ids", src, dst)
@@ -227,9 +252,7 @@ def pickle_graph(world: World, random: Random) -> None:
         # A graph of a file travels by its path.
         expect(model.graph.path is not None, "no file", model.graph)
         return
-    made = GraphModel(
-        other, model.indptr, model.indices, model.edge_ids, model.num_nodes, model.bits
-    )
+    made = replace(model, graph=other, closed=False)
     agrees(made)
     world.keep("graphs", made, random)
 
@@ -260,14 +283,10 @@ def move_graph(world: World, random: Random) -> None:
     if random.random() < 0.3:
         there = model.graph.to("cpu")
         expect(there is model.graph or model.graph.device != "cpu", there)
-        agrees(GraphModel(there, *_rest(model)))
+        agrees(replace(model, graph=there))
         return
     with refused(TypeError, ValueError, pgs.CudaError):
         random.choice((model.graph.to, model.graph.pin))(random.choice(DEVICES))
     if not pgs.cuda.is_available():
         with refused(pgs.CudaError):
             random.choice((model.graph.to, model.graph.pin))(random.choice(("cuda", 0, "cuda:1")))
-
-
-def _rest(model: GraphModel) -> Any:
-    return (model.indptr, model.indices, model.edge_ids, model.num_nodes, model.bits)

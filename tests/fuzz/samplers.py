@@ -52,12 +52,14 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
     if options.get("mode", "auto") in ("auto", "persistent"):
         options["frontier"] = random.choice(("all", "all", "all", "new"))
         options["disjoint"] = random.random() < 0.2
+        options |= random.choice(({}, {}, {"prob": "w"}, {"mask": "m"}))
     if random.random() < 0.8:
         options["seed"] = random.choice((0, 1, -1, 1 << 63, (1 << 64) - 1, random.getrandbits(63)))
     given = random.choice((list, tuple, np.array))(fanouts)
     model = SamplerModel(pgs.PGSampler(given, **options), fanouts, options)
     expect(model.sampler.fanouts == fanouts, model.sampler, fanouts)
     expect(model.sampler.replace == options.get("replace", False), model.sampler)
+    expect(model.sampler.prob == options.get("prob"), model.sampler)
     world.keep("samplers", model, random)
     return model
 
@@ -142,6 +144,32 @@ def draw_of(world: World, random: Random) -> tuple[Draw, Any, dict[str, Any]]:
     draw = Draw(graph, sampler, seeds, epoch, batch, exclude)
     bits = random.choice((32, 64))
     return draw, right(random, seeds, bits), options
+
+
+@operation(0.5)
+def wrong_weights(world: World, random: Random) -> None:
+    """Names that the graph does not have, arrays that hold no weights, and options for neither."""
+    by = random.choice(("prob", "mask"))
+    with refused():
+        pgs.PGSampler([2], **{by: random.choice((3, b"w", ["w"], True))})
+    with refused(ValueError):
+        pgs.PGSampler([2], prob="w", mask="m")
+    with refused(ValueError):
+        pgs.PGSampler([2], mode=random.choice(MODES[2:]), **{by: "w"})
+    model = world.open_graph(random)
+    edges = model.graph.num_edges
+    if not edges:
+        return
+    with refused(ValueError):
+        pgs.PGSampler([2], **{by: "W"}).sample(model.graph, [])
+    bad = np.ones(edges)
+    bad[random.randrange(edges)] = random.choice((-1.0, -5e-324, np.nan, np.inf))
+    for values in (bad, np.ones((edges, 2)), np.ones(edges, np.float16)):
+        graph = model.graph.with_data(edge_data={"w": values})
+        with refused():
+            pgs.PGSampler([2], prob="w").sample(graph, [])
+        with refused():
+            graph.save("/nowhere/at all", tables=["w"])
 
 
 @operation(12)

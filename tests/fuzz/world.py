@@ -57,6 +57,9 @@ class GraphModel:
     edge_ids: Any
     num_nodes: int
     bits: int
+    # The arrays "w" and "m" of its edges, by edge id: what they are as numbers.
+    weights: Any
+    mask: Any
     closed: bool = False
 
     def degree(self, v: int) -> int:
@@ -81,8 +84,19 @@ class Draw:
     batch: int
     exclude: list[int] | None = None
 
+    def kept(self) -> Any:
+        """Whether each edge may be drawn, by its id; None where all may."""
+        by = self.sampler.options
+        if "prob" in by:
+            return np.asarray(self.graph.weights) > 0
+        return np.asarray(self.graph.mask) if "mask" in by else None
+
     def expected(self) -> reference.Batch:
         g, s = self.graph, self.sampler
+        exclude = self.exclude
+        if "mask" in s.options:
+            # As if the graph had no other edges.
+            exclude = [*(exclude or ()), *(e for e, kept in enumerate(g.mask) if not kept)]
         return reference.sample(
             g.indptr,
             g.indices,
@@ -93,9 +107,10 @@ class Draw:
             seed=s.sampler.seed,
             epoch=self.epoch,
             batch=self.batch,
-            exclude=self.exclude,
+            exclude=exclude,
             frontier=s.options.get("frontier", "all"),
             disjoint=s.options.get("disjoint", False),
+            weights=g.weights if "prob" in s.options else None,
         )
 
 
@@ -193,6 +208,11 @@ def laws(found: reference.Batch, draw: Draw) -> None:
     g, fanouts = draw.graph, draw.sampler.fanouts
     replace = draw.sampler.options.get("replace", False)
     nodes = np.array(found.nodes, np.int64)
+    kept = draw.kept()
+    below = None
+    if kept is not None:
+        by_place = kept if g.edge_ids is None else kept[np.asarray(g.edge_ids, np.int64)]
+        below = np.concatenate([[0], by_place.cumsum()])
     expect(found.output_nodes == draw.seeds, "output_nodes", draw)
     expect([found.nodes[i] for i in found.output_index] == draw.seeds, "output_index", draw)
     trees = [-1] * len(nodes) if found.trees is None else found.trees
@@ -215,7 +235,8 @@ def laws(found: reference.Batch, draw: Draw) -> None:
         expect(bool(((begin <= places) & (places < end)).all()), "an edge of another row", draw)
         expect(bool((np.asarray(g.indices)[places] == sources).all()), "source", hop, draw)
         begin, end = _rows_of(g, own)
-        degrees = end - begin
+        degrees = end - begin if below is None else below[end] - below[begin]
+        expect(kept is None or bool(kept[ids].all()), "an edge that is never drawn", hop, draw)
         if not replace:
             pairs = np.stack([np.repeat(np.arange(block.num_dst), counts), places])
             expect(len(np.unique(pairs, axis=1)[0]) == len(places), "an edge twice", hop, draw)

@@ -27,10 +27,11 @@ def load() -> Any:
 soak = load()
 
 
-@pytest.mark.parametrize("loader", ["torch", "dgl"])
+@pytest.mark.parametrize("loader", ["torch", "weights", "dgl"])
 def test_what_a_loader_holds_is_flat(loader: str, tmp_path: Path) -> None:
-    pytest.importorskip(loader)
-    batches = {"torch": 3000, "dgl": 500}[loader]
+    pytest.importorskip("torch" if loader == "weights" else loader)
+    # Of weights that is four passes.
+    batches = {"torch": 3000, "weights": 5000, "dgl": 500}[loader]
     options = ["--loader", loader, "--batches", str(batches), "--out", str(tmp_path), "--quiet"]
     done = subprocess.run(
         [sys.executable, str(PROGRAM), *options],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.dtypes import Region
 from pygsampler._arrays.mapped import CSC, Pages
 from pygsampler._core.checks import boolean, describe
+from pygsampler._core.progress import Progress, counting
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import save as graph_save
 from pygsampler._graph import stored
@@ -16,18 +17,18 @@ from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
-    from pygsampler._graph.save import Progress
     from pygsampler._graph.state import GraphState
 
 
-def path_of(value: Any) -> str:
+def path_of(value: Any, where: str = "path", hint: str = "") -> str:
     """A path as str; TypeError for anything else, ValueError for what no path can be."""
     try:
         path = os.fsdecode(os.fspath(value))
     except TypeError:
-        raise TypeError(f"path: expected a str or os.PathLike, got {describe(value)}") from None
+        expected = "a str or os.PathLike"
+        raise TypeError(f"{where}: expected {expected}, got {describe(value)}{hint}") from None
     if "\0" in path:
-        raise ValueError(f"path: expected no null character, got {path!r}")
+        raise ValueError(f"{where}: expected no null character, got {path!r}")
     return path
 
 
@@ -36,7 +37,7 @@ def open_pages(path: Any, verify: bool, progress: Progress) -> Pages:
     check = boolean(verify, "verify")
     pages = Pages(path_of(path))
     if check:
-        with graph_save.reporting(progress, pages.identity[0], "verify") as report:
+        with counting(progress, pages.identity[0], "verify") as report:
             pages.verify(report)
     return pages
 

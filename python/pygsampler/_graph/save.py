@@ -6,13 +6,13 @@ import base64
 import errno
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays.mapped import CSC
 from pygsampler._core.checks import describe
 from pygsampler._core.handle import EngineHandle
+from pygsampler._core.progress import Progress, counting
 from pygsampler._graph.data import PREFIXES
 from pygsampler._graph.stored import Pieces
 from pygsampler.array import Array, as_array
@@ -20,13 +20,9 @@ from pygsampler.array import Array, as_array
 if TYPE_CHECKING:
     from pygsampler._graph.parts import Parts
 
-Progress = bool | Callable[[int, int], object] | None
-
 # So many bytes are written between two looks at whether Ctrl-C was pressed.
 _CHUNK = 16 << 20
 _WAIT_MS = 50
-# A bar is for what takes longer.
-_BAR_SECONDS = 2.0
 
 
 def save(
@@ -54,7 +50,7 @@ def save(
     }
     writer = _Writer()
     try:
-        with reporting(progress, total, "save") as report:
+        with counting(progress, total, "save") as report:
             writer._make("GraphFileCreate", json.dumps(plan))
             for place, section in enumerate(sections.values()):
                 written = 0
@@ -106,33 +102,3 @@ class _Writer(EngineHandle):
     __slots__ = ()
 
     _end: ClassVar[str] = "GraphFileAbort"
-
-
-@contextmanager
-def reporting(
-    progress: Progress, total: int, text: str, unit: str = "B"
-) -> Iterator[Callable[[int], object]]:
-    """What to call with each number of bytes, or of other units, that is done: a bar, the caller's
-    function with (done, total), or nothing."""
-    if progress is None or progress is False:
-        yield lambda size: None
-    elif progress is True:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError as error:
-            raise ImportError("progress=True needs tqdm: pip install tqdm") from error
-        options = {"unit": unit, "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
-        with tqdm(total=total, desc=text, **options) as bar:
-            yield bar.update
-    elif callable(progress):
-        done = 0
-
-        def report(size: int) -> None:
-            nonlocal done
-            done += size
-            progress(done, total)
-
-        yield report
-    else:
-        expected = "True, False or a function of bytes done and in all"
-        raise TypeError(f"progress: expected {expected}, got {describe(progress)}")

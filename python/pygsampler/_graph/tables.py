@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pygsampler._core import memories
 from pygsampler._core.handle import EngineHandle
+from pygsampler._core.progress import counting
 from pygsampler._graph import layout as at
 from pygsampler._graph.parts import Parts
-from pygsampler._graph.save import reporting
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
     job = _Job()
     try:
         edges = len(parts.indices)
-        with reporting(True, edges, name, " edges") as report:
+        with counting(True, edges, name, " edges") as report:
             job._make(
                 "TablesStart",
                 graph._handle(),

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.dtypes import KINDS, Region
 from pygsampler._core import memories
+from pygsampler._graph.file import path_of
 from pygsampler.array import Array
 from pygsampler.datasets import _job, _plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pygsampler.datasets._job import Progress
+    from pygsampler._core.progress import Progress
     from pygsampler.graph import Graph
 
 # The words at the start of the memory that the engine returns.
@@ -85,7 +86,7 @@ def read(
     MemoryError
         Where the machine cannot hold the graph; ``convert`` needs less.
     """
-    path = _plan.path_of(source, "source")
+    path = path_of(source, "source", _plan.IN_MEMORY)
     kind = _plan.format_of(path, format)
     plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data)
     _plan.require_file(path)
@@ -132,8 +133,8 @@ def convert(
         As ``read``, and where the target cannot be written or the disk is full. ValueError for a
         target that is there and is no graph file.
     """
-    path = _plan.path_of(source, "source")
-    wanted = _plan.path_of(target, "target")
+    path = path_of(source, "source", _plan.IN_MEMORY)
+    wanted = path_of(target, "target")
     kind = _plan.format_of(path, format)
     plan = _plan.plan_of(kind, src, dst, num_nodes, undirected, renumber, dtype, edge_data)
     _plan.require_file(path)

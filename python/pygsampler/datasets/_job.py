@@ -5,23 +5,15 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Callable
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from pygsampler._core import memories
-from pygsampler._core.checks import describe
 from pygsampler._core.handle import EngineHandle
+from pygsampler._core.progress import Progress, reporting
 from pygsampler.datasets import _gaps
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-Progress = bool | Callable[[int, int], object] | None
 
 # Python runs signal handlers between two waits: this bounds how late Ctrl-C is.
 _SLICE_MS = 50
-_BAR_SECONDS = 2.0
 
 
 def run(
@@ -62,28 +54,3 @@ class _Job(EngineHandle):
     __slots__ = ()
 
     _end: ClassVar[str] = "EdgesCancel"
-
-
-@contextmanager
-def reporting(progress: Progress, text: str) -> Iterator[Callable[[int, int], object]]:
-    """What to call with bytes done and bytes in all, which may grow."""
-    if progress is None or progress is False:
-        yield lambda done, total: None
-    elif progress is True:
-        try:
-            from tqdm.auto import tqdm
-        except ImportError as error:
-            raise ImportError("progress=True needs tqdm: pip install tqdm") from error
-        options = {"unit": "B", "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
-        with tqdm(total=0, desc=text, **options) as bar:
-
-            def show(done: int, total: int) -> None:
-                bar.total = total
-                bar.update(done - bar.n)
-
-            yield show
-    elif callable(progress):
-        yield progress
-    else:
-        expected = "True, False, None or a function of bytes done and in all"
-        raise TypeError(f"progress: expected {expected}, got {describe(progress)}")

@@ -7,12 +7,11 @@ import zipfile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pygsampler._core.progress import Progress, reporting
 from pygsampler.array import as_array
 from pygsampler.datasets import _gaps
-from pygsampler.datasets._job import reporting
 
 if TYPE_CHECKING:
-    from pygsampler.datasets._job import Progress
     from pygsampler.graph import Graph
 
 # Pairs of arrays that are the ends of the edges.

@@ -39,19 +39,8 @@ _WITH_DATA = ("snap", "csv", "tsv", "parquet", "arrow")
 _TEXT = ("snap", "csv", "tsv", "mtx")
 _BITS = {"int32": 32, "int64": 64}
 _MOST_COLUMNS = 1 << 20
-
-
-def path_of(value: Any, where: str) -> str:
-    """A path as str."""
-    try:
-        return os.fsdecode(os.fspath(value))
-    except TypeError:
-        hint = ""
-        if where == "source":
-            hint = "; graphs and arrays in memory: Graph.from_coo, from_dgl, from_networkx, ..."
-        raise TypeError(
-            f"{where}: expected a str or os.PathLike, got {describe(value)}{hint}"
-        ) from None
+# Who has no file is told where to go.
+IN_MEMORY = "; graphs and arrays in memory: Graph.from_coo, from_dgl, from_networkx, ..."
 
 
 def require_file(path: str) -> None:

@@ -1,0 +1,62 @@
+"""Progress of what takes long: a bar of tqdm's, or a function of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pygsampler._core.checks import describe
+
+Progress = bool | Callable[[int, int], object] | None
+
+# A bar is for what takes longer.
+_BAR_SECONDS = 2.0
+
+
+def bar(**options: Any) -> Any:
+    """A bar of tqdm's."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError("progress=True needs tqdm: pip install tqdm") from error
+    return tqdm(**options)
+
+
+@contextmanager
+def reporting(
+    progress: Progress, text: str, unit: str = "B"
+) -> Iterator[Callable[[int, int], object]]:
+    """What to call with what is done and what is in all, which may grow, in bytes or that unit."""
+    if progress is None or progress is False:
+        yield lambda done, total: None
+    elif progress is True:
+        options = {"unit": unit, "unit_scale": True, "delay": _BAR_SECONDS, "leave": False}
+        with bar(total=0, desc=text, **options) as shown:
+
+            def show(done: int, total: int) -> None:
+                shown.total = total
+                shown.update(done - shown.n)
+
+            yield show
+    elif callable(progress):
+        yield progress
+    else:
+        expected = "True, False, None or a function of bytes done and in all"
+        raise TypeError(f"progress: expected {expected}, got {describe(progress)}")
+
+
+@contextmanager
+def counting(
+    progress: Progress, total: int, text: str, unit: str = "B"
+) -> Iterator[Callable[[int], object]]:
+    """What to call with each part of ``total`` that is done."""
+    done = 0
+    with reporting(progress, text, unit) as tell:
+
+        def more(size: int) -> None:
+            nonlocal done
+            done += size
+            tell(done, total)
+
+        yield more
