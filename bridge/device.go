@@ -111,27 +111,45 @@ func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 // DeviceSubmit puts a batch into a stream of a device and returns its job, negated.
 func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (job int64, err error) {
 	defer finish(&err)
-	g, o, err := open(graph, sampler)
-	if err != nil {
-		return 0, err
-	}
-	j, err := core.DeviceSubmit(g, o, core.DeviceCall{
-		Call: core.Call{
-			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
-			Exclude: exclude, NumExclude: numExclude,
-		},
-		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0, Out: out, OutBytes: outBytes,
-	})
+	j, err := submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes)
 	if err != nil {
 		return 0, err
 	}
 	return -deviceJobs.add(j), nil
 }
 
+func submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (*core.DeviceJob, error) {
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return nil, err
+	}
+	return core.DeviceSubmit(g, o, core.DeviceCall{
+		Call: core.Call{
+			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+			Exclude: exclude, NumExclude: numExclude,
+		},
+		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0, Out: out, OutBytes: outBytes,
+	})
+}
+
+// DeviceSample is DeviceSubmit for a caller who waits at once: it waits up to timeoutMS
+// milliseconds, and returns the batch's memory. Where that is not there by then, or did
+// not fit out, it returns the job, negated.
+func DeviceSample(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, out, outBytes, timeoutMS int64) (memOrJob int64, err error) {
+	defer finish(&err)
+	j, err := submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, 0, out, outBytes)
+	if err != nil {
+		return 0, err
+	}
+	if address, finished, err := j.Wait(timeoutMS); finished && (err != nil || address > 0) {
+		return address, err
+	}
+	return -deviceJobs.add(j), nil
+}
+
 // DeviceSubmitMany puts several batches into a stream together: 8 integers each at
-// the address calls, as core.CallsAt says. It returns the first job, negated; the others
-// have the numbers after it.
-func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (firstJob int64, err error) {
+// the address calls, as core.CallsAt says. It returns their launch.
+func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (launch int64, err error) {
 	defer finish(&err)
 	g, o, err := open(graph, sampler)
 	if err != nil {
@@ -141,17 +159,79 @@ func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (firstJob
 	if err != nil {
 		return 0, err
 	}
-	many, err := core.DeviceSubmitMany(g, o, list)
+	l, err := core.NewDeviceLaunch(g, o, list)
 	if err != nil {
 		return 0, err
 	}
-	return -deviceJobs.addAll(many), nil
+	return deviceLaunches.add(l), nil
+}
+
+// DeviceWaitMany waits up to timeoutMS milliseconds (-1: for ever) for all batches of a
+// launch, and writes their memories to addresses. It returns 1 then, 0 while they are on
+// their way, and minus the place of the first that failed, counted from 1: the
+// launch stays for DeviceFault.
+func DeviceWaitMany(launch, timeoutMS, addresses int64) (done int64, err error) {
+	defer finish(&err)
+	l, ok := deviceLaunches.get(launch)
+	if !ok {
+		return 0, closed("launch")
+	}
+	failed, finished := l.Wait(timeoutMS)
+	switch {
+	case !finished:
+		return 0, nil
+	case l.Err(failed) != nil:
+		return -int64(failed) - 1, nil
+	}
+	if _, mine := deviceLaunches.take(launch); !mine {
+		// Another thread has cancelled it while this one waited.
+		return 0, closed("launch")
+	}
+	l.Take(addresses)
+	return 1, nil
+}
+
+// DeviceFault ends a launch of which a batch has failed, and is the error of that one.
+func DeviceFault(launch, place int64) (zero int64, err error) {
+	defer finish(&err)
+	l, ok := deviceLaunches.take(launch)
+	if !ok {
+		return 0, closed("launch")
+	}
+	l.Cancel()
+	return 0, l.Err(int(place))
+}
+
+// DeviceCancelMany ends a launch, as DeviceCancel a job.
+func DeviceCancelMany(launch int64) (zero int64, err error) {
+	defer finish(&err)
+	if l, ok := deviceLaunches.take(launch); ok {
+		l.Cancel()
+	}
+	return 0, nil
+}
+
+// DeviceWaitInto is DeviceWait for a batch in a caller's memory, of which nothing is
+// left to release: it writes the words that describe a batch of so many hops to an
+// address, and returns 1.
+func DeviceWaitInto(job, timeoutMS, hops, words int64) (done int64, err error) {
+	defer finish(&err)
+	mem, err := wait(job, timeoutMS)
+	if err != nil || mem <= 0 {
+		return mem, err
+	}
+	core.TakeWords(mem, hops, words)
+	return 1, nil
 }
 
 // DeviceWait waits up to timeoutMS milliseconds (-1: for ever). It returns the job's
 // memory, or 0 while it is on its way, or minus the bytes that out would have needed.
 func DeviceWait(job, timeoutMS int64) (mem int64, err error) {
 	defer finish(&err)
+	return wait(job, timeoutMS)
+}
+
+func wait(job, timeoutMS int64) (mem int64, err error) {
 	j, ok := deviceJobs.get(job)
 	if !ok {
 		return 0, closed("job")

@@ -50,19 +50,19 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 		if round == 39 {
 			graph = closing
 		}
-		calls := make([]int64, 3*8)
-		for i := range 3 {
-			copy(calls[8*i:], []int64{address(seeds), 4, 64, 0, 0, int64(round), 0, 0})
-		}
-		first, err := DeviceSubmitMany(graph, s, 3, address(calls), 0, int64(round)%2)
-		if err != nil {
-			t.Fatal(err)
+		var jobs []int64
+		for range 3 {
+			job, err := DeviceSubmit(graph, s, address(seeds), 4, 64, 0, 0, int64(round), 0, 0, 0, int64(round)%2, 0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			jobs = append(jobs, -job)
 		}
 		var mu sync.Mutex
 		results := map[int64]int{}
 		var wg sync.WaitGroup
 		for w := range 8 {
-			job := -first + int64(w)%3
+			job := jobs[w%3]
 			wg.Go(func() {
 				if w == 7 && round%2 == 0 {
 					if _, err := DeviceCancel(job); err != nil {
@@ -106,7 +106,60 @@ func TestOneGetsTheDeviceResult(t *testing.T) {
 		if round%2 == 1 && len(results) != 3 {
 			t.Fatalf("results of %d jobs", len(results))
 		}
-		runtime.KeepAlive(calls)
+	}
+	runtime.KeepAlive(seeds)
+}
+
+// The batches of a launch come together, or the first error does, and cancelling it
+// leaves nothing.
+func TestDeviceLaunch(t *testing.T) {
+	g, s := deviceRing(t, 1000), newSampler(t, "auto", 2, 2)
+	seeds := []int64{10, 50, 7, 900}
+	submit := func(bad int) int64 {
+		calls := make([]int64, 5*8)
+		for i := range 5 {
+			copy(calls[8*i:], []int64{address(seeds), int64(i), 64, 0, 0, int64(i), 0, 0})
+		}
+		for i := bad; i < 5; i += 2 {
+			// Seeds beyond the graph.
+			calls[8*i], calls[8*i+1] = address([]int64{5, int64(1000 + i)}), 2
+		}
+		launch, err := DeviceSubmitMany(g.handle, s, 5, address(calls), 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return launch
+	}
+	launch, out := submit(5), make([]int64, 5)
+	done, err := int64(0), error(nil)
+	for done == 0 && err == nil {
+		done, err = DeviceWaitMany(launch, 0, address(out))
+	}
+	if done != 1 || err != nil {
+		t.Fatalf("got %d, %v", done, err)
+	}
+	for i, mem := range out {
+		if header := view(view(mem, 4)[3], 16); header[4] != int64(i) {
+			t.Errorf("batch %d has %d seeds", i, header[4])
+		}
+	}
+	if _, err := DeviceWaitMany(launch, 0, address(out)); err == nil || !strings.HasPrefix(err.Error(), "ClosedError: launch") {
+		t.Errorf("a launch that was taken: got %v", err)
+	}
+	launch = submit(2)
+	if done, err = DeviceWaitMany(launch, -1, address(out)); done != -3 || err != nil {
+		t.Errorf("got %d, %v, want the place of the third", done, err)
+	}
+	if _, err := DeviceFault(launch, 2); err == nil || !strings.HasPrefix(err.Error(), "IndexError: seeds[1]: expected an id in [0, 1000), got 1002") {
+		t.Errorf("got %v", err)
+	}
+	for range 3 {
+		if _, err := DeviceCancelMany(submit(5)); err != nil {
+			t.Error(err)
+		}
+	}
+	if stats, err := DeviceStats(0); err != nil || !strings.Contains(stats, `"flights":0`) {
+		t.Errorf("got %s, %v", stats, err)
 	}
 	runtime.KeepAlive(seeds)
 }

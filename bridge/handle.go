@@ -47,26 +47,13 @@ func (t *table[T]) take(handle int64) (T, bool) {
 	return item, ok
 }
 
-// addAll adds items under numbers in a row and returns the first.
-func (t *table[T]) addAll(items []T) int64 {
-	t.Lock()
-	defer t.Unlock()
-	if t.items == nil {
-		t.items = make(map[int64]T)
-	}
-	first := t.last + 1
-	for _, item := range items {
-		t.last++
-		t.items[t.last] = item
-	}
-	return first
-}
-
 var (
 	graphs     table[*core.Graph]
 	samplers   table[*core.Plan]
 	jobs       table[*core.Job]
 	deviceJobs table[*core.DeviceJob]
+
+	deviceLaunches table[*core.DeviceLaunch]
 )
 
 // ends are what destructors of Python's objects call, by the names of what ends such a
@@ -79,6 +66,7 @@ var ends = []struct {
 	{"SamplerClose", SamplerClose},
 	{"Cancel", Cancel},
 	{"DeviceCancel", DeviceCancel},
+	{"DeviceCancelMany", DeviceCancelMany},
 	{"DegreesClose", DegreesClose},
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},

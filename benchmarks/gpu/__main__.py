@@ -3,6 +3,7 @@
 Parts, in the order in which they run when none is named:
 
 - latency     one batch at a time, at the rows of reference.csv
+- calls       what the public calls take beside the engine
 - throughput  batches in flight, and several to a call
 - grid        the paper's grid against DGL
 - ablation    bsp, fused, persistent and queue side by side
@@ -23,10 +24,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-PARTS = ("latency", "throughput", "grid", "ablation", "training", "weights", "roofline")
+PARTS = ("latency", "calls", "throughput", "grid", "ablation", "training", "weights", "roofline")
 # Of the budget, where all parts share it.
 _SHARES = {
     "latency": 5,
+    "calls": 2,
     "throughput": 3,
     "grid": 5,
     "ablation": 5,

@@ -38,6 +38,7 @@ class Direct:
         self._submit = loaded.module.bridge_DeviceSubmit
         self._many = loaded.module.bridge_DeviceSubmitMany
         self._wait = loaded.module.bridge_DeviceWait
+        self._wait_many = loaded.module.bridge_DeviceWaitMany
         self._release = loaded.release
         self._graph = made.graph._handle()
         self._handle = self.sampler._handle()
@@ -64,16 +65,23 @@ class Direct:
     def release(self, memory: int) -> None:
         self._release(memory)
 
-    def submit_many(self, seeds: Sequence[torch.Tensor], number: int) -> list[int]:
-        """Starts batches that the engine allocates, together."""
+    def submit_many(self, seeds: Sequence[torch.Tensor], number: int) -> int:
+        """Starts batches that the engine allocates, together; their launch."""
         words = array("q")
         for i, part in enumerate(seeds):
             bits = 8 * part.element_size()
             words.extend((part.data_ptr(), part.numel(), bits, 1, 0, number + i, 0, 0))
-        first = self._many(
+        launch: int = self._many(
             self._graph, self._handle, len(seeds), words.buffer_info()[0], self._stream, 1
         )
-        return list(range(-first, len(seeds) - first))
+        return launch
+
+    def wait_many(self, launch: int, count: int) -> list[int]:
+        """The memories of the ``count`` batches of a launch: `release` each."""
+        memories = array("q", bytes(8 * count))
+        if self._wait_many(launch, -1, memories.buffer_info()[0]) != 1:
+            raise RuntimeError("a batch of a launch failed")
+        return memories.tolist()
 
     def learn(self, batches: Sequence[torch.Tensor]) -> list[tuple[int, int]]:
         """Runs the batches once, so that the engine and we know what they need.

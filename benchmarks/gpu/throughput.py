@@ -41,18 +41,18 @@ def in_flight(direct: Direct, batches: list[torch.Tensor], flights: int) -> floa
 
 def many(direct: Direct, batches: list[torch.Tensor], count: int) -> float:
     """Seconds for all batches, so many to a call; two calls are on their way at a time."""
-    wait, release = direct.wait, direct.release
-    calls: deque[list[int]] = deque()
+    wait, release = direct.wait_many, direct.release
+    calls: deque[int] = deque()
     torch.cuda.synchronize()
     begin = time.perf_counter()
     for first in range(0, len(batches) - count + 1, count):
         if len(calls) == 2:
-            for job in calls.popleft():
-                release(wait(job))
+            for memory in wait(calls.popleft(), count):
+                release(memory)
         calls.append(direct.submit_many(batches[first : first + count], first))
     while calls:
-        for job in calls.popleft():
-            release(wait(job))
+        for memory in wait(calls.popleft(), count):
+            release(memory)
     return time.perf_counter() - begin
 
 

@@ -65,7 +65,9 @@ class Views(Protocol):
         """``input_nodes``, ``output_nodes``, ``output_index``, or ``trees`` where it has any."""
         ...
 
-    def of_block(self, place: int, name: str) -> torch.Tensor: ...
+    def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
+        """The tensor of a block by its name, and those that were made with it."""
+        ...
 
     def counts(self, place: int) -> tuple[int, int, int, int]:
         """Sources, destinations and edges of a block, and its ``dst_offset``."""
@@ -109,8 +111,11 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
             known = self.__dict__
             if name not in _BLOCK_TENSORS or "_views" not in known:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            tensor = known[name] = known["_views"].of_block(known["_place"], name)
-            return tensor
+            made = known["_views"].of_block(known["_place"], name)
+            # Those that are known stay the ones that were handed out.
+            for each, tensor in made.items():
+                known.setdefault(each, tensor)
+            return known[name]
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *_BLOCK_TENSORS})

@@ -31,6 +31,8 @@ __all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
 
 # A pickle of less reserve than this is not worth a copy.
 _WORTH_A_COPY = 1 << 12
+_DESCRIBED = frozenset({"_data", "_device", "_size", "_words"})
+_PARTS = frozenset({"_output_index", "_output_nodes", "_trees", "blocks"})
 
 
 class MiniBatch:
@@ -118,7 +120,12 @@ class MiniBatch:
 
     @classmethod
     def _of(cls, memory: Memory, epoch: int, batch: int) -> MiniBatch:
-        return cls._read(memory, memory.data, memory.header, memory.device, epoch, batch)
+        """Of a batch of the engine's; what is in it is looked at when it is asked for."""
+        made = object.__new__(cls)
+        made._memory = memory
+        made.epoch = epoch
+        made.batch = batch
+        return made
 
     @classmethod
     def _read(
@@ -130,30 +137,45 @@ class MiniBatch:
         epoch: int,
         batch: int,
     ) -> MiniBatch:
-        magic, bits, edge_id_bits, hops = memories.read_int64(header, at.HOPS + 1)
-        assert magic == at.MAGIC
-        words = memories.read_int64(header, at.num_words(hops))
-        num_output = words[at.NUM_OUTPUT]
         made = object.__new__(cls)
         made._memory = memory
-        made._data = data
-        made._size = words[at.SIZE]
-        made._device = device
-        made._words = words
         made.epoch = epoch
         made.batch = batch
-        nodes = Array._of(data + words[at.NODES], words[at.NUM_NODES], bits, memory, device=device)
-        made._output_nodes = Array._of(
-            data + words[at.OUTPUT_NODES], num_output, bits, memory, device=device
-        )
-        made._output_index = Array._of(
-            data + words[at.OUTPUT_INDEX], num_output, bits, memory, device=device
-        )
-        made._trees = None
-        if words[at.TREES]:
-            made._trees = Array._of(
-                data + words[at.TREES], words[at.NUM_NODES], bits, memory, device=device
-            )
+        made._describe(data, header, device)
+        return made
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _DESCRIBED:
+                memory = self._memory
+                self._describe(memory.data, memory.header, memory.device)
+            elif name in _PARTS:
+                self._make_parts()
+            else:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return getattr(self, name)
+
+    def _describe(self, data: int, header: int, device: int) -> None:
+        magic, _, _, hops = memories.read_int64(header, at.HOPS + 1)
+        assert magic == at.MAGIC
+        words = self._words = memories.read_int64(header, at.num_words(hops))
+        self._data = data
+        self._size = words[at.SIZE]
+        self._device = device
+
+    def _make_parts(self) -> None:
+        memory, data, words, device = self._memory, self._data, self._words, self._device
+        bits, edge_id_bits = words[at.ID_BITS], words[at.EDGE_ID_BITS]
+        num_nodes, num_output = words[at.NUM_NODES], words[at.NUM_OUTPUT]
+
+        def of(offset: int, length: int) -> Array:
+            return Array._of(data + offset, length, bits, memory, device=device)
+
+        nodes = of(words[at.NODES], num_nodes)
+        self._output_nodes = of(words[at.OUTPUT_NODES], num_output)
+        self._output_index = of(words[at.OUTPUT_INDEX], num_output)
+        self._trees = of(words[at.TREES], num_nodes) if words[at.TREES] else None
         blocks = []
         before = 0
         dst: list[Memory] = []
@@ -161,8 +183,8 @@ class MiniBatch:
             of_block = words[start : start + at.WORDS]
             blocks.append(Block._of(memory, data, nodes, edge_id_bits, of_block, before, dst))
             before += of_block[at.NUM_EDGES]
-        made.blocks = tuple(blocks)
-        return made
+        # Last: another thread that finds them finds all.
+        self.blocks = tuple(blocks)
 
     @property
     def device(self) -> str:
@@ -210,7 +232,7 @@ class MiniBatch:
             views = HostViews(self)
         else:
             # The memory is larger than the batch's last array: whole words of 8 bytes.
-            bits = self._output_nodes._bits
+            bits = self._words[at.ID_BITS]
             length = (self._size + 7) // 8 * 64 // bits
             region = Array._of(self._data, length, bits, self._memory, device=self._device)
             views = RegionViews(region.torch(), self._words, self._device)

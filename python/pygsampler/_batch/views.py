@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import torch
 
 
+_OF_BLOCK = ("indptr", "indices", "edge_ids", "src_nodes", "dst_nodes")
+
+
 class RegionViews:
     """Views of the one tensor that a batch on a device is.
 
@@ -23,19 +26,22 @@ class RegionViews:
     describes it. ``device`` is the index of the CUDA device whose engine can read it, or -1.
     """
 
-    __slots__ = ("_device", "_dst", "_edge_ids", "_ids", "_pairs", "_shift", "_words")
+    # The region as the dtype of the edges' ids, where that is another.
+    _edge_ids: torch.Tensor | None = None
+    # Whether there are tensors of all arrays.
+    _is_split = False
+    # Of all blocks, once those of one were asked for: one launch makes them.
+    _dst: Sequence[torch.Tensor] | None = None
+    _pairs: Sequence[torch.Tensor] | None = None
 
     def __init__(self, ids: torch.Tensor, words: list[int], device: int) -> None:
         self._ids = ids
+        self._words = words
         self._device = device
         # log2 of an id's bytes.
         self._shift = 3 if words[at.ID_BITS] == 64 else 2
-        self._words = words
-        # The region as the dtype of the edges' ids, where that is another.
-        self._edge_ids: torch.Tensor | None = None
-        # Of all blocks, once those of one were asked for: one launch makes them.
-        self._dst: Sequence[torch.Tensor] | None = None
-        self._pairs: Sequence[torch.Tensor] | None = None
+        # Tensors of ids that were asked for, by offset and length.
+        self._made: dict[tuple[int, int], torch.Tensor] = {}
 
     def hops(self) -> int:
         return self._words[at.HOPS]
@@ -43,34 +49,71 @@ class RegionViews:
     def of_batch(self, name: str) -> torch.Tensor | None:
         words = self._words
         if name == "input_nodes":
-            offset, length = words[at.NODES], words[at.NUM_NODES]
-        elif name == "output_nodes":
-            offset, length = words[at.OUTPUT_NODES], words[at.NUM_OUTPUT]
-        elif name == "output_index":
-            offset, length = words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT]
-        elif words[at.TREES]:
-            offset, length = words[at.TREES], words[at.NUM_NODES]
-        else:
-            return None
-        start = offset >> self._shift
-        return self._ids[start : start + length]
+            return self._at(words[at.NODES], words[at.NUM_NODES])
+        if name == "output_nodes":
+            return self._at(words[at.OUTPUT_NODES], words[at.NUM_OUTPUT])
+        if name == "output_index":
+            return self._at(words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT])
+        return self._at(words[at.TREES], words[at.NUM_NODES]) if words[at.TREES] else None
 
-    def of_block(self, place: int, name: str) -> torch.Tensor:
-        words = self._words
+    def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
+        # Who asks for these asks for nearly all: one call of torch makes them in a third of the
+        # time that one for each takes.
+        if name in ("indptr", "edge_ids"):
+            self._split()
         block = at.HEADER_WORDS + at.WORDS * place
-        if name == "edge_ids":
-            return self._edges(words[block + at.EDGE_IDS], words[block + at.NUM_EDGES])
+        words = self._words[block : block + at.WORDS]
+        if not self._is_split:
+            return {name: self._of_block(words, name)}
+        return {each: self._of_block(words, each) for each in _OF_BLOCK}
+
+    def _of_block(self, words: list[int], name: str) -> torch.Tensor:
         if name == "indices":
-            offset, length = words[block + at.INDICES], words[block + at.NUM_EDGES]
-        elif name == "indptr":
-            offset, length = words[block + at.INDPTR], words[block + at.NUM_DST] + 1
-        else:
-            which = at.NUM_SRC if name == "src_nodes" else at.NUM_DST
-            offset, length = words[at.NODES], words[block + which]
-        start = offset >> self._shift
-        if name == "dst_nodes":
-            start += words[block + at.FIRST_DST]
-        return self._ids[start : start + length]
+            return self._at(words[at.INDICES], words[at.NUM_EDGES])
+        if name == "indptr":
+            return self._at(words[at.INDPTR], words[at.NUM_DST] + 1)
+        if name == "edge_ids":
+            return self._edges(words[at.EDGE_IDS], words[at.NUM_EDGES])
+        nodes = self._words[at.NODES]
+        if name == "src_nodes":
+            return self._at(nodes, words[at.NUM_SRC])
+        return self._at(nodes + (words[at.FIRST_DST] << self._shift), words[at.NUM_DST])
+
+    def _at(self, offset: int, length: int) -> torch.Tensor:
+        """Ids; one tensor where several names are of the same ids, as many are."""
+        made = self._made.get((offset, length))
+        if made is None:
+            start = offset >> self._shift
+            made = self._made[offset, length] = self._ids[start : start + length]
+        return made
+
+    def _split(self) -> None:
+        """Makes the tensors of all blocks' arrays, and of the vertices."""
+        if self._is_split:
+            return
+        words, shift = self._words, self._shift
+        places = [(words[at.NODES], words[at.NUM_NODES])]
+        same_width = words[at.EDGE_ID_BITS] == words[at.ID_BITS]
+        for block in range(at.HEADER_WORDS, len(words), at.WORDS):
+            edges = words[block + at.NUM_EDGES]
+            places.append((words[block + at.INDPTR], words[block + at.NUM_DST] + 1))
+            places.append((words[block + at.INDICES], edges))
+            if same_width:
+                places.append((words[block + at.EDGE_IDS], edges))
+        places.sort()
+        # What lies between is split off too.
+        sizes: list[int] = []
+        end = 0
+        for offset, length in places:
+            start = offset >> shift
+            sizes += (start - end, length)
+            end = start + length
+        sizes.append(self._ids.numel() - end)
+        # "Unsafe" says that torch does not count writes to one as writes to the others, which have
+        # no element in common.
+        pieces = self._ids.unsafe_split_with_sizes(sizes)
+        self._made.update(zip(places, pieces[1::2], strict=True))
+        self._is_split = True
 
     def counts(self, place: int) -> tuple[int, int, int, int]:
         block = at.HEADER_WORDS + at.WORDS * place
@@ -131,8 +174,7 @@ class RegionViews:
     def _edges(self, offset: int, length: int) -> torch.Tensor:
         bits = self._words[at.EDGE_ID_BITS]
         if bits == self._words[at.ID_BITS]:
-            start = offset >> self._shift
-            return self._ids[start : start + length]
+            return self._at(offset, length)
         if self._edge_ids is None:
             import torch
 
@@ -182,14 +224,14 @@ class HostViews:
         values: Array | None = getattr(self._batch, name)
         return None if values is None else values.torch()
 
-    def of_block(self, place: int, name: str) -> torch.Tensor:
+    def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
         block = self._batch.blocks[place]
         if name == "src_nodes":
-            return self._nodes[: block.num_src_nodes]
+            return {name: self._nodes[: block.num_src_nodes]}
         if name == "dst_nodes":
-            return self._nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes]
+            return {name: self._nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes]}
         values: Array = getattr(block, name)
-        return values.torch()
+        return {name: values.torch()}
 
     def counts(self, place: int) -> tuple[int, int, int, int]:
         block = self._batch.blocks[place]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _FORMAT: dict[int, Literal["i", "q"]] = {32: "i", 64: "q"}
 _DEVICE_AT = 32  # in bytes: the fifth word of a memory
+_DESCRIBED = frozenset({"data", "size", "header", "device"})
 _READ = 0x100  # PyBUF_READ
 # By subscript, which makes a function of our own: attributes are shared, types and all.
 _view_of = ctypes.pythonapi["PyMemoryView_FromMemory"]
@@ -47,14 +48,27 @@ class Memory:
         "size",
     )
 
-    def __init__(self, slot: array[int]) -> None:
-        """Of a slot that holds the address, which is emptied."""
-        address = slot[0]
+    data: int
+    size: int
+    header: int
+    device: int
+
+    def __init__(self, slot: array[int], place: int = 0) -> None:
+        """Of a place in an array that holds the address, which is emptied."""
+        address = slot[place]
         # A capsule's destructor is C's. In one of Python's, Ctrl-C would be lost, and the block.
-        self._claim = library.engine().memory_claim(slot.buffer_info()[0])
+        self._claim = library.engine().memory_claim(slot.buffer_info()[0] + 8 * place)
         self._generation = library.generation()
         self.address = address
-        _, self.data, self.size, self.header, self.device = read_int64(address, 5)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> int:
+            # Looked up when they are first asked for: of many batches most never are.
+            if name not in _DESCRIBED:
+                raise AttributeError(f"Memory object has no attribute {name!r}")
+            _, self.data, self.size, self.header, self.device = read_int64(self.address, 5)
+            return getattr(self, name)
 
     def is_of(self, generation: int) -> bool:
         """Whether the engine copy of that generation made the block."""
@@ -85,6 +99,13 @@ def call(name: str, *arguments: int, jobs: Sequence[EngineHandle] = ()) -> int |
             for job in jobs:
                 job._give_back()
         raise
+
+
+def drop(slots: array[int]) -> None:
+    """Gives back the memories whose addresses are in an array; 0 is none."""
+    for place, address in enumerate(slots):
+        if address:
+            Memory(slots, place)
 
 
 def new(name: str, *arguments: int) -> Memory:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
-from pygsampler._arrays.ids import as_ids, as_int64, on_host
+from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._batch import layout as at
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import memories
+from pygsampler._core.handle import EngineHandle
 from pygsampler._core.library import call
 from pygsampler._sampling.base import in_set
-from pygsampler._sampling.job import Job
+from pygsampler._sampling.job import SLICE_MS, Job
 from pygsampler.converted import TorchBatch
+from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,31 +25,19 @@ if TYPE_CHECKING:
 
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.graph import Graph
-    from pygsampler.minibatch import MiniBatch
 
 # Each batch in flight has tables of the size of the graph's vertices on the device.
 _MOST_AT_ONCE = 16
-_CALL_WORDS = 8
+_LAUNCHES = 2
+_ZERO = array("q", [0])
 
 
-class _FlyingJob(Job):
-    """A batch on its way on a device."""
-
-    __slots__ = ()
-
-    _end: ClassVar[str] = "DeviceCancel"
-
-    def _submit(self, *call: int) -> None:
-        memories.call("DeviceSubmit", *call, jobs=[self])
-
-    def _await(self, timeout_ms: int) -> int | memories.Memory:
-        return memories.call("DeviceWait", self._number, timeout_ms)
-
-
-class DeviceJob(_FlyingJob):
-    """A batch in memory that the engine allocates on the device."""
+class DeviceJob(Job):
+    """A batch on its way on a device, in memory that the engine allocates there."""
 
     __slots__ = ("_seeds",)
+
+    _end: ClassVar[str] = "DeviceCancel"
 
     # The device may read them until the batch is done.
     _seeds: Any
@@ -63,39 +54,38 @@ class DeviceJob(_FlyingJob):
         exclude: Any = None,
         own: bool,
     ) -> DeviceJob:
-        """Puts a batch into a stream of the engine's own, or into the caller's."""
+        """Puts a batch into a stream of the engine's own, or into the caller's.
+
+        Of the latter the caller asks for the result at once: so it is waited for here.
+        """
         handle, device = graph._handle(), graph._device
         job = cls(graph, sampler, epoch, batch)
-        ids = as_ids(seeds, "seeds", device)
-        without = None
+        ids = job._seeds = as_ids(seeds, "seeds", device)
+        without, length = 0, 0
         if exclude is not None:
-            taken = as_ids(exclude, "exclude", device)
-            without = as_int64(on_host(taken))
-        job._seeds = ids
-        job._submit(
-            handle,
-            sampler._handle(),
-            ids.address,
-            ids.length,
-            ids.bits,
-            int(ids.device >= 0),
-            epoch,
-            batch,
-            without.address if without else 0,
-            without.length if without else 0,
-            devices.current_stream(device) if ids.stream is None else ids.stream,
-            int(own),
-            0,
-            0,
-        )
+            taken = as_int64(on_host(as_ids(exclude, "exclude", device)))
+            without, length = taken.address, taken.length
+        stream = devices.current_stream(device) if ids.stream is None else ids.stream
+        about = handle, sampler._handle(), ids.address, ids.length, ids.bits, int(ids.device >= 0)
+        numbers = epoch, batch, without, length, stream
+        if own:
+            memories.call("DeviceSubmit", *about, *numbers, 1, 0, 0, jobs=(job,))
+            return job
+        # One call of the engine in the place of two, each of which takes and gives the GIL.
+        given = memories.call("DeviceSample", *about, *numbers, 0, 0, SLICE_MS, jobs=(job,))
+        if isinstance(given, memories.Memory):
+            job._outcome = job._taken(given)
         return job
+
+    def _await(self, timeout_ms: int) -> int | memories.Memory:
+        return memories.call("DeviceWait", self._number, timeout_ms)
 
     def _taken(self, given: Any) -> Any:
         self._seeds = None
         return super()._taken(given)
 
 
-class TorchJob(_FlyingJob):
+class TorchJob(Job):
     """A batch in memory that torch allocates; ``result()`` gives a TorchBatch.
 
     The tensor belongs to torch's current stream, where it comes after all that used its memory
@@ -103,18 +93,23 @@ class TorchJob(_FlyingJob):
     more says so, and is sampled once more into a larger one.
     """
 
-    __slots__ = ("_key", "_own", "_region", "_seeds")
+    __slots__ = ("_key", "_own", "_region", "_seeds", "_words")
+
+    _end: ClassVar[str] = "DeviceCancel"
 
     def __init__(
         self, graph: Graph, sampler: EngineSampler, seeds: Any, epoch: int, batch: int, own: bool
     ) -> None:
-        super().__init__(graph, sampler, epoch, batch)
+        Job.__init__(self, graph, sampler, epoch, batch)
         # Before anything of CUDA: in a forked child this raises.
         graph._handle()
         ids = self._seeds = as_ids(seeds, "seeds", graph._device)
         self._own = int(own)
-        key = self._key = (sampler._plan.document, ids.length.bit_length())
+        plan = sampler._plan
+        key = self._key = (plan.document, ids.length.bit_length())
         self._region: torch.Tensor | None = None
+        # Where the engine writes what describes the batch.
+        self._words = _ZERO * plan.num_words
         # The engine is asked of a kind's first batch; each batch that arrives tells of the next.
         self._launch(graph._capacity.get(key) or self._ask(ids.length))
 
@@ -136,7 +131,8 @@ class TorchJob(_FlyingJob):
         stream = devices.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
             _after(device, ids.stream)
-        self._submit(
+        memories.call(
+            "DeviceSubmit",
             graph._handle(),
             self._sampler._handle(),
             ids.address,
@@ -150,12 +146,23 @@ class TorchJob(_FlyingJob):
             stream,
             self._own,
             region.data_ptr(),
-            region.numel() * region.element_size(),
+            (size + 7) // 8 * 8,
+            jobs=(self,),
         )
+
+    def _await(self, timeout_ms: int) -> int:
+        words = self._words
+        # Of a signal handler, an exception may have lost that they are written.
+        if words[at.SIGNATURE]:
+            return 1
+        hops = len(self._sampler._plan.fanouts)
+        about = self._number, timeout_ms, hops, words.buffer_info()[0]
+        given: int = call("DeviceWaitInto", *about)
+        return given
 
     def _taken(self, given: Any) -> TorchBatch | None:
         known = self._graph._capacity
-        if not isinstance(given, memories.Memory):
+        if given < 0:
             known[self._key] = -given
             # The old one goes first: there may be no room for both.
             self._region = None
@@ -164,61 +171,125 @@ class TorchJob(_FlyingJob):
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._give_back()
             return None
-        words = memories.read_int64(given.header, self._sampler._plan.num_words)
+        words = self._words.tolist()
         known[self._key] = words[at.CAPACITY]
         region, self._region = self._region, None
         assert region is not None
-        return TorchBatch._of(
-            RegionViews(region, words, self._graph._device), self.epoch, self.batch
-        )
+        views = RegionViews(region, words, self._graph._device)
+        return TorchBatch._of(views, self.epoch, self.batch)
+
+
+class Launch(EngineHandle):
+    """Several batches on their way on a device, which are waited for together."""
+
+    __slots__ = ("__weakref__", "_count", "_graph", "_seeds")
+
+    _end: ClassVar[str] = "DeviceCancelMany"
+
+    def __init__(
+        self, graph: Graph, sampler: EngineSampler, views: list[View], epoch: int, batch: int
+    ) -> None:
+        super().__init__()
+        self._graph = graph
+        # The device may read them until the batches are done.
+        self._seeds = views
+        self._count = len(views)
+        words = array("q")
+        for number, ids in enumerate(views, batch):
+            on_device = int(ids.device >= 0)
+            words.extend((ids.address, ids.length, ids.bits, on_device, epoch, number, 0, 0))
+        stream = devices.current_stream(graph._device)
+        about = graph._handle(), sampler._handle(), len(views), words.buffer_info()[0], stream, 1
+        self._make("DeviceSubmitMany", *about)
+
+    def result(self) -> list[memories.Memory]:
+        """The memories of all batches, waiting until they are there; Failed for wrong seeds."""
+        slots = _ZERO * self._count
+        made: list[memories.Memory] = []
+        try:
+            while not (done := self._call("DeviceWaitMany", SLICE_MS, slots.buffer_info()[0])):
+                pass
+            if done > 0:
+                made = [memories.Memory(slots, place) for place in range(self._count)]
+        except BaseException:
+            # Of a signal handler, after the engine has handed them over.
+            memories.drop(slots)
+            raise
+        if done < 0:
+            place = -done - 1
+            try:
+                self._call("DeviceFault", place)
+            except (TypeError, ValueError, IndexError) as error:
+                raise Failed(place, error) from None
+        self._number = 0
+        return made
+
+
+class Failed(Exception):
+    """A batch of a launch went wrong."""
+
+    def __init__(self, place: int, error: Exception) -> None:
+        super().__init__(place, error)
+        self.place = place
+        self.error = error
 
 
 def sample_many(
     graph: Graph, sampler: EngineSampler, seeds: Sequence[Any], epoch: int, batch: int
 ) -> list[MiniBatch]:
     """A batch for each of several sets of seeds, several to a launch."""
-    batches: list[MiniBatch] = []
-    for start in range(0, len(seeds), _MOST_AT_ONCE):
-        some = seeds[start : start + _MOST_AT_ONCE]
-        jobs = _submit_many(graph, sampler, some, epoch, batch + start, start)
-        try:
-            for job in jobs:
-                batches.append(job.result())
-        except (TypeError, ValueError, IndexError) as error:
-            raise in_set(error, len(batches)) from None
-        finally:
-            # After an error, those that are still on their way.
-            for job in jobs:
-                job.cancel()
-    return batches
-
-
-def _submit_many(
-    graph: Graph, sampler: EngineSampler, seeds: Sequence[Any], epoch: int, batch: int, start: int
-) -> list[DeviceJob]:
-    """``start`` is the place of the first among all sets of seeds, for errors."""
-    handle, device = graph._handle(), graph._device
+    graph._handle()
+    device = graph._device
     stream = devices.current_stream(device)
-    views = [as_ids(ids, f"seeds[{i}]", device) for i, ids in enumerate(seeds, start)]
-    words = array("q")
-    for i, ids in enumerate(views):
-        if ids.stream is not None and ids.stream != stream:
-            # A launch waits for one stream.
-            return [
-                DeviceJob.submit(graph, sampler, view, epoch=epoch, batch=batch + place, own=True)
-                for place, view in enumerate(views)
-            ]
-        words.extend(
-            (ids.address, ids.length, ids.bits, int(ids.device >= 0), epoch, batch + i, 0, 0)
-        )
-    assert len(words) == _CALL_WORDS * len(views)
-    calls = words.buffer_info()[0]
-    made = [DeviceJob(graph, sampler, epoch, batch + i) for i in range(len(views))]
-    for job, ids in zip(made, views, strict=True):
-        job._seeds = ids
-    about = handle, sampler._handle(), len(views), calls, stream, 1
-    memories.call("DeviceSubmitMany", *about, jobs=made)
-    return made
+    views: list[View] = []
+    try:
+        for ids in seeds:
+            views.append(as_ids(ids, "seeds", device))
+    except (TypeError, ValueError, IndexError) as error:
+        raise in_set(error, len(views)) from None
+    if any(ids.stream is not None and ids.stream != stream for ids in views):
+        # A launch waits for one stream.
+        return _one_by_one(graph, sampler, views, epoch, batch)
+    batches: list[MiniBatch] = []
+    starts = deque(range(0, len(views), _MOST_AT_ONCE))
+    flying: deque[Launch] = deque()
+    try:
+        while starts or flying:
+            # The device has the next launch before it is done with this one.
+            while starts and len(flying) < _LAUNCHES:
+                start = starts.popleft()
+                some = views[start : start + _MOST_AT_ONCE]
+                flying.append(Launch(graph, sampler, some, epoch, batch + start))
+            for memory in flying[0].result():
+                batches.append(MiniBatch._of(memory, epoch, batch + len(batches)))
+            flying.popleft()
+        return batches
+    except Failed as failed:
+        raise in_set(failed.error, len(batches) + failed.place) from None
+    finally:
+        # After an error, those that are still on their way.
+        for launch in flying:
+            launch._give_back()
+
+
+def _one_by_one(
+    graph: Graph, sampler: EngineSampler, views: list[View], epoch: int, batch: int
+) -> list[MiniBatch]:
+    """For seeds that become ready in several streams."""
+    jobs: list[DeviceJob] = []
+    batches: list[MiniBatch] = []
+    try:
+        for number, ids in enumerate(views, batch):
+            job = DeviceJob.submit(graph, sampler, ids, epoch=epoch, batch=number, own=True)
+            jobs.append(job)
+        for job in jobs:
+            batches.append(job.result())
+        return batches
+    except (TypeError, ValueError, IndexError) as error:
+        raise in_set(error, len(batches)) from None
+    finally:
+        for job in jobs:
+            job.cancel()
 
 
 def allocate(size: int, bits: int, device: int) -> torch.Tensor:

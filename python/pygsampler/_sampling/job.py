@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pygsampler.graph import Graph
 
 # Python runs signal handlers between two waits: this bounds how late Ctrl-C is.
-_SLICE_MS = 50
+SLICE_MS = 50
 
 
 class Job(EngineHandle):
@@ -107,7 +107,7 @@ class Job(EngineHandle):
         """
         while True:
             try:
-                if self._poll(_SLICE_MS):
+                if self._poll(SLICE_MS):
                     break
             except (KeyboardInterrupt, SystemExit):
                 self.cancel()

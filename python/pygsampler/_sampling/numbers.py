@@ -38,6 +38,8 @@ class Numbers:
         """``batch``, checked, or the next one; the first of ``count``."""
         if batch is None:
             batch = self._next_batch(count)
+            if batch <= MAX_BATCH - count + 1:
+                return batch
         return integer(batch, "batch", 0, MAX_BATCH - count + 1)
 
     def _next_batch(self, count: int) -> int:

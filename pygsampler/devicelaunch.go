@@ -1,0 +1,78 @@
+package pygsampler
+
+import (
+	"time"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// DeviceLaunch is several jobs on a device that were submitted together and whose
+// results are taken together.
+type DeviceLaunch struct{ jobs []*DeviceJob }
+
+// NewDeviceLaunch submits several batches, as one launch where the engine can.
+func NewDeviceLaunch(g *Graph, p *Plan, calls []DeviceCall) (*DeviceLaunch, error) {
+	jobs, err := DeviceSubmitMany(g, p, calls)
+	if err != nil {
+		return nil, err
+	}
+	return &DeviceLaunch{jobs}, nil
+}
+
+// Wait waits up to timeout milliseconds, for ever if negative, until all jobs have
+// ended. failed is the place of the first with an error, or their number.
+func (l *DeviceLaunch) Wait(timeout int64) (failed int, finished bool) {
+	begin := time.Now()
+	limit := time.Duration(min(timeout, 1<<40)) * time.Millisecond
+	failed = len(l.jobs)
+	for i, j := range l.jobs {
+		left := time.Duration(-1)
+		if timeout >= 0 {
+			left = max(0, limit-time.Since(begin))
+		}
+		if !j.settle(left) {
+			return 0, false
+		}
+		if j.err != nil && i < failed {
+			failed = i
+		}
+	}
+	return failed, true
+}
+
+// Take writes the addresses of all memories, with their references, to the address of
+// as many integers. All jobs have ended without an error.
+func (l *DeviceLaunch) Take(addresses int64) {
+	out := memory.View[int64](addresses, int64(len(l.jobs)))
+	for i, j := range l.jobs {
+		out[i] = j.memory.Address()
+	}
+}
+
+// Err is the error of the job at a place, nil where there is none. All jobs have ended.
+func (l *DeviceLaunch) Err(place int) error {
+	if place < 0 || place >= len(l.jobs) {
+		return nil
+	}
+	return l.jobs[place].err
+}
+
+// Cancel ends all jobs, and drops what they have made.
+func (l *DeviceLaunch) Cancel() {
+	for _, j := range l.jobs {
+		j.cancel()
+	}
+	for _, j := range l.jobs {
+		j.Cancel()
+	}
+}
+
+// TakeWords copies the words that describe a batch to an address with room for as many
+// as a batch of so many hops has, and releases the batch's memory, which is another
+// owner's.
+func TakeWords(mem, hops, words int64) {
+	m := memory.FromAddress(mem)
+	copy(memory.View[int64](words, int64(batch.Words(int(hops)))), m.Header(int64(batch.Words(int(hops)))))
+	m.Release()
+}
