@@ -212,15 +212,15 @@ func DeviceCancelMany(launch int64) (zero int64, err error) {
 }
 
 // DeviceWaitInto is DeviceWait for a batch in a caller's memory, of which nothing is
-// left to release: it writes the words that describe a batch of so many hops to an
-// address, and returns 1.
-func DeviceWaitInto(job, timeoutMS, hops, words int64) (done int64, err error) {
+// left to release: it writes the words that describe the batch, so many, to an address,
+// and returns 1.
+func DeviceWaitInto(job, timeoutMS, count, words int64) (done int64, err error) {
 	defer finish(&err)
 	mem, err := wait(job, timeoutMS)
 	if err != nil || mem <= 0 {
 		return mem, err
 	}
-	core.TakeWords(mem, hops, words)
+	core.TakeWords(mem, count, words)
 	return 1, nil
 }
 

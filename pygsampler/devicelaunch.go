@@ -3,7 +3,6 @@ package pygsampler
 import (
 	"time"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -68,11 +67,10 @@ func (l *DeviceLaunch) Cancel() {
 	}
 }
 
-// TakeWords copies the words that describe a batch to an address with room for as many
-// as a batch of so many hops has, and releases the batch's memory, which is another
-// owner's.
-func TakeWords(mem, hops, words int64) {
+// TakeWords copies the words that describe a batch, so many, to an address, and releases
+// the batch's memory, which is another owner's.
+func TakeWords(mem, count, words int64) {
 	m := memory.FromAddress(mem)
-	copy(memory.View[int64](words, int64(batch.Words(int(hops)))), m.Header(int64(batch.Words(int(hops)))))
+	copy(memory.View[int64](words, count), m.Header(count))
 	m.Release()
 }

@@ -155,8 +155,7 @@ class TorchJob(Job):
         # Of a signal handler, an exception may have lost that they are written.
         if words[at.SIGNATURE]:
             return 1
-        hops = len(self._sampler._plan.fanouts)
-        about = self._number, timeout_ms, hops, words.buffer_info()[0]
+        about = self._number, timeout_ms, len(words), words.buffer_info()[0]
         given: int = call("DeviceWaitInto", *about)
         return given
 
