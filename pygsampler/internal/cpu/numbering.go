@@ -7,6 +7,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Two maps give vertices their local numbers by first occurrence. Each serves one
@@ -56,6 +57,11 @@ func (d *directMap[W]) free() {
 	*d = directMap[W]{}
 }
 
+// ahead is how many words of the map are asked for at a time, before they are read: each
+// read is followed by stores, of which the core can hold a few dozen only. With it
+// products' uniform batches take two thirds of the time.
+const ahead = 64
+
 // claimDirect replaces the original ids in ids by local numbers and appends each
 // new vertex to nodes[:n]; it returns the new n. nodes has room for one more than
 // all vertices, since the loop stores before it knows whether a vertex is new:
@@ -63,7 +69,11 @@ func (d *directMap[W]) free() {
 func claimDirect[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) int64 {
 	words, tag, limit := d.words, d.tag, d.limit
 	next := W(n)
+	rng.Fetch(words, ids[:min(ahead, len(ids))])
 	for k, v := range ids {
+		if k%ahead == 0 && k+ahead < len(ids) {
+			rng.Fetch(words, ids[k+ahead:min(k+2*ahead, len(ids))])
+		}
 		number := words[v] ^ tag
 		isNew := W(0)
 		if number >= limit {
