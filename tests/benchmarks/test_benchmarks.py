@@ -33,7 +33,7 @@ def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def bench(_private_cache: None, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The modules; no round is repeated because the test machine is busy."""
     shared = [f"pygsampler.bench.{name}" for name in ("check", "compare", "contenders")]
-    own = [f"benchmarks.{name}" for name in ("graphs", "report", "scaling")]
+    own = [f"benchmarks.{name}" for name in ("graphs", "report", "scaling", "weights")]
     modules = [importlib.import_module(name) for name in (*shared, *own)]
     found = SimpleNamespace(**{module.__name__.rpartition(".")[2]: module for module in modules})
     monkeypatch.setattr(found.compare.OtherLoad, "share", lambda self: 0.0)
@@ -308,6 +308,23 @@ def test_scaling_entry_point(tmp_path: Path) -> None:
     assert {"sample", "loader"} <= set(record["growth"])
     assert {found["seeds"] for found in record["hub"]} >= {"the hub", "one of 100"}
     assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_sampler_that_ignores_weights_is_refused(bench: SimpleNamespace) -> None:
+    def ours(weights: Any) -> list[Any]:
+        return [bench.weights.OursByWeight(weights)]
+
+    def flat(weights: Any) -> list[Any]:
+        other = bench.weights.OursByWeight((weights > 0).astype(np.float32))
+        other.name = "other"
+        return [*ours(weights), other]
+
+    bench.weights.check_law(ours)
+    with pytest.raises(bench.check.CheckError, match="edges of weight 0"):
+        bench.weights.check_law(lambda _: [bench.contenders.OneBatch()])
+    # Without weights of 0 it is the mean that tells them apart.
+    with pytest.raises(bench.check.CheckError, match="other draws edges of mean weight"):
+        bench.weights.check_law(flat)
 
 
 def test_hub_graph_has_one_hub(bench: SimpleNamespace) -> None:

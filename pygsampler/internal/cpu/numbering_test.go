@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -252,4 +253,37 @@ func TestQueueNeedsItsMap(t *testing.T) {
 	if !errors.Is(err, request.ErrValue) || err.Error() != "value error: fanouts: expected at most 64 hops with mode='queue', got 65" {
 		t.Error(err)
 	}
+}
+
+// A map that is larger than the cache is read ahead, whatever the number of ids.
+func TestLargeMap(t *testing.T) {
+	const vertices = largeMap
+	var m directMap[uint32]
+	draw := rand.New(rand.NewPCG(5, 6))
+	for _, count := range []int{0, 1, ahead - 1, ahead, ahead + 1, 2 * ahead, 3*ahead + 7, 1000} {
+		if err := m.begin(vertices, narrowNumbers); err != nil {
+			t.Fatal(err)
+		}
+		ids, nodes := make([]int64, count), make([]int64, count+1)
+		number, want := map[int64]int64{}, make([]int64, count)
+		for k := range ids {
+			// Every third is one of few, which come again.
+			if ids[k] = draw.Int64N(vertices); k%3 == 0 {
+				ids[k] = int64(k % 5)
+			}
+			if _, ok := number[ids[k]]; !ok {
+				number[ids[k]] = int64(len(number))
+			}
+			want[k] = number[ids[k]]
+		}
+		if n := claimDirect(&m, ids, nodes, 0); n != int64(len(number)) || !slices.Equal(ids, want) {
+			t.Errorf("%d ids: %d vertices, want %d, or other numbers", count, n, len(number))
+		}
+		for v, n := range number {
+			if nodes[n] != v {
+				t.Errorf("%d ids: vertex %d is %d, want %d", count, n, nodes[n], v)
+			}
+		}
+	}
+	m.free()
 }

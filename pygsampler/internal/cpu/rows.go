@@ -92,7 +92,7 @@ func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first
 		take := rule.Take(degree)
 		whole := next >= k || int(chosen[next]) != i
 		if whole && take >= longRow && s.Exclude == nil {
-			s.settleWeighted(w, positions, frontier, lo, rule)
+			s.settleWeighted(w, positions, rule)
 			gather(s.Graph, positions, flushed, b)
 			positions = positions[:0]
 			copyRow(s.Graph, starts[i], take, at, b)
@@ -106,7 +106,7 @@ func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first
 			next++
 		}
 		if !whole && s.Replace && take >= longRow {
-			s.settleWeighted(w, positions, frontier, lo, rule)
+			s.settleWeighted(w, positions, rule)
 			gather(s.Graph, positions, flushed, b)
 			positions = positions[:0]
 			for ; take > 0; state = rng.Advance(state, longRow) {
@@ -123,14 +123,14 @@ func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first
 		row := grow(&positions, take)
 		if s.Graph.Alias != nil && !whole {
 			v := int64(frontier[lo+int64(i)])
-			s.beginWeighted(w, positions, len(positions)-len(row), i, v, degree, state)
+			s.beginWeighted(w, positions, len(positions)-len(row), v, starts[i], degree, state)
 			at += take
 			continue
 		}
 		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, 0, whole)
 		at += take
 	}
-	s.settleWeighted(w, positions, frontier, lo, rule)
+	s.settleWeighted(w, positions, rule)
 	gather(s.Graph, positions, flushed, b)
 	w.positions = positions[:0]
 }

@@ -88,6 +88,7 @@ type worker struct {
 	rows      []int32
 	states    []uint64
 	weighted  []weightedRow
+	open      []int32  // of weighted: rows that take a further step
 	coins     []uint32 // by place among the positions
 }
 

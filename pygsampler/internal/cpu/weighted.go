@@ -1,46 +1,106 @@
 package cpu
 
 import (
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // weightedRow is a row of a tile that draws by weight, on its way. Each of the steps is
-// taken for all rows before the next one: its reads then overlap.
+// taken for all rows before the next one, and asks for what the next one reads: the slots
+// of the alias table, then the edges, and where draws are refused the slots of spare ones.
+// A short row has all of its tables and edges asked for at first, which is a line or two
+// more than its draws need.
 type weightedRow struct {
-	row   int // in the tile
-	at    int // its first place among the positions
-	take  int
-	state uint64
+	at, take     int   // its places among the positions
+	start, edges int64 // in the CSC, excluded ones too
+	excluded     []int64
+	state        uint64
+	refused      uint32 // draws to be made again, for rng.Chooser.Again
 }
 
 // beginWeighted takes the first step of a row of a tile, whose positions begin at a place.
-func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at, row int, v int64, degree int64, state uint64) {
+func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, start, degree int64, state uint64) {
 	if len(w.coins) < len(positions) {
 		coins := make([]uint32, cap(positions))
 		copy(coins, w.coins)
 		w.coins = coins
 	}
-	rng.Slots(positions[at:], w.coins[at:len(positions)], state, degree+int64(len(s.Exclude.Of(v))))
-	w.weighted = append(w.weighted, weightedRow{row, at, len(positions) - at, state})
+	excluded := s.Exclude.Of(v)
+	edges := degree + int64(len(excluded))
+	pos := positions[at:]
+	rng.Slots(pos, w.coins[at:len(positions)], state, edges)
+	if weights := s.Graph.Weights(start, edges); edges <= rng.Short {
+		rng.FetchAll(weights.Alias)
+		if !s.Replace {
+			rng.FetchAll(weights.Sums)
+		}
+		rng.FetchAll(csc.Of[I](s.Graph.Indices)[start : start+edges])
+	} else {
+		rng.Fetch(weights.Alias, pos)
+	}
+	w.weighted = append(w.weighted, weightedRow{at, len(pos), start, edges, excluded, state, 0})
 }
 
-// settleWeighted takes the other steps of all rows of a tile that have begun; lo is the
-// tile's first row of the frontier.
-func (s *sampling[I]) settleWeighted(w *worker, positions []int64, frontier []I, lo int64, rule request.Rule) {
-	for _, r := range w.weighted {
-		row := lo + int64(r.row)
-		edges := s.degrees[row] + int64(len(s.Exclude.Of(int64(frontier[row]))))
-		s.Graph.Weights(s.starts[row], edges).Toss(positions[r.at:r.at+r.take], w.coins[r.at:r.at+r.take])
-	}
-	for _, r := range w.weighted {
-		row, pos := lo+int64(r.row), positions[r.at:r.at+r.take]
-		start, excluded := s.starts[row], s.Exclude.Of(int64(frontier[row]))
-		weights := s.Graph.Weights(start, s.degrees[row]+int64(len(excluded)))
-		w.chooser.Settle(pos, weights, r.state, excluded, s.Replace, rule.Fanout, 0)
-		for j := range pos {
-			pos[j] += start
+// settleWeighted takes the other steps of all rows of a tile that have begun.
+func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.Rule) {
+	open := w.open[:0]
+	for i := range w.weighted {
+		r := &w.weighted[i]
+		pos, coins := positions[r.at:r.at+r.take], w.coins[r.at:r.at+r.take]
+		weights := s.Graph.Weights(r.start, r.edges)
+		switch {
+		case len(r.excluded) > 0 || !s.Replace && r.take > rng.Scanned:
+			weights.Toss(pos, coins)
+			open = append(open, int32(i))
+			continue
+		case s.Replace:
+			weights.Toss(pos, coins)
+		default:
+			if r.refused = weights.TossOnce(pos, coins); r.refused == 0 {
+				break
+			}
+			if r.edges > rng.Short {
+				weights.FetchSpare(bits.OnesCount32(r.refused), r.state, rule.Fanout)
+				open = append(open, int32(i))
+				continue
+			}
+			w.chooser.Again(pos, weights, r.state, r.refused)
 		}
+		s.place(r, pos)
 	}
-	w.weighted = w.weighted[:0]
+	for _, i := range open {
+		r := &w.weighted[i]
+		pos, weights := positions[r.at:r.at+r.take], s.Graph.Weights(r.start, r.edges)
+		if r.refused != 0 {
+			w.chooser.Again(pos, weights, r.state, r.refused)
+		} else {
+			w.chooser.Settle(pos, weights, r.state, r.excluded, s.Replace, rule.Fanout, 0)
+		}
+		s.place(r, pos)
+	}
+	w.weighted, w.open = w.weighted[:0], open[:0]
+}
+
+// place makes the positions in a row those in the CSC, and asks for the edges there.
+func (s *sampling[I]) place(r *weightedRow, pos []int64) {
+	for j := range pos {
+		pos[j] += r.start
+	}
+	if r.edges > rng.Short {
+		fetchEdges(s.Graph, csc.Of[I](s.Graph.Indices), pos)
+	}
+}
+
+// fetchEdges asks for what gather reads.
+func fetchEdges[I csc.Index](g *csc.Graph, indices []I, positions []int64) {
+	rng.Fetch(indices, positions)
+	switch g.EdgeIDs.Bits {
+	case 32:
+		rng.Fetch(g.EdgeIDs.I32, positions)
+	case 64:
+		rng.Fetch(g.EdgeIDs.I64, positions)
+	}
 }

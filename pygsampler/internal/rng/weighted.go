@@ -56,6 +56,126 @@ func (w Weights) Toss(pos []int64, coins []uint32) {
 	}
 }
 
+// TossOnce is Toss for up to Scanned draws without replacement. It returns a bit for each
+// that repeats an earlier one, which Again then makes again.
+func (w Weights) TossOnce(pos []int64, coins []uint32) (refused uint32) {
+	if len(w.Alias) <= 64 {
+		return w.tossInWord(pos, coins)
+	}
+	var filter [filterBits / 64]uint64
+	for j, slot := range pos {
+		p := toss(w.Alias[slot], uint64(slot), uint64(coins[j]))
+		pos[j] = p
+		word := &filter[p/64%(filterBits/64)]
+		refused |= uint32(*word>>(p&63)&1) << (j & (Scanned - 1))
+		*word |= 1 << (p & 63)
+	}
+	if refused != 0 && len(w.Alias) > filterBits {
+		refused = repeated(pos, refused)
+	}
+	return refused
+}
+
+// tossInWord is TossOnce for a row of up to 64 edges.
+func (w Weights) tossInWord(pos []int64, coins []uint32) (refused uint32) {
+	taken := uint64(0)
+	for j, slot := range pos {
+		p := toss(w.Alias[slot], uint64(slot), uint64(coins[j]))
+		pos[j] = p
+		refused |= uint32(taken>>(p&63)&1) << (j & (Scanned - 1))
+		taken |= 1 << (p & 63)
+	}
+	return refused
+}
+
+// repeated is those of the draws that repeat an earlier one.
+func repeated(pos []int64, of uint32) (refused uint32) {
+	for ; of != 0; of &= of - 1 {
+		j := bits.TrailingZeros32(of)
+		if contains(pos[:j], pos[j]) {
+			refused |= 1 << j
+		}
+	}
+	return refused
+}
+
+// FetchSpare asks for what Again reads first in a row of more than Short edges, of whose
+// draws so many are refused: a few spare draws beyond them, since some are refused too.
+func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
+	var at [8]int64
+	n := min(refused+refused/2+1, len(at), int(spare*fanout))
+	for i := range at[:n] {
+		at[i] = int64(Below(Draw(state, int(fanout)+i), uint64(len(w.Alias))))
+	}
+	Fetch(w.Alias, at[:n])
+}
+
+// Again is the last step after TossOnce: the refused draws of a row of a fanout of
+// len(pos), nothing of which is excluded, are made again.
+func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
+	fanout := int64(len(pos))
+	if len(w.Sums) <= short {
+		drawLeft(pos, w.Sums, state, refused)
+		return
+	}
+	s := set{taken: pos}
+	for _, p := range pos {
+		s.filter[p/64%(filterBits/64)] |= 1 << (p & 63)
+	}
+	c.refused = c.refused[:0]
+	for ; refused != 0; refused &= refused - 1 {
+		c.refused = append(c.refused, int32(bits.TrailingZeros32(refused)))
+	}
+	c.again(pos, w, state, &s, false, fanout, 0)
+}
+
+// drawLeft is againShort where nothing is excluded and no draw stays twice. Nothing but
+// the number of edges decides how its loops go: branches that depend on draws are
+// mispredicted, which took as long as all else.
+func drawLeft(pos []int64, sums []uint64, state uint64, refused uint32) {
+	taken := uint32(0)
+	for _, p := range pos {
+		taken |= 1 << (p & (short - 1))
+	}
+	var buffer [short]uint64
+	upTo := buffer[:len(sums)]
+	total, before := uint64(0), uint64(0)
+	for i, sum := range sums {
+		total += (sum - before) & (uint64(taken>>(i&(short-1))&1) - 1)
+		before = sum
+		upTo[i] = total
+	}
+	// What was drawn last, and what it takes from the sums at and after it.
+	fanout, last, weight := len(pos), uint64(len(upTo)), uint64(0)
+	for ; refused != 0; refused &= refused - 1 {
+		j := bits.TrailingZeros32(refused)
+		x := Below(Draw(state, fanout*(1+spare)+j), total)
+		p := uint64(0)
+		for i := range upTo {
+			sum := upTo[i] - weight&^uint64(int64(uint64(i)-last)>>63)
+			upTo[i] = sum
+			// The edge of x is behind those whose sums are not above it.
+			p += (sum - x - 1) >> 63
+		}
+		pos[j&(Scanned-1)] = int64(p)
+		last, weight = p, sums[p]
+		if p > 0 {
+			weight -= sums[p-1]
+		}
+		total -= weight
+	}
+}
+
+// filterBits is those of the filter of few draws, which is exact for so many edges.
+const filterBits = 512
+
+// Scanned is the most draws that TossOnce makes, Short the most edges of a row that makes
+// no spare draws.
+const (
+	Scanned = scanned
+	Short   = short
+)
+
 // Weighted fills pos with positions of a row, drawn one after another by weight, each
 // once unless replace says so, and none of those that excluded lists in order. There
 // are more than len(pos) others (with replace: any). Of the fanout positions that the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"syscall"
@@ -162,6 +163,46 @@ func TestSuccessiveSampling(t *testing.T) {
 	subsets([]float64{1, 2, 3}, 2, 0, 1, want)
 	if p := want[3] + want[5]; math.Abs(p-5.0/12) > 1e-15 {
 		t.Errorf("inclusion %g", p)
+	}
+}
+
+// The steps that an engine takes for many rows at a time choose what Weighted does.
+func TestSteps(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	var a, b rng.Chooser
+	degrees := []int{511, 512, 513, 700, 3000}
+	for n := 2; n <= 70; n++ {
+		degrees = append(degrees, n)
+	}
+	again := 0
+	for _, n := range degrees {
+		for _, tail := range []float64{0, 1.2, 0.2} {
+			weights := make([]float64, n)
+			for i := range weights {
+				weights[i] = 1
+				if tail > 0 {
+					weights[i] = math.Pow(1-draw.Float64(), -1/tail)
+				}
+			}
+			w := tables(weights...)
+			for k := 1; k < min(n, rng.Scanned+1); k++ {
+				state := draw.Uint64()
+				want, got, coins := make([]int64, k), make([]int64, k), make([]uint32, k)
+				a.Weighted(want, w, state, nil, false, int64(k), 0)
+				rng.Slots(got, coins, state, int64(n))
+				if refused := w.TossOnce(got, coins); refused != 0 {
+					w.FetchSpare(bits.OnesCount32(refused), state, int64(k))
+					b.Again(got, w, state, refused)
+					again++
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("%d of %d, tail %g: %v, want %v", k, n, tail, got, want)
+				}
+			}
+		}
+	}
+	if again < 1000 {
+		t.Errorf("only %d rows had refused draws", again)
 	}
 }
 

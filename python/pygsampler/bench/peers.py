@@ -14,18 +14,18 @@ from pygsampler.bench.contenders import BASELINE, Contender, Loader, OneBatch, S
 from pygsampler.bench.csc import Csc
 
 
-class _Dgl:
+class Dgl:
     """Blocks of DGL, from DGL's own sampler or from our adapter: both have the same interface."""
 
     def __init__(self, graph: Csc, sampler: Any, device: str = "cpu") -> None:
-        self._graph = dgl_graph(graph).to(device)
+        self.graph = dgl_graph(graph).to(device)
         self._sampler = sampler
         self._device = device
 
     def run(self, batches: Sequence[Int64s], epoch: int) -> Iterator[Any]:
         for seeds in batches:
-            ids = torch.from_numpy(seeds).to(self._graph.idtype).to(self._device)
-            yield self._sampler.sample(self._graph, ids)[2]
+            ids = torch.from_numpy(seeds).to(self.graph.idtype).to(self._device)
+            yield self._sampler.sample(self.graph, ids)[2]
         if self._device != "cpu":
             # Inside the clock: its last kernels may still run.
             torch.cuda.synchronize()
@@ -65,7 +65,7 @@ class DglSampler:
         dgl.seed(seed)
         fused = graph.indices.dtype == np.int64
         sampler = dgl.dataloading.NeighborSampler(list(fanouts), fused=fused)
-        return _Dgl(graph, sampler, self.device)
+        return Dgl(graph, sampler, self.device)
 
 
 class DglAdapter:
@@ -79,7 +79,7 @@ class DglAdapter:
     def open(self, graph: Csc, fanouts: Sequence[int], seed: int) -> Session:
         from pygsampler.dgl import PGSampler
 
-        return _Dgl(graph, PGSampler(list(fanouts), seed=seed))
+        return Dgl(graph, PGSampler(list(fanouts), seed=seed))
 
 
 class _Pyg:

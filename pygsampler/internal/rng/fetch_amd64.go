@@ -1,0 +1,18 @@
+package rng
+
+import "unsafe"
+
+//go:noescape
+func fetch32by32(table, at unsafe.Pointer, n int)
+
+//go:noescape
+func fetch32by64(table, at unsafe.Pointer, n int)
+
+//go:noescape
+func fetch64by32(table, at unsafe.Pointer, n int)
+
+//go:noescape
+func fetch64by64(table, at unsafe.Pointer, n int)
+
+//go:noescape
+func fetchLines(from unsafe.Pointer, bytes int)
