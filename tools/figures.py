@@ -197,6 +197,17 @@ def gpu_latency() -> str:
     return f"{source(record)}\n{table(head, rows, 7)}"
 
 
+def gpu_calls() -> str:
+    """What the public calls take beside the engine: microseconds a batch."""
+    record = kept("gpu/calls.json")
+    if record is None:
+        return NONE_OF_GPU
+    ways = list(record["rows"][0]["us"])
+    rows = [[way, *(f"{row['us'][way]['median']:.1f}" for row in record["rows"])] for way in ways]
+    head = ["a batch, us", *(" ".join(case(row)) for row in record["rows"])]
+    return f"{source(record)}\n{table(head, rows, len(head) - 1)}"
+
+
 def gpu_throughput() -> str:
     """Batches in flight, and several to a call: microseconds a batch."""
     record = kept("gpu/throughput.json")
@@ -305,7 +316,15 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, growth, threads, hub),
-        *(gpu_latency, gpu_throughput, gpu_grid, gpu_ablation, gpu_training, gpu_roofline),
+        *(
+            gpu_latency,
+            gpu_calls,
+            gpu_throughput,
+            gpu_grid,
+            gpu_ablation,
+            gpu_training,
+            gpu_roofline,
+        ),
     )
 }
 
