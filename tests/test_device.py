@@ -322,6 +322,54 @@ def test_jobs_and_many_batches(emulator):
     ]
 
 
+def test_many_batches_are_several_launches(emulator):
+    """Which set is wrong is said, nothing stays, and seeds of another stream are waited for."""
+    lines = run(
+        emulator,
+        """
+        there = cpu.to("cuda")
+        sets = [[i, i + 1] for i in range(40)]
+
+        def same(sets):
+            many = sampler.sample_many(there, sets, epoch=0, batch=0)
+            one = [lists(sampler.sample(cpu, ids, epoch=0, batch=i)) for i, ids in enumerate(sets)]
+            return [lists(batch) for batch in many] == one
+
+        print(all(same(sets[:n]) for n in (1, 7, 8, 9, 16, 17, 31, 32, 33, 40)))
+        sets[37] = [3, 200]
+        print(error(sampler.sample_many, there, sets))
+        sets[21] = [0.5]
+        print(error(sampler.sample_many, there, sets))
+
+        class Elsewhere:
+            "An array that becomes ready in a stream that is not the current one."
+
+            def __init__(self, ids):
+                self._ids = pgs.Graph.from_csc([0, len(ids)], ids, num_nodes=200).to("cuda").indices
+
+            @property
+            def __cuda_array_interface__(self):
+                return {**self._ids.__cuda_array_interface__, "stream": 2}
+
+        mixed = [[5, 6], Elsewhere([7, 8, 9]), [1]]
+        made = [lists(b) for b in sampler.sample_many(there, mixed, epoch=0, batch=0)]
+        same = [[5, 6], [7, 8, 9], [1]]
+        print(made == [lists(sampler.sample(cpu, ids, epoch=0, batch=i))
+                       for i, ids in enumerate(same)])
+        print(error(sampler.sample_many, there, [[1], Elsewhere([0]), [200]]))
+        print(handed_over("flights"), library.memory_stats()["jobs"])
+        """,
+    )
+    assert lines == [
+        "True",
+        "IndexError: seeds[37][1]: expected an id in [0, 200), got 200",
+        "TypeError: seeds[21][0]: expected an integer, got float 0.5",
+        "True",
+        "IndexError: seeds[2][0]: expected an id in [0, 200), got 200",
+        "0 0",
+    ]
+
+
 def test_a_batch_in_torchs_memory(emulator):
     """Host memory in place of what torch would allocate there: all memory is the emulator's."""
     lines = run(

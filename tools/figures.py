@@ -10,6 +10,7 @@ returns here.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import statistics
@@ -197,6 +198,34 @@ def gpu_latency() -> str:
     return f"{source(record)}\n{table(head, rows, 7)}"
 
 
+def gpu_calls() -> str:
+    """What the public calls take beside the engine: microseconds a batch."""
+    record = kept("gpu/calls.json")
+    if record is None:
+        return NONE_OF_GPU
+    ways = list(record["rows"][0]["us"])
+    rows = [[way, *(f"{row['us'][way]['median']:.1f}" for row in record["rows"])] for way in ways]
+    head = ["a batch, us", *(" ".join(case(row)) for row in record["rows"])]
+    return f"{source(record)}\n{table(head, rows, len(head) - 1)}"
+
+
+def gpu_cugraph() -> str:
+    """cuGraph beside the public calls, as they were measured together."""
+    lines = (ROOT / "benchmarks" / "gpu" / "cugraph.csv").read_text().splitlines()
+    rows = []
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        theirs, ours = float(row["cugraph_us"]), float(row["sample_us"])
+        theirs_many, ours_many = float(row["cugraph_many_us"]), float(row["sample_many_us"])
+        # The file names the fanout of the seeds first.
+        fanouts = ",".join(row["fanouts"].split("x")[::-1])
+        times = [f"{theirs:.0f}", f"{ours:.0f}", f"{theirs / ours:.0f}x"]
+        times += [f"{theirs_many:.0f}", f"{ours_many:.0f}", f"{theirs_many / ours_many:.0f}x"]
+        rows.append([row["shape"], f"{row['batch']}x({fanouts})", *times])
+    head = [*CASE, "cuGraph 26.10, us", "`sample`, us", "ratio"]
+    head += ["cuGraph, 32 a call, us", "`sample_many` of 32, us", "ratio, 32 a call"]
+    return table(head, rows, 6)
+
+
 def gpu_throughput() -> str:
     """Batches in flight, and several to a call: microseconds a batch."""
     record = kept("gpu/throughput.json")
@@ -305,7 +334,16 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, growth, threads, hub),
-        *(gpu_latency, gpu_throughput, gpu_grid, gpu_ablation, gpu_training, gpu_roofline),
+        *(
+            gpu_latency,
+            gpu_calls,
+            gpu_cugraph,
+            gpu_throughput,
+            gpu_grid,
+            gpu_ablation,
+            gpu_training,
+            gpu_roofline,
+        ),
     )
 }
 

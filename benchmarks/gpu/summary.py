@@ -11,7 +11,16 @@ from typing import Any
 def lines(folder: Path) -> list[str]:
     """A line or a few for each part that was run."""
     found = []
-    for part in ("latency", "throughput", "grid", "ablation", "training", "weights", "roofline"):
+    for part in (
+        "latency",
+        "calls",
+        "throughput",
+        "grid",
+        "ablation",
+        "training",
+        "weights",
+        "roofline",
+    ):
         file = folder / f"{part}.json"
         if not file.exists():
             continue
@@ -34,6 +43,14 @@ def _latency(content: dict[str, Any]) -> list[str]:
         mean, least = content["geometric_mean_ratio"], content["least_ratio"]
         made.append(f"geometric mean {mean}x, least {least}x")
     return made
+
+
+def _calls(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{_name(row):34} {way:36} {us['median']:8.1f} us"
+        for row in content["rows"]
+        for way, us in row["us"].items()
+    ]
 
 
 def _throughput(content: dict[str, Any]) -> list[str]:
@@ -93,6 +110,7 @@ def _name(row: dict[str, Any]) -> str:
 
 _OF = {
     "latency": _latency,
+    "calls": _calls,
     "throughput": _throughput,
     "grid": _grid,
     "ablation": _ablation,

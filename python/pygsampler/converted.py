@@ -69,9 +69,11 @@ class Views(Protocol):
         """The tensor of a block by its name, and those that were made with it."""
         ...
 
-    def counts(self, place: int) -> tuple[int, int, int, int]:
-        """Sources, destinations and edges of a block, and its ``dst_offset``."""
+    def counts(self, place: int) -> tuple[int, int, int]:
+        """Sources, destinations and edges of a block."""
         ...
+
+    def dst_offset(self, place: int) -> int: ...
 
     def hops(self) -> int: ...
 
@@ -102,7 +104,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         known = block.__dict__
         known["_views"] = views
         known["_place"] = place
-        known["dst_offset"] = views.counts(place)[3]
+        known["dst_offset"] = views.dst_offset(place)
         return block
 
     if not TYPE_CHECKING:
@@ -112,9 +114,8 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
             if name not in _BLOCK_TENSORS or "_views" not in known:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             made = known["_views"].of_block(known["_place"], name)
-            # Those that are known stay the ones that were handed out.
-            for each, tensor in made.items():
-                known.setdefault(each, tensor)
+            # Those that were handed out stay what they are.
+            known.update({**made, **known})
             return known[name]
 
     def __dir__(self) -> list[str]:

@@ -19,6 +19,7 @@ ROWS: dict[str, dict[str, Any]] = {
         **{"engine_us": US, "public_us": US, "loader_us": US},
         **{"edges_per_second": 5e9, "peer_us": 400.0, "ratio": 20.0},
     },
+    "calls": {"us": {"engine": US, "sample": US, "loader": US}},
     "throughput": {
         **{"in_flight_us": {"1": 20.0, "8": 9.0}, "sample_many_us": {"4": 8.0}},
         **{"loader_us": 12.0, "best_us": 8.0, "edges_per_second": 5e9},

@@ -92,5 +92,5 @@ def test_launches(torch: Any) -> None:
         for block in batch.blocks:
             block.edge_index, block.coo()
         torch.cuda.synchronize()
-    kernels = [event.key for event in found.key_averages() if "cuda" not in event.key.lower()]
-    assert kernels == ["expand"], kernels
+    launches = {e.key: e.count for e in found.key_averages() if "LaunchKernel" in e.key}
+    assert sum(launches.values()) == 1, launches

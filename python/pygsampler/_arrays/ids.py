@@ -150,10 +150,11 @@ def without_moving(shown: Any, source: Any) -> Any:
 def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
     if tensor.layout is not torch.strided:
         _refuse_type(where, f"a {tensor.layout} tensor")
-    device = devices.CPU
+    device: int = devices.CPU
     if tensor.is_cuda:
-        device = int(tensor.get_device())
-        _check_device(where, device, near)
+        device = tensor.get_device()
+        if device != near:
+            _check_device(where, device, near)
     elif tensor.device.type != "cpu":
         _refuse_device(where, str(tensor.device), ".cpu()")
     dtype = tensor.dtype
@@ -165,17 +166,18 @@ def _from_torch(torch: Any, tensor: Any, where: str, near: int | None) -> View:
         _refuse_type(where, str(dtype))
     if tensor.dim() != 1:
         _refuse_shape(where, tuple(tensor.shape))
-    length = int(tensor.numel())
+    length: int = tensor.numel()
     if not tensor.is_contiguous():
         tensor = tensor.contiguous()
         _warn_copy(where, length * bits // 8)
     try:
-        address = int(tensor.data_ptr())
+        address: int = tensor.data_ptr()
     except RuntimeError as error:
         raise TypeError(f"{where}: expected {_EXPECTED}, got {error}") from None
     if not address and length:
         _refuse_type(where, f"a {type(tensor).__name__} without memory")
-    return View(address, length, bits, False, tensor, tensor, device)
+    # As View(...) does, without the Python function that it is.
+    return tuple.__new__(View, (address, length, bits, False, tensor, tensor, device, None))
 
 
 def _from_numpy(values: Any, where: str) -> View:

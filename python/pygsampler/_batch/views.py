@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import torch
 
 
-_OF_BLOCK = ("indptr", "indices", "edge_ids", "src_nodes", "dst_nodes")
-
-
 class RegionViews:
     """Views of the one tensor that a batch on a device is.
 
@@ -28,13 +25,13 @@ class RegionViews:
 
     # The region as the dtype of the edges' ids, where that is another.
     _edge_ids: torch.Tensor | None = None
-    # Whether there are tensors of all arrays.
-    _is_split = False
+    # The tensors of each block, once all were made.
+    _blocks: list[dict[str, torch.Tensor]] | None = None
     # Of all blocks, once those of one were asked for: one launch makes them.
     _dst: Sequence[torch.Tensor] | None = None
     _pairs: Sequence[torch.Tensor] | None = None
 
-    def __init__(self, ids: torch.Tensor, words: list[int], device: int) -> None:
+    def __init__(self, ids: torch.Tensor, words: Sequence[int], device: int) -> None:
         self._ids = ids
         self._words = words
         self._device = device
@@ -59,25 +56,22 @@ class RegionViews:
     def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
         # Who asks for these asks for nearly all: one call of torch makes them in a third of the
         # time that one for each takes.
-        if name in ("indptr", "edge_ids"):
-            self._split()
-        block = at.HEADER_WORDS + at.WORDS * place
-        words = self._words[block : block + at.WORDS]
-        if not self._is_split:
-            return {name: self._of_block(words, name)}
-        return {each: self._of_block(words, each) for each in _OF_BLOCK}
+        if self._blocks is None:
+            if name == "indptr" or name == "edge_ids":
+                self._blocks = self._split()
+            else:
+                return {name: self._of_block(place, name)}
+        return self._blocks[place]
 
-    def _of_block(self, words: list[int], name: str) -> torch.Tensor:
+    def _of_block(self, place: int, name: str) -> torch.Tensor:
+        words = self._words
+        block = at.HEADER_WORDS + at.WORDS * place
         if name == "indices":
-            return self._at(words[at.INDICES], words[at.NUM_EDGES])
-        if name == "indptr":
-            return self._at(words[at.INDPTR], words[at.NUM_DST] + 1)
-        if name == "edge_ids":
-            return self._edges(words[at.EDGE_IDS], words[at.NUM_EDGES])
-        nodes = self._words[at.NODES]
+            return self._at(words[block + at.INDICES], words[block + at.NUM_EDGES])
         if name == "src_nodes":
-            return self._at(nodes, words[at.NUM_SRC])
-        return self._at(nodes + (words[at.FIRST_DST] << self._shift), words[at.NUM_DST])
+            return self._at(words[at.NODES], words[block + at.NUM_SRC])
+        first = words[at.NODES] + (words[block + at.FIRST_DST] << self._shift)
+        return self._at(first, words[block + at.NUM_DST])
 
     def _at(self, offset: int, length: int) -> torch.Tensor:
         """Ids; one tensor where several names are of the same ids, as many are."""
@@ -87,38 +81,64 @@ class RegionViews:
             made = self._made[offset, length] = self._ids[start : start + length]
         return made
 
-    def _split(self) -> None:
-        """Makes the tensors of all blocks' arrays, and of the vertices."""
-        if self._is_split:
-            return
+    def _split(self) -> list[dict[str, torch.Tensor]]:
+        """The tensors of all blocks."""
         words, shift = self._words, self._shift
-        places = [(words[at.NODES], words[at.NUM_NODES])]
         same_width = words[at.EDGE_ID_BITS] == words[at.ID_BITS]
+        places = [
+            (words[at.NODES] >> shift, words[at.NUM_NODES], 0),
+            (words[at.OUTPUT_INDEX] >> shift, words[at.NUM_OUTPUT], 1),
+        ]
         for block in range(at.HEADER_WORDS, len(words), at.WORDS):
-            edges = words[block + at.NUM_EDGES]
-            places.append((words[block + at.INDPTR], words[block + at.NUM_DST] + 1))
-            places.append((words[block + at.INDICES], edges))
-            if same_width:
-                places.append((words[block + at.EDGE_IDS], edges))
+            rows, edges = words[block + at.NUM_DST] + 1, words[block + at.NUM_EDGES]
+            count = len(places)
+            places += (
+                (words[block + at.INDPTR] >> shift, rows, count),
+                (words[block + at.INDICES] >> shift, edges, count + 1),
+                # Of another width they are no ids: none of them here.
+                (words[block + at.EDGE_IDS] >> shift, edges if same_width else 0, count + 2),
+            )
         places.sort()
         # What lies between is split off too.
         sizes: list[int] = []
         end = 0
-        for offset, length in places:
-            start = offset >> shift
+        for start, length, _ in places:
             sizes += (start - end, length)
             end = start + length
         sizes.append(self._ids.numel() - end)
         # "Unsafe" says that torch does not count writes to one as writes to the others, which have
         # no element in common.
         pieces = self._ids.unsafe_split_with_sizes(sizes)
-        self._made.update(zip(places, pieces[1::2], strict=True))
-        self._is_split = True
+        found: list[torch.Tensor] = [self._ids] * len(places)
+        for (_, _, number), piece in zip(places, pieces[1::2], strict=True):
+            found[number] = piece
+        made = self._made
+        made.setdefault((words[at.NODES], words[at.NUM_NODES]), found[0])
+        made.setdefault((words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT]), found[1])
+        blocks = []
+        for place in range(words[at.HOPS]):
+            block = at.HEADER_WORDS + at.WORDS * place
+            indptr, indices, edge_ids = found[2 + 3 * place : 5 + 3 * place]
+            if not same_width:
+                edge_ids = self._edges(words[block + at.EDGE_IDS], words[block + at.NUM_EDGES])
+            blocks.append(
+                {
+                    "indptr": indptr,
+                    "indices": indices,
+                    "edge_ids": edge_ids,
+                    "src_nodes": self._of_block(place, "src_nodes"),
+                    "dst_nodes": self._of_block(place, "dst_nodes"),
+                }
+            )
+        return blocks
 
-    def counts(self, place: int) -> tuple[int, int, int, int]:
+    def counts(self, place: int) -> tuple[int, int, int]:
         block = at.HEADER_WORDS + at.WORDS * place
         num_src, num_dst, num_edges = self._words[block : block + 3]
-        return num_src, num_dst, num_edges, self._words[block + at.FIRST_DST]
+        return num_src, num_dst, num_edges
+
+    def dst_offset(self, place: int) -> int:
+        return self._words[at.HEADER_WORDS + at.WORDS * place + at.FIRST_DST]
 
     def destinations(self, place: int) -> torch.Tensor | None:
         if self._device < 0:
@@ -128,7 +148,9 @@ class RegionViews:
             if self._pairs is not None and self._shift == 3:
                 made = [pair[1] for pair in self._pairs]
             else:
-                made = self._expanded(False)
+                counts = self._edge_counts()
+                out = self._ids.new_empty(sum(counts))
+                made = self._expand(out, 8 << self._shift, 0).unsafe_split_with_sizes(counts)
             self._dst = made
         return made[place]
 
@@ -137,7 +159,16 @@ class RegionViews:
             return None
         made = self._pairs
         if made is None:
-            made = self._pairs = [pair.view(2, pair.numel() // 2) for pair in self._expanded(True)]
+            import torch
+
+            counts = self._edge_counts()
+            out = self._ids.new_empty(2 * sum(counts), dtype=torch.int64)
+            self._expand(out, 64, 1)
+            made, start = [], 0
+            for count in counts:
+                made.append(out.as_strided((2, count), (max(count, 1), 1), start))
+                start += 2 * count
+            self._pairs = made
         return made[place]
 
     def moved(self, move: Any) -> RegionViews:
@@ -146,35 +177,28 @@ class RegionViews:
         ids = move(self._ids[:used])
         return RegionViews(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
-    def _expanded(self, both: bool) -> Sequence[torch.Tensor]:
-        """Of each block the destinations of its edges, as ids; or, as int64, the sources before
-        them. In torch's current stream, as what it is made of."""
-        ids, words = self._ids, self._words
-        counts = words[at.HEADER_WORDS + at.NUM_EDGES :: at.WORDS]
-        if both:
-            import torch
+    def _edge_counts(self) -> list[int]:
+        return list(self._words[at.HEADER_WORDS + at.NUM_EDGES :: at.WORDS])
 
-            counts = [2 * count for count in counts]
-            made = ids.new_empty(sum(counts), dtype=torch.int64)
-        else:
-            made = ids.new_empty(sum(counts))
-        about = array("q", words)
+    def _expand(self, out: torch.Tensor, bits: int, both: int) -> torch.Tensor:
+        """Fills ``out``, of so many bits, with the destinations of the edges of all blocks; where
+        asked, with the sources of a block before them. In torch's current stream."""
+        words, device = self._words, self._device
+        about = words if isinstance(words, array) else array("q", words)
         library.call(
             "DeviceExpand",
-            self._device,
+            device,
             about.buffer_info()[0],
-            ids.data_ptr(),
-            made.data_ptr(),
-            64 if both else 8 << self._shift,
-            int(both),
-            devices.current_stream(self._device),
+            self._ids.data_ptr(),
+            out.data_ptr(),
+            bits,
+            both,
+            devices.current_stream(device),
         )
-        return made.split_with_sizes(counts)
+        return out
 
     def _edges(self, offset: int, length: int) -> torch.Tensor:
         bits = self._words[at.EDGE_ID_BITS]
-        if bits == self._words[at.ID_BITS]:
-            return self._at(offset, length)
         if self._edge_ids is None:
             import torch
 
@@ -233,9 +257,12 @@ class HostViews:
         values: Array = getattr(block, name)
         return {name: values.torch()}
 
-    def counts(self, place: int) -> tuple[int, int, int, int]:
+    def counts(self, place: int) -> tuple[int, int, int]:
         block = self._batch.blocks[place]
-        return block.num_src_nodes, block.num_dst_nodes, block.num_edges, block.dst_offset
+        return block.num_src_nodes, block.num_dst_nodes, block.num_edges
+
+    def dst_offset(self, place: int) -> int:
+        return self._batch.blocks[place].dst_offset
 
     def destinations(self, place: int) -> None:
         # torch's operations on the CPU need no launches.

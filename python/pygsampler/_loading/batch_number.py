@@ -42,7 +42,7 @@ class BatchNumber:
     @property
     def seed(self) -> int:
         """The 64-bit seed of the next batch, ``0 <= seed < 2**64``."""
-        return int(self._shared[_SEED]) & SEED_MASK
+        return int(self._shared.tolist()[_SEED]) & SEED_MASK
 
     def set_seed(self, seed: int | None) -> None:
         """Make ``seed`` the seed from now on, and count calls from 0; None: follow torch's."""
@@ -82,7 +82,7 @@ class BatchNumber:
             # The length keeps the two apart from another cut of the same numbers.
             content.update(b"%s %d " % (name, others.numel()))
             content.update(others.numpy().tobytes())
-        epoch = int(self._shared[_EPOCH])
+        epoch = int(self._shared.tolist()[_EPOCH])
         if epoch == _UNSET:
             worker = get_worker_info()
             if worker is None:

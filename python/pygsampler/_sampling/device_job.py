@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Each batch in flight has tables of the size of the graph's vertices on the device.
 _MOST_AT_ONCE = 16
+# While the device makes one launch, the host prepares the next: few batches are halved for that.
+_LEAST_AT_ONCE = 8
 _LAUNCHES = 2
 _ZERO = array("q", [0])
 
@@ -170,7 +172,7 @@ class TorchJob(Job):
                 # Cancelled meanwhile, by another thread, which knew the first try only.
                 self._give_back()
             return None
-        words = self._words.tolist()
+        words = self._words
         known[self._key] = words[at.CAPACITY]
         region, self._region = self._region, None
         assert region is not None
@@ -224,6 +226,34 @@ class Launch(EngineHandle):
         return made
 
 
+class Apart:
+    """Likewise, where seeds become ready in several streams: a launch waits for one."""
+
+    def __init__(
+        self, graph: Graph, sampler: EngineSampler, views: list[View], epoch: int, batch: int
+    ) -> None:
+        self._jobs = [
+            DeviceJob.submit(graph, sampler, ids, epoch=epoch, batch=number, own=True)
+            for number, ids in enumerate(views, batch)
+        ]
+
+    def result(self) -> list[memories.Memory]:
+        """As a launch's."""
+        made: list[memories.Memory] = []
+        try:
+            for job in self._jobs:
+                memory = job.result()._memory
+                assert isinstance(memory, memories.Memory)
+                made.append(memory)
+            return made
+        except (TypeError, ValueError, IndexError) as error:
+            raise Failed(len(made), error) from None
+
+    def _give_back(self) -> None:
+        for job in self._jobs:
+            job.cancel()
+
+
 class Failed(Exception):
     """A batch of a launch went wrong."""
 
@@ -240,25 +270,18 @@ def sample_many(
     graph._handle()
     device = graph._device
     stream = devices.current_stream(device)
-    views: list[View] = []
-    try:
-        for ids in seeds:
-            views.append(as_ids(ids, "seeds", device))
-    except (TypeError, ValueError, IndexError) as error:
-        raise in_set(error, len(views)) from None
-    if any(ids.stream is not None and ids.stream != stream for ids in views):
-        # A launch waits for one stream.
-        return _one_by_one(graph, sampler, views, epoch, batch)
+    size = min(max((len(seeds) + 1) // 2, _LEAST_AT_ONCE), _MOST_AT_ONCE)
     batches: list[MiniBatch] = []
-    starts = deque(range(0, len(views), _MOST_AT_ONCE))
-    flying: deque[Launch] = deque()
+    starts = deque(range(0, len(seeds), size))
+    flying: deque[Launch | Apart] = deque()
     try:
         while starts or flying:
-            # The device has the next launch before it is done with this one.
             while starts and len(flying) < _LAUNCHES:
                 start = starts.popleft()
-                some = views[start : start + _MOST_AT_ONCE]
-                flying.append(Launch(graph, sampler, some, epoch, batch + start))
+                views = _views(seeds, start, start + size, device)
+                alike = all(ids.stream is None or ids.stream == stream for ids in views)
+                kind = Launch if alike else Apart
+                flying.append(kind(graph, sampler, views, epoch, batch + start))
             for memory in flying[0].result():
                 batches.append(MiniBatch._of(memory, epoch, batch + len(batches)))
             flying.popleft()
@@ -271,24 +294,14 @@ def sample_many(
             launch._give_back()
 
 
-def _one_by_one(
-    graph: Graph, sampler: EngineSampler, views: list[View], epoch: int, batch: int
-) -> list[MiniBatch]:
-    """For seeds that become ready in several streams."""
-    jobs: list[DeviceJob] = []
-    batches: list[MiniBatch] = []
+def _views(seeds: Sequence[Any], start: int, end: int, device: int) -> list[View]:
+    views: list[View] = []
     try:
-        for number, ids in enumerate(views, batch):
-            job = DeviceJob.submit(graph, sampler, ids, epoch=epoch, batch=number, own=True)
-            jobs.append(job)
-        for job in jobs:
-            batches.append(job.result())
-        return batches
+        for ids in seeds[start:end]:
+            views.append(as_ids(ids, "seeds", device))
+        return views
     except (TypeError, ValueError, IndexError) as error:
-        raise in_set(error, len(batches)) from None
-    finally:
-        for job in jobs:
-            job.cancel()
+        raise in_set(error, start + len(views)) from None
 
 
 def allocate(size: int, bits: int, device: int) -> torch.Tensor:
