@@ -62,6 +62,7 @@ unsigned load_acquire(const unsigned* p) {{ return emulator::load(p); }}
 unsigned load_relaxed(const unsigned* p) {{ return emulator::load(p); }}
 unsigned long long load_acquire(const unsigned long long* p) {{ return emulator::load(p); }}
 unsigned long long load_relaxed(const unsigned long long* p) {{ return emulator::load(p); }}
+void add_release(unsigned* p, unsigned x) {{ *p += x; }}
 void fence() {{}}
 {entries}
 }}
