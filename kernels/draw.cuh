@@ -141,7 +141,7 @@ struct Drawing : Hop<I, KIND> {
       if (bad) atomicOr(&((WeightedShared&)s).open[row], 1u << j);
     }
     WeightedShared& w = (WeightedShared&)s;
-    u32 most = SPARE * fanout, rows = list_open(count, ~0u, true);
+    u32 rows = list_open(count, true);
     const u32 LANES = SHORT / 4;
 #pragma unroll 1
     for (u32 i0 = 0; i0 < rows; i0 += THREADS / LANES) {
@@ -151,49 +151,9 @@ struct Drawing : Hop<I, KIND> {
       weighted_left_short(a, scratch + row * stride, i < rows ? w.open[row] : 0, s.states[row], s.starts[row],
                           (u32)edges_of(row), fanout, x0, x1);
     }
-    while ((rows = list_open(count, most, false))) {
-#pragma unroll 1
-      for (u32 at = 0; at < rows; at += SPARE_ROWS) {
-        const u32 EACH = SPARE_ROWS * SPARE_ROUND / THREADS;
-        bool is[EACH];
-        u32 row[EACH], p[EACH], e = threadIdx.x % SPARE_ROUND;
-#pragma unroll
-        for (u32 c = 0; c < EACH; c++) {
-          u32 i = at + (threadIdx.x + c * THREADS) / SPARE_ROUND;
-          is[c] = i < rows;
-          if (!is[c]) continue;
-          row[c] = w.list[i];
-          is[c] = e < in_round(row[c], most);
-          if (is[c]) p[c] = pick(row[c], fanout + (w.spare[row[c]] >> SPARE_ROUND) + e);
-        }
-#pragma unroll
-        for (u32 c = 0; c < EACH; c++)
-          if (is[c]) w.draws[threadIdx.x + c * THREADS] = p[c];
-        __syncthreads();
-#pragma unroll
-        for (u32 c = 0; c < EACH; c++) {
-          if (!is[c]) continue;
-          const u32 *own = scratch + row[c] * stride, *drawn = w.draws + threadIdx.x + c * THREADS - e;
-          bool bad = is_excluded(row[c], p[c]);
-          // What is open equals one that is not, or is excluded.
-#pragma unroll 2
-          for (u32 i = 0; i < fanout && !a.replace; i++) bad |= own[i] == p[c];
-          for (u32 i = 0; i < e && !a.replace; i++) bad |= drawn[i] == p[c];
-          if (!bad) atomicOr(&w.spare[row[c]], 1u << e);
-        }
-        __syncthreads();
-        if (threadIdx.x < min((u32)SPARE_ROWS, rows - at)) {
-          u32 r = w.list[at + threadIdx.x], left = w.open[r], made = (w.spare[r] >> SPARE_ROUND) + in_round(r, most);
-          const u32* drawn = w.draws + threadIdx.x * SPARE_ROUND;
-          for (u32 found = w.spare[r] & ((1u << SPARE_ROUND) - 1); left && found; left &= left - 1, found &= found - 1)
-            scratch[r * stride + __ffs(left) - 1] = drawn[__ffs(found) - 1];
-          w.open[r] = left;
-          w.spare[r] = made << SPARE_ROUND;
-        }
-        __syncthreads();
-      }
+    while (spare_round(count, fanout, stride)) {
     }
-    rows = list_open(count, ~0u, false);
+    rows = list_open(count, false);
 #pragma unroll 1
     for (u32 i = threadIdx.x >> 5; i < rows; i += WARPS) {
       u32 row = w.list[i];
@@ -203,22 +163,74 @@ struct Drawing : Hop<I, KIND> {
     }
     __syncthreads();
   }
-  // How many spare draws a row makes in a round: twice as many as are missing, since about half are new where
-  // one edge has as much weight as the others.
-  __device__ __forceinline__ u32 in_round(u32 row, u32 most) const {
-    const WeightedShared& w = (const WeightedShared&)s;
-    return min(min(2 * (u32)__popc(w.open[row]), (u32)SPARE_ROUND), most - (w.spare[row] >> SPARE_ROUND));
-  }
-  // Lists the short or the other rows that have open choices and have made fewer than so many spare draws; how
-  // many there are.
-  __device__ __forceinline__ u32 list_open(u32 count, u32 most, bool brief) {
+  // The next spare draws of all rows with open choices that may make some, as far as there is room, packed:
+  // says whether there were any.
+  __device__ __forceinline__ bool spare_round(u32 count, u32 fanout, u32 stride) {
     WeightedShared& w = (WeightedShared&)s;
-    // Two counters take turns: a thread may read one while another is already here again.
-    u32 row = threadIdx.x, turn = lists++ & 1;
+    u32 row = threadIdx.x, turn = next_list(), need = 0, at = 0;
+    if (row < count && w.open[row] && edges_of(row) > SHORT) {
+      // Twice as many as are missing, since about half are new where one edge has as much weight as the others.
+      need = min(min(2 * (u32)__popc(w.open[row]), (u32)SPARE_ROUND), SPARE * fanout - (w.spare[row] >> SPARE_ROUND));
+      if (need) at = atomicAdd(&w.listed[turn], need);
+      if (at + need > SPARE_DRAWS) {
+        atomicMin(&w.limit[turn], at);
+        need = 0;
+      }
+      w.first[row] = at;
+      for (u32 e = 0; e < need; e++) w.owner[at + e] = row;
+    }
     __syncthreads();
-    if (row == 0) w.listed[turn ^ 1] = 0;
-    if (row < count && w.open[row] && (edges_of(row) <= SHORT) == brief && w.spare[row] >> SPARE_ROUND < most)
-      w.list[atomicAdd(&w.listed[turn], 1)] = row;
+    u32 draws = min(w.listed[turn], w.limit[turn]);
+    if (draws == 0) return false;
+    const u32 EACH = SPARE_DRAWS / THREADS;
+    u32 of[EACH], e[EACH], p[EACH];
+#pragma unroll
+    for (u32 c = 0; c < EACH; c++) {
+      u32 i = threadIdx.x + c * THREADS;
+      if (i >= draws) continue;
+      of[c] = w.owner[i];
+      e[c] = i - w.first[of[c]];
+      p[c] = pick(of[c], fanout + (w.spare[of[c]] >> SPARE_ROUND) + e[c]);
+    }
+#pragma unroll
+    for (u32 c = 0; c < EACH; c++)
+      if (threadIdx.x + c * THREADS < draws) w.draws[threadIdx.x + c * THREADS] = p[c];
+    __syncthreads();
+#pragma unroll
+    for (u32 c = 0; c < EACH; c++) {
+      u32 i = threadIdx.x + c * THREADS;
+      if (i >= draws) continue;
+      const u32 *own = scratch + of[c] * stride, *drawn = w.draws + i - e[c];
+      bool bad = is_excluded(of[c], p[c]);
+      // What is open equals one that is not, or is excluded.
+#pragma unroll 2
+      for (u32 k = 0; k < fanout && !a.replace; k++) bad |= own[k] == p[c];
+      for (u32 k = 0; k < e[c] && !a.replace; k++) bad |= drawn[k] == p[c];
+      if (!bad) atomicOr(&w.spare[of[c]], 1u << e[c]);
+    }
+    __syncthreads();
+    if (need) {
+      u32 left = w.open[row], made = (w.spare[row] >> SPARE_ROUND) + need;
+      for (u32 found = w.spare[row] & ((1u << SPARE_ROUND) - 1); left && found; left &= left - 1, found &= found - 1)
+        scratch[row * stride + __ffs(left) - 1] = w.draws[at + __ffs(found) - 1];
+      w.open[row] = left;
+      w.spare[row] = made << SPARE_ROUND;
+    }
+    return true;
+  }
+  // Which of two counters, which take turns, since a thread may read one while another is already here again.
+  __device__ __forceinline__ u32 next_list() {
+    WeightedShared& w = (WeightedShared&)s;
+    u32 turn = lists++ & 1;
+    __syncthreads();
+    if (threadIdx.x == 0) w.listed[turn ^ 1] = 0, w.limit[turn ^ 1] = SPARE_DRAWS;
+    return turn;
+  }
+  // Lists the short or the other rows that have open choices; how many there are.
+  __device__ __forceinline__ u32 list_open(u32 count, bool brief) {
+    WeightedShared& w = (WeightedShared&)s;
+    u32 row = threadIdx.x, turn = next_list();
+    if (row < count && w.open[row] && (edges_of(row) <= SHORT) == brief) w.list[atomicAdd(&w.listed[turn], 1)] = row;
     __syncthreads();
     return w.listed[turn];
   }

@@ -35,7 +35,7 @@ struct Hop {
 
   __device__ Hop(const Args& a, const Batch& b, Shared& s, u32* scratch) : a(a), b(b), s(s), scratch(scratch) {
     if (threadIdx.x == 0) s.meeting.begin(b.arrived);
-    if (WEIGHTS && threadIdx.x == 0) ((WeightedShared&)s).listed[0] = 0;
+    if (WEIGHTS && threadIdx.x == 0) ((WeightedShared&)s).listed[0] = 0, ((WeightedShared&)s).limit[0] = SPARE_DRAWS;
   }
 
   __device__ __forceinline__ I* row_nodes() const { return (I*)b.nodes; }

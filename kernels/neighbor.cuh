@@ -8,7 +8,7 @@
 #define BATCH 2                 // loads that a thread has on their way
 #define EDGES 2                 // edges that it gathers at a time
 #define SPARE_ROUND 8           // spare draws of a row by weight that are made together
-#define SPARE_ROWS 128          // and of so many rows
+#define SPARE_DRAWS 1024        // and of all rows of a tile
 #define KEPT 2                  // chunks of 32 edges that a warp keeps in registers over an exchange
 
 // What is of one batch alone. Mirrors neighborBatch in internal/cuda/neighbor.go; loading compares the
@@ -79,12 +79,12 @@ struct TreesShared : Shared {
   u32 trees[THREADS];
 };
 // With weights, of each row: a bit for each choice that is open; how many spare draws were made, above a bit
-// for each of the last ones that is new; the rows that have open choices, and spare draws of some of them; and
-// each row's edges, excluded ones too.
+// for each of the last ones that is new; the rows that have open choices; spare draws, whose they are, and where
+// each row's begin; and each row's edges, excluded ones too.
 struct WeightedShared : Shared {
-  u32 open[THREADS], spare[THREADS], listed[2];
-  unsigned short list[THREADS];
-  u32 draws[SPARE_ROWS * SPARE_ROUND];
+  u32 open[THREADS], spare[THREADS], listed[2], limit[2];
+  unsigned short list[THREADS], first[THREADS], owner[SPARE_DRAWS];
+  u32 draws[SPARE_DRAWS];
 };
 struct WeightedAnyShared : WeightedShared {
   u64 edges[THREADS];
