@@ -27,7 +27,7 @@ func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at, row int, v
 
 // settleWeighted takes the other steps of all rows of a tile that have begun; lo is the
 // tile's first row of the frontier.
-func (s *sampling[I]) settleWeighted(w *worker, positions []int64, frontier []I, lo int64, rule request.Rule) {
+func (s *sampling[I]) settleWeighted(w *worker, positions []int64, frontier []I, lo int64, rule request.Rule, b block[I]) {
 	for _, r := range w.weighted {
 		row := lo + int64(r.row)
 		edges := s.degrees[row] + int64(len(s.Exclude.Of(int64(frontier[row]))))
@@ -38,6 +38,9 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, frontier []I,
 		start, excluded := s.starts[row], s.Exclude.Of(int64(frontier[row]))
 		weights := s.Graph.Weights(start, s.degrees[row]+int64(len(excluded)))
 		w.chooser.Settle(pos, weights, r.state, excluded, s.Replace, rule.Fanout, 0)
+		if b.edgeWeights != nil {
+			weights.Factors(b.weightsOf(int64(b.indptr[row]), r.take), pos, r.state, excluded, s.Replace, rule.Fanout)
+		}
 		for j := range pos {
 			pos[j] += start
 		}

@@ -65,6 +65,7 @@ const (
 	fusedThreads    = 512
 	bspThreads      = 256
 	validateThreads = 512
+	factorThreads   = 256
 )
 
 // direct is the largest fanout whose choices may stand in shared memory.

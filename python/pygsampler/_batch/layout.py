@@ -38,6 +38,7 @@ INDPTR = 3
 INDICES = 4
 EDGE_IDS = 5
 FIRST_DST = 6  # place of the first destination among the vertices
+EDGE_WEIGHTS = 7  # for each edge its factor, in float32; 0 where the plan asks for none
 WORDS = 8
 
 # The words of a block that are offsets stand together.
