@@ -20,7 +20,7 @@ class RegionViews:
     describes it.
     """
 
-    __slots__ = ("_edge_ids", "_ids", "_shift", "_words")
+    __slots__ = ("_edge_ids", "_floats", "_ids", "_shift", "_words")
 
     def __init__(self, ids: torch.Tensor, words: list[int]) -> None:
         self._ids = ids
@@ -29,6 +29,8 @@ class RegionViews:
         self._words = words
         # The region as the dtype of the edges' ids, where that is another.
         self._edge_ids: torch.Tensor | None = None
+        # The region as float32.
+        self._floats: torch.Tensor | None = None
 
     def hops(self) -> int:
         return self._words[at.HOPS]
@@ -48,11 +50,13 @@ class RegionViews:
         start = offset >> self._shift
         return self._ids[start : start + length]
 
-    def of_block(self, place: int, name: str) -> torch.Tensor:
+    def of_block(self, place: int, name: str) -> torch.Tensor | None:
         words = self._words
         block = at.HEADER_WORDS + at.WORDS * place
         if name == "edge_ids":
             return self._edges(words[block + at.EDGE_IDS], words[block + at.NUM_EDGES])
+        if name == "edge_weights":
+            return self._factors(words[block + at.EDGE_WEIGHTS], words[block + at.NUM_EDGES])
         if name == "indices":
             offset, length = words[block + at.INDICES], words[block + at.NUM_EDGES]
         elif name == "indptr":
@@ -86,6 +90,15 @@ class RegionViews:
             self._edge_ids = self._ids.view(torch.int64 if bits == 64 else torch.int32)
         start = offset * 8 // bits
         return self._edge_ids[start : start + length]
+
+    def _factors(self, offset: int, length: int) -> torch.Tensor | None:
+        if not offset:
+            return None
+        if self._floats is None:
+            import torch
+
+            self._floats = self._ids.view(torch.float32)
+        return self._floats[offset // 4 : offset // 4 + length]
 
 
 class HostBlock(Protocol):
@@ -129,14 +142,14 @@ class HostViews:
         values: Array | None = getattr(self._batch, name)
         return None if values is None else values.torch()
 
-    def of_block(self, place: int, name: str) -> torch.Tensor:
+    def of_block(self, place: int, name: str) -> torch.Tensor | None:
         block = self._batch.blocks[place]
         if name == "src_nodes":
             return self._nodes[: block.num_src_nodes]
         if name == "dst_nodes":
             return self._nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes]
-        values: Array = getattr(block, name)
-        return values.torch()
+        values: Array | None = getattr(block, name)
+        return None if values is None else values.torch()
 
     def counts(self, place: int) -> tuple[int, int, int, int]:
         block = self._batch.blocks[place]
