@@ -21,6 +21,7 @@ MODULES = (
     "graph_files",
     "graph_data",
     "weights",
+    "edge_weights",
     "commands",
     "compiler",
 )
