@@ -5,8 +5,8 @@
 // kernel hands it on to the host, where the batch is there with an array more for each block, and where it
 // is not as it is. So the kernels of those who want no factors know nothing of them.
 //
-// A row is a warp's. What it has drawn is drawn again, from the same state: by weighted_wide, which serves
-// any fanout, since all ways to a row's choices give the same ones. Their positions stand where the factors
+// A row is a warp's. What it has drawn is drawn again, from the same state: at once where all first draws are
+// accepted, else by weighted_wide, which serves any fanout; all ways to a row's choices give the same ones. Their positions stand where the factors
 // will. Rows that draw uniformly have one factor for all edges, and rows that give all have 1.
 //
 // Without replacement, the factor of an edge of weight w is 1 / (1 - exp(-w tau)), where tau is when the
@@ -68,7 +68,7 @@ struct DrawnRow {
     return weighted_pick(a.alias + start, draw_bits64(state, j), n) == p;
   }
 
-  __device__ __noinline__ void replaced() const {
+  __device__ __forceinline__ void replaced() const {
     double all = __ull2double_rn(total), times = (double)fanout;
     for (u32 j = threadIdx.x & 31; j < fanout; j += 32)
       put(factors, e0 + j, __double2float_rn(__ddiv_rn(all, __dmul_rn(times, __ull2double_rn(w.of(choice(j)))))));
@@ -76,7 +76,7 @@ struct DrawnRow {
 
   // When the first edge arrives that was not chosen. First draws that were accepted came first, in order,
   // then what took the places of the refused ones, in order.
-  __device__ __noinline__ double next() const {
+  __device__ __forceinline__ double next() const {
     u32 lane = threadIdx.x & 31;
     u64 later = 0, earlier = 0;
     for (u32 j = lane; j < fanout; j += 32) {
@@ -107,7 +107,7 @@ struct DrawnRow {
     return tau;
   }
 
-  __device__ __noinline__ void distinct() const {
+  __device__ __forceinline__ void distinct() const {
     double tau = next();
     for (u32 j = threadIdx.x & 31; j < fanout; j += 32) {
       double chance = real_one_minus_exp(__dmul_rn(__ull2double_rn(w.of(choice(j))), tau));
@@ -115,6 +115,25 @@ struct DrawnRow {
     }
   }
 };
+
+// The choices of a row where the first draw of each is accepted, as it mostly is, by a warp; false where one
+// is not, or where there are more than lanes. weighted_wide says the same, one choice after another.
+__device__ __forceinline__ bool first_draws(const Args& a, void* choices, u32 c0, u64 state, u64 start, u64 n, u32 fanout,
+                                            u64 x0, u64 x1) {
+  if (fanout > 32) return false;
+  u32 lane = threadIdx.x & 31;
+  // No position is so large.
+  u64 p = lane < fanout ? weighted_pick(a.alias + start, draw_bits64(state, lane), n) : ~(u64)lane;
+  u32 same = __match_any_sync(~0u, p);
+  bool bad = !a.replace && (same & ((1u << lane) - 1)) != 0;
+  if (x0 < x1 && lane < fanout) {
+    u64 at = excluded_below(a.excluded + x0, x1 - x0, start + p);
+    bad |= at < x1 - x0 && a.excluded[x0 + at] == start + p;
+  }
+  if (__any_sync(~0u, bad)) return false;
+  if (lane < fanout) write(choices, a.out_edge_bits, c0 + lane, p);
+  return true;
+}
 
 // What a block keeps of a report, and where it puts the factors.
 struct FactorShared {
@@ -163,7 +182,8 @@ __device__ __forceinline__ void factors_of(const Args& a, const FactorBatch& b, 
     u64 out = 0;
     for (u64 i = x0 + lane; i < x1; i += 32) out += w.of(a.excluded[i] - start);
     u64 total = w.sums[n - 1] - warp_sum64(out);
-    weighted_wide(a, choices, c0, state, start, n, (u32)fanout, x0, x1);
+    if (!first_draws(a, choices, c0, state, start, n, (u32)fanout, x0, x1))
+      weighted_wide(a, choices, c0, state, start, n, (u32)fanout, x0, x1);
     __syncwarp();
     DrawnRow row{a, choices, factors, c0, e0, (u32)fanout, state, start, n, total, w};
     if (a.replace) row.replaced();
