@@ -37,6 +37,7 @@ enum {
   BLOCK_INDICES = 4,
   BLOCK_EDGE_IDS = 5,
   BLOCK_FIRST_DST = 6,  // place of the first destination among the vertices
+  BLOCK_EDGE_WEIGHTS = 7,  // for each edge its factor, in float32; 0 where the plan asks for none
   BLOCK_WORDS = 8,
 };
 
@@ -64,6 +65,10 @@ enum {
 
 // SPARE is how many further draws by weight a row makes for each choice before it asks the sums.
 #define SPARE 2
+
+// GAPS is from which draw on, in units of the fanout, those of the gaps between arrivals are:
+// beyond all that choices are made by.
+#define GAPS 4
 
 // SHORT is up to how many edges a row makes none of them: most would be refused.
 #define SHORT 32
@@ -141,6 +146,7 @@ enum {
   BSP_THREADS = 256,
   VALIDATE_THREADS = 512,
   EXPAND_THREADS = 256,
+  FACTOR_THREADS = 256,
 };
 
 // DIRECT is the largest fanout whose choices may stand in shared memory.

@@ -27,10 +27,13 @@ func (toy) CPU(w *family.Work) (memory.Memory, error) {
 	for w.Batch.Number == 1 && !w.Stop.Load() {
 		time.Sleep(time.Millisecond)
 	}
+	if w.Stop.Load() {
+		return memory.Memory{}, request.ErrCancelled
+	}
 	n := w.Batch.Seeds.Len()
 	b, err := batch.NewBuilder(0, 8*n)
-	if err != nil || w.Stop.Load() {
-		return memory.Memory{}, request.ErrCancelled
+	if err != nil {
+		return memory.Memory{}, err
 	}
 	at, err := b.Alloc(8 * n)
 	copy(memory.At[int64](b.Memory, at, n), w.Batch.Seeds.I64)

@@ -13,12 +13,12 @@ func TestNewPlan(t *testing.T) {
 		{
 			`{"family": "neighbor", "fanouts": [10, -1, 0, 2147483647], "prob": "w", "map_limit": 7}`,
 			`{"family": "neighbor", "fanouts": [10,-1,0,2147483647], "replace": false, "frontier": "all", ` +
-				`"disjoint": false, "ordered": true, "prob": "w", "mask": null, "map_limit": 7, "mode": "auto"}`,
+				`"disjoint": false, "ordered": true, "prob": "w", "mask": null, "edge_weights": null, "map_limit": 7, "mode": "auto"}`,
 		},
 		{
 			`{"replace": true, "fanouts": [1], "family": "queue", "ordered": false, "map_limit": null}`,
 			`{"family": "queue", "fanouts": [1], "replace": true, "frontier": "all", ` +
-				`"disjoint": false, "ordered": false, "prob": null, "mask": null, "map_limit": null}`,
+				`"disjoint": false, "ordered": false, "prob": null, "mask": null, "edge_weights": null, "map_limit": null}`,
 		},
 	} {
 		p, err := NewPlan(k.document, math.MaxUint64-4)
@@ -64,6 +64,8 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{`{"family": "neighbor", "fanouts": [3], "stop": 0.5}`, KindType, "stop: expected no such option, got float 0.5"},
 		{`{"family": "bsp", "fanouts": [3], "frontier": "new"}`, KindValue, "mode: expected 'auto' or 'persistent' with frontier='new', got 'bsp'"},
 		{`{"family": "queue", "fanouts": [3], "disjoint": true}`, KindValue, "mode: expected 'auto' or 'persistent' with disjoint=True, got 'queue'"},
+		{`{"family": "neighbor", "fanouts": [3], "edge_weights": "hajek"}`, KindValue, "edge_weights: expected None or 'ht', got str 'hajek'"},
+		{`{"family": "queue", "fanouts": [3], "edge_weights": "ht"}`, KindValue, "mode: expected 'auto' or 'persistent' with edge_weights='ht', got 'queue'"},
 		{`{"family": "fused", "fanouts": [3], "mask": "m"}`, KindValue, "mode: expected 'auto' or 'persistent' with mask, got 'fused'"},
 	} {
 		_, err := NewPlan(k.document, 0)

@@ -22,6 +22,7 @@ MODULES = (
     "graph_files",
     "graph_data",
     "weights",
+    "edge_weights",
     "commands",
     "compiler",
 )

@@ -35,8 +35,9 @@ _SHOWN = 3
 class Array(Viewed):
     """A view of values in memory: of ids, offsets or positions, or of any dtype and shape.
 
-    What a batch has is one-dimensional, int32 or int64; arrays beside a graph have any shape, in C
-    order on the CPU, of bool, int8 to int64, uint8 to uint64, float16 to float64 or bfloat16.
+    What a batch has is one-dimensional, int32 or int64, and float32 for the factors of edges;
+    arrays beside a graph have any shape, in C order on the CPU, of bool, int8 to int64, uint8 to
+    uint64, float16 to float64 or bfloat16.
 
     An array keeps the memory that it shows alive, on its own: the batch or graph that it came
     from may go. It is zero-copy for NumPy (``numpy.asarray``, ``numpy.from_dlpack``), torch, JAX
@@ -194,7 +195,10 @@ class Array(Viewed):
         """This array on the CPU: itself, or a copy of an array on a device."""
         if self._device < 0:
             return self
-        return Array._of_view(on_host(self._view()))
+        bits = Array._of(self._address, self._length, self._bits, self._owner, device=self._device)
+        copy = Array._of_view(on_host(bits._view()))
+        copy._shown_as(self._dtype, self.shape)
+        return copy
 
     def numpy(self) -> ndarray[Any, Any]:
         """A NumPy array on the same memory; it is writeable unless this array is read-only.
@@ -358,11 +362,7 @@ class Array(Viewed):
         A requested schema is only a wish by that interface, and is not followed.
         """
         self._need_cpu()
-        if not self._ids:
-            raise TypeError(
-                f"Array: expected one dimension of int32 or int64 for Arrow, got {self!r}; "
-                "numpy() shows others"
-            )
+        self._need_ids()
         with memories.counted(self._owner) as memory:
             pair = library.call("ArrowExport", memory, self._address, self._length, self._bits)
         capsules: tuple[object, object] = library.engine().arrow_export(pair)
@@ -386,7 +386,7 @@ class Array(Viewed):
         return {
             "version": 3,
             "shape": (self._length,),
-            "typestr": f"<i{self._bits // 8}",
+            "typestr": KINDS[self._dtype].typestr,
             "data": (self._address if self._length else 0, self._readonly),
             "strides": None,
             "stream": devices.LEGACY_STREAM,
@@ -420,6 +420,13 @@ class Array(Viewed):
                 f"Array: expected one on the CPU, got one on {self.device}; .cpu() copies it"
             )
 
+    def _need_ids(self) -> None:
+        if not self._ids:
+            raise TypeError(
+                f"Array: expected one dimension of int32 or int64 for Arrow, got {self!r}; "
+                "numpy() shows others"
+            )
+
     def _order(self, stream: int) -> None:
         """Work that is put into the stream from now on finds the values, and the memory stays
         until it is done."""
@@ -430,6 +437,7 @@ class Array(Viewed):
     def _arrow_on_device(
         self, requested_schema: object = None, **options: object
     ) -> tuple[object, object]:
+        self._need_ids()
         with memories.counted(self._owner, self._device) as memory:
             about = (memory, self._address, self._length, self._bits)
             pair = library.call("DeviceArrowExport", *about)
@@ -520,7 +528,9 @@ def _on_device(values: Array, device: int) -> Array:
         return Array._of(0, 0, values._bits, None, device=device)
     stream = devices.current_stream(device)
     memory = memories.new("DeviceUpload", device, values._address, values.nbytes, stream)
-    return Array._of(memory.data, values._length, values._bits, memory, device=device)
+    copy = Array._of(memory.data, values._length, values._bits, memory, device=device)
+    copy._shown_as(values._dtype, values.shape)
+    return copy
 
 
 def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:

@@ -14,7 +14,8 @@ class Block:
     """The edges sampled for one hop, from source to destination vertices in local ids.
 
     Destination i is ``dst_nodes[i]`` and its edges stand at ``indptr[i]:indptr[i + 1]`` of
-    ``indices`` (local source ids: positions in ``src_nodes``) and of ``edge_ids`` (original ids).
+    ``indices`` (local source ids: positions in ``src_nodes``), of ``edge_ids`` (original ids) and
+    of ``edge_weights``, where the sampler makes them.
     The destinations come first among the sources; with ``frontier="new"`` they begin at
     ``dst_offset``, and local ids are the same in all blocks. Arrays are views of the batch's
     memory.
@@ -36,8 +37,9 @@ class Block:
     _nodes: Array
     _bits: int
     _edge_id_bits: int
-    # num_src, num_dst, num_edges, the addresses of indptr, indices and edge ids, dst_offset.
-    _words: tuple[int, int, int, int, int, int, int]
+    # num_src, num_dst, num_edges, the addresses of indptr, indices and edge ids, dst_offset, and
+    # the address of the factors, 0 where there are none.
+    _words: tuple[int, int, int, int, int, int, int, int]
     _arrays: dict[str, Array]
     # How many edges the blocks before it have, and, for all blocks of a batch on a device, where
     # the destinations of all edges are, once they were asked for.
@@ -59,13 +61,13 @@ class Block:
         dst: list[Memory],
     ) -> Block:
         block = object.__new__(cls)
-        num_src, num_dst, num_edges, indptr, indices, edge_ids, first = words[:7]
+        num_src, num_dst, num_edges, indptr, indices, edge_ids, first, factors = words
         block._memory = memory
         block._nodes = nodes
         block._bits = nodes._bits
         block._edge_id_bits = edge_id_bits
         arrays = data + indptr, data + indices, data + edge_ids
-        block._words = (num_src, num_dst, num_edges, *arrays, first)
+        block._words = (num_src, num_dst, num_edges, *arrays, first, factors and data + factors)
         block._arrays = {}
         block._before = before
         block._dst = dst
@@ -108,6 +110,17 @@ class Block:
         That is the graph's id dtype where it has none: then the id is the edge's place in the CSC.
         """
         return self._array("edge_ids", self._words[5], self._words[2], self._edge_id_bits)
+
+    @property
+    def edge_weights(self) -> Array | None:
+        """Factor of each edge, float32, shape [num_edges]; None unless the sampler makes them.
+
+        With ``PGSampler(..., edge_weights="ht")`` the sum of ``edge_weights * y`` over the edges of
+        a destination is, in the mean over samples, the sum of ``y`` over all its edges.
+        """
+        if not self._words[7]:
+            return None
+        return self._array("edge_weights", self._words[7], self._words[2], 32, "float32")
 
     @property
     def src_nodes(self) -> Array:
@@ -156,10 +169,13 @@ class Block:
     def __reduce__(self) -> NoReturn:
         raise TypeError("Block: expected something to pickle, got a view; pickle its MiniBatch")
 
-    def _array(self, name: str, address: int, length: int, bits: int) -> Array:
+    def _array(
+        self, name: str, address: int, length: int, bits: int, dtype: str | None = None
+    ) -> Array:
         array = self._arrays.get(name)
         if array is None:
-            array = self._arrays[name] = Array._of(
-                address, length, bits, self._memory, device=self._nodes._device
-            )
+            array = Array._of(address, length, bits, self._memory, device=self._nodes._device)
+            if dtype is not None:
+                array._shown_as(dtype, (length,))
+            self._arrays[name] = array
         return array

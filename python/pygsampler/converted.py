@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy
     import torch
 
@@ -26,6 +28,8 @@ class ConvertedBlock(Generic[ArrayT]):
     src_nodes: ArrayT
     dst_nodes: ArrayT
     dst_offset: int = 0
+    # Not a default of the class, which would hide those that are made when they are used.
+    edge_weights: ArrayT | None = field(default_factory=lambda: None)
 
     @property
     def num_src_nodes(self) -> int:
@@ -65,8 +69,9 @@ class Views(Protocol):
         """``input_nodes``, ``output_nodes``, ``output_index``, or ``trees`` where it has any."""
         ...
 
-    def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
-        """The tensor of a block by its name, and those that were made with it."""
+    def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
+        """The tensor of a block by its name, and those that were made with it; None for
+        ``edge_weights`` where there are none."""
         ...
 
     def counts(self, place: int) -> tuple[int, int, int]:
@@ -91,7 +96,9 @@ class Views(Protocol):
 
 
 _BATCH_TENSORS = frozenset({"input_nodes", "output_nodes", "output_index"})
-_BLOCK_TENSORS = frozenset({"indptr", "indices", "edge_ids", "src_nodes", "dst_nodes"})
+_BLOCK_TENSORS = frozenset(
+    {"indptr", "indices", "edge_ids", "src_nodes", "dst_nodes", "edge_weights"}
+)
 
 
 class TorchBlock(ConvertedBlock["torch.Tensor"]):
@@ -186,6 +193,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
             self.src_nodes,
             self.dst_nodes,
             self.dst_offset,
+            self.edge_weights,
         )
 
 
@@ -295,6 +303,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
                 nodes[: block.num_src_nodes],
                 nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes],
                 block.dst_offset,
+                None if block.edge_weights is None else move(block.edge_weights),
             )
             for block in self.blocks
         )
@@ -335,4 +344,8 @@ def arrow_array(values: Array) -> Any:
         raise ImportError(
             "MiniBatch.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
         ) from None
-    return pyarrow.array(values)
+    if values.dtype != "float32":
+        return pyarrow.array(values)
+    values._need_cpu()
+    data = pyarrow.foreign_buffer(values._address, values.nbytes, base=values)
+    return pyarrow.Array.from_buffers(pyarrow.float32(), len(values), [None, data])

@@ -333,6 +333,7 @@ class MiniBatch:
         offsets = [at.OUTPUT_NODES, at.OUTPUT_INDEX, at.SIZE]
         for block in range(at.HEADER_WORDS, count, at.WORDS):
             offsets += range(block + at.FIRST_OFFSET, block + at.FIRST_OFFSET + at.OFFSETS)
+            offsets.append(block + at.EDGE_WEIGHTS)
         for place in offsets:
             if words[place] > nodes:
                 words[place] -= gap
@@ -349,6 +350,7 @@ class MiniBatch:
                 nodes[: block.num_src_nodes],
                 nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes],
                 block.dst_offset,
+                None if block.edge_weights is None else convert(block.edge_weights),
             )
             for block in self.blocks
         )

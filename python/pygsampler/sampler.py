@@ -55,8 +55,8 @@ class PGSampler(EngineSampler, Sampler):
         through together. ``"fused"``: all hops in one launch, rows dealt out beforehand.
         ``"bsp"``: a few launches for each hop, whose size the host reads in between.
         ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
-        ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``
-        or ``disjoint=True`` it is one of the first two.
+        ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``,
+        ``disjoint=True``, ``prob``, ``mask`` or ``edge_weights`` it is one of the first two.
     map_limit : int, optional
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
         the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
@@ -70,6 +70,12 @@ class PGSampler(EngineSampler, Sampler):
     mask : str, optional
         The name of an edge array of the same dtypes: edges whose value is 0 are sampled around, as
         if the graph did not have them. At most one of ``prob`` and ``mask``.
+    edge_weights : str, optional
+        ``"ht"``: ``block.edge_weights`` has a Horvitz-Thompson factor for each edge, so that the
+        sum of factor times ``y`` over a vertex's sampled edges is, in the mean over samples, that
+        of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a vertex
+        gives all, else the number of its edges over ``fanout``, or with ``prob`` what the race for
+        its places says (docs/weights.md). None: no factors.
 
     Notes
     -----
@@ -101,6 +107,7 @@ class PGSampler(EngineSampler, Sampler):
         map_limit: int | None = None,
         prob: str | None = None,
         mask: str | None = None,
+        edge_weights: str | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
         EngineSampler.__init__(
@@ -115,6 +122,7 @@ class PGSampler(EngineSampler, Sampler):
                 map_limit=map_limit,
                 prob=prob,
                 mask=mask,
+                edge_weights=edge_weights,
             ),
             self._numbers.seed,
         )
@@ -170,6 +178,12 @@ class PGSampler(EngineSampler, Sampler):
     def mask(self) -> str | None:
         """The name of the edge array that says which edges there are; None: all."""
         value: str | None = self._plan["mask"]
+        return value
+
+    @property
+    def edge_weights(self) -> str | None:
+        """``"ht"``, or None: blocks have no factors."""
+        value: str | None = self._plan["edge_weights"]
         return value
 
     @property
@@ -244,6 +258,7 @@ _USUAL = {
     "map_limit": None,
     "prob": None,
     "mask": None,
+    "edge_weights": None,
 }
 
 # The modes of the family of neighbours; the others are families of their own.

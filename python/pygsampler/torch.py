@@ -95,6 +95,8 @@ class DataLoader:
         The name of an edge array of the graph, for the sampler that is made of fanouts: weights to
         draw by, or the edges to sample, as ``PGSampler`` says. What a sampler that is given has is
         its own.
+    edge_weights : str, optional
+        ``"ht"``: each block has ``edge_weights``, a factor for each edge, likewise.
 
     Notes
     -----
@@ -149,6 +151,7 @@ class DataLoader:
         device: Any = None,
         prob: str | None = None,
         mask: str | None = None,
+        edge_weights: str | None = None,
     ) -> None:
         check_graph(graph)
         self.batch_size = integer(batch_size, "batch_size", 1)
@@ -160,7 +163,9 @@ class DataLoader:
         self.progress = boolean(progress, "progress")
         if seed is not None:
             seed = chosen_seed(seed)
-        self.sampler = _sampler(sampler_or_fanouts, seed, prob, mask)
+        self.sampler = _sampler(
+            sampler_or_fanouts, seed, prob=prob, mask=mask, edge_weights=edge_weights
+        )
         # A sampler that was given has a seed of its own, which its owner sees.
         self._follows = seed is None and self.sampler is not sampler_or_fanouts
         self._check_seed(seed is None and self.sampler._numbers.drawn)
@@ -326,10 +331,10 @@ class DataLoader:
                 shown.update()
 
 
-def _sampler(given: Any, seed: int | None, prob: str | None, mask: str | None) -> Sampler:
+def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler:
     """The sampler, given or made of fanouts."""
     if isinstance(given, Sampler):
-        for name, value in (("prob", prob), ("mask", mask)):
+        for name, value in options.items():
             if value is not None:
                 raise ValueError(
                     f"{name}: expected None with a sampler, which has its own, got {value!r}"
@@ -341,7 +346,7 @@ def _sampler(given: Any, seed: int | None, prob: str | None, mask: str | None) -
             "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
             f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
         )
-    return PGSampler(given, seed=seed, prob=prob, mask=mask)
+    return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
 
 
 def _graph_on(graph: Graph, device: Any) -> Graph:

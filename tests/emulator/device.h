@@ -254,6 +254,20 @@ inline int __float_as_int(float x) { return emulator::value<int>(emulator::bits(
 inline unsigned __float_as_uint(float x) { return emulator::value<unsigned>(emulator::bits(x)); }
 inline float __int_as_float(int x) { return emulator::value<float>(emulator::bits(x)); }
 inline float __uint_as_float(unsigned x) { return emulator::value<float>(emulator::bits(x)); }
+inline long long __double_as_longlong(double x) { return emulator::value<long long>(emulator::bits(x)); }
+inline double __longlong_as_double(long long x) { return emulator::value<double>(emulator::bits(x)); }
+// Each rounded by itself: no product is fused with a sum.
+inline double __dadd_rn(double x, double y) {
+  volatile double sum = x + y;
+  return sum;
+}
+inline double __dmul_rn(double x, double y) {
+  volatile double product = x * y;
+  return product;
+}
+inline double __ddiv_rn(double x, double y) { return x / y; }
+inline double __ull2double_rn(unsigned long long x) { return (double)x; }
+inline float __double2float_rn(double x) { return (float)x; }
 
 inline long long clock64() { return (long long)emulator::clock(); }
 inline unsigned long long globaltimer() { return emulator::clock(); }

@@ -62,6 +62,8 @@ CASES = [
     {"subgraph_type": "bidirectional"},
     {"subgraph_type": "induced"},
     {"weight_attr": "edge_attr"},
+    {"weight_attr": "edge_attr", "edge_weights": "ht"},
+    {"disjoint": True, "edge_weights": "ht"},
     {"weight_attr": "edge_attr", "subgraph_type": "induced"},
 ]
 

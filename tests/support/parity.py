@@ -106,6 +106,8 @@ def values(batch: pgs.MiniBatch) -> list[Values]:
     arrays = [here.input_nodes, here.output_nodes, here.output_index]
     for block in here.blocks:
         arrays += [block.indptr, block.indices, block.edge_ids, block.src_nodes, block.dst_nodes]
+        if block.edge_weights is not None:
+            arrays.append(block.edge_weights)
     return [array.numpy() for array in arrays]
 
 

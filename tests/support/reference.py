@@ -8,6 +8,7 @@ numbered by first occurrence.
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -146,6 +147,83 @@ def choose_by_weight(
     return [p for p in chosen if p is not None]
 
 
+def log(x: float) -> float:
+    """The logarithm by the sequence that docs/randomness.md has."""
+    m, e = math.frexp(x)  # m in [1/2, 1)
+    if 2 * m <= math.sqrt(2):
+        m, e = 2 * m, e - 1
+    s = (m - 1) / (m + 1)
+    z, series = s * s, 1 / 21
+    for k in range(19, 1, -2):
+        series = series * z + 1 / k
+    return e * math.log(2) + (2 * s + 2 * s * (z * series))
+
+
+def one_minus_exp(x: float) -> float:
+    """1 - exp(-x) by the sequence that docs/randomness.md has."""
+    if x >= 64:
+        return 1.0
+    n = int(x * float.fromhex("0x1.71547652b82fep+0") + 0.5)
+    high, low = float.fromhex("0x1.62e42fefa3p-1"), float.fromhex("0x1.3de6af278ece6p-42")
+    r, series = (x - n * high) - n * low, 1.0
+    for k in range(14, 1, -1):
+        series = 1 - (r * (1 / k)) * series
+    q = r * series
+    return q if n == 0 else (1 - 2.0**-n) + 2.0**-n * q
+
+
+def single(x: float) -> float:
+    """The nearest number of 32 bits."""
+    value: float = struct.unpack("f", struct.pack("f", x))[0]
+    return value
+
+
+def factors(
+    weights: list[float] | None,
+    without: set[int],
+    degree: int,
+    fanout: int,
+    replace: bool,
+    state: int,
+    positions: list[int],
+) -> list[float]:
+    """The Horvitz-Thompson factors of the positions that a row has taken.
+
+    ``degree`` counts those that it may take; ``without`` are others, of a row with weights.
+    """
+    if not positions or fanout < 0 or (not replace and degree <= fanout):
+        return [1.0] * len(positions)
+    if weights is None:
+        return [single(degree / fanout)] * len(positions)
+    whole = integers(weights)
+    total = sum(w for p, w in enumerate(whole) if p not in without)
+    if replace:
+        return [single(float(total) / (float(fanout) * float(whole[p]))) for p in positions]
+    table = alias_table(whole)
+
+    def first_draw(j: int) -> int:
+        product = splitmix64((state + (j + 1) * GAMMA) & MASK64) * len(weights)
+        own, other = table[product >> 64]
+        return product >> 64 if product >> 32 & MASK32 < own else other
+
+    accepted = [j for j in range(fanout) if first_draw(j) == positions[j]]
+    others = [j for j in range(fanout) if j not in accepted]
+    gone, gaps = 0, [0.0] * (fanout + 1)
+    for j in [*accepted, *others, fanout]:
+        bits = splitmix64((state + (4 * fanout + j + 1) * GAMMA) & MASK64)
+        gaps[j] = -log(((bits >> 12) * 2 + 1) * 2.0**-53) / float(total - gone)
+        gone += whole[positions[j]] if j < fanout else 0
+    tau = 0.0
+    for start in range(0, fanout + 1, 32):
+        part = gaps[start : start + 32]
+        part += [0.0] * (32 - len(part))
+        while len(part) > 1:
+            half = len(part) // 2
+            part = [a + b for a, b in zip(part[:half], part[half:], strict=True)]
+        tau += part[0]
+    return [single(1 / one_minus_exp(float(whole[p]) * tau)) for p in positions]
+
+
 class Block(NamedTuple):
     indptr: list[int]
     indices: list[int]
@@ -153,6 +231,7 @@ class Block(NamedTuple):
     num_src: int
     num_dst: int
     dst_offset: int = 0
+    edge_weights: list[float] | None = None
 
 
 @dataclass
@@ -174,6 +253,7 @@ class Batch:
                 block.num_src_nodes,
                 block.num_dst_nodes,
                 block.dst_offset,
+                None if block.edge_weights is None else block.edge_weights.tolist(),
             )
             for block in batch.blocks
         ]
@@ -201,6 +281,7 @@ def sample(
     batch: int = 0,
     exclude: list[int] | None = None,
     weights: list[float] | None = None,
+    edge_weights: str | None = None,
 ) -> Batch:
     """What ``PGSampler.sample`` has to return; ``weights`` are by edge id."""
     without = set(exclude or ())
@@ -216,6 +297,7 @@ def sample(
         rows = list(place)[first:]
         expanded = len(place)
         starts, sources, ids = [0], [], []
+        found: list[float] = []
         for tree, v in rows:
             row = range(indptr[v], indptr[v + 1]) if v + 1 < len(indptr) else range(0)
             if weights is None:
@@ -226,18 +308,22 @@ def sample(
             if disjoint:
                 state = part(state, tree)
             if weights is None:
+                own, out = None, set()
                 positions = choose(len(edges), fanout, replace, state)
             else:
                 by_id = [edge_ids[e] if edge_ids else e for e in edges]
                 out = {p for p, edge_id in enumerate(by_id) if edge_id in without}
                 own = [weights[edge_id] for edge_id in by_id]
                 positions = choose_by_weight(own, out, fanout, replace, state)
+            allowed = len(edges) - len(out)
+            found += factors(own, out, allowed, fanout, replace, state, positions)
             for position in positions:
                 edge = edges[position]
                 sources.append(place.setdefault((tree, indices[edge]), len(place)))
                 ids.append(edge_ids[edge] if edge_ids else edge)
             starts.append(len(sources))
-        blocks.insert(0, Block(starts, sources, ids, len(place), len(rows), first))
+        kept = found if edge_weights == "ht" else None
+        blocks.insert(0, Block(starts, sources, ids, len(place), len(rows), first, kept))
     nodes = [v for _, v in place]
     trees = [tree for tree, _ in place] if disjoint else None
     return Batch(nodes, list(seeds), [place[root] for root in roots], blocks, trees)

@@ -70,6 +70,31 @@ print(pgs.cuda.memory_stats(0)["flights"])
     assert run_with_driver(emulator, PRELUDE + code) == "0\n"
 
 
+def test_factors_of_edges(emulator: Path) -> None:
+    code = """
+for dtype in (torch.int32, torch.int64):
+    graph = make_graph(dtype)
+    weights = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1))
+    graph = graph.with_data(edge_data={"w": weights})
+    sampler = pgs.PGSampler([5, 3], seed=3, prob="w", edge_weights="ht")
+    found = []
+    for device in ("cpu", "cuda"):
+        loader = DataLoader(graph, SEEDS, sampler, batch_size=64, device=device)
+        loader.set_epoch(0)
+        batches = list(loader)
+        # As a copy too.
+        moved = [batch._map(torch.clone) for batch in batches]
+        for some in (batches, moved):
+            assert some[0].blocks[0].edge_weights.dtype == torch.float32
+            found.append([
+                (content(b), [block.edge_weights.tolist() for block in b.blocks]) for b in some
+            ])
+    assert all(each == found[0] for each in found)
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
+
+
 def test_every_end(emulator: Path) -> None:
     code = """
 graph = make_graph()

@@ -27,6 +27,9 @@ func (w Widths) Block(rows, edges int64) (indptr, indices, edgeIDs int64) {
 	return (rows + 1) * w.ID, edges * w.ID, edges * w.EdgeID
 }
 
+// EdgeWeights is the bytes of a block's factors.
+func EdgeWeights(edges int64) int64 { return edges * 4 }
+
 // Place gives the arrays of a batch their places, one behind another. Its value is the
 // bytes so far; NewPlace begins behind the words.
 type Place int64
@@ -83,7 +86,7 @@ func (b *Builder) Set(word int, value int64) {
 }
 
 // SetBlock writes the words of block i, outermost first.
-func (b *Builder) SetBlock(i int, words [7]int64) {
+func (b *Builder) SetBlock(i int, words [BlockWords]int64) {
 	for w, value := range words {
 		b.Set(BlockAt(i)+w, value)
 	}

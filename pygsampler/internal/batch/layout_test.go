@@ -28,7 +28,7 @@ func TestBuilder(t *testing.T) {
 		}
 		end = offset + n
 	}
-	b.SetBlock(2, [7]int64{1, 2, 3, 4, 5, 6, 7})
+	b.SetBlock(2, [BlockWords]int64{1, 2, 3, 4, 5, 6, 7, 8})
 	b.Set(WordNumNodes, 9)
 	m := b.Finish(100)
 	words := memory.At[int64](m, 0, HeaderWords+3*BlockWords)
@@ -36,7 +36,7 @@ func TestBuilder(t *testing.T) {
 		want := map[int]int64{
 			WordSignature: Magic, WordHops: 3, WordNumNodes: 9, WordSize: end,
 			HeaderWords + 16: 1, HeaderWords + 17: 2, HeaderWords + 18: 3,
-			HeaderWords + 19: 4, HeaderWords + 20: 5, HeaderWords + 21: 6, HeaderWords + 22: 7,
+			HeaderWords + 19: 4, HeaderWords + 20: 5, HeaderWords + 21: 6, HeaderWords + 22: 7, HeaderWords + 23: 8,
 		}[i]
 		if w != want {
 			t.Errorf("word %d is %d, want %d", i, w, want)
@@ -59,7 +59,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("word %d has number %d", i, w)
 		}
 	}
-	got = []int{BlockNumSrc, BlockNumDst, BlockNumEdges, BlockIndptr, BlockIndices, BlockEdgeIDs}
+	got = []int{BlockNumSrc, BlockNumDst, BlockNumEdges, BlockIndptr, BlockIndices, BlockEdgeIDs, BlockFirstDst, BlockEdgeWeights}
 	for i, w := range got {
 		if w != i {
 			t.Errorf("word %d of a block has number %d", i, w)

@@ -15,4 +15,5 @@ var BlockRows = []table.Row{
 	{Name: "indptr", Bits: WordIDBits, Length: BlockNumDst, More: 1, Offset: BlockIndptr},
 	{Name: "indices", Bits: WordIDBits, Length: BlockNumEdges, Offset: BlockIndices},
 	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: BlockNumEdges, Offset: BlockEdgeIDs},
+	{Name: "edge_weights", DType: "float32", Length: BlockNumEdges, Offset: BlockEdgeWeights},
 }

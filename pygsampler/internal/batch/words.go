@@ -35,8 +35,9 @@ const (
 	BlockIndptr
 	BlockIndices
 	BlockEdgeIDs
-	BlockFirstDst // place of the first destination among the vertices
-	BlockWords    = 8
+	BlockFirstDst    // place of the first destination among the vertices
+	BlockEdgeWeights // for each edge its factor, in float32; 0 where the plan asks for none
+	BlockWords       = 8
 )
 
 // The words of a block that are offsets stand together.

@@ -315,6 +315,15 @@ type block[I csc.Index] struct {
 	indptr, indices []I
 	ids32           []int32
 	ids64           []int64
+	edgeWeights     []float32 // nil where nobody asked for factors
+}
+
+// weightsOf is the factors of n edges from one on, nil where there are none.
+func (b block[I]) weightsOf(at int64, n int) []float32 {
+	if b.edgeWeights == nil {
+		return nil
+	}
+	return b.edgeWeights[at : at+int64(n)]
 }
 
 func (s *sampling[I]) newBlock(i int, rows, edges, first int64) (b block[I], err error) {
@@ -324,11 +333,15 @@ func (s *sampling[I]) newBlock(i int, rows, edges, first int64) (b block[I], err
 		return b, fmt.Errorf("%w: wanted a block of more than 2^58 edges", memory.ErrNoMemory)
 	}
 	indptr, indices, edgeIDs := widths.Block(rows, edges)
-	if err := memory.Affordable(indptr + indices + edgeIDs); err != nil {
+	sizes, arrays := [4]int64{indptr, indices, edgeIDs}, 3
+	if s.EdgeWeights {
+		sizes[3], arrays = batch.EdgeWeights(edges), 4
+	}
+	if err := memory.Affordable(sizes[0] + sizes[1] + sizes[2] + sizes[3]); err != nil {
 		return b, err
 	}
-	var offsets [3]int64
-	for k, bytes := range [3]int64{indptr, indices, edgeIDs} {
+	var offsets [4]int64
+	for k, bytes := range sizes[:arrays] {
 		if offsets[k], err = s.out.Alloc(bytes); err != nil {
 			return b, err
 		}
@@ -340,6 +353,9 @@ func (s *sampling[I]) newBlock(i int, rows, edges, first int64) (b block[I], err
 	} else {
 		b.ids64 = memory.At[int64](m, offsets[2], edges)
 	}
-	s.out.SetBlock(i, [7]int64{0, rows, edges, offsets[0], offsets[1], offsets[2], first})
+	if s.EdgeWeights {
+		b.edgeWeights = memory.At[float32](m, offsets[3], edges)
+	}
+	s.out.SetBlock(i, [batch.BlockWords]int64{0, rows, edges, offsets[0], offsets[1], offsets[2], first, offsets[3]})
 	return b, nil
 }

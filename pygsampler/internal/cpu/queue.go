@@ -149,7 +149,7 @@ func (s *sampling[I]) runTask(f *finishedTasks[I], c *rng.Chooser, stream rng.St
 		return row, false
 	}
 	row = finishedRow{end - take, take}
-	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, rule, 0, rule.Whole(degree))
+	s.choose(c, f.positions[row.first:end], t.Vertex, stream.State(uint64(t.Vertex)), start, degree, rule, 0, rule.Whole(degree), nil)
 	return row, true
 }
 

@@ -27,6 +27,9 @@ type Request struct {
 	// MapLimit bounds the bytes of a direct map of all vertices; a larger graph
 	// takes a hash table sized to the batch.
 	MapLimit int64
+	// EdgeWeights asks for a factor for each edge: rng.Weights.Factors, request.Rule.Factor.
+	// ByQueue makes none.
+	EdgeWeights bool
 	// Most is how many edges a hop may have: a batch with a larger one ends with
 	// ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
 	Most int64

@@ -92,10 +92,11 @@ func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first
 		take := rule.Take(degree)
 		whole := next >= k || int(chosen[next]) != i
 		if whole && take >= longRow && s.Exclude == nil {
-			s.settleWeighted(w, positions, rule)
+			s.settleWeighted(w, positions, rule, b)
 			gather(s.Graph, positions, flushed, b)
 			positions = positions[:0]
 			copyRow(s.Graph, starts[i], take, at, b)
+			fill(b.weightsOf(at, int(take)), 1)
 			at += take
 			flushed = at
 			continue
@@ -106,12 +107,12 @@ func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first
 			next++
 		}
 		if !whole && s.Replace && take >= longRow {
-			s.settleWeighted(w, positions, rule)
+			s.settleWeighted(w, positions, rule, b)
 			gather(s.Graph, positions, flushed, b)
 			positions = positions[:0]
 			for ; take > 0; state = rng.Advance(state, longRow) {
 				row := grow(&positions, min(take, longRow))
-				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, rule.Fanout-take, whole)
+				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, rule.Fanout-take, whole, b.weightsOf(at, len(row)))
 				gather(s.Graph, row, at, b)
 				positions = positions[:0]
 				at += int64(len(row))
@@ -123,28 +124,36 @@ func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first
 		row := grow(&positions, take)
 		if s.Graph.Alias != nil && !whole {
 			v := int64(frontier[lo+int64(i)])
-			s.beginWeighted(w, positions, len(positions)-len(row), v, starts[i], degree, state)
+			s.beginWeighted(w, positions, len(positions)-len(row), v, starts[i], degree, at, state)
 			at += take
 			continue
 		}
-		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, 0, whole)
+		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, 0, whole, b.weightsOf(at, len(row)))
 		at += take
 	}
-	s.settleWeighted(w, positions, rule)
+	s.settleWeighted(w, positions, rule, b)
 	gather(s.Graph, positions, flushed, b)
 	w.positions = positions[:0]
 }
 
 // choose fills row with the CSC positions of the edges that row v gives; state is
-// the row's at the first of them, start and degree are what count found.
-func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, first int64, whole bool) {
+// the row's at the first of them, start and degree are what count found. factors, where
+// there are any, are filled too.
+func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, first int64, whole bool, factors []float32) {
 	if r.Graph.Alias != nil && !whole {
 		excluded := r.Exclude.Of(v)
-		c.Weighted(row, r.Graph.Weights(start, degree+int64(len(excluded))), state, excluded, r.Replace, rule.Fanout, first)
+		weights := r.Graph.Weights(start, degree+int64(len(excluded)))
+		c.Weighted(row, weights, state, excluded, r.Replace, rule.Fanout, first)
+		if factors != nil {
+			weights.Factors(factors, row, state, excluded, r.Replace, rule.Fanout)
+		}
 		for j := range row {
 			row[j] += start
 		}
 		return
+	}
+	if factors != nil {
+		fill(factors, rule.Factor(degree))
 	}
 	switch {
 	case whole:
@@ -165,6 +174,13 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 	}
 	for j := range row {
 		row[j] += start
+	}
+}
+
+// fill sets all of a list.
+func fill(a []float32, value float32) {
+	for i := range a {
+		a[i] = value
 	}
 }
 

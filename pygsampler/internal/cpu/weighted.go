@@ -18,11 +18,12 @@ type weightedRow struct {
 	start, edges int64 // in the CSC, excluded ones too
 	excluded     []int64
 	state        uint64
+	edge         int64  // the first one's place in the block
 	refused      uint32 // draws to be made again, for rng.Chooser.Again
 }
 
 // beginWeighted takes the first step of a row of a tile, whose positions begin at a place.
-func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, start, degree int64, state uint64) {
+func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, start, degree, edge int64, state uint64) {
 	if len(w.coins) < len(positions) {
 		coins := make([]uint32, cap(positions))
 		copy(coins, w.coins)
@@ -41,11 +42,11 @@ func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, sta
 	} else {
 		rng.Fetch(weights.Alias, pos)
 	}
-	w.weighted = append(w.weighted, weightedRow{at, len(pos), start, edges, excluded, state, 0})
+	w.weighted = append(w.weighted, weightedRow{at, len(pos), start, edges, excluded, state, edge, 0})
 }
 
 // settleWeighted takes the other steps of all rows of a tile that have begun.
-func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.Rule) {
+func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.Rule, b block[I]) {
 	open := w.open[:0]
 	for i := range w.weighted {
 		r := &w.weighted[i]
@@ -69,7 +70,7 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.
 			}
 			w.chooser.Again(pos, weights, r.state, r.refused)
 		}
-		s.place(r, pos)
+		s.place(r, pos, rule, b)
 	}
 	for _, i := range open {
 		r := &w.weighted[i]
@@ -79,13 +80,17 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.
 		} else {
 			w.chooser.Settle(pos, weights, r.state, r.excluded, s.Replace, rule.Fanout, 0)
 		}
-		s.place(r, pos)
+		s.place(r, pos, rule, b)
 	}
 	w.weighted, w.open = w.weighted[:0], open[:0]
 }
 
-// place makes the positions in a row those in the CSC, and asks for the edges there.
-func (s *sampling[I]) place(r *weightedRow, pos []int64) {
+// place makes the positions in a row those in the CSC, and asks for the edges there. Their
+// factors are made of the former.
+func (s *sampling[I]) place(r *weightedRow, pos []int64, rule request.Rule, b block[I]) {
+	if b.edgeWeights != nil {
+		s.Graph.Weights(r.start, r.edges).Factors(b.weightsOf(r.edge, r.take), pos, r.state, r.excluded, s.Replace, rule.Fanout)
+	}
 	for j := range pos {
 		pos[j] += r.start
 	}

@@ -56,10 +56,10 @@ func byWeight(b *testing.B, g *csc.Graph, draw func(id int64) float64) *csc.Grap
 		b.Fatal(err)
 	}
 	b.Cleanup(m.Release)
-	words := memory.At[int64](m, 0, weights.WordSums+1)
+	words := memory.At[int64](m, 0, weights.TablesSums+1)
 	weighted := &csc.Graph{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}
-	weighted.Alias = memory.At[uint64](m, words[weights.WordAlias], g.NumEdges())
-	weighted.Sums = memory.At[uint64](m, words[weights.WordSums], g.NumEdges())
+	weighted.Alias = memory.At[uint64](m, words[weights.TablesAlias], g.NumEdges())
+	weighted.Sums = memory.At[uint64](m, words[weights.TablesSums], g.NumEdges())
 	return weighted
 }
 
@@ -94,7 +94,7 @@ func BenchmarkWeighted(b *testing.B) {
 					defer runtime.UnlockOSThread()
 					var stop atomic.Bool
 					draw := rand.New(rand.NewPCG(3, 4))
-					r := Request{Request: request.Request{Fanouts: fanouts, Replace: replace}}
+					r := Request{Request: request.Request{Hops: request.Hops{Fanouts: fanouts, Replace: replace}}}
 					var spent, ratios [3][]float64
 					seeds := make([]int64, 1024)
 					for round := 0; b.Loop(); round++ {
@@ -107,7 +107,7 @@ func BenchmarkWeighted(b *testing.B) {
 									seeds[i] = draw.Int64N(k.nodes)
 								}
 								r.Seeds = csc.Array{Bits: 64, I64: seeds}
-								r.Batch++
+								r.Number++
 								start := ownTime()
 								m, err := Sample(&r, idle(0), &stop)
 								total += ownTime() - start

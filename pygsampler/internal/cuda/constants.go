@@ -66,6 +66,7 @@ const (
 	bspThreads      = 256
 	validateThreads = 512
 	expandThreads   = 256
+	factorThreads   = 256
 )
 
 // direct is the largest fanout whose choices may stand in shared memory.

@@ -141,6 +141,11 @@ func (e *Engine) startAlike(flights []*Flight) (err error) {
 // LaunchMany is all hops of several batches in one cooperative launch. Row y of its
 // grid makes batch y as a launch of its own would, in the batch's own workspace.
 func (p *Neighbors) LaunchMany(flights []*Flight) error {
+	return p.launchMany(flights, (*Flight).Report)
+}
+
+// launchMany is LaunchMany, which reports to where it is told.
+func (p *Neighbors) launchMany(flights []*Flight, report func(*Flight) gpu.Address) error {
 	first := flights[0]
 	k, err := first.graph.rowKernels()
 	if err != nil {
@@ -150,7 +155,7 @@ func (p *Neighbors) LaunchMany(flights []*Flight) error {
 	shared := args.All.common(k, first.graph, p)
 	blocks := 0
 	for i, f := range flights {
-		if args.Batches[i], err = f.arguments(plain); err != nil {
+		if args.Batches[i], err = f.arguments(plain, report(f)); err != nil {
 			return err
 		}
 		blocks = max(blocks, k.share(f, len(flights)))

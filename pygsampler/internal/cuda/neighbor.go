@@ -173,7 +173,10 @@ func (p *Neighbors) Arrived(f *Flight, status, detail int64) (again bool, err er
 }
 
 // Launch is all hops in one cooperative launch.
-func (p *Neighbors) Launch(f *Flight) error {
+func (p *Neighbors) Launch(f *Flight) error { return p.launch(f, (*Flight).Report) }
+
+// launch is Launch, which reports to where it is told.
+func (p *Neighbors) launch(f *Flight, report func(*Flight) gpu.Address) error {
 	c, g, w := &f.call, f.graph, f.space
 	k, err := g.rowKernels()
 	if err != nil {
@@ -195,7 +198,7 @@ func (p *Neighbors) Launch(f *Flight) error {
 			return err
 		}
 	}
-	batch, err := f.arguments(kind)
+	batch, err := f.arguments(kind, report(f))
 	if err != nil {
 		return err
 	}
@@ -218,8 +221,9 @@ func (p *Neighbors) Launch(f *Flight) error {
 	return k.each[kind][g.wide()].Launch(f.stream, shape, &args)
 }
 
-// arguments are what is of this batch alone, for one launch of the kernel.
-func (f *Flight) arguments(kind int) (neighborBatch, error) {
+// arguments are what is of this batch alone, for one launch of the kernel, which reports
+// to where it is told.
+func (f *Flight) arguments(kind int, report gpu.Address) (neighborBatch, error) {
 	c, w, random := &f.call, f.space, f.call.random()
 	hop := SpaceOf[hopSpace](w)
 	out, bytes := f.Region()
@@ -234,7 +238,7 @@ func (f *Flight) arguments(kind int) (neighborBatch, error) {
 	return neighborBatch{
 		Seeds: c.Seeds, Map: m.Address, Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt,
 		Rows: hop.rows.Address, Nodes: hop.vertex.Address, Firsts: hop.firsts.Address,
-		Out: out, Report: w.report.Address, BadSeed: w.meeting.Address + badSeedAt,
+		Out: out, Report: report, BadSeed: w.meeting.Address + badSeedAt,
 		OutCapacity: bytes, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
 		NumSeeds: uint64(c.NumSeeds), SeedBits: uint32(c.SeedBits), Tag: tag,
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Shift: uint32(m.shift),

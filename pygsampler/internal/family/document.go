@@ -111,6 +111,20 @@ func (d *Document) Name(name, of string) string {
 	return *value
 }
 
+// Choice is one of some texts, or "" where none or null is given.
+func (d *Document) Choice(name string, known ...string) (value string) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, nil)
+		return ""
+	}
+	if json.Unmarshal(raw, &value) != nil || !slices.Contains(known, value) {
+		d.Refuse(request.ErrValue, "%s: expected None or '%s', got %s", name, strings.Join(known, "' or '"), describe(raw))
+	}
+	d.note(name, value)
+	return value
+}
+
 // Integer is one from low to high, or the usual one where none or null is given.
 func (d *Document) Integer(name string, low, high, usual int64) int64 {
 	raw, given := d.take(name)

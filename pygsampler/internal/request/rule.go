@@ -24,6 +24,16 @@ func (r Rule) Take(degree int64) int64 {
 	return r.Fanout
 }
 
+// Factor is by what a row's sampled edges, drawn uniformly, are to be multiplied so that
+// sums over them are those over all its edges in the mean: one over the chance of each to
+// be drawn, or with replacement over how often it is.
+func (r Rule) Factor(degree int64) float32 {
+	if r.Whole(degree) {
+		return 1
+	}
+	return float32(float64(degree) / float64(r.Fanout))
+}
+
 // Mean is about how many edges each row gives where that is their mean degree.
 func (r Rule) Mean(degree float64) float64 {
 	switch fanout := float64(r.Fanout); {

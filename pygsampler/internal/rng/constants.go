@@ -25,6 +25,10 @@ const (
 // the sums.
 const spare = 2
 
+// gaps is from which draw on, in units of the fanout, those of the gaps between arrivals
+// are: beyond all that choices are made by.
+const gaps = 2 + spare
+
 // short is up to how many edges a row makes none of them: most would be refused.
 const short = 32
 

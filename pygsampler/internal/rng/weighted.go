@@ -25,6 +25,9 @@ func (w Weights) below(p int64) uint64 {
 	return w.Sums[p-1]
 }
 
+// of is the weight at position p.
+func (w Weights) of(p int64) uint64 { return w.Sums[p] - w.below(p) }
+
 // at is the position of a draw by the alias table: one product gives slot and coin.
 func (w Weights) at(x uint64) int64 {
 	slot, rest := bits.Mul64(x, uint64(len(w.Alias)))

@@ -40,6 +40,7 @@ INDPTR = 3
 INDICES = 4
 EDGE_IDS = 5
 FIRST_DST = 6  # place of the first destination among the vertices
+EDGE_WEIGHTS = 7  # for each edge its factor, in float32; 0 where the plan asks for none
 WORDS = 8
 
 # The words of a block that are offsets stand together.
@@ -59,6 +60,7 @@ BLOCK_ROWS = (
     Row("indptr", ID_BITS, NUM_DST, 1, INDPTR),
     Row("indices", ID_BITS, NUM_EDGES, 0, INDICES),
     Row("edge_ids", EDGE_ID_BITS, NUM_EDGES, 0, EDGE_IDS),
+    Row("edge_weights", "float32", NUM_EDGES, 0, EDGE_WEIGHTS),
 )
 
 

@@ -11,7 +11,7 @@ from pygsampler._core import library
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import torch
 
@@ -25,6 +25,8 @@ class RegionViews:
 
     # The region as the dtype of the edges' ids, where that is another.
     _edge_ids: torch.Tensor | None = None
+    # The region as float32.
+    _floats: torch.Tensor | None = None
     # The tensors of each block, once all were made.
     _blocks: list[dict[str, torch.Tensor]] | None = None
     # Of all blocks, once those of one were asked for: one launch makes them.
@@ -53,9 +55,14 @@ class RegionViews:
             return self._at(words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT])
         return self._at(words[at.TREES], words[at.NUM_NODES]) if words[at.TREES] else None
 
-    def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
+    def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
         # Who asks for these asks for nearly all: one call of torch makes them in a third of the
         # time that one for each takes.
+        if name == "edge_weights":
+            block = at.HEADER_WORDS + at.WORDS * place
+            words = self._words
+            offset, length = words[block + at.EDGE_WEIGHTS], words[block + at.NUM_EDGES]
+            return {name: self._factors(offset, length)}
         if self._blocks is None:
             if name == "indptr" or name == "edge_ids":
                 self._blocks = self._split()
@@ -206,6 +213,15 @@ class RegionViews:
         start = offset * 8 // bits
         return self._edge_ids[start : start + length]
 
+    def _factors(self, offset: int, length: int) -> torch.Tensor | None:
+        if not offset:
+            return None
+        if self._floats is None:
+            import torch
+
+            self._floats = self._ids.view(torch.float32)
+        return self._floats[offset // 4 : offset // 4 + length]
+
 
 class HostBlock(Protocol):
     """What ``HostViews`` needs of a block."""
@@ -248,14 +264,14 @@ class HostViews:
         values: Array | None = getattr(self._batch, name)
         return None if values is None else values.torch()
 
-    def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
+    def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
         block = self._batch.blocks[place]
         if name == "src_nodes":
             return {name: self._nodes[: block.num_src_nodes]}
         if name == "dst_nodes":
             return {name: self._nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes]}
-        values: Array = getattr(block, name)
-        return {name: values.torch()}
+        values: Array | None = getattr(block, name)
+        return {name: None if values is None else values.torch()}
 
     def counts(self, place: int) -> tuple[int, int, int]:
         block = self._batch.blocks[place]

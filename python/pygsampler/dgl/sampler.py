@@ -216,6 +216,10 @@ class PGSampler(Sampler):
         Accepted for compatibility; there is one implementation.
     seed : int, optional
         64-bit seed of the random numbers. Default: torch's, see below.
+    edge_weights : str, optional
+        ``"ht"``: ``block.edata["edge_weights"]`` has a factor for each edge, float32, shape (E,),
+        by which sums over the sampled edges of a vertex are, in the mean, those over all its edges:
+        see ``pygsampler.PGSampler``. ``g`` may not have an array of that name then.
 
     Notes
     -----
@@ -276,9 +280,11 @@ class PGSampler(Sampler):
         fused: bool = True,
         *,
         seed: int | None = None,
+        edge_weights: str | None = None,
     ) -> None:
         replace = boolean(replace, "replace")
-        made = _made(fanouts, replace=replace, prob=prob, mask=mask, seed=seed)
+        options = {"prob": prob, "mask": mask, "edge_weights": edge_weights}
+        made = _made(fanouts, replace=replace, seed=seed, **options)
         super().__init__(
             made,
             prefetch_node_feats=prefetch_node_feats,
@@ -288,6 +294,7 @@ class PGSampler(Sampler):
         )
         self._identity.set_seed(seed)
         self._fanouts, self._replace, self._prob, self._mask = fanouts, replace, prob, mask
+        self._edge_weights = edge_weights
         self.edge_dir, self.fused = edge_dir, fused
 
     @property
@@ -345,6 +352,16 @@ class PGSampler(Sampler):
         self._sampler = self._made(mask=mask)
         self._mask = mask
 
+    @property
+    def edge_weights(self) -> str | None:
+        """``"ht"``, or None: blocks have no factors."""
+        return self._edge_weights
+
+    @edge_weights.setter
+    def edge_weights(self, edge_weights: str | None) -> None:
+        self._sampler = self._made(edge_weights=edge_weights)
+        self._edge_weights = edge_weights
+
     def _current(self) -> _core.Sampler:
         """The sampler, made anew where an attribute, or what is in it, has changed."""
         made = self._sampler
@@ -356,11 +373,12 @@ class PGSampler(Sampler):
 
     def _made(self, **options: Any) -> _core.PGSampler:
         """A sampler by the attributes, but for those that are given."""
-        names = ("fanouts", "replace", "prob", "mask", "seed")
+        names = ("fanouts", "replace", "prob", "mask", "edge_weights", "seed")
         return _made(**{**{name: getattr(self, name) for name in names}, **options})
 
     def __repr__(self) -> str:
-        drawn = [f", {k}={v!r}" for k, v in (("prob", self.prob), ("mask", self.mask)) if v]
+        named = {"prob": self.prob, "mask": self.mask, "edge_weights": self.edge_weights}
+        drawn = [f", {k}={v!r}" for k, v in named.items() if v]
         return (
             f"pygsampler.dgl.PGSampler({list(self.fanouts)}, replace={self.replace}"
             f"{''.join(drawn)})"

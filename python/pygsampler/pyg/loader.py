@@ -40,10 +40,19 @@ class _Sampled:
         return super().__iter__()  # type: ignore[misc]
 
     def filter_fn(self, out: Any) -> Any:
-        """PyG's, after a look whether ``data`` is still the sampler's graph."""
+        """PyG's, after a look whether ``data`` is still the sampler's graph, and with factors."""
         if self._ours is not None:
             same_graph(self.data, self._ours)
-        return super().filter_fn(out)  # type: ignore[misc]
+        batch = super().filter_fn(out)  # type: ignore[misc]
+        factors = getattr(out, "edge_weights", None)
+        if factors is not None:
+            if "edge_weights" in self.data:
+                raise ValueError(
+                    "edge_weights: expected data without an attribute of that name, where batches "
+                    "have their factors, got one with it; rename the data's own"
+                )
+            batch.edge_weights = factors
+        return batch
 
     def set_seed(self, seed: int | None) -> None:
         """As ``PGSampler.set_seed``: what ``seed=`` does, for a loader that is there already."""
@@ -68,8 +77,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         seeds is torch's, as ever: ``torch.manual_seed`` or ``generator=``.
     device : str, int or torch.device, optional
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
-    weight_attr : str, optional
-        As ``PGSampler`` has it.
+    weight_attr, edge_weights : str, optional
+        As ``PGSampler`` has them.
     **kwargs
         All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
 
@@ -107,6 +116,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         *,
         seed: int | None = None,
         device: Any = None,
+        edge_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
         offered("input_time", input_time, None, "temporal sampling")
@@ -124,6 +134,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
             weight_attr=weight_attr,
+            edge_weights=edge_weights,
         )
         super().__init__(
             _with_edges(data),
@@ -143,8 +154,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
-    ``seed``, ``device`` and the errors are those of ``NeighborLoader``; all else is PyG's.
-    ``ValueError`` also for data without edges where ``edge_label_index`` is None.
+    ``seed``, ``device``, ``edge_weights`` and the errors are those of ``NeighborLoader``; all else
+    is PyG's. ``ValueError`` also for data without edges where ``edge_label_index`` is None.
     """
 
     _sampler_name = "link_sampler"
@@ -173,6 +184,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         *,
         seed: int | None = None,
         device: Any = None,
+        edge_weights: str | None = None,
         **kwargs: Any,
     ) -> None:
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
@@ -192,6 +204,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             temporal_strategy=temporal_strategy,
             time_attr=time_attr,
             weight_attr=weight_attr,
+            edge_weights=edge_weights,
         )
         super().__init__(
             _with_edges(data),

@@ -23,11 +23,13 @@ _TABLE, _OF_TABLE = 1 << 24, 16
 
 
 class Subgraph(NamedTuple):
-    """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids."""
+    """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; and their
+    factors, where the sampler makes them."""
 
     row: torch.Tensor
     col: torch.Tensor
     edge: torch.Tensor
+    weight: torch.Tensor | None = None
 
 
 def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
@@ -63,7 +65,8 @@ def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
         col = _rows(degrees, sum(counts)).to(row.dtype)
     else:
         col = _joined([block.coo()[1] for block in blocks])
-    found = Subgraph(row, col, edge)
+    factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
+    found = Subgraph(row, col, edge, _joined(factors) if factors else None)
     if len(batch.output_nodes) != blocks[0].num_dst_nodes:
         found, counts[0] = _repeated(batch, found, counts[0])
     return found, counts
@@ -92,7 +95,10 @@ def _repeated(batch: TorchBatch, found: Subgraph, first: int) -> tuple[Subgraph,
     row = place[torch.cat([found.row[copied], found.row[first:]]).long()]
     col = torch.cat([into_seeds, found.col[first:].long() + (seeds - distinct)])
     edge = torch.cat([found.edge[copied], found.edge[first:]])
-    return Subgraph(row.to(found.row.dtype), col.to(found.col.dtype), edge), len(copied)
+    weight = found.weight
+    if weight is not None:
+        weight = torch.cat([weight[copied], weight[first:]])
+    return Subgraph(row.to(found.row.dtype), col.to(found.col.dtype), edge, weight), len(copied)
 
 
 def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Subgraph:
@@ -130,7 +136,8 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Sub
         edge = place if edge_ids is None else _at(edge_ids, place)
         parts.append(Subgraph(row, col.index_select(0, kept), edge))
     row, col, edge = (
-        _joined(list(tensors)).to(node.device, node.dtype) for tensors in zip(*parts, strict=True)
+        _joined(list(tensors)).to(node.device, node.dtype)
+        for tensors in zip(*((part.row, part.col, part.edge) for part in parts), strict=True)
     )
     return Subgraph(row, col, edge)
 

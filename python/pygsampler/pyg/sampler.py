@@ -80,6 +80,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self._sampler = sampler
         self.subgraph_type = subgraph_type
         self.keep_orig_edges = False
+        self._check_factors()
         plan, array = sampler.plan, None
         if isinstance(plan, Plan) and plan.drawn_by is not None:
             kind, name = plan.drawn_by
@@ -221,21 +222,38 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         return self._finished(out)
 
     def _sample(self, seeds: torch.Tensor, identity: tuple[int, int]) -> SamplerOutput:
+        self._check_factors()
         batch = self._batch(seeds, *identity)
         node, num_nodes = vertices(batch)
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         if self.subgraph_type == SubgraphType.induced:
             edges = induced(self._drawn(), node, trees)
-            return SamplerOutput(node, *edges, batch=trees)
+            return SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
         edges, num_edges = directional(batch)
         hops = self._hops(batch)
-        return SamplerOutput(
+        out = SamplerOutput(
             node,
-            *edges,
+            edges.row,
+            edges.col,
+            edges.edge,
             batch=trees,
             num_sampled_nodes=num_nodes[: hops + 1],
             num_sampled_edges=num_edges[:hops],
         )
+        if edges.weight is not None:
+            # PyG's class has no place for them; our loaders put them into the batch.
+            out.edge_weights = edges.weight
+        return out
+
+    def _check_factors(self) -> None:
+        """ValueError for factors of edges that are not those that were sampled."""
+        if getattr(self._sampler, "edge_weights", None) is None:
+            return
+        if self.subgraph_type != SubgraphType.directional:
+            raise ValueError(
+                f"edge_weights: expected None, or subgraph_type='directional', whose edges are "
+                f"those that were sampled, got {describe(self.subgraph_type.value)}"
+            )
 
     def _hops(self, batch: TorchBatch) -> int:
         """How many hops of the batch were asked for."""
@@ -317,6 +335,11 @@ class PGSampler(Sampler):
         edges one after another, each by its weight among those that are left; with ``replace``
         among all. An edge of weight 0 is never in a batch, not by -1 or in an induced subgraph
         either.
+    edge_weights : str, optional
+        ``"ht"``: each edge has a factor, float32, by which sums over the sampled edges of a node
+        are, in the mean, those over all its edges: see ``pygsampler.PGSampler``. Batches of this
+        module's loaders have them as ``edge_weights``, beside ``e_id``, and ``SamplerOutput`` has
+        them under that name. For directional subgraphs.
     share_memory : bool
         Accepted for compatibility: processes share the graph in any case.
     directed : bool
@@ -327,10 +350,10 @@ class PGSampler(Sampler):
 
     Notes
     -----
-    ``num_neighbors``, ``replace``, ``subgraph_type``, ``disjoint`` and ``keep_orig_edges`` may be
-    assigned, and count from the next batch on; a shallow copy of a sampler shares the graph and
-    nothing else. The graph, and what it was made by, cannot be assigned; ``weight_attr`` can be
-    None, or an array that the graph was made with.
+    ``num_neighbors``, ``replace``, ``subgraph_type``, ``disjoint``, ``edge_weights`` and
+    ``keep_orig_edges`` may be assigned, and count from the next batch on; a shallow copy of a
+    sampler shares the graph and nothing else. The graph, and what it was made by, cannot be
+    assigned; ``weight_attr`` can be None, or an array that the graph was made with.
 
     The weights are copied and made into tables here: a pass over all edges, on all cores, and 16
     bytes an edge. Forked workers share them; spawned ones each make them again.
@@ -379,6 +402,7 @@ class PGSampler(Sampler):
         *,
         seed: int | None = None,
         device: Any = None,
+        edge_weights: str | None = None,
     ) -> None:
         boolean(share_memory, "share_memory")
         # Each is refused unless it has the value that means so.
@@ -398,6 +422,7 @@ class PGSampler(Sampler):
                 frontier="new",
                 disjoint=disjoint,
                 prob=weight_attr,
+                edge_weights=edge_weights,
                 seed=seed,
             ),
             subgraph_type=options.subgraph(subgraph_type, directed),
@@ -453,6 +478,15 @@ class PGSampler(Sampler):
             )
         self._sampler = self._made()._with(prob=weight_attr)
 
+    @property
+    def edge_weights(self) -> str | None:
+        """``"ht"``, or None: edges have no factors."""
+        return self._made().edge_weights
+
+    @edge_weights.setter
+    def edge_weights(self, edge_weights: str | None) -> None:
+        self._sampler = self._made()._with(edge_weights=edge_weights)
+
     def _made(self) -> _core.PGSampler:
         made = self._sampler
         assert isinstance(made, _core.PGSampler)
@@ -462,7 +496,8 @@ class PGSampler(Sampler):
         return int(self.num_neighbors.num_hops)
 
     def __repr__(self) -> str:
-        weights = "" if self.weight_attr is None else f", weight_attr={self.weight_attr!r}"
+        named = {"weight_attr": self.weight_attr, "edge_weights": self.edge_weights}
+        weights = "".join(f", {name}={value!r}" for name, value in named.items() if value)
         return (
             f"pygsampler.pyg.PGSampler({self.num_neighbors.values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"

@@ -21,6 +21,7 @@ type Batch struct {
 type Block struct {
 	Src, Dst, First          int64
 	Indptr, Indices, EdgeIDs []int64
+	EdgeWeights              []float32 // nil where there are none
 }
 
 // Ints copies n integers of so many bits from a place in a memory.
@@ -53,12 +54,16 @@ func Read(m memory.Memory) (b Batch) {
 	for i := range hops {
 		w := batch.Block(words, int(i))
 		dst, edges := w[batch.BlockNumDst], w[batch.BlockNumEdges]
-		b.Blocks = append(b.Blocks, Block{
+		block := Block{
 			Src: w[batch.BlockNumSrc], Dst: dst, First: w[batch.BlockFirstDst],
 			Indptr:  Ints(m, w[batch.BlockIndptr], dst+1, b.IDBits),
 			Indices: Ints(m, w[batch.BlockIndices], edges, b.IDBits),
 			EdgeIDs: Ints(m, w[batch.BlockEdgeIDs], edges, b.EdgeIDBits),
-		})
+		}
+		if offset := w[batch.BlockEdgeWeights]; offset != 0 {
+			block.EdgeWeights = slices.Clone(memory.At[float32](m, offset, edges))
+		}
+		b.Blocks = append(b.Blocks, block)
 	}
 	return b
 }
@@ -72,5 +77,6 @@ func (b Batch) Equal(c Batch) bool {
 
 func (b Block) equal(c Block) bool {
 	return b.Src == c.Src && b.Dst == c.Dst && b.First == c.First && slices.Equal(b.Indptr, c.Indptr) &&
-		slices.Equal(b.Indices, c.Indices) && slices.Equal(b.EdgeIDs, c.EdgeIDs)
+		slices.Equal(b.Indices, c.Indices) && slices.Equal(b.EdgeIDs, c.EdgeIDs) &&
+		(b.EdgeWeights == nil) == (c.EdgeWeights == nil) && slices.Equal(b.EdgeWeights, c.EdgeWeights)
 }

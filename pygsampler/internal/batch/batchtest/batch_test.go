@@ -21,6 +21,8 @@ func TestEqual(t *testing.T) {
 					f.SetInt(7)
 				case []int64:
 					f.Set(reflect.ValueOf([]int64{7, 8}))
+				case []float32:
+					f.Set(reflect.ValueOf([]float32{7, 8}))
 				}
 			}
 		}

@@ -18,9 +18,10 @@ import (
 // Options are the fields of a document that all families of neighbours have.
 type Options struct {
 	request.Hops
-	Prob, Mask string // names of edge arrays; "": none
-	Ordered    bool   // vertices are numbered by first occurrence
-	MapLimit   int64  // bytes of the vertex map of a batch on the CPU; 0: the default
+	Prob, Mask  string // names of edge arrays; "": none
+	EdgeWeights bool   // each edge has its Horvitz-Thompson factor
+	Ordered     bool   // vertices are numbered by first occurrence
+	MapLimit    int64  // bytes of the vertex map of a batch on the CPU; 0: the default
 }
 
 // ReadOptions takes the fields of a document.
@@ -32,6 +33,7 @@ func ReadOptions(d *family.Document) (o Options) {
 	o.Ordered = d.Bool("ordered", true)
 	o.Prob = d.Name("prob", "an edge array")
 	o.Mask = d.Name("mask", "an edge array")
+	o.EdgeWeights = d.Choice("edge_weights", "ht") == "ht"
 	o.MapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
 	if o.Prob != "" && o.Mask != "" {
 		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both; weights of 0 leave edges out as a mask does")
@@ -44,7 +46,10 @@ func (o *Options) Plain(d *family.Document, mode string) {
 	for _, k := range []struct {
 		asked bool
 		what  string
-	}{{o.OnlyNew, "frontier='new'"}, {o.Disjoint, "disjoint=True"}, {o.Prob != "", "prob"}, {o.Mask != "", "mask"}} {
+	}{
+		{o.OnlyNew, "frontier='new'"}, {o.Disjoint, "disjoint=True"},
+		{o.Prob != "", "prob"}, {o.Mask != "", "mask"}, {o.EdgeWeights, "edge_weights='ht'"},
+	} {
 		if k.asked {
 			d.Refuse(request.ErrValue, "mode: expected 'auto' or 'persistent' with %s, got '%s'", k.what, mode)
 		}
@@ -62,7 +67,11 @@ type Plan struct {
 func Parse(d *family.Document) family.Plan {
 	o := ReadOptions(d)
 	d.OneOf("mode", "auto", "persistent")
-	return &Plan{o, &cuda.Neighbors{Hops: cuda.Hops{Hops: o.Hops}}}
+	device := cuda.Neighbors{Hops: cuda.Hops{Hops: o.Hops}}
+	if o.EdgeWeights {
+		return &Plan{o, &cuda.Factors{Neighbors: device}}
+	}
+	return &Plan{o, &device}
 }
 
 // Beside is a plan that makes the same batches on the CPU, and on a device in a mode.
@@ -78,7 +87,7 @@ func (p *Plan) CUDA() cuda.Plan { return p.device }
 func (p *Plan) Request(w *family.Work) *cpu.Request {
 	return &cpu.Request{
 		Request: request.Request{Hops: p.Hops, Batch: w.Batch},
-		Graph:   w.Graph, Exclude: w.Exclude, MapLimit: p.MapLimit, Most: w.Most,
+		Graph:   w.Graph, Exclude: w.Exclude, MapLimit: p.MapLimit, Most: w.Most, EdgeWeights: p.EdgeWeights,
 	}
 }
 

@@ -1,0 +1,39 @@
+// Functions of real numbers whose every bit is the same on all engines: each is one sequence of additions,
+// multiplications and divisions, every one rounded to nearest by itself. The intrinsics keep the compiler
+// from fusing a product with a sum. Go twin, with the reasons: internal/real.
+#pragma once
+
+// The natural logarithm of a positive finite number.
+__device__ __forceinline__ double real_log(double x) {
+  int e = -1023;
+  if (x < 0x1p-1022) {
+    x = __dmul_rn(x, 0x1p54);
+    e -= 54;
+  }
+  unsigned long long bits = (unsigned long long)__double_as_longlong(x);
+  e += (int)(bits >> 52);
+  double m = __longlong_as_double((long long)((bits & ((1ull << 52) - 1)) | 1023ull << 52));
+  if (m > 0x1.6a09e667f3bcdp+0) {
+    m = __dmul_rn(m, 0.5);
+    e++;
+  }
+  double s = __ddiv_rn(__dadd_rn(m, -1.0), __dadd_rn(m, 1.0)), z = __dmul_rn(s, s), series = 1.0 / 21;
+#pragma unroll
+  for (int k = 19; k > 1; k -= 2) series = __dadd_rn(__dmul_rn(series, z), 1.0 / k);
+  double twice = __dadd_rn(s, s), log_m = __dadd_rn(twice, __dmul_rn(twice, __dmul_rn(z, series)));
+  return __dadd_rn(__dmul_rn((double)e, 0x1.62e42fefa39efp-1), log_m);
+}
+
+// 1 - exp(-x) of a number that is not negative.
+__device__ __forceinline__ double real_one_minus_exp(double x) {
+  if (x >= 64) return 1;
+  long long n = (long long)__dadd_rn(__dmul_rn(x, 0x1.71547652b82fep+0), 0.5);
+  double whole = (double)n, series = 1;
+  double r = __dadd_rn(__dadd_rn(x, -__dmul_rn(whole, 0x1.62e42fefa3p-1)), -__dmul_rn(whole, 0x1.3de6af278ece6p-42));
+#pragma unroll
+  for (int k = 14; k > 1; k--) series = __dadd_rn(1.0, -__dmul_rn(__dmul_rn(r, 1.0 / k), series));
+  double q = __dmul_rn(r, series);
+  if (n == 0) return q;
+  double scale = __longlong_as_double((1023 - n) << 52);
+  return __dadd_rn(__dadd_rn(1.0, -scale), __dmul_rn(scale, q));
+}

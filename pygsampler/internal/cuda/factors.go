@@ -1,0 +1,171 @@
+package cuda
+
+import (
+	"errors"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+)
+
+// factorBatch mirrors FactorBatch in kernels/factors.cu.
+type factorBatch struct {
+	Told, Report, Out, Choices, Arrived gpu.Address
+	OutCapacity                         uint64
+	Key0, Key1, Batch0, Batch1          uint32
+}
+
+// factorArgs mirrors FactorArgs.
+type factorArgs struct {
+	All     neighborArgs
+	Batches [mostBatches]factorBatch
+}
+
+// Factors is Neighbors with a factor for each edge. A launch of its kernel makes the batch
+// and reports to the device; a second one reads that, makes the factors behind the batch,
+// and reports to the host. So the kernels of those who want none are what they were.
+type Factors struct{ Neighbors }
+
+// Positions of a row's choices stand where the factors will while they find room in 31
+// bits, else in memory of their own.
+const narrowChoices = 1 << 31
+
+// factorKernel is the one of kernels/factors.cu, whose threshold a test may change.
+type factorKernel struct {
+	gpu.Kernel[factorArgs]
+	narrow int64
+}
+
+func loadFactors(e *Engine) (*factorKernel, error) {
+	k, err := KernelOf[factorArgs](e, "factors", "factors", 0)
+	return &factorKernel{k, narrowChoices}, err
+}
+
+func factorsOf(e *Engine) (*factorKernel, error) { return Kept(e, "factors", loadFactors) }
+
+// wide says whether choices stand in memory of their own. Rows that draw uniformly have no
+// need of them.
+func (k *factorKernel) wide(g *Graph) bool { return g.Alias != 0 && g.Edges >= k.narrow }
+
+// Shape is apart from that of batches without factors, which are smaller.
+func (p *Factors) Shape() string { return p.Neighbors.Shape() + "ht" }
+
+// Guess has 4 bytes more for each edge.
+func (p *Factors) Guess(g *Graph, seeds int64) Needs {
+	n := p.Neighbors.Guess(g, seeds)
+	degree, bytes := 2*float64(g.Edges)/float64(max(g.Nodes, 1)), 0.0
+	p.Expect(seeds, g.Nodes, degree, func(_, edges float64) {
+		bytes += float64(batch.EdgeWeights(int64(min(edges, mostGuess)))) + batch.Alignment
+	})
+	n.Out = min(n.Out+uint64(bytes), mostOut)
+	return n
+}
+
+// factorSpace is what the two launches of a batch hand over.
+type factorSpace struct {
+	told    buffer // a report that stays on the device; its status is 0 between batches
+	choices buffer // 8 bytes for each edge, where positions are wide
+	clean   bool
+}
+
+// Forget has the report cleared before the next batch: one whose kernel failed may have left
+// an earlier one's there.
+func (s *factorSpace) Forget() { s.clean = false }
+
+func (s *factorSpace) Free(stream gpu.Stream) error {
+	return errors.Join(s.told.Free(stream), s.choices.Free(stream))
+}
+
+// told is where the first launch of a flight reports.
+func told(f *Flight) gpu.Address { return SpaceOf[factorSpace](f.space).told.Address }
+
+// Fit makes room for the report, and for choices that are wide.
+func (p *Factors) Fit(f *Flight) error {
+	k, err := factorsOf(f.engine)
+	if err != nil {
+		return err
+	}
+	if err := p.Neighbors.Fit(f); err != nil {
+		return err
+	}
+	s, w := SpaceOf[factorSpace](f.space), f.space
+	bytes := 8 * uint64(reportHeader+batch.Words(mostHops))
+	if err := s.told.fit(w, bytes, f.stream); err != nil {
+		return err
+	}
+	if !s.clean {
+		if err := f.stream.Fill32(s.told.Address, 0, bytes/4); err != nil {
+			return err
+		}
+		s.clean = true
+	}
+	if !k.wide(f.graph) {
+		return nil
+	}
+	// Of a hop with more edges the kernel makes no batch.
+	most := uint64(SpaceOf[hopSpace](w).edgeCapacity) * uint64(len(p.Fanouts))
+	return s.choices.fit(w, 8*most, f.stream)
+}
+
+// Launch is the batch, and then its factors.
+func (p *Factors) Launch(f *Flight) error {
+	if err := p.launch(f, told); err != nil {
+		return err
+	}
+	return p.follow([]*Flight{f})
+}
+
+// LaunchMany is two launches too.
+func (p *Factors) LaunchMany(flights []*Flight) error {
+	if err := p.launchMany(flights, told); err != nil {
+		return err
+	}
+	return p.follow(flights)
+}
+
+// follow makes the factors of batches that a launch in the same stream makes.
+func (p *Factors) follow(flights []*Flight) error {
+	first := flights[0]
+	g, c := first.graph, &first.call
+	rows, err := g.rowKernels()
+	if err != nil {
+		return err
+	}
+	k, err := factorsOf(first.engine)
+	if err != nil {
+		return err
+	}
+	var args factorArgs
+	args.All.common(rows, g, &p.Neighbors)
+	// Only flights that are alone exclude edges.
+	args.All.Excluded, args.All.NumExcluded = first.space.excluded.Address, uint64(len(c.Exclude))
+	args.All.OutEdgeBits = 32
+	if k.wide(g) {
+		args.All.OutEdgeBits = 64
+	}
+	for i, f := range flights {
+		out, bytes := f.Region()
+		random := f.call.random()
+		args.Batches[i] = factorBatch{
+			Told: told(f), Report: f.Report(), Out: out, Arrived: f.space.meeting.Address,
+			OutCapacity: bytes, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
+		}
+		if k.wide(g) {
+			args.Batches[i].Choices = SpaceOf[factorSpace](f.space).choices.Address
+		}
+	}
+	return k.Launch(first.stream, gpu.Shape{
+		Grid:  [3]uint32{uint32(p.blocks(first, len(flights))), uint32(len(flights))},
+		Block: [3]uint32{factorThreads},
+	}, &args)
+}
+
+// blocks is a good number of them for one of several batches: a warp for each row that the
+// flight has room for, as far as the device runs them at a time.
+func (p *Factors) blocks(f *Flight, batches int) int {
+	if f.call.Grid > 0 {
+		return f.call.Grid
+	}
+	const rowsOfBlock = factorThreads / 32
+	most := f.engine.context.Properties().Multiprocessors * 2048 / factorThreads
+	return max(min(int(f.need.Rows/rowsOfBlock), most/batches), 1)
+}

@@ -1,0 +1,89 @@
+// Package real has functions of real numbers whose every bit is the same on all engines:
+// each is one sequence of additions, multiplications and divisions of IEEE doubles, every
+// one rounded to nearest. It calls nothing of the mathematical library, whose last bits
+// differ between systems, and says float64 at each product, since the compiler may else
+// fuse it with a sum on some processors. They are within 4e-16 of the truth, relatively.
+//
+// CUDA twin: kernels/real.cuh. A test compares the bits.
+package real
+
+import "math"
+
+const (
+	fraction = 1<<52 - 1 // bits of a double below its exponent
+	oneBits  = 1023 << 52
+
+	sqrt2 = 0x1.6a09e667f3bcdp+0
+	ln2   = 0x1.62e42fefa39efp-1
+	// ln2 in two parts; up to 2^12 times the first is exact.
+	ln2High = 0x1.62e42fefa3p-1
+	ln2Low  = 0x1.3de6af278ece6p-42
+	perLn2  = 0x1.71547652b82fep+0
+)
+
+// Log is the natural logarithm of a positive finite number.
+//
+// x is 2^e m with m within a factor of sqrt(2) of 1, so that e log(2) takes nothing away
+// from log(m) = 2 artanh(s) = 2 (s + s^3/3 + s^5/5 + ...), where s = (m - 1) / (m + 1) is
+// at most 0.172: eleven terms are enough.
+func Log(x float64) float64 {
+	e := -1023
+	if x < 0x1p-1022 {
+		x *= 0x1p54
+		e -= 54
+	}
+	bits := math.Float64bits(x)
+	e += int(bits >> 52)
+	m := math.Float64frombits(bits&fraction | oneBits)
+	if m > sqrt2 {
+		m *= 0.5
+		e++
+	}
+	s := (m - 1) / (m + 1)
+	z := float64(s * s)
+	series := float64(1.0 / 21)
+	series = float64(series*z) + 1.0/19
+	series = float64(series*z) + 1.0/17
+	series = float64(series*z) + 1.0/15
+	series = float64(series*z) + 1.0/13
+	series = float64(series*z) + 1.0/11
+	series = float64(series*z) + 1.0/9
+	series = float64(series*z) + 1.0/7
+	series = float64(series*z) + 1.0/5
+	series = float64(series*z) + 1.0/3
+	twice := s + s
+	return float64(float64(e)*ln2) + (twice + float64(twice*float64(z*series)))
+}
+
+// OneMinusExp is 1 - exp(-x) of a number that is not negative, also where x is so small
+// that exp(-x) is 1.
+//
+// x is n log(2) + r with r within log(2)/2 of 0. Then it is (1 - 2^-n) + 2^-n q, and
+// q = 1 - exp(-r) = r (1 - r/2 (1 - r/3 (1 - ...))): fourteen terms are enough.
+func OneMinusExp(x float64) float64 {
+	if x >= 64 {
+		return 1
+	}
+	n := int64(float64(x*perLn2) + 0.5)
+	r := (x - float64(float64(n)*ln2High)) - float64(float64(n)*ln2Low)
+	series := 1.0
+	series = 1 - float64(float64(r*(1.0/14))*series)
+	series = 1 - float64(float64(r*(1.0/13))*series)
+	series = 1 - float64(float64(r*(1.0/12))*series)
+	series = 1 - float64(float64(r*(1.0/11))*series)
+	series = 1 - float64(float64(r*(1.0/10))*series)
+	series = 1 - float64(float64(r*(1.0/9))*series)
+	series = 1 - float64(float64(r*(1.0/8))*series)
+	series = 1 - float64(float64(r*(1.0/7))*series)
+	series = 1 - float64(float64(r*(1.0/6))*series)
+	series = 1 - float64(float64(r*(1.0/5))*series)
+	series = 1 - float64(float64(r*(1.0/4))*series)
+	series = 1 - float64(float64(r*(1.0/3))*series)
+	series = 1 - float64(float64(r*(1.0/2))*series)
+	q := float64(r * series)
+	if n == 0 {
+		return q
+	}
+	scale := math.Float64frombits(uint64(1023-n) << 52)
+	return (1 - scale) + float64(scale*q)
+}
