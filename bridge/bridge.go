@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"fmt"
 
 	core "github.com/pygsampler/pygsampler/pygsampler"
 )
@@ -82,20 +83,21 @@ func ExpandRows(indptr, numRows, first, bits int64) (mem int64, err error) {
 	return core.ExpandRows(indptr, numRows, first, int(bits))
 }
 
-// PlanRead checks a document and returns it with what was not given in it.
-func PlanRead(document string) (whole string, err error) {
+// PlanRead checks the document of a plan. It returns how many words describe a batch,
+// and after a blank the document with what was not given in it.
+func PlanRead(document string) (words string, err error) {
 	defer finish(&err)
-	p, err := core.NewPlan(document, 0)
+	p, err := core.NewSampler(document, 0)
 	if err != nil {
 		return "", err
 	}
-	return p.Document, nil
+	return fmt.Sprintf("%d %s", p.CUDA().Words(), p.Document), nil
 }
 
 // SamplerNew is the handle of a document's plan, and of a seed.
 func SamplerNew(document string, seed int64) (sampler int64, err error) {
 	defer finish(&err)
-	p, err := core.NewPlan(document, uint64(seed))
+	p, err := core.NewSampler(document, uint64(seed))
 	if err != nil {
 		return 0, err
 	}
@@ -140,7 +142,7 @@ func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, nu
 	return -jobs.add(j), nil
 }
 
-func start(how func(*core.Graph, *core.Plan, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
+func start(how func(*core.Graph, *core.Sampler, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
 	g, o, err := open(graph, sampler)
 	if err != nil {
 		return nil, err
@@ -148,7 +150,7 @@ func start(how func(*core.Graph, *core.Plan, core.Call) (*core.Job, error), grap
 	return how(g, o, c)
 }
 
-func open(graph, sampler int64) (*core.Graph, *core.Plan, error) {
+func open(graph, sampler int64) (*core.Graph, *core.Sampler, error) {
 	g, ok := graphs.get(graph)
 	if !ok {
 		return nil, nil, closed("graph")

@@ -176,6 +176,9 @@ func DeviceWaitMany(launch, timeoutMS, addresses int64) (done int64, err error) 
 	if !ok {
 		return 0, closed("launch")
 	}
+	if addresses == 0 {
+		return 0, core.Errorf(core.KindValue, "addresses: expected an address, got 0")
+	}
 	failed, finished := l.Wait(timeoutMS)
 	switch {
 	case !finished:
@@ -216,6 +219,9 @@ func DeviceCancelMany(launch int64) (zero int64, err error) {
 // and returns 1.
 func DeviceWaitInto(job, timeoutMS, count, words int64) (done int64, err error) {
 	defer finish(&err)
+	if words == 0 || count < 1 {
+		return 0, core.Errorf(core.KindValue, "words: expected an address for some, got %#x for %d", words, count)
+	}
 	mem, err := wait(job, timeoutMS)
 	if err != nil || mem <= 0 {
 		return mem, err

@@ -49,7 +49,7 @@ func (t *table[T]) take(handle int64) (T, bool) {
 
 var (
 	graphs     table[*core.Graph]
-	samplers   table[*core.Plan]
+	samplers   table[*core.Sampler]
 	jobs       table[*core.Job]
 	deviceJobs table[*core.DeviceJob]
 

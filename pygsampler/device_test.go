@@ -152,7 +152,7 @@ func TestDeviceBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []*Plan{options(t, "auto", false, 3, 4), options(t, "auto", true, 2), options(t, "persistent", false, -1, 2)} {
+		for _, o := range []*Sampler{options(t, "auto", false, 3, 4), options(t, "auto", true, 2), options(t, "persistent", false, -1, 2)} {
 			for i, c := range []Call{
 				{Seeds: address(seeds), NumSeeds: 5, SeedBits: 64},
 				{SeedBits: 64, Epoch: 3},

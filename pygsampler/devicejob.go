@@ -69,18 +69,26 @@ var flying struct {
 // DeviceCapacity is how many bytes of a caller's memory would do for a batch of so many
 // seeds: what batches like it have needed and some more, or a guess. The header of a
 // batch in a caller's memory says it of the next one (batch.WordCapacity).
-func DeviceCapacity(g *Graph, p *Plan, seeds int64) (int64, error) {
+func DeviceCapacity(g *Graph, p *Sampler, seeds int64) (int64, error) {
 	if g.device == nil {
 		return 0, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
 	if seeds < 0 {
 		return 0, Errorf(KindValue, "seeds: expected a length >= 0, got %d", seeds)
 	}
-	return int64(g.device.graph.Capacity(p.CUDA(), seeds)), nil
+	if err := p.check(g); err != nil {
+		return 0, err
+	}
+	// Before anybody makes room for what no device can do.
+	c := cuda.Call{Plan: p.CUDA(), NumSeeds: seeds}
+	if err := c.Plan.Check(g.device.graph, &c); err != nil {
+		return 0, err
+	}
+	return int64(g.device.graph.Capacity(c.Plan, seeds)), nil
 }
 
 // DeviceSubmit puts a batch into a stream and returns.
-func DeviceSubmit(g *Graph, p *Plan, c DeviceCall) (*DeviceJob, error) {
+func DeviceSubmit(g *Graph, p *Sampler, c DeviceCall) (*DeviceJob, error) {
 	jobs, err := DeviceSubmitMany(g, p, []DeviceCall{c})
 	if err != nil {
 		return nil, err
@@ -90,7 +98,7 @@ func DeviceSubmit(g *Graph, p *Plan, c DeviceCall) (*DeviceJob, error) {
 
 // DeviceSubmitMany puts several batches into a stream together, as one launch where
 // the engine can.
-func DeviceSubmitMany(g *Graph, p *Plan, calls []DeviceCall) (jobs []*DeviceJob, err error) {
+func DeviceSubmitMany(g *Graph, p *Sampler, calls []DeviceCall) (jobs []*DeviceJob, err error) {
 	if g.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
@@ -134,7 +142,7 @@ func DeviceSubmitMany(g *Graph, p *Plan, calls []DeviceCall) (jobs []*DeviceJob,
 }
 
 // call copies what stays the caller's and looks excluded edges up.
-func (d *deviceGraph) call(p *Plan, c DeviceCall) (*cuda.Call, error) {
+func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 type DeviceLaunch struct{ jobs []*DeviceJob }
 
 // NewDeviceLaunch submits several batches, as one launch where the engine can.
-func NewDeviceLaunch(g *Graph, p *Plan, calls []DeviceCall) (*DeviceLaunch, error) {
+func NewDeviceLaunch(g *Graph, p *Sampler, calls []DeviceCall) (*DeviceLaunch, error) {
 	jobs, err := DeviceSubmitMany(g, p, calls)
 	if err != nil {
 		return nil, err

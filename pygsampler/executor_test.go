@@ -18,12 +18,12 @@ func TestThreadsAgree(t *testing.T) {
 	a := random(3000)
 	g := a.open(t)
 	seeds := csctest.Squares(600, 3000)
-	samplers := []*Plan{
+	samplers := []*Sampler{
 		options(t, "auto", false, 5, 5), options(t, "queue", false, 5, 5), options(t, "auto", true, 4, 3, 2),
 		options(t, "auto", false, 2, -1), options(t, "queue", true, 3, 3),
 	}
 	const jobs = 40
-	call := func(i int) (*Plan, Call) {
+	call := func(i int) (*Sampler, Call) {
 		n := int64(1 + i*8)
 		return samplers[i%len(samplers)], Call{
 			Seeds: address(seeds), NumSeeds: n, SeedBits: 64, Epoch: int64(i % 3), Batch: int64(i), Threads: int64(i % 4),
@@ -34,7 +34,7 @@ func TestThreadsAgree(t *testing.T) {
 		if _, err := SetThreads(threads); err != nil {
 			t.Fatal(err)
 		}
-		for _, how := range []func(*Graph, *Plan, Call) (*Job, error){Submit, Sample} {
+		for _, how := range []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample} {
 			var flying [jobs]*Job
 			for i := range flying {
 				o, c := call(i)
@@ -58,7 +58,7 @@ func TestThreadsAgree(t *testing.T) {
 			wg.Go(func() {
 				for i := w; i < jobs; i += 3 {
 					o, c := call(i)
-					j, err := []func(*Graph, *Plan, Call) (*Job, error){Submit, Sample}[i%2](g, o, c)
+					j, err := []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample}[i%2](g, o, c)
 					if err != nil {
 						t.Error(err)
 					} else if got := result(t, j); got != want[i] {

@@ -87,14 +87,14 @@ func TestAFamilyOfOnesOwn(t *testing.T) {
 	quiet(t)
 	families["toy"] = func(*family.Document) family.Plan { return toy{} }
 	defer delete(families, "toy")
-	p, err := NewPlan(`{"family": "toy"}`, 3)
+	p, err := NewSampler(`{"family": "toy"}`, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g, seeds := random(10).open(t), []int64{4, 2, 4}
 	defer runtime.KeepAlive(seeds)
 	c := Call{Seeds: address(seeds), NumSeeds: 3, SeedBits: 64}
-	for _, how := range []func(*Graph, *Plan, Call) (*Job, error){Submit, Sample} {
+	for _, how := range []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample} {
 		j, err := how(g, p, c)
 		if err != nil {
 			t.Fatal(err)

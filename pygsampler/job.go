@@ -22,7 +22,7 @@ import (
 // error; until then it reads the graph's memory.
 type Job struct {
 	graph   *Graph
-	plan    *Plan
+	plan    *Sampler
 	work    family.Work
 	exclude []int64
 	threads int
@@ -52,7 +52,7 @@ var running struct {
 }
 
 // Submit queues a batch and returns at once.
-func Submit(g *Graph, p *Plan, c Call) (*Job, error) {
+func Submit(g *Graph, p *Sampler, c Call) (*Job, error) {
 	j, err := newJob(g, p, c)
 	if err == nil {
 		engine.submit(j)
@@ -66,7 +66,7 @@ const promptEdges = 1 << 19
 
 // Sample is Submit for a caller who waits at once. A small batch is finished when
 // it returns, without the wake-ups that handing it to another thread costs.
-func Sample(g *Graph, p *Plan, c Call) (*Job, error) {
+func Sample(g *Graph, p *Sampler, c Call) (*Job, error) {
 	j, err := newJob(g, p, c)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func Sample(g *Graph, p *Plan, c Call) (*Job, error) {
 		j.work.Most = promptEdges
 		j.sample()
 		engine.give(1)
-		if !errors.Is(j.err, cpu.ErrLarge) {
+		if !errors.Is(j.err, request.ErrLarge) {
 			j.finish()
 			return j, nil
 		}
@@ -110,7 +110,7 @@ func (c *Call) check() error {
 	return nil
 }
 
-func newJob(g *Graph, p *Plan, c Call) (*Job, error) {
+func newJob(g *Graph, p *Sampler, c Call) (*Job, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}

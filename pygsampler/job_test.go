@@ -62,7 +62,7 @@ func (a *arrays) open(t *testing.T) *Graph {
 	return g
 }
 
-func options(t *testing.T, mode string, replace bool, fanouts ...int64) *Plan {
+func options(t *testing.T, mode string, replace bool, fanouts ...int64) *Sampler {
 	t.Helper()
 	o, err := planOf(mode, replace, 17, fanouts)
 	if err != nil {
@@ -104,7 +104,7 @@ func quiet(t *testing.T) {
 }
 
 // long is a call that keeps the engine busy for long: 250 hops of the whole graph.
-func long(t *testing.T) (*Graph, *Plan, Call) {
+func long(t *testing.T) (*Graph, *Sampler, Call) {
 	t.Helper()
 	a := random(20000)
 	seeds := csctest.Steps(2000, 1)
@@ -252,7 +252,7 @@ func TestJobErrors(t *testing.T) {
 			KindValue, "exclude[0]: expected the id of an edge of the graph, got 1099511627776",
 		},
 	} {
-		for _, how := range []func(*Graph, *Plan, Call) (*Job, error){Submit, Sample} {
+		for _, how := range []func(*Graph, *Sampler, Call) (*Job, error){Submit, Sample} {
 			j, err := how(g, options(t, "auto", false, 3), k.call)
 			if err != nil {
 				t.Fatal(err)

@@ -114,10 +114,11 @@ class Array(Viewed):
         arrays = {}
         for name, bits, length, more, offset in rows:
             if words[offset]:
-                # Other dtypes than of integers are not returned by the engine alone.
-                width = words[bits] if isinstance(bits, int) else 64
+                width = words[bits] if isinstance(bits, int) else 8 * KINDS[bits].size
                 count = words[length] + more
-                arrays[name] = cls._of(memory.data + words[offset], count, width, memory)
+                made = arrays[name] = cls._of(memory.data + words[offset], count, width, memory)
+                if isinstance(bits, str):
+                    made._shown_as(bits, (count,))
         return arrays
 
     @classmethod

@@ -609,6 +609,8 @@ class Graph(GraphState):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._whole is not None:
+            raise TypeError("Graph: expected the graph that it was drawn of, got a part to pickle")
         if self._device >= 0:
             self._known()
             return Graph._later, (self._on_cpu(), self._device, self._pinned)

@@ -130,7 +130,8 @@ class PGSampler(EngineSampler, Sampler):
     @property
     def fanouts(self) -> tuple[int, ...]:
         """In-edges for each vertex, outermost hop first."""
-        return self._plan.fanouts
+        fanouts: tuple[int, ...] = self._plan["fanouts"]
+        return fanouts
 
     @property
     def replace(self) -> bool:
@@ -191,6 +192,16 @@ class PGSampler(EngineSampler, Sampler):
         """The options: immutable, hashable, and picklable."""
         return self._plan
 
+    @property
+    def drawn_by(self) -> tuple[str, str] | None:
+        """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
+        return self._plan.drawn_by
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph of the edges that have weights, or that the mask leaves."""
+        drawn_by = self._plan.drawn_by
+        return graph if drawn_by is None else graph._drawn_by(*drawn_by)
+
     def launch(
         self,
         graph: Graph,
@@ -204,7 +215,7 @@ class PGSampler(EngineSampler, Sampler):
         beside: bool = False,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
-        graph = self._plan.graph_of(graph)
+        graph = self.graph_of(graph)
         if graph._device < 0:
             return Job.start(
                 graph,
@@ -228,7 +239,7 @@ class PGSampler(EngineSampler, Sampler):
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0:
-            return sample_many(self._plan.graph_of(graph), self, many, epoch, batch)
+            return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 
     def _with(self, **options: Any) -> PGSampler:
@@ -249,17 +260,8 @@ class PGSampler(EngineSampler, Sampler):
         return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
 
 
-_USUAL = {
-    "replace": False,
-    "frontier": "all",
-    "disjoint": False,
-    "ordered": True,
-    "mode": "auto",
-    "map_limit": None,
-    "prob": None,
-    "mask": None,
-    "edge_weights": None,
-}
+_USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
+_USUAL.pop("seed")
 
 # The modes of the family of neighbours; the others are families of their own.
 _NEIGHBOR = ("auto", "persistent")
@@ -278,3 +280,7 @@ def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> 
     sampler._numbers.epoch = epoch
     sampler._numbers.next = number
     return sampler
+
+
+# What pickles of earlier versions name.
+_restore = _restored

@@ -24,7 +24,6 @@ from pygsampler._core.progress import bar
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.shards import Shards
 from pygsampler._sampling.base import Pending, Sampler, check_graph
-from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
@@ -177,10 +176,8 @@ class DataLoader:
         self._counted = True
         # Last, since it may copy a graph of many gigabytes.
         self.graph = _graph_on(graph, device)
-        plan = self.sampler.plan
-        if isinstance(plan, Plan):
-            # Tables are made now, and wrong weights are wrong arguments.
-            plan.graph_of(self.graph)
+        # Tables are made now, and wrong weights are wrong arguments.
+        self.sampler.graph_of(self.graph)
 
     @property
     def device(self) -> str:

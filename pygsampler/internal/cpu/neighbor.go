@@ -271,7 +271,7 @@ func (s *sampling[I]) hop(hop int) error {
 	}
 	s.offsets[tiles] = edges
 	if s.Most > 0 && edges > s.Most {
-		return ErrLarge
+		return request.ErrLarge
 	}
 	if idBits[I]() == 32 && (edges > math.MaxInt32 || s.trees != nil && s.n+edges > math.MaxInt32) {
 		return fmt.Errorf("%w: a block of %d edges needs int64 ids", request.ErrOverflow, edges)

@@ -286,3 +286,27 @@ func TestCancelled(t *testing.T) {
 		}
 	}
 }
+
+// What a batch leaves that ended in a panic is not the next one's.
+func TestAfterAPanic(t *testing.T) {
+	g := csctest.Graph(csctest.RandomRows(300, 1), 300, 64, 64, false)
+	damaged := csctest.Graph(csctest.RandomRows(300, 1), 300, 64, 64, false)
+	damaged.Alias = slices.Repeat([]uint64{1 << 52}, int(g.NumEdges())) // every coin goes to an edge far away
+	damaged.Sums = make([]uint64, g.NumEdges())
+	for i := range damaged.Sums {
+		damaged.Sums[i] = uint64(i + 1)
+	}
+	r := Request{Request: request.Request{Hops: request.Hops{Fanouts: []int64{3, 3}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(300, 1), 64)}}}
+	var stop atomic.Bool
+	for range 3 {
+		r.Graph = damaged
+		if m, err := Sample(&r, idle(0), &stop); err == nil {
+			m.Release()
+			t.Fatal("no error")
+		}
+		r.Graph = g
+		if want := reference(&r); !sample(t, &r, idle(0)).Equal(want) {
+			t.Fatal("another batch after a panic")
+		}
+	}
+}

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Two maps give vertices their local numbers by first occurrence. Each serves one
@@ -73,10 +73,10 @@ func claimDirect[I csc.Index, W word](d *directMap[W], ids, nodes []I, n int64) 
 	if len(d.words)*int(unsafe.Sizeof(d.tag)) <= largeMap {
 		return claimNear(d, ids, nodes, n)
 	}
-	rng.Fetch(d.words, ids[:min(ahead, len(ids))])
+	fetch.At(d.words, ids[:min(ahead, len(ids))])
 	for len(ids) > 0 {
 		now := min(ahead, len(ids))
-		rng.Fetch(d.words, ids[now:min(now+ahead, len(ids))])
+		fetch.At(d.words, ids[now:min(now+ahead, len(ids))])
 		n = claimNear(d, ids[:now], nodes, n)
 		ids = ids[now:]
 	}

@@ -9,7 +9,6 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -31,7 +30,7 @@ type Request struct {
 	// ByQueue makes none.
 	EdgeWeights bool
 	// Most is how many edges a hop may have: a batch with a larger one ends with
-	// ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
+	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
 	Most int64
 }
 
@@ -41,9 +40,6 @@ type Crew interface {
 	Borrow(n int) int
 	Return(n int)
 }
-
-// ErrLarge is a hop of more edges than Request.Most.
-var ErrLarge = errors.New("larger than its bound")
 
 // Sample makes the batch of a request tile by tile, and hands its memory, with one
 // reference, to the caller. It returns request.ErrCancelled soon after stop is set.

@@ -171,7 +171,7 @@ func TestMost(t *testing.T) {
 	for _, crew := range []idle{0, 3} {
 		var stop atomic.Bool
 		r.Most = edges - 1
-		if _, err := Sample(&r, crew, &stop); err != ErrLarge {
+		if _, err := Sample(&r, crew, &stop); err != request.ErrLarge {
 			t.Errorf("got %v", err)
 		}
 		r.Most = edges

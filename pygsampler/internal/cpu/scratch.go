@@ -98,5 +98,7 @@ func (s *scratch) worker(i int) *worker {
 			rows: make([]int32, tileRows), states: make([]uint64, tileRows),
 		})
 	}
+	// A batch that ended in a panic has left its rows.
+	s.workers[i].weighted = s.workers[i].weighted[:0]
 	return s.workers[i]
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -34,13 +35,13 @@ func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, sta
 	pos := positions[at:]
 	rng.Slots(pos, w.coins[at:len(positions)], state, edges)
 	if weights := s.Graph.Weights(start, edges); edges <= rng.Short {
-		rng.FetchAll(weights.Alias)
+		fetch.All(weights.Alias)
 		if !s.Replace {
-			rng.FetchAll(weights.Sums)
+			fetch.All(weights.Sums)
 		}
-		rng.FetchAll(csc.Of[I](s.Graph.Indices)[start : start+edges])
+		fetch.All(csc.Of[I](s.Graph.Indices)[start : start+edges])
 	} else {
-		rng.Fetch(weights.Alias, pos)
+		fetch.At(weights.Alias, pos)
 	}
 	w.weighted = append(w.weighted, weightedRow{at, len(pos), start, edges, excluded, state, edge, 0})
 }
@@ -82,6 +83,8 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.
 		}
 		s.place(r, pos, rule, b)
 	}
+	// Excluded edges are another call's next time.
+	clear(w.weighted)
 	w.weighted, w.open = w.weighted[:0], open[:0]
 }
 
@@ -101,11 +104,11 @@ func (s *sampling[I]) place(r *weightedRow, pos []int64, rule request.Rule, b bl
 
 // fetchEdges asks for what gather reads.
 func fetchEdges[I csc.Index](g *csc.Graph, indices []I, positions []int64) {
-	rng.Fetch(indices, positions)
+	fetch.At(indices, positions)
 	switch g.EdgeIDs.Bits {
 	case 32:
-		rng.Fetch(g.EdgeIDs.I32, positions)
+		fetch.At(g.EdgeIDs.I32, positions)
 	case 64:
-		rng.Fetch(g.EdgeIDs.I64, positions)
+		fetch.At(g.EdgeIDs.I64, positions)
 	}
 }

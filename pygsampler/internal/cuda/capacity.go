@@ -1,14 +1,20 @@
 package cuda
 
-import "math/bits"
+import (
+	"math/bits"
+	"reflect"
+)
 
 // shape is what the size of a batch of a graph depends on, roughly.
 type shape struct {
 	seeds int // their bits: batches within a factor of two share buffers' sizes
+	kind  reflect.Type
 	plan  string
 }
 
-func shapeOf(p Plan, seeds int64) shape { return shape{bits.Len64(uint64(seeds)), p.Shape()} }
+func shapeOf(p Plan, seeds int64) shape {
+	return shape{bits.Len64(uint64(seeds)), reflect.TypeOf(p), p.Shape()}
+}
 
 // need is what the buffers of a batch of so many seeds should hold: what earlier
 // batches of its shape needed and some more, or a guess.

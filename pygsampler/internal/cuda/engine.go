@@ -22,7 +22,7 @@ type Engine struct {
 	modules map[string]*gpu.Module
 
 	keeping sync.Mutex
-	kept    map[string]any // the kernels of plans, by their names
+	kept    map[string]*kept // the kernels of plans, by their names
 
 	mu      sync.Mutex
 	idle    []*Workspace
@@ -73,7 +73,7 @@ func CloseAll() error {
 }
 
 func open(device int) (e *Engine, err error) {
-	e = &Engine{modules: make(map[string]*gpu.Module), kept: make(map[string]any)}
+	e = &Engine{modules: make(map[string]*gpu.Module), kept: make(map[string]*kept)}
 	if e.context, err = gpu.Retain(device); err != nil {
 		return e, err
 	}
@@ -170,6 +170,9 @@ func (e *Engine) close() error {
 	if e.stream.Context() != nil {
 		errs = append(errs, e.stream.Close())
 	}
+	e.keeping.Lock()
+	clear(e.kept)
+	e.keeping.Unlock()
 	for file, m := range e.modules {
 		errs = append(errs, m.Close())
 		delete(e.modules, file)

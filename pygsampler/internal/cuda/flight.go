@@ -22,7 +22,7 @@ type Flight struct {
 	space  *Workspace
 	stream gpu.Stream
 	out    gpu.Memory // where the engine allocates
-	tries  int        // in larger buffers
+	tries  int        // launches so far
 	host   *host      // whose stream it is; nil: the caller's, or the workspace's own
 
 	mu    sync.Mutex
@@ -104,6 +104,9 @@ func (f *Flight) bring() error {
 
 // launch makes room and launches.
 func (f *Flight) launch() error {
+	if f.tries++; f.tries > mostTries {
+		return errors.New("a batch fits no memory: a fault of pygsampler")
+	}
 	if err := f.fit(); err != nil {
 		return err
 	}
@@ -229,9 +232,6 @@ func (f *Flight) tooSmall(needed uint64) (again bool, err error) {
 			f.outTooSmall(f.need.Out)
 			return false, nil
 		}
-	}
-	if f.tries++; f.tries > mostTries {
-		return false, errors.New("a batch fits no memory: a fault of pygsampler")
 	}
 	f.need.Rows, f.need.Edges = 2*f.need.Rows, 2*f.need.Edges
 	return true, f.launch()

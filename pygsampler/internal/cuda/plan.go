@@ -1,12 +1,15 @@
 package cuda
 
 import (
+	"strings"
+	"sync"
+
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 )
 
-// Plan is how samplers of one kind make batches on a device. It is immutable and serves
-// any number of flights at once. A flight asks it for room, for launches, and for what a
+// Plan is how samplers of one kind make batches on a device. It is immutable, a pointer, and
+// serves any number of flights at once. A flight asks it for room, for launches, and for what a
 // report of its own says; all else (streams, seeds on their way, memory for the batch,
 // waiting, failures, what batches have needed so far) is the same for all plans.
 type Plan interface {
@@ -101,10 +104,9 @@ func (f *Flight) Header() []int64 { return f.batch.Header }
 // which comes last, the detail, and the words.
 func (f *Flight) Report() gpu.Address { return f.space.report.Address }
 
-// CompiledOf is a kernel of a program that is compiled when it is first asked for; one
-// program has the name.
+// CompiledOf is a kernel of a program that is compiled when it is first asked for.
 func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Kernel[Args], err error) {
-	m, err := e.loaded(p.Name, func(major, minor int) (compiler.Image, error) {
+	m, err := e.loaded(strings.Join(append(p.Options, p.Name, p.Source), "\x00"), func(major, minor int) (compiler.Image, error) {
 		return compiler.Default.Compile(p, major, minor)
 	})
 	if err != nil {
@@ -117,13 +119,27 @@ func CompiledOf[Args any](e *Engine, p compiler.Program, name string) (k gpu.Ker
 // tries again. Plans keep their kernels so.
 func Kept[T any](e *Engine, key string, load func(*Engine) (*T, error)) (*T, error) {
 	e.keeping.Lock()
-	defer e.keeping.Unlock()
-	if kept, ok := e.kept[key]; ok {
-		return kept.(*T), nil
+	k := e.kept[key]
+	if k == nil {
+		k = new(kept)
+		e.kept[key] = k
+	}
+	e.keeping.Unlock()
+	// To load takes milliseconds, or seconds where code is compiled: others go on.
+	k.Lock()
+	defer k.Unlock()
+	if k.made != nil {
+		return k.made.(*T), nil
 	}
 	made, err := load(e)
 	if err == nil {
-		e.kept[key] = made
+		k.made = made
 	}
 	return made, err
+}
+
+// kept is something that is made once.
+type kept struct {
+	sync.Mutex
+	made any
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
@@ -34,7 +34,7 @@ func Read(text string) *Document {
 	return d
 }
 
-// Err is the first thing that was wrong; fields that nobody has taken are.
+// Err is the first thing that was wrong. A field that nobody has taken is wrong, too.
 func (d *Document) Err() error {
 	if d.err != nil || len(d.fields) == 0 {
 		return d.err
@@ -44,7 +44,7 @@ func (d *Document) Err() error {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return fmt.Errorf("%w: %s: expected no such option, got %s", request.ErrType, names[0], describe(d.fields[names[0]]))
+	return fmt.Errorf("%w: %s: expected no such option here, got %s", request.ErrType, names[0], describe(d.fields[names[0]]))
 }
 
 // String is the document as it was read.
@@ -108,6 +108,9 @@ func (d *Document) Name(name, of string) string {
 	if value == nil {
 		return ""
 	}
+	if *value == "" {
+		d.Refuse(request.ErrValue, "%s: expected the name of %s, got ''", name, of)
+	}
 	return *value
 }
 
@@ -146,6 +149,10 @@ func (d *Document) Fanouts(most int) []int64 {
 		if raw == nil {
 			raw = json.RawMessage("null")
 		}
+		var long struct{ Length int64 }
+		if json.Unmarshal(raw, &long) == nil && long.Length > 0 {
+			d.Refuse(request.ErrValue, "%s: expected 1 to %d hops, got %d", name, most, long.Length)
+		}
 		d.Refuse(request.ErrType, "%s: expected a sequence of int, outermost hop first, got %s", name, describe(raw))
 	} else if len(items) < 1 || len(items) > most {
 		d.Refuse(request.ErrValue, "%s: expected 1 to %d hops, got %d", name, most, len(items))
@@ -154,27 +161,49 @@ func (d *Document) Fanouts(most int) []int64 {
 	fanouts := make([]int64, len(items))
 	for i, item := range items {
 		where := fmt.Sprintf("%s[%d]", name, i)
-		fanouts[i] = d.integer(item, where, "an integer >= -1", -1, math.MaxInt64)
-		if fanouts[i] > request.MaxFanout {
-			d.Refuse(request.ErrValue, "%s: expected at most %d (-1 for all), got %d", where, request.MaxFanout, fanouts[i])
+		// Beyond 64 bits too it is the largest that is told.
+		if number, is := integral(item); is && number[0] != '-' && (len(number) > 18 || atoi(number) > request.MaxFanout) {
+			d.Refuse(request.ErrValue, "%s: expected at most %d (-1 for all), got %s", where, request.MaxFanout, short(number))
+			continue
 		}
+		fanouts[i] = d.integer(item, where, "an integer >= -1", -1, request.MaxFanout)
 	}
 	d.note(name, fanouts)
 	return fanouts
 }
 
 func (d *Document) integer(raw json.RawMessage, where, expected string, low, high int64) int64 {
-	kind := describe(raw)
-	digits, whole := strings.CutPrefix(kind, "int ")
+	digits, whole := integral(raw)
 	if !whole {
-		d.Refuse(request.ErrType, "%s: expected %s, got %s", where, expected, kind)
+		d.Refuse(request.ErrType, "%s: expected %s, got %s", where, expected, describe(raw))
 		return 0
 	}
 	value, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || value < low || value > high {
-		d.Refuse(request.ErrValue, "%s: expected %s, got %s", where, expected, digits)
+		d.Refuse(request.ErrValue, "%s: expected %s, got %s", where, expected, short(digits))
 	}
 	return value
+}
+
+// integral is the digits of an integer, and whether the value is one.
+func integral(raw json.RawMessage) (digits string, is bool) {
+	digits = string(raw)
+	is = digits != "" && (digits[0] == '-' || digits[0] >= '0' && digits[0] <= '9') && !strings.ContainsAny(digits, ".eE")
+	return digits, is
+}
+
+// atoi is a number of up to 18 digits.
+func atoi(digits string) int64 {
+	value, _ := strconv.ParseInt(digits, 10, 64)
+	return value
+}
+
+// short is a number as it is told: one of many digits by how many they are.
+func short(digits string) string {
+	if len(digits) <= longest {
+		return digits
+	}
+	return fmt.Sprintf("one of %d digits", len(strings.TrimPrefix(digits, "-")))
 }
 
 // longest is up to how many bytes of a value are told.
@@ -203,6 +232,9 @@ func describe(raw json.RawMessage) string {
 		}
 	case string:
 		kind, text = "str", "'"+v+"'"
+		if strings.ContainsFunc(v, unicode.IsControl) {
+			text = strconv.Quote(v)
+		}
 	case []any:
 		kind = "list"
 	case map[string]any:
@@ -211,7 +243,10 @@ func describe(raw json.RawMessage) string {
 		}
 		kind = "dict"
 	}
-	if kind != "int" && (len(text) > longest || strings.Contains(text, "\n")) {
+	if kind == "int" {
+		text = short(text)
+	}
+	if len(text) > longest {
 		return kind
 	}
 	return kind + " " + text

@@ -22,10 +22,10 @@ type Plan interface {
 	// worth another thread.
 	Expected(w *Work) int64
 	// CPU makes a batch and hands its memory, with one reference, to the caller. It ends
-	// soon after w.Stop is set, by request.ErrCancelled, and by cpu.ErrLarge where the
+	// soon after w.Stop is set, by request.ErrCancelled, and by request.ErrLarge where the
 	// batch turns out larger than w.Most.
 	CPU(w *Work) (memory.Memory, error)
-	// CUDA is how batches are made on a device.
+	// CUDA is how batches are made on a device: the same plan at each call.
 	CUDA() cuda.Plan
 }
 

@@ -45,6 +45,7 @@ var (
 	ErrOverflow  = errors.New("overflow")
 	ErrValue     = errors.New("value error")
 	ErrType      = errors.New("type error")
+	ErrLarge     = errors.New("larger than its bound") // of those who set one
 )
 
 // KeyBits is how many bits a pair of tree and vertex may take: what the CPU engine's

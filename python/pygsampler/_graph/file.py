@@ -66,11 +66,16 @@ def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
 
 def tables(graph: GraphState) -> dict[str, dict[str, Any]]:
     """The sections of tables in a graph's file, by the arrays that they were made of."""
-    file = graph._file if graph._host is None else graph._host._file
+    host = graph if graph._host is None else graph._host
+    file = host._file
     if file is None:
         return {}
-    found = stored.in_file(file)
-    return {name: about for name, about in found.items() if graph._edata.is_stored(name)}
+    # Those of other arrays, which a version that knows no tables has copied, are nobody's.
+    return {
+        name: about
+        for name, about in stored.in_file(file).items()
+        if graph._edata.is_stored(name) and stored.of_file(file, name, host._open()) is not None
+    }
 
 
 def drawn_by(graph: GraphState, name: str) -> Parts | None:

@@ -127,6 +127,18 @@ class Sampler(ABC):
         """
 
     @property
+    def drawn_by(self) -> tuple[str, str] | None:
+        """``"prob"`` or ``"mask"``, and the name of the edge array that edges are drawn by.
+
+        None where they are equal. DGL's and PyG's faces bring that array along.
+        """
+        return None
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph that is sampled in the place of ``graph``: of the edges that may be drawn."""
+        return graph
+
+    @property
     def seed(self) -> int:
         """The 64 bit seed, ``0 <= seed < 2**64``."""
         return self._numbers.seed

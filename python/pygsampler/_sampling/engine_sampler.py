@@ -13,8 +13,8 @@ from pygsampler._sampling.seed import signed_seed
 class EngineSampler(EngineHandle):
     """What jobs need of a sampler.
 
-    The handle is made when it is first needed, so that a sampler costs nothing before, and anew in
-    a forked child, whose engine is another one.
+    The handle is made when it is first needed, and anew in a forked child, whose engine is another
+    one.
     """
 
     __slots__ = ("_plan", "_seed")

@@ -5,31 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Set, Sized
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pygsampler._batch.layout import num_words
 from pygsampler._core import library
 from pygsampler._core.checks import describe, index
-
-if TYPE_CHECKING:
-    from pygsampler.graph import Graph
 
 
 class Plan(Mapping[str, Any]):
     """The options of a sampler: immutable, hashable, picklable.
 
     A plan is one JSON document, which the engine has read and checked, and completed by what is
-    usual; as a mapping it has the document's fields.
+    usual; as a mapping it has the document's fields, with tuples for lists.
     """
 
-    __slots__ = ("_fields", "document", "drawn_by", "fanouts", "num_words")
+    __slots__ = ("_fields", "document", "drawn_by", "num_words")
 
+    _fields: Mapping[str, Any]
     document: str
     """The text; two plans are equal where their texts are."""
-    fanouts: tuple[int, ...]
-    """Edges that each hop takes of a vertex, outermost hop first; -1: all."""
     num_words: int
     """How many words describe a batch."""
     drawn_by: tuple[str, str] | None
@@ -38,19 +34,19 @@ class Plan(Mapping[str, Any]):
     def __init__(self, **fields: Any) -> None:
         """TypeError or ValueError says which field is wrong: ``fanouts[1]: expected ...``."""
         text = json.dumps({name: _as_json(value) for name, value in fields.items()})
-        self._set(library.call("PlanRead", text))
+        words, document = _read(text)
+        known = {name: _frozen(value) for name, value in json.loads(document).items()}
+        named = [(how, known[how]) for how in ("prob", "mask") if known.get(how) is not None]
+        for name, value in (
+            ("_fields", known),
+            ("document", document),
+            ("num_words", words),
+            ("drawn_by", named[0] if named else None),
+        ):
+            object.__setattr__(self, name, value)
 
-    def _set(self, document: str) -> None:
-        self.document = document
-        known = self._fields = json.loads(document)
-        self.fanouts = tuple(known["fanouts"])
-        self.num_words = num_words(len(self.fanouts))
-        named = [(how, known[how]) for how in ("prob", "mask") if known[how] is not None]
-        self.drawn_by = named[0] if named else None
-
-    def graph_of(self, graph: Graph) -> Graph:
-        """The graph that the engine samples: of the edges with weights, or that the mask leaves."""
-        return graph if self.drawn_by is None else graph._drawn_by(*self.drawn_by)
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"Plan: expected no change, got a new {name}; make another plan")
 
     def __getitem__(self, name: str) -> Any:
         return self._fields[name]
@@ -75,14 +71,25 @@ class Plan(Mapping[str, Any]):
 
 
 def _restored(document: str) -> Plan:
-    plan = Plan.__new__(Plan)
-    plan._set(document)
-    return plan
+    """Read anew: a later version completes it by what was not known when it was made."""
+    return Plan(**json.loads(document))
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> tuple[int, str]:
+    """How many words describe a batch, and the whole document; loads the engine at first."""
+    words, _, document = library.call("PlanRead", text).partition(" ")
+    return int(words), document
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 # No option is a longer sequence, or one of sequences of sequences.
 _LONGEST = 1 << 16
 _DEEPEST = 2
+_HUGE = 10**100
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:
@@ -90,20 +97,33 @@ def _as_json(value: Any, depth: int = 0) -> Any:
 
     What has no such form goes as a description, which the engine refuses.
     """
-    if value is None or isinstance(value, (bool, str)):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        # Half of a surrogate pair is no text in JSON.
+        return value if value.isascii() or _is_text(value) else {"got": describe(value)}
     if isinstance(value, float) and isfinite(value):
         return value
-    if isinstance(value, Sized) and isinstance(value, Iterable) and depth < _DEEPEST:
-        if isinstance(value, (bytes, bytearray, Mapping, Set)):
+    if isinstance(value, Sized) and isinstance(value, Iterable):
+        if isinstance(value, (bytes, bytearray, Mapping, Set)) or depth == _DEEPEST:
             return {"got": describe(value)}
         with suppress(TypeError):  # an array without dimensions
             length = len(value)
             if length > _LONGEST:
-                return {"got": describe(value)}
+                return {"got": describe(value), "length": length}
             # As many as there are said to be: what is given may have no end.
             return [_as_json(item, depth + 1) for item in islice(value, length)]
     try:
-        return index(value)
+        number = index(value)
     except TypeError:
         return {"got": describe(value)}
+    # Python refuses to write more than some thousand digits.
+    return max(-_HUGE, min(number, _HUGE))
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -13,7 +13,6 @@ from torch.utils.data import get_worker_info
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
-from pygsampler._sampling.plan import Plan
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block
 from pygsampler.dgl.graph import drawn_of, graph_of, places_of
@@ -127,9 +126,9 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         epoch, batch = self._identity.of(seeds.cpu(), others)
         # By the seed of that number.
         sampler = self._current()
-        plan = sampler.plan
-        if isinstance(plan, Plan) and plan.drawn_by is not None:
-            graph = drawn_of(g, graph, *plan.drawn_by)
+        drawn_by = sampler.drawn_by
+        if drawn_by is not None:
+            graph = drawn_of(g, graph, *drawn_by)
         elif exclude is not None:
             places = places_of(g, graph)
             if places is not None:

@@ -22,7 +22,6 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
-from pygsampler._sampling.plan import Plan
 from pygsampler.converted import as_torch
 from pygsampler.pyg import options
 from pygsampler.pyg.graph import graph_of
@@ -81,9 +80,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         self.subgraph_type = subgraph_type
         self.keep_orig_edges = False
         self._check_factors()
-        plan, array = sampler.plan, None
-        if isinstance(plan, Plan) and plan.drawn_by is not None:
-            kind, name = plan.drawn_by
+        array = None
+        if sampler.drawn_by is not None:
+            kind, name = sampler.drawn_by
             array = self._options_names.get(kind, kind), name
         # Last, since it may sort many gigabytes.
         self._graph = graph_of(data, device, boolean(is_sorted, "is_sorted"), backward, array)
@@ -270,8 +269,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
     def _drawn(self) -> Graph:
         """The graph without the edges that are never sampled."""
-        plan = self._sampler.plan
-        return plan.graph_of(self._graph) if isinstance(plan, Plan) else self._graph
+        return self._sampler.graph_of(self._graph)
 
     def _finished(self, out: SamplerOutput) -> SamplerOutput:
         """``out`` with its edges as they are in the data, and their reverses if asked for."""

@@ -1,6 +1,9 @@
 package pygsampler
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/bsp"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/fused"
@@ -14,31 +17,31 @@ var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
 }
 
-// Plan is what is sampled, and how: a family's plan, and the document that it was made of.
-type Plan struct {
+// Sampler is a family's plan, the document that it was made of, and a seed.
+type Sampler struct {
 	family.Plan
 	Seed     uint64
 	Document string // with what was not given in it
 }
 
-// NewPlan checks a document: a JSON object with the family, and that family's options.
-func NewPlan(document string, seed uint64) (*Plan, error) {
+// NewSampler checks a document: a JSON object with the family, and that family's options.
+func NewSampler(document string, seed uint64) (*Sampler, error) {
 	d := family.Read(document)
 	name := d.Name("family", "a family of samplers")
 	parse, ok := families[name]
 	if !ok {
-		d.Refuse(request.ErrValue, "family: expected one that there is, got '%s'", name)
+		d.Refuse(request.ErrValue, "family: expected one of %v, got '%s'", slices.Sorted(maps.Keys(families)), name)
 		return nil, d.Err()
 	}
 	p := parse(d)
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	return &Plan{Plan: p, Seed: seed, Document: d.String()}, nil
+	return &Sampler{Plan: p, Seed: seed, Document: d.String()}, nil
 }
 
 // check refuses graphs that the plan cannot sample.
-func (p *Plan) check(g *Graph) error {
+func (p *Sampler) check(g *Graph) error {
 	weighted := g.csc.Alias != nil
 	if g.device != nil {
 		weighted = g.device.graph.Alias != 0
@@ -47,6 +50,6 @@ func (p *Plan) check(g *Graph) error {
 }
 
 // batch is which batch a call makes, without its seeds.
-func (p *Plan) batch(c *Call) request.Batch {
+func (p *Sampler) batch(c *Call) request.Batch {
 	return request.Batch{Seed: p.Seed, Epoch: uint32(c.Epoch), Number: uint64(c.Batch)}
 }

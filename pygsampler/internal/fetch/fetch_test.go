@@ -1,4 +1,4 @@
-package rng
+package fetch
 
 import (
 	"runtime/debug"
@@ -39,6 +39,6 @@ func fetchFrom[T, I Element](t *testing.T, n int) {
 	for i := range places {
 		places[i] = I(i) * 1000 // most of them beyond the table, where nothing may be read
 	}
-	Fetch(table, places)
-	FetchAll(table)
+	At(table, places)
+	All(table)
 }

@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package rng
+package fetch
 
 import "unsafe"
 

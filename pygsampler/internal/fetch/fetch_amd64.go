@@ -1,4 +1,4 @@
-package rng
+package fetch
 
 import "unsafe"
 

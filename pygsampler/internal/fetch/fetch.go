@@ -1,4 +1,5 @@
-package rng
+// Package fetch asks the memory for what is read later.
+package fetch
 
 import "unsafe"
 
@@ -7,15 +8,20 @@ type Element interface {
 	~int32 | ~int64 | ~uint32 | ~uint64
 }
 
-// Fetch asks the memory for the elements of a table at so many places, for a loop that
+// most is up to how many places At looks at.
+const most = 4096
+
+// At asks the memory for the elements of a table at so many places, for a loop that
 // reads them later. A loop of reads has as many under way as the core can hold
 // instructions; this one, which waits for none, as many as the memory takes: weighted
 // batches with replacement take about two thirds of their time with it. Places beyond the table
 // do no harm.
-func Fetch[T, I Element](table []T, at []I) {
+func At[T, I Element](table []T, at []I) {
 	if len(at) == 0 || len(table) == 0 {
 		return
 	}
+	// What the first-level cache has no room for is gone before it is read.
+	at = at[:min(len(at), most)]
 	t, a := unsafe.Pointer(&table[0]), unsafe.Pointer(&at[0])
 	switch [2]uintptr{unsafe.Sizeof(table[0]), unsafe.Sizeof(at[0])} {
 	case [2]uintptr{4, 4}:
@@ -29,8 +35,8 @@ func Fetch[T, I Element](table []T, at []I) {
 	}
 }
 
-// FetchAll is Fetch of a whole table, a line at a time.
-func FetchAll[T Element](table []T) {
+// All is At of a whole table, a line at a time.
+func All[T Element](table []T) {
 	if len(table) > 0 {
 		fetchLines(unsafe.Pointer(&table[0]), len(table)*int(unsafe.Sizeof(table[0])))
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // What is not given is written down, and a document that was read reads alike.
-func TestNewPlan(t *testing.T) {
+func TestNewSampler(t *testing.T) {
 	for _, k := range []struct{ document, want string }{
 		{
 			`{"family": "neighbor", "fanouts": [10, -1, 0, 2147483647], "prob": "w", "map_limit": 7}`,
@@ -21,14 +21,14 @@ func TestNewPlan(t *testing.T) {
 				`"disjoint": false, "ordered": false, "prob": null, "mask": null, "edge_weights": null, "map_limit": null}`,
 		},
 	} {
-		p, err := NewPlan(k.document, math.MaxUint64-4)
+		p, err := NewSampler(k.document, math.MaxUint64-4)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.Document != k.want || p.Seed != 1<<64-5 {
 			t.Errorf("seed %d\n got %s\nwant %s", p.Seed, p.Document, k.want)
 		}
-		if again, err := NewPlan(p.Document, 0); err != nil || again.Document != p.Document {
+		if again, err := NewSampler(p.Document, 0); err != nil || again.Document != p.Document {
 			t.Errorf("got %v, %v", again, err)
 		}
 	}
@@ -42,8 +42,8 @@ func TestPlansThatAreRefused(t *testing.T) {
 	}{
 		{`[]`, KindValue, "plan: expected a JSON object, got "},
 		{`{`, KindValue, "plan: expected a JSON object, got "},
-		{`{}`, KindValue, "family: expected one that there is, got ''"},
-		{`{"family": "best"}`, KindValue, "family: expected one that there is, got 'best'"},
+		{`{}`, KindValue, "family: expected one of [bsp fused neighbor queue], got ''"},
+		{`{"family": "best"}`, KindValue, "family: expected one of [bsp fused neighbor queue], got 'best'"},
 		{`{"family": 3}`, KindType, "family: expected the name of a family of samplers, got int 3"},
 		{`{"family": "neighbor"}`, KindType, "fanouts: expected a sequence of int, outermost hop first, got NoneType None"},
 		{`{"family": "neighbor", "fanouts": "10"}`, KindType, "fanouts: expected a sequence of int, outermost hop first, got str '10'"},
@@ -54,21 +54,25 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{`{"family": "neighbor", "fanouts": [2147483648]}`, KindValue, "fanouts[0]: expected at most 2147483647 (-1 for all), got 2147483648"},
 		{`{"family": "neighbor", "fanouts": [1e3]}`, KindType, "fanouts[0]: expected an integer >= -1, got float 1e3"},
 		{`{"family": "neighbor", "fanouts": [3, [10, 10]]}`, KindType, "fanouts[1]: expected an integer >= -1, got list [10, 10]"},
-		{`{"family": "neighbor", "fanouts": [99999999999999999999]}`, KindValue, "fanouts[0]: expected an integer >= -1, got 99999999999999999999"},
+		{`{"family": "neighbor", "fanouts": [99999999999999999999]}`, KindValue, "fanouts[0]: expected at most 2147483647 (-1 for all), got 99999999999999999999"},
 		{`{"family": "neighbor", "fanouts": [3], "mode": "fast"}`, KindValue, "mode: expected one of ('auto', 'persistent'), got str 'fast'"},
 		{`{"family": "neighbor", "fanouts": [3], "replace": null}`, KindType, "replace: expected True or False, got NoneType None"},
 		{`{"family": "neighbor", "fanouts": [3], "replace": 1}`, KindType, "replace: expected True or False, got int 1"},
 		{`{"family": "neighbor", "fanouts": [3], "prob": "w", "mask": "m"}`, KindValue, "prob, mask: expected at most one of them, got both; weights of 0 leave edges out as a mask does"},
+		{`{"family": "neighbor", "fanouts": [3], "prob": ""}`, KindValue, "prob: expected the name of an edge array, got ''"},
+		{`{"family": "neighbor", "fanouts": {"got": "list", "length": 70000}}`, KindValue, "fanouts: expected 1 to 256 hops, got 70000"},
+		{`{"family": "neighbor", "fanouts": [{"got": "int 3"}]}`, KindType, "fanouts[0]: expected an integer >= -1, got int 3"},
+		{`{"family": "neighbor", "fanouts": [-` + strings.Repeat("9", 50) + `]}`, KindValue, "fanouts[0]: expected an integer >= -1, got one of 50 digits"},
 		{`{"family": "neighbor", "fanouts": [3], "prob": true}`, KindType, "prob: expected the name of an edge array, got bool True"},
 		{`{"family": "neighbor", "fanouts": [3], "map_limit": 0}`, KindValue, "map_limit: expected an integer from 1 to 9223372036854775807, got 0"},
-		{`{"family": "neighbor", "fanouts": [3], "stop": 0.5}`, KindType, "stop: expected no such option, got float 0.5"},
+		{`{"family": "neighbor", "fanouts": [3], "stop": 0.5}`, KindType, "stop: expected no such option here, got float 0.5"},
 		{`{"family": "bsp", "fanouts": [3], "frontier": "new"}`, KindValue, "mode: expected 'auto' or 'persistent' with frontier='new', got 'bsp'"},
 		{`{"family": "queue", "fanouts": [3], "disjoint": true}`, KindValue, "mode: expected 'auto' or 'persistent' with disjoint=True, got 'queue'"},
 		{`{"family": "neighbor", "fanouts": [3], "edge_weights": "hajek"}`, KindValue, "edge_weights: expected None or 'ht', got str 'hajek'"},
 		{`{"family": "queue", "fanouts": [3], "edge_weights": "ht"}`, KindValue, "mode: expected 'auto' or 'persistent' with edge_weights='ht', got 'queue'"},
 		{`{"family": "fused", "fanouts": [3], "mask": "m"}`, KindValue, "mode: expected 'auto' or 'persistent' with mask, got 'fused'"},
 	} {
-		_, err := NewPlan(k.document, 0)
+		_, err := NewSampler(k.document, 0)
 		if kind, text := KindOf(err); kind != k.kind || !strings.HasPrefix(text, k.text) || text != k.text && !strings.HasSuffix(k.text, "got ") {
 			t.Errorf("%.90s: got %s: %s, want %s: %s", k.document, kind, text, k.kind, k.text)
 		}
@@ -76,11 +80,11 @@ func TestPlansThatAreRefused(t *testing.T) {
 }
 
 // planOf is a plan of fanouts in a mode.
-func planOf(mode string, replace bool, seed uint64, fanouts []int64) (*Plan, error) {
+func planOf(mode string, replace bool, seed uint64, fanouts []int64) (*Sampler, error) {
 	family := mode
 	if mode == "auto" || mode == "persistent" {
 		family = "neighbor"
 	}
 	text := strings.ReplaceAll(fmt.Sprint(append([]int64{}, fanouts...)), " ", ",")
-	return NewPlan(fmt.Sprintf(`{"family": %q, "fanouts": %s, "replace": %v}`, family, text, replace), seed)
+	return NewSampler(fmt.Sprintf(`{"family": %q, "fanouts": %s, "replace": %v}`, family, text, replace), seed)
 }
