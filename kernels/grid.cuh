@@ -26,7 +26,7 @@ __device__ __forceinline__ u64 load_relaxed(const u64* p) {
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
-// After all that the thread, or before a barrier its block, has written.
+// Adds, once all that the thread has written is there, and what its block wrote before a barrier.
 __device__ __forceinline__ void add_release(u32* p, u32 x) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory");
 }

@@ -72,7 +72,7 @@ class MiniBatch:
     _size: int
     # -1, or the index of the CUDA device.
     _device: int
-    # What describes the batch: see _layout.
+    # What describes the batch: see _batch.layout.
     _words: list[int]
     _output_nodes: Array
     _output_index: Array

@@ -19,7 +19,7 @@ type bspArgs struct {
 	Hop, SeedBits, Tile, _                uint32
 }
 
-// Where the counters of bsp.cu lie in workspace.meeting, before the slots.
+// Where the counters of bsp.cu lie in Workspace.meeting, before the slots.
 const (
 	bspEndedAt    = 16
 	bspRepeatedAt = 24

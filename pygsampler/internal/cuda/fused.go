@@ -35,7 +35,7 @@ func loadFused(e *Engine) (k *fusedKernels, err error) {
 	return k, nil
 }
 
-// Launch is the one.
+// Launch puts that launch into the stream.
 func (p *Fused) Launch(f *Flight) error {
 	c, w := &f.call, f.space
 	hop := SpaceOf[hopSpace](w)

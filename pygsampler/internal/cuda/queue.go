@@ -183,7 +183,7 @@ func (p *Queue) Fit(f *Flight) error {
 	return SpaceOf[queueSpace](f.space).fit(f, int64(len(p.Fanouts)))
 }
 
-// Launch is the one.
+// Launch puts that launch into the stream.
 func (p *Queue) Launch(f *Flight) error {
 	c, g, q := &f.call, f.graph, SpaceOf[queueSpace](f.space)
 	k, err := Kept(f.engine, "queue", loadQueue)

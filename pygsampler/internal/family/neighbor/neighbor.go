@@ -41,8 +41,8 @@ func ReadOptions(d *family.Document) (o Options) {
 	return o
 }
 
-// Plain refuses what only this family knows of, for a mode beside it.
-func (o *Options) Plain(d *family.Document, mode string) {
+// plain refuses what only this family knows of, for a mode beside it.
+func (o *Options) plain(d *family.Document, mode string) {
 	for _, k := range []struct {
 		asked bool
 		what  string
@@ -56,10 +56,11 @@ func (o *Options) Plain(d *family.Document, mode string) {
 	}
 }
 
-// Plan is a plan of neighbours; the modes beside it have another device's.
+// Plan is a plan of neighbours, or of a mode beside it.
 type Plan struct {
 	Options
 	device cuda.Plan
+	mode   string // "": this family's own
 }
 
 // Parse makes the plan of a document. Its mode is "auto", the fastest known for the
@@ -69,16 +70,26 @@ func Parse(d *family.Document) family.Plan {
 	d.OneOf("mode", "auto", "persistent")
 	device := cuda.Neighbors{Hops: cuda.Hops{Hops: o.Hops}}
 	if o.EdgeWeights {
-		return &Plan{o, &cuda.Factors{Neighbors: device}}
+		return &Plan{Options: o, device: &cuda.Factors{Neighbors: device}}
 	}
-	return &Plan{o, &device}
+	return &Plan{Options: o, device: &device}
 }
 
-// Beside is a plan that makes the same batches on the CPU, and on a device in a mode.
-func Beside(o Options, device cuda.Plan) *Plan { return &Plan{o, device} }
+// Beside is the plan of a document of a mode that is there for comparison: the same batches
+// on the CPU, and on a device those of the plan that launches makes.
+func Beside(d *family.Document, mode string, launches func(Options) cuda.Plan) *Plan {
+	o := ReadOptions(d)
+	o.plain(d, mode)
+	return &Plan{o, launches(o), mode}
+}
 
-// Check takes any graph.
-func (p *Plan) Check(family.Arrays) error { return nil }
+// Check refuses weights for a mode that knows none.
+func (p *Plan) Check(g family.Arrays) error {
+	if g.Weights && p.mode != "" {
+		return fmt.Errorf("%w: mode: expected 'auto' or 'persistent' with prob, got '%s'", request.ErrValue, p.mode)
+	}
+	return nil
+}
 
 // CUDA is how a device makes batches.
 func (p *Plan) CUDA() cuda.Plan { return p.device }
@@ -97,12 +108,4 @@ func (p *Plan) Expected(w *family.Work) int64 { return p.Request(w).Expected() }
 // CPU samples tile by tile.
 func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	return cpu.Sample(p.Request(w), w.Crew, w.Stop)
-}
-
-// Unweighted is the error of a mode that knows no weights; nil where there are none.
-func Unweighted(g family.Arrays, mode string) error {
-	if !g.Weights {
-		return nil
-	}
-	return fmt.Errorf("%w: mode: expected 'auto' or 'persistent' with prob, got '%s'", request.ErrValue, mode)
 }

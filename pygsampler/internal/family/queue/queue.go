@@ -12,19 +12,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-const mode = "queue"
-
 type plan struct{ *neighbor.Plan }
 
 // Parse makes the plan of a document.
 func Parse(d *family.Document) family.Plan {
-	o := neighbor.ReadOptions(d)
-	o.Plain(d, mode)
-	return plan{neighbor.Beside(o, &cuda.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered})}
+	return plan{neighbor.Beside(d, "queue", func(o neighbor.Options) cuda.Plan {
+		return &cuda.Queue{Hops: cuda.Hops{Hops: o.Hops}, Unordered: !o.Ordered}
+	})}
 }
-
-// Check refuses weights.
-func (plan) Check(g family.Arrays) error { return neighbor.Unweighted(g, mode) }
 
 // Expected is more than any moment has time for: the queue does not end where a hop
 // turns out to be large.
