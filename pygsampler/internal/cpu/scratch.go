@@ -89,6 +89,7 @@ type worker struct {
 	states    []uint64
 	weighted  []weightedRow
 	coins     []uint32 // by place among the positions
+	chosen    []uint64 // likewise: weights of the edges
 }
 
 func (s *scratch) worker(i int) *worker {

@@ -12,6 +12,7 @@ type weightedRow struct {
 	at    int // its first place among the positions
 	take  int
 	state uint64
+	total uint64 // the weights of its edges, where factors are asked for
 }
 
 // beginWeighted takes the first step of a row of a tile, whose positions begin at a place.
@@ -22,7 +23,7 @@ func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at, row int, v
 		w.coins = coins
 	}
 	rng.Slots(positions[at:], w.coins[at:len(positions)], state, degree+int64(len(s.Exclude.Of(v))))
-	w.weighted = append(w.weighted, weightedRow{row, at, len(positions) - at, state})
+	w.weighted = append(w.weighted, weightedRow{row: row, at: at, take: len(positions) - at, state: state})
 }
 
 // settleWeighted takes the other steps of all rows of a tile that have begun; lo is the
@@ -38,12 +39,33 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, frontier []I,
 		start, excluded := s.starts[row], s.Exclude.Of(int64(frontier[row]))
 		weights := s.Graph.Weights(start, s.degrees[row]+int64(len(excluded)))
 		w.chooser.Settle(pos, weights, r.state, excluded, s.Replace, rule.Fanout, 0)
-		if b.edgeWeights != nil {
-			weights.Factors(b.weightsOf(int64(b.indptr[row]), r.take), pos, r.state, excluded, s.Replace, rule.Fanout)
-		}
 		for j := range pos {
 			pos[j] += start
 		}
 	}
+	if b.edgeWeights != nil {
+		s.weighFactors(w, positions, frontier, lo, rule, b)
+	}
 	w.weighted = w.weighted[:0]
+}
+
+// weighFactors makes the factors of rows that have been settled.
+func (s *sampling[I]) weighFactors(w *worker, positions []int64, frontier []I, lo int64, rule request.Rule, b block[I]) {
+	if len(w.chosen) < len(positions) {
+		w.chosen = make([]uint64, cap(positions))
+	}
+	for i := range w.weighted {
+		r := &w.weighted[i]
+		row, end := lo+int64(r.row), r.at+r.take
+		start, excluded := s.starts[row], s.Exclude.Of(int64(frontier[row]))
+		weights := s.Graph.Weights(start, s.degrees[row]+int64(len(excluded)))
+		r.total = weights.Chosen(w.chosen[r.at:end], positions[r.at:end], start, excluded)
+	}
+	for _, r := range w.weighted {
+		row, end := lo+int64(r.row), r.at+r.take
+		start := s.starts[row]
+		weights := s.Graph.Weights(start, s.degrees[row]+int64(len(s.Exclude.Of(int64(frontier[row])))))
+		to := b.weightsOf(int64(b.indptr[row]), r.take)
+		weights.Factors(to, w.chosen[r.at:end], r.total, positions[r.at:end], start, r.state, s.Replace, rule.Fanout)
+	}
 }
