@@ -96,6 +96,7 @@ class Draw:
             exclude=self.exclude,
             frontier=s.options.get("frontier", "all"),
             disjoint=s.options.get("disjoint", False),
+            edge_weights=s.options.get("edge_weights"),
         )
 
 
