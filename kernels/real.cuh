@@ -5,18 +5,11 @@
 
 // The natural logarithm of a positive finite number.
 __device__ __forceinline__ double real_log(double x) {
-  int e = -1023;
-  if (x < 0x1p-1022) {
-    x = __dmul_rn(x, 0x1p54);
-    e -= 54;
-  }
-  unsigned long long bits = (unsigned long long)__double_as_longlong(x);
-  e += (int)(bits >> 52);
-  double m = __longlong_as_double((long long)((bits & ((1ull << 52) - 1)) | 1023ull << 52));
-  if (m > 0x1.6a09e667f3bcdp+0) {
-    m = __dmul_rn(m, 0.5);
-    e++;
-  }
+  long long subnormal = x < 0x1p-1022 ? 54 : 0;
+  if (subnormal) x = __dmul_rn(x, 0x1p54);
+  long long bits = __double_as_longlong(x), e = (bits - 0x3FE6A09E667F3BCDll) >> 52;
+  double m = __longlong_as_double(bits - (long long)((unsigned long long)e << 52));
+  e -= subnormal;
   double s = __ddiv_rn(__dadd_rn(m, -1.0), __dadd_rn(m, 1.0)), z = __dmul_rn(s, s), series = 1.0 / 21;
 #pragma unroll
   for (int k = 19; k > 1; k -= 2) series = __dadd_rn(__dmul_rn(series, z), 1.0 / k);
@@ -33,7 +26,6 @@ __device__ __forceinline__ double real_one_minus_exp(double x) {
 #pragma unroll
   for (int k = 14; k > 1; k--) series = __dadd_rn(1.0, -__dmul_rn(__dmul_rn(r, 1.0 / k), series));
   double q = __dmul_rn(r, series);
-  if (n == 0) return q;
   double scale = __longlong_as_double((1023 - n) << 52);
   return __dadd_rn(__dadd_rn(1.0, -scale), __dmul_rn(scale, q));
 }

@@ -13,14 +13,15 @@ from dgl_graphs import content, random_graph
 from pygsampler.dgl import PGSampler
 
 
-def test_signature_is_dgls_and_a_seed() -> None:
+def test_signature_is_dgls_a_seed_and_factors() -> None:
     ours = inspect.signature(PGSampler.__init__).parameters
     theirs = inspect.signature(dgl.dataloading.NeighborSampler.__init__).parameters
-    assert list(ours) == [*theirs, "seed"]
+    assert list(ours) == [*theirs, "seed", "edge_weights"]
     for name, parameter in theirs.items():
         assert ours[name].default == parameter.default
         assert ours[name].kind == parameter.kind
-    assert ours["seed"].kind is inspect.Parameter.KEYWORD_ONLY
+    for name in ("seed", "edge_weights"):
+        assert ours[name].kind is inspect.Parameter.KEYWORD_ONLY
     sampler = PGSampler([3, 2])
     assert isinstance(sampler, dgl.dataloading.BlockSampler)
     arguments = inspect.getfullargspec(sampler.sample).args

@@ -53,6 +53,7 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
         options["frontier"] = random.choice(("all", "all", "all", "new"))
         options["disjoint"] = random.random() < 0.2
         options |= random.choice(({}, {}, {"prob": "w"}, {"mask": "m"}))
+        options["edge_weights"] = random.choice((None, None, "ht"))
     if random.random() < 0.8:
         options["seed"] = random.choice((0, 1, -1, 1 << 63, (1 << 64) - 1, random.getrandbits(63)))
     given = random.choice((list, tuple, np.array))(fanouts)

@@ -111,6 +111,7 @@ class Draw:
             frontier=s.options.get("frontier", "all"),
             disjoint=s.options.get("disjoint", False),
             weights=g.weights if "prob" in s.options else None,
+            edge_weights=s.options.get("edge_weights"),
         )
 
 

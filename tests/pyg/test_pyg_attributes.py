@@ -215,12 +215,12 @@ def test_backward_of_every_kind_of_graph() -> None:
 
 @pytest.mark.filterwarnings("ignore:directed=False is deprecated")
 def test_arguments_are_those_of_pygs_sampler() -> None:
-    """Also by position; ``seed`` and ``device`` are ours."""
+    """Also by position; ``seed``, ``device`` and ``edge_weights`` are ours."""
     ours = inspect.signature(PGSampler.__init__).parameters
     theirs = inspect.signature(NeighborSampler.__init__).parameters
     # PyG before 2.7 has no sample_direction.
     assert [*theirs] == [name for name in ours if name in theirs]
-    assert set(ours) - set(theirs) <= {"seed", "device", "sample_direction"}
+    assert set(ours) - set(theirs) <= {"seed", "device", "edge_weights", "sample_direction"}
     for name, parameter in theirs.items():
         assert ours[name].kind is parameter.kind
         assert ours[name].default == parameter.default

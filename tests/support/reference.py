@@ -150,7 +150,7 @@ def choose_by_weight(
 def log(x: float) -> float:
     """The logarithm by the sequence that docs/randomness.md has."""
     m, e = math.frexp(x)  # m in [1/2, 1)
-    if 2 * m <= math.sqrt(2):
+    if m < math.sqrt(0.5):
         m, e = 2 * m, e - 1
     s = (m - 1) / (m + 1)
     z, series = s * s, 1 / 21
@@ -169,7 +169,7 @@ def one_minus_exp(x: float) -> float:
     for k in range(14, 1, -1):
         series = 1 - (r * (1 / k)) * series
     q = r * series
-    return q if n == 0 else (1 - 2.0**-n) + 2.0**-n * q
+    return (1 - 2.0**-n) + 2.0**-n * q
 
 
 def single(x: float) -> float:

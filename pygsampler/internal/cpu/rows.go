@@ -145,7 +145,7 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 		weights := r.Graph.Weights(start, degree+int64(len(excluded)))
 		c.Weighted(row, weights, state, excluded, r.Replace, rule.Fanout, first)
 		if factors != nil {
-			weights.Factors(factors, row, state, excluded, r.Replace, rule.Fanout)
+			c.Factors(factors, row, weights, state, excluded, r.Replace, rule.Fanout)
 		}
 		for j := range row {
 			row[j] += start

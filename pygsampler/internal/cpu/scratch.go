@@ -90,6 +90,7 @@ type worker struct {
 	weighted  []weightedRow
 	open      []int32  // of weighted: rows that take a further step
 	coins     []uint32 // by place among the positions
+	chosen    []uint64 // likewise: weights of the edges
 }
 
 func (s *scratch) worker(i int) *worker {

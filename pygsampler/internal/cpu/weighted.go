@@ -21,6 +21,7 @@ type weightedRow struct {
 	state        uint64
 	edge         int64  // the first one's place in the block
 	refused      uint32 // draws to be made again, for rng.Chooser.Again
+	total        uint64 // the weights of its edges, where factors are asked for
 }
 
 // beginWeighted takes the first step of a row of a tile, whose positions begin at a place.
@@ -43,7 +44,7 @@ func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, sta
 	} else {
 		fetch.At(weights.Alias, pos)
 	}
-	w.weighted = append(w.weighted, weightedRow{at, len(pos), start, edges, excluded, state, edge, 0})
+	w.weighted = append(w.weighted, weightedRow{at: at, take: len(pos), start: start, edges: edges, excluded: excluded, state: state, edge: edge})
 }
 
 // settleWeighted takes the other steps of all rows of a tile that have begun.
@@ -71,7 +72,7 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.
 			}
 			w.chooser.Again(pos, weights, r.state, r.refused)
 		}
-		s.place(r, pos, rule, b)
+		s.place(r, pos)
 	}
 	for _, i := range open {
 		r := &w.weighted[i]
@@ -81,19 +82,18 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.
 		} else {
 			w.chooser.Settle(pos, weights, r.state, r.excluded, s.Replace, rule.Fanout, 0)
 		}
-		s.place(r, pos, rule, b)
+		s.place(r, pos)
+	}
+	if b.edgeWeights != nil {
+		s.weighFactors(w, positions, rule, b)
 	}
 	// Excluded edges are another call's next time.
 	clear(w.weighted)
 	w.weighted, w.open = w.weighted[:0], open[:0]
 }
 
-// place makes the positions in a row those in the CSC, and asks for the edges there. Their
-// factors are made of the former.
-func (s *sampling[I]) place(r *weightedRow, pos []int64, rule request.Rule, b block[I]) {
-	if b.edgeWeights != nil {
-		s.Graph.Weights(r.start, r.edges).Factors(b.weightsOf(r.edge, r.take), pos, r.state, r.excluded, s.Replace, rule.Fanout)
-	}
+// place makes the positions in a row those in the CSC, and asks for the edges there.
+func (s *sampling[I]) place(r *weightedRow, pos []int64) {
 	for j := range pos {
 		pos[j] += r.start
 	}
@@ -110,5 +110,23 @@ func fetchEdges[I csc.Index](g *csc.Graph, indices []I, positions []int64) {
 		fetch.At(g.EdgeIDs.I32, positions)
 	case 64:
 		fetch.At(g.EdgeIDs.I64, positions)
+	}
+}
+
+// weighFactors makes the factors of rows that have been settled.
+func (s *sampling[I]) weighFactors(w *worker, positions []int64, rule request.Rule, b block[I]) {
+	if len(w.chosen) < len(positions) {
+		w.chosen = make([]uint64, cap(positions))
+	}
+	for i := range w.weighted {
+		r := &w.weighted[i]
+		end := r.at + r.take
+		r.total = s.Graph.Weights(r.start, r.edges).Chosen(w.chosen[r.at:end], positions[r.at:end], r.start, r.excluded)
+	}
+	for i := range w.weighted {
+		r := &w.weighted[i]
+		end := r.at + r.take
+		to, weights := b.weightsOf(r.edge, r.take), s.Graph.Weights(r.start, r.edges)
+		weights.Factors(to, w.chosen[r.at:end], r.total, positions[r.at:end], r.start, r.state, s.Replace, rule.Fanout)
 	}
 }

@@ -10,11 +10,11 @@ package real
 import "math"
 
 const (
-	fraction = 1<<52 - 1 // bits of a double below its exponent
-	oneBits  = 1023 << 52
+	// The bits of sqrt(1/2), and those of a double's fraction.
+	rootBits = 0x3FE6A09E667F3BCD
+	fraction = 52
 
-	sqrt2 = 0x1.6a09e667f3bcdp+0
-	ln2   = 0x1.62e42fefa39efp-1
+	ln2 = 0x1.62e42fefa39efp-1
 	// ln2 in two parts; up to 2^12 times the first is exact.
 	ln2High = 0x1.62e42fefa3p-1
 	ln2Low  = 0x1.3de6af278ece6p-42
@@ -23,22 +23,20 @@ const (
 
 // Log is the natural logarithm of a positive finite number.
 //
-// x is 2^e m with m within a factor of sqrt(2) of 1, so that e log(2) takes nothing away
-// from log(m) = 2 artanh(s) = 2 (s + s^3/3 + s^5/5 + ...), where s = (m - 1) / (m + 1) is
+// x is 2^e m with sqrt(1/2) <= m < sqrt(2), so that e log(2) takes nothing away from log(m) = 2 artanh(s) = 2 (s + s^3/3 + s^5/5 + ...), where s = (m - 1) / (m + 1) is
 // at most 0.172: eleven terms are enough.
 func Log(x float64) float64 {
-	e := -1023
+	subnormal := int64(0)
 	if x < 0x1p-1022 {
 		x *= 0x1p54
-		e -= 54
+		subnormal = 54
 	}
-	bits := math.Float64bits(x)
-	e += int(bits >> 52)
-	m := math.Float64frombits(bits&fraction | oneBits)
-	if m > sqrt2 {
-		m *= 0.5
-		e++
-	}
+	// By the bits and not by a comparison, which no processor foresees: it would wait for
+	// each logarithm before it begins the next.
+	bits := int64(math.Float64bits(x))
+	e := (bits - rootBits) >> fraction
+	m := math.Float64frombits(uint64(bits - e<<fraction))
+	e -= subnormal
 	s := (m - 1) / (m + 1)
 	z := float64(s * s)
 	series := float64(1.0 / 21)
@@ -81,9 +79,6 @@ func OneMinusExp(x float64) float64 {
 	series = 1 - float64(float64(r*(1.0/3))*series)
 	series = 1 - float64(float64(r*(1.0/2))*series)
 	q := float64(r * series)
-	if n == 0 {
-		return q
-	}
-	scale := math.Float64frombits(uint64(1023-n) << 52)
+	scale := math.Float64frombits(uint64(1023-n) << fraction)
 	return (1 - scale) + float64(scale*q)
 }

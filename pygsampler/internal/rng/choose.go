@@ -6,9 +6,10 @@ package rng
 type Chooser struct {
 	table   []slot
 	stamp   uint32
-	refused []int32 // weighted draws to be made again
-	out     []part  // and what they may not take
-	used    int64   // spare draws that the row has used
+	refused []int32  // weighted draws to be made again
+	out     []part   // and what they may not take
+	used    int64    // spare draws that the row has used
+	chosen  []uint64 // weights of a row's choices
 }
 
 // slot is an entry of the open-addressing set that large fanouts use; it is

@@ -8,10 +8,24 @@ func Exponential(x uint64) float64 {
 	return -real.Log(float64(x>>12<<1|1) * 0x1p-53)
 }
 
+// Chosen is the first step of Factors, for callers who take it for many rows before the
+// next, so that their reads overlap: the weights of the edges at positions that count from
+// start on, and that of all which are not excluded.
+func (w Weights) Chosen(chosen []uint64, pos []int64, start int64, excluded []int64) (total uint64) {
+	for j, p := range pos {
+		chosen[j] = w.of(p - start)
+	}
+	total = w.Sums[len(w.Sums)-1]
+	for _, p := range excluded {
+		total -= w.of(p)
+	}
+	return total
+}
+
 // Factors are the Horvitz-Thompson factors of what Weighted has chosen, with the same
 // arguments and all of a row's choices (with replace: any of them): by these y of the
 // chosen edges is to be multiplied so that its sum is, in the mean, that of y over all
-// edges that are not excluded.
+// edges that are not excluded. chosen and total are what Chosen has found.
 //
 // With replace that is W / (fanout w). Without, the order in which edges are drawn is that
 // in which they arrive if edge i comes after a time that is exponential with the rate w of
@@ -23,31 +37,37 @@ func Exponential(x uint64) float64 {
 //
 // Which choices are first draws is found by making these again, so that the rows of those
 // who ask for no factors need not remember it.
-func (w Weights) Factors(to []float32, pos []int64, state uint64, excluded []int64, replace bool, fanout int64) {
-	total := w.Sums[len(w.Sums)-1]
-	for _, p := range excluded {
-		total -= w.of(p)
-	}
+func (w Weights) Factors(to []float32, chosen []uint64, total uint64, pos []int64, start int64, state uint64, replace bool, fanout int64) {
 	if replace {
-		for j, p := range pos {
-			to[j] = float32(float64(total) / float64(float64(fanout)*float64(w.of(p))))
+		for j, weight := range chosen {
+			to[j] = float32(float64(total) / float64(float64(fanout)*float64(weight)))
 		}
 		return
 	}
-	tau := w.next(pos, state, total, fanout)
-	for j, p := range pos {
-		to[j] = float32(1 / real.OneMinusExp(float64(float64(w.of(p))*tau)))
+	tau := w.next(chosen, pos, start, state, total, fanout)
+	for j, weight := range chosen {
+		to[j] = float32(1 / real.OneMinusExp(float64(float64(weight)*tau)))
 	}
+}
+
+// Factors are both steps for one row, whose positions count from 0 on.
+func (c *Chooser) Factors(to []float32, pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout int64) {
+	if cap(c.chosen) < len(pos) {
+		c.chosen = make([]uint64, 2*len(pos))
+	}
+	chosen := c.chosen[:len(pos)]
+	total := w.Chosen(chosen, pos, 0, excluded)
+	w.Factors(to, chosen, total, pos, 0, state, replace, fanout)
 }
 
 // next is when the first edge arrives that was not chosen. First draws that were accepted
 // came first, in order, then what took the places of the refused ones, in order. A choice
 // is such a draw where it is equal to it: the place of a refused one has another.
-func (w Weights) next(pos []int64, state, total uint64, fanout int64) (tau float64) {
+func (w Weights) next(chosen []uint64, pos []int64, start int64, state, total uint64, fanout int64) (tau float64) {
 	later := uint64(0) // the weights of those before the next refused draw's place
 	for j, p := range pos {
-		if w.at(Draw(state, j)) == p {
-			later += w.of(p)
+		if w.at(Draw(state, j)) == p-start {
+			later += chosen[j]
 		}
 	}
 	// The sum has a fixed tree over places, 32 at a time, as a warp adds them up.
@@ -56,12 +76,11 @@ func (w Weights) next(pos []int64, state, total uint64, fanout int64) (tau float
 	for j := 0; j <= len(pos); j++ {
 		before := later
 		if j < len(pos) {
-			p := pos[j]
-			if weight := w.of(p); w.at(Draw(state, j)) == p {
+			if w.at(Draw(state, j)) == pos[j]-start {
 				before = earlier
-				earlier += weight
+				earlier += chosen[j]
 			} else {
-				later += weight
+				later += chosen[j]
 			}
 		}
 		gap[j%32] = Exponential(Draw(state, int(gaps*fanout)+j)) / float64(total-before)

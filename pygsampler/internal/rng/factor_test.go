@@ -57,7 +57,7 @@ func TestFactorsAreUnbiased(t *testing.T) {
 		for v := range uint64(trials) {
 			state := stream.State(v)
 			c.Weighted(pos, w, state, k.excluded, k.replace, int64(k.fanout), 0)
-			w.Factors(factors, pos, state, k.excluded, k.replace, int64(k.fanout))
+			c.Factors(factors, pos, w, state, k.excluded, k.replace, int64(k.fanout))
 			x := 0.0
 			for j, p := range pos {
 				if factors[j] < 1 && !k.replace {
