@@ -69,10 +69,8 @@ def test_what_is_refused(given, kind, text):
         pgs.PGSampler(**{"fanouts": [3], **given})
 
 
-
-
 def test_a_description_is_no_value():
-    class int:  # noqa: A001 what is looked at is its name
+    class int:
         def __repr__(self) -> str:
             return "3"
 

@@ -17,7 +17,7 @@ _LINE = 64
 
 
 def packed(seeds: Any, nodes: Any, blocks: Sequence[Any], output_index: Any) -> bytearray:
-    """The bytes of a batch as ``_batch.layout`` has it; ``MiniBatch.from_blocks`` says what is what."""
+    """The bytes of a batch as ``_batch.layout`` has it, of what ``MiniBatch.from_blocks`` takes."""
     ids = as_ids(nodes, "nodes")
     bits = ids.bits
     known = _Known(ids.length, bits)
