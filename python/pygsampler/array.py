@@ -107,19 +107,35 @@ class Array(Viewed):
         return array
 
     @classmethod
+    def _of_row(
+        cls,
+        row: Row,
+        words: Sequence[int],
+        widths: Sequence[int],
+        data: int,
+        owner: object,
+        device: int = -1,
+    ) -> Array | None:
+        """An array of a result that lies at ``data``; None where the result has no such array.
+
+        ``words`` say its length and its offset, and ``widths`` how wide integers are.
+        """
+        _, bits, length, more, offset = row
+        if not words[offset]:
+            return None
+        width = widths[bits] if isinstance(bits, int) else 8 * KINDS[bits].size
+        array = cls._of(data + words[offset], words[length] + more, width, owner, device=device)
+        if isinstance(bits, str):
+            array._shown_as(bits, (array._length,))
+        return array
+
+    @classmethod
     def _of_rows(
         cls, rows: Sequence[Row], words: Sequence[int], memory: Memory
     ) -> dict[str, Array]:
-        """The arrays that a result on the CPU has, which ``words`` describe."""
-        arrays = {}
-        for name, bits, length, more, offset in rows:
-            if words[offset]:
-                width = words[bits] if isinstance(bits, int) else 8 * KINDS[bits].size
-                count = words[length] + more
-                made = arrays[name] = cls._of(memory.data + words[offset], count, width, memory)
-                if isinstance(bits, str):
-                    made._shown_as(bits, (count,))
-        return arrays
+        """The arrays that a result on the CPU has."""
+        made = {row.name: cls._of_row(row, words, words, memory.data, memory) for row in rows}
+        return {name: array for name, array in made.items() if array is not None}
 
     @classmethod
     def _of_view(cls, view: View) -> Array:

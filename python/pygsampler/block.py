@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 from pygsampler._arrays import devices
+from pygsampler._batch import layout as at
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
+
+_ROWS = {row.name: row for row in at.BLOCK_ROWS}
 
 
 class Block:
@@ -25,22 +29,22 @@ class Block:
         "__weakref__",
         "_arrays",
         "_before",
-        "_bits",
+        "_data",
         "_dst",
-        "_edge_id_bits",
         "_memory",
         "_nodes",
+        "_widths",
         "_words",
     )
 
     _memory: Memory | memoryview
+    # Where the batch lies, its vertices, and the words that describe the block.
+    _data: int
     _nodes: Array
-    _bits: int
-    _edge_id_bits: int
-    # num_src, num_dst, num_edges, the addresses of indptr, indices and edge ids, dst_offset, and
-    # the address of the factors, 0 where there are none.
-    _words: tuple[int, int, int, int, int, int, int, int]
-    _arrays: dict[str, Array]
+    _words: Sequence[int]
+    # Those that were asked for; the widths of integers stand among the batch's words.
+    _arrays: dict[str, Array | None]
+    _widths: Sequence[int]
     # How many edges the blocks before it have, and, for all blocks of a batch on a device, where
     # the destinations of all edges are, once they were asked for.
     _before: int
@@ -55,19 +59,17 @@ class Block:
         memory: Memory | memoryview,
         data: int,
         nodes: Array,
-        edge_id_bits: int,
-        words: list[int],
+        words: Sequence[int],
+        widths: Sequence[int],
         before: int,
         dst: list[Memory],
     ) -> Block:
         block = object.__new__(cls)
-        num_src, num_dst, num_edges, indptr, indices, edge_ids, first, factors = words
         block._memory = memory
+        block._data = data
         block._nodes = nodes
-        block._bits = nodes._bits
-        block._edge_id_bits = edge_id_bits
-        arrays = data + indptr, data + indices, data + edge_ids
-        block._words = (num_src, num_dst, num_edges, *arrays, first, factors and data + factors)
+        block._words = words
+        block._widths = widths
         block._arrays = {}
         block._before = before
         block._dst = dst
@@ -76,32 +78,32 @@ class Block:
     @property
     def num_src_nodes(self) -> int:
         """Number of source vertices, the destinations among them."""
-        return self._words[0]
+        return self._words[at.NUM_SRC]
 
     @property
     def num_dst_nodes(self) -> int:
         """Number of destination vertices."""
-        return self._words[1]
+        return self._words[at.NUM_DST]
 
     @property
     def dst_offset(self) -> int:
         """Local id of the first destination: 0 but with ``frontier="new"``."""
-        return self._words[6]
+        return self._words[at.FIRST_DST]
 
     @property
     def num_edges(self) -> int:
         """Number of sampled edges."""
-        return self._words[2]
+        return self._words[at.NUM_EDGES]
 
     @property
     def indptr(self) -> Array:
         """Row offsets, shape [num_dst_nodes + 1], in the graph's id dtype."""
-        return self._array("indptr", self._words[3], self._words[1] + 1, self._bits)
+        return self._array("indptr")
 
     @property
     def indices(self) -> Array:
         """Local source id of each edge, shape [num_edges], in the graph's id dtype."""
-        return self._array("indices", self._words[4], self._words[2], self._bits)
+        return self._array("indices")
 
     @property
     def edge_ids(self) -> Array:
@@ -109,7 +111,7 @@ class Block:
 
         That is the graph's id dtype where it has none: then the id is the edge's place in the CSC.
         """
-        return self._array("edge_ids", self._words[5], self._words[2], self._edge_id_bits)
+        return self._array("edge_ids")
 
     @property
     def edge_weights(self) -> Array | None:
@@ -118,20 +120,18 @@ class Block:
         With ``PGSampler(..., edge_weights="ht")`` the sum of ``edge_weights * y`` over the edges of
         a destination is, in the mean over samples, the sum of ``y`` over all its edges.
         """
-        if not self._words[7]:
-            return None
-        return self._array("edge_weights", self._words[7], self._words[2], 32, "float32")
+        return self._one("edge_weights")
 
     @property
     def src_nodes(self) -> Array:
         """Original ids of the sources, shape [num_src_nodes]; the destinations are among them."""
-        return self._nodes[: self._words[0]]
+        return self._nodes[: self._words[at.NUM_SRC]]
 
     @property
     def dst_nodes(self) -> Array:
         """Original ids of the destinations, shape [num_dst_nodes]: distinct vertices."""
-        first = self._words[6]
-        return self._nodes[first : first + self._words[1]]
+        first = self._words[at.FIRST_DST]
+        return self._nodes[first : first + self._words[at.NUM_DST]]
 
     def coo(self) -> tuple[Array, Array]:
         """The edges as (source, destination) in local ids, each of shape [num_edges].
@@ -146,10 +146,13 @@ class Block:
         return self.indices, dst
 
     def _destinations(self) -> Array:
-        count, bits, device = self._words[2], self._bits, self._nodes._device
+        words, bits, device = self._words, self._nodes._bits, self._nodes._device
+        count = words[at.NUM_EDGES]
         if device < 0:
-            indptr, rows, first = self._words[3], self._words[1], self._words[6]
-            memory = memories.new("ExpandRows", indptr, rows, first, bits)
+            indptr = self._data + words[at.INDPTR]
+            memory = memories.new(
+                "ExpandRows", indptr, words[at.NUM_DST], words[at.FIRST_DST], bits
+            )
             return Array._of(memory.data, count, bits, memory)
         made = self._dst
         if not made:
@@ -169,13 +172,20 @@ class Block:
     def __reduce__(self) -> NoReturn:
         raise TypeError("Block: expected something to pickle, got a view; pickle its MiniBatch")
 
-    def _array(
-        self, name: str, address: int, length: int, bits: int, dtype: str | None = None
-    ) -> Array:
-        array = self._arrays.get(name)
-        if array is None:
-            array = Array._of(address, length, bits, self._memory, device=self._nodes._device)
-            if dtype is not None:
-                array._shown_as(dtype, (length,))
-            self._arrays[name] = array
+    def _array(self, name: str) -> Array:
+        array = self._one(name)
+        assert array is not None
         return array
+
+    def _one(self, name: str) -> Array | None:
+        arrays = self._arrays
+        if name not in arrays:
+            arrays[name] = Array._of_row(
+                _ROWS[name],
+                self._words,
+                self._widths,
+                self._data,
+                self._memory,
+                self._nodes._device,
+            )
+        return arrays[name]

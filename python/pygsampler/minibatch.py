@@ -166,22 +166,19 @@ class MiniBatch:
 
     def _make_parts(self) -> None:
         memory, data, words, device = self._memory, self._data, self._words, self._device
-        bits, edge_id_bits = words[at.ID_BITS], words[at.EDGE_ID_BITS]
-        num_nodes, num_output = words[at.NUM_NODES], words[at.NUM_OUTPUT]
-
-        def of(offset: int, length: int) -> Array:
-            return Array._of(data + offset, length, bits, memory, device=device)
-
-        nodes = of(words[at.NODES], num_nodes)
-        self._output_nodes = of(words[at.OUTPUT_NODES], num_output)
-        self._output_index = of(words[at.OUTPUT_INDEX], num_output)
-        self._trees = of(words[at.TREES], num_nodes) if words[at.TREES] else None
+        nodes, output_nodes, output_index, self._trees = (
+            Array._of_row(row, words, words, data, memory, device) for row in at.ROWS
+        )
+        assert nodes is not None
+        assert output_nodes is not None
+        assert output_index is not None
+        self._output_nodes, self._output_index = output_nodes, output_index
         blocks = []
         before = 0
         dst: list[Memory] = []
         for start in range(at.HEADER_WORDS, len(words), at.WORDS):
             of_block = words[start : start + at.WORDS]
-            blocks.append(Block._of(memory, data, nodes, edge_id_bits, of_block, before, dst))
+            blocks.append(Block._of(memory, data, nodes, of_block, words, before, dst))
             before += of_block[at.NUM_EDGES]
         # Last: another thread that finds them finds all.
         self.blocks = tuple(blocks)
