@@ -191,6 +191,29 @@ func DeviceWaitMany(launch, timeoutMS, addresses int64) (done int64, err error) 
 	return 1, nil
 }
 
+// DeviceWaitManyInto is DeviceWaitMany for batches in a caller's memory, of which nothing
+// is left to release: it writes the words of each, so many, to an address, one batch
+// behind the other, and ends the launch. The words of a batch that did not fit have no
+// signature, and say what capacity would do. Where batches have failed it returns the
+// error of the first, whose words are zeros then; those before it are good.
+func DeviceWaitManyInto(launch, timeoutMS, count, words int64) (done int64, err error) {
+	defer finish(&err)
+	l, ok := deviceLaunches.get(launch)
+	if !ok {
+		return 0, closed("launch")
+	}
+	failed, finished := l.Wait(timeoutMS)
+	if !finished {
+		return 0, nil
+	}
+	if _, mine := deviceLaunches.take(launch); !mine {
+		// Another thread has cancelled it while this one waited.
+		return 0, closed("launch")
+	}
+	l.TakeWords(count, words)
+	return 1, l.Err(failed)
+}
+
 // DeviceFault ends a launch of which a batch has failed, and is the error of that one.
 func DeviceFault(launch, place int64) (zero int64, err error) {
 	defer finish(&err)

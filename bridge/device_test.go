@@ -35,6 +35,7 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceWait(a|1<<61, b) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitInto(a|1<<61, b, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitMany(a|1<<61, b, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitManyInto(a|1<<61, b, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceFault(a|1<<61, b) },
 	func(a, b, c, d, e int64) (int64, error) {
 		return DeviceSample(a|1<<61, b, 0, c, d, 0, e, 0, 0, 0, 0, 0, 0, 0)

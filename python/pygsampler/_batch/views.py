@@ -21,6 +21,8 @@ class RegionViews:
 
     ``ids`` is the whole region as the ids' dtype, a multiple of 8 bytes long, and ``words``
     describes it. ``device`` is the index of the CUDA device whose engine can read it, or -1.
+    Where several batches share a region this one begins ``first`` bytes from its start, a multiple
+    of 8: it takes a call of torch to cut a part out, and none to count from elsewhere.
     """
 
     # The region as the dtype of the edges' ids, where that is another.
@@ -31,8 +33,11 @@ class RegionViews:
     _dst: Sequence[torch.Tensor] | None = None
     _pairs: Sequence[torch.Tensor] | None = None
 
-    def __init__(self, ids: torch.Tensor, words: Sequence[int], device: int) -> None:
+    def __init__(
+        self, ids: torch.Tensor, words: Sequence[int], device: int, first: int = 0
+    ) -> None:
         self._ids = ids
+        self._first = first
         self._words = words
         self._device = device
         # log2 of an id's bytes.
@@ -77,13 +82,14 @@ class RegionViews:
         """Ids; one tensor where several names are of the same ids, as many are."""
         made = self._made.get((offset, length))
         if made is None:
-            start = offset >> self._shift
+            start = (self._first + offset) >> self._shift
             made = self._made[offset, length] = self._ids[start : start + length]
         return made
 
     def _split(self) -> list[dict[str, torch.Tensor]]:
         """The tensors of all blocks."""
         words, shift = self._words, self._shift
+        first = self._first >> shift
         same_width = words[at.EDGE_ID_BITS] == words[at.ID_BITS]
         places = [
             (words[at.NODES] >> shift, words[at.NUM_NODES], 0),
@@ -101,11 +107,11 @@ class RegionViews:
         places.sort()
         # What lies between is split off too.
         sizes: list[int] = []
-        end = 0
+        end = -first
         for start, length, _ in places:
             sizes += (start - end, length)
             end = start + length
-        sizes.append(self._ids.numel() - end)
+        sizes.append(self._ids.numel() - first - end)
         # "Unsafe" says that torch does not count writes to one as writes to the others, which have
         # no element in common.
         pieces = self._ids.unsafe_split_with_sizes(sizes)
@@ -172,9 +178,10 @@ class RegionViews:
         return made[place]
 
     def moved(self, move: Any) -> RegionViews:
-        # Without what lies behind the batch, which the next batch may need.
+        # Without what lies behind the batch, which the next batch may need, and other batches.
         used = (self._words[at.SIZE] + 7) // 8 * 8 >> self._shift
-        ids = move(self._ids[:used])
+        first = self._first >> self._shift
+        ids = move(self._ids[first : first + used])
         return RegionViews(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
     def _edge_counts(self) -> list[int]:
@@ -189,7 +196,7 @@ class RegionViews:
             "DeviceExpand",
             device,
             about.buffer_info()[0],
-            self._ids.data_ptr(),
+            self._ids.data_ptr() + self._first,
             out.data_ptr(),
             bits,
             both,
@@ -203,7 +210,7 @@ class RegionViews:
             import torch
 
             self._edge_ids = self._ids.view(torch.int64 if bits == 64 else torch.int32)
-        start = offset * 8 // bits
+        start = (self._first + offset) * 8 // bits
         return self._edge_ids[start : start + length]
 
 
