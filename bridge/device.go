@@ -75,11 +75,11 @@ func DeviceOrder(mem, stream int64) (zero int64, err error) {
 	return 0, core.DeviceOrder(mem, stream)
 }
 
-// DeviceExpand puts the edges of a batch's blocks one by one into a stream, of bits each:
-// destinations, and where both is not 0 the sources before them.
-func DeviceExpand(device, words, data, out, bits, both, stream int64) (zero int64, err error) {
+// DeviceExpand puts the edges of batches' blocks one by one into a stream, as
+// core.DeviceExpand says.
+func DeviceExpand(device, count, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	return 0, core.DeviceExpand(device, words, data, out, bits, both != 0, stream)
+	return 0, core.DeviceExpand(device, count, list, stream)
 }
 
 // DeviceDestinations is the destinations of the edges of all blocks of a batch, as a

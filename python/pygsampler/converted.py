@@ -140,12 +140,18 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         """The edges as (source, destination) in local ids, each of shape [num_edges].
 
         Of a batch that was sampled on a GPU one launch writes those of all blocks, in torch's
-        current stream, when the first is asked for; the batch keeps them.
+        current stream, when the first is asked for; the batch keeps them. A loop that asks the
+        batches of a ``DataLoader`` for them has those of a group by one launch.
         """
-        views: Views | None = self.__dict__.get("_views")
-        made = None if views is None else views.destinations(self.__dict__["_place"])
-        if made is not None:
-            return self.indices, made
+        known = self.__dict__
+        views: Views | None = known.get("_views")
+        if views is not None:
+            place = known["_place"]
+            made = views.destinations(place)
+            if made is not None:
+                if "indices" not in known:
+                    known["indices"] = views.of_block(place, "indices")["indices"]
+                return known["indices"], made
         import torch
 
         first = self.dst_offset

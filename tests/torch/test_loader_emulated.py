@@ -143,6 +143,57 @@ print(content(gpu[1]) == kept)
     assert run_with_driver(emulator, PRELUDE + code) == "[4, 4, 2]\nTrue\n"
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_edges_of_a_group_are_made_together(emulator: Path, dtype: str) -> None:
+    """Once a loop has asked twice, by one launch a group; in each stream anew."""
+    code = f"""
+from pygsampler._batch import edges
+graph = make_graph(torch.{dtype})
+there = graph.to("cuda")
+options = dict(batch_size=32, seed=1)
+launches, stream = [], 0
+def call(name, *args):
+    launches.append(args[1])
+    assert args[3] == stream
+    return real(name, *args)
+real, edges.call = edges.call, call
+edges.devices.current_stream = lambda index: stream
+
+def lists(batch, kinds):
+    got = []
+    for block in batch.blocks:
+        if "coo" in kinds:
+            got += [part.tolist() for part in block.coo()]
+        if "pair" in kinds:
+            pair = block.edge_index
+            assert pair.dtype == torch.int64 and pair.shape == (2, block.num_edges)
+            got += pair.tolist()
+    return got
+
+def counts(kinds=("coo", "pair")):
+    launches.clear()
+    loader = DataLoader(there, SEEDS, [5, 3], prefetch=8, **options)
+    for ours, theirs in zip(loader, DataLoader(graph, SEEDS, [5, 3], **options), strict=True):
+        assert lists(ours, kinds) == lists(theirs, kinds)
+    return list(launches)
+
+print(counts(), counts(["coo"]), counts(["pair"]))
+edges._MOST_AHEAD = 0
+print(sum(counts()))
+edges._MOST_AHEAD = 1 << 20
+launches.clear()
+for batch in DataLoader(there, SEEDS[:128], [5, 3], prefetch=8, **options):
+    # Those that were made ahead are in another stream.
+    lists(batch, ["coo"])
+    stream = (stream + 1) % 3
+print(launches)
+"""
+    alone, rest, whole = ("1, 1", "6", "8, 4") if dtype == "int32" else ("1, 1", "3", "4, 2")
+    each = 20 if dtype == "int32" else 11
+    expected = f"[{alone}, {rest}, {whole}] [1, 3, 4, 2] [1, 3, 4, 2]\n{each}\n[1, 3, 1, 1]\n"
+    assert run_with_driver(emulator, PRELUDE + code) == expected
+
+
 def test_batches_of_a_group_that_do_not_fit(emulator: Path) -> None:
     """They are sampled again, alone; the others of the group are as they were."""
     code = """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
-from pygsampler._core import library
+from pygsampler._batch.edges import DESTINATIONS, PAIRS, Edges
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
@@ -22,22 +21,31 @@ class RegionViews:
     ``ids`` is the whole region as the ids' dtype, a multiple of 8 bytes long, and ``words``
     describes it. ``device`` is the index of the CUDA device whose engine can read it, or -1.
     Where several batches share a region this one begins ``first`` bytes from its start, a multiple
-    of 8: it takes a call of torch to cut a part out, and none to count from elsewhere.
+    of 8: it takes a call of torch to cut a part out, and none to count from elsewhere. ``edges``
+    makes the edges of all of them one by one, and this one is at ``place`` there.
     """
 
     # The region as the dtype of the edges' ids, where that is another.
     _edge_ids: torch.Tensor | None = None
     # The tensors of each block, once all were made.
     _blocks: list[dict[str, torch.Tensor]] | None = None
-    # Of all blocks, once those of one were asked for: one launch makes them.
+    # The edges of all blocks, once those of one were asked for.
     _dst: Sequence[torch.Tensor] | None = None
     _pairs: Sequence[torch.Tensor] | None = None
 
     def __init__(
-        self, ids: torch.Tensor, words: Sequence[int], device: int, first: int = 0
+        self,
+        ids: torch.Tensor,
+        words: Sequence[int],
+        device: int,
+        first: int = 0,
+        edges: Edges | None = None,
+        place: int = 0,
     ) -> None:
         self._ids = ids
         self._first = first
+        self._edges = edges
+        self._place = place
         self._words = words
         self._device = device
         # log2 of an id's bytes.
@@ -126,7 +134,7 @@ class RegionViews:
             block = at.HEADER_WORDS + at.WORDS * place
             indptr, indices, edge_ids = found[2 + 3 * place : 5 + 3 * place]
             if not same_width:
-                edge_ids = self._edges(words[block + at.EDGE_IDS], words[block + at.NUM_EDGES])
+                edge_ids = self._of_edges(words[block + at.EDGE_IDS], words[block + at.NUM_EDGES])
             blocks.append(
                 {
                     "indptr": indptr,
@@ -151,13 +159,7 @@ class RegionViews:
             return None
         made = self._dst
         if made is None:
-            if self._pairs is not None and self._shift == 3:
-                made = [pair[1] for pair in self._pairs]
-            else:
-                counts = self._edge_counts()
-                out = self._ids.new_empty(sum(counts))
-                made = self._expand(out, 8 << self._shift, 0).unsafe_split_with_sizes(counts)
-            self._dst = made
+            made = self._dst = self._one_by_one(DESTINATIONS)
         return made[place]
 
     def edge_index(self, place: int) -> torch.Tensor | None:
@@ -165,17 +167,15 @@ class RegionViews:
             return None
         made = self._pairs
         if made is None:
-            import torch
-
-            counts = self._edge_counts()
-            out = self._ids.new_empty(2 * sum(counts), dtype=torch.int64)
-            self._expand(out, 64, 1)
-            made, start = [], 0
-            for count in counts:
-                made.append(out.as_strided((2, count), (max(count, 1), 1), start))
-                start += 2 * count
-            self._pairs = made
+            made = self._pairs = self._one_by_one(PAIRS)
         return made[place]
+
+    def _one_by_one(self, kind: int) -> list[torch.Tensor]:
+        edges = self._edges
+        if edges is None:
+            edges = self._edges = Edges(self._ids, self._device, self._shift == 3, set())
+            self._place = edges.add(self._words, self._first)
+        return edges.of(self._place, kind)
 
     def moved(self, move: Any) -> RegionViews:
         # Without what lies behind the batch, which the next batch may need, and other batches.
@@ -184,27 +184,7 @@ class RegionViews:
         ids = move(self._ids[first : first + used])
         return RegionViews(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
-    def _edge_counts(self) -> list[int]:
-        return list(self._words[at.HEADER_WORDS + at.NUM_EDGES :: at.WORDS])
-
-    def _expand(self, out: torch.Tensor, bits: int, both: int) -> torch.Tensor:
-        """Fills ``out``, of so many bits, with the destinations of the edges of all blocks; where
-        asked, with the sources of a block before them. In torch's current stream."""
-        words, device = self._words, self._device
-        about = words if isinstance(words, array) else array("q", words)
-        library.call(
-            "DeviceExpand",
-            device,
-            about.buffer_info()[0],
-            self._ids.data_ptr() + self._first,
-            out.data_ptr(),
-            bits,
-            both,
-            devices.current_stream(device),
-        )
-        return out
-
-    def _edges(self, offset: int, length: int) -> torch.Tensor:
+    def _of_edges(self, offset: int, length: int) -> torch.Tensor:
         bits = self._words[at.EDGE_ID_BITS]
         if self._edge_ids is None:
             import torch

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids
 from pygsampler._batch import layout as at
+from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.handle import EngineHandle
@@ -34,19 +35,22 @@ _ZERO = array("q", [0])
 class TorchLauncher:
     """Starts groups of batches of one graph and epoch; ``Sampler.launcher`` says what it is."""
 
-    __slots__ = ("_bits", "_epoch", "_graph", "_sampler")
+    __slots__ = ("_asked", "_bits", "_epoch", "_graph", "_sampler")
 
     def __init__(self, graph: Graph, sampler: EngineSampler, epoch: int) -> None:
         self._graph = graph
         self._sampler = sampler
         self._epoch = epoch
         self._bits = graph._known()[1]._bits
+        # Which kinds of edges its batches were asked for.
+        self._asked: set[int] = set()
 
     def __call__(self, seeds: Sequence[Any], batches: Sequence[int]) -> TorchGroup:
         """Puts the batches into streams of the engine's."""
         device = self._graph._device
         views = [as_ids(ids, "seeds", device) for ids in seeds]
-        return TorchGroup(self._graph, self._sampler, views, self._epoch, batches, self._bits)
+        about = self._epoch, batches, self._bits, self._asked
+        return TorchGroup(self._graph, self._sampler, views, *about)
 
 
 class TorchGroup(EngineHandle):
@@ -58,6 +62,7 @@ class TorchGroup(EngineHandle):
 
     __slots__ = (
         "__weakref__",
+        "_asked",
         "_batches",
         "_epoch",
         "_graph",
@@ -78,6 +83,7 @@ class TorchGroup(EngineHandle):
         epoch: int,
         batches: Sequence[int],
         bits: int,
+        asked: set[int],
     ) -> None:
         super().__init__()
         # Before anything of CUDA: in a forked child this raises.
@@ -86,6 +92,7 @@ class TorchGroup(EngineHandle):
         self._sampler = sampler
         self._epoch = epoch
         self._batches = batches
+        self._asked = asked
         # The device may read them until the batches are done.
         self._views = views
         plan, known, device = sampler._plan, graph._capacity, graph._device
@@ -154,6 +161,8 @@ class TorchGroup(EngineHandle):
         assert region is not None
         known, device = self._graph._capacity, self._graph._device
         every, count = self._words, self._sampler._plan.num_words
+        wide = region.element_size() == 8
+        edges = Edges(region, device, wide, self._asked)
         made: list[TorchBatch | Exception] = []
         for place, (number, ids) in enumerate(zip(self._batches, self._views, strict=True)):
             words = every[count * place : count * (place + 1)]
@@ -161,7 +170,9 @@ class TorchGroup(EngineHandle):
             if size:
                 known[self._key(ids.length)] = size
             if words[at.SIGNATURE]:
-                views = RegionViews(region, words, device, self._places[place])
+                first = self._places[place]
+                among = edges.add(words, first)
+                views = RegionViews(region, words, device, first, edges, among)
                 made.append(TorchBatch._of(views, self._epoch, number))
             elif size:
                 try:
