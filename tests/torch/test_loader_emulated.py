@@ -135,10 +135,11 @@ for ours, theirs in zip(gpu, DataLoader(graph, SEEDS, [5, 3], **options), strict
     assert content(ours) == content(moved) == content(theirs)
     assert edges(ours) == edges(theirs) == edges(moved)
 # Writing to one batch leaves the others as they are.
-kept = content(gpu[1])
+kept, versions = content(gpu[1]), [gpu[1].input_nodes._version, gpu[1].blocks[0].indptr._version]
 for tensor in (gpu[0].input_nodes, *(b.edge_ids for b in gpu[0].blocks)):
     tensor.fill_(-1)
 print(content(gpu[1]) == kept)
+assert versions == [gpu[1].input_nodes._version, gpu[1].blocks[0].indptr._version]
 """
     assert run_with_driver(emulator, PRELUDE + code) == "[4, 4, 2]\nTrue\n"
 

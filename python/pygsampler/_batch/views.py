@@ -27,8 +27,6 @@ class RegionViews:
 
     # The region as the dtype of the edges' ids, where that is another.
     _edge_ids: torch.Tensor | None = None
-    # The tensors of each block, once all were made.
-    _blocks: list[dict[str, torch.Tensor]] | None = None
     # The edges of all blocks, once those of one were asked for.
     _dst: Sequence[torch.Tensor] | None = None
     _pairs: Sequence[torch.Tensor] | None = None
@@ -67,24 +65,44 @@ class RegionViews:
         return self._at(words[at.TREES], words[at.NUM_NODES]) if words[at.TREES] else None
 
     def of_block(self, place: int, name: str) -> dict[str, torch.Tensor]:
-        # Who asks for these asks for nearly all: one call of torch makes them in a third of the
-        # time that one for each takes.
-        if self._blocks is None:
-            if name == "indptr" or name == "edge_ids":
-                self._blocks = self._split()
-            else:
-                return {name: self._of_block(place, name)}
-        return self._blocks[place]
-
-    def _of_block(self, place: int, name: str) -> torch.Tensor:
-        words = self._words
         block = at.HEADER_WORDS + at.WORDS * place
+        about = self._words[block : block + at.WORDS]
+        num_src, num_dst, edges, indptr, indices, edge_ids, first_dst = about[: at.FIRST_DST + 1]
         if name == "indices":
-            return self._at(words[block + at.INDICES], words[block + at.NUM_EDGES])
+            return {name: self._at(indices, edges)}
+        nodes = self._words[at.NODES]
         if name == "src_nodes":
-            return self._at(words[at.NODES], words[block + at.NUM_SRC])
-        first = words[at.NODES] + (words[block + at.FIRST_DST] << self._shift)
-        return self._at(first, words[block + at.NUM_DST])
+            return {name: self._at(nodes, num_src)}
+        dst = nodes + (first_dst << self._shift)
+        if name == "dst_nodes":
+            return {name: self._at(dst, num_dst)}
+        # Who asks for these asks for nearly all, and each time that a name is not there yet costs
+        # as much as a tensor.
+        same_width = self._words[at.EDGE_ID_BITS] == self._words[at.ID_BITS]
+        places = [
+            (indptr, num_dst + 1, "indptr"),
+            (indices, edges, "indices"),
+            # Of another width they are no ids: none of them here.
+            (edge_ids, edges if same_width else 0, "edge_ids"),
+        ]
+        places.sort()
+        # What lies between is split off too.
+        sizes: list[int] = []
+        end = 0
+        for offset, length, _ in places:
+            start = (self._first + offset) >> self._shift
+            sizes += start - end, length
+            end = start + length
+        sizes.append(self._ids.numel() - end)
+        # "Unsafe" says that torch does not count writes to one as writes to the others, which have
+        # no element in common.
+        pieces = self._ids.unsafe_split_with_sizes(sizes)
+        made = {name: piece for (_, _, name), piece in zip(places, pieces[1::2], strict=True)}
+        if not same_width:
+            made["edge_ids"] = self._of_edges(edge_ids, edges)
+        made["src_nodes"] = self._at(nodes, num_src)
+        made["dst_nodes"] = self._at(dst, num_dst)
+        return made
 
     def _at(self, offset: int, length: int) -> torch.Tensor:
         """Ids; one tensor where several names are of the same ids, as many are."""
@@ -93,58 +111,6 @@ class RegionViews:
             start = (self._first + offset) >> self._shift
             made = self._made[offset, length] = self._ids[start : start + length]
         return made
-
-    def _split(self) -> list[dict[str, torch.Tensor]]:
-        """The tensors of all blocks."""
-        words, shift = self._words, self._shift
-        first = self._first >> shift
-        same_width = words[at.EDGE_ID_BITS] == words[at.ID_BITS]
-        places = [
-            (words[at.NODES] >> shift, words[at.NUM_NODES], 0),
-            (words[at.OUTPUT_INDEX] >> shift, words[at.NUM_OUTPUT], 1),
-        ]
-        for block in range(at.HEADER_WORDS, len(words), at.WORDS):
-            rows, edges = words[block + at.NUM_DST] + 1, words[block + at.NUM_EDGES]
-            count = len(places)
-            places += (
-                (words[block + at.INDPTR] >> shift, rows, count),
-                (words[block + at.INDICES] >> shift, edges, count + 1),
-                # Of another width they are no ids: none of them here.
-                (words[block + at.EDGE_IDS] >> shift, edges if same_width else 0, count + 2),
-            )
-        places.sort()
-        # What lies between is split off too.
-        sizes: list[int] = []
-        end = -first
-        for start, length, _ in places:
-            sizes += (start - end, length)
-            end = start + length
-        sizes.append(self._ids.numel() - first - end)
-        # "Unsafe" says that torch does not count writes to one as writes to the others, which have
-        # no element in common.
-        pieces = self._ids.unsafe_split_with_sizes(sizes)
-        found: list[torch.Tensor] = [self._ids] * len(places)
-        for (_, _, number), piece in zip(places, pieces[1::2], strict=True):
-            found[number] = piece
-        made = self._made
-        made.setdefault((words[at.NODES], words[at.NUM_NODES]), found[0])
-        made.setdefault((words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT]), found[1])
-        blocks = []
-        for place in range(words[at.HOPS]):
-            block = at.HEADER_WORDS + at.WORDS * place
-            indptr, indices, edge_ids = found[2 + 3 * place : 5 + 3 * place]
-            if not same_width:
-                edge_ids = self._of_edges(words[block + at.EDGE_IDS], words[block + at.NUM_EDGES])
-            blocks.append(
-                {
-                    "indptr": indptr,
-                    "indices": indices,
-                    "edge_ids": edge_ids,
-                    "src_nodes": self._of_block(place, "src_nodes"),
-                    "dst_nodes": self._of_block(place, "dst_nodes"),
-                }
-            )
-        return blocks
 
     def counts(self, place: int) -> tuple[int, int, int]:
         block = at.HEADER_WORDS + at.WORDS * place

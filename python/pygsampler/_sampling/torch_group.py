@@ -172,7 +172,8 @@ class TorchGroup(EngineHandle):
             if words[at.SIGNATURE]:
                 first = self._places[place]
                 among = edges.add(words, first)
-                views = RegionViews(region, words, device, first, edges, among)
+                # So that torch counts writes to a batch apart from those to the others.
+                views = RegionViews(region.data, words, device, first, edges, among)
                 made.append(TorchBatch._of(views, self._epoch, number))
             elif size:
                 try:
