@@ -75,11 +75,11 @@ func DeviceOrder(mem, stream int64) (zero int64, err error) {
 	return 0, core.DeviceOrder(mem, stream)
 }
 
-// DeviceExpand puts the edges of a batch's blocks one by one into a stream, of bits each:
-// destinations, and where both is not 0 the sources before them.
-func DeviceExpand(device, words, data, out, bits, both, stream int64) (zero int64, err error) {
+// DeviceExpand puts the edges of batches' blocks one by one into a stream, as
+// core.DeviceExpand says.
+func DeviceExpand(device, count, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	return 0, core.DeviceExpand(device, words, data, out, bits, both != 0, stream)
+	return 0, core.DeviceExpand(device, count, list, stream)
 }
 
 // DeviceDestinations is the destinations of the edges of all blocks of a batch, as a
@@ -192,6 +192,29 @@ func DeviceWaitMany(launch, timeoutMS, addresses int64) (done int64, err error) 
 	}
 	l.Take(addresses)
 	return 1, nil
+}
+
+// DeviceWaitManyInto is DeviceWaitMany for batches in a caller's memory, of which nothing
+// is left to release: it writes the words of each, so many, to an address, one batch
+// behind the other, and ends the launch. The words of a batch that did not fit have no
+// signature, and say what capacity would do. Where batches have failed it returns the
+// error of the first, whose words are zeros then; those before it are good.
+func DeviceWaitManyInto(launch, timeoutMS, count, words int64) (done int64, err error) {
+	defer finish(&err)
+	l, ok := deviceLaunches.get(launch)
+	if !ok {
+		return 0, closed("launch")
+	}
+	failed, finished := l.Wait(timeoutMS)
+	if !finished {
+		return 0, nil
+	}
+	if _, mine := deviceLaunches.take(launch); !mine {
+		// Another thread has cancelled it while this one waited.
+		return 0, closed("launch")
+	}
+	l.TakeWords(count, words)
+	return 1, l.Err(failed)
 }
 
 // DeviceFault ends a launch of which a batch has failed, and is the error of that one.

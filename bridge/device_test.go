@@ -25,7 +25,7 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceAlloc(0, b|-1<<63, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceRegister(a, 0, b|1) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceOrder(0, a) },
-	func(a, b, c, d, e int64) (int64, error) { return DeviceExpand(a, 0, b, c, d, 0, e) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceExpand(a, b, 0, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDestinations(0, a) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceArrowExport(0, a, b, c) },
 	func(a, b, c, d, e int64) (int64, error) {
@@ -35,6 +35,7 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceWait(a|1<<61, b) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitInto(a|1<<61, b, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitMany(a|1<<61, b, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceWaitManyInto(a|1<<61, b, c, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceFault(a|1<<61, b) },
 	func(a, b, c, d, e int64) (int64, error) {
 		return DeviceSample(a|1<<61, b, 0, c, d, 0, e, 0, 0, 0, 0, 0, 0, 0)

@@ -164,6 +164,69 @@ func TestDeviceLaunch(t *testing.T) {
 	runtime.KeepAlive(seeds)
 }
 
+// Batches of a launch in a caller's memory: their words come together, also those of a
+// batch that did not fit, and those before one that failed.
+func TestDeviceLaunchInto(t *testing.T) {
+	g, s := deviceRing(t, 1000), newSampler(t, "auto", 2, 2)
+	const count, room, words = 5, 1 << 16, 32
+	seeds := []int64{10, 50, 7, 900, 1234}
+	mem, err := DeviceAlloc(0, count*room, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait := func(small, bad int) ([]int64, error) {
+		calls := make([]int64, count*8)
+		for i := range count {
+			bytes := int64(room)
+			if i == small {
+				bytes = 64
+			}
+			copy(calls[8*i:], []int64{address(seeds), int64(i), 64, 0, 0, int64(i), view(mem, 2)[1] + int64(i)*room, bytes})
+			if i == bad {
+				calls[8*i+1] = int64(len(seeds))
+			}
+		}
+		launch, err := DeviceSubmitMany(g.handle, s, count, address(calls), 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.KeepAlive(calls)
+		out, done := make([]int64, count*words), int64(0)
+		for done == 0 && err == nil {
+			done, err = DeviceWaitManyInto(launch, 0, words, address(out))
+		}
+		if _, again := DeviceWaitManyInto(launch, 0, words, address(out)); again == nil || !strings.HasPrefix(again.Error(), "ClosedError: launch") {
+			t.Errorf("a launch that was taken: got %v", again)
+		}
+		return out, err
+	}
+	for _, c := range []struct{ small, bad int }{{-1, -1}, {2, -1}, {-1, 3}, {1, 4}} {
+		out, err := wait(c.small, c.bad)
+		if c.bad < 0 && err != nil || c.bad >= 0 && (err == nil || !strings.HasPrefix(err.Error(), "IndexError: seeds[4]: ")) {
+			t.Errorf("%+v: got %v", c, err)
+		}
+		for i := range count {
+			w := out[words*i:]
+			switch {
+			case i == c.bad:
+				if w[0] != 0 || w[11] != 0 {
+					t.Errorf("%+v: batch %d, which failed, has signature %d and capacity %d", c, i, w[0], w[11])
+				}
+			case i == c.small:
+				if w[0] != 0 || w[11] <= 64 {
+					t.Errorf("%+v: batch %d, which did not fit, has signature %d and capacity %d", c, i, w[0], w[11])
+				}
+			case w[0] == 0 || w[4] != int64(i) || w[11] == 0:
+				t.Errorf("%+v: batch %d has signature %d, %d seeds and capacity %d", c, i, w[0], w[4], w[11])
+			}
+		}
+	}
+	if stats, err := DeviceStats(0); err != nil || !strings.Contains(stats, `"flights":0`) {
+		t.Errorf("got %s, %v", stats, err)
+	}
+	runtime.KeepAlive(seeds)
+}
+
 // What Python does with a graph that stays in page-locked memory: the batch is that
 // of the graph on the host.
 func TestPinnedGraphThroughBridge(t *testing.T) {

@@ -2,8 +2,8 @@
 // that is asked for, its source.
 //
 // torch does the same with arange, diff and repeat_interleave, which is a dozen launches a block and,
-// of a launch of 3 us each, most of the time of a small batch. Here all blocks of a batch are one
-// launch: row y of the grid has block y. The unit of work is an edge: a thread looks its row up in
+// of a launch of 3 us each, most of the time of a small batch. Here all blocks of a batch, and of the
+// batches beside it, are one launch, in one width or in both: row y of the grid has block y. The unit of work is an edge: a thread looks its row up in
 // indptr, by halving. Lanes of a warp have edges side by side, so that they read the same few words
 // and write whole lines, and neither a row of millions of edges nor millions of empty rows is more
 // work for one thread than for another.
@@ -15,13 +15,14 @@ struct ExpandBlock {
   const void *indptr, *indices;  // [rows + 1], [edges], of id_bits; indptr[0] is 0
   void *sources, *destinations;  // [edges] each, of out_bits; sources may be null
   u64 rows, edges;
-  u64 first;  // the number of the first destination
+  u64 first;     // the number of the first destination
+  u64 out_bits;  // not fewer than id_bits
 };
 
 // Mirrors expandArgs in internal/cuda/expand.go; loading compares the sizes.
 struct ExpandArgs {
   ExpandBlock blocks[MOST_HOPS];
-  u32 id_bits, out_bits;  // out_bits is not the smaller one
+  u32 id_bits;
 };
 
 template <typename I, typename O>
@@ -44,6 +45,6 @@ __device__ void expand(const ExpandBlock& b) {
 extern "C" __global__ void __launch_bounds__(EXPAND_THREADS) expand(const __grid_constant__ ExpandArgs a) {
   const ExpandBlock& b = a.blocks[blockIdx.y];
   if (a.id_bits == 64) expand<long long, long long>(b);
-  else if (a.out_bits == 64) expand<int, long long>(b);
+  else if (b.out_bits == 64) expand<int, long long>(b);
   else expand<int, int>(b);
 }

@@ -9,16 +9,30 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// DeviceExpand puts the edges of a batch's blocks, one by one, into the stream: what
-// cuda.Expansion says, in bits each, at the address out. words is where the words stand
-// that describe the batch, on the host, and data is the batch.
-func DeviceExpand(device, words, data, out, bits int64, both bool, stream int64) error {
-	x, err := expansion(words, data, bits, both)
-	if err != nil {
-		return err
+// mostExpansions bounds what is expanded by one call.
+const mostExpansions = 1 << 10
+
+// DeviceExpand puts the edges of batches' blocks, one by one, into the stream: what
+// cuda.Expansion says. At the address list are 5 integers for each expansion: where the
+// words stand that describe the batch, on the host; where the batch is; where it is
+// written to; in how many bits; whether sources are, too.
+func DeviceExpand(device, count, list, stream int64) error {
+	if list == 0 || count < 1 || count > mostExpansions {
+		return Errorf(KindValue, "list: expected 1 to %d expansions at an address, got %d at %#x", mostExpansions, count, list)
 	}
-	if out == 0 && x.Bytes() > 0 {
-		return Errorf(KindValue, "out: expected an address for %d bytes, got 0", x.Bytes())
+	all := make([]cuda.Expansion, count)
+	for i, w := range memory.View[[5]int64](list, count) {
+		x, err := expansion(w[0], w[1], w[3], w[4] != 0)
+		if err != nil {
+			return err
+		}
+		if w[2] == 0 && x.Bytes() > 0 {
+			return Errorf(KindValue, "out: expected an address for %d bytes, got 0", x.Bytes())
+		}
+		x.Out = gpu.Address(w[2])
+		if all[i] = x; x.Words[batch.WordIDBits] != all[0].Words[batch.WordIDBits] {
+			return Errorf(KindValue, "list: expected ids of %d bits, as those before, got %d", all[0].Words[batch.WordIDBits], x.Words[batch.WordIDBits])
+		}
 	}
 	e, err := openDevice(device)
 	if err != nil {
@@ -28,7 +42,7 @@ func DeviceExpand(device, words, data, out, bits int64, both bool, stream int64)
 	if err != nil {
 		return err
 	}
-	return onDevice(e.Expand(x, gpu.Address(out), s))
+	return onDevice(e.Expand(all, s))
 }
 
 // expansion checks that the words are those of a batch.
@@ -68,7 +82,8 @@ func DeviceDestinations(mem, stream int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	err = errors.Join(e.Expand(x, out.Address, s), s.Synchronize())
+	x.Out = out.Address
+	err = errors.Join(e.Expand([]cuda.Expansion{x}, s), s.Synchronize())
 	var owned memory.Memory
 	if err == nil {
 		owned, err = memory.FromDevice(m.Device(), &out, nil)

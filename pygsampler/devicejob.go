@@ -27,7 +27,8 @@ type DeviceCall struct {
 const mostCalls = 1 << 20
 
 // CallsAt reads calls from an address, 8 integers each: seeds, how many, their bits,
-// whether they are on the device, epoch, batch, and two zeros.
+// whether they are on the device, epoch, batch, and where the batch shall be, for how
+// many bytes: zeros for memory of the engine's.
 func CallsAt(address, count, stream int64, own bool) ([]DeviceCall, error) {
 	if address == 0 || count < 1 || count > mostCalls {
 		return nil, Errorf(KindValue, "calls: expected 1 to %d at an address, got %d at %#x", mostCalls, count, address)
@@ -36,7 +37,7 @@ func CallsAt(address, count, stream int64, own bool) ([]DeviceCall, error) {
 	for i, w := range memory.View[[8]int64](address, count) {
 		calls[i] = DeviceCall{
 			Call:     Call{Seeds: w[0], NumSeeds: w[1], SeedBits: int(w[2]), Epoch: w[4], Batch: w[5]},
-			OnDevice: w[3] != 0, Stream: stream, Own: own,
+			OnDevice: w[3] != 0, Stream: stream, Own: own, Out: w[6], OutBytes: w[7],
 		}
 	}
 	return calls, nil

@@ -3,6 +3,7 @@ package pygsampler
 import (
 	"time"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -49,6 +50,25 @@ func (l *DeviceLaunch) Take(addresses int64) {
 	}
 }
 
+// TakeWords writes what describes each batch, count words, to the address words, and
+// releases the batches' memories, which are another owner's. A batch that did not fit
+// has the bytes that would do as its capacity, and no signature; one that failed has
+// zeros. All jobs have ended.
+func (l *DeviceLaunch) TakeWords(count, words int64) {
+	out := memory.View[int64](words, count*int64(len(l.jobs)))
+	for i, j := range l.jobs {
+		w := out[int64(i)*count:][:count]
+		clear(w)
+		switch {
+		case j.err != nil:
+		case j.needed > 0:
+			w[batch.WordCapacity] = int64(j.needed)
+		default:
+			takeWords(j.memory, w)
+		}
+	}
+}
+
 // Err is the error of the job at a place, nil where there is none. All jobs have ended.
 func (l *DeviceLaunch) Err(place int) error {
 	if place < 0 || place >= len(l.jobs) {
@@ -70,7 +90,10 @@ func (l *DeviceLaunch) Cancel() {
 // TakeWords copies the words that describe a batch, so many, to an address, and releases
 // the batch's memory, which is another owner's.
 func TakeWords(mem, count, words int64) {
-	m := memory.FromAddress(mem)
-	copy(memory.View[int64](words, count), m.Header(count))
+	takeWords(memory.FromAddress(mem), memory.View[int64](words, count))
+}
+
+func takeWords(m memory.Memory, words []int64) {
+	copy(words, m.Header(int64(len(words))))
 	m.Release()
 }

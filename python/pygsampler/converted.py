@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy
     import torch
@@ -95,10 +95,48 @@ class Views(Protocol):
         ...
 
 
-_BATCH_TENSORS = frozenset({"input_nodes", "output_nodes", "output_index"})
-_BLOCK_TENSORS = frozenset(
-    {"indptr", "indices", "edge_ids", "src_nodes", "dst_nodes", "edge_weights"}
-)
+class _Made:
+    """An attribute that is made when it is first asked for, and found in the instance from then on.
+
+    A class's ``__getattr__`` would do the same, in three times the time: Python makes an
+    AttributeError before it calls that.
+    """
+
+    __slots__ = ("_make", "_name")
+
+    def __init__(self, make: Callable[[dict[str, Any], Any, str], Any]) -> None:
+        self._make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        known = instance.__dict__
+        views = known.get("_views")
+        if views is None:
+            kind = type(instance).__name__
+            raise AttributeError(f"{kind!r} object has no attribute {self._name!r}")
+        return self._make(known, views, self._name)
+
+
+def _of_block(known: dict[str, Any], views: Views, name: str) -> Any:
+    made = views.of_block(known["_place"], name)
+    # Those that were handed out stay what they are.
+    known.update({**made, **known} if len(made) > 1 else made)
+    return known[name]
+
+
+def _of_batch(known: dict[str, Any], views: Views, name: str) -> Any:
+    tensor = known[name] = views.of_batch(name)
+    return tensor
+
+
+def _blocks_of(known: dict[str, Any], views: Views, name: str) -> Any:
+    of, hops = TorchBlock._of, range(views.hops())
+    blocks = known[name] = tuple([of(views, place) for place in hops])
+    return blocks
 
 
 class TorchBlock(ConvertedBlock["torch.Tensor"]):
@@ -115,18 +153,12 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         return block
 
     if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            known = self.__dict__
-            if name not in _BLOCK_TENSORS or "_views" not in known:
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            made = known["_views"].of_block(known["_place"], name)
-            # Those that were handed out stay what they are.
-            known.update({**made, **known})
-            return known[name]
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_BLOCK_TENSORS})
+        indptr = _Made(_of_block)
+        indices = _Made(_of_block)
+        edge_ids = _Made(_of_block)
+        src_nodes = _Made(_of_block)
+        dst_nodes = _Made(_of_block)
+        edge_weights = _Made(_of_block)
 
     @property
     def num_src_nodes(self) -> int:
@@ -147,12 +179,15 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         """The edges as (source, destination) in local ids, each of shape [num_edges].
 
         Of a batch that was sampled on a GPU one launch writes those of all blocks, in torch's
-        current stream, when the first is asked for; the batch keeps them.
+        current stream, when the first is asked for; the batch keeps them. A loop that asks the
+        batches of a ``DataLoader`` for them has those of a group by one launch.
         """
-        views: Views | None = self.__dict__.get("_views")
-        made = None if views is None else views.destinations(self.__dict__["_place"])
-        if made is not None:
-            return self.indices, made
+        known = self.__dict__
+        views: Views | None = known.get("_views")
+        if views is not None:
+            made = views.destinations(known["_place"])
+            if made is not None:
+                return self.indices, made
         import torch
 
         first = self.dst_offset
@@ -264,22 +299,10 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
         return made
 
     if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            known = self.__dict__
-            views = known.get("_views")
-            if views is not None:
-                if name in _BATCH_TENSORS:
-                    tensor = known[name] = views.of_batch(name)
-                    return tensor
-                if name == "blocks":
-                    of, hops = TorchBlock._of, range(views.hops())
-                    blocks = known[name] = tuple([of(views, place) for place in hops])
-                    return blocks
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *_BATCH_TENSORS, "blocks"})
+        input_nodes = _Made(_of_batch)
+        output_nodes = _Made(_of_batch)
+        output_index = _Made(_of_batch)
+        blocks = _Made(_blocks_of)
 
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchBatch:
         """The batch on another device; tensors that are there already are shared."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Pending, Ready, Sampler
+from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler
 from pygsampler._sampling.device_job import DeviceJob, TorchJob, sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.torch_group import TorchLauncher
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from pygsampler.graph import Graph
     from pygsampler.minibatch import MiniBatch
 
-__all__ = ["Job", "PGSampler", "Pending", "Ready", "Sampler"]
+__all__ = ["Group", "Job", "Launcher", "PGSampler", "Pending", "Ready", "Sampler"]
 
 
 class PGSampler(EngineSampler, Sampler):
@@ -232,6 +233,14 @@ class PGSampler(EngineSampler, Sampler):
         return DeviceJob.submit(
             graph, self, seeds, epoch=epoch, batch=batch, exclude=exclude, own=beside
         )
+
+    def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
+        """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
+        # A subclass that launches in a way of its own does so for loaders, too.
+        if into != "torch" or type(self).launch is not PGSampler.launch:
+            return None
+        graph = self.graph_of(graph)
+        return None if graph._device < 0 else TorchLauncher(graph, self, epoch)
 
     def with_seed(self, seed: int | None) -> PGSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

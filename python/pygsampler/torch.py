@@ -21,9 +21,9 @@ from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
-from pygsampler._loading.prefetch import close_at_exit, in_order
+from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.shards import Shards
-from pygsampler._sampling.base import Pending, Sampler, check_graph
+from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
@@ -68,9 +68,9 @@ class DataLoader:
     prefetch : int
         Batches sampled ahead while the consumer works on one; 0 samples a batch only when it is
         asked for. On the CPU, from 2 on each batch is sampled by one core and several batches
-        run at once; on a GPU at most 8 are in flight, each in a stream of the engine's and with
-        4 to 12 bytes for each vertex of the graph to work with. Memory is that of ``prefetch + 1``
-        batches.
+        run at once; on a GPU at most 8 are in flight, with 4 to 12 bytes for each vertex of the
+        graph to work with, and from 4 on they are started in groups of half as many. Memory is
+        that of ``prefetch + 1`` batches, on a GPU with those of their groups that were dropped.
     seed : int, optional
         64-bit seed of the order, and of the sampler where fanouts are given. Default: that of the
         sampler that is given, else ``torch.initial_seed()``, asked for at each ``iter()``:
@@ -100,10 +100,12 @@ class DataLoader:
     Notes
     -----
     It yields what ``MiniBatch.torch()`` returns, a ``TorchBatch``. On the CPU the tensors share the
-    engine's memory. On a GPU they are views of one tensor for each batch, which torch allocates on
-    the stream that is current when the batch is submitted, and the batch is complete when it is
-    handed over: no stream has to wait for it. As with any tensor, work on it in a stream other than
-    that one needs ``Tensor.record_stream`` before the batch is dropped.
+    engine's memory. On a GPU they are views of one tensor, which torch allocates on the stream that
+    is current when the batch is submitted, and the batch is complete when it is handed over: no
+    stream has to wait for it. As with any tensor, work on it in a stream other than that one needs
+    ``Tensor.record_stream`` before the batch is dropped. The batches of a group share their tensor:
+    with ``prefetch=4`` 2 of them do, from 8 on 4, below 4 none. A batch that is kept keeps that
+    memory, so clone the tensors to keep one for long.
 
     The batches are a pure function of the graph, the seeds, the options, ``seed``, the epoch,
     ``rank`` and ``world_size``; ``device``, ``prefetch`` and the number of threads never change
@@ -114,7 +116,7 @@ class DataLoader:
     own epoch. A batch that fails raises when its turn comes, after the batches before it. Leaving
     a loop early, an error, Ctrl-C and the end of the interpreter cancel what is in flight.
 
-    On a GPU a batch is sampled after the work that is in torch's current stream when it is
+    On a GPU a batch is sampled after the work that is in torch's current stream when its group is
     submitted, and beside what is put there later: with ``prefetch`` of 2 and more, sampling and
     training overlap.
 
@@ -299,8 +301,22 @@ class DataLoader:
                 beside=True,
             )
 
+        depth = min(self.prefetch, MOST_ON_GPU)
+        # While one half of what is ahead is consumed, the other is on its way.
+        size = depth // 2
+        start = self.sampler.launcher(graph, epoch=epoch, into="torch") if size > 1 else None
+
+        def submit_many(first: int, count: int) -> Group[Any]:
+            assert start is not None
+            steps = range(first, first + count)
+            seeds = [part(*bounds(rank, step)) for step in steps]
+            return start(seeds, [step * ranks + rank for step in steps])
+
         # Each job is over, or cancelled, before `order` goes: none reads it after that.
-        batches = in_order(submit, self._shards.steps, min(self.prefetch, MOST_ON_GPU))
+        if start is None:
+            batches = in_order(submit, self._shards.steps, depth)
+        else:
+            batches = in_groups(submit_many, self._shards.steps, depth, size)
         with closing(batches):
             for batch in batches:
                 yield as_torch(batch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pygsampler._loading.prefetch import in_order
+from pygsampler._loading.prefetch import in_groups, in_order
 
 
 class Desk:
@@ -101,3 +101,67 @@ def test_an_interrupt_cancels_what_is_in_flight() -> None:
     with pytest.raises(KeyboardInterrupt):
         list(in_order(desk.submit, 20, 2))
     assert sorted(desk.ended + desk.cancelled) == desk.submitted == [0, 1, 2, 3]
+
+
+class GroupDesk(Desk):
+    """Takes several jobs at a time; their results come together."""
+
+    def submit_many(self, first: int, count: int) -> FakeGroup:
+        if first <= self.fails_in_submit < first + count:
+            raise RuntimeError(f"submit {self.fails_in_submit}")
+        self.submitted += range(first, first + count)
+        self.groups.append(count)
+        return FakeGroup(self, range(first, first + count))
+
+    def __init__(self, **fails: int) -> None:
+        super().__init__(**fails)
+        self.groups: list[int] = []
+
+
+class FakeGroup:
+    def __init__(self, desk: GroupDesk, steps: range) -> None:
+        self.desk = desk
+        self.steps = steps
+
+    def result(self) -> list[int | Exception]:
+        self.desk.ended += self.steps
+        fails = self.desk.fails_in_result
+        if fails not in self.steps:
+            return list(self.steps)
+        return [*range(self.steps[0], fails), RuntimeError(f"result {fails}")]
+
+    def cancel(self) -> None:
+        self.desk.cancelled += self.steps
+
+
+@pytest.mark.parametrize(("depth", "size"), [(2, 1), (4, 2), (7, 3), (8, 4), (100, 50)])
+def test_groups_in_order_and_never_deeper_than_asked(depth: int, size: int) -> None:
+    desk = GroupDesk()
+    for expected, got in enumerate(in_groups(desk.submit_many, 21, depth, size)):
+        assert got == expected
+        ahead = len(desk.submitted) - expected - 1
+        assert min(depth - size + 1, 20 - expected) <= ahead <= depth
+    assert desk.submitted == desk.ended == list(range(21))
+    assert set(desk.groups[:-1]) <= {size} and desk.cancelled == []
+    assert list(in_groups(desk.submit_many, 0, depth, size)) == []
+
+
+@pytest.mark.parametrize("fails", range(8))
+@pytest.mark.parametrize("where", ["result", "submit"])
+def test_a_failure_in_a_group_raises_in_its_place(fails: int, where: str) -> None:
+    desk = GroupDesk(**{f"fails_in_{where}": fails})
+    got = []
+    with pytest.raises(RuntimeError, match=f"{where} {fails}"):
+        for step in in_groups(desk.submit_many, 20, 7, 3):
+            got.append(step)
+    # What is submitted by one call fails together.
+    assert got == list(range(fails if where == "result" else fails // 3 * 3))
+    assert sorted(desk.ended + desk.cancelled) == desk.submitted
+
+
+def test_leaving_early_cancels_groups_in_flight() -> None:
+    desk = GroupDesk()
+    for step in in_groups(desk.submit_many, 40, 8, 4):
+        if step == 2:
+            break
+    assert desk.cancelled == [4, 5, 6, 7]

@@ -49,7 +49,7 @@ SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
 def test_batches_of_the_cpu(emulator: Path, dtype: str) -> None:
     code = f"""
 def compare(graph, on_gpu, **where):
-    for prefetch in (0, 1, 3, 8):
+    for prefetch in (0, 1, 2, 3, 4, 8):
         sampler = pgs.PGSampler([5, 3], seed=3)
         options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
         cpu = DataLoader(graph, SEEDS, sampler, **options)
@@ -143,3 +143,175 @@ print(sum(1 for _ in batches))
 """
     quiet = {"PYTHONWARNINGS": "ignore::DeprecationWarning"}
     assert run_with_driver(emulator, PRELUDE + code, **quiet) == "True 11\n10\n"
+
+
+def test_groups_share_a_tensor_and_nothing_else(emulator: Path) -> None:
+    code = """
+graph = make_graph(torch.int32)
+options = dict(batch_size=32, prefetch=8, seed=1)
+gpu = list(DataLoader(graph, SEEDS, [5, 3], device="cuda", **options))
+storages = [batch.input_nodes.untyped_storage().data_ptr() for batch in gpu]
+groups = [storages.count(one) for one in dict.fromkeys(storages)]
+print(groups)
+def edges(batch):
+    return [(b.edge_index.tolist(), [t.tolist() for t in b.coo()]) for b in batch.blocks]
+for ours, theirs in zip(gpu, DataLoader(graph, SEEDS, [5, 3], **options), strict=True):
+    moved = ours.to("cpu")
+    assert content(ours) == content(moved) == content(theirs)
+    assert edges(ours) == edges(theirs) == edges(moved)
+# Writing to one batch leaves the others as they are.
+kept, versions = content(gpu[1]), [gpu[1].input_nodes._version, gpu[1].blocks[0].indptr._version]
+for tensor in (gpu[0].input_nodes, *(b.edge_ids for b in gpu[0].blocks)):
+    tensor.fill_(-1)
+print(content(gpu[1]) == kept)
+assert versions == [gpu[1].input_nodes._version, gpu[1].blocks[0].indptr._version]
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "[4, 4, 2]\nTrue\n"
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_edges_of_a_group_are_made_together(emulator: Path, dtype: str) -> None:
+    """Once a loop has asked twice, by one launch a group; in each stream anew."""
+    code = f"""
+from pygsampler._batch import edges
+graph = make_graph(torch.{dtype})
+there = graph.to("cuda")
+options = dict(batch_size=32, seed=1)
+launches, stream = [], 0
+def call(name, *args):
+    launches.append(args[1])
+    assert args[3] == stream
+    return real(name, *args)
+real, edges.call = edges.call, call
+edges.devices.current_stream = lambda index: stream
+
+def lists(batch, kinds):
+    got = []
+    for block in batch.blocks:
+        if "coo" in kinds:
+            got += [part.tolist() for part in block.coo()]
+        if "pair" in kinds:
+            pair = block.edge_index
+            assert pair.dtype == torch.int64 and pair.shape == (2, block.num_edges)
+            got += pair.tolist()
+    return got
+
+def counts(kinds=("coo", "pair")):
+    launches.clear()
+    loader = DataLoader(there, SEEDS, [5, 3], prefetch=8, **options)
+    for ours, theirs in zip(loader, DataLoader(graph, SEEDS, [5, 3], **options), strict=True):
+        assert lists(ours, kinds) == lists(theirs, kinds)
+    return list(launches)
+
+print(counts(), counts(["coo"]), counts(["pair"]))
+edges._MOST_AHEAD = 0
+print(sum(counts()))
+edges._MOST_AHEAD = 1 << 20
+launches.clear()
+for batch in DataLoader(there, SEEDS[:128], [5, 3], prefetch=8, **options):
+    # Those that were made ahead are in another stream.
+    lists(batch, ["coo"])
+    stream = (stream + 1) % 3
+print(launches)
+"""
+    alone, rest, whole = ("1, 1", "6", "8, 4") if dtype == "int32" else ("1, 1", "3", "4, 2")
+    each = 20 if dtype == "int32" else 11
+    expected = f"[{alone}, {rest}, {whole}] [1, 3, 4, 2] [1, 3, 4, 2]\n{each}\n[1, 3, 1, 1]\n"
+    assert run_with_driver(emulator, PRELUDE + code) == expected
+
+
+def test_batches_of_a_group_that_do_not_fit(emulator: Path) -> None:
+    """They are sampled again, alone; the others of the group are as they were."""
+    code = """
+from pygsampler._core import library
+graph = make_graph()
+there = graph.to("cuda")
+expected = [content(b) for b in DataLoader(graph, SEEDS, [5, 3], batch_size=32, seed=1)]
+import ctypes
+asked, small = [], set()
+def call(name, *args, **how):
+    asked.append(name)
+    if name == "DeviceSubmitMany" and asked.count(name) == 1:
+        # Eight words a batch; the last is for how many bytes there is room.
+        words = (ctypes.c_int64 * (8 * args[2])).from_address(args[3])
+        for place in small:
+            words[8 * place + 7] = 640
+    return real(name, *args, **how)
+real, library.call = library.call, call
+for small in (set(), {1}, {0, 2}, {0, 1, 2, 3}):
+    asked.clear()
+    loader = DataLoader(there, SEEDS, [5, 3], batch_size=32, seed=1, prefetch=8)
+    assert [content(b) for b in loader] == expected, small
+    print(asked.count("DeviceSubmitMany"), asked.count("DeviceSubmit"))
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "3 0\n3 1\n3 2\n3 4\n0\n"
+
+
+def test_an_error_in_a_group(emulator: Path) -> None:
+    """Those before it are handed over; the text names the seed."""
+    code = """
+there = make_graph().to("cuda")
+live = pgs.memory_stats()["live"]
+for place in (0, 1, 3, 4, 6, 9):
+    loader = DataLoader(there, SEEDS, [5, 3], batch_size=30, seed=1, prefetch=8)
+    seen = []
+    loader._seeds[30 * place + 7] = 1234
+    try:
+        for batch in loader:
+            seen.append(batch.batch)
+    except IndexError as error:
+        print(seen == list(range(place)), error)
+    assert (pgs.cuda.memory_stats(0)["flights"], pgs.memory_stats()["live"]) == (0, live)
+"""
+    text = "True seeds[7]: expected an id in [0, 1000), got 1234\n"
+    assert run_with_driver(emulator, PRELUDE + code) == 6 * text
+
+
+def test_ctrl_c_at_every_moment_of_a_loop(emulator: Path) -> None:
+    code = """
+import gc
+from moments import at_every_moment
+there = make_graph().to("cuda")
+sampler = pgs.PGSampler([2], seed=1)
+loader = DataLoader(there, SEEDS[:20], sampler, batch_size=4, prefetch=4)
+expected = [content(b) for b in loader]
+
+def work():
+    loader.set_epoch(0)
+    for _ in loader:
+        pass
+
+def held():
+    stats = pgs.cuda.memory_stats()
+    return stats["flights"], stats["used"], pgs.memory_stats()["live"]
+
+work()
+gc.collect()
+before = held()
+for moment in at_every_moment(work):
+    if held() != before:
+        gc.collect()
+    assert held() == before, (moment, held(), before)
+loader.set_epoch(0)
+print(moment > 50, [content(b) for b in loader] == expected)
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "True True\n"
+
+
+def test_a_sampler_with_a_launch_of_its_own(emulator: Path) -> None:
+    """It is asked for each batch, also where the class above it starts several by one call."""
+    code = """
+class Own(pgs.PGSampler):
+    launched = 0
+    def launch(self, *args, **how):
+        Own.launched += 1
+        return super().launch(*args, **how)
+
+graph = make_graph()
+options = dict(batch_size=32, prefetch=8)
+got = [content(b) for b in DataLoader(graph, SEEDS, Own([5, 3], seed=1), device="cuda", **options)]
+want = [content(b) for b in DataLoader(graph, SEEDS, [5, 3], seed=1, **options)]
+print(got == want, Own.launched)
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "True 10\n"

@@ -8,13 +8,13 @@ import (
 // expandBlock mirrors ExpandBlock in kernels/expand.cu.
 type expandBlock struct {
 	Indptr, Indices, Sources, Destinations gpu.Address
-	Rows, Edges, First                     uint64
+	Rows, Edges, First, OutBits            uint64
 }
 
 // expandArgs mirrors ExpandArgs in kernels/expand.cu.
 type expandArgs struct {
-	Blocks          [mostHops]expandBlock
-	IDBits, OutBits uint32
+	Blocks [mostHops]expandBlock
+	IDBits uint32
 }
 
 func loadExpand(e *Engine) (*gpu.Kernel[expandArgs], error) {
@@ -33,6 +33,7 @@ type Expansion struct {
 	Data  gpu.Address // the batch
 	Bits  int         // of what is written: the batch's ids', or 64
 	Both  bool
+	Out   gpu.Address // where it is written
 }
 
 // Bytes is how much it writes.
@@ -52,32 +53,53 @@ func (x Expansion) width() uint64 {
 	return uint64(x.Bits / 8)
 }
 
-// Expand puts the expansion of a batch into a stream.
-func (e *Engine) Expand(x Expansion, out gpu.Address, s gpu.Stream) error {
-	args := expandArgs{IDBits: uint32(x.Words[batch.WordIDBits]), OutBits: uint32(x.Bits)}
-	hops, most := int(x.Words[batch.WordHops]), uint64(0)
-	for i := range hops {
-		w := batch.Block(x.Words, i)
-		b := &args.Blocks[i]
-		b.Rows, b.Edges, b.First = uint64(w[batch.BlockNumDst]), uint64(w[batch.BlockNumEdges]), uint64(w[batch.BlockFirstDst])
-		b.Indptr, b.Indices = x.Data+gpu.Address(w[batch.BlockIndptr]), x.Data+gpu.Address(w[batch.BlockIndices])
-		b.Destinations = out
-		if x.Both {
-			b.Sources = out
-			b.Destinations += gpu.Address(b.Edges * uint64(x.Bits/8))
+// Expand puts expansions of batches whose ids are of one width into a stream, as few
+// launches for all of them.
+func (e *Engine) Expand(all []Expansion, s gpu.Stream) error {
+	var args expandArgs
+	count, most := 0, uint64(0)
+	for _, x := range all {
+		args.IDBits = uint32(x.Words[batch.WordIDBits])
+		out := x.Out
+		for i := range int(x.Words[batch.WordHops]) {
+			w := batch.Block(x.Words, i)
+			b := expandBlock{
+				Rows: uint64(w[batch.BlockNumDst]), Edges: uint64(w[batch.BlockNumEdges]), First: uint64(w[batch.BlockFirstDst]),
+				Indptr: x.Data + gpu.Address(w[batch.BlockIndptr]), Indices: x.Data + gpu.Address(w[batch.BlockIndices]),
+				Destinations: out, OutBits: uint64(x.Bits),
+			}
+			if x.Both {
+				b.Sources = out
+				b.Destinations += gpu.Address(b.Edges * uint64(x.Bits/8))
+			}
+			out += gpu.Address(b.Edges * x.width())
+			if b.Edges == 0 {
+				continue
+			}
+			args.Blocks[count] = b
+			most = max(most, b.Edges)
+			if count++; count == mostHops {
+				if err := e.expand(&args, count, most, s); err != nil {
+					return err
+				}
+				count, most = 0, 0
+			}
 		}
-		out += gpu.Address(b.Edges * x.width())
-		most = max(most, b.Edges)
 	}
-	if most == 0 {
+	if count == 0 {
 		return nil
 	}
+	return e.expand(&args, count, most, s)
+}
+
+// expand is one launch for the first blocks, of which the largest has most edges.
+func (e *Engine) expand(args *expandArgs, count int, most uint64, s gpu.Stream) error {
 	kernel, err := Kept(e, "expand", loadExpand)
 	if err != nil {
 		return err
 	}
 	// As many threads as may run at a time, where there are edges for them.
 	blocks := min((most+expandThreads-1)/expandThreads, 8*uint64(e.context.Properties().Multiprocessors))
-	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(hops)}, Block: [3]uint32{expandThreads}}
-	return kernel.Launch(s, shape, &args)
+	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(count)}, Block: [3]uint32{expandThreads}}
+	return kernel.Launch(s, shape, args)
 }

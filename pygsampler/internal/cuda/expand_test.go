@@ -76,14 +76,55 @@ func TestExpandEqualsTheCPU(t *testing.T) {
 	for _, degrees := range cases {
 		for _, bits := range []int{32, 64} {
 			data, words, arrays := expandable(t, e, s, bits, degrees)
-			for _, x := range []Expansion{{words, data, bits, false}, {words, data, bits, true}, {words, data, 64, true}, {words, data, 64, false}} {
-				checkExpansion(t, e, s, x, arrays)
+			for _, x := range []Expansion{{words, data, bits, false, 0}, {words, data, bits, true, 0}, {words, data, 64, true, 0}, {words, data, 64, false, 0}} {
+				checkExpansions(t, e, s, []Expansion{x}, [][]csc.Array{arrays})
 			}
 		}
 	}
 }
 
-func checkExpansion(t *testing.T, e *Engine, s gpu.Stream, x Expansion, arrays []csc.Array) {
+// Several batches in both widths, of more blocks than a launch has, each to its place.
+func TestExpandSeveralAtOnce(t *testing.T) {
+	e, s := device(t)
+	for _, bits := range []int{32, 64} {
+		var all []Expansion
+		var arrays [][]csc.Array
+		for i := range 7 {
+			data, words, of := expandable(t, e, s, bits, slices.Repeat([][]int64{{int64(i), 0, 3}, {0}, {int64(400 * i)}}, i))
+			all = append(all, Expansion{words, data, bits, false, 0}, Expansion{words, data, 64, true, 0})
+			arrays = append(arrays, of, of)
+		}
+		checkExpansions(t, e, s, all, arrays)
+	}
+}
+
+// checkExpansions compares what one call writes for all with the CPU's.
+func checkExpansions(t *testing.T, e *Engine, s gpu.Stream, all []Expansion, arrays [][]csc.Array) {
+	t.Helper()
+	outs := make([]gpu.Memory, len(all))
+	for i, x := range all {
+		// A word more, which nobody may write to.
+		out, err := e.pool.Alloc(s, x.Bytes()+8)
+		if err == nil {
+			err = s.Fill32(out.Address, 0x5A5A5A5A, (x.Bytes()+8)/4)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		outs[i], all[i].Out = out, out.Address
+	}
+	if err := e.Expand(all, s); err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range all {
+		checkExpansion(t, s, x, arrays[i])
+		if err := outs[i].Free(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func checkExpansion(t *testing.T, s gpu.Stream, x Expansion, arrays []csc.Array) {
 	t.Helper()
 	var want []int64
 	for i := range int(x.Words[batch.WordHops]) {
@@ -101,29 +142,15 @@ func checkExpansion(t *testing.T, e *Engine, s gpu.Stream, x Expansion, arrays [
 	if got := int64(x.Bytes()); got != int64(len(want)*x.Bits/8) {
 		t.Fatalf("got %d bytes, want %d numbers of %d bits", got, len(want), x.Bits)
 	}
-	// A word more, which nobody may write to.
-	out, err := e.pool.Alloc(s, x.Bytes()+8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Fill32(out.Address, 0x5A5A5A5A, (x.Bytes()+8)/4); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Expand(x, out.Address, s); err != nil {
-		t.Fatal(err)
-	}
 	m, err := memory.New(int64(x.Bytes() + 8))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Release()
-	if err := s.Download(unsafe.Pointer(m.Data()), out.Address, x.Bytes()+8); err != nil {
+	if err := s.Download(unsafe.Pointer(m.Data()), x.Out, x.Bytes()+8); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Synchronize(); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Free(s); err != nil {
 		t.Fatal(err)
 	}
 	at := int64(uintptr(m.Data()))

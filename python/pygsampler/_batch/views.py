@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
-from pygsampler._core import library
+from pygsampler._batch.edges import DESTINATIONS, PAIRS, Edges
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
@@ -21,20 +20,32 @@ class RegionViews:
 
     ``ids`` is the whole region as the ids' dtype, a multiple of 8 bytes long, and ``words``
     describes it. ``device`` is the index of the CUDA device whose engine can read it, or -1.
+    Where several batches share a region this one begins ``first`` bytes from its start, a multiple
+    of 8: it takes a call of torch to cut a part out, and none to count from elsewhere. ``edges``
+    makes the edges of all of them one by one, and this one is at ``place`` there.
     """
 
     # The region as the dtype of the edges' ids, where that is another.
     _edge_ids: torch.Tensor | None = None
     # The region as float32.
     _floats: torch.Tensor | None = None
-    # The tensors of each block, once all were made.
-    _blocks: list[dict[str, torch.Tensor]] | None = None
-    # Of all blocks, once those of one were asked for: one launch makes them.
+    # The edges of all blocks, once those of one were asked for.
     _dst: Sequence[torch.Tensor] | None = None
     _pairs: Sequence[torch.Tensor] | None = None
 
-    def __init__(self, ids: torch.Tensor, words: Sequence[int], device: int) -> None:
+    def __init__(
+        self,
+        ids: torch.Tensor,
+        words: Sequence[int],
+        device: int,
+        first: int = 0,
+        edges: Edges | None = None,
+        place: int = 0,
+    ) -> None:
         self._ids = ids
+        self._first = first
+        self._edges = edges
+        self._place = place
         self._words = words
         self._device = device
         # log2 of an id's bytes.
@@ -56,88 +67,55 @@ class RegionViews:
         return self._at(words[at.TREES], words[at.NUM_NODES]) if words[at.TREES] else None
 
     def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
-        # Who asks for these asks for nearly all: one call of torch makes them in a third of the
-        # time that one for each takes.
-        if name == "edge_weights":
-            block = at.HEADER_WORDS + at.WORDS * place
-            words = self._words
-            offset, length = words[block + at.EDGE_WEIGHTS], words[block + at.NUM_EDGES]
-            return {name: self._factors(offset, length)}
-        if self._blocks is None:
-            if name == "indptr" or name == "edge_ids":
-                self._blocks = self._split()
-            else:
-                return {name: self._of_block(place, name)}
-        return self._blocks[place]
-
-    def _of_block(self, place: int, name: str) -> torch.Tensor:
-        words = self._words
         block = at.HEADER_WORDS + at.WORDS * place
+        about = self._words[block : block + at.WORDS]
+        num_src, num_dst, edges, indptr, indices, edge_ids, first_dst = about[: at.FIRST_DST + 1]
+        if name == "edge_weights":
+            return {name: self._factors(about[at.EDGE_WEIGHTS], edges)}
         if name == "indices":
-            return self._at(words[block + at.INDICES], words[block + at.NUM_EDGES])
+            return {name: self._at(indices, edges)}
+        nodes = self._words[at.NODES]
         if name == "src_nodes":
-            return self._at(words[at.NODES], words[block + at.NUM_SRC])
-        first = words[at.NODES] + (words[block + at.FIRST_DST] << self._shift)
-        return self._at(first, words[block + at.NUM_DST])
-
-    def _at(self, offset: int, length: int) -> torch.Tensor:
-        """Ids; one tensor where several names are of the same ids, as many are."""
-        made = self._made.get((offset, length))
-        if made is None:
-            start = offset >> self._shift
-            made = self._made[offset, length] = self._ids[start : start + length]
-        return made
-
-    def _split(self) -> list[dict[str, torch.Tensor]]:
-        """The tensors of all blocks."""
-        words, shift = self._words, self._shift
-        same_width = words[at.EDGE_ID_BITS] == words[at.ID_BITS]
+            return {name: self._at(nodes, num_src)}
+        dst = nodes + (first_dst << self._shift)
+        if name == "dst_nodes":
+            return {name: self._at(dst, num_dst)}
+        # Who asks for these asks for nearly all, and each time that a name is not there yet costs
+        # as much as a tensor.
+        same_width = self._words[at.EDGE_ID_BITS] == self._words[at.ID_BITS]
         places = [
-            (words[at.NODES] >> shift, words[at.NUM_NODES], 0),
-            (words[at.OUTPUT_INDEX] >> shift, words[at.NUM_OUTPUT], 1),
+            (indptr, num_dst + 1, "indptr"),
+            (indices, edges, "indices"),
+            # Of another width they are no ids: none of them here.
+            (edge_ids, edges if same_width else 0, "edge_ids"),
         ]
-        for block in range(at.HEADER_WORDS, len(words), at.WORDS):
-            rows, edges = words[block + at.NUM_DST] + 1, words[block + at.NUM_EDGES]
-            count = len(places)
-            places += (
-                (words[block + at.INDPTR] >> shift, rows, count),
-                (words[block + at.INDICES] >> shift, edges, count + 1),
-                # Of another width they are no ids: none of them here.
-                (words[block + at.EDGE_IDS] >> shift, edges if same_width else 0, count + 2),
-            )
         places.sort()
         # What lies between is split off too.
         sizes: list[int] = []
         end = 0
-        for start, length, _ in places:
-            sizes += (start - end, length)
+        for offset, length, _ in places:
+            start = (self._first + offset) >> self._shift
+            sizes += start - end, length
             end = start + length
         sizes.append(self._ids.numel() - end)
         # "Unsafe" says that torch does not count writes to one as writes to the others, which have
         # no element in common.
         pieces = self._ids.unsafe_split_with_sizes(sizes)
-        found: list[torch.Tensor] = [self._ids] * len(places)
-        for (_, _, number), piece in zip(places, pieces[1::2], strict=True):
-            found[number] = piece
-        made = self._made
-        made.setdefault((words[at.NODES], words[at.NUM_NODES]), found[0])
-        made.setdefault((words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT]), found[1])
-        blocks = []
-        for place in range(words[at.HOPS]):
-            block = at.HEADER_WORDS + at.WORDS * place
-            indptr, indices, edge_ids = found[2 + 3 * place : 5 + 3 * place]
-            if not same_width:
-                edge_ids = self._edges(words[block + at.EDGE_IDS], words[block + at.NUM_EDGES])
-            blocks.append(
-                {
-                    "indptr": indptr,
-                    "indices": indices,
-                    "edge_ids": edge_ids,
-                    "src_nodes": self._of_block(place, "src_nodes"),
-                    "dst_nodes": self._of_block(place, "dst_nodes"),
-                }
-            )
-        return blocks
+        made: dict[str, torch.Tensor | None]
+        made = {name: piece for (_, _, name), piece in zip(places, pieces[1::2], strict=True)}
+        if not same_width:
+            made["edge_ids"] = self._of_edges(edge_ids, edges)
+        made["src_nodes"] = self._at(nodes, num_src)
+        made["dst_nodes"] = self._at(dst, num_dst)
+        return made
+
+    def _at(self, offset: int, length: int) -> torch.Tensor:
+        """Ids; one tensor where several names are of the same ids, as many are."""
+        made = self._made.get((offset, length))
+        if made is None:
+            start = (self._first + offset) >> self._shift
+            made = self._made[offset, length] = self._ids[start : start + length]
+        return made
 
     def counts(self, place: int) -> tuple[int, int, int]:
         block = at.HEADER_WORDS + at.WORDS * place
@@ -152,13 +130,7 @@ class RegionViews:
             return None
         made = self._dst
         if made is None:
-            if self._pairs is not None and self._shift == 3:
-                made = [pair[1] for pair in self._pairs]
-            else:
-                counts = self._edge_counts()
-                out = self._ids.new_empty(sum(counts))
-                made = self._expand(out, 8 << self._shift, 0).unsafe_split_with_sizes(counts)
-            self._dst = made
+            made = self._dst = self._one_by_one(DESTINATIONS)
         return made[place]
 
     def edge_index(self, place: int) -> torch.Tensor | None:
@@ -166,51 +138,30 @@ class RegionViews:
             return None
         made = self._pairs
         if made is None:
-            import torch
-
-            counts = self._edge_counts()
-            out = self._ids.new_empty(2 * sum(counts), dtype=torch.int64)
-            self._expand(out, 64, 1)
-            made, start = [], 0
-            for count in counts:
-                made.append(out.as_strided((2, count), (max(count, 1), 1), start))
-                start += 2 * count
-            self._pairs = made
+            made = self._pairs = self._one_by_one(PAIRS)
         return made[place]
 
+    def _one_by_one(self, kind: int) -> list[torch.Tensor]:
+        edges = self._edges
+        if edges is None:
+            edges = self._edges = Edges(self._ids, self._device, self._shift == 3, set())
+            self._place = edges.add(self._words, self._first)
+        return edges.of(self._place, kind)
+
     def moved(self, move: Any) -> RegionViews:
-        # Without what lies behind the batch, which the next batch may need.
+        # Without what lies behind the batch, which the next batch may need, and other batches.
         used = (self._words[at.SIZE] + 7) // 8 * 8 >> self._shift
-        ids = move(self._ids[:used])
+        first = self._first >> self._shift
+        ids = move(self._ids[first : first + used])
         return RegionViews(ids, self._words, ids.get_device() if ids.is_cuda else devices.CPU)
 
-    def _edge_counts(self) -> list[int]:
-        return list(self._words[at.HEADER_WORDS + at.NUM_EDGES :: at.WORDS])
-
-    def _expand(self, out: torch.Tensor, bits: int, both: int) -> torch.Tensor:
-        """Fills ``out``, of so many bits, with the destinations of the edges of all blocks; where
-        asked, with the sources of a block before them. In torch's current stream."""
-        words, device = self._words, self._device
-        about = words if isinstance(words, array) else array("q", words)
-        library.call(
-            "DeviceExpand",
-            device,
-            about.buffer_info()[0],
-            self._ids.data_ptr(),
-            out.data_ptr(),
-            bits,
-            both,
-            devices.current_stream(device),
-        )
-        return out
-
-    def _edges(self, offset: int, length: int) -> torch.Tensor:
+    def _of_edges(self, offset: int, length: int) -> torch.Tensor:
         bits = self._words[at.EDGE_ID_BITS]
         if self._edge_ids is None:
             import torch
 
             self._edge_ids = self._ids.view(torch.int64 if bits == 64 else torch.int32)
-        start = offset * 8 // bits
+        start = (self._first + offset) * 8 // bits
         return self._edge_ids[start : start + length]
 
     def _factors(self, offset: int, length: int) -> torch.Tensor | None:
@@ -220,7 +171,8 @@ class RegionViews:
             import torch
 
             self._floats = self._ids.view(torch.float32)
-        return self._floats[offset // 4 : offset // 4 + length]
+        start = (self._first + offset) // 4
+        return self._floats[start : start + length]
 
 
 class HostBlock(Protocol):

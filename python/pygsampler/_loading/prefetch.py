@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from weakref import ref
 
 from pygsampler._core import library
-from pygsampler._sampling.base import Pending
+from pygsampler._sampling.base import Group, Pending
 
-__all__ = ["close_at_exit", "in_order"]
+__all__ = ["close_at_exit", "in_groups", "in_order"]
 
 T = TypeVar("T")
 
@@ -56,6 +56,57 @@ def in_order(
         for job in waiting:
             if not isinstance(job, Exception):
                 job.cancel()
+
+
+def in_groups(
+    submit: Callable[[int, int], Group[T]],
+    steps: int,
+    depth: int,
+    size: int,
+) -> Generator[T, None, None]:
+    """As ``in_order``, of jobs that are submitted ``size`` at a time, at most ``depth``.
+
+    ``submit(first, count)`` starts the jobs from ``first`` on; their results come together, and an
+    exception stands in the place of the first that failed. A group is submitted once there is room
+    for a whole one, so that in between up to ``size - 1`` jobs fewer than ``depth`` are ahead.
+    """
+    waiting: deque[Group[T] | Exception] = deque()
+    ready: deque[T | Exception] = deque()
+    submitted = taken = 0
+
+    def fill() -> None:
+        nonlocal submitted
+        while submitted < steps and submitted - taken + size <= depth:
+            count = min(size, steps - submitted)
+            try:
+                waiting.append(submit(submitted, count))
+                submitted += count
+            except Exception as error:
+                # Raised when the consumer arrives here: the batches before it are good.
+                waiting.append(error)
+                submitted = steps
+
+    try:
+        while ready or taken < steps:
+            if not ready:
+                fill()
+                head = waiting.popleft()
+                if isinstance(head, Exception):
+                    raise head
+                ready.extend(head.result())
+                del head
+            result = ready.popleft()
+            if isinstance(result, Exception):
+                raise result
+            taken += 1
+            if submitted - taken + size <= depth:
+                fill()
+            yield result
+            del result
+    finally:
+        for group in waiting:
+            if not isinstance(group, Exception):
+                group.cancel()
 
 
 # No WeakSet: what it does when a generator goes is Python, where Ctrl-C would be lost.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pygsampler._core.checks import describe, integer
@@ -31,6 +31,29 @@ class Pending(Protocol[T_co]):
 
     def cancel(self) -> None:
         """Ends it: nothing reads the graph or the seeds for it afterwards."""
+        ...
+
+
+class Group(Protocol[T_co]):
+    """Several batches on their way, whose results come together."""
+
+    def result(self) -> Sequence[T_co | Exception]:
+        """The batches in their order, waiting until all are there; it can be had once.
+
+        Where a batch fails its error stands in its place, and is the last.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Ends all: nothing reads the graph or the seeds for them afterwards."""
+        ...
+
+
+class Launcher(Protocol):
+    """Starts several batches of one graph and epoch by one call."""
+
+    def __call__(self, seeds: Sequence[Any], batches: Sequence[int]) -> Group[Any]:
+        """A batch for each set of seeds, of the number in its place."""
         ...
 
 
@@ -125,6 +148,22 @@ class Sampler(ABC):
         Pending
             Its result is a ``MiniBatch``, or a ``TorchBatch``.
         """
+
+    def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
+        """What starts several batches by one call, for loaders that sample ahead.
+
+        Its batches are those that ``launch`` makes with ``beside``. A sampler may leave this as it
+        is: None, and each batch is launched alone.
+
+        Parameters
+        ----------
+        graph : Graph
+        epoch : int
+            Checked: ``[0, 2**24)``.
+        into : str, optional
+            As that of ``launch``.
+        """
+        return None
 
     @property
     def drawn_by(self) -> tuple[str, str] | None:

@@ -132,7 +132,7 @@ class TorchJob(Job):
         region = self._region = allocate(size, graph._known()[1]._bits, device)
         stream = devices.current_stream(device)
         if ids.stream is not None and ids.stream != stream:
-            _after(device, ids.stream)
+            after(device, ids.stream)
         memories.call(
             "DeviceSubmit",
             graph._handle(),
@@ -321,7 +321,7 @@ def allocate(size: int, bits: int, device: int) -> torch.Tensor:
 _devices: dict[int, torch.device] = {}
 
 
-def _after(device: int, stream: int) -> None:
+def after(device: int, stream: int) -> None:
     """Lets torch's current stream wait for what is in another one."""
     import torch
 

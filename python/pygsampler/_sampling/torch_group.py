@@ -1,0 +1,191 @@
+"""Several batches on their way on a CUDA device, into one tensor of torch's."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.ids import View, as_ids
+from pygsampler._batch import layout as at
+from pygsampler._batch.edges import Edges
+from pygsampler._batch.views import RegionViews
+from pygsampler._core import library
+from pygsampler._core.handle import EngineHandle
+from pygsampler._core.library import call
+from pygsampler._sampling import device_job
+from pygsampler._sampling.device_job import TorchJob
+from pygsampler._sampling.job import SLICE_MS
+from pygsampler.converted import TorchBatch
+from pygsampler.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from pygsampler._sampling.engine_sampler import EngineSampler
+    from pygsampler.graph import Graph
+
+# What a batch's place in the region is a multiple of, in bytes: torch's own allocations are too.
+_APART = 512
+_ZERO = array("q", [0])
+
+
+class TorchLauncher:
+    """Starts groups of batches of one graph and epoch; ``Sampler.launcher`` says what it is."""
+
+    __slots__ = ("_asked", "_bits", "_epoch", "_graph", "_sampler")
+
+    def __init__(self, graph: Graph, sampler: EngineSampler, epoch: int) -> None:
+        self._graph = graph
+        self._sampler = sampler
+        self._epoch = epoch
+        self._bits = graph._known()[1]._bits
+        # Which kinds of edges its batches were asked for.
+        self._asked: set[int] = set()
+
+    def __call__(self, seeds: Sequence[Any], batches: Sequence[int]) -> TorchGroup:
+        """Puts the batches into streams of the engine's."""
+        device = self._graph._device
+        views = [as_ids(ids, "seeds", device) for ids in seeds]
+        about = self._epoch, batches, self._bits, self._asked
+        return TorchGroup(self._graph, self._sampler, views, *about)
+
+
+class TorchGroup(EngineHandle):
+    """Batches in memory that torch allocates, one piece for all; ``result()`` gives TorchBatches.
+
+    The tensor belongs to torch's current stream, as that of a ``TorchJob``. A batch that needs more
+    room than those so far is sampled once more, alone, into a tensor of its own.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_asked",
+        "_batches",
+        "_epoch",
+        "_graph",
+        "_places",
+        "_region",
+        "_sampler",
+        "_views",
+        "_words",
+    )
+
+    _end: ClassVar[str] = "DeviceCancelMany"
+
+    def __init__(
+        self,
+        graph: Graph,
+        sampler: EngineSampler,
+        views: list[View],
+        epoch: int,
+        batches: Sequence[int],
+        bits: int,
+        asked: set[int],
+    ) -> None:
+        super().__init__()
+        # Before anything of CUDA: in a forked child this raises.
+        handles = graph._handle(), sampler._handle()
+        self._graph = graph
+        self._sampler = sampler
+        self._epoch = epoch
+        self._batches = batches
+        self._asked = asked
+        # The device may read them until the batches are done.
+        self._views = views
+        plan, known, device = sampler._plan, graph._capacity, graph._device
+        stream = devices.current_stream(device)
+        rooms: list[int] = []
+        length = -1
+        for ids in views:
+            # Most often all have one length.
+            if ids.length != length:
+                length = ids.length
+                # The engine is asked of a kind's first batch; each that arrives tells of the next.
+                size = known.get(self._key(length)) or call("DeviceCapacity", *handles, length)
+                size = -(-size // _APART) * _APART
+            rooms.append(size)
+            if ids.stream is not None and ids.stream != stream:
+                device_job.after(device, ids.stream)
+        self._region: torch.Tensor | None = device_job.allocate(sum(rooms), bits, device)
+        out = self._region.data_ptr()
+        calls: list[int] = []
+        places = self._places = array("q")
+        place = 0
+        for ids, number, size in zip(views, batches, rooms, strict=True):
+            calls += ids.address, ids.length, ids.bits, ids.device >= 0, epoch, number
+            calls += out + place, size
+            places.append(place)
+            place += size
+        # Where the engine writes what describes the batches.
+        self._words = _ZERO * (plan.num_words * len(views))
+        about = array("q", calls)
+        numbers = len(views), about.buffer_info()[0], stream, 1
+        self._make("DeviceSubmitMany", *handles, *numbers)
+
+    def _key(self, length: int) -> tuple[str, int]:
+        return self._sampler._plan.document, length.bit_length()
+
+    def result(self) -> list[TorchBatch | Exception]:
+        """The batches, waiting until all are there; where one failed, its error is the last.
+
+        It can be had once. Ctrl-C while waiting cancels all of them.
+        """
+        if self._generation != library.generation():
+            raise Error(
+                "job: expected a job of this process, got one submitted before a fork; "
+                "submit it in the child"
+            )
+        failure: Exception | None = None
+        about = self._sampler._plan.num_words, self._words.buffer_info()[0]
+        try:
+            while not self._call("DeviceWaitManyInto", SLICE_MS, *about):
+                pass
+            self._number = 0
+        except Exception as error:
+            failure = error
+        finally:
+            # Also where a signal handler raised it, and the batches are on their way.
+            if self._number:
+                self._give_back()
+        return self._taken(failure)
+
+    def cancel(self) -> None:
+        """Ends all of them; returns once the device no longer works on them."""
+        self._give_back()
+
+    def _taken(self, failure: Exception | None) -> list[TorchBatch | Exception]:
+        region, self._region = self._region, None
+        assert region is not None
+        known, device = self._graph._capacity, self._graph._device
+        every, count = self._words, self._sampler._plan.num_words
+        wide = region.element_size() == 8
+        edges = Edges(region, device, wide, self._asked)
+        made: list[TorchBatch | Exception] = []
+        for place, (number, ids) in enumerate(zip(self._batches, self._views, strict=True)):
+            words = every[count * place : count * (place + 1)]
+            size = words[at.CAPACITY]
+            if size:
+                known[self._key(ids.length)] = size
+            if words[at.SIGNATURE]:
+                first = self._places[place]
+                among = edges.add(words, first)
+                # So that torch counts writes to a batch apart from those to the others.
+                views = RegionViews(region.data, words, device, first, edges, among)
+                made.append(TorchBatch._of(views, self._epoch, number))
+            elif size:
+                try:
+                    # Once more, into a tensor of its own.
+                    job = TorchJob(self._graph, self._sampler, ids, self._epoch, number, True)
+                    made.append(job.result())
+                except Exception as error:
+                    return [*made, error]
+            else:
+                # It failed, or has not ended: so says the failure.
+                assert failure is not None
+                break
+        if failure is not None:
+            made.append(failure)
+        return made
