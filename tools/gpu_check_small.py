@@ -49,6 +49,8 @@ def main() -> None:
         compare(cpu, there, seeds, [5, 4], modes=["auto"], prob="w", disjoint=True)
         without = np.arange(0, plain.num_edges, 2)
         compare(cpu, there, seeds, [5, 4], modes=["auto"], prob="w", exclude=without)
+        for options in ({}, {"prob": "w"}, {"prob": "w", "replace": True}, {"mask": "m"}):
+            compare(cpu, there, seeds, [5, 4], modes=["auto"], edge_weights="ht", **options)
         sampler = pgs.PGSampler([6, 5], seed=1, prob="w")
         lists = [np.arange(i, 2000, 7) for i in range(4)]
         for got, want in zip(
@@ -66,6 +68,9 @@ def main() -> None:
         np.arange(100),
         [4, 4],
     )
+    made = [pgs.PGSampler([6, 5], seed=1).sample(g, np.arange(100), batch=0) for g in (there, cpu)]
+    for got, want in zip(made[0].blocks, made[1].blocks, strict=True):
+        assert got.coo()[1].cpu().tolist() == want.coo()[1].tolist()
     for mode in MODES:
         sampler = pgs.PGSampler([6, 5], seed=1, mode=mode)
         lists = [np.arange(i, 2000, 7) for i in range(4)]
