@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from pygsampler.bench import compare, contenders, peers
 from pygsampler.bench.check import CheckError
@@ -68,18 +67,7 @@ def _run(
     for name in options.graph or GRAPHS:
         graph = graphs.load(name, np.dtype(options.ids))
         for setting in settings:
-            label = f"{name} {setting}"
-            with tqdm(total=options.repeat, desc=label, unit="round", leave=False) as bar:
-                done = compare.compare(
-                    graph,
-                    setting,
-                    chosen,
-                    rounds=options.repeat,
-                    batches=options.batches,
-                    seed=options.seed,
-                    wait=options.wait,
-                    tick=bar.update,
-                )
+            done = report.run(f"{name} {setting}", graph, setting, chosen, options, options.seed)
             for row in done:
                 print(report.line(row), flush=True)
             rows += done

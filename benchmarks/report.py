@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
+from pygsampler.bench import compare
 from pygsampler.bench.compare import Row
+from pygsampler.bench.contenders import Contender
+from pygsampler.bench.csc import Csc
 from pygsampler.bench.report import line, plot
 
-__all__ = ["CAVEATS", "TARGETS", "line", "plot", "table", "target", "write_json"]
+__all__ = [
+    "CAVEATS",
+    "TARGETS",
+    "is_missed",
+    "line",
+    "plot",
+    "run",
+    "table",
+    "target",
+    "write_json",
+]
 
 # The least ratio to DGL 2.1 that is accepted on two cores, and the one aimed at.
 _LARGE = {"loader": (3.0, 4.0), "sample": (2.5, 4.0), "adapter": (2.0, None)}
@@ -30,9 +46,36 @@ CAVEATS = (
 )
 
 
+def run(
+    label: str,
+    graph: Csc,
+    setting: compare.Setting,
+    chosen: Sequence[Contender],
+    options: argparse.Namespace,
+    seed: int = 1,
+) -> list[Row]:
+    """The contenders' rows, with a bar over the rounds that the command line asks for."""
+    with tqdm(total=options.repeat, desc=label, unit="round", leave=False) as bar:
+        return compare.compare(
+            graph,
+            setting,
+            chosen,
+            rounds=options.repeat,
+            batches=options.batches,
+            seed=seed,
+            wait=options.wait,
+            tick=bar.update,
+        )
+
+
 def target(row: Row) -> tuple[float, float | None] | None:
     """The ratio asked of a row and the one aimed at, None where none is set."""
     return TARGETS.get(row.graph, {}).get(row.contender)
+
+
+def is_missed(row: Row, asked: float | None) -> bool:
+    """Whether the row's ratio is below the one asked."""
+    return asked is not None and row.ratio is not None and row.ratio.median < asked
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -44,7 +87,6 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         ratio = f"{row.ratio.median:.2f}" if row.ratio else ""
         asked, aim = target(row) or (None, None)
-        missed = row.ratio and asked and row.ratio.median < asked
         cells = (
             row.graph,
             row.setting,
@@ -52,7 +94,7 @@ def table(rows: Sequence[Row]) -> str:
             f"{row.milliseconds.median:.3f}",
             f"{row.edges_per_second / 1e6:.1f}",
             ratio,
-            f"{asked:g}{' missed' if missed else ''}" if asked else "",
+            f"{asked:g}{' missed' if is_missed(row, asked) else ''}" if asked else "",
             f"{aim:g}" if aim else "",
         )
         lines.append(f"| {' | '.join(cells)} |")

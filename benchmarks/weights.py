@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tqdm import tqdm
 
 from pygsampler.bench import compare, peers
 from pygsampler.bench.check import CheckError, Int64s
@@ -183,16 +182,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, compare.Row]]:
             chosen = contenders(weights_of(graph, kind))
             for setting in settings:
                 label = f"{name} {setting} {kind}"
-                with tqdm(total=options.repeat, desc=label, unit="round", leave=False) as bar:
-                    done = compare.compare(
-                        graph,
-                        setting,
-                        chosen,
-                        rounds=options.repeat,
-                        batches=options.batches,
-                        wait=options.wait,
-                        tick=bar.update,
-                    )
+                done = report.run(label, graph, setting, chosen, options)
                 for row in done:
                     print(f"{kind:7} {report.line(row)}", flush=True)
                     yield kind, row
@@ -218,7 +208,7 @@ def table(found: Sequence[tuple[str, compare.Row]]) -> str:
             )
             assert row.ratio is not None
             asked = ASKED.get((row.graph, name))
-            missed = asked is not None and row.ratio.median < asked
+            missed = report.is_missed(row, asked)
             cells.append(f"{row.ratio.median:.1f}x{', missed' if missed else ''}")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -201,6 +201,9 @@ func DeviceWaitMany(launch, timeoutMS, addresses int64) (done int64, err error) 
 // error of the first, whose words are zeros then; those before it are good.
 func DeviceWaitManyInto(launch, timeoutMS, count, words int64) (done int64, err error) {
 	defer finish(&err)
+	if err := room(count, words); err != nil {
+		return 0, err
+	}
 	l, ok := deviceLaunches.get(launch)
 	if !ok {
 		return 0, closed("launch")
@@ -242,8 +245,8 @@ func DeviceCancelMany(launch int64) (zero int64, err error) {
 // and returns 1.
 func DeviceWaitInto(job, timeoutMS, count, words int64) (done int64, err error) {
 	defer finish(&err)
-	if words == 0 || count < 1 {
-		return 0, core.Errorf(core.KindValue, "words: expected an address for some, got %#x for %d", words, count)
+	if err := room(count, words); err != nil {
+		return 0, err
 	}
 	mem, err := wait(job, timeoutMS)
 	if err != nil || mem <= 0 {
@@ -251,6 +254,15 @@ func DeviceWaitInto(job, timeoutMS, count, words int64) (done int64, err error) 
 	}
 	core.TakeWords(mem, count, words)
 	return 1, nil
+}
+
+// room is an error unless there is an address for some words. It is asked before a batch
+// is taken, which nobody could release afterwards.
+func room(count, words int64) error {
+	if words == 0 || count < 1 {
+		return core.Errorf(core.KindValue, "words: expected an address for some, got %#x for %d", words, count)
+	}
+	return nil
 }
 
 // DeviceWait waits up to timeoutMS milliseconds (-1: for ever). It returns the job's

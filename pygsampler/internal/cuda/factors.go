@@ -88,7 +88,7 @@ func (p *Factors) Fit(f *Flight) error {
 		return err
 	}
 	s, w := SpaceOf[factorSpace](f.space), f.space
-	bytes := 8 * uint64(reportHeader+batch.Words(mostHops))
+	bytes := reportBytes()
 	if err := s.told.fit(w, bytes, f.stream); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ type Plan interface {
 	// Fit makes room in the flight's workspace, for what the flight needs.
 	Fit(f *Flight) error
 	// Launch puts the batch into the flight's stream. In the end it reports: a status, a
-	// detail, and with StatusOK the words that describe the batch.
+	// detail, and with statusOK the words that describe the batch.
 	Launch(f *Flight) error
 	// Arrived acts upon a status that is the plan's own: by an error, or by other Needs
 	// with which the batch is launched again.
@@ -84,9 +84,6 @@ func SpaceOf[S any, P interface {
 	w.spaces = append(w.spaces, p)
 	return p
 }
-
-// StatusOK is the status of a launch whose batch is there.
-const StatusOK = statusOK
 
 // Call is what the flight samples, its seeds on the device.
 func (f *Flight) Call() *Call { return &f.call }

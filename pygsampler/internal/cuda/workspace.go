@@ -37,6 +37,9 @@ const (
 // itself, which is faster than a copy.
 const stagedRead = 1 << 16
 
+// reportBytes is how large a report can be.
+func reportBytes() uint64 { return 8 * uint64(reportHeader+batch.Words(mostHops)) }
+
 // take gets an idle workspace, one whose maps have room for the graph if there is
 // any, or makes one.
 func (e *Engine) take(g *Graph) (*Workspace, error) {
@@ -107,7 +110,7 @@ func (w *Workspace) begin() (err error) {
 	if w.meeting, err = pool.Alloc(w.stream, slotsAt+2*16*mostBlocks); err != nil {
 		return err
 	}
-	if w.report, err = c.AllocPinned(8 * uint64(reportHeader+batch.Words(mostHops))); err != nil {
+	if w.report, err = c.AllocPinned(reportBytes()); err != nil {
 		return err
 	}
 	return w.clear()

@@ -41,11 +41,7 @@ func openArrow(path string, src, dst Column) (Source, error) {
 			return err
 		}
 		defer r.close()
-		fields := r.schema.Fields()
-		names := make([]string, len(fields))
-		for i, f := range fields {
-			names[i] = f.Name
-		}
+		fields, names := r.columns()
 		if a.columns, err = pick(path, names, src, dst); err != nil {
 			return err
 		}
@@ -89,6 +85,16 @@ type records struct {
 	schema *arrow.Schema
 	next   func() (arrow.Record, error) // io.EOF behind the last
 	close  func()
+}
+
+// columns are the fields of a record, and their names.
+func (r *records) columns() ([]arrow.Field, []string) {
+	fields := r.schema.Fields()
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	return fields, names
 }
 
 func (a *arrowFile) open(m *Meter) (*records, error) {

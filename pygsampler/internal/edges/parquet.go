@@ -48,11 +48,7 @@ func openParquet(path string, src, dst Column) (Source, error) {
 			return err
 		}
 		defer f.Close()
-		s := r.MetaData().Schema
-		names := make([]string, s.NumColumns())
-		for i := range names {
-			names[i] = s.Column(i).Path()
-		}
+		s, names := leaves(r)
 		c, err := pick(path, names, src, dst)
 		if err != nil {
 			return err
@@ -81,6 +77,16 @@ func openParquet(path string, src, dst Column) (Source, error) {
 		return nil
 	})
 	return p, err
+}
+
+// leaves is the schema of a file, and the names of its columns, which are the leaves there.
+func leaves(r *file.Reader) (*schema.Schema, []string) {
+	s := r.MetaData().Schema
+	names := make([]string, s.NumColumns())
+	for i := range names {
+		names[i] = s.Column(i).Path()
+	}
+	return s, names
 }
 
 // packed is the bytes of a column in a row group, and an error where they cannot be unpacked.

@@ -140,11 +140,7 @@ func (a *arrowFile) Values(where string, c Column) (v Values, err error) {
 			return err
 		}
 		defer r.close()
-		fields := r.schema.Fields()
-		names := make([]string, len(fields))
-		for i, f := range fields {
-			names[i] = f.Name
-		}
+		fields, names := r.columns()
 		if at, err = findIn(a.path, names, where, c); err != nil {
 			return err
 		}
@@ -225,11 +221,7 @@ func (p *parquetFile) Values(where string, c Column) (v Values, err error) {
 			return err
 		}
 		defer f.Close()
-		s := r.MetaData().Schema
-		names := make([]string, s.NumColumns())
-		for i := range names {
-			names[i] = s.Column(i).Path()
-		}
+		s, names := leaves(r)
 		at, err := findIn(p.path, names, where, c)
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,12 +40,8 @@ func (d *Document) Err() error {
 	if d.err != nil || len(d.fields) == 0 {
 		return d.err
 	}
-	names := make([]string, 0, len(d.fields))
-	for name := range d.fields {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return fmt.Errorf("%w: %s: expected no such option here, got %s", request.ErrType, names[0], describe(d.fields[names[0]]))
+	first := slices.Sorted(maps.Keys(d.fields))[0]
+	return fmt.Errorf("%w: %s: expected no such option here, got %s", request.ErrType, first, describe(d.fields[first]))
 }
 
 // String is the document as it was read.

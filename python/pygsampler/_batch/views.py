@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import torch
 
+_ROWS = {row.name: row for row in at.ROWS}
+
 
 class RegionViews:
     """Views of the one tensor that a batch on a device is.
@@ -57,14 +59,9 @@ class RegionViews:
         return self._words[at.HOPS]
 
     def of_batch(self, name: str) -> torch.Tensor | None:
-        words = self._words
-        if name == "input_nodes":
-            return self._at(words[at.NODES], words[at.NUM_NODES])
-        if name == "output_nodes":
-            return self._at(words[at.OUTPUT_NODES], words[at.NUM_OUTPUT])
-        if name == "output_index":
-            return self._at(words[at.OUTPUT_INDEX], words[at.NUM_OUTPUT])
-        return self._at(words[at.TREES], words[at.NUM_NODES]) if words[at.TREES] else None
+        row = _ROWS[name]
+        offset = self._words[row.offset]
+        return self._at(offset, self._words[row.length] + row.more) if offset else None
 
     def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
         block = at.HEADER_WORDS + at.WORDS * place

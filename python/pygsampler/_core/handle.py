@@ -9,6 +9,10 @@ from typing import Any, ClassVar
 from pygsampler._core import library
 from pygsampler.errors import ClosedError
 
+# Milliseconds of one wait in the engine. Python runs signal handlers between two waits: this
+# bounds how late Ctrl-C is.
+SLICE_MS = 50
+
 
 class EngineHandle:
     """An object with a number in a copy of the engine, or 0.
@@ -42,6 +46,10 @@ class EngineHandle:
     def _current(self) -> int:
         """The handle, or 0 where this process's engine has none."""
         return self._number if self._generation == library.generation() else 0
+
+    def _is_foreign(self) -> bool:
+        """Whether this process came by fork after the handle was made."""
+        return self._generation != library.generation()
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """Runs ``bridge_<name>`` with the handle."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays.mapped import CSC
 from pygsampler._core.checks import describe
-from pygsampler._core.handle import EngineHandle
+from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.progress import Progress, counting
 from pygsampler._graph.data import PREFIXES
 from pygsampler._graph.stored import Pieces
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # So many bytes are written between two looks at whether Ctrl-C was pressed.
 _CHUNK = 16 << 20
-_WAIT_MS = 50
 
 
 def save(
@@ -60,7 +59,7 @@ def save(
                         writer._call("GraphFileWrite", place, written, piece._address + at, size)
                         written += size
                         report(size)
-            while not writer._call("GraphFileCommit", _WAIT_MS):
+            while not writer._call("GraphFileCommit", SLICE_MS):
                 pass
     except OSError as error:
         require_folder(path)

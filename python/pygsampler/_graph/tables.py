@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from pygsampler._core import memories
-from pygsampler._core.handle import EngineHandle
+from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.progress import counting
 from pygsampler._graph import layout as at
 from pygsampler._graph.parts import Parts
@@ -14,8 +14,6 @@ from pygsampler.array import Array
 if TYPE_CHECKING:
     from pygsampler._graph.state import GraphState
 
-# Python runs signal handlers between two looks.
-_WAIT_MS = 50
 _ALL = 1 << 30
 
 
@@ -48,7 +46,7 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
                 int(mask),
             )
             before = 0
-            while (done := job._call("TablesPoll", _WAIT_MS)) >= 0:
+            while (done := job._call("TablesPoll", SLICE_MS)) >= 0:
                 done = edges * done // _ALL
                 report(done - before)
                 before = done

@@ -11,10 +11,10 @@ from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._batch import layout as at
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import memories
-from pygsampler._core.handle import EngineHandle
+from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.library import call
 from pygsampler._sampling.base import in_set
-from pygsampler._sampling.job import SLICE_MS, Job
+from pygsampler._sampling.job import Job
 from pygsampler.converted import TorchBatch
 from pygsampler.minibatch import MiniBatch
 
@@ -31,7 +31,7 @@ _MOST_AT_ONCE = 16
 # While the device makes one launch, the host prepares the next: few batches are halved for that.
 _LEAST_AT_ONCE = 8
 _LAUNCHES = 2
-_ZERO = array("q", [0])
+ZERO = array("q", [0])
 
 
 class DeviceJob(Job):
@@ -111,7 +111,7 @@ class TorchJob(Job):
         key = self._key = (plan.document, ids.length.bit_length())
         self._region: torch.Tensor | None = None
         # Where the engine writes what describes the batch.
-        self._words = _ZERO * plan.num_words
+        self._words = ZERO * plan.num_words
         # The engine is asked of a kind's first batch; each batch that arrives tells of the next.
         self._launch(graph._capacity.get(key) or self._ask(ids.length))
 
@@ -205,7 +205,7 @@ class Launch(EngineHandle):
 
     def result(self) -> list[memories.Memory]:
         """The memories of all batches, waiting until they are there; Failed for wrong seeds."""
-        slots = _ZERO * self._count
+        slots = ZERO * self._count
         made: list[memories.Memory] = []
         try:
             while not (done := self._call("DeviceWaitMany", SLICE_MS, slots.buffer_info()[0])):

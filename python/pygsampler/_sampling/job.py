@@ -6,8 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pygsampler._arrays.ids import as_ids, as_int64
-from pygsampler._core import library, memories
-from pygsampler._core.handle import EngineHandle
+from pygsampler._core import memories
+from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler.errors import Error
 from pygsampler.minibatch import MiniBatch
 
@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.graph import Graph
 
-# Python runs signal handlers between two waits: this bounds how late Ctrl-C is.
-SLICE_MS = 50
+
+def require_own(job: EngineHandle) -> None:
+    """Error for a job that another process submitted."""
+    if job._is_foreign():
+        raise Error(
+            "job: expected a job of this process, got one submitted before a fork; "
+            "submit it in the child"
+        )
 
 
 class Job(EngineHandle):
@@ -146,18 +152,11 @@ class Job(EngineHandle):
             "pickle its result()"
         )
 
-    def _is_foreign(self) -> bool:
-        return self._generation != library.generation()
-
     def _poll(self, timeout_ms: int) -> bool:
         """Waits a moment; True when there is an outcome."""
         if self._outcome is not None:
             return True
-        if self._is_foreign():
-            raise Error(
-                "job: expected a job of this process, got one submitted before a fork; "
-                "submit it in the child"
-            )
+        require_own(self)
         with self._lock:
             if self._outcome is not None:
                 return True

@@ -10,14 +10,12 @@ from pygsampler._arrays.ids import View, as_ids
 from pygsampler._batch import layout as at
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
-from pygsampler._core import library
-from pygsampler._core.handle import EngineHandle
+from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.library import call
 from pygsampler._sampling import device_job
-from pygsampler._sampling.device_job import TorchJob
-from pygsampler._sampling.job import SLICE_MS
+from pygsampler._sampling.device_job import ZERO, TorchJob
+from pygsampler._sampling.job import require_own
 from pygsampler.converted import TorchBatch
-from pygsampler.errors import Error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 # What a batch's place in the region is a multiple of, in bytes: torch's own allocations are too.
 _APART = 512
-_ZERO = array("q", [0])
 
 
 class TorchLauncher:
@@ -120,7 +117,7 @@ class TorchGroup(EngineHandle):
             places.append(place)
             place += size
         # Where the engine writes what describes the batches.
-        self._words = _ZERO * (plan.num_words * len(views))
+        self._words = ZERO * (plan.num_words * len(views))
         about = array("q", calls)
         numbers = len(views), about.buffer_info()[0], stream, 1
         self._make("DeviceSubmitMany", *handles, *numbers)
@@ -133,11 +130,7 @@ class TorchGroup(EngineHandle):
 
         It can be had once. Ctrl-C while waiting cancels all of them.
         """
-        if self._generation != library.generation():
-            raise Error(
-                "job: expected a job of this process, got one submitted before a fork; "
-                "submit it in the child"
-            )
+        require_own(self)
         failure: Exception | None = None
         about = self._sampler._plan.num_words, self._words.buffer_info()[0]
         try:

@@ -8,12 +8,9 @@ import os
 from typing import Any, ClassVar
 
 from pygsampler._core import memories
-from pygsampler._core.handle import EngineHandle
+from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.progress import Progress, reporting
 from pygsampler.datasets import _gaps
-
-# Python runs signal handlers between two waits: this bounds how late Ctrl-C is.
-_SLICE_MS = 50
 
 
 def run(
@@ -28,7 +25,7 @@ def run(
             job._make("EdgesStart", json.dumps(asked))
             told = False
             while True:
-                state: dict[str, Any] = json.loads(job._call("EdgesPoll", _SLICE_MS))
+                state: dict[str, Any] = json.loads(job._call("EdgesPoll", SLICE_MS))
                 # As soon as it is known: large memory is taken only then.
                 if state["shape"]["nodes"] and not told:
                     told = True
