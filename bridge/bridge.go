@@ -136,6 +136,11 @@ func Sample(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, nu
 	if err != nil {
 		return 0, err
 	}
+	return handed(j)
+}
+
+// handed is the memory of a job that is finished, else the job, negated.
+func handed(j *core.Job) (memOrJob int64, err error) {
 	if address, finished, err := j.Wait(0); finished {
 		return address, err
 	}
@@ -160,6 +165,28 @@ func open(graph, sampler int64) (*core.Graph, *core.Sampler, error) {
 		return nil, nil, closed("sampler")
 	}
 	return g, o, nil
+}
+
+// Gather queues the copying of rows of tables, as core.Gather says, and returns its job,
+// negated.
+func Gather(list, count, size, threads int64) (job int64, err error) {
+	defer finish(&err)
+	j, err := core.Gather(list, count, size, threads)
+	if err != nil {
+		return 0, err
+	}
+	return -jobs.add(j), nil
+}
+
+// GatherNow returns the memory where the rows are few enough to be copied on the spot,
+// else the job, negated.
+func GatherNow(list, count, size, threads int64) (memOrJob int64, err error) {
+	defer finish(&err)
+	j, err := core.GatherNow(list, count, size, threads)
+	if err != nil {
+		return 0, err
+	}
+	return handed(j)
 }
 
 // Wait waits up to timeoutMS milliseconds (-1: for ever) and returns the job's

@@ -1,6 +1,7 @@
 package pygsampler
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -124,6 +125,15 @@ func (e *executor) setThreads(n int) int {
 // crew lends the executor's threads to one job, at most limit beside its own; it
 // is the cpu.Crew of that job.
 type crew struct{ limit int }
+
+// crewOf is the crew of a job that may have so many threads, its own among them; 0: as
+// many as are idle.
+func crewOf(threads int64) crew {
+	if threads <= 0 {
+		return crew{math.MaxInt}
+	}
+	return crew{int(min(threads, math.MaxInt)) - 1}
+}
 
 // Borrow gets up to n workers, maybe none, without waiting.
 func (c crew) Borrow(n int) int {

@@ -115,8 +115,9 @@ func TestHubsLeaveTheCaller(t *testing.T) {
 			t.Error("another batch")
 		}
 		// Only now: until a job is finished its work is the executor's.
-		if bounded := j.work.Most != 0; bounded == large || j.plan.Expected(&j.work) > promptEdges {
-			t.Errorf("%d edges expected, bounded %v", j.plan.Expected(&j.work), bounded)
+		of := j.task.(*sampling)
+		if bounded := of.work.Most != 0; bounded == large || of.plan.Expected(&of.work) > promptEdges {
+			t.Errorf("%d edges expected, bounded %v", of.plan.Expected(&of.work), bounded)
 		}
 	}
 	runtime.KeepAlive(seeds)

@@ -3,7 +3,6 @@ package pygsampler
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -18,18 +17,34 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// Job is one batch on its way. It is finished exactly once, by a result or an
-// error; until then it reads the graph's memory.
+// Job is a memory on its way: a batch, or rows of arrays. It is finished exactly once, by
+// a result or an error; until then it reads memory of Python's.
 type Job struct {
+	task   jobTask
+	stop   atomic.Bool
+	done   chan struct{}
+	memory memory.Memory
+	err    error
+}
+
+// jobTask is what a job does.
+type jobTask interface {
+	// do makes the memory; it ends early, with request.ErrCancelled, where the job is to end.
+	do() (memory.Memory, error)
+	// over is called once, when do will not be called any more.
+	over()
+	// reads says whether it is on this graph.
+	reads(g *Graph) bool
+	// fault is what a panic of do tells of the arrays that it reads.
+	fault() string
+}
+
+// sampling is a batch as a job's task.
+type sampling struct {
 	graph   *Graph
 	plan    *Sampler
 	work    family.Work
 	exclude []int64
-	threads int
-	stop    atomic.Bool
-	done    chan struct{}
-	memory  memory.Memory
-	err     error
 }
 
 // Call is what a job samples; seeds and excluded edges are read from addresses
@@ -53,11 +68,13 @@ var running struct {
 
 // Submit queues a batch and returns at once.
 func Submit(g *Graph, p *Sampler, c Call) (*Job, error) {
-	j, err := newJob(g, p, c)
-	if err == nil {
-		engine.submit(j)
+	t, err := newSampling(g, p, c)
+	if err != nil {
+		return nil, err
 	}
-	return j, err
+	j := t.job()
+	engine.submit(j)
+	return j, nil
 }
 
 // promptEdges is the size up to which Sample runs a batch on the caller's thread:
@@ -67,30 +84,31 @@ const promptEdges = 1 << 19
 // Sample is Submit for a caller who waits at once. A small batch is finished when
 // it returns, without the wake-ups that handing it to another thread costs.
 func Sample(g *Graph, p *Sampler, c Call) (*Job, error) {
-	j, err := newJob(g, p, c)
+	t, err := newSampling(g, p, c)
 	if err != nil {
 		return nil, err
 	}
-	if j.prompt() && engine.enter() {
+	j := t.job()
+	if t.prompt() && engine.enter() {
 		// The guess knows mean degrees only: seeds may all be hubs.
-		j.work.Most = promptEdges
-		j.sample()
+		t.work.Most = promptEdges
+		j.make()
 		engine.give(1)
 		if !errors.Is(j.err, request.ErrLarge) {
 			j.finish()
 			return j, nil
 		}
-		j.work.Most, j.err = 0, nil
+		t.work.Most, j.err = 0, nil
 	}
 	engine.submit(j)
 	return j, nil
 }
 
-// prompt guesses that the job is done in a moment. The first lookup of edge ids takes
+// prompt guesses that the batch is done in a moment. The first lookup of edge ids takes
 // longer.
-func (j *Job) prompt() bool {
-	return j.plan.Expected(&j.work) <= promptEdges &&
-		(len(j.exclude) == 0 || j.graph.csc.EdgeIDs.Bits == 0)
+func (t *sampling) prompt() bool {
+	return t.plan.Expected(&t.work) <= promptEdges &&
+		(len(t.exclude) == 0 || t.graph.csc.EdgeIDs.Bits == 0)
 }
 
 // check refuses what no batch can be made of.
@@ -110,7 +128,8 @@ func (c *Call) check() error {
 	return nil
 }
 
-func newJob(g *Graph, p *Sampler, c Call) (*Job, error) {
+// newSampling checks and copies what a call says; job must be called next.
+func newSampling(g *Graph, p *Sampler, c Call) (*sampling, error) {
 	if g.device != nil {
 		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
@@ -123,63 +142,77 @@ func newJob(g *Graph, p *Sampler, c Call) (*Job, error) {
 	seeds := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	seeds.I32 = append([]int32(nil), seeds.I32...)
 	seeds.I64 = append([]int64(nil), seeds.I64...)
-	j := &Job{
-		graph:   g,
-		plan:    p,
-		work:    family.Work{Graph: &g.csc, Batch: p.batch(&c)},
-		threads: math.MaxInt,
-		done:    make(chan struct{}),
-	}
-	j.work.Batch.Seeds, j.work.Stop = seeds, &j.stop
+	t := &sampling{graph: g, plan: p, work: family.Work{Graph: &g.csc, Batch: p.batch(&c)}}
+	t.work.Batch.Seeds = seeds
 	if c.NumExclude > 0 {
-		j.exclude = append(j.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
+		t.exclude = append(t.exclude, memory.View[int64](c.Exclude, c.NumExclude)...)
 	}
-	if c.Threads > 0 {
-		j.threads = int(c.Threads)
-	}
-	j.work.Crew = crew{j.threads - 1}
+	t.work.Crew = crewOf(c.Threads)
 	// Only now: nothing that panics on a bad address may stand between entering the
 	// graph and the job that leaves it, or Close would wait for ever.
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
+	return t, nil
+}
+
+func (t *sampling) job() *Job {
+	j := newJob(t)
+	t.work.Stop = &j.stop
+	return j
+}
+
+func (t *sampling) do() (memory.Memory, error) {
+	var err error
+	if t.work.Exclude, err = t.graph.csc.Exclude(t.exclude); err != nil {
+		return memory.Memory{}, err
+	}
+	return t.plan.CPU(&t.work)
+}
+
+func (t *sampling) over() { t.graph.leave() }
+
+func (t *sampling) reads(g *Graph) bool { return t.graph == g }
+
+func (t *sampling) fault() string { return "the graph's arrays changed while a batch was sampled" }
+
+// newJob is a job that Shutdown knows, and that nobody has given to the executor yet.
+func newJob(t jobTask) *Job {
+	j := &Job{task: t, done: make(chan struct{})}
 	running.Lock()
+	defer running.Unlock()
 	if running.jobs == nil {
 		running.jobs = make(map[*Job]struct{})
 	}
 	running.jobs[j] = struct{}{}
-	running.Unlock()
-	return j, nil
+	return j
 }
 
 // run executes the job on the executor's goroutine.
 func (j *Job) run() {
-	j.sample()
+	j.make()
 	j.finish()
 }
 
-func (j *Job) sample() {
+func (j *Job) make() {
 	// The graph may be a mapped file that another process makes shorter.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			// Excluded edges are looked up in arrays that their owner may have changed.
-			j.err = fmt.Errorf("the graph's arrays changed while a batch was sampled, or a fault of pygsampler: %v", p)
+			j.err = fmt.Errorf("%s, or a fault of pygsampler: %v", j.task.fault(), p)
 		}
 	}()
 	if j.stop.Load() {
 		j.err = request.ErrCancelled
 		return
 	}
-	if j.work.Exclude, j.err = j.graph.csc.Exclude(j.exclude); j.err != nil {
-		return
-	}
-	j.memory, j.err = j.plan.CPU(&j.work)
+	j.memory, j.err = j.task.do()
 }
 
-// finish lets go of the graph and wakes who waits.
+// finish lets go of what is read and wakes who waits.
 func (j *Job) finish() {
-	j.graph.leave()
+	j.task.over()
 	running.Lock()
 	delete(running.jobs, j)
 	running.Unlock()
@@ -211,7 +244,7 @@ func (j *Job) Wait(timeout int64) (address int64, finished bool, err error) {
 	return j.memory.Address(), true, nil
 }
 
-// Cancel ends the job and returns once it no longer touches the graph's memory;
+// Cancel ends the job and returns once it no longer touches memory of Python's;
 // a result that was ready is dropped.
 func (j *Job) Cancel() {
 	j.end()
@@ -235,7 +268,7 @@ func (g *Graph) Drop() {
 	running.Lock()
 	jobs := make([]*Job, 0, 1)
 	for j := range running.jobs {
-		if j.graph == g {
+		if j.task.reads(g) {
 			jobs = append(jobs, j)
 		}
 	}

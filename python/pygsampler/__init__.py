@@ -9,6 +9,7 @@ from pygsampler._core.library import get_num_threads, memory_stats, set_num_thre
 from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
+from pygsampler.features import Features
 from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
 from pygsampler.sampler import PGSampler, Sampler
@@ -24,6 +25,7 @@ __all__ = [
     "ClosedError",
     "CudaError",
     "Error",
+    "Features",
     "Graph",
     "MiniBatch",
     "PGSampler",

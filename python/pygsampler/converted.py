@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -139,8 +140,39 @@ def _blocks_of(known: dict[str, Any], views: Views, name: str) -> Any:
     return blocks
 
 
-class TorchBlock(ConvertedBlock["torch.Tensor"]):
-    """A block of torch tensors."""
+class _Furnished:
+    """Rows beside a batch or a block, by name, which a loader read for it."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> torch.Tensor: ...
+
+    @property
+    def features(self) -> Mapping[str, torch.Tensor]:
+        """Those that a loader was asked for; each is an attribute too."""
+        found: Mapping[str, torch.Tensor] = self.__dict__.get("_features", _NONE)
+        return found
+
+    def _furnish(self, name: str, rows: torch.Tensor) -> None:
+        # Around the dataclass, which is frozen.
+        known = self.__dict__
+        known.setdefault("_features", {})[name] = rows
+        known[name] = rows
+
+    def __setstate__(self, features: Mapping[str, torch.Tensor]) -> None:
+        for name, rows in features.items():
+            self._furnish(name, rows)
+
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
+    """A block of torch tensors.
+
+    A loader that was given ``edge_features`` puts their rows beside them, one for each edge, as
+    attributes and in ``features``.
+    """
 
     @classmethod
     def _of(cls, views: Views, place: int) -> TorchBlock:
@@ -221,7 +253,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
         return len(getattr(self, name))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (
+        arrays = (
             self.indptr,
             self.indices,
             self.edge_ids,
@@ -230,6 +262,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"]):
             self.dst_offset,
             self.edge_weights,
         )
+        return type(self), arrays, dict(self.features)
 
 
 class NumpyBlock(ConvertedBlock["numpy.ndarray[Any, Any]"]):
@@ -281,11 +314,14 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
         )
 
 
-class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
+class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
     """A mini-batch of torch tensors.
 
     Of a batch that was sampled on a GPU they are views of one tensor, each made when it is first
     used: ``record_stream`` of one of them is for all, and ``to`` is one copy.
+
+    A loader that was given ``features`` puts the rows of ``input_nodes`` beside them, as attributes
+    and in ``features``, and the ``labels`` of ``output_nodes`` as ``y``.
     """
 
     @classmethod
@@ -313,6 +349,16 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
         return self._map(lambda tensor: tensor.pin_memory())
 
     def _map(self, move: Any) -> TorchBatch:
+        made = self._moved(move)
+        for name, rows in self.features.items():
+            made._furnish(name, move(rows))
+        for old, new in zip(self.blocks, made.blocks, strict=True):
+            for name, rows in old.features.items():
+                new._furnish(name, move(rows))
+        return made
+
+    def _moved(self, move: Any) -> TorchBatch:
+        """Without the rows that a loader read."""
         views: Views | None = self.__dict__.get("_views")
         moved = None if views is None else views.moved(move)
         if moved is not None:
@@ -335,7 +381,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
         return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch, trees)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (
+        parts = (
             self.input_nodes,
             self.output_nodes,
             self.output_index,
@@ -344,6 +390,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock]):
             self.batch,
             self.trees,
         )
+        return type(self), parts, dict(self.features)
 
 
 def as_torch(batch: TorchBatch | Convertible) -> TorchBatch:

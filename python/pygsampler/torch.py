@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -22,6 +22,7 @@ from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
+from pygsampler._loading.rows import Rows
 from pygsampler._loading.shards import Shards
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
@@ -48,6 +49,11 @@ class DataLoader:
             for batch in loader:
                 h = features[batch.input_nodes]
                 ...
+
+    With ``features`` and ``labels`` it also reads what belongs to the vertices of a batch ahead,
+    and hands it over as ``batch.x`` (or another name) and ``batch.y``:
+
+        loader = DataLoader(..., features={"x": x}, labels=y)
 
     Parameters
     ----------
@@ -96,6 +102,16 @@ class DataLoader:
         its own.
     edge_weights : str, optional
         ``"ht"``: each block has ``edge_weights``, a factor for each edge, likewise.
+    features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
+        Each batch has the rows of its ``input_nodes`` as an attribute of that name, and in
+        ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
+        On the CPU they are read ahead like the samples. Batches on a GPU read them there, or,
+        those on the CPU, out of page-locked memory over the link: ``Features.to`` copies them.
+    labels : Features or array of shape [num_nodes, ...], optional
+        Each batch has the rows of its ``output_nodes`` as ``y``.
+    edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
+        Each block has the rows of its ``edge_ids`` as an attribute of that name, and in
+        ``block.features``.
 
     Notes
     -----
@@ -153,6 +169,9 @@ class DataLoader:
         prob: str | None = None,
         mask: str | None = None,
         edge_weights: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        labels: Any = None,
+        edge_features: Mapping[str, Any] | None = None,
     ) -> None:
         check_graph(graph)
         self.batch_size = integer(batch_size, "batch_size", 1)
@@ -180,6 +199,7 @@ class DataLoader:
         self.graph = _graph_on(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
         self.sampler.graph_of(self.graph)
+        self._rows = Rows(self.graph, features, labels, edge_features)
 
     @property
     def device(self) -> str:
@@ -274,7 +294,11 @@ class DataLoader:
                 threads=threads,
             )
 
-        batches = in_order(submit, self._shards.steps, self.prefetch)
+        def read(batch: Any) -> Pending[Any]:
+            return self._rows.start(batch, threads)
+
+        then = read if self._rows else None
+        batches = in_order(submit, self._shards.steps, self.prefetch, then)
         with closing(batches):
             for batch in batches:
                 yield as_torch(batch)
@@ -319,7 +343,8 @@ class DataLoader:
             batches = in_groups(submit_many, self._shards.steps, depth, size)
         with closing(batches):
             for batch in batches:
-                yield as_torch(batch)
+                made = as_torch(batch)
+                yield self._rows.there(made) if self._rows else made
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""

@@ -36,7 +36,7 @@ func At[T, I Element](table []T, at []I) {
 }
 
 // All is At of a whole table, a line at a time.
-func All[T Element](table []T) {
+func All[T any](table []T) {
 	if len(table) > 0 {
 		fetchLines(unsafe.Pointer(&table[0]), len(table)*int(unsafe.Sizeof(table[0])))
 	}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from pygsampler._core import library
-from pygsampler.errors import ClosedError
+from pygsampler.errors import ClosedError, Error
 
 # Milliseconds of one wait in the engine. Python runs signal handlers between two waits: this
 # bounds how late Ctrl-C is.
@@ -50,6 +50,14 @@ class EngineHandle:
     def _is_foreign(self) -> bool:
         """Whether this process came by fork after the handle was made."""
         return self._generation != library.generation()
+
+    def _require_own(self) -> None:
+        """Error where another process submitted the job behind the handle."""
+        if self._is_foreign():
+            raise Error(
+                "job: expected a job of this process, got one submitted before a fork; "
+                "submit it in the child"
+            )
 
     def _call(self, name: str, *arguments: Any) -> Any:
         """Runs ``bridge_<name>`` with the handle."""

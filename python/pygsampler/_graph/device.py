@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import mmap
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.mapped import Pages
 from pygsampler._core import memories
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, _on_device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Pins(NamedTuple):
@@ -18,6 +21,7 @@ class Pins(NamedTuple):
     ``copies`` are of small arrays, which may share pages with others.
     """
 
+    device: int
     locks: tuple[memories.Memory, ...]
     copies: tuple[mmap.mmap, ...]
     addresses: tuple[int, ...]
@@ -53,7 +57,7 @@ def download(parts: Parts) -> Parts:
     return parts.each(lambda part, _: part.cpu())
 
 
-def pin(parts: Parts, device: int) -> Pins:
+def pin(parts: Iterable[Array | None], device: int) -> Pins:
     """Page-locks the arrays in place, small ones in copies. CudaError where the system does not
     allow it."""
     locks: list[memories.Memory] = []
@@ -61,7 +65,7 @@ def pin(parts: Parts, device: int) -> Pins:
     places = []
     for part in parts:
         place = 0
-        if part is not None and len(part):
+        if part is not None and part.nbytes:
             address = part._address
             if _shares_pages(part):
                 copies.append(_copy(part))
@@ -70,7 +74,7 @@ def pin(parts: Parts, device: int) -> Pins:
             locks.append(lock)
             place = lock.data
         places.append(place)
-    return Pins(tuple(locks), tuple(copies), tuple(places))
+    return Pins(device, tuple(locks), tuple(copies), tuple(places))
 
 
 def _shares_pages(part: Array) -> bool:

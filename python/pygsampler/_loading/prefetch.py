@@ -18,33 +18,59 @@ T = TypeVar("T")
 
 
 def in_order(
-    submit: Callable[[int], Pending[T]], steps: int, depth: int
-) -> Generator[T, None, None]:
+    submit: Callable[[int], Pending[Any]],
+    steps: int,
+    depth: int,
+    then: Callable[[Any], Pending[Any]] | None = None,
+) -> Generator[Any, None, None]:
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
     While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
-    only when its result is asked for. A job that fails, in ``submit`` or in ``result``, raises at
-    its own place, after the results before it. However the generator ends (exhausted, closed,
-    dropped, failed, interrupted), every job that is still in flight is cancelled.
+    only when its result is asked for. With ``then`` a result is the beginning of a second job, as
+    which it counts from then on, and the results are those of the second ones. A job that fails,
+    in ``submit``, ``then`` or ``result``, raises at its own place, after the results before it.
+    However the generator ends (exhausted, closed, dropped, failed, interrupted), every job that is
+    still in flight is cancelled.
     """
-    waiting: deque[Pending[T] | Exception] = deque()
+    first: deque[Pending[Any] | Exception] = deque()
+    last: deque[Pending[Any] | Exception] = first if then is None else deque()
     submitted = 0
 
     def fill(limit: int) -> None:
         nonlocal submitted
-        while len(waiting) < limit and submitted < steps:
+        ahead = len(first) if last is first else len(first) + len(last)
+        for _ in range(min(limit - ahead, steps - submitted)):
             try:
-                waiting.append(submit(submitted))
+                first.append(submit(submitted))
                 submitted += 1
             except Exception as error:
                 # Raised when the consumer arrives here: the batches before it are good.
-                waiting.append(error)
+                first.append(error)
                 submitted = steps
+                return
+
+    def hand_on() -> None:
+        """Begins the second jobs of those that are done, of one that is not where none is begun."""
+        while last is not first and first:
+            head = first[0]
+            if isinstance(head, Exception):
+                last.append(head)
+            elif last and not head.done():
+                return
+            else:
+                assert then is not None
+                try:
+                    last.append(then(head.result()))
+                except Exception as error:
+                    last.append(error)
+            # Not before: a job that is interrupted here is cancelled below.
+            first.popleft()
 
     try:
         for _ in range(steps):
             fill(max(depth, 1))
-            head = waiting.popleft()
+            hand_on()
+            head = last.popleft()
             if isinstance(head, Exception):
                 raise head
             result = head.result()
@@ -53,7 +79,7 @@ def in_order(
             yield result
             del result
     finally:
-        for job in waiting:
+        for job in (*last, *first):
             if not isinstance(job, Exception):
                 job.cancel()
 

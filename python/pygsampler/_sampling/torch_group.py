@@ -14,7 +14,6 @@ from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.library import call
 from pygsampler._sampling import device_job
 from pygsampler._sampling.device_job import ZERO, TorchJob
-from pygsampler._sampling.job import require_own
 from pygsampler.converted import TorchBatch
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class TorchGroup(EngineHandle):
 
         It can be had once. Ctrl-C while waiting cancels all of them.
         """
-        require_own(self)
+        self._require_own()
         failure: Exception | None = None
         about = self._sampler._plan.num_words, self._words.buffer_info()[0]
         try:

@@ -1,0 +1,90 @@
+"""Rows of tables by their numbers, copied by the engine on the CPU."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._arrays import devices
+from pygsampler._core import library, memories
+from pygsampler._core.pending import PendingMemory
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler._arrays.ids import View
+
+# Where the rows of each part begin in the memory: so that each is on cache lines of its own.
+_ALIGNMENT = 64
+
+
+class Part(NamedTuple):
+    """What is gathered of one table: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
+
+    ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one.
+    """
+
+    ids: View
+    table: int
+    rows: int
+    row: int
+    owner: object
+    out: int = 0
+
+
+def gather_there(device: int, parts: Sequence[Part], bad: int = 0) -> None:
+    """Copies rows on a device, in torch's current stream there; nothing is waited for.
+
+    All of ``parts`` are addresses of the device's. The least place of an id that is no row is put
+    into the word at ``bad``, which must be greater before; such rows become zeros.
+    """
+    about = array("q")
+    for ids, table, rows, row, _, out in parts:
+        words = ids.address, ids.length, ids.bits, table, rows, row, 0, 0, out, 0, bad
+        about.extend(words)
+    stream = devices.current_stream(device)
+    library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+
+
+class GatherJob(PendingMemory):
+    """Rows on their way; ``result()`` gives the memory and where in it each part's rows begin."""
+
+    __slots__ = ("_kept", "_starts")
+
+    def __init__(self, parts: Sequence[Part], *, threads: int = 0, prompt: bool = False) -> None:
+        """Begins; with ``prompt`` few rows are there at once.
+
+        Either all parts have a memory of the caller's, or none has.
+        """
+        super().__init__()
+        # The engine reads them until it is done.
+        self._kept: Any = parts
+        starts = self._starts = [part.out for part in parts]
+        size = -1
+        if not any(starts):
+            size = 0
+            for place, part in enumerate(parts):
+                starts[place] = size
+                size += -(-part.ids.length * part.row // _ALIGNMENT) * _ALIGNMENT
+        about = array("q")
+        for part, start in zip(parts, starts, strict=True):
+            ids = part.ids
+            words = ids.address, ids.length, ids.bits, part.table, part.rows, part.row, start
+            about.extend(words)
+        call = "GatherNow" if prompt else "Gather"
+        numbers = about.buffer_info()[0], len(parts), size, threads
+        started = memories.call(call, *numbers, jobs=(self,))
+        if isinstance(started, memories.Memory):
+            self._outcome = self._taken(started)
+
+    def result(self) -> tuple[memories.Memory, list[int]]:
+        """The memory and the starts, waiting until they are there.
+
+        IndexError for ids that are no rows. Ctrl-C while waiting cancels the job.
+        """
+        made: tuple[memories.Memory, list[int]] = self._result()
+        return made
+
+    def _taken(self, given: Any) -> tuple[memories.Memory, list[int]]:
+        self._kept = None
+        return given, self._starts

@@ -1,0 +1,107 @@
+"""``PendingMemory``: a memory that the engine makes in the background."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from typing import Any, ClassVar, NoReturn
+
+from pygsampler._core import memories
+from pygsampler._core.handle import SLICE_MS, EngineHandle
+from pygsampler.errors import Error
+
+
+class PendingMemory(EngineHandle):
+    """What the engine makes in the background; a subclass says what becomes of the memory.
+
+    ``result()`` waits for it, ``cancel()`` ends it, and so does dropping the job. It belongs to
+    the process that submitted it: it cannot be pickled, and in a forked child ``result()`` raises
+    Error.
+    """
+
+    __slots__ = ("__weakref__", "_lock", "_outcome", "_waiting")
+
+    _end: ClassVar[str] = "Cancel"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outcome: Any = None
+        # Reentrant, since a signal handler may ask for a job that its thread is waiting for: it
+        # gets an error then, since it can neither wait nor take what is being taken.
+        self._lock = threading.RLock()
+        self._waiting = False
+
+    def _result(self) -> Any:
+        """The outcome, waiting until it is there; Ctrl-C while waiting cancels the job."""
+        while True:
+            try:
+                if self._poll(SLICE_MS):
+                    break
+            except (KeyboardInterrupt, SystemExit):
+                self.cancel()
+                raise
+        outcome = self._outcome
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def done(self) -> bool:
+        """Whether ``result()`` would return, or raise, at once."""
+        return self._poll(0)
+
+    def cancel(self) -> None:
+        """Ends the job if it is on its way: ``result()`` then raises Error.
+
+        Returns once the engine no longer reads arrays for it. A result that has been taken stays.
+        """
+        if self._outcome is None:
+            self._outcome = Error("job: expected a job on its way, got one that was cancelled")
+            self._give_back()
+
+    def _state(self) -> str:
+        """For ``repr``."""
+        outcome = self._outcome
+        if outcome is None:
+            return "lost in a fork" if self._is_foreign() else "on its way"
+        return f"failed: {outcome}" if isinstance(outcome, Exception) else "done"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__}: expected something to pickle, got a job of this process's "
+            "engine; pickle its result()"
+        )
+
+    def _poll(self, timeout_ms: int) -> bool:
+        """Waits a moment; True when there is an outcome."""
+        if self._outcome is not None:
+            return True
+        self._require_own()
+        with self._lock:
+            if self._outcome is not None:
+                return True
+            if self._waiting:
+                raise Error("job: expected no wait inside a wait of the same thread for it")
+            self._waiting = True
+            try:
+                given = self._await(timeout_ms)
+                if given:
+                    taken = self._taken(given)
+                    if taken is not None:
+                        self._number = 0
+                    # After a cancel in another thread its outcome stands.
+                    self._outcome = self._outcome or taken
+            except Exception as error:
+                self._outcome = self._outcome or error
+                # Where a signal handler raised it, and not the job, the job goes on otherwise.
+                self._give_back()
+            finally:
+                self._waiting = False
+            return self._outcome is not None
+
+    def _await(self, timeout_ms: int) -> int | memories.Memory:
+        """What the engine hands over, 0 while that is to come."""
+        return memories.call("Wait", self._number, timeout_ms)
+
+    @abstractmethod
+    def _taken(self, given: Any) -> Any:
+        """What becomes of what the engine has handed over; None where more is to come."""

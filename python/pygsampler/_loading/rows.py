@@ -1,0 +1,176 @@
+"""``Rows``: what a loader reads for each batch beside the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.gather import GatherJob, Part, gather_there
+from pygsampler._arrays.ids import as_ids
+from pygsampler._core.checks import describe
+from pygsampler.converted import TorchBatch, TorchBlock, as_torch
+from pygsampler.features import Features
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import torch
+
+    from pygsampler.graph import Graph
+
+__all__ = ["Rows"]
+
+# What labels are called in a batch.
+LABELS = "y"
+
+
+class Rows:
+    """Features, labels and features of edges, as a loader was given them, for its graph.
+
+    They are read where the batches are: on a GPU, those that are on the CPU are page-locked for
+    it, and labels copied there.
+    """
+
+    __slots__ = ("_device", "_edges", "_labels", "_nodes")
+
+    def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
+        self._device = graph._device
+        edges, nodes = graph._rows()
+        taken = {} if labels is None else {LABELS: labels}
+        self._nodes = self._taken(features, "features", nodes.number, "vertices", TorchBatch)
+        self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", TorchBlock)
+        self._labels = self._taken(taken, "labels", nodes.number, "vertices", TorchBatch)
+        if LABELS in self._nodes and labels is not None:
+            raise ValueError(f"features: expected another name beside labels, got {LABELS!r}")
+        if edges.more and self._edges:
+            self._check_edge_ids(graph)
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes or self._labels or self._edges)
+
+    def start(self, sampled: Any, threads: int) -> Gathering:
+        """Begins to read the rows of a batch on the CPU."""
+        batch = as_torch(sampled)
+        wanted = list(self._wanted(batch))
+        parts = [features._part(as_ids(ids, "ids")) for _, _, features, ids in wanted]
+        return Gathering(batch, wanted, GatherJob([p for p in parts if p.row], threads=threads))
+
+    def there(self, batch: TorchBatch) -> TorchBatch:
+        """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
+        parts: list[Part] = []
+        for owner, name, features, ids in self._wanted(batch):
+            view = as_ids(ids, "ids", self._device)
+            rows = features._empty(view.length, self._device)
+            part = features._part(view, rows.data_ptr())
+            if part.row and view.length:
+                parts.append(part)
+            owner._furnish(name, rows)
+        if parts:
+            gather_there(self._device, parts)
+        return batch
+
+    def _wanted(
+        self, batch: TorchBatch
+    ) -> Iterator[tuple[TorchBatch | TorchBlock, str, Features, torch.Tensor]]:
+        """Who is to have what: the rows of which features, by which ids."""
+        for name, features in self._nodes.items():
+            yield batch, name, features, batch.input_nodes
+        for name, features in self._labels.items():
+            yield batch, name, features, batch.output_nodes
+        for name, features in self._edges.items():
+            for block in batch.blocks:
+                yield block, name, features, block.edge_ids
+
+    def _taken(
+        self, given: Any, where: str, rows: int, things: str, kind: type
+    ) -> dict[str, Features]:
+        if given is None:
+            return {}
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                f"{where}: expected a mapping of names to arrays, as {{'x': x}}, "
+                f"got {describe(given)}"
+            )
+        return {
+            name: self._near(_checked(name, value, where, rows, things, kind), where, name)
+            for name, value in given.items()
+        }
+
+    def _near(self, features: Features, where: str, name: str) -> Features:
+        """The features where batches are."""
+        place = features._where()
+        if place == self._device:
+            return features
+        here = f"{_called(where, name)}: expected them on {devices.name(self._device)}"
+        if self._device < 0:
+            raise ValueError(
+                f"{here}, where the batches are, got {features.device}; "
+                "device='cuda' makes the batches there"
+            )
+        if place >= 0:
+            raise ValueError(f"{here}, where the batches are, or on the CPU, got {features.device}")
+        return features.to(self._device) if where == "labels" else features.pin(self._device)
+
+    def _check_edge_ids(self, graph: Graph) -> None:
+        """On a GPU nobody would notice an id without a row: edges may have any ids."""
+        ids = graph.edge_ids
+        if self._device < 0 or ids is None or not len(ids):
+            return
+        most = max(ids.cpu())
+        for name, features in self._edges.items():
+            if len(features) <= most:
+                raise ValueError(
+                    f"edge_features[{name!r}]: expected a row for each edge id up to {most}, "
+                    f"got {len(features)}"
+                )
+
+
+class Gathering:
+    """A batch whose rows are on their way."""
+
+    __slots__ = ("_batch", "_job", "_wanted")
+
+    def __init__(self, batch: TorchBatch, wanted: list[Any], job: GatherJob) -> None:
+        self._batch = batch
+        self._wanted = wanted
+        self._job = job
+
+    def result(self) -> TorchBatch:
+        """The batch with its rows, waiting until they are there."""
+        memory, starts = self._job.result()
+        place = iter(starts)
+        for owner, name, features, ids in self._wanted:
+            start = next(place) if features._row() else 0
+            owner._furnish(name, features._shown(memory, start, len(ids)).torch())
+        return self._batch
+
+    def done(self) -> bool:
+        """Whether ``result()`` would return, or raise, at once."""
+        return self._job.done()
+
+    def cancel(self) -> None:
+        """Ends it: nothing reads the features for it afterwards."""
+        self._job.cancel()
+
+
+def _checked(name: Any, value: Any, where: str, rows: int, things: str, kind: type) -> Features:
+    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        raise ValueError(f"{where}: expected names of attributes, got {name!r}")
+    if hasattr(kind, name):
+        raise ValueError(f"{where}: expected names that batches do not have, got {name!r}")
+    try:
+        features = Features.from_tensor(value)
+        count = len(features)
+    except (TypeError, ValueError) as error:
+        text = str(error).removeprefix("features: ")
+        raise type(error)(f"{_called(where, name)}: {text}") from None
+    if count < rows:
+        raise ValueError(
+            f"{_called(where, name)}: expected a row for each of {rows} {things}, got {count}"
+        )
+    return features
+
+
+def _called(where: str, name: str) -> str:
+    return where if where == "labels" else f"{where}[{name!r}]"

@@ -1,0 +1,426 @@
+"""``Features``: rows of values for vertices or edges, read by their ids."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.dtypes import KINDS
+from pygsampler._arrays.gather import GatherJob, Part, gather_there
+from pygsampler._arrays.ids import View, as_ids, has_moved, is_tensor
+from pygsampler._core import memories
+from pygsampler._core.checks import describe
+from pygsampler._graph import device as device_graph
+from pygsampler.array import Array, _on_device, as_array
+from pygsampler.errors import ClosedError
+from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Features", "Reading"]
+
+
+class Features:
+    """Rows of values of one dtype and shape, one for each vertex or edge.
+
+    Made by ``from_tensor`` of an array, which is used where it lies, or by ``open`` of one in a
+    graph file, which is mapped and may be larger than memory. ``to`` copies them to a GPU and
+    ``pin`` lets a GPU read them in page-locked host memory. ``features[ids]`` copies rows: on the
+    CPU with all idle cores of the engine, on a GPU by one kernel. Bytes are copied as they are, so
+    any dtype will do, and NaNs keep their payload.
+
+    Loaders take them, as they take plain arrays, and read the rows of coming batches ahead:
+    ``pygsampler.torch.DataLoader(..., features={"x": features})``.
+
+    Threads may read them at once, and so may forked children where they are on the CPU. They are
+    pickled as the array that they are made of: a file by its path, a torch tensor through shared
+    memory. ``close()`` lets go of the array; later use raises ClosedError.
+    """
+
+    __slots__ = ("__weakref__", "_array", "_counts", "_host", "_pins")
+
+    # None once closed. Of pinned ones the array on the host.
+    _array: Array | None
+    # What page-locks the array for a device.
+    _pins: device_graph.Pins | None
+    # Where it was copied from to its device.
+    _host: Features | None
+    # How often it was read, and how many rows.
+    _counts: list[int]
+
+    def __init__(self) -> None:
+        raise TypeError("Features: use from_tensor or open")
+
+    @classmethod
+    def _of(cls, values: Array) -> Features:
+        if not values.shape:
+            raise ValueError("features: expected an array of one dimension or more, got a number")
+        features = object.__new__(cls)
+        features._array = values
+        features._pins = None
+        features._host = None
+        features._counts = [0, 0]
+        return features
+
+    @classmethod
+    def from_tensor(cls, values: Any) -> Features:
+        """Features of an array of shape [N, ...], row i for vertex or edge i, without a copy.
+
+        Taken: NumPy arrays, torch tensors on the CPU or a GPU, ``Array``, and what speaks the
+        buffer protocol or DLPack, of bool, int8 to int64, uint8 to uint64, float16 to float64 or
+        bfloat16. An array that is not contiguous is copied once. TypeError for others.
+        """
+        if isinstance(values, Features):
+            return values
+        if isinstance(values, Array):
+            return cls._of(values)
+        if is_tensor(values) and values.is_cuda:
+            return cls._of(_of_cuda(values))
+        return cls._of(as_array(values, "features"))
+
+    @classmethod
+    def open(cls, path: Any, name: str) -> Features:
+        """The array of that name in a graph file, as ``Graph.save`` writes it.
+
+        ``name`` is one of ``graph.ndata``, ``graph.edata`` or ``graph.arrays``, in this order; the
+        file is mapped, so nothing is read before it is used and all processes share what was.
+
+        Raises
+        ------
+        OSError, ValueError
+            Where there is no such file, or it is no graph file.
+        KeyError
+            For a name that it does not have.
+        """
+        graph = Graph.open(path)
+        for named in (graph.ndata, graph.edata, graph.arrays):
+            if name in named:
+                return cls._of(named[name])
+        have = sorted({*graph.ndata, *graph.edata, *graph.arrays})
+        raise KeyError(f"name: expected one of {have} in {path}, got {name!r}")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(N, ...): the number of rows, and the shape of one."""
+        return self._known().shape
+
+    @property
+    def dtype(self) -> str:
+        """NumPy's name of the dtype, or ``"bfloat16"``."""
+        return self._known().dtype
+
+    @property
+    def device(self) -> str:
+        """Who reads them: ``"cpu"``, or the device that they are on or pinned for."""
+        return devices.name(self._where())
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a device reads them in page-locked host memory."""
+        self._known()
+        return self._pins is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return self._known().nbytes
+
+    def __len__(self) -> int:
+        return len(self._known())
+
+    def __getitem__(self, ids: Any) -> Any:
+        """The rows of ``ids``: see ``read``."""
+        return self.read(ids)
+
+    def read(self, ids: Any, out: Any = None) -> Any:
+        """The rows of ``ids``, shape [len(ids), ...], in their order.
+
+        Parameters
+        ----------
+        ids : int32 or int64, shape [n]
+            Rows in [0, N), where the features are or on the CPU.
+        out : array of shape [n, ...], optional
+            Contiguous, of this dtype and on this device, to be written to, and returned.
+
+        Returns
+        -------
+        torch.Tensor or Array
+            A tensor for ids that are one, else an ``Array``; on the device of the features. On a
+            GPU it is complete for work in torch's current stream, and torch allocates it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For ids or ``out`` of another dtype, shape or device.
+        IndexError
+            For an id that is no row.
+        """
+        place = self._where()
+        if place < 0:
+            return self._reading(ids, out, prompt=True).wait()
+        return self._read_there(ids, out, place)
+
+    def read_async(self, ids: Any, *, threads: int = 0) -> Reading:
+        """Likewise, of features on the CPU, while the caller does something else.
+
+        ``wait()`` of what it returns gives the rows. ``ids`` must stay as they are until then;
+        ``threads`` bounds how many cores read, 0 for all that are idle.
+        """
+        if self._where() >= 0:
+            raise ValueError(
+                f"read_async: expected features on the CPU, got ones on {self.device}, "
+                "where read() waits for nothing"
+            )
+        return self._reading(ids, None, threads=threads)
+
+    def update(self, values: Any, ids: Any) -> None:
+        """Writes ``values``, shape [n, ...] or one row, into the rows of ``ids``.
+
+        They are written into the array that the features are made of; of an id that is there twice
+        one of its values stays. Files are read-only: ValueError.
+        """
+        known = self._known()
+        if known.readonly or self._in_file():
+            raise ValueError("update: expected features that can be written to, got read-only ones")
+        rows: Any
+        if known._device >= 0 or "torch" in sys.modules:
+            import torch
+
+            rows, at = known.torch(), Array._of_view(self._ids(ids, known._device)).torch().long()
+            _check(at, len(rows))
+            at = at.to(rows.device)
+            rows[at] = torch.as_tensor(values, dtype=rows.dtype).to(rows.device)
+            return
+        import numpy
+
+        rows, places = known.numpy(), numpy.asarray(Array._of_view(self._ids(ids, devices.CPU)))
+        _check(places, len(rows))
+        rows[places] = values
+
+    def to(self, device: Any) -> Features:
+        """A copy on the device, complete on return; these where they are there already.
+
+        CudaError where the device cannot be used or has no room.
+        """
+        index = devices.parse(device)
+        known = self._known()
+        if index == known._device and self._pins is None:
+            return self
+        if index < 0:
+            return Features._of(known.cpu())
+        if known._device >= 0 and known._device != index:
+            known = known.cpu()
+        devices.require(index)
+        made = Features._of(_on_device(known.cpu(), index))
+        made._host = self
+        return made
+
+    def pin(self, device: Any = "cuda") -> Features:
+        """These rows where they are, page-locked, to be read by a GPU over its link.
+
+        Pages of a file are copied first. They stay locked as long as the features that this
+        returns. CudaError where the system does not allow it.
+        """
+        index = devices.parse(device)
+        if index < 0:
+            raise ValueError(f"device: expected a CUDA device to pin for, got {device!r}")
+        known = self._known()
+        if known._device >= 0:
+            raise ValueError(
+                f"features: expected ones on the CPU to pin, got ones on {self.device}"
+            )
+        devices.require(index)
+        made = Features._of(known)
+        made._pins = device_graph.pin([known], index)
+        return made
+
+    def stats(self) -> dict[str, Any]:
+        """``reads``, the number of calls and batches, ``rows``, and ``bytes`` by where they were
+        read: ``{"cpu": ...}``, ``{"pinned": ...}`` or ``{"cuda:0": ...}``."""
+        reads, rows = self._counts
+        tier = "pinned" if self._pins is not None else self.device
+        return {"reads": reads, "rows": rows, "bytes": {tier: rows * self._row()}}
+
+    def close(self) -> None:
+        """Lets go of the array: what was read stays."""
+        self._array = self._pins = self._host = None
+
+    def __repr__(self) -> str:
+        if self._array is None:
+            return "Features(closed)"
+        pinned = ", pinned" if self._pins is not None else ""
+        return f"Features(shape={self.shape}, dtype={self.dtype}, device={self.device}{pinned})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._pins is not None:
+            return _pinned, (Features._of(self._known()), self._where())
+        if self._where() >= 0:
+            return _placed, (self.to("cpu") if self._host is None else self._host, self._where())
+        return Features._of, (self._known(),)
+
+    def _known(self) -> Array:
+        known = self._array
+        if known is None:
+            raise ClosedError("features: expected open ones, got ones that were closed")
+        if has_moved(known._owner, known._address):
+            # By share_memory_, or when it was sent to another process.
+            known = self._array = Features.from_tensor(known._owner)._known()
+        return known
+
+    def _where(self) -> int:
+        known = self._known()
+        return known._device if self._pins is None else self._pins.device
+
+    def _in_file(self) -> bool:
+        return hasattr(self._known()._owner, "identity")
+
+    def _row(self) -> int:
+        """Bytes of a row."""
+        known = self._known()
+        return KINDS[known.dtype].size * math.prod(known.shape[1:])
+
+    def _ids(self, ids: Any, place: int) -> View:
+        return as_ids(ids, "ids", place if place >= 0 else None)
+
+    def _part(self, ids: View, out: int = 0) -> Part:
+        """What is to be gathered, by whoever reads these."""
+        known = self._known()
+        self._counts[0] += 1
+        self._counts[1] += ids.length
+        table = known._address if self._pins is None else self._pins.addresses[0]
+        return Part(ids, table, len(known), self._row(), known, out)
+
+    def _shown(self, memory: memories.Memory, start: int, count: int) -> Array:
+        """The rows that a job has put into a memory."""
+        known = self._known()
+        shape = (count, *known.shape[1:])
+        made = Array._of(memory.data + start, math.prod(shape), known._bits, memory)
+        made._shown_as(known.dtype, shape)
+        return made
+
+    def _reading(self, ids: Any, out: Any, threads: int = 0, prompt: bool = False) -> Reading:
+        view = self._ids(ids, devices.CPU)
+        to = None if out is None else self._out(out, view.length, devices.CPU)
+        part = self._part(view, 0 if to is None else to._address)
+        # Rows of no bytes have no address, and nothing is to be copied.
+        job = GatherJob([part] if part.row else [], threads=threads, prompt=prompt)
+        return Reading(self, job, view.length, is_tensor(ids), out)
+
+    def _read_there(self, ids: Any, out: Any, place: int) -> Any:
+        """On a device, by one launch, which is waited for only to tell wrong ids."""
+        try:
+            import torch
+        except ImportError:
+            raise ImportError(
+                "Features: expected PyTorch to allocate on a GPU, found none; "
+                "pip install 'pygsampler[torch]'"
+            ) from None
+        there = torch.device("cuda", place)
+        view = self._ids(ids, place)
+        if view.device < 0:
+            moved = Array._of_view(view).torch().to(there)
+            view = as_ids(moved, "ids", place)
+        if out is None:
+            made = self._empty(view.length, place)
+        else:
+            made = out
+            self._out(out, view.length, place)
+        bad = torch.full((1,), -1, dtype=torch.int64, device=there)
+        part = self._part(view, made.data_ptr())
+        gather_there(place, [part], bad.data_ptr())
+        wrong = int(bad)
+        if wrong >= 0:
+            found = int(Array._of_view(view).torch()[wrong])
+            raise IndexError(f"ids[{wrong}]: expected an integer in [0, {len(self)}), got {found}")
+        return made if out is not None or is_tensor(ids) else _of_cuda(made)
+
+    def _empty(self, count: int, place: int) -> torch.Tensor:
+        """Room for so many rows on a device, in torch's current stream there."""
+        import torch
+
+        known = self._known()
+        dtype: torch.dtype = getattr(torch, known.dtype)
+        there = torch.device("cuda", place)
+        return torch.empty((count, *known.shape[1:]), dtype=dtype, device=there)
+
+    def _out(self, out: Any, count: int, place: int) -> Array:
+        """The caller's array for so many rows."""
+        known = self._known()
+        shape = (count, *known.shape[1:])
+        expected = f"out: expected a contiguous {known.dtype} array of shape {shape}"
+        if is_tensor(out):
+            fits = out.is_contiguous()
+        else:
+            fits = out.flags.c_contiguous if hasattr(out, "flags") else isinstance(out, Array)
+        if not fits:
+            raise ValueError(f"{expected}, got {describe(out)}")
+        to = Features.from_tensor(out)._known()
+        if to.dtype != known.dtype or to.shape != shape:
+            raise ValueError(f"{expected}, got {to.dtype} of shape {to.shape}")
+        if to._device != place:
+            raise ValueError(f"{expected} on {devices.name(place)}, got one on {to.device}")
+        if to.readonly:
+            raise ValueError(f"{expected}, got a read-only one")
+        return to
+
+
+class Reading:
+    """Rows on their way from features on the CPU; made by ``Features.read_async``."""
+
+    __slots__ = ("_count", "_job", "_like", "_made", "_source")
+
+    def __init__(self, source: Features, job: GatherJob, count: int, like: bool, out: Any) -> None:
+        self._source = source
+        self._job = job
+        self._count = count
+        self._like = like
+        self._made = out
+
+    def wait(self) -> Any:
+        """The rows, as ``Features.read`` gives them; a second call gives the same ones.
+
+        Raises IndexError for ids that are no rows. Ctrl-C while waiting ends the reading.
+        """
+        memory, starts = self._job.result()
+        if self._made is None:
+            made = self._source._shown(memory, starts[0] if starts else 0, self._count)
+            self._made = made.torch() if self._like else made
+        return self._made
+
+    def done(self) -> bool:
+        """Whether ``wait()`` would return, or raise, at once."""
+        return self._job.done()
+
+    def cancel(self) -> None:
+        """Ends it: nothing reads the features or the ids for it afterwards."""
+        self._job.cancel()
+
+
+def _check(ids: Any, rows: int) -> None:
+    """IndexError for the first of ids, a tensor or NumPy's, that is no row."""
+    if len(ids) and (int(ids.min()) < 0 or int(ids.max()) >= rows):
+        place, found = next((i, v) for i, v in enumerate(ids.tolist()) if not 0 <= v < rows)
+        raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")
+
+
+def _of_cuda(tensor: Any) -> Array:
+    """A view of a tensor on a GPU."""
+    name = str(tensor.dtype).removeprefix("torch.")
+    if name not in KINDS:
+        raise TypeError(f"features: expected bool, integers or floats, got {tensor.dtype}")
+    tensor = tensor.detach().contiguous()
+    bits, index = 8 * KINDS[name].size, tensor.device.index
+    values = Array._of(tensor.data_ptr(), tensor.numel(), bits, tensor, device=index)
+    values._shown_as(name, tuple(tensor.shape))
+    return values
+
+
+def _placed(host: Features, device: int) -> Features:
+    return host.to(device)
+
+
+def _pinned(host: Features, device: int) -> Features:
+    return host.pin(device)
