@@ -79,7 +79,7 @@ def in_order(
             yield result
             del result
     finally:
-        for job in (*last, *first):
+        for job in first if last is first else (*last, *first):
             if not isinstance(job, Exception):
                 job.cancel()
 
