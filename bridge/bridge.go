@@ -242,6 +242,12 @@ func MemoryStats() (stats string, err error) {
 	return string(text), err
 }
 
+// MemoryNew is a memory of size bytes, which are undefined.
+func MemoryNew(size int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.NewMemory(size)
+}
+
 // Trim gives memory that no batch uses back to the system.
 func Trim() (zero int64, err error) {
 	defer finish(&err)

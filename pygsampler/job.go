@@ -310,6 +310,21 @@ func Stats() MemoryStats {
 	return MemoryStats{memory.Count(), len(running.jobs) + countFlying()}
 }
 
+// NewMemory is the address of a memory of size bytes from the pool, whose pages are there
+// already where it has one: of what is as large as a batch's features, the system takes
+// several times as long to make new ones as it takes to write them.
+func NewMemory(size int64) (int64, error) {
+	if size < 0 {
+		return 0, Errorf(KindValue, "size: expected an integer >= 0, got %d", size)
+	}
+	m, err := memory.New(size)
+	if err != nil {
+		return 0, err
+	}
+	m.SetSize(size)
+	return m.Address(), nil
+}
+
 // Trim gives pooled and scratch memory that no batch uses back to the system.
 func Trim() {
 	cpu.Trim()

@@ -138,6 +138,15 @@ class Array(Viewed):
         return {name: array for name, array in made.items() if array is not None}
 
     @classmethod
+    def _room(cls, dtype: str, shape: tuple[int, ...]) -> Array:
+        """Undefined values in the engine's memory, which it keeps for the next when they go."""
+        length, size = math.prod(shape), KINDS[dtype].size
+        memory = memories.new("MemoryNew", length * size)
+        array = cls._of(memory.data, length, 8 * size, memory)
+        array._shown_as(dtype, shape)
+        return array
+
+    @classmethod
     def _of_view(cls, view: View) -> Array:
         array = cls._of(
             view.address,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy
     import torch
 
+    from pygsampler._batch.segments import Segments
     from pygsampler.array import Array
 
 ArrayT = TypeVar("ArrayT")
@@ -245,6 +246,72 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
         import torch
 
         return torch.stack(self.coo()).long()
+
+    def sum(self, x: torch.Tensor) -> torch.Tensor:
+        """What each destination's sampled in-neighbours have, added up, with gradients.
+
+        Parameters
+        ----------
+        x : float tensor of shape [num_src_nodes, ...]
+            A row for each source, where the block is.
+
+        Returns
+        -------
+        torch.Tensor
+            Of shape [num_dst_nodes, ...] and x's dtype; 0 for destinations without edges.
+
+        Notes
+        -----
+        On the CPU the engine makes it, for float32 and float64, by a pass over the edges as they
+        are grouped by destination, without a row for each edge, on all idle cores; the gradient
+        likewise over the edges grouped by source. Both add in the order of the edges, so they have
+        the same bits for any number of cores. Else torch's ``segment_reduce`` does, over a row for
+        each edge.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another dtype, shape or device.
+        """
+        return self._reduced(x, "SUM")
+
+    def mean(self, x: torch.Tensor) -> torch.Tensor:
+        """The mean over each destination's sampled in-neighbours: see ``sum``."""
+        return self._reduced(x, "MEAN")
+
+    def max(self, x: torch.Tensor) -> torch.Tensor:
+        """The largest of each destination's sampled in-neighbours, element by element: see ``sum``.
+
+        The gradient goes to the first of equals; NaN is larger than all.
+        """
+        return self._reduced(x, "MAX")
+
+    def weighted_sum(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """As ``sum``, of each in-neighbour's row times its edge's weight, as attention has them.
+
+        Parameters
+        ----------
+        x : float tensor of shape [num_src_nodes, ...], or [num_src_nodes, heads, ...]
+        weights : tensor of x's dtype and shape [num_edges], or [num_edges, heads]
+            In the order of ``indices``; it has a gradient too.
+        """
+        from pygsampler._batch import segments
+
+        return segments.weighted_sum(self._segments(), x, weights)
+
+    def _reduced(self, x: torch.Tensor, kind: str) -> torch.Tensor:
+        from pygsampler._batch import segments
+
+        return segments.reduce(self._segments(), x, getattr(segments, kind))
+
+    def _segments(self) -> Segments:
+        known = self.__dict__
+        made: Segments | None = known.get("_csr")
+        if made is None:
+            from pygsampler._batch.segments import Segments
+
+            made = known["_csr"] = Segments(self.indptr, self.indices, self.num_src_nodes)
+        return made
 
     def _count(self, which: int, name: str) -> int:
         views: Views | None = self.__dict__.get("_views")

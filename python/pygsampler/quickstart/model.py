@@ -32,11 +32,8 @@ class MeanConv(nn.Module):
 
     def forward(self, block: TorchBlock, x: Tensor) -> Tensor:
         """x: [num_src_nodes, ...] -> [num_dst_nodes, size]."""
-        # Transforming before the mean does every source once, not every edge. A bag is what a row
-        # of the block is: positions of rows to take the mean of.
-        mean = F.embedding_bag(
-            block.indices, self.heard(x), block.indptr, mode="mean", include_last_offset=True
-        )
+        # Transforming before the mean does every source once, not every edge.
+        mean = block.mean(self.heard(x))
         # The destinations are the first sources.
         own: Tensor = self.own(x[: block.num_dst_nodes])
         return own + mean + self.bias

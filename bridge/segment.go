@@ -1,0 +1,21 @@
+package bridge
+
+import core "github.com/pygsampler/pygsampler/pygsampler"
+
+// SegmentReduce reduces rows over the segments of a block, as core.SegmentReduce says.
+func SegmentReduce(list int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.SegmentReduce(list)
+}
+
+// SegmentDots writes the products of the rows that each edge joins.
+func SegmentDots(list, dots int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.SegmentDots(list, dots)
+}
+
+// SegmentTranspose groups the edges of a block by their sources.
+func SegmentTranspose(list, starts, rows, places int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.SegmentTranspose(list, starts, rows, places)
+}

@@ -1,0 +1,145 @@
+// Package segment reduces rows of values over the segments of a CSR on the CPU: for each row
+// of it the sum, the mean or the largest of the rows of a table that its edges name. The loops
+// are C, whose compiler uses wide registers.
+package segment
+
+/*
+#cgo CFLAGS: -O3 -std=c11
+#include "reduce.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Kinds of reductions.
+const (
+	Sum  = C.PGS_SUM
+	Mean = C.PGS_MEAN
+	Max  = C.PGS_MAX
+)
+
+// Reduction says what is reduced: addresses of arrays in C order that Python keeps.
+type Reduction struct {
+	X       int64 // [Sources, Width], floats
+	Indptr  int64 // [Rows + 1], ids
+	Indices int64 // [Edges], ids: rows of X
+	Weights int64 // [Edges, Heads], floats; 0: none
+	Out     int64 // [Rows, Width], floats
+	Best    int64 // of Max [Rows, Width], ids: which row of X it was, -1 of none; 0: nobody asks
+
+	Sources, Rows, Edges, Width, Heads int64
+
+	Kind, IDBits, FloatBits int64
+}
+
+// Crew lends workers; cpu.Crew is one.
+type Crew interface {
+	// Borrow gets up to n workers, maybe none, without waiting.
+	Borrow(n int) int
+	Return(n int)
+}
+
+// unitValues is about how many values a worker reads at a time.
+const unitValues = 1 << 18
+
+// Reduce makes Out, and Best.
+func (r *Reduction) Reduce(crew Crew) error {
+	c, err := r.checked()
+	if err != nil {
+		return err
+	}
+	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_reduce(&c, low, high) })
+}
+
+// Dots writes to dots [Edges, Heads] the products of each edge's row of X and row of Out.
+func (r *Reduction) Dots(dots int64, crew Crew) error {
+	c, err := r.checked()
+	if err != nil {
+		return err
+	}
+	return r.rows(crew, func(low, high C.int64_t) C.int64_t { return C.pgs_dots(&c, pointer(dots), low, high) })
+}
+
+// Transpose groups the edges by their sources: starts [Sources + 1], and the row and the
+// place of each edge, in the order of the edges.
+func (r *Reduction) Transpose(starts, rows, places int64) error {
+	c, err := r.checked()
+	if err != nil {
+		return err
+	}
+	return r.fault(int64(C.pgs_transpose(&c, pointer(starts), pointer(rows), pointer(places))))
+}
+
+func (r *Reduction) checked() (c C.pgs_reduction, err error) {
+	switch {
+	case r.IDBits != 32 && r.IDBits != 64 || r.FloatBits != 32 && r.FloatBits != 64:
+		return c, fmt.Errorf("%w: segments: expected 32 or 64 bits, got ids of %d and floats of %d", request.ErrType, r.IDBits, r.FloatBits)
+	case r.Kind < Sum || r.Kind > Max:
+		return c, fmt.Errorf("%w: segments: expected a kind from %d to %d, got %d", request.ErrValue, Sum, Max, r.Kind)
+	case min(r.Sources, r.Rows, r.Edges) < 0 || r.Width < 1 || r.Heads < 1 || r.Width%r.Heads != 0:
+		return c, fmt.Errorf("%w: segments: expected sizes >= 0 and heads that divide the width, got %+v", request.ErrValue, *r)
+	case r.Indptr == 0 || r.Rows > 0 && r.Out == 0 || r.Sources > 0 && r.X == 0 || r.Edges > 0 && r.Indices == 0:
+		return c, fmt.Errorf("%w: segments: expected addresses, got %+v", request.ErrValue, *r)
+	}
+	indptr := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits))
+	if first, last := indptr.At(0), indptr.At(r.Rows); first != 0 || last != r.Edges {
+		return c, fmt.Errorf("%w: indptr: expected values from 0 to %d, got %d to %d", request.ErrValue, r.Edges, first, last)
+	}
+	return C.pgs_reduction{
+		x: pointer(r.X), indptr: pointer(r.Indptr), indices: pointer(r.Indices), weights: pointer(r.Weights),
+		out: pointer(r.Out), best: pointer(r.Best), sources: C.int64_t(r.Sources), rows: C.int64_t(r.Rows),
+		edges: C.int64_t(r.Edges), width: C.int64_t(r.Width), heads: C.int64_t(r.Heads), kind: C.int32_t(r.Kind),
+		id_bits: C.int32_t(r.IDBits), float_bits: C.int32_t(r.FloatBits),
+	}, nil
+}
+
+// rows calls work for all rows, in units, on as many cores as are idle.
+func (r *Reduction) rows(crew Crew, work func(low, high C.int64_t) C.int64_t) error {
+	// Edges make the work, and most rows have as many as others.
+	each := max(1, r.Edges/max(r.Rows, 1)) * r.Width
+	size := max(1, unitValues/each)
+	units := (r.Rows + size - 1) / size
+	var next, wrong atomic.Int64
+	wrong.Store(-1)
+	worker := func(int64) {
+		for {
+			low := (next.Add(1) - 1) * size
+			if low >= r.Rows {
+				return
+			}
+			if place := int64(work(C.int64_t(low), C.int64_t(min(low+size, r.Rows)))); place != -1 {
+				wrong.Store(place)
+			}
+		}
+	}
+	if units > 1 {
+		extra := crew.Borrow(int(min(units-1, 256)))
+		defer crew.Return(extra)
+		csc.Together(int64(extra+1), worker)
+	} else {
+		worker(0)
+	}
+	return r.fault(wrong.Load())
+}
+
+// fault is the error behind what the C functions return.
+func (r *Reduction) fault(place int64) error {
+	switch {
+	case place == -1:
+		return nil
+	case place < 0:
+		return fmt.Errorf("%w: indptr: expected values that do not fall", request.ErrValue)
+	}
+	found := csc.Borrow(r.Indices, r.Edges, int(r.IDBits)).At(place)
+	return fmt.Errorf("%w: indices[%d]: expected a row of x in [0, %d), got %d", request.ErrIndex, place, r.Sources, found)
+}
+
+func pointer(address int64) unsafe.Pointer { return memory.Pointer(address) }

@@ -1,0 +1,34 @@
+package pygsampler
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/segment"
+)
+
+// segmentWords is how many words describe a reduction; they are the fields of
+// segment.Reduction in their order.
+const segmentWords = 14
+
+func reductionAt(list int64) *segment.Reduction {
+	w := memory.View[int64](list, segmentWords)
+	return &segment.Reduction{
+		X: w[0], Indptr: w[1], Indices: w[2], Weights: w[3], Out: w[4], Best: w[5],
+		Sources: w[6], Rows: w[7], Edges: w[8], Width: w[9], Heads: w[10],
+		Kind: w[11], IDBits: w[12], FloatBits: w[13],
+	}
+}
+
+// SegmentReduce reduces rows over segments, on the caller's thread and those that are idle.
+func SegmentReduce(list int64) error {
+	return reductionAt(list).Reduce(crewOf(0))
+}
+
+// SegmentDots writes the products of each edge's two rows to dots.
+func SegmentDots(list, dots int64) error {
+	return reductionAt(list).Dots(dots, crewOf(0))
+}
+
+// SegmentTranspose groups the edges by their sources.
+func SegmentTranspose(list, starts, rows, places int64) error {
+	return reductionAt(list).Transpose(starts, rows, places)
+}
