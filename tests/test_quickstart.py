@@ -27,7 +27,7 @@ from nbclient import NotebookClient
 from pygsampler import Graph, PGSampler
 from pygsampler.__main__ import main
 from pygsampler.datasets import Debian, debian
-from pygsampler.quickstart.model import MLP, GraphSAGE, MeanConv, word_sum
+from pygsampler.quickstart.model import MLP, Bags, GraphSAGE, MeanConv, WordSum
 from pygsampler.quickstart.neighbourhood import FANOUTS, sample_neighbourhood
 from pygsampler.quickstart.picture import draw
 from pygsampler.quickstart.training import Outcome, Run, edges_per_second, run
@@ -218,11 +218,12 @@ def test_mean_conv_is_the_mean_of_what_is_heard() -> None:
 
 
 def test_word_sum_is_a_linear_layer_on_indicators(data: Debian) -> None:
-    layer = word_sum(data.num_features)
+    layer = WordSum(data.num_features)
     some = np.arange(0, data.num_nodes, 997)
-    got = layer(torch.from_numpy(data.words()[some]))
-    expected = torch.from_numpy(data.features()[some]) @ layer.weight[:-1]
-    torch.testing.assert_close(got, expected)
+    bags = Bags.of(torch.from_numpy(data.words()[some]), data.num_features)
+    expected = torch.from_numpy(data.features()[some]) @ layer.weight
+    torch.testing.assert_close(layer(bags), expected)
+    torch.testing.assert_close(layer(bags[:5]), expected[:5])
 
 
 def test_models_have_the_same_layers() -> None:

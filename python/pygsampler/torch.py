@@ -17,6 +17,7 @@ except ImportError as error:
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
 from pygsampler._arrays.vertices import check_vertices
+from pygsampler._batch import segments
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
@@ -31,7 +32,7 @@ from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
 from pygsampler.sampler import PGSampler
 
-__all__ = ["DataLoader"]
+__all__ = ["DataLoader", "segment_reduce"]
 
 # The engine has buffers and streams for so many batches of a GPU at once.
 MOST_ON_GPU = 8
@@ -367,6 +368,51 @@ class DataLoader:
                 shown.set_postfix_str(f"{rate / 1e6:.2f} M edges/s", refresh=False)
                 yield batch
                 shown.update()
+
+
+def segment_reduce(
+    x: torch.Tensor, indptr: torch.Tensor, indices: torch.Tensor, reduce: str = "sum"
+) -> torch.Tensor:
+    """Rows of ``x`` that ``indices`` name, reduced over segments, with gradients.
+
+    What the methods ``sum``, ``mean`` and ``max`` of a block do, for any CSR: words of documents,
+    edges of another graph.
+
+    Parameters
+    ----------
+    x : float tensor of shape [N, ...]
+    indptr : int32 or int64, shape [R + 1]
+        Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to E, and it does not fall.
+    indices : the dtype of indptr, shape [E]
+        Rows in [0, N).
+    reduce : str
+        ``"sum"``, ``"mean"`` or ``"max"``.
+
+    Returns
+    -------
+    torch.Tensor
+        Of shape [R, ...] and x's dtype; 0 for empty segments.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        For arguments of another dtype, shape, device or value; on a GPU values are not looked at.
+    """
+    kinds = {"sum": segments.SUM, "mean": segments.MEAN, "max": segments.MAX}
+    if reduce not in kinds:
+        raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {reduce!r}")
+    for name, ids in (("indptr", indptr), ("indices", indices)):
+        if ids.dtype not in (torch.int32, torch.int64) or ids.dtype != indptr.dtype:
+            raise TypeError(f"{name}: expected int32 or int64 as indptr, got {ids.dtype}")
+        if ids.dim() != 1 or ids.device != x.device:
+            raise ValueError(
+                f"{name}: expected one dimension on {x.device}, got shape {tuple(ids.shape)} on "
+                f"{ids.device}"
+            )
+    if not len(indptr):
+        raise ValueError("indptr: expected at least one value (0), got none")
+    csr = segments.Segments(indptr.contiguous(), indices.contiguous(), len(x))
+    return segments.reduce(csr, x, kinds[reduce])
 
 
 def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler:

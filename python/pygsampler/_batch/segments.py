@@ -122,8 +122,7 @@ class _Reduce(torch.autograd.Function):
         if ctx.kind == MAX:
             (best,) = ctx.saved_tensors
             # What rows without edges have goes to one row more.
-            places = best.long()
-            places[places < 0] = segments.sources
+            places = best.masked_fill(best < 0, segments.sources).long()
             made = grad.new_zeros((segments.sources + 1, grad.shape[1]))
             return made.scatter_add_(0, places, grad)[:-1], None, None
         if ctx.kind == MEAN:

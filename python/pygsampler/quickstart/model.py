@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from pygsampler.torch import segment_reduce
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +17,41 @@ if TYPE_CHECKING:
 
 HIDDEN = 128
 DROPOUT = 0.5
+
+
+class Bags:
+    """Words of vertices: those of row v are ``indices[indptr[v]:indptr[v + 1]]``."""
+
+    def __init__(self, indptr: Tensor, indices: Tensor) -> None:
+        self.indptr = indptr
+        self.indices = indices
+
+    @classmethod
+    def of(cls, words: Tensor, num_words: int) -> Bags:
+        """Of rows that are filled up with ``num_words``, which is no word: [rows, longest]."""
+        kept = words < num_words
+        indptr = words.new_zeros(len(words) + 1)
+        torch.cumsum(kept.sum(1), 0, out=indptr[1:])
+        return cls(indptr, words[kept])
+
+    def __getitem__(self, rows: slice) -> Bags:
+        """The first rows, as of a tensor."""
+        indptr = self.indptr[: rows.stop + 1]
+        return Bags(indptr, self.indices[: int(indptr[-1])])
+
+
+class WordSum(nn.Module):
+    """A linear layer for indicators of words that adds rows up instead of multiplying by zeros."""
+
+    def __init__(self, num_words: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_words, HIDDEN))
+        bound = num_words**-0.5  # As nn.Linear begins.
+        nn.init.uniform_(self.weight, -bound, bound)
+
+    def forward(self, bags: Bags) -> Tensor:
+        """[rows] -> [rows, HIDDEN]."""
+        return segment_reduce(self.weight, bags.indptr, bags.indices)
 
 
 class MeanConv(nn.Module):
@@ -30,7 +67,7 @@ class MeanConv(nn.Module):
         self.heard = heard
         self.bias = nn.Parameter(torch.zeros(size))
 
-    def forward(self, block: TorchBlock, x: Tensor) -> Tensor:
+    def forward(self, block: TorchBlock, x: Any) -> Tensor:
         """x: [num_src_nodes, ...] -> [num_dst_nodes, size]."""
         # Transforming before the mean does every source once, not every edge.
         mean = block.mean(self.heard(x))
@@ -44,12 +81,13 @@ class GraphSAGE(nn.Module):
 
     def __init__(self, num_words: int, num_classes: int) -> None:
         super().__init__()
-        self.first = MeanConv(word_sum(num_words), word_sum(num_words), HIDDEN)
+        self.num_words = num_words
+        self.first = MeanConv(WordSum(num_words), WordSum(num_words), HIDDEN)
         self.second = MeanConv(linear(num_classes), linear(num_classes), num_classes)
 
     def forward(self, blocks: Sequence[TorchBlock], words: Tensor) -> Tensor:
         """words: [num_src_nodes of blocks[0], longest] -> scores [num_dst_nodes, num_classes]."""
-        x = F.relu(self.first(blocks[0], words))
+        x = F.relu(self.first(blocks[0], Bags.of(words, self.num_words)))
         x = F.dropout(x, DROPOUT, self.training)
         scores: Tensor = self.second(blocks[1], x)
         return scores
@@ -60,26 +98,16 @@ class MLP(nn.Module):
 
     def __init__(self, num_words: int, num_classes: int) -> None:
         super().__init__()
-        self.first = word_sum(num_words)
+        self.num_words = num_words
+        self.first = WordSum(num_words)
         self.bias = nn.Parameter(torch.zeros(HIDDEN))
         self.second = nn.Linear(HIDDEN, num_classes)
 
     def forward(self, words: Tensor) -> Tensor:
         """words: [batch, longest] -> scores [batch, num_classes]."""
-        x = F.relu(self.first(words) + self.bias)
+        x = F.relu(self.first(Bags.of(words, self.num_words)) + self.bias)
         scores: Tensor = self.second(F.dropout(x, DROPOUT, self.training))
         return scores
-
-
-def word_sum(num_words: int) -> nn.EmbeddingBag:
-    """A linear layer for indicators of words that adds rows up instead of multiplying by zeros.
-
-    The row after the last word is the padding and counts for nothing.
-    """
-    layer = nn.EmbeddingBag(num_words + 1, HIDDEN, mode="sum", padding_idx=num_words)
-    bound = num_words**-0.5  # As nn.Linear begins.
-    nn.init.uniform_(layer.weight, -bound, bound)
-    return layer
 
 
 def linear(num_classes: int) -> nn.Linear:

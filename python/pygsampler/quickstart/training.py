@@ -107,20 +107,26 @@ def run(
         sage = GraphSAGE(data.num_features, data.num_classes)
 
         def with_graph(batch: TorchBatch) -> tuple[Tensor, Tensor, int]:
-            scores = sage(batch.blocks, words[batch.input_nodes])
+            scores = sage(batch.blocks, batch.words)
             edges = sum(block.num_edges for block in batch.blocks)
-            return scores, labels[batch.output_nodes], edges
+            return scores, batch.y, edges
+
+        read: dict[str, Any] = {"features": {"words": words}, "labels": labels, "seed": seed}
+
+        def tests(ids: Any) -> DataLoader:
+            # Sampled as in training; a new loader begins at epoch 0, so accuracies can be compared.
+            return DataLoader(graph, ids, FANOUTS, batch_size=TEST_BATCH_SIZE, **read)
 
         outcome = fit(
             "GraphSAGE",
             sage,
             with_graph,
-            DataLoader(graph, data.train, FANOUTS, batch_size=BATCH_SIZE, shuffle=True, seed=seed),
+            DataLoader(graph, data.train, FANOUTS, batch_size=BATCH_SIZE, shuffle=True, **read),
             epochs,
-            lambda: accuracy(sage, with_graph, _tests(graph, data.val, seed)),
+            lambda: accuracy(sage, with_graph, tests(data.val)),
             progress,
         )
-        outcome.test = accuracy(sage, with_graph, _tests(graph, data.test, seed))
+        outcome.test = accuracy(sage, with_graph, tests(data.test))
 
     with _torch(seed, threads):
         mlp = MLP(data.num_features, data.num_classes)
@@ -198,11 +204,6 @@ def edges_per_second(graph: Graph, *, seed: int = 0, seconds: float = 0.5) -> fl
     while (passed := time.perf_counter() - start) < seconds:
         edges += sum(block.num_edges for batch in loader for block in batch.blocks)
     return edges / passed
-
-
-def _tests(graph: Graph, ids: Any, seed: int) -> DataLoader:
-    """Sampled as in training; a new loader begins at epoch 0, so accuracies can be compared."""
-    return DataLoader(graph, ids, FANOUTS, batch_size=TEST_BATCH_SIZE, seed=seed)
 
 
 @contextmanager
