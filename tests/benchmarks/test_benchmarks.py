@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,7 +34,7 @@ def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def bench(_private_cache: None, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The modules; no round is repeated because the test machine is busy."""
     shared = [f"pygsampler.bench.{name}" for name in ("check", "compare", "contenders")]
-    own = [f"benchmarks.{name}" for name in ("graphs", "report", "scaling", "weights")]
+    own = [f"benchmarks.{name}" for name in ("graphs", "report", "scaling", "step", "weights")]
     modules = [importlib.import_module(name) for name in (*shared, *own)]
     found = SimpleNamespace(**{module.__name__.rpartition(".")[2]: module for module in modules})
     monkeypatch.setattr(found.compare.OtherLoad, "share", lambda self: 0.0)
@@ -308,6 +309,22 @@ def test_scaling_entry_point(tmp_path: Path) -> None:
     assert {"sample", "loader"} <= set(record["growth"])
     assert {found["seeds"] for found in record["hub"]} >= {"the hub", "one of 100"}
     assert (tmp_path / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_step_compares_and_refuses(
+    bench: SimpleNamespace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert bench.step.main(["--quick", "--threads", "1", "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "step.json").read_text())["rows"]
+    assert [row["task"] for row in rows] == [
+        "features",
+        "mean and gradient",
+        "weighted sum and gradients",
+    ]
+    assert all(value > 0 for row in rows for key, value in row.items() if "/" in key)
+    wrong = {"pygsampler": lambda _: (torch.zeros(3),), "other": lambda _: (torch.ones(3),)}
+    with pytest.raises(bench.check.CheckError, match="other gives another result"):
+        bench.step.compare(wrong, [None], 1)
 
 
 def test_sampler_that_ignores_weights_is_refused(bench: SimpleNamespace) -> None:
