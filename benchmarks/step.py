@@ -1,13 +1,15 @@
-"""What surrounds sampling in a step on the CPU, against torch's own operations::
+"""What surrounds sampling in a step, against torch's own operations::
 
     python -m benchmarks.step --quick
     python -m benchmarks.step
+    python -m benchmarks.step --device cuda
 
 On batches of a graph of the papers' shape: rows of features (`Features` and `x[ids]`), the mean
 over each destination's neighbours, forward and backward (`block.mean`, `embedding_bag` and
 `index_add`), and the attention-weighted sum (`block.weighted_sum` and `index_add`). All are
 compared with torch's before the clock starts; then the ways take turns, batch by batch, and a ratio
-is the median over the batches of torch's best time by ours. Both have the same threads.
+is the median over the batches of torch's best time by ours. Both have the same threads. On a GPU a
+time is that until it is done.
 """
 
 from __future__ import annotations
@@ -113,6 +115,11 @@ def _gradient(x: torch.Tensor) -> torch.Tensor:
     return x.grad
 
 
+def _settle() -> None:
+    if _SOME.is_cuda:
+        torch.cuda.synchronize()
+
+
 def compare(ways: dict[str, Way], batches: Sequence[Any], repeat: int) -> dict[str, Any]:
     """Median milliseconds of each, and the ratio of each of torch's to ours."""
     want = ways[OURS](batches[0])
@@ -125,8 +132,10 @@ def compare(ways: dict[str, Way], batches: Sequence[Any], repeat: int) -> dict[s
         times = {name: float("inf") for name in ways}
         for _ in range(repeat):
             for name, way in ways.items():
+                _settle()
                 start = time.perf_counter()
                 way(batch)
+                _settle()
                 times[name] = min(times[name], time.perf_counter() - start)
         for name, seconds in times.items():
             best[name].append(seconds)
@@ -145,17 +154,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     global _SOME
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
-    name, count, repeat = ("quick", 2, 2) if options.quick else ("products", 8, 5)
+    name, count, repeat = ("quick", 2, 2) if options.quick else (options.graph, 8, 5)
     graph = graphs.load(name)
     made = pgs.Graph.from_csc(graph.indptr, graph.indices, num_nodes=graph.num_nodes)
+    made = made.to(options.device)
     size = 64 if options.quick else 1024
     sampler = pgs.PGSampler([10, 10], seed=1)
     rng = np.random.default_rng(1)
     seeds = [rng.choice(graph.num_nodes, size, replace=False) for _ in range(count)]
     batches = [sampler.sample(made, s, epoch=0, batch=i).torch() for i, s in enumerate(seeds)]
     x = torch.from_numpy(rng.standard_normal((graph.num_nodes, options.width), np.float32))
+    x = x.to(options.device)
     rows = max(max(len(b.input_nodes), b.blocks[0].num_edges) for b in batches)
-    _SOME = torch.randn(rows * options.width)
+    _SOME = torch.randn(rows * options.width, device=options.device)
     record = environment.describe(given, "benchmarks.step", note=options.note)
     print(environment.summary(record), end="\n\n")
     record["rows"] = []
@@ -166,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     before = torch.get_num_threads(), pgs.get_num_threads()
     try:
-        for threads in options.threads:
+        for threads in options.threads if options.device == "cpu" else [before[0]]:
             torch.set_num_threads(threads)
             pgs.set_num_threads(threads)
             for task, ways in tqdm(tasks.items(), desc=f"{threads} threads", leave=False):
@@ -189,8 +200,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.step", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
+    parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="products")
     parser.add_argument("--width", type=int, default=100, help="floats of a row (default: 100)")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument("--note", help="as in python -m benchmarks")
     parser.add_argument("--out", type=Path, help="folder for step.json")
     return parser
