@@ -14,14 +14,17 @@
 // - Vectors are as wide as the addresses allow (16 to 1 bytes), each width an instantiation.
 // - The steps of a long row begin at lines of 128 bytes and not where the row does: each line is asked for
 //   once, which over a link is the unit that is paid for.
-// - Rows are read by ld.global.cg. They are read once, so the L1 has nothing to offer; ld.global.nc would be
-//   wrong for rows of the host, which others may write while this runs, and __ldg is that. A row that is
-//   written meanwhile may come torn, and nothing else happens. They keep their place in the L2, where the
-//   next batch finds frequent ones; what is written goes first (st.global.cs).
+// - Rows are read by plain loads. ld.global.nc, which is what __ldg is, would be wrong for rows of the host,
+//   which others may write while this runs: a row that is written meanwhile may come torn, and nothing else
+//   happens. They keep their place in the L2, where the next batch finds frequent ones; what is written goes
+//   first (st.global.cs).
 // - Few ids are dealt out in smaller lots than 32, so that there is work for all warps of the device.
 //
 // Go caller: internal/cuda/gather.go, which decides all of that. Go twin: the loop in gather_test.go.
 #include "philox.cuh"
+
+typedef unsigned char u8;
+typedef unsigned short u16;
 
 // Mirrors gatherPart in internal/cuda/gather.go.
 struct GatherPart {
@@ -33,7 +36,7 @@ struct GatherPart {
   u64* counts;         // the number of rows from the cache is added; may be null
   u64* bad;            // becomes at most the place of an id outside of [0, rows); may be null
   u64 count, rows;
-  u32 row;      // bytes, 1 to 2^30
+  u32 row;      // bytes, 1 to 2^26: those of a warp's rows have 32 bits
   u32 id_bits;  // 32 or 64
   u32 width;    // of a vector in bytes: of 16, 8, 4, 2, 1 one that divides row and all addresses of rows
   u32 group;    // 2^group lanes copy a row; 5 where it has more than 32 vectors
@@ -47,43 +50,43 @@ struct GatherArgs {
   GatherPart parts[GATHER_PARTS];
 };
 
-// One vector of a row: a step of a lane.
-template <typename V>
-struct GatherStep {
-  V value;
-  V* to;  // null: nothing for this lane
-};
+// What lanes read that have nothing to read: zeros, which the L1 has. All lanes do read, since of a load that
+// only some do ptxas makes one to another register and a move, which waits for it before the next is issued.
+__device__ const uint4 gather_nothing = {0, 0, 0, 0};
 
-// Copies the first n rows that the lanes know to out: from is null for a row of zeros.
+// Copies the rows of the first n lanes to out: from is where a lane's is, null for a row of zeros.
 template <typename V, int AHEAD>
 __device__ __forceinline__ void copy_rows(const GatherPart& p, const char* from, char* out, u32 n) {
+  u32 lane = threadIdx.x & 31;
+  const u64 nothing = (u64)&gather_nothing;
+  if (p.group == 0) {
+    // Each lane has its row.
+    if (lane < n) __stcs((V*)out + lane, __ldca((const V*)(from ? (u64)from : nothing)));
+    return;
+  }
   // A step of the warp is no longer than a line for narrow vectors.
   const u32 SPAN = 32 * sizeof(V) < 128 ? 32 * sizeof(V) : 128;
-  u32 lane = threadIdx.x & 31, at_once = 32 >> p.group, vectors = p.row / (u32)sizeof(V);
-  u32 first = lane >> p.group, within = lane & ((1u << p.group) - 1);
+  u32 at_once = 32 >> p.group, vectors = p.row / (u32)sizeof(V), before = p.steps > 1 ? SPAN - 1 : 0;
+  u32 within = lane & ((1u << p.group) - 1);
   u32 all = ((n + at_once - 1) >> (5 - p.group)) * p.steps;
-  u32 row = 0, step = 0;  // the first row of those at once, and the step of it
+  u32 row = lane >> p.group, step = 0;  // the lane's row, and the step of it
   for (u32 done = 0; done < all; done += AHEAD) {
-    GatherStep<V> some[AHEAD];
+    V value[AHEAD];
+    u32 to[AHEAD];
+    bool on[AHEAD];
 #pragma unroll
     for (int c = 0; c < AHEAD; c++) {
-      some[c].to = nullptr;
-      if (done + c >= all) continue;  // for all lanes: rows of one vector have one step
-      u32 mine = row + first;
-      const char* source = (const char*)__shfl_sync(~0u, (u64)from, mine & 31);
+      u64 source = __shfl_sync(~0u, (u64)from, row & 31);
       // Below the first vector of the row it wraps around, and is beyond the last one.
-      u32 vector = step * 32 + within;
-      if (p.steps > 1) vector -= (u32)((u64)source % SPAN / sizeof(V));
-      some[c].value = V{};
-      if (mine < n && vector < vectors) {
-        some[c].to = (V*)(out + (u64)mine * p.row) + vector;
-        if (source) some[c].value = __ldcg((const V*)source + vector);
-      }
+      u32 vector = step * 32 + within - ((u32)source & before) / (u32)sizeof(V);
+      on[c] = row < n && vector < vectors;
+      to[c] = row * p.row + vector * (u32)sizeof(V);
+      value[c] = __ldca((const V*)(on[c] && source ? source + vector * (u64)sizeof(V) : nothing));
       if (++step == p.steps) step = 0, row += at_once;
     }
 #pragma unroll
     for (int c = 0; c < AHEAD; c++)
-      if (some[c].to) __stcs(some[c].to, some[c].value);
+      if (on[c]) __stcs((V*)(out + to[c]), value[c]);
   }
 }
 
@@ -109,14 +112,15 @@ __device__ __forceinline__ u64 gather_part(const GatherPart& p) {
       }
     }
     hits += __popc(__ballot_sync(~0u, hit));
-    u32 all_outside = __ballot_sync(~0u, outside);
-    if (p.bad && all_outside && lane == __ffs(all_outside) - 1) atomicMin(p.bad, base + lane);
+    u32 all = __ballot_sync(~0u, outside);
+    if (p.bad && all && lane == __ffs(all) - 1) atomicMin(p.bad, base + lane);
     copy_rows<V, AHEAD>(p, from, p.out + base * p.row, n);
   }
   return hits;
 }
 
-extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 4) gather(const __grid_constant__ GatherArgs a) {
+// Five blocks to a multiprocessor leave 48 registers a thread, of which none spill.
+extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 5) gather(const __grid_constant__ GatherArgs a) {
   __shared__ u64 of_block;
   const GatherPart& p = a.parts[blockIdx.y];
   if (blockIdx.x >= p.blocks) return;
@@ -127,9 +131,9 @@ extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 4) gather(const __g
   switch (p.width) {
     case 16: hits = gather_part<uint4, 4>(p); break;
     case 8: hits = gather_part<uint2, 6>(p); break;
-    case 4: hits = gather_part<u32, 8>(p); break;
-    case 2: hits = gather_part<unsigned short, 8>(p); break;
-    default: hits = gather_part<unsigned char, 8>(p);
+    case 4: hits = gather_part<u32, 6>(p); break;
+    case 2: hits = gather_part<u16, 6>(p); break;
+    default: hits = gather_part<u8, 6>(p);
   }
   if (!p.counts) return;
   // One addition a block: those to one word queue in the L2.

@@ -34,7 +34,7 @@ func loadGather(e *Engine) (*gatherKernel, error) {
 }
 
 // MostRow is the most bytes that a row has which is gathered.
-const MostRow = 1 << 30
+const MostRow = 1 << 26
 
 // Gather is rows of a table that are to be copied, as bytes, to where they stand in the order
 // of their ids. The device sees all addresses: of its own memory, of a peer's, of host memory
