@@ -119,8 +119,15 @@ __device__ __forceinline__ u64 gather_part(const GatherPart& p) {
   return hits;
 }
 
-// Five blocks to a multiprocessor leave 48 registers a thread, of which none spill.
-extern "C" __global__ void __launch_bounds__(GATHER_THREADS, 5) gather(const __grid_constant__ GatherArgs a) {
+// Blocks to a multiprocessor. Five leave 48 registers a thread, of which none spill; before compute capability
+// 8.0 there is room for the threads of four.
+#if __CUDA_ARCH__ >= 800
+const int GATHER_BLOCKS = 5;
+#else
+const int GATHER_BLOCKS = 4;
+#endif
+
+extern "C" __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) gather(const __grid_constant__ GatherArgs a) {
   __shared__ u64 of_block;
   const GatherPart& p = a.parts[blockIdx.y];
   if (blockIdx.x >= p.blocks) return;
