@@ -82,6 +82,12 @@ func DeviceExpand(device, count, list, stream int64) (zero int64, err error) {
 	return 0, core.DeviceExpand(device, count, list, stream)
 }
 
+// DeviceGather puts copies of tables' rows into a stream, as core.DeviceGather says.
+func DeviceGather(device, count, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceGather(device, count, list, stream)
+}
+
 // DeviceDestinations is the destinations of the edges of all blocks of a batch, as a
 // memory that is complete.
 func DeviceDestinations(batch, stream int64) (mem int64, err error) {

@@ -26,6 +26,7 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceRegister(a, 0, b|1) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceOrder(0, a) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceExpand(a, b, 0, e) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceGather(a, b, 0, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDestinations(0, a) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceArrowExport(0, a, b, c) },
 	func(a, b, c, d, e int64) (int64, error) {
@@ -67,6 +68,43 @@ func TestDeviceArguments(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Each word of a table that cannot be right is named, before a device is asked for.
+func TestDeviceGatherArguments(t *testing.T) {
+	const ids, count, bits, table, rows, bytes, cached, slots, out, counts, bad = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+	for want, change := range map[string]map[int]int64{
+		"count: expected an integer >= 0, got -1":                                                   {count: -1},
+		"id_bits: expected 32 or 64, got 16":                                                        {bits: 16},
+		"rows: expected an integer >= 0, got -3":                                                    {rows: -3},
+		"row_bytes: expected 1 to 67108864, got 0":                                                  {bytes: 0},
+		"row_bytes: expected 1 to 67108864, got 67108865":                                           {bytes: 1<<26 + 1},
+		"slots: expected addresses of cached rows and of their slots, or neither, got 0x40 and 0x0": {cached: 64},
+		"slots: expected addresses of cached rows and of their slots, or neither, got 0x0 and 0x40": {slots: 64},
+		"ids: expected an address, got 0":                                                           {ids: 0},
+		"table: expected an address, got 0":                                                         {table: 0},
+		"out: expected an address, got 0":                                                           {out: 0},
+		"ids: expected an address that 8 divides, got 0x44":                                         {ids: 68},
+		"ids: expected an address that 4 divides, got 0x42":                                         {ids: 66, bits: 32},
+		"slots: expected an address that 4 divides, got 0x41":                                       {cached: 65, slots: 65},
+		"counts: expected an address that 8 divides, got 0x44":                                      {counts: 68},
+		"bad: expected an address that 8 divides, got 0x1":                                          {bad: 1},
+	} {
+		// The second of two, behind one without ids, whose addresses are nobody's business.
+		list := []int64{ids: 0, bits: 32, bytes: 1, bad: 0, 11 + ids: 64, 11 + count: 5, 11 + bits: 64, 11 + table: 1, 11 + rows: 3, 11 + bytes: 7, 11 + out: 3, 11 + bad: 0}
+		for at, value := range change {
+			list[11+at] = value
+		}
+		_, err := DeviceGather(0, 2, address(list), 0)
+		fails(t, err, "ValueError: list[1]."+want)
+		runtime.KeepAlive(list)
+	}
+	list := make([]int64, 11)
+	for _, c := range []int64{0, -1, 1<<10 + 1, 1 << 62} {
+		_, err := DeviceGather(0, c, address(list), 0)
+		fails(t, err, "")
+	}
+	runtime.KeepAlive(list)
 }
 
 // A graph on the CPU is not for a device, and says so before anything else.

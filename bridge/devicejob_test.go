@@ -267,3 +267,39 @@ func TestPinnedGraphThroughBridge(t *testing.T) {
 	}
 	runtime.KeepAlive(seeds)
 }
+
+// Rows of a table of which one is cached, by ids of which one is bad, and behind them a table
+// without ids.
+func TestDeviceGather(t *testing.T) {
+	deviceRing(t, 1)
+	upload := func(a []int64) (mem, data int64) {
+		mem, err := DeviceUpload(0, address(a), int64(len(a))*8, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mem, view(mem, 2)[1]
+	}
+	_, table := upload([]int64{1, 2, 3, 4, 5, 6})
+	_, cached := upload([]int64{30, 40})
+	_, slots := upload([]int64{0xFFFFFFFF, 0xFFFFFFFF}) // -1, 0, -1 of 32 bits, and one more
+	_, ids := upload([]int64{2, 1, 7, 1, 0})
+	_, out := upload(make([]int64, 10))
+	_, words := upload([]int64{0, -1})
+	list := []int64{
+		ids, 5, 64, table, 3, 16, cached, slots, out, words, words + 8,
+		0, 0, 32, 0, 0, 1, 0, 0, 0, 0, 0,
+	}
+	if _, err := DeviceGather(0, 2, address(list), 0); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[int64][]int64{out: {5, 6, 30, 40, 0, 0, 30, 40, 1, 2}, words: {2, 2}} {
+		mem, err := DeviceDownload(0, at, int64(len(want))*8, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := view(view(mem, 2)[1], int64(len(want))); !slices.Equal(got, want) {
+			t.Errorf("got %d, want %d", got, want)
+		}
+	}
+	runtime.KeepAlive(list)
+}

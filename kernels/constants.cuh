@@ -147,7 +147,11 @@ enum {
   VALIDATE_THREADS = 512,
   EXPAND_THREADS = 256,
   FACTOR_THREADS = 256,
+  GATHER_THREADS = 256,
 };
+
+// GATHER_PARTS is how many tables a launch of gather.cu reads.
+#define GATHER_PARTS 8
 
 // DIRECT is the largest fanout whose choices may stand in shared memory.
 #define DIRECT 32

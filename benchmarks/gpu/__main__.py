@@ -9,6 +9,7 @@ Parts, in the order in which they run when none is named:
 - ablation    bsp, fused, persistent and queue side by side
 - training    the share of a training step that waits for a sample
 - weights     weighted sampling beside uniform sampling
+- gather      rows of a table by their ids, beside torch's index_select and a copy
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
@@ -24,7 +25,10 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-PARTS = ("latency", "calls", "throughput", "grid", "ablation", "training", "weights", "roofline")
+PARTS = (
+    *("latency", "calls", "throughput", "grid", "ablation", "training", "weights", "gather"),
+    "roofline",
+)
 # Of the budget, where all parts share it.
 _SHARES = {
     "latency": 5,
@@ -34,6 +38,7 @@ _SHARES = {
     "ablation": 5,
     "training": 1,
     "weights": 3,
+    "gather": 1,
     "roofline": 3,
 }
 

@@ -19,6 +19,7 @@ def lines(folder: Path) -> list[str]:
         "ablation",
         "training",
         "weights",
+        "gather",
         "roofline",
     ):
         file = folder / f"{part}.json"
@@ -92,6 +93,14 @@ def _training(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _gather(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['table']:11} rows of {row['row_bytes']:4} B {row['us']['gather']['median']:8.1f} us "
+        + " ".join(f"{ratio:5.2f}x {name}" for name, ratio in row["ratio"].items())
+        for row in content["rows"]
+    ]
+
+
 def _roofline(content: dict[str, Any]) -> list[str]:
     return [
         f"{_name(row):34} {row['engine_us']['median']:8.1f} us, bound {row['bound_us']:8.1f} us "
@@ -116,6 +125,7 @@ _OF = {
     "ablation": _ablation,
     "training": _training,
     "weights": _weights,
+    "gather": _gather,
     "roofline": _roofline,
 }
 

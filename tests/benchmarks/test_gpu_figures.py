@@ -128,3 +128,21 @@ def test_rates_between_the_measured_sizes(folder: Path) -> None:
     assert ceilings.rate(points, 1e3) == 80e9
     assert ceilings.rate(points, 1e7) == pytest.approx(60e9)
     assert ceilings.rate(points, 1e12) == 40e9
+
+
+def test_rows_of_the_gather(folder: Path) -> None:
+    torch = pytest.importorskip("torch", reason="needs torch")
+    from benchmarks.gpu import gather, summary
+
+    times = {"gather": [20.0, 10.0, 40.0], "torch": [40.0, 30.0, 80.0], "copy": [10.0, 9.0, 20.0]}
+    row = gather.result("device", torch.empty(30, 100), 1000, times)
+    # 400 bytes are read and written for each of the ids.
+    assert row["gb_per_second"]["gather"] == 40.0
+    assert row["ratio"] == {"torch": 2.0, "copy": 0.5}
+    assert "1000 of 30 rows of  400 B" in gather.line(row)
+    (folder / "gather.json").write_text(json.dumps({**record("grid"), "rows": [row]}))
+    text = "\n".join(summary.lines(folder))
+    assert "rows of  400 B     20.0 us  2.00x torch  0.50x copy" in text
+    about = gather.words(torch.arange(5, dtype=torch.int32), torch.empty(7, 3), torch.empty(5, 3))
+    _, count, bits, _, rows, row_bytes, *_ = about
+    assert (count, bits, rows, row_bytes, len(about)) == (5, 32, 7, 12, 11)

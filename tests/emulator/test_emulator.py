@@ -21,7 +21,7 @@ PARITY = (
     "TestOnceExcluded|TestOnceAwkwardGraphs|TestTreesOfTooManyVertices|TestRanksOutgrowTheirBits|"
     "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
     "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
-    "TestQueueExcludes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestBSP|TestFused)$/^(awkward|star|path)?$"
+    "TestQueueExcludes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestGatherEveryCount|TestBSP|TestFused)$/^(awkward|star|path)?$"
 )
 
 
@@ -169,6 +169,7 @@ def test_parity(tmp_path: Path, order: int) -> None:
         "TestBSP/awkward",
         "TestFused/awkward",
         "TestManyInOneLaunch",
+        "TestGatherEveryCount",
         "TestQueueExcludes",
         "TestValidateSmall",
     ):
@@ -183,7 +184,7 @@ def test_parity(tmp_path: Path, order: int) -> None:
             "TestDeviceBatches|TestOutTooSmall|TestDeviceJobsEnd|TestDeviceErrors|"
             "TestEveryDriverCallFails|TestDeviceMemory",
         ),
-        ("bridge", "TestOneGetsTheDeviceResult|TestPinnedGraphThroughBridge"),
+        ("bridge", "TestOneGetsTheDeviceResult|TestPinnedGraphThroughBridge|TestDeviceGather"),
         ("pygsampler/internal/compiler", "TestGenerated|TestGeneratedWrong"),
     ],
 )

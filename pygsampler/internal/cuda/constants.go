@@ -67,7 +67,11 @@ const (
 	validateThreads = 512
 	expandThreads   = 256
 	factorThreads   = 256
+	gatherThreads   = 256
 )
+
+// gatherParts is how many tables a launch of gather.cu reads.
+const gatherParts = 8
 
 // direct is the largest fanout whose choices may stand in shared memory.
 const direct = 32

@@ -1,0 +1,95 @@
+package pygsampler
+
+import (
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// mostGathers bounds what is gathered by one call.
+const mostGathers = 1 << 10
+
+// Words of a gather in the list of DeviceGather.
+const (
+	gatherIDs = iota
+	gatherCount
+	gatherIDBits
+	gatherTable
+	gatherRows
+	gatherRowBytes
+	gatherCached
+	gatherSlots
+	gatherOut
+	gatherCounts
+	gatherBad
+	gatherWords
+)
+
+// DeviceGather puts copies of tables' rows into the stream: what cuda.Gather says. At the
+// address list are 11 integers for each table: where the ids are, how many, in how many bits;
+// where the table is, its rows, and the bytes of one; where the rows are that are cached, and
+// for each row of the table its place among them, or 0 and 0; where rows are written to; where
+// those from the cache are counted, or 0; where the place of an id outside of the table is
+// noted, or 0.
+func DeviceGather(device, count, list, stream int64) error {
+	if list == 0 || count < 1 || count > mostGathers {
+		return Errorf(KindValue, "list: expected 1 to %d tables at an address, got %d at %#x", mostGathers, count, list)
+	}
+	all := make([]cuda.Gather, count)
+	for i, w := range memory.View[[gatherWords]int64](list, count) {
+		if err := checkGather(i, &w); err != nil {
+			return err
+		}
+		all[i] = cuda.Gather{
+			IDs: gpu.Address(w[gatherIDs]), Count: uint64(w[gatherCount]), Bits: int(w[gatherIDBits]),
+			Table: gpu.Address(w[gatherTable]), Rows: uint64(w[gatherRows]), Row: uint64(w[gatherRowBytes]),
+			Cached: gpu.Address(w[gatherCached]), Slots: gpu.Address(w[gatherSlots]), Out: gpu.Address(w[gatherOut]),
+			Counts: gpu.Address(w[gatherCounts]), Bad: gpu.Address(w[gatherBad]),
+		}
+	}
+	e, err := openDevice(device)
+	if err != nil {
+		return err
+	}
+	s, err := e.Context().Wrap(uintptr(stream))
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Gather(all, s))
+}
+
+// checkGather checks table i of a list. A kernel that meets a wrong address ends all work of
+// the process on that device, so what can be seen here is refused.
+func checkGather(i int, w *[gatherWords]int64) error {
+	bits := w[gatherIDBits]
+	switch {
+	case w[gatherCount] < 0:
+		return Errorf(KindValue, "list[%d].count: expected an integer >= 0, got %d", i, w[gatherCount])
+	case bits != 32 && bits != 64:
+		return Errorf(KindValue, "list[%d].id_bits: expected 32 or 64, got %d", i, bits)
+	case w[gatherRows] < 0:
+		return Errorf(KindValue, "list[%d].rows: expected an integer >= 0, got %d", i, w[gatherRows])
+	case w[gatherRowBytes] < 1 || w[gatherRowBytes] > cuda.MostRow:
+		return Errorf(KindValue, "list[%d].row_bytes: expected 1 to %d, got %d", i, cuda.MostRow, w[gatherRowBytes])
+	case (w[gatherCached] == 0) != (w[gatherSlots] == 0):
+		return Errorf(KindValue, "list[%d].slots: expected addresses of cached rows and of their slots, or neither, got %#x and %#x", i, w[gatherCached], w[gatherSlots])
+	case w[gatherCount] == 0:
+		return nil
+	}
+	for _, one := range []struct {
+		name   string
+		word   int
+		needed bool
+		to     int64 // what the address is a multiple of
+	}{
+		{"ids", gatherIDs, true, bits / 8}, {"table", gatherTable, w[gatherRows] > 0, 1}, {"slots", gatherSlots, false, 4},
+		{"out", gatherOut, true, 1}, {"counts", gatherCounts, false, 8}, {"bad", gatherBad, false, 8},
+	} {
+		if at := w[one.word]; at == 0 && one.needed {
+			return Errorf(KindValue, "list[%d].%s: expected an address, got 0", i, one.name)
+		} else if at%one.to != 0 {
+			return Errorf(KindValue, "list[%d].%s: expected an address that %d divides, got %#x", i, one.name, one.to, at)
+		}
+	}
+	return nil
+}

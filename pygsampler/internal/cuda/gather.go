@@ -1,0 +1,141 @@
+package cuda
+
+import (
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/gpu"
+)
+
+// gatherPart mirrors GatherPart in kernels/gather.cu.
+type gatherPart struct {
+	IDs, Table, Cached, Slots, Out, Counts, Bad    gpu.Address
+	Count, Rows                                    uint64
+	Row, IDBits, Width, Group, Steps, Take, Blocks uint32
+}
+
+// gatherArgs mirrors GatherArgs.
+type gatherArgs struct {
+	Parts [gatherParts]gatherPart
+}
+
+// gatherKernel is the one of kernels/gather.cu.
+type gatherKernel struct {
+	gpu.Kernel[gatherArgs]
+	resident uint64 // blocks that the device runs at a time
+}
+
+func loadGather(e *Engine) (*gatherKernel, error) {
+	k, err := KernelOf[gatherArgs](e, "gather", "gather", 0)
+	if err != nil {
+		return nil, err
+	}
+	resident, err := k.Resident(gatherThreads, 0)
+	return &gatherKernel{k, uint64(max(resident, 1))}, err
+}
+
+// MostRow is the most bytes that a row has which is gathered.
+const MostRow = 1 << 26
+
+// Gather is rows of a table that are to be copied, as bytes, to where they stand in the order
+// of their ids. The device sees all addresses: of its own memory, of a peer's, of host memory
+// that is page-locked. None may be written to before the launch is done, but for rows whose
+// readers do not mind half of the old and half of the new. A row whose id is outside of the
+// table is zeros. The zero value gathers nothing.
+type Gather struct {
+	IDs    gpu.Address // Count signed integers of Bits, 32 or 64, aligned to that
+	Count  uint64
+	Bits   int
+	Table  gpu.Address // Rows rows of Row bytes, 1 to MostRow, without gaps
+	Rows   uint64
+	Row    uint64
+	Cached gpu.Address // rows again, of which Slots says for each row of the table which it is, or -1
+	Slots  gpu.Address // Rows integers of 32 bits; 0: nothing is cached
+	Out    gpu.Address // Count rows without gaps
+	Counts gpu.Address // 64 bits to which the number of rows is added that came from Cached; or 0
+	Bad    gpu.Address // 64 bits that become at most the place of an id outside of the table; or 0
+}
+
+// part is how a Gather is done on a device that runs so many blocks at a time.
+func (g *Gather) part(resident uint64) gatherPart {
+	p := gatherPart{
+		IDs: g.IDs, Table: g.Table, Cached: g.Cached, Slots: g.Slots, Out: g.Out, Counts: g.Counts, Bad: g.Bad,
+		Count: g.Count, Rows: g.Rows, Row: uint32(g.Row), IDBits: uint32(g.Bits),
+	}
+	places := uint64(g.Table|g.Cached) | g.Row
+	width := lowest(places|uint64(g.Out), 16)
+	vectors := g.Row / width
+	p.Width = uint32(width)
+	p.Group = uint32(bits.Len64(min(vectors, 32) - 1))
+	p.Steps = 1
+	if vectors > 32 {
+		// Steps begin at lines, before the row by as much as its alignment leaves open.
+		span := min(32*width, 128)
+		before := (span - lowest(places, span)) / width
+		p.Steps = uint32((before + vectors + 31) / 32)
+	}
+	const warps = gatherThreads / 32
+	take, atOnce := uint64(32), uint64(32)>>p.Group
+	for take > atOnce && g.Count/take < resident*warps {
+		take /= 2
+	}
+	p.Take = uint32(take)
+	p.Blocks = uint32(min((g.Count+warps*take-1)/(warps*take), resident))
+	return p
+}
+
+// lowest is the greatest power of two that divides x, at most most, which is one too.
+func lowest(x, most uint64) uint64 { return 1 << bits.TrailingZeros64(x|most) }
+
+// Gather puts the copies into a stream, as few launches for all of them.
+func (e *Engine) Gather(all []Gather, s gpu.Stream) error {
+	k, err := Kept(e, "gather", loadGather)
+	if err != nil {
+		return err
+	}
+	var args gatherArgs
+	count := 0
+	for i := range all {
+		if all[i].Count == 0 {
+			continue
+		}
+		args.Parts[count] = all[i].part(k.resident)
+		if count++; count == gatherParts {
+			if err := k.launch(&args, count, s); err != nil {
+				return err
+			}
+			count = 0
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	return k.launch(&args, count, s)
+}
+
+// launch is one launch for the first parts.
+func (k *gatherKernel) launch(args *gatherArgs, count int, s gpu.Stream) error {
+	blocks := share(args.Parts[:count], uint32(k.resident))
+	return k.Launch(s, gpu.Shape{Grid: [3]uint32{blocks, uint32(count)}, Block: [3]uint32{gatherThreads}}, args)
+}
+
+// share leaves each part as many blocks as it can use while all run at a time, and is the
+// most that one has. Parts side by side have their rows from the device and from the host on
+// their way together; one behind the other, a slow one would keep the rest waiting.
+func share(parts []gatherPart, resident uint32) (most uint32) {
+	each := max(resident/uint32(len(parts)), 1)
+	used, large := uint32(0), uint32(0)
+	for i := range parts {
+		used += min(parts[i].Blocks, each)
+		if parts[i].Blocks > each {
+			large++
+		}
+	}
+	for i := range parts {
+		p := &parts[i]
+		if p.Blocks > each {
+			p.Blocks = min(p.Blocks, each+(max(resident, used)-used)/large)
+		}
+		most = max(most, p.Blocks)
+	}
+	return most
+}
