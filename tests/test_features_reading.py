@@ -108,7 +108,10 @@ def test_ctrl_c_ends_a_reading(features, how: str) -> None:
         with pytest.raises(KeyboardInterrupt):
             features.read(IDS) if how == "read" else reading.wait()
         thread.join()
-        reading.cancel()
+        if how == "read":
+            reading.cancel()
+        with pytest.raises(pgs.Error, match="cancelled"):
+            reading.wait()
         # The sampling alone.
         assert held()[1] == 1
     assert held() == before

@@ -15,6 +15,7 @@ import torch
 from torch.nn import functional
 
 import pygsampler as pgs
+from pygsampler._arrays.gather import GatherJob
 from pygsampler.sampler import Pending, Ready
 from pygsampler.torch import DataLoader
 
@@ -375,6 +376,29 @@ def test_leaving_early_cancels_and_keeps_nothing(graph: pgs.Graph) -> None:
     del batch, batches
     assert held() == before
     assert sum(1 for _ in loader) == 40
+
+
+def test_leaving_early_ends_the_readings_that_somebody_else_holds(
+    graph: pgs.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+
+    class Kept(GatherJob):
+        __slots__ = ()
+
+        def __init__(self, *parts: Any, **how: Any) -> None:
+            super().__init__(*parts, **how)
+            begun.append(self)
+
+    monkeypatch.setattr("pygsampler._loading.rows.GatherJob", Kept)
+    batches = iter(DataLoader(graph, SEEDS, Last(1), batch_size=20, prefetch=5, **ALL))
+    next(batches)
+    batches.close()
+    assert len(begun) == 5
+    begun[0].result()
+    for job in begun[1:]:
+        with pytest.raises(pgs.Error, match="got one that was cancelled"):
+            job.result()
 
 
 def test_rows_outlive_everything() -> None:
