@@ -218,6 +218,16 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},
 		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, 0, 0, 0, 7, 0) }, ""},
 		{func() (int64, error) { return Sample(g.handle, s, 0, 0, 64, -1, 0, 0, 0, 0) }, ""},
+		{func() (int64, error) { return Gather(0, -1, 0, 0) }, "ValueError: gather: expected 0 to 65536 parts, got -1"},
+		{func() (int64, error) { return GatherNow(0, 1<<16+1, 0, 0) }, "ValueError: gather: expected 0 to 65536 parts, got 65537"},
+		{func() (int64, error) { return Gather(0, 2, 8, 0) }, ""},
+		{func() (int64, error) { return GatherNow(0, 2, -1, 0) }, ""},
+		{func() (int64, error) { return Gather(part(at, 1, 8, at, 4, 8, 0), 1, 8, 0) }, "TypeError: ids: expected 32 or 64 bits, got 8"},
+		{func() (int64, error) { return GatherNow(part(at, 2, 64, at, 4, 8, 0), 1, 8, 0) }, "ValueError: gather: expected 2 rows of 8 bytes at 0 in a memory, got 8 bytes"},
+		{func() (int64, error) { return Gather(part(0, 2, 64, at, 4, 8, 0), 1, 16, 0) }, ""},
+		{func() (int64, error) { return GatherNow(part(at, 2, 64, 0, 4, 8, 0), 1, 16, 0) }, ""},
+		{func() (int64, error) { return Gather(part(at, 2, 64, at, 4, 8, 0), 1, -1, 0) }, ""},
+		{func() (int64, error) { return GatherNow(part(at, 2, 64, at, 1, 8, 0), 1, 16, 0) }, "IndexError: ids[1]: expected an integer in [0, 1), got 1"},
 		{func() (int64, error) { return Shuffle(0, 5, 64, 0, 0) }, ""},
 		{func() (int64, error) { return Shuffle(at, -5, 64, 0, 0) }, "ValueError: array: expected a length >= 0, got -5"},
 		{func() (int64, error) { return Shuffle(at, 4, 8, 0, 0) }, "TypeError: array: expected 32 or 64 bits, got 8"},
@@ -248,6 +258,67 @@ func TestBadArguments(t *testing.T) {
 		t.Error(err)
 	}
 	runtime.KeepAlive(a)
+}
+
+// part is the address of a part that Gather is to gather.
+func part(words ...int64) int64 { return address(words) }
+
+// Rows come by both calls; a job that is cancelled or taken is no more.
+func TestGatherThroughBridge(t *testing.T) {
+	count := func() (live, jobs int64) {
+		var stats struct{ Live, Jobs int64 }
+		text, err := MemoryStats()
+		if err != nil || json.Unmarshal([]byte(text), &stats) != nil {
+			t.Fatalf("got %s, %v", text, err)
+		}
+		return stats.Live, stats.Jobs
+	}
+	live, _ := count()
+	table, ids, out := []int64{7, 8, 9}, []int32{2, 0, 2, 1}, make([]int64, 4)
+	want := []int64{9, 7, 9, 8}
+	words := []int64{address(ids), 4, 32, address(table), 3, 8, 0}
+	taken := int64(0)
+	for name, call := range map[string]func(int64, int64, int64, int64) (int64, error){"Gather": Gather, "GatherNow": GatherNow} {
+		mem, err := call(address(words), 1, 32, 0)
+		if mem < 0 && err == nil {
+			job := -mem
+			if mem, err = Wait(job, -1); err == nil {
+				_, again := Wait(job, -1)
+				fails(t, again, "ClosedError: job: expected an open one, got a closed one")
+			}
+		} else if name == "Gather" {
+			t.Errorf("got %d, want a job", mem)
+		}
+		if err != nil || !slices.Equal(view(view(mem, 3)[1], 4), want) {
+			t.Fatalf("%s: %v", name, err)
+		}
+
+		clear(out)
+		job, err := Gather(part(words[0], 4, 32, words[3], 3, 8, address(out)), 1, -1, 1)
+		if err == nil {
+			_, err = Wait(-job, -1)
+		}
+		if err != nil || !slices.Equal(out, want) {
+			t.Fatalf("%s: %v, %v", name, out, err)
+		}
+		taken += 2
+
+		if job, err = Gather(address(words), 1, 32, 0); err == nil {
+			_, err = Cancel(-job)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		_, err = Wait(-job, -1)
+		fails(t, err, "ClosedError: job: expected an open one, got a closed one")
+	}
+	// What was taken is Python's to release.
+	if now, jobs := count(); now-live != taken || jobs != 0 {
+		t.Errorf("%d memories, want %d; %d jobs", now-live, taken, jobs)
+	}
+	runtime.KeepAlive(table)
+	runtime.KeepAlive(ids)
+	runtime.KeepAlive(out)
 }
 
 func mustThreads(t *testing.T) int64 {

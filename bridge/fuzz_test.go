@@ -11,7 +11,7 @@ import (
 // are 0, since no check can tell a good address from a bad one. Each answers with a
 // value or with an error of the right form.
 func FuzzArguments(f *testing.F) {
-	for function := range byte(14 + len(deviceCalls)) {
+	for function := range byte(17 + len(deviceCalls)) {
 		f.Add(function, "memory_retain", int64(0), int64(0), int64(64), int64(0), int64(0))
 		f.Add(function, "auto", int64(1), int64(-1), int64(32), int64(5), int64(1<<40))
 		f.Add(function, "\xff", int64(-1<<63), int64(1<<63-1), int64(63), int64(1<<62), int64(-1<<62))
@@ -20,7 +20,7 @@ func FuzzArguments(f *testing.F) {
 	fanouts := []int64{1, -1, 5}
 	f.Fuzz(func(t *testing.T, function byte, text string, a, b, c, d, e int64) {
 		var err error
-		switch n := int(function) % (14 + len(deviceCalls)); n {
+		switch n := int(function) % (17 + len(deviceCalls)); n {
 		case 0:
 			_, err = Symbol(text)
 		case 1:
@@ -59,9 +59,22 @@ func FuzzArguments(f *testing.F) {
 			_, err = Wait(a|1<<61, b)
 		case 13:
 			_, err = Shuffle(0, a, c, d, e)
+		case 14:
+			// A size is an order for memory too.
+			var job int64
+			if job, err = Gather(0, a, b%(1<<20), c); err == nil {
+				_, err = Cancel(-job)
+			}
+		case 15:
+			_, err = GatherNow(0, a|1, b, c)
+		case 16:
+			var job int64
+			if job, err = Gather(part(0, a, c, 0, b, d, e), 1, min(a^b, 1<<20), d); err == nil {
+				_, err = Cancel(-job)
+			}
 		default:
-			if _, err = deviceCalls[n-14](a, b, c, d, e); err == nil {
-				t.Errorf("function %d for devices: expected an error, got none", n-14)
+			if _, err = deviceCalls[n-17](a, b, c, d, e); err == nil {
+				t.Errorf("function %d for devices: expected an error, got none", n-17)
 			}
 		}
 		if err != nil && !message.MatchString(err.Error()) {

@@ -67,7 +67,7 @@ func newGathering(list, count, size, threads int64) (*gathering, error) {
 		if ids < 0 || rows < 0 || row < 1 || out < 0 {
 			return nil, Errorf(KindValue, "gather: expected lengths and offsets >= 0 and rows of 1 byte or more, got %v", w)
 		}
-		if size >= 0 && ids > (size-out)/row || max(ids, rows) > (1<<62)/row {
+		if size >= 0 && (out > size || ids > (size-out)/row) || max(ids, rows) > (1<<62)/row {
 			return nil, Errorf(KindValue, "gather: expected %d rows of %d bytes at %d in a memory, got %d bytes", ids, row, out, size)
 		}
 	}
@@ -81,7 +81,7 @@ func newGathering(list, count, size, threads int64) (*gathering, error) {
 	}
 	// Last: what panics on a bad address must not lose it.
 	var err error
-	if t.out, err = memory.New(max(size, 0)); err != nil {
+	if t.out, err = memory.New(max(size, 1)); err != nil {
 		return nil, err
 	}
 	t.out.SetSize(max(size, 0))

@@ -11,7 +11,7 @@ from pygsampler._arrays.dtypes import KINDS
 from pygsampler._arrays.gather import GatherJob, Part, gather_there
 from pygsampler._arrays.ids import View, as_ids, has_moved, is_tensor
 from pygsampler._core import memories
-from pygsampler._core.checks import describe
+from pygsampler._core.checks import describe, integer
 from pygsampler._graph import device as device_graph
 from pygsampler.array import Array, _on_device, as_array
 from pygsampler.errors import ClosedError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["Features", "Reading"]
+
+_MOST_THREADS = (1 << 31) - 1
 
 
 class Features:
@@ -169,6 +171,7 @@ class Features:
         ``wait()`` of what it returns gives the rows. ``ids`` must stay as they are until then;
         ``threads`` bounds how many cores read, 0 for all that are idle.
         """
+        threads = integer(threads, "threads", 0, _MOST_THREADS)
         if self._where() >= 0:
             raise ValueError(
                 f"read_async: expected features on the CPU, got ones on {self.device}, "
@@ -186,19 +189,34 @@ class Features:
         if known.readonly or self._in_file():
             raise ValueError("update: expected features that can be written to, got read-only ones")
         rows: Any
-        if known._device >= 0 or "torch" in sys.modules:
+        new: Any
+        if known._device >= 0 or _torch_has(known.dtype):
             import torch
 
             rows, at = known.torch(), Array._of_view(self._ids(ids, known._device)).torch().long()
             _check(at, len(rows))
-            at = at.to(rows.device)
-            rows[at] = torch.as_tensor(values, dtype=rows.dtype).to(rows.device)
+            new = torch.as_tensor(values, dtype=rows.dtype).to(rows.device)
+            shape = (len(at), *rows.shape[1:])
+            try:
+                new = new.expand(shape)
+            except RuntimeError:
+                raise _misshapen(shape, new) from None
+            if known.dtype in _SIGNED:
+                # Torch writes no chosen rows of unsigned integers.
+                signed = getattr(torch, _SIGNED[known.dtype])
+                rows, new = rows.view(signed), new.contiguous().view(signed)
+            rows[at.to(rows.device)] = new
             return
         import numpy
 
         rows, places = known.numpy(), numpy.asarray(Array._of_view(self._ids(ids, devices.CPU)))
         _check(places, len(rows))
-        rows[places] = values
+        new, shape = numpy.asarray(values), (len(places), *rows.shape[1:])
+        try:
+            new = numpy.broadcast_to(new, shape)
+        except ValueError:
+            raise _misshapen(shape, new) from None
+        rows[places] = new
 
     def to(self, device: Any) -> Features:
         """A copy on the device, complete on return; these where they are there already.
@@ -305,8 +323,7 @@ class Features:
         view = self._ids(ids, devices.CPU)
         to = None if out is None else self._out(out, view.length, devices.CPU)
         part = self._part(view, 0 if to is None else to._address)
-        # Rows of no bytes have no address, and nothing is to be copied.
-        job = GatherJob([part] if part.row else [], threads=threads, prompt=prompt)
+        job = GatherJob([part], threads=threads, prompt=prompt)
         return Reading(self, job, view.length, is_tensor(ids), out)
 
     def _read_there(self, ids: Any, out: Any, place: int) -> Any:
@@ -384,9 +401,9 @@ class Reading:
 
         Raises IndexError for ids that are no rows. Ctrl-C while waiting ends the reading.
         """
-        memory, starts = self._job.result()
+        memory, (start,) = self._job.result()
         if self._made is None:
-            made = self._source._shown(memory, starts[0] if starts else 0, self._count)
+            made = self._source._shown(memory, start, self._count)
             self._made = made.torch() if self._like else made
         return self._made
 
@@ -397,6 +414,24 @@ class Reading:
     def cancel(self) -> None:
         """Ends it: nothing reads the features or the ids for it afterwards."""
         self._job.cancel()
+
+    def __repr__(self) -> str:
+        return f"Reading({self._count} rows, {self._job._state()})"
+
+
+# Integers of as many bits, for those that torch can hold and hardly work on.
+_SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
+
+
+def _torch_has(dtype: str) -> bool:
+    """Whether torch is in use here, and of a version that has the dtype."""
+    return hasattr(sys.modules.get("torch"), dtype)
+
+
+def _misshapen(shape: tuple[int, ...], values: Any) -> ValueError:
+    return ValueError(
+        f"values: expected shape {shape} or that of one row, got {tuple(values.shape)}"
+    )
 
 
 def _check(ids: Any, rows: int) -> None:

@@ -103,6 +103,85 @@ def test_an_interrupt_cancels_what_is_in_flight() -> None:
     assert sorted(desk.ended + desk.cancelled) == desk.submitted == [0, 1, 2, 3]
 
 
+# ---- jobs whose results are the beginning of second ones ----
+
+
+class Slow(Desk):
+    """Jobs that are done when they are waited for, or before."""
+
+    def __init__(self, ready: bool = True, **fails: int) -> None:
+        super().__init__(**fails)
+        self.ready = ready
+
+    def submit(self, step: int) -> FakeJob:
+        job = super().submit(step)
+        job.done = lambda: self.ready  # type: ignore[attr-defined]
+        return job
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 5, 100])
+@pytest.mark.parametrize("ready", [True, False])
+def test_second_jobs_in_order_and_never_deeper_than_asked(ready: bool, depth: int) -> None:
+    first, second = Slow(ready), Desk()
+    for expected, got in enumerate(in_order(first.submit, 20, depth, second.submit)):
+        assert got == expected
+        assert len(first.submitted) == min(20, expected + 1 + depth)
+        # Those that are done are handed on; of the others nobody waits for more than one.
+        begun = expected + max(depth, 1) if ready else expected + 1
+        assert len(second.submitted) == min(20, begun)
+    for desk in (first, second):
+        assert desk.submitted == desk.ended == list(range(20))
+        assert desk.cancelled == []
+    assert list(in_order(first.submit, 0, depth, second.submit)) == []
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+@pytest.mark.parametrize("ready", [True, False])
+@pytest.mark.parametrize("stage", [0, 1])
+@pytest.mark.parametrize("where", ["result", "submit"])
+def test_a_failure_in_either_raises_in_its_place(
+    where: str, stage: int, ready: bool, depth: int
+) -> None:
+    desks = [Slow(ready, **({f"fails_in_{where}": 6} if stage == i else {})) for i in (0, 1)]
+    got = []
+    with pytest.raises(RuntimeError, match=f"{where} 6"):
+        for step in in_order(desks[0].submit, 20, depth, desks[1].submit):
+            got.append(step)
+    assert got == list(range(6))
+    for desk in desks:
+        assert sorted(desk.ended + desk.cancelled) == desk.submitted
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3])
+@pytest.mark.parametrize("ready", [True, False])
+def test_leaving_early_cancels_both(ready: bool, depth: int) -> None:
+    for end in (lambda batches: batches.close(), lambda batches: None):
+        first, second = Slow(ready), Slow()
+        batches = in_order(first.submit, 20, depth, second.submit)
+        assert [next(batches), next(batches)] == [0, 1]
+        end(batches)
+        del batches
+        assert sorted(first.ended + first.cancelled) == first.submitted == list(range(2 + depth))
+        assert sorted(second.ended + second.cancelled) == second.submitted
+        assert second.ended == [0, 1]
+        assert set(first.cancelled).isdisjoint(second.submitted)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_an_interrupt_in_the_second_cancels_both(ready: bool) -> None:
+    class Interrupted(Slow):
+        def submit(self, step: int) -> FakeJob:
+            if step == 4:
+                raise KeyboardInterrupt
+            return super().submit(step)
+
+    first, second = Slow(ready), Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(first.submit, 20, 3, second.submit))
+    assert set(first.ended + first.cancelled) == set(first.submitted) >= set(range(5))
+    assert sorted(second.ended + second.cancelled) == second.submitted == [0, 1, 2, 3]
+
+
 class GroupDesk(Desk):
     """Takes several jobs at a time; their results come together."""
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Where the rows of each part begin in the memory: so that each is on cache lines of its own.
 _ALIGNMENT = 64
+# How many words describe a part to the engine.
+_WORDS = 7
 
 
 class Part(NamedTuple):
@@ -69,10 +71,14 @@ class GatherJob(PendingMemory):
         about = array("q")
         for part, start in zip(parts, starts, strict=True):
             ids = part.ids
+            if not part.row:
+                # Nothing is copied, and there may be no address to copy from.
+                _check(ids, part.rows)
+                continue
             words = ids.address, ids.length, ids.bits, part.table, part.rows, part.row, start
             about.extend(words)
         call = "GatherNow" if prompt else "Gather"
-        numbers = about.buffer_info()[0], len(parts), size, threads
+        numbers = about.buffer_info()[0], len(about) // _WORDS, size, threads
         started = memories.call(call, *numbers, jobs=(self,))
         if isinstance(started, memories.Memory):
             self._outcome = self._taken(started)
@@ -88,3 +94,10 @@ class GatherJob(PendingMemory):
     def _taken(self, given: Any) -> tuple[memories.Memory, list[int]]:
         self._kept = None
         return given, self._starts
+
+
+def _check(ids: View, rows: int) -> None:
+    """IndexError for an id that is no row."""
+    for place, found in enumerate(memories.integer_view(ids.address, ids.length, ids.bits)):
+        if not 0 <= found < rows:
+            raise IndexError(f"ids[{place}]: expected an integer in [0, {rows}), got {found}")

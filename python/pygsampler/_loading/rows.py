@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
@@ -54,7 +55,7 @@ class Rows:
         batch = as_torch(sampled)
         wanted = list(self._wanted(batch))
         parts = [features._part(as_ids(ids, "ids")) for _, _, features, ids in wanted]
-        return Gathering(batch, wanted, GatherJob([p for p in parts if p.row], threads=threads))
+        return Gathering(batch, wanted, GatherJob(parts, threads=threads))
 
     def there(self, batch: TorchBatch) -> TorchBatch:
         """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
@@ -138,12 +139,21 @@ class Gathering:
 
     def result(self) -> TorchBatch:
         """The batch with its rows, waiting until they are there."""
-        memory, starts = self._job.result()
-        place = iter(starts)
-        for owner, name, features, ids in self._wanted:
-            start = next(place) if features._row() else 0
+        try:
+            memory, starts = self._job.result()
+        except IndexError as error:
+            raise IndexError(f"{self._wrong()}: {error}") from None
+        for (owner, name, features, ids), start in zip(self._wanted, starts, strict=True):
             owner._furnish(name, features._shown(memory, start, len(ids)).torch())
         return self._batch
+
+    def _wrong(self) -> str:
+        """The name of the first that has an id without a row."""
+        name: str
+        for _, name, features, ids in self._wanted:
+            if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < len(features):
+                return name
+        return "features"
 
     def done(self) -> bool:
         """Whether ``result()`` would return, or raise, at once."""
@@ -157,7 +167,7 @@ class Gathering:
 def _checked(name: Any, value: Any, where: str, rows: int, things: str, kind: type) -> Features:
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
         raise ValueError(f"{where}: expected names of attributes, got {name!r}")
-    if hasattr(kind, name):
+    if hasattr(kind, name) or name in {field.name for field in fields(kind)}:
         raise ValueError(f"{where}: expected names that batches do not have, got {name!r}")
     try:
         features = Features.from_tensor(value)
