@@ -22,7 +22,7 @@ const (
 	gatherOut
 	gatherCounts
 	gatherBad
-	gatherWords
+	deviceGatherWords
 )
 
 // DeviceGather puts copies of tables' rows into the stream: what cuda.Gather says. At the
@@ -36,7 +36,7 @@ func DeviceGather(device, count, list, stream int64) error {
 		return Errorf(KindValue, "list: expected 1 to %d tables at an address, got %d at %#x", mostGathers, count, list)
 	}
 	all := make([]cuda.Gather, count)
-	for i, w := range memory.View[[gatherWords]int64](list, count) {
+	for i, w := range memory.View[[deviceGatherWords]int64](list, count) {
 		if err := checkGather(i, &w); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func DeviceGather(device, count, list, stream int64) error {
 
 // checkGather checks table i of a list. A kernel that meets a wrong address ends all work of
 // the process on that device, so what can be seen here is refused.
-func checkGather(i int, w *[gatherWords]int64) error {
+func checkGather(i int, w *[deviceGatherWords]int64) error {
 	bits := w[gatherIDBits]
 	switch {
 	case w[gatherCount] < 0:
