@@ -347,7 +347,11 @@ class Features:
             self._out(out, view.length, place)
         bad = torch.full((1,), -1, dtype=torch.int64, device=there)
         part = self._part(view, made.data_ptr())
-        gather_there(place, [part], bad.data_ptr())
+        if part.row:
+            gather_there(place, [part], bad.data_ptr())
+        else:
+            # Nothing is copied, and there is no kernel that does so.
+            _check(Array._of_view(view).torch(), len(self))
         wrong = int(bad)
         if wrong >= 0:
             found = int(Array._of_view(view).torch()[wrong])
