@@ -30,12 +30,8 @@ class SAGEConv(torch.nn.Module):
         self.others = torch.nn.Linear(inputs, outputs, bias=False)
 
     def forward(self, block, h: torch.Tensor) -> torch.Tensor:
-        src, dst = block.coo()
         # The narrower side goes over the edges.
-        sums = torch.zeros(block.num_dst_nodes, self.own.out_features, device=h.device)
-        sums.index_add_(0, dst, self.others(h)[src])
-        degrees = block.indptr.diff().clamp(min=1).unsqueeze(1)
-        return self.own(h[: block.num_dst_nodes]) + sums / degrees
+        return self.own(h[: block.num_dst_nodes]) + block.mean(self.others(h))
 
 
 class GraphSAGE(torch.nn.Module):
@@ -61,7 +57,8 @@ def train(data: datasets.Debian, device: str, epochs: int, seed: int) -> float:
     graph = load_graph(data).to(device)  # .pin() instead leaves it in page-locked host memory
     features = torch.from_numpy(data.features()).to(device)
     labels = torch.from_numpy(data.labels).to(device).long()
-    loader = DataLoader(graph, data.train, [10, 10], batch_size=1024, shuffle=True, seed=seed)
+    given = {"features": {"x": features}, "labels": labels, "seed": seed}
+    loader = DataLoader(graph, data.train, [10, 10], batch_size=1024, shuffle=True, **given)
     model = GraphSAGE(data.num_features, 128, data.num_classes).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for epoch in range(epochs):
@@ -69,8 +66,7 @@ def train(data: datasets.Debian, device: str, epochs: int, seed: int) -> float:
         start, losses = time.perf_counter(), []
         model.train()
         for batch in loader:
-            logits = model(batch.blocks, features[batch.input_nodes])
-            loss = functional.cross_entropy(logits, labels[batch.output_nodes])
+            loss = functional.cross_entropy(model(batch.blocks, batch.x), batch.y)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -81,9 +77,8 @@ def train(data: datasets.Debian, device: str, epochs: int, seed: int) -> float:
     model.eval()
     right = torch.zeros((), dtype=torch.int64, device=device)
     with torch.no_grad():
-        for batch in DataLoader(graph, data.test, [10, 10], batch_size=4096, seed=seed):
-            found = model(batch.blocks, features[batch.input_nodes]).argmax(1)
-            right += (found == labels[batch.output_nodes]).sum()
+        for batch in DataLoader(graph, data.test, [10, 10], batch_size=4096, **given):
+            right += (model(batch.blocks, batch.x).argmax(1) == batch.y).sum()
     return right.item() / len(data.test)
 
 

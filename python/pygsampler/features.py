@@ -385,6 +385,8 @@ class Features:
             raise ValueError(f"{expected} on {devices.name(place)}, got one on {to.device}")
         if to.readonly:
             raise ValueError(f"{expected}, got a read-only one")
+        if is_tensor(out) and out.requires_grad:
+            raise ValueError(f"{expected}, got one that requires a gradient")
         return to
 
 

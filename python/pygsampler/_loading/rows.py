@@ -118,7 +118,7 @@ class Rows:
         ids = graph.edge_ids
         if self._device < 0 or ids is None or not len(ids):
             return
-        most = max(ids.cpu())
+        most = int(ids.torch().max())
         for name, features in self._edges.items():
             if len(features) <= most:
                 raise ValueError(
