@@ -43,6 +43,8 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	},
 	func(a, b, c, d, e int64) (int64, error) { _, err := DeviceStats(a | 1<<40); return 0, err },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceTrim(a | 1<<40) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceSegmentReduce(a, 0, b, c) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceSegmentDots(a, 0, b, c) },
 }
 
 // Whatever the numbers are, there is an error with its kind, with a driver and

@@ -19,3 +19,16 @@ func SegmentTranspose(list, starts, rows, places int64) (zero int64, err error) 
 	defer finish(&err)
 	return 0, core.SegmentTranspose(list, starts, rows, places)
 }
+
+// DeviceSegmentReduce puts a reduction on a device into a stream, as core.DeviceSegmentReduce
+// says.
+func DeviceSegmentReduce(device, list, stream, bad int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentReduce(device, list, stream, bad)
+}
+
+// DeviceSegmentDots puts the products of the rows that each edge joins into a stream.
+func DeviceSegmentDots(device, list, dots, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentDots(device, list, dots, stream)
+}

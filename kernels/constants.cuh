@@ -185,3 +185,6 @@ enum {
   QUEUE_STOP = 4,
   QUEUE_LOWEST_BAD = 5,
 };
+
+// SEGMENT_THREADS is how many threads a block of segment.cu has.
+#define SEGMENT_THREADS 256

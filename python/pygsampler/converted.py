@@ -262,11 +262,13 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         Notes
         -----
-        On the CPU the engine makes it, for float32 and float64, by a pass over the edges as they
-        are grouped by destination, without a row for each edge, on all idle cores; the gradient
-        likewise over the edges grouped by source. Both add in the order of the edges, so they have
-        the same bits for any number of cores. Else torch's ``segment_reduce`` does, over a row for
-        each edge.
+        The engine makes it, for float32 and float64, by a pass over the edges as they are grouped
+        by destination, without a row for each edge; the gradient likewise over the edges grouped
+        by source. On the CPU all idle cores do that, on a GPU a kernel in torch's current stream,
+        which nobody waits for. Both add in the order of the edges: the same bits on the CPU, for
+        any number of cores, and on a GPU. Only the gradient of weights is added in another order
+        there, one that is the same on every run. Floats of other dtypes are reduced by torch's own
+        operations, over a row for each edge.
 
         Raises
         ------

@@ -266,6 +266,15 @@ inline double __dmul_rn(double x, double y) {
   return product;
 }
 inline double __ddiv_rn(double x, double y) { return x / y; }
+inline float __fadd_rn(float x, float y) {
+  volatile float sum = x + y;
+  return sum;
+}
+inline float __fmul_rn(float x, float y) {
+  volatile float product = x * y;
+  return product;
+}
+inline float __fdiv_rn(float x, float y) { return x / y; }
 inline double __ull2double_rn(unsigned long long x) { return (double)x; }
 inline float __double2float_rn(double x) { return (float)x; }
 

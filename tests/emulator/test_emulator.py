@@ -17,7 +17,8 @@ FOR_EVER, EXITED, MIXED, LANES, BEYOND, TRAP = range(6)
 
 # Tests of pygsampler/internal/cuda that are quick without a GPU and reach every kernel.
 PARITY = (
-    "^(TestEveryDegreeAndFanout|TestAwkwardGraphs|TestTagsRunOut|TestSeedOutOfRange|TestValidateSmall|"
+    "^(TestSegmentHeadsAndRows|TestSegmentMisaligned|TestSegmentAwkwardValues|TestSegmentTaken|"
+    "TestEveryDegreeAndFanout|TestAwkwardGraphs|TestTagsRunOut|TestSeedOutOfRange|TestValidateSmall|"
     "TestOnceExcluded|TestOnceAwkwardGraphs|TestTreesOfTooManyVertices|TestRanksOutgrowTheirBits|"
     "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
     "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
@@ -165,6 +166,7 @@ def test_parity(tmp_path: Path, order: int) -> None:
     """The kernels give the CPU's batches, in the usual order of threads and in another."""
     printed = go_tests(tmp_path, "pygsampler/internal/cuda", PARITY, EMULATOR_ORDER=str(order))
     for test in (
+        "TestSegmentTaken",
         "TestEveryDegreeAndFanout",
         "TestBSP/awkward",
         "TestFused/awkward",
@@ -186,6 +188,7 @@ def test_parity(tmp_path: Path, order: int) -> None:
         ),
         ("bridge", "TestOneGetsTheDeviceResult|TestPinnedGraphThroughBridge|TestDeviceGather"),
         ("pygsampler/internal/compiler", "TestGenerated|TestGeneratedWrong"),
+        ("bridge", "TestDeviceSegments"),
     ],
 )
 def test_device_jobs(tmp_path: Path, package: str, tests: str) -> None:

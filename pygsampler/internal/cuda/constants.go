@@ -105,3 +105,6 @@ const (
 	queueStop
 	queueLowestBad
 )
+
+// segmentThreads is how many threads a block of segment.cu has.
+const segmentThreads = 256

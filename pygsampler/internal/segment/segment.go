@@ -78,16 +78,24 @@ func (r *Reduction) Transpose(starts, rows, places int64) error {
 	return r.fault(int64(C.pgs_transpose(&c, pointer(starts), pointer(rows), pointer(places))))
 }
 
-func (r *Reduction) checked() (c C.pgs_reduction, err error) {
+// Check looks at all but what stands in memory.
+func (r *Reduction) Check() error {
 	switch {
 	case r.IDBits != 32 && r.IDBits != 64 || r.FloatBits != 32 && r.FloatBits != 64:
-		return c, fmt.Errorf("%w: segments: expected 32 or 64 bits, got ids of %d and floats of %d", request.ErrType, r.IDBits, r.FloatBits)
+		return fmt.Errorf("%w: segments: expected 32 or 64 bits, got ids of %d and floats of %d", request.ErrType, r.IDBits, r.FloatBits)
 	case r.Kind < Sum || r.Kind > Max:
-		return c, fmt.Errorf("%w: segments: expected a kind from %d to %d, got %d", request.ErrValue, Sum, Max, r.Kind)
+		return fmt.Errorf("%w: segments: expected a kind from %d to %d, got %d", request.ErrValue, Sum, Max, r.Kind)
 	case min(r.Sources, r.Rows, r.Edges) < 0 || r.Width < 1 || r.Heads < 1 || r.Width%r.Heads != 0:
-		return c, fmt.Errorf("%w: segments: expected sizes >= 0 and heads that divide the width, got %+v", request.ErrValue, *r)
+		return fmt.Errorf("%w: segments: expected sizes >= 0 and heads that divide the width, got %+v", request.ErrValue, *r)
 	case r.Indptr == 0 || r.Rows > 0 && r.Out == 0 || r.Sources > 0 && r.X == 0 || r.Edges > 0 && r.Indices == 0:
-		return c, fmt.Errorf("%w: segments: expected addresses, got %+v", request.ErrValue, *r)
+		return fmt.Errorf("%w: segments: expected addresses, got %+v", request.ErrValue, *r)
+	}
+	return nil
+}
+
+func (r *Reduction) checked() (c C.pgs_reduction, err error) {
+	if err := r.Check(); err != nil {
+		return c, err
 	}
 	indptr := csc.Borrow(r.Indptr, r.Rows+1, int(r.IDBits))
 	if first, last := indptr.At(0), indptr.At(r.Rows); first != 0 || last != r.Edges {

@@ -1,4 +1,8 @@
-"""Reductions over the edges of a block, with gradients: what layers of a graph network do."""
+"""Reductions over the edges of a block, with gradients: what layers of a graph network do.
+
+The engine makes them where the tensors are: on the CPU before a call returns, on a GPU in torch's
+current stream, where nothing here waits for the host.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.autograd.function import once_differentiable
 
+from pygsampler._arrays.devices import current_stream
 from pygsampler._core.library import call
 from pygsampler.array import Array
 
@@ -19,6 +24,10 @@ if TYPE_CHECKING:
 _LARGE = 1 << 18
 # As internal/segment numbers them.
 SUM, MEAN, MAX = range(3)
+# Of a GPU alone, as internal/cuda numbers it: what rows have whose largest a source was.
+_TAKEN = 3
+# Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads.
+_MOST_WIDTH, _MOST_HEADS = 1 << 20, (1 << 16) - 1
 
 
 class Segments:
@@ -48,8 +57,17 @@ class Segments:
     def transposed(self) -> tuple[Segments, Tensor]:
         """The edges by their sources, whose sources are the rows here, and each edge's place."""
         made = self._transposed
-        if made is None:
-            ids = self.indices
+        ids = self.indices
+        if made is None and ids.is_cuda:
+            narrow = ids.dtype == torch.int32
+            ordered, places = torch.sort(ids, stable=True)
+            bounds = torch.arange(self.sources + 1, dtype=ids.dtype, device=ids.device)
+            starts = torch.searchsorted(ordered, bounds, out_int32=narrow)
+            # The last row that begins at the edge or before it.
+            edges = places.to(ids.dtype)
+            rows = torch.searchsorted(self.indptr, edges, right=True, out_int32=narrow) - 1
+            made = self._transposed = Segments(starts, rows, self.rows), places
+        elif made is None:
             starts = ids.new_empty(self.sources + 1)
             rows, places = torch.empty_like(ids), torch.empty_like(ids)
             about = self._about(None, None, None, None, SUM, 1, 1, 32)
@@ -65,8 +83,13 @@ class Segments:
         if out.numel():
             heads = 1 if weights is None else weights.shape[1]
             sizes = x.shape[1], heads, 8 * x.element_size()
-            about = self._about(x, weights, out, best, kind, *sizes)
-            call("SegmentReduce", about.buffer_info()[0])
+            about = self._about(x, weights, out, best, kind, *sizes).buffer_info()[0]
+            if x.is_cuda:
+                index = x.get_device()
+                # Ids of a GPU are not looked at here: 0 asks for no word of bad ones.
+                call("DeviceSegmentReduce", index, about, current_stream(index), 0)
+            else:
+                call("SegmentReduce", about)
         return out
 
     def dots(self, x: Tensor, y: Tensor, heads: int) -> Tensor:
@@ -75,8 +98,12 @@ class Segments:
         made = _room(x, len(self.indices), heads)
         if made.numel():
             sizes = x.shape[1], heads, 8 * x.element_size()
-            about = self._about(x, None, y, None, SUM, *sizes)
-            call("SegmentDots", about.buffer_info()[0], made.data_ptr())
+            about = self._about(x, None, y, None, SUM, *sizes).buffer_info()[0]
+            if x.is_cuda:
+                index = x.get_device()
+                call("DeviceSegmentDots", index, about, made.data_ptr(), current_stream(index))
+            else:
+                call("SegmentDots", about, made.data_ptr())
         return made
 
     def _about(
@@ -121,6 +148,10 @@ class _Reduce(torch.autograd.Function):
         segments: Segments = ctx.segments
         if ctx.kind == MAX:
             (best,) = ctx.saved_tensors
+            if grad.is_cuda:
+                # Not by atomics, whose order is another one each time.
+                there, _ = segments.transposed()
+                return there.reduce(grad.contiguous(), _TAKEN, best=best), None, None
             # What rows without edges have goes to one row more.
             places = best.masked_fill(best < 0, segments.sources).long()
             made = grad.new_zeros((segments.sources + 1, grad.shape[1]))
@@ -156,7 +187,7 @@ class _Weighted(torch.autograd.Function):
 def reduce(segments: Segments, x: Tensor, kind: int) -> Tensor:
     """``x``, [sources, ...], reduced over each row's edges: [rows, ...]; rows without any are 0."""
     flat = _flat(segments, x)
-    if _is_ours(flat, segments):
+    if _is_ours(flat):
         made = _Reduce.apply(flat.contiguous(), segments, kind)
     else:
         made = _by_torch(segments, flat.index_select(0, segments.indices), kind)
@@ -175,8 +206,12 @@ def weighted_sum(segments: Segments, x: Tensor, weights: Tensor) -> Tensor:
             f"weights: expected shape [{edges}], or [{edges}, heads] and x of shape "
             f"[{segments.sources}, heads, ...], got {tuple(weights.shape)} and {tuple(x.shape)}"
         )
+    if weights.device != x.device:
+        raise ValueError(
+            f"weights: expected a tensor on {x.device}, got one on {weights.device}"
+        )
     by_head = weights.reshape(edges, heads)
-    if x.dtype == weights.dtype and _is_ours(flat, segments) and heads:
+    if x.dtype == weights.dtype and _is_ours(flat, heads) and heads:
         apply: Any = _Weighted.apply
         made = apply(flat.contiguous(), by_head.contiguous(), segments)
     else:
@@ -222,13 +257,15 @@ def _flat(segments: Segments, x: Tensor) -> Tensor:
     return x.reshape(len(x), math.prod(x.shape[1:]))
 
 
-def _is_ours(x: Tensor, segments: Segments) -> bool:
-    return not x.is_cuda and x.dtype in (torch.float32, torch.float64) and x.shape[1] > 0
+def _is_ours(x: Tensor, heads: int = 1) -> bool:
+    if x.is_cuda and (x.shape[1] > _MOST_WIDTH or heads > _MOST_HEADS):
+        return False
+    return x.dtype in (torch.float32, torch.float64) and x.shape[1] > 0
 
 
 def _room(like: Tensor, rows: int, width: int) -> Tensor:
-    """Undefined values of a dtype on the CPU. Torch asks the system for large ones each time."""
-    if rows * width * like.element_size() < _LARGE:
+    """Undefined values of a dtype. On the CPU torch asks the system for large ones each time."""
+    if like.is_cuda or rows * width * like.element_size() < _LARGE:
         return like.new_empty((rows, width))
     return Array._room(str(like.dtype).removeprefix("torch."), (rows, width)).torch()
 

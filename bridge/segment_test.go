@@ -1,0 +1,116 @@
+package bridge
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Words of a reduction.
+const (
+	ofX = iota
+	ofIndptr
+	ofIndices
+	ofWeights
+	ofOut
+	ofBest
+	ofSources
+	ofRows
+	ofEdges
+	ofWidth
+	ofHeads
+	ofKind
+	ofIDBits
+	ofFloatBits
+)
+
+// Each word that cannot be right is named, before a device is asked for.
+func TestDeviceSegmentArguments(t *testing.T) {
+	for want, change := range map[string]map[int]int64{
+		"TypeError: segments: expected 32 or 64 bits, got ids of 16 and floats of 32":            {ofIDBits: 16},
+		"TypeError: segments: expected 32 or 64 bits, got ids of 64 and floats of 8":             {ofFloatBits: 8},
+		"ValueError: segments: expected a kind from 0 to 2, got 4":                               {ofKind: 4},
+		"ValueError: segments: expected a kind from 0 to 2, got -1":                              {ofKind: -1},
+		"ValueError: segments: expected an address of the best rows, got 0":                      {ofKind: 3},
+		"ValueError: segments: expected sizes >= 0 and heads that divide the width":              {ofHeads: 3},
+		"ValueError: segments: expected sizes >= 0":                                              {ofRows: -1},
+		"ValueError: segments: expected addresses":                                               {ofX: 0},
+		"ValueError: segments: expected a width of at most 1048576 and at most 65535 heads, got": {ofWidth: 1<<20 + 1},
+		"ValueError: segments: expected a width of at most":                                      {ofWidth: 1 << 17, ofHeads: 1 << 16},
+		"ValueError: x: expected an address that 4 divides, got 0x42":                            {ofX: 66},
+		"ValueError: x: expected an address that 8 divides, got 0x44":                            {ofX: 68, ofFloatBits: 64},
+		"ValueError: indptr: expected an address that 8 divides, got 0x44":                       {ofIndptr: 68},
+		"ValueError: indices: expected an address that 8 divides, got 0x44":                      {ofIndices: 68},
+		"ValueError: weights: expected an address that 4 divides, got 0x1":                       {ofWeights: 1},
+		"ValueError: out: expected an address that 4 divides, got 0x43":                          {ofOut: 67},
+		"ValueError: best: expected an address that 8 divides, got 0x4":                          {ofBest: 4},
+	} {
+		list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32}
+		for at, value := range change {
+			list[at] = value
+		}
+		_, reduced := DeviceSegmentReduce(0, address(list), 0, 0)
+		_, multiplied := DeviceSegmentDots(0, address(list), 64, 0)
+		for _, err := range []error{reduced, multiplied} {
+			fails(t, err, "")
+			if !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		runtime.KeepAlive(list)
+	}
+	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32}
+	_, err := DeviceSegmentReduce(0, address(list), 0, 4)
+	fails(t, err, "ValueError: bad: expected an address that 8 divides, got 0x4")
+	_, err = DeviceSegmentDots(0, address(list), 0, 0)
+	fails(t, err, "ValueError: dots: expected an address, got 0")
+	_, err = DeviceSegmentDots(0, address(list), 66, 0)
+	fails(t, err, "ValueError: dots: expected an address that 4 divides, got 0x42")
+	runtime.KeepAlive(list)
+}
+
+// Two rows of three edges, of which one leads to no row of x.
+func TestDeviceSegments(t *testing.T) {
+	deviceRing(t, 1)
+	upload := func(a []int64) int64 {
+		mem, err := DeviceUpload(0, address(a), int64(len(a))*8, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return view(mem, 2)[1]
+	}
+	floats := func(values ...float64) (words []int64) {
+		for _, v := range values {
+			words = append(words, int64(math.Float64bits(v)))
+		}
+		return words
+	}
+	check := func(at int64, want []int64) {
+		t.Helper()
+		mem, err := DeviceDownload(0, at, int64(len(want))*8, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := view(view(mem, 2)[1], int64(len(want))); !slices.Equal(got, want) {
+			t.Errorf("got %#x, want %#x", got, want)
+		}
+	}
+	x, out, bad := upload(floats(1, 2, 3, 4, 5, 6)), upload(make([]int64, 4)), upload([]int64{-1})
+	list := []int64{
+		ofX: x, ofIndptr: upload([]int64{0, 2, 3}), ofIndices: upload([]int64{2, 0, 3}), ofOut: out,
+		ofSources: 3, ofRows: 2, ofEdges: 3, ofWidth: 2, ofHeads: 1, ofIDBits: 64, ofFloatBits: 64,
+	}
+	if _, err := DeviceSegmentReduce(0, address(list), 0, bad); err != nil {
+		t.Fatal(err)
+	}
+	check(out, floats(6, 8, 0, 0))
+	check(bad, []int64{2})
+	dots := upload(make([]int64, 3))
+	if _, err := DeviceSegmentDots(0, address(list), dots, 0); err != nil {
+		t.Fatal(err)
+	}
+	check(dots, floats(5*6+6*8, 6+2*8, 0))
+	runtime.KeepAlive(list)
+}
