@@ -76,7 +76,7 @@ type Segment struct {
 // part begins where a load does.
 func (a *segmentArgs) shape(columns, apart uint64) (vectors uint64) {
 	value := uint64(a.FloatBits / 8)
-	vector := min(dividing(apart, 16/value), dividing(uint64(a.X|a.Out), 16)/value)
+	vector := min(lowest(apart, 16/value), lowest(uint64(a.X|a.Out), 16)/value)
 	if value == 4 && vector < 4 {
 		vector = 1
 	}
@@ -141,6 +141,3 @@ func (a *segmentArgs) launch(k *gpu.Kernel[segmentArgs], parts uint64, s gpu.Str
 	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(parts)}, Block: [3]uint32{segmentThreads}}
 	return k.Launch(s, shape, a)
 }
-
-// dividing is the greatest power of two that divides x, at most most, which is one too.
-func dividing(x, most uint64) uint64 { return 1 << bits.TrailingZeros64(x|most) }

@@ -25,7 +25,7 @@ type segments struct {
 	indptr, indices       []int64
 	x, weights            []float64
 	off                   int // bytes that X and Out lie behind a multiple of 16
-	memories              []gpu.Memory
+	memory                deviceMemory
 	pinned                runtime.Pinner
 }
 
@@ -47,11 +47,7 @@ func randomSegments(t *testing.T, e *Engine, s gpu.Stream, degrees []int, source
 	}
 	t.Cleanup(func() {
 		g.pinned.Unpin()
-		for i := range g.memories {
-			if err := g.memories[i].Free(s); err != nil {
-				t.Error(err)
-			}
-		}
+		g.memory.free(t, s)
 	})
 	return g
 }
@@ -93,32 +89,10 @@ func (g *segments) floats(content []byte) []float64 {
 	return made
 }
 
-// put is device memory with a content, so far behind a multiple of 16 bytes.
+// put is the address of a content on the device.
 func (g *segments) put(t *testing.T, content []byte, off int) gpu.Address {
 	t.Helper()
-	m, err := g.e.pool.Alloc(g.s, uint64(len(content)+off+16))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.memories = append(g.memories, m)
-	if len(content) > 0 {
-		if err := g.s.Upload(m.Address+gpu.Address(off), unsafe.Pointer(&content[0]), uint64(len(content))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return m.Address + gpu.Address(off)
-}
-
-func (g *segments) get(t *testing.T, from gpu.Address, n int) []byte {
-	t.Helper()
-	content := make([]byte, n+1)
-	if err := g.s.Download(unsafe.Pointer(&content[0]), from, uint64(n)); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.s.Synchronize(); err != nil {
-		t.Fatal(err)
-	}
-	return content[:n]
+	return g.memory.at(t, g.e, g.s, content, off)
 }
 
 // here is the address of a content for internal/segment, good until the end of the test.
@@ -165,6 +139,7 @@ func (g *segments) String() string {
 // check compares both engines' bits, where nothing beside the result is written to.
 func (g *segments) check(t *testing.T, kind SegmentKind, weighted bool) {
 	t.Helper()
+	s := g.s
 	size, ids := g.rows()*g.width*g.floatBits/8, g.rows()*g.width*g.idBits/8
 	want, wantBest := make([]byte, size), make([]byte, ids)
 	if err := g.onHost(kind, weighted, want, wantBest).Reduce(alone{}); err != nil {
@@ -181,7 +156,7 @@ func (g *segments) check(t *testing.T, kind SegmentKind, weighted bool) {
 	if err := g.e.Reduce(r, g.s); err != nil {
 		t.Fatal(err)
 	}
-	all := g.get(t, r.Out-beside, size+2*beside)
+	all := download(t, s, r.Out-beside, size+2*beside)
 	if !bytes.Equal(all[:beside], untouched) || !bytes.Equal(all[beside+size:], untouched) {
 		t.Fatalf("%v, kind %d: written beside the result", g, kind)
 	}
@@ -192,12 +167,12 @@ func (g *segments) check(t *testing.T, kind SegmentKind, weighted bool) {
 		}
 	}
 	if kind == SegmentMax {
-		best := g.get(t, r.Best, ids+beside)
+		best := download(t, s, r.Best, ids+beside)
 		if !bytes.Equal(best, append(wantBest, untouched...)) {
 			t.Fatalf("%v: other rows are the largest", g)
 		}
 	}
-	if bad := g.get(t, r.Bad, 8); !bytes.Equal(bad, bytes.Repeat([]byte{0xFF}, 8)) {
+	if bad := download(t, s, r.Bad, 8); !bytes.Equal(bad, bytes.Repeat([]byte{0xFF}, 8)) {
 		t.Fatalf("%v: a bad id at %x", g, bad)
 	}
 }
@@ -215,6 +190,7 @@ func (g *segments) all(t *testing.T) {
 
 func (g *segments) dots(t *testing.T) {
 	t.Helper()
+	s := g.s
 	y := make([]float64, g.rows()*g.width)
 	for i := range y {
 		y[i] = math.Sin(float64(i))
@@ -232,7 +208,7 @@ func (g *segments) dots(t *testing.T) {
 	if err := g.e.Dots(r, to, g.s); err != nil {
 		t.Fatal(err)
 	}
-	all := g.get(t, to, n+16)
+	all := download(t, s, to, n+16)
 	if !bytes.Equal(all[n:], bytes.Repeat([]byte{0x5A}, 16)) {
 		t.Fatalf("%v: written beside the dots", g)
 	}
@@ -369,16 +345,12 @@ func TestSegmentTaken(t *testing.T) {
 			if err := e.Reduce(r, s); err != nil {
 				t.Fatal(err)
 			}
-			for i, v := range there.floats(there.get(t, r.Out, len(want)*g.floatBits/8)) {
+			for i, v := range there.floats(download(t, s, r.Out, len(want)*g.floatBits/8)) {
 				if v != want[i] {
 					t.Fatalf("%v: source %d, column %d: got %v, want %v", g, i/width, i%width, v, want[i])
 				}
 			}
-			for i := range there.memories {
-				if err := there.memories[i].Free(s); err != nil {
-					t.Fatal(err)
-				}
-			}
+			there.memory.free(t, s)
 		}
 	}
 }
@@ -402,7 +374,7 @@ func TestSegmentBadIDs(t *testing.T) {
 					if err := e.Reduce(r, s); err != nil {
 						t.Fatal(err)
 					}
-					if place := binary.LittleEndian.Uint64(g.get(t, r.Bad, 8)); place != 5 {
+					if place := binary.LittleEndian.Uint64(download(t, s, r.Bad, 8)); place != 5 {
 						t.Fatalf("%v: a bad id at %d, want 5", g, place)
 					}
 					if kind == SegmentSum {
@@ -414,7 +386,7 @@ func TestSegmentBadIDs(t *testing.T) {
 								}
 							}
 						}
-						for j, v := range g.floats(g.get(t, r.Out+gpu.Address(width*4), width*4)) {
+						for j, v := range g.floats(download(t, s, r.Out+gpu.Address(width*4), width*4)) {
 							if v != float64(want[j]) {
 								t.Fatalf("%v: column %d: got %v, want %v", g, j, v, want[j])
 							}

@@ -58,7 +58,7 @@ class Segments:
         """The edges by their sources, whose sources are the rows here, and each edge's place."""
         made = self._transposed
         ids = self.indices
-        if made is None and ids.is_cuda:
+        if made is None and _device(ids) >= 0:
             narrow = ids.dtype == torch.int32
             ordered, places = torch.sort(ids, stable=True)
             bounds = torch.arange(self.sources + 1, dtype=ids.dtype, device=ids.device)
@@ -83,13 +83,14 @@ class Segments:
         if out.numel():
             heads = 1 if weights is None else weights.shape[1]
             sizes = x.shape[1], heads, 8 * x.element_size()
-            about = self._about(x, weights, out, best, kind, *sizes).buffer_info()[0]
-            if x.is_cuda:
-                index = x.get_device()
+            about = self._about(x, weights, out, best, kind, *sizes)
+            address = about.buffer_info()[0]
+            index = _device(x)
+            if index >= 0:
                 # Ids of a GPU are not looked at here: 0 asks for no word of bad ones.
-                call("DeviceSegmentReduce", index, about, current_stream(index), 0)
+                call("DeviceSegmentReduce", index, address, current_stream(index), 0)
             else:
-                call("SegmentReduce", about)
+                call("SegmentReduce", address)
         return out
 
     def dots(self, x: Tensor, y: Tensor, heads: int) -> Tensor:
@@ -98,12 +99,13 @@ class Segments:
         made = _room(x, len(self.indices), heads)
         if made.numel():
             sizes = x.shape[1], heads, 8 * x.element_size()
-            about = self._about(x, None, y, None, SUM, *sizes).buffer_info()[0]
-            if x.is_cuda:
-                index = x.get_device()
-                call("DeviceSegmentDots", index, about, made.data_ptr(), current_stream(index))
+            about = self._about(x, None, y, None, SUM, *sizes)
+            address = about.buffer_info()[0]
+            index = _device(x)
+            if index >= 0:
+                call("DeviceSegmentDots", index, address, made.data_ptr(), current_stream(index))
             else:
-                call("SegmentDots", about, made.data_ptr())
+                call("SegmentDots", address, made.data_ptr())
         return made
 
     def _about(
@@ -148,7 +150,7 @@ class _Reduce(torch.autograd.Function):
         segments: Segments = ctx.segments
         if ctx.kind == MAX:
             (best,) = ctx.saved_tensors
-            if grad.is_cuda:
+            if _device(grad) >= 0:
                 # Not by atomics, whose order is another one each time.
                 there, _ = segments.transposed()
                 return there.reduce(grad.contiguous(), _TAKEN, best=best), None, None
@@ -207,9 +209,7 @@ def weighted_sum(segments: Segments, x: Tensor, weights: Tensor) -> Tensor:
             f"[{segments.sources}, heads, ...], got {tuple(weights.shape)} and {tuple(x.shape)}"
         )
     if weights.device != x.device:
-        raise ValueError(
-            f"weights: expected a tensor on {x.device}, got one on {weights.device}"
-        )
+        raise ValueError(f"weights: expected a tensor on {x.device}, got one on {weights.device}")
     by_head = weights.reshape(edges, heads)
     if x.dtype == weights.dtype and _is_ours(flat, heads) and heads:
         apply: Any = _Weighted.apply
@@ -258,14 +258,19 @@ def _flat(segments: Segments, x: Tensor) -> Tensor:
 
 
 def _is_ours(x: Tensor, heads: int = 1) -> bool:
-    if x.is_cuda and (x.shape[1] > _MOST_WIDTH or heads > _MOST_HEADS):
+    if _device(x) >= 0 and (x.shape[1] > _MOST_WIDTH or heads > _MOST_HEADS):
         return False
     return x.dtype in (torch.float32, torch.float64) and x.shape[1] > 0
 
 
+def _device(x: Tensor) -> int:
+    """The index of the GPU that a tensor is on, or -1."""
+    return x.get_device() if x.is_cuda else -1
+
+
 def _room(like: Tensor, rows: int, width: int) -> Tensor:
     """Undefined values of a dtype. On the CPU torch asks the system for large ones each time."""
-    if like.is_cuda or rows * width * like.element_size() < _LARGE:
+    if _device(like) >= 0 or rows * width * like.element_size() < _LARGE:
         return like.new_empty((rows, width))
     return Array._room(str(like.dtype).removeprefix("torch."), (rows, width)).torch()
 
