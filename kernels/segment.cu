@@ -63,7 +63,9 @@ __device__ __forceinline__ void load(const float* p, float (&v)[4]) {
 __device__ __forceinline__ void store(float* p, const float (&v)[1]) { *p = v[0]; }
 __device__ __forceinline__ void store(double* p, const double (&v)[1]) { *p = v[0]; }
 __device__ __forceinline__ void store(double* p, const double (&v)[2]) { *(double2*)p = make_double2(v[0], v[1]); }
-__device__ __forceinline__ void store(float* p, const float (&v)[4]) { *(float4*)p = make_float4(v[0], v[1], v[2], v[3]); }
+__device__ __forceinline__ void store(float* p, const float (&v)[4]) {
+  *(float4*)p = make_float4(v[0], v[1], v[2], v[3]);
+}
 
 __device__ __forceinline__ float plus(float a, float b) { return __fadd_rn(a, b); }
 __device__ __forceinline__ double plus(double a, double b) { return __dadd_rn(a, b); }
