@@ -265,8 +265,8 @@ class Array(Viewed):
             # Not every version takes DLPack's truth values.
             import torch
 
-            bits = (shown._address, "uint8", self.shape, self._owner, shown._readonly)
-            shown = Array._of_region(Region(*bits))
+            shown = shown._at(shown._address, self.shape, readonly=shown._readonly)
+            shown._shown_as("uint8", self.shape)
             numbers: Tensor = from_dlpack(shown._capsule(copy=shown._readonly, versioned=False))
             return numbers.view(torch.bool)
         tensor: Tensor = from_dlpack(shown._capsule(copy=shown._readonly, versioned=False))
@@ -408,11 +408,14 @@ class Array(Viewed):
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if self._device < 0:
             raise AttributeError("Array on the CPU: expected a use of __array_interface__")
+        typestr = KINDS[self._dtype].typestr
+        if not typestr:
+            raise AttributeError(f"Array: NumPy has no {self._dtype}; use torch()")
         self._order(devices.LEGACY_STREAM)
         return {
             "version": 3,
-            "shape": (self._length,),
-            "typestr": KINDS[self._dtype].typestr,
+            "shape": self.shape,
+            "typestr": typestr,
             "data": (self._address if self._length else 0, self._readonly),
             "strides": None,
             "stream": devices.LEGACY_STREAM,
@@ -531,6 +534,7 @@ class Array(Viewed):
             kind = KINDS[self._dtype].code
             place = self._address, ctypes.addressof(sizes)
             about = (*place, len(shape), kind, self._bits, self._readonly, versioned)
+            about += self.__dlpack_device__()
         elif self._device >= 0:
             export = engine.dlpack_export_device
             about += (devices.DL_CUDA, self._device)
@@ -551,7 +555,9 @@ def as_array(value: Any, where: str) -> Array:
 def _on_device(values: Array, device: int) -> Array:
     """A copy of an array of the CPU on a device."""
     if not values._length:
-        return Array._of(0, 0, values._bits, None, device=device)
+        none = Array._of(0, 0, values._bits, None, device=device)
+        none._shown_as(values._dtype, values.shape)
+        return none
     stream = devices.current_stream(device)
     memory = memories.new("DeviceUpload", device, values._address, values.nbytes, stream)
     copy = Array._of(memory.data, values._length, values._bits, memory, device=device)

@@ -158,3 +158,15 @@ def test_memory_is_given_back() -> None:
     pgs.cuda.trim()
     pinned = pgs.Features.from_tensor(x).pin()
     assert torch.equal(pinned[torch.arange(5)].cpu(), x[:5])
+
+
+def test_an_array_on_a_device_shows_itself_there_whatever_its_dtype() -> None:
+    graph = make_graph(ids=False)
+    sampler = pgs.PGSampler([5], seed=1, edge_weights="ht")
+    want = sampler.sample(graph, range(100), epoch=0, batch=0).blocks[0].edge_weights
+    factors = sampler.sample(graph.to("cuda"), range(100), epoch=0, batch=0).blocks[0].edge_weights
+    assert factors.torch().is_cuda
+    assert torch.equal(factors.torch().cpu(), want.torch())
+    rows = pgs.Features.from_tensor(torch.randn(10, 3, 2)).to("cuda")[[1, 2]]
+    assert torch.as_tensor(rows, device="cuda").shape == (2, 3, 2)
+    assert torch.from_dlpack(rows).shape == rows.shape

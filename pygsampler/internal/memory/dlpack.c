@@ -1,6 +1,6 @@
 // DLPack capsules, legacy and versioned (DLPack 1.0): of one-dimensional signed
-// integers in memory of the host or of a device, and of arrays of a file in any type
-// and shape. Each holds one reference to its memory.
+// integers, and of arrays of any type and shape, in memory of the host or of a device.
+// Each holds one reference to its memory.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,8 @@ PyObject *pgs_dlpack_export(void *memory, void *data, int64_t length, int32_t bi
 
 // code is DLPack's of the type; the caller has seen to it that ndim <= MOST_DIMS.
 PyObject *pgs_dlpack_export_tensor(void *memory, void *data, int64_t *dims, int32_t ndim, int32_t code, int32_t bits,
-                                   int32_t readonly, int32_t versioned) {
-  dl_tensor t = {.data = data, .device = {DL_CPU, 0}, .ndim = ndim, .dtype = {(uint8_t)code, (uint8_t)bits, 1}};
+                                   int32_t readonly, int32_t versioned, int32_t device_type, int32_t device_id) {
+  dl_tensor t = {
+      .data = data, .device = {device_type, device_id}, .ndim = ndim, .dtype = {(uint8_t)code, (uint8_t)bits, 1}};
   return make(memory, t, dims, readonly, versioned);
 }

@@ -11,7 +11,7 @@ package memory
 extern PyObject *pgs_memory_claim(int64_t *);
 extern PyObject *pgs_dlpack_export(void *, void *, int64_t, int32_t, int32_t, int32_t);
 extern PyObject *pgs_dlpack_export_device(void *, void *, int64_t, int32_t, int32_t, int32_t, int32_t, int32_t);
-extern PyObject *pgs_dlpack_export_tensor(void *, void *, int64_t *, int32_t, int32_t, int32_t, int32_t, int32_t);
+extern PyObject *pgs_dlpack_export_tensor(void *, void *, int64_t *, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t, int32_t);
 */
 import "C"
 

@@ -59,6 +59,8 @@ DlpackTensorFunction = ctypes.PYFUNCTYPE(
     ctypes.c_int32,
     ctypes.c_int32,
     ctypes.c_int32,
+    ctypes.c_int32,
+    ctypes.c_int32,
 )
 DlpackDeviceFunction = ctypes.PYFUNCTYPE(
     ctypes.py_object,
