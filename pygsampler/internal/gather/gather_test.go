@@ -96,8 +96,10 @@ func TestCopyRefusesIDs(t *testing.T) {
 		ids := make([]int64, 5000)
 		ids[4321], ids[4999], ids[3000] = wrong, wrong, wrong
 		part := Part{IDs: csctest.Array(ids, 64), Table: table, Row: 400, Out: make([]byte, 400*len(ids))}
+		another := part
+		another.Out = make([]byte, 400*len(ids))
 		good := Part{IDs: csctest.Array([]int64{3}, 64), Table: table, Row: 400, Out: make([]byte, 400)}
-		err := Copy([]Part{good, part, part}, lent(3), new(atomic.Bool))
+		err := Copy([]Part{good, part, another}, lent(3), new(atomic.Bool))
 		var told *IDError
 		if !errors.As(err, &told) || told.Part != 1 || told.Place != 3000 || told.ID != wrong || told.Rows != 10 {
 			t.Errorf("id %d: got %v", wrong, err)
