@@ -42,6 +42,8 @@ def read(device: str) -> Reading:
     """What the process holds now."""
     import pygsampler as pgs
 
+    # Else it depends on when Python's collector comes whether a graph of a former pass is there.
+    gc.collect()
     with open("/proc/self/statm") as file:
         pages = int(file.read().split()[1])
     found: Reading = {
