@@ -42,8 +42,6 @@ def read(device: str) -> Reading:
     """What the process holds now."""
     import pygsampler as pgs
 
-    # Else it depends on when Python's collector comes whether a graph of a former pass is there.
-    gc.collect()
     with open("/proc/self/statm") as file:
         pages = int(file.read().split()[1])
     found: Reading = {
@@ -133,6 +131,8 @@ def weighted_batches(device: str) -> Iterator[Any]:
             DataLoader(graph, seeds, [5, 5], device=device, **options, **{by: "w"})
             for by in ("prob", "mask")
         ]
+        # Else small batches take the pooled memory of the former pass's tables, now and then.
+        pgs.trim()
         for pair in zip(*loaders, strict=True):
             for batch in pair:
                 yield batch.input_nodes, batch.blocks[0].edge_index
