@@ -34,11 +34,7 @@ func DeviceExpand(device, count, list, stream int64) error {
 			return Errorf(KindValue, "list: expected ids of %d bits, as those before, got %d", all[0].Words[batch.WordIDBits], x.Words[batch.WordIDBits])
 		}
 	}
-	e, err := openDevice(device)
-	if err != nil {
-		return err
-	}
-	s, err := e.Context().Wrap(uintptr(stream))
+	e, s, err := streamOf(device, stream)
 	if err != nil {
 		return err
 	}

@@ -47,11 +47,7 @@ func DeviceGather(device, count, list, stream int64) error {
 			Counts: gpu.Address(w[gatherCounts]), Bad: gpu.Address(w[gatherBad]),
 		}
 	}
-	e, err := openDevice(device)
-	if err != nil {
-		return err
-	}
-	s, err := e.Context().Wrap(uintptr(stream))
+	e, s, err := streamOf(device, stream)
 	if err != nil {
 		return err
 	}

@@ -142,3 +142,13 @@ func (d *deviceGraph) positions(ids []int64) ([]int64, error) {
 	slices.Sort(ids)
 	return slices.Compact(ids), nil
 }
+
+// streamOf is a device's engine, and a stream there that others made.
+func streamOf(device, stream int64) (*cuda.Engine, gpu.Stream, error) {
+	e, err := openDevice(device)
+	if err != nil {
+		return nil, gpu.Stream{}, err
+	}
+	s, err := e.Context().Wrap(uintptr(stream))
+	return e, s, err
+}

@@ -44,16 +44,6 @@ func DeviceSegmentDots(device, list, dots, stream int64) error {
 	return onDevice(e.Dots(g, gpu.Address(dots), s))
 }
 
-// streamOf is a device's engine, and a stream there that others made.
-func streamOf(device, stream int64) (*cuda.Engine, gpu.Stream, error) {
-	e, err := openDevice(device)
-	if err != nil {
-		return nil, gpu.Stream{}, err
-	}
-	s, err := e.Context().Wrap(uintptr(stream))
-	return e, s, err
-}
-
 // deviceSegment is the reduction at an address. A kernel that meets a wrong address ends all
 // work of the process on that device, so what can be seen here is refused.
 func deviceSegment(list, dots int64) (*cuda.Segment, error) {

@@ -35,11 +35,7 @@ type Request struct {
 }
 
 // Crew lends workers beside the caller's own goroutine.
-type Crew interface {
-	// Borrow gets up to n workers, maybe none, without waiting.
-	Borrow(n int) int
-	Return(n int)
-}
+type Crew = csc.Crew
 
 // Sample makes the batch of a request tile by tile, and hands its memory, with one
 // reference, to the caller. It returns request.ErrCancelled soon after stop is set.

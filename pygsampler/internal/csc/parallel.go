@@ -37,3 +37,22 @@ func Together(parts int64, f func(part int64)) {
 		}
 	}
 }
+
+// Crew lends workers.
+type Crew interface {
+	// Borrow gets up to n workers, maybe none, without waiting.
+	Borrow(n int) int
+	Return(n int)
+}
+
+// Crewed runs work, which takes one of so many units after the other, in the caller, or
+// together with as many workers as the crew lends where there are several.
+func Crewed(crew Crew, units int64, work func()) {
+	if units <= 1 {
+		work()
+		return
+	}
+	extra := crew.Borrow(int(min(units-1, 256)))
+	defer crew.Return(extra)
+	Together(int64(extra+1), func(int64) { work() })
+}

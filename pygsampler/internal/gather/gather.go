@@ -35,13 +35,6 @@ func (e *IDError) Error() string {
 // Unwrap says which kind of error it is.
 func (e *IDError) Unwrap() error { return request.ErrIndex }
 
-// Crew lends workers; cpu.Crew is one.
-type Crew interface {
-	// Borrow gets up to n workers, maybe none, without waiting.
-	Borrow(n int) int
-	Return(n int)
-}
-
 // unitBytes is how much a worker takes at a time. tileBytes is how much of the tables it
 // asks the memory for ahead, of which the first-level cache has room for two: rows of 400
 // bytes at random places take a quarter of the time that they take without.
@@ -52,7 +45,7 @@ const (
 
 // Copy makes all parts. It returns request.ErrCancelled soon after stop is set, and an
 // IDError for the first wrong id of the first part that has one.
-func Copy(parts []Part, crew Crew, stop *atomic.Bool) error {
+func Copy(parts []Part, crew csc.Crew, stop *atomic.Bool) error {
 	c := copying{parts: parts, stop: stop}
 	for _, p := range parts {
 		if p.Row < 1 || int64(len(p.Table))%p.Row != 0 || int64(len(p.Out)) != p.IDs.Len()*p.Row {
@@ -63,13 +56,7 @@ func Copy(parts []Part, crew Crew, stop *atomic.Bool) error {
 		c.units += (p.IDs.Len() + size - 1) / size
 		c.ends = append(c.ends, c.units)
 	}
-	if c.units > 1 {
-		extra := crew.Borrow(int(min(c.units-1, 256)))
-		defer crew.Return(extra)
-		csc.Together(int64(extra+1), func(int64) { c.work() })
-	} else {
-		c.work()
-	}
+	csc.Crewed(crew, c.units, c.work)
 	if stop.Load() {
 		return request.ErrCancelled
 	}

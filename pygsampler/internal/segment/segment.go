@@ -40,18 +40,11 @@ type Reduction struct {
 	Kind, IDBits, FloatBits int64
 }
 
-// Crew lends workers; cpu.Crew is one.
-type Crew interface {
-	// Borrow gets up to n workers, maybe none, without waiting.
-	Borrow(n int) int
-	Return(n int)
-}
-
 // unitValues is about how many values a worker reads at a time.
 const unitValues = 1 << 18
 
 // Reduce makes Out, and Best.
-func (r *Reduction) Reduce(crew Crew) error {
+func (r *Reduction) Reduce(crew csc.Crew) error {
 	c, err := r.checked()
 	if err != nil {
 		return err
@@ -60,7 +53,7 @@ func (r *Reduction) Reduce(crew Crew) error {
 }
 
 // Dots writes to dots [Edges, Heads] the products of each edge's row of X and row of Out.
-func (r *Reduction) Dots(dots int64, crew Crew) error {
+func (r *Reduction) Dots(dots int64, crew csc.Crew) error {
 	c, err := r.checked()
 	if err != nil {
 		return err
@@ -110,14 +103,14 @@ func (r *Reduction) checked() (c C.pgs_reduction, err error) {
 }
 
 // rows calls work for all rows, in units, on as many cores as are idle.
-func (r *Reduction) rows(crew Crew, work func(low, high C.int64_t) C.int64_t) error {
+func (r *Reduction) rows(crew csc.Crew, work func(low, high C.int64_t) C.int64_t) error {
 	// Edges make the work, and most rows have as many as others.
 	each := max(1, r.Edges/max(r.Rows, 1)) * r.Width
 	size := max(1, unitValues/each)
 	units := (r.Rows + size - 1) / size
 	var next, wrong atomic.Int64
 	wrong.Store(-1)
-	worker := func(int64) {
+	worker := func() {
 		for {
 			low := (next.Add(1) - 1) * size
 			if low >= r.Rows {
@@ -128,13 +121,7 @@ func (r *Reduction) rows(crew Crew, work func(low, high C.int64_t) C.int64_t) er
 			}
 		}
 	}
-	if units > 1 {
-		extra := crew.Borrow(int(min(units-1, 256)))
-		defer crew.Return(extra)
-		csc.Together(int64(extra+1), worker)
-	} else {
-		worker(0)
-	}
+	csc.Crewed(crew, units, worker)
 	return r.fault(wrong.Load())
 }
 
