@@ -188,3 +188,10 @@ enum {
 
 // SEGMENT_THREADS is how many threads a block of segment.cu has.
 #define SEGMENT_THREADS 256
+
+// STATIC_THREADS is how many threads a block of static.cu has, but for those that sample, and
+// staticSlots how many batches are on their way to where they stay.
+enum {
+  STATIC_THREADS = 256,
+  STATIC_SLOTS = 3,
+};

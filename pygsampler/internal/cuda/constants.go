@@ -108,3 +108,10 @@ const (
 
 // segmentThreads is how many threads a block of segment.cu has.
 const segmentThreads = 256
+
+// staticThreads is how many threads a block of static.cu has, but for those that sample, and
+// staticSlots how many batches are on their way to where they stay.
+const (
+	staticThreads = 256
+	staticSlots   = 3
+)

@@ -1,0 +1,87 @@
+package bridge
+
+import core "github.com/pygsampler/pygsampler/pygsampler"
+
+var deviceStatics table[*core.DeviceStatic]
+
+func staticAt(handle int64) (*core.DeviceStatic, error) {
+	s, ok := deviceStatics.get(handle)
+	if !ok {
+		return nil, closed("static")
+	}
+	return s, nil
+}
+
+// DeviceStaticNew makes room for batches that launches of a CUDA graph make, as
+// core.NewDeviceStatic says.
+func DeviceStaticNew(graph, sampler, seeds, seedBits, grid, count, most int64) (static int64, err error) {
+	defer finish(&err)
+	g, p, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	s, err := core.NewDeviceStatic(g, p, seeds, seedBits, grid, count, most)
+	if err != nil {
+		return 0, err
+	}
+	return deviceStatics.add(s), nil
+}
+
+// DeviceStaticBegin begins a pass, as core.DeviceStatic.Begin says.
+func DeviceStaticBegin(static, seeds, numSeeds, count, parts, epoch, first, stride, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(static)
+	if err != nil {
+		return 0, err
+	}
+	return 0, s.Begin(seeds, numSeeds, count, parts, epoch, first, stride, stream)
+}
+
+// DeviceStaticSample puts the next batch into a stream.
+func DeviceStaticSample(static, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(static)
+	if err != nil {
+		return 0, err
+	}
+	return 0, s.Sample(stream)
+}
+
+// DeviceStaticSpread copies the next batch to arrays, as core.DeviceStatic.Spread says.
+func DeviceStaticSpread(static, count, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(static)
+	if err != nil {
+		return 0, err
+	}
+	return 0, s.Spread(count, list, stream)
+}
+
+// DeviceStaticEdges writes a block's edges one by one, as core.DeviceStatic.Edges says.
+func DeviceStaticEdges(static, bits, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(static)
+	if err != nil {
+		return 0, err
+	}
+	return 0, s.Edges(bits, list, stream)
+}
+
+// DeviceStaticWait waits for batch i of the pass, as core.DeviceStatic.Wait says.
+func DeviceStaticWait(static, i, timeoutMS, count, words int64) (state int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(static)
+	if err != nil {
+		return 0, err
+	}
+	return s.Wait(i, timeoutMS, count, words)
+}
+
+// DeviceStaticClose gives the memory of such batches back.
+func DeviceStaticClose(static int64) (zero int64, err error) {
+	defer finish(&err)
+	if s, ok := deviceStatics.take(static); ok {
+		s.Close()
+	}
+	return 0, nil
+}
