@@ -14,7 +14,7 @@ func staticAt(handle int64) (*core.DeviceStatic, error) {
 
 // DeviceStaticNew makes room for batches that launches of a CUDA graph make, as
 // core.NewDeviceStatic says.
-func DeviceStaticNew(graph, sampler, seeds, seedBits, grid, count, most int64) (static int64, err error) {
+func DeviceStaticNew(graph, sampler, seeds, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
 	g, p, err := open(graph, sampler)
 	if err != nil {
@@ -28,9 +28,9 @@ func DeviceStaticNew(graph, sampler, seeds, seedBits, grid, count, most int64) (
 }
 
 // DeviceStaticBegin begins a pass, as core.DeviceStatic.Begin says.
-func DeviceStaticBegin(static, seeds, numSeeds, count, parts, epoch, first, stride, stream int64) (zero int64, err error) {
+func DeviceStaticBegin(handle, seeds, numSeeds, count, parts, epoch, first, stride, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	s, err := staticAt(static)
+	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
@@ -38,9 +38,9 @@ func DeviceStaticBegin(static, seeds, numSeeds, count, parts, epoch, first, stri
 }
 
 // DeviceStaticSample puts the next batch into a stream.
-func DeviceStaticSample(static, stream int64) (zero int64, err error) {
+func DeviceStaticSample(handle, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	s, err := staticAt(static)
+	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
@@ -48,9 +48,9 @@ func DeviceStaticSample(static, stream int64) (zero int64, err error) {
 }
 
 // DeviceStaticSpread copies the next batch to arrays, as core.DeviceStatic.Spread says.
-func DeviceStaticSpread(static, count, list, stream int64) (zero int64, err error) {
+func DeviceStaticSpread(handle, count, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	s, err := staticAt(static)
+	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
@@ -58,9 +58,9 @@ func DeviceStaticSpread(static, count, list, stream int64) (zero int64, err erro
 }
 
 // DeviceStaticEdges writes a block's edges one by one, as core.DeviceStatic.Edges says.
-func DeviceStaticEdges(static, bits, list, stream int64) (zero int64, err error) {
+func DeviceStaticEdges(handle, bits, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
-	s, err := staticAt(static)
+	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
@@ -68,19 +68,29 @@ func DeviceStaticEdges(static, bits, list, stream int64) (zero int64, err error)
 }
 
 // DeviceStaticWait waits for batch i of the pass, as core.DeviceStatic.Wait says.
-func DeviceStaticWait(static, i, timeoutMS, count, words int64) (state int64, err error) {
+func DeviceStaticWait(handle, i, timeoutMS, count, words int64) (state int64, err error) {
 	defer finish(&err)
-	s, err := staticAt(static)
+	s, err := staticAt(handle)
 	if err != nil {
 		return 0, err
 	}
 	return s.Wait(i, timeoutMS, count, words)
 }
 
-// DeviceStaticClose gives the memory of such batches back.
-func DeviceStaticClose(static int64) (zero int64, err error) {
+// DeviceStaticEdgeBits is how wide the ids of edges in such batches are.
+func DeviceStaticEdgeBits(handle int64) (bits int64, err error) {
 	defer finish(&err)
-	if s, ok := deviceStatics.take(static); ok {
+	s, err := staticAt(handle)
+	if err != nil {
+		return 0, err
+	}
+	return s.EdgeBits()
+}
+
+// DeviceStaticClose gives the memory of such batches back.
+func DeviceStaticClose(handle int64) (zero int64, err error) {
+	defer finish(&err)
+	if s, ok := deviceStatics.take(handle); ok {
 		s.Close()
 	}
 	return 0, nil

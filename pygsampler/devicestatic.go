@@ -166,6 +166,15 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 	return state, err
 }
 
+// EdgeBits is how wide the ids of edges are.
+func (s *DeviceStatic) EdgeBits() (bits int64, err error) {
+	err = s.with(0, func(made *cuda.Static, _ gpu.Stream) error {
+		bits = int64(made.EdgeBits())
+		return nil
+	})
+	return bits, err
+}
+
 // Close gives the memory back, once the device is done with what it was given.
 func (s *DeviceStatic) Close() {
 	s.mu.Lock()

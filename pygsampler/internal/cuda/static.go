@@ -450,3 +450,6 @@ func (s *Static) Close() error {
 
 // Seeds is how many seeds a batch has at most.
 func (s *Static) Seeds() int64 { return s.plan.Seeds }
+
+// EdgeBits is how wide the ids of edges are.
+func (s *Static) EdgeBits() int { return s.graph.sampleBits() }

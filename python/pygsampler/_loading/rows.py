@@ -71,6 +71,17 @@ class Rows:
             gather_there(self._device, parts)
         return batch
 
+    def standing(self, batch: TorchBatch) -> list[Part]:
+        """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
+        gathered each time that it has other ids."""
+        parts: list[Part] = []
+        for owner, name, features, ids in self._wanted(batch):
+            view = as_ids(ids, "ids", self._device)
+            rows = features._empty(view.length, self._device)
+            parts.append(features._part(view, rows.data_ptr()))
+            owner._furnish(name, rows)
+        return [part for part in parts if part.row and part.ids.length]
+
     def _wanted(
         self, batch: TorchBatch
     ) -> Iterator[tuple[TorchBatch | TorchBlock, str, Features, torch.Tensor]]:
