@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -60,7 +60,7 @@ class StaticPasses:
         self._parts: list[Part] = []
         self._labels: list[torch.Tensor] = []
         self._begun = 0
-        self._side: Any = None
+        self._side = Side(graph._device)
 
     @property
     def batch(self) -> StaticBatch:
@@ -110,14 +110,8 @@ class StaticPasses:
         self._check(begun)
         standing = self._standing
         assert standing is not None
-        current = torch.cuda.current_stream(self._graph._device)
-        side = self._side
-        if side is None:
-            side = self._side = torch.cuda.Stream(self._graph._device)  # type: ignore[no-untyped-call]
         # The slot that it goes to was read by the batch before this one.
-        side.wait_stream(current)
-        with torch.cuda.stream(side):
-            standing.sample()
+        self._side.launch(standing.sample)
         standing.fill()
         if self._parts:
             gather_there(self._graph._device, self._parts)
@@ -134,7 +128,7 @@ class StaticPasses:
 
     def join(self) -> None:
         """Lets torch's current stream wait for what is sampled beside it."""
-        torch.cuda.current_stream(self._graph._device).wait_stream(self._side)
+        self._side.join()
 
     def batches(self, sampler: Sampler, order: torch.Tensor, epoch: int) -> Iterator[StaticBatch]:
         """The batches of a pass."""
@@ -209,6 +203,29 @@ class StaticPasses:
                 had[0] = max(had[0], block.num_src_nodes)
                 had[1] = max(had[1], block.num_edges)
         return [Capacity(src + src // _SPARE + 1, edges + edges // _SPARE) for src, edges in most]
+
+
+class Side:
+    """A stream beside torch's current one on a device."""
+
+    __slots__ = ("_device", "_stream")
+
+    def __init__(self, device: int) -> None:
+        self._device = device
+        self._stream: Any = None
+
+    def launch(self, work: Callable[[], None]) -> None:
+        """Has what ``work`` launches run after all that is in the current stream now."""
+        side = self._stream
+        if side is None:
+            side = self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(side):
+            work()
+
+    def join(self) -> None:
+        """Lets the current stream wait for it."""
+        torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
 def checked(given: Any, hops: int) -> list[Capacity] | None:

@@ -71,7 +71,7 @@ class Standing(EngineHandle):
         self, capacities: Sequence[Capacity], destinations: Sequence[int], bits: int, wide: int
     ) -> StaticBatch:
         """The tensors; ``_about`` says where they are."""
-        there = torch.device("cuda", self._device)
+        there = place_of(self._device)
         ids, edge_ids = _INTEGERS[bits], _INTEGERS[wide]
 
         def zeros(size: int, dtype: torch.dtype = ids) -> torch.Tensor:
@@ -160,6 +160,11 @@ class _Edges:
         stream = devices.current_stream(standing._device)
         bits = 8 * destinations.element_size()
         standing._call("DeviceStaticEdges", bits, about.buffer_info()[0], stream)
+
+
+def place_of(device: int) -> torch.device:
+    """Where the tensors are."""
+    return torch.device("cuda", device)
 
 
 def room(used: int) -> int:
