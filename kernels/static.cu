@@ -159,6 +159,7 @@ __device__ __forceinline__ void spread(const SpreadArgs& a, const u64* header, c
     const I* nodes = (const I*)(out + header[WORD_NODES]);
     const I* given = (const I*)(out + header[WORD_OUTPUT_NODES]);
     const I* index = (const I*)(out + header[WORD_OUTPUT_INDEX]);
+#pragma unroll 4
     for (u64 i = at; i < a.blocks[0].src; i += threads) ((I*)a.nodes)[i] = i < n ? nodes[i] : (I)(i % a.num_nodes);
     for (u64 i = at; i < a.outputs; i += threads) {
       ((I*)a.output_nodes)[i] = i < seeds ? given[i] : (I)(i % a.num_nodes);
@@ -179,6 +180,7 @@ __device__ __forceinline__ void spread(const SpreadArgs& a, const u64* header, c
   const char* ids = out + block[BLOCK_EDGE_IDS];
   for (u64 i = at; i <= b.dst; i += threads) ((I*)b.indptr)[i] = i < dst ? indptr[i] : (I)edges;
   u32 rows = (u32)(b.src - src);
+#pragma unroll 4
   for (u64 i = at; i < b.edges; i += threads) {
     ((I*)b.indices)[i] = i < edges ? indices[i] : (I)(src + (u32)(i - edges) % rows);
     if (a.edge_id_bits == 32) ((u32*)b.edge_ids)[i] = i < edges ? ((const u32*)ids)[i] : (u32)(i % max(a.num_edges, 1ull));

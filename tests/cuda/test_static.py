@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -278,12 +279,12 @@ def test_every_kernel_is_in_the_graph(graph: pgs.Graph, data: Any) -> None:
     fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
     loop = capture(trainer(Sage), fixed, warmup=1)
 
-    def kernels(work: Any) -> list[str]:
+    def kernels(work: Any) -> Counter[str]:
         torch.cuda.synchronize()
         with profile(activities=[ProfilerActivity.CUDA]) as seen:
             work()
             torch.cuda.synchronize()
-        return sorted(
+        return Counter(
             event.name
             for event in seen.events()
             if event.device_type == torch.autograd.DeviceType.CUDA
@@ -298,11 +299,10 @@ def test_every_kernel_is_in_the_graph(graph: pgs.Graph, data: Any) -> None:
     assert loop.captured
     for names in (called, captured, replayed):
         for ours in ("static32", "static_turn", "static_spread", "gather"):
-            assert ours in names, (ours, names)
+            assert names[ours] == 1, (ours, names)
     # The call that captures launches nothing itself: what ran is the first replay.
-    assert captured == replayed
-    # At its first call the optimiser also makes its state.
-    assert set(replayed) - set(called) == set()
+    assert not captured - replayed, captured - replayed
+    assert not replayed - captured, replayed - captured
     batches.close()
 
 

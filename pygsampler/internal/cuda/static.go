@@ -381,9 +381,10 @@ func (s *Static) Spread(to *Spread, stream gpu.Stream) error {
 	}, &args)
 }
 
-// blocks are enough for so many things, as far as the device runs them at a time.
+// blocks are a thread for each of so many things, as far as the device runs them at a time.
 func (s *Static) blocks(things uint64) uint32 {
-	return uint32(max(min((things+4*staticThreads-1)/(4*staticThreads), 4*uint64(s.engine.context.Properties().Multiprocessors)), 1))
+	const together = 2048 / staticThreads
+	return uint32(max(min((things+staticThreads-1)/staticThreads, together*uint64(s.engine.context.Properties().Multiprocessors)), 1))
 }
 
 // StaticEdges is a block whose edges are to be written one by one, as integers of Bits.
