@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -332,3 +336,15 @@ def test_a_loop_that_is_left_or_closed(data: Any) -> None:
     graph.close()
     with pytest.raises(pgs.ClosedError):
         next(batches)
+
+
+def test_the_example_learns() -> None:
+    example = Path(__file__).parents[2] / "examples" / "cuda_graph.py"
+    done = subprocess.run(
+        [sys.executable, str(example), "--epochs", "2"], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"test accuracy: ([\d.]+)%", done.stdout)
+    assert found is not None, done.stdout
+    # An MLP that sees no edges reaches 60 % (docs/debian.md).
+    assert float(found[1]) > 60
