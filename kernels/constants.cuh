@@ -188,3 +188,11 @@ enum {
 
 // SEGMENT_THREADS is how many threads a block of segment.cu has.
 #define SEGMENT_THREADS 256
+
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+enum {
+  TRANSPOSE_THREADS = 256,
+  TRANSPOSE_TILES = 1024,
+  TRANSPOSE_LONG = 512,
+};

@@ -108,3 +108,11 @@ const (
 
 // segmentThreads is how many threads a block of segment.cu has.
 const segmentThreads = 256
+
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+const (
+	transposeThreads = 256
+	transposeTiles   = 1024
+	transposeLong    = 512
+)
