@@ -194,4 +194,10 @@ enum {
 enum {
   STATIC_THREADS = 256,
   STATIC_SLOTS = 3,
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+enum {
+  TRANSPOSE_THREADS = 256,
+  TRANSPOSE_TILES = 1024,
+  TRANSPOSE_LONG = 512,
 };

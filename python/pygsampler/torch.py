@@ -508,7 +508,8 @@ def segment_reduce(
     ----------
     x : float tensor of shape [N, ...]
     indptr : int32 or int64, shape [R + 1]
-        Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to E, and it does not fall.
+        Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to at most E, and it does not
+        fall. What is behind the last one is not looked at.
     indices : the dtype of indptr, shape [E]
         Rows in [0, N).
     reduce : str

@@ -319,6 +319,8 @@ def test_step_compares_and_refuses(
     assert [row["task"] for row in rows] == [
         "features",
         "mean and gradient",
+        "mean of rows where they are",
+        "edges by source",
         "weighted sum and gradients",
     ]
     assert all(value > 0 for row in rows for key, value in row.items() if "/" in key)

@@ -114,4 +114,11 @@ const segmentThreads = 256
 const (
 	staticThreads = 256
 	staticSlots   = 3
+
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+const (
+	transposeThreads = 256
+	transposeTiles   = 1024
+	transposeLong    = 512
 )
