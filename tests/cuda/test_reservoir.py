@@ -9,6 +9,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import (
+    SWITCHES,
     Csc,
     awkward,
     compare_reservoirs,
@@ -21,17 +22,6 @@ from tests.support.parity import (
 
 DEGREES = 71
 FANOUTS_A_LAUNCH = 5
-# What changes the times and nothing else: of the paper's ablation, and beyond.
-SWITCHES: dict[str, dict[str, Any]] = {
-    "usual": {},
-    "all off": {"memory": "global", "schedule": False},
-    "schedule": {"memory": "global"},
-    "shared": {"memory": "shared", "schedule": False},
-    "shared, schedule": {"memory": "shared", "block_threshold": 0},
-    "parts": {"degree_threshold": 30, "schedule": False},
-    "snake": {"degree_threshold": 20, "block_threshold": (1 << 31) - 1},
-    "two streams": {"degree_threshold": 40, "block_threshold": 2, "streams": 2},
-}
 
 
 @pytest.mark.parametrize("name", SWITCHES)

@@ -14,6 +14,17 @@ import pygsampler as pgs
 
 Values = npt.NDArray[Any]
 MODES = ("auto", "persistent", "fused", "bsp", "queue")
+# What changes the times of mode "reservoir", and nothing else.
+SWITCHES: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "all off": {"memory": "global", "schedule": False},
+    "schedule": {"memory": "global"},
+    "shared": {"memory": "shared", "schedule": False},
+    "shared, schedule": {"memory": "shared", "block_threshold": 0},
+    "parts": {"degree_threshold": 30, "schedule": False},
+    "snake": {"degree_threshold": 20, "block_threshold": (1 << 31) - 1},
+    "two streams": {"degree_threshold": 40, "block_threshold": 2, "streams": 2},
+}
 WIDTH = {32: np.dtype(np.int32), 64: np.dtype(np.int64)}
 
 
