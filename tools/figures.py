@@ -383,9 +383,11 @@ def gpu_turbo_ablation() -> str:
         cells += [f"{off / drawn(row, way):.2f}x" for way in ways]
         parts = row.get("of_copy", {})
         cells += [f"{100 * parts[way]:.0f} %" if parts else "" for way in ("off", "B+S+A", "bsp")]
+        order = row["kernels_us"].get("B+S+A", {}).get("reservoir_order")
+        cells.append("" if order is None else f"{100 * order / drawn(row, 'B+S+A'):.1f} %")
         rows.append(cells)
     head = ["graph", "vertices", "fanout", "off, us", *ways[:-1], "O(fanout)"]
-    head += ["off, of a copy", "B+S+A, of a copy", "O(fanout), of a copy"]
+    head += ["off, of a copy", "B+S+A, of a copy", "O(fanout), of a copy", "sorting, of B+S+A"]
     return table(head, rows, len(head) - 1)
 
 

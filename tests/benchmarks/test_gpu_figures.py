@@ -120,10 +120,11 @@ def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "RESULTS", folder / "none")
     assert {module.FIGURES[name]() for name in tables} == {module.NONE_OF_GPU}
     monkeypatch.setattr(module, "RESULTS", folder.parent)
-    kernel = {**CASE, **ROWS["turbo"]}
+    kernel = {**CASE, **ROWS["turbo"], "kernels_us": {"B+S+A": {"reservoir_order": 0.25}}}
     draw_us = {**dict.fromkeys(WAYS, 10.0), "off": 20.0, "B": 16.0}
     call_us = {way: {**US, "median": 100.0 if way == "off" else 50.0} for way in WAYS}
-    blind = {**kernel, "shape": "arxiv", "draw_us": {}, "of_copy": {}, "call_us": call_us}
+    blind = {**kernel, "shape": "arxiv", "call_us": call_us}
+    blind |= {"draw_us": {}, "of_copy": {}, "kernels_us": {}}
     hops = {**blind, "kind": "hops", "fanouts": [5, 3]}
     swept = [
         {"kind": "sweep", "threshold": name, "value": value, "us": 7.0}
@@ -142,7 +143,9 @@ def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert len({line.count("|") for line in lines}) == 1
     assert "| reddit | 1,024 | 20 | 10 | 2.00x |  |  |  |" in found["gpu_turbo"]
     assert "| arxiv | 1,024 | 100 | 50 | 2.00x | 100 | 50 | 2.00x |" in found["gpu_turbo"]
-    assert "| 15 | 20 | 1.25x | 2.00x | 2.00x | 2.00x | 50 % |" in found["gpu_turbo_ablation"]
+    ablation = found["gpu_turbo_ablation"]
+    assert "| 15 | 20 | 1.25x | 2.00x | 2.00x | 2.00x | 50 % | 50 % | 50 % | 2.5 % |" in ablation
+    assert "| 30 | 100 | 2.00x | 2.00x | 2.00x | 2.00x |  |  |  |  |" in ablation
     assert "| arxiv | 1024x(5,3) | 1,000 | 100 | 50 | 50 | 50 | 50 |" in found["gpu_turbo_calls"]
     assert "| degree | 64 | 7.0 | best |" in found["gpu_turbo_sweep"]
     assert "| blocks | the plan's own | 7.0 | best |" in found["gpu_turbo_sweep"]
