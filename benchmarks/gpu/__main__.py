@@ -11,6 +11,7 @@ Parts, in the order in which they run when none is named:
 - steps       whole training steps: plain torch, the helpers, one CUDA graph
 - weights     weighted sampling beside uniform sampling
 - gather      rows of a table by their ids, beside torch's index_select and a copy
+- turbo       TurboGNN's sampling kernels, their thresholds and switches, beside ours
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
@@ -28,7 +29,7 @@ from pathlib import Path
 
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
-    *("weights", "gather", "roofline"),
+    *("weights", "gather", "turbo", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -41,6 +42,7 @@ _SHARES = {
     "steps": 2,
     "weights": 3,
     "gather": 1,
+    "turbo": 3,
     "roofline": 3,
 }
 

@@ -21,6 +21,7 @@ def lines(folder: Path) -> list[str]:
         "steps",
         "weights",
         "gather",
+        "turbo",
         "roofline",
     ):
         file = folder / f"{part}.json"
@@ -118,6 +119,15 @@ def _roofline(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _turbo(content: dict[str, Any]) -> list[str]:
+    made = [f"best {name}: {value}" for name, value in content.get("thresholds", {}).items()]
+    total: dict[str, float] = {}
+    for row in content["rows"]:
+        for name, us in row.get("draw_us", {}).items():
+            total[name] = total.get(name, 0.0) + us
+    return made + [f"{name:12} {us / 1e3:9.2f} ms to draw every row" for name, us in total.items()]
+
+
 def _none(content: dict[str, Any]) -> list[str]:
     return []
 
@@ -136,6 +146,7 @@ _OF = {
     "steps": _steps,
     "weights": _weights,
     "gather": _gather,
+    "turbo": _turbo,
     "roofline": _roofline,
 }
 
