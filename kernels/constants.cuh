@@ -188,3 +188,11 @@ enum {
 
 // SEGMENT_THREADS is how many threads a block of segment.cu has.
 #define SEGMENT_THREADS 256
+
+// CACHE_THREADS is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+enum {
+  CACHE_THREADS = 256,
+  CACHE_CHOICES = 8,
+};

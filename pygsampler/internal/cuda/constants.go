@@ -108,3 +108,11 @@ const (
 
 // segmentThreads is how many threads a block of segment.cu has.
 const segmentThreads = 256
+
+// cacheThreads is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+const (
+	cacheThreads = 256
+	cacheChoices = 8
+)
