@@ -71,11 +71,8 @@ def read(loader: DataLoader, epoch: int) -> Epoch:
 
 
 def counted(epochs: Sequence[Epoch], rows: int) -> torch.Tensor:
-    counts = np.zeros(rows, np.int64)
-    for epoch in epochs:
-        for ids in epoch:
-            counts += np.bincount(ids, minlength=rows)
-    return torch.from_numpy(counts)
+    every = np.concatenate([ids for epoch in epochs for ids in epoch])
+    return torch.from_numpy(np.bincount(every, minlength=rows))
 
 
 def hits_of(rows: torch.Tensor, counts: torch.Tensor) -> int:
@@ -142,62 +139,54 @@ class Lru:
 
 
 class TrueLru:
-    """The rows that were read last; of the batch that is there in part, those that came last."""
+    """The rows that were read last; of the oldest batch that has some there, that share of them."""
 
     def __init__(self, rows: int, places: int) -> None:
-        self.last = np.full(rows, -1, np.int64)  # the batch, and the place within it
+        self.last = np.full(rows, -1, np.int64)  # the batch
         self.of_batch: list[int] = []  # how many rows were read last in it
         self.places = places
 
     def read(self, ids: Int32s) -> int:
         last = self.last[ids]
-        # From which batch on, and from which place in it, rows are there.
-        room, number = self.places, len(self.of_batch)
-        while number > 0 and self.of_batch[number - 1] <= room:
-            number -= 1
-            room -= self.of_batch[number]
-        hits = int((last >> 32 >= number).sum())
-        if number > 0:
-            within = np.flatnonzero(self.last >> 32 == number - 1)
-            keep = within[np.argsort(self.last[within])[len(within) - room :]]
-            hits += int(np.isin(ids, keep).sum())
-        known = last[last >= 0] >> 32
-        for batch, gone in zip(*np.unique(known, return_counts=True), strict=True):
+        room, oldest = self.places, len(self.of_batch)
+        while oldest > 0 and self.of_batch[oldest - 1] <= room:
+            oldest -= 1
+            room -= self.of_batch[oldest]
+        hits = int((last >= oldest).sum())
+        if oldest > 0:
+            hits += int((last == oldest - 1).sum()) * room // self.of_batch[oldest - 1]
+        for batch, gone in zip(*np.unique(last[last >= 0], return_counts=True), strict=True):
             self.of_batch[batch] -= int(gone)
-        self.last[ids] = (len(self.of_batch) << 32) + np.arange(len(ids))
+        self.last[ids] = len(self.of_batch)
         self.of_batch.append(len(ids))
         return hits
 
 
-def belady(batches: Sequence[Int32s], following: Sequence[Int32s], first: Int32s, size: int) -> int:
+def belady(following: Sequence[Int32s], first: Int32s, size: int) -> int:
     """Hits of a cache that always has the rows that are read next, also at first.
 
-    ``following`` says for each row of each batch which batch has it next, ``first`` for each row
-    which has it first.
+    ``following`` says for each row of each batch which batch reads it next, ``first`` which one
+    reads each row first. Rows that are read next by the same batch are alike, so they are counted.
     """
-    upcoming = first.copy()
-    held = _nearest(np.arange(len(first), dtype=np.int32), upcoming, size)
-    there = np.zeros(len(first), bool)
-    there[held] = True
+    ends = len(following)
+    there = np.zeros(ends, np.int64)  # rows in the cache, by the batch that reads them next
     hits = 0
-    for ids, after in zip(batches, following, strict=True):
-        known = there[ids]
-        hits += int(known.sum())
-        upcoming[ids] = after
-        all_ids = np.concatenate([held, ids[~known]])
-        there[all_ids] = False
-        held = _nearest(all_ids, upcoming, size)
-        there[held] = True
+
+    def keep(coming: Int32s) -> None:
+        there[:] += np.bincount(coming[coming < ends], minlength=ends)
+        held, last = int(there.sum()), ends - 1
+        while held > size:
+            gone = min(held - size, int(there[last]))
+            there[last] -= gone
+            held -= gone
+            last -= 1
+
+    keep(first)
+    for number, after in enumerate(following):
+        hits += int(there[number])
+        there[number] = 0
+        keep(after)
     return hits
-
-
-def _nearest(ids: Int32s, upcoming: Int32s, size: int) -> Int32s:
-    if len(ids) <= size:
-        return ids
-    when = upcoming[ids]
-    last = np.partition(when, size - 1)[size - 1]
-    sooner = ids[when < last]
-    return np.concatenate([sooner, ids[when == last][: size - len(sooner)]])
 
 
 def next_reads(batches: Sequence[Int32s], rows: int) -> tuple[list[Int32s], Int32s]:
@@ -241,7 +230,7 @@ def rates(training: Training, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
             "exact": one,
             f"exact, {EPOCHS} epochs at once": all_at_once,
             "best set": sum(hits_of(hottest(each, places), each) for each in counts),
-            "belady": belady(batches, following, first, places),
+            "belady": belady(following, first, places),
         }
         for name, kind in (("lru", Lru), ("lru, true", TrueLru)):
             cache = kind(rows, places)

@@ -121,7 +121,8 @@ class Cache:
         import torch
 
         rows = rows[: self.table.places]
-        self.table.put(rows, torch.arange(len(rows), dtype=torch.int32), self._source)
+        places = torch.arange(len(rows), dtype=torch.int32, device=rows.device)
+        self.table.put(rows, places, self._source)
         self._known = self.plan.policy != EXACT
 
     def due(self, owner: Any, seed: int, epoch: int) -> Iterable[int]:
@@ -146,12 +147,21 @@ class Cache:
 
     def count(self, owner: Any, seed: int, epoch: int, counts: Tensor) -> None:
         """Takes the rows that follow from what was counted: of ``due`` epochs, for each row."""
+        import torch
+
+        try:
+            self._choose(owner, seed, epoch, counts)
+        except torch.cuda.OutOfMemoryError:
+            self._choose(owner, seed, epoch, counts.cpu())
+
+    def _choose(self, owner: Any, seed: int, epoch: int, counts: Tensor) -> None:
         if self.plan.policy == PRESAMPLED:
             self.take(hottest(counts, self.table.places))
             return
         # Until it is done nothing is known: Ctrl-C may come in between.
         self._window = None
-        self.table.put(*exchanged(counts, self.table.held()), self._source)
+        held = self.table.held().to(counts.device)
+        self.table.put(*exchanged(counts, held), self._source)
         self._owner, self._window = ref(owner), (seed, epoch)
 
     def rows(self) -> Tensor | None:

@@ -43,7 +43,11 @@ class Counts:
         library.call("DeviceTally", self._device, *about, stream)
 
     def result(self) -> Tensor:
-        """The counts so far, int32 and on the CPU: up to 2**31 - 1 of a row."""
+        """The counts so far, int32: up to 2**31 - 1 of a row. Where torch is, on the device."""
+        if devices.torch_uses_cuda():
+            memory = self._memory
+            about = memory.data, self._rows, 32, memory
+            return Array._of(*about, device=self._device).torch()
         stream = devices.current_stream(self._device)
         size = 4 * self._rows
         given = memories.new("DeviceDownload", self._device, self._memory.data, size, stream)

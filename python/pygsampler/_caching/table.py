@@ -151,15 +151,19 @@ class Table:
                 library.call("DeviceAfter", self.device, stream, other)
 
     def put(self, rows: Tensor, places: Tensor, table: int) -> None:
-        """Brings rows of the table at an address in: int64 and int32, tensors on the CPU."""
+        """Brings rows of the table at an address in: int64 and int32, tensors, both on the device
+        or on the CPU."""
         if not self.places or not len(rows):
             return
         with library.cache_lock():
             stream = devices.current_stream(self.device)
-            given = [self._uploaded(values, stream) for values in (rows, places)]
+            given = []
+            at, to = rows.data_ptr(), places.data_ptr()
+            if not rows.is_cuda:
+                given = [self._uploaded(values, stream) for values in (rows, places)]
+                at, to = (memory.data for memory in given)
             self.change(stream)
-            ids = given[0].data, len(rows), 64
-            self._call("DeviceCachePut", ids, table, given[1].data, stream)
+            self._call("DeviceCachePut", (at, len(rows), 64), table, to, stream)
             for memory in given:
                 library.call("DeviceOrder", memory.address, stream)
 

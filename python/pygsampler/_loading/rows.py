@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     import torch
 
-    from pygsampler._caching.cache import Cache
     from pygsampler.graph import Graph
 
 __all__ = ["Rows"]
@@ -62,8 +61,11 @@ class Rows:
         ``batches`` samples an epoch, of so many steps, without rows. A bar shows how far that is
         where it takes long; Ctrl-C leaves the caches as they were.
         """
-        due = [(each, ids, set(each.due(self, seed, epoch))) for each, ids in self._caches]
-        due = [one for one in due if one[2]]
+        due = []
+        for features, ids_of in self._caches:
+            cache = features._cache
+            if cache is not None and (wanted := set(cache.due(self, seed, epoch))):
+                due.append((cache, ids_of, wanted))
         if not due:
             return
         counts = [Counts(self._device, cache.table.rows) for cache, _, _ in due]
@@ -79,14 +81,13 @@ class Rows:
         for (cache, _, _), count in zip(due, counts, strict=True):
             cache.count(self, seed, epoch, count.result())
 
-    def _cached(self, graph: Graph) -> Iterator[tuple[Cache, Callable[[TorchBatch], list[Any]]]]:
-        """The caches among them, and which rows of each a batch reads; a graph fills some."""
-        kinds: list[tuple[dict[str, Features], str, Callable[[TorchBatch], list[Any]]]] = [
-            (self._nodes, "features", lambda batch: [batch.input_nodes]),
-            (self._labels, "labels", lambda batch: [batch.output_nodes]),
-            (self._edges, "edge_features", lambda batch: [b.edge_ids for b in batch.blocks]),
-        ]
-        for named, where, ids in kinds:
+    def _cached(self, graph: Graph) -> Iterator[tuple[Features, _IdsOf]]:
+        """Those with a cache, and which rows a batch reads; the graph fills what waits for one."""
+        for named, where, ids_of in (
+            (self._nodes, "features", _input_nodes),
+            (self._labels, "labels", _output_nodes),
+            (self._edges, "edge_features", _edge_ids),
+        ):
             for name, features in named.items():
                 cache = features._cache
                 if cache is None:
@@ -98,7 +99,7 @@ class Rows:
                             "than 'degree', which is of vertices"
                         )
                     cache.fill(graph)
-                yield cache, ids
+                yield features, ids_of
 
     def start(self, sampled: Any, threads: int) -> Gathering:
         """Begins to read the rows of a batch on the CPU."""
@@ -212,6 +213,21 @@ class Gathering:
     def cancel(self) -> None:
         """Ends it: nothing reads the features for it afterwards."""
         self._job.cancel()
+
+
+_IdsOf = Callable[[TorchBatch], "list[torch.Tensor]"]
+
+
+def _input_nodes(batch: TorchBatch) -> list[torch.Tensor]:
+    return [batch.input_nodes]
+
+
+def _output_nodes(batch: TorchBatch) -> list[torch.Tensor]:
+    return [batch.output_nodes]
+
+
+def _edge_ids(batch: TorchBatch) -> list[torch.Tensor]:
+    return [block.edge_ids for block in batch.blocks]
 
 
 def _checked(name: Any, value: Any, where: str, rows: int, things: str, kind: type) -> Features:
