@@ -15,8 +15,9 @@
 // Choosing among a few random places is what Redis does for its keys (maxmemory-samples). A list of all places by
 // their use would be one chain of dependent writes.
 //
-// No row that comes in is there already, and of two ids that are the same one gets the place that both chose; so
-// blocks of a launch never meet. Ids that are no rows are passed over.
+// No row of a list is there already, nor twice in it, and of two ids of a gather that are the same one gets the
+// place that both chose; so blocks of a launch never meet. Were a row there at two places, slots would name one of
+// them or none, and what is read would be right. Ids that are no rows are passed over.
 //
 // Go caller: internal/cuda/cache.go. Go twin: the model in cache_test.go.
 #include "philox.cuh"
@@ -114,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(CACHE_THREADS) cache_put(const __gr
     __syncwarp();
     if (a.chosen && (threadIdx.x & 31) == 0) {
       long long before = a.keys[place];
-      if (before >= 0) a.slots[before] = -1;
+      if (before >= 0 && a.slots[before] == (int)place) a.slots[before] = -1;
       a.keys[place] = (long long)id;
       a.slots[id] = (int)place;
       if (a.bids) a.stamps[place] = a.now, a.bids[place] = NO_PLACE;

@@ -44,7 +44,7 @@ func (m *cacheModel) source(id int64) []byte { return m.table[int(id)*m.row:][:m
 
 // place puts a row where another may be.
 func (m *cacheModel) place(id int64, p uint32) {
-	if before := m.keys[p]; before >= 0 {
+	if before := m.keys[p]; before >= 0 && m.slots[before] == int32(p) {
 		m.slots[before] = -1
 	}
 	m.keys[p], m.slots[id] = id, int32(p)

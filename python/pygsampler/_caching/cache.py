@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import ref
 
-from pygsampler._caching.choice import exchanged, hottest
+from pygsampler._caching.choice import exchanged, hottest, placed
 from pygsampler._caching.counts import neighbours
 from pygsampler._caching.table import Table
 from pygsampler._core.checks import describe, integer
@@ -120,9 +120,9 @@ class Cache:
         """Has these rows from now on, as many as there is room for."""
         import torch
 
-        rows = rows[: self.table.places]
-        places = torch.arange(len(rows), dtype=torch.int32, device=rows.device)
-        self.table.put(rows, places, self._source)
+        chosen = torch.zeros(self.table.rows, dtype=torch.bool, device=rows.device)
+        chosen[rows[: self.table.places]] = True
+        self.table.put(*placed(chosen, self.table.held().to(rows.device)), self._source)
         self._known = self.plan.policy != EXACT
 
     def due(self, owner: Any, seed: int, epoch: int) -> Iterable[int]:

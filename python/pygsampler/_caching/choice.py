@@ -46,7 +46,16 @@ def exchanged(counts: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
     chosen = torch.zeros(len(counts), dtype=torch.bool, device=counts.device)
     chosen[hottest(gains, len(held))] = True
     chosen &= gains >= 0
+    return placed(chosen, held)
+
+
+def placed(chosen: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+    """Which of the chosen rows are to come, int64, and their places, int32: others stay in theirs.
+
+    ``chosen`` says for each row whether it is to be there, of at most as many as there are places.
+    """
     free = (held < 0) | ~chosen[held.clamp(min=0)]
-    chosen[there] = False
-    coming = chosen.nonzero().flatten()
-    return coming, free.nonzero().flatten()[: len(coming)].int()
+    coming = chosen.clone()
+    coming[held[held >= 0]] = False
+    rows = coming.nonzero().flatten()
+    return rows, free.nonzero().flatten()[: len(rows)].int()
