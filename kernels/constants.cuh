@@ -211,3 +211,11 @@ enum {
   TRANSPOSE_TILES = 1024,
   TRANSPOSE_LONG = 512,
 };
+
+// CACHE_THREADS is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+enum {
+  CACHE_THREADS = 256,
+  CACHE_CHOICES = 8,
+};

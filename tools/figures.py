@@ -21,9 +21,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (
-    ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("performance.md", "cuda-graphs.md", "turbognn.md")),
+PAGES = tuple(
+    ROOT / page
+    for page in (
+        "README.md",
+        *(f"docs/{name}.md" for name in ("performance", "features", "cuda-graphs", "turbognn")),
+    )
 )
 PLACE = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NONE = "No figures are kept for this version; `make bench` measures them on your machine.\n"
@@ -118,6 +121,25 @@ def all_rows() -> str:
     head = ["graph", "batch x fanouts", "sampler", "ms a batch", "edges a batch"]
     head += ["M edges/s", "x DGL", "undisturbed rounds"]
     return f"{source(record)}\n{table(head, rows, 5)}"
+
+
+def cache_hits() -> str:
+    """Hit rates of caches of some sizes, by policy."""
+    record = kept("cache.json")
+    if record is None:
+        return NONE
+    policies = ["random", "degree", "presampled", "exact", "best set", "lru", "belady"]
+    rows = [
+        [
+            f"{row['graph']}, {row['batch']}x({','.join(map(str, row['fanouts']))})",
+            f"{row['size_percent']} %",
+            *(f"{100 * row['hit_rate'][policy]:.1f}" for policy in policies),
+        ]
+        for row in record["rows"]
+        if row["size_percent"] in (1, 5, 20, 40)
+    ]
+    head = ["graph, batches", "rows in the cache", *policies]
+    return f"{table(head, rows, len(policies) + 1)}\n{source(record)}"
 
 
 def side_by_side(found: list[Record], head: str) -> str:
@@ -450,7 +472,7 @@ def gpu_turbo_sweep() -> str:
 FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        *(ratios, all_rows, growth, threads, hub),
+        *(ratios, all_rows, cache_hits, growth, threads, hub),
         *(
             gpu_latency,
             gpu_calls,

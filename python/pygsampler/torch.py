@@ -369,9 +369,17 @@ class DataLoader:
             return
         # First, since it says what is wrong in a forked child, or with a closed graph.
         self.graph._handle()
+        steps = self._shards.steps
+        self._rows.fill_caches(self.seed, epoch, lambda e: self._sampled(e, index), steps)
         if self._passes is not None:
             yield from self._passes.batches(self.sampler, self._order_there(epoch), epoch)
             return
+        with closing(self._sampled(epoch, index)) as batches:
+            for batch in batches:
+                yield self._rows.there(batch) if self._rows else batch
+
+    def _sampled(self, epoch: int, index: int) -> Generator[TorchBatch, None, None]:
+        """The batches of a rank on a GPU, without rows."""
         # Put into the stream of the first submissions, which so come after it. Later ones may be
         # in other streams: by then a batch has been handed over, so the copy is done.
         order = as_ids(self._order_there(epoch), "seeds", index)
@@ -407,8 +415,7 @@ class DataLoader:
             batches = in_groups(submit_many, self._shards.steps, depth, size)
         with closing(batches):
             for batch in batches:
-                made = as_torch(batch)
-                yield self._rows.there(made) if self._rows else made
+                yield as_torch(batch)
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""

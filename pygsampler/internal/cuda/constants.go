@@ -130,3 +130,11 @@ const (
 	transposeTiles   = 1024
 	transposeLong    = 512
 )
+
+// cacheThreads is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+const (
+	cacheThreads = 256
+	cacheChoices = 8
+)
