@@ -323,11 +323,19 @@ class DataLoader:
         if self._passes is None:
             raise ValueError("loader: expected a DataLoader with static=True, got one without")
         epoch = self._next_epoch()
-        return (
-            self._passes,
-            self._passes.begin(self.sampler, self._order_there(epoch), epoch),
-            epoch,
-        )
+        index = devices.parse(self.graph.device)
+        return self._passes, self._begin_static(self._passes, epoch, index), epoch
+
+    def _begin_static(self, passes: StaticPasses, epoch: int, index: int) -> int:
+        """Begins a pass whose batches have one memory, and gives its number."""
+        self._fill_caches(epoch, index)
+        order = self._order_there(epoch)
+        return passes.begin(self.sampler, order, epoch, lambda: self._sampled(epoch, index))
+
+    def _fill_caches(self, epoch: int, index: int) -> None:
+        """Caches of features have the rows that they are to have in the epoch."""
+        steps = self._shards.steps
+        self._rows.fill_caches(self.seed, epoch, lambda e: self._sampled(e, index), steps)
 
     def _order_there(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the GPU, put into torch's current stream."""
@@ -369,11 +377,10 @@ class DataLoader:
             return
         # First, since it says what is wrong in a forked child, or with a closed graph.
         self.graph._handle()
-        steps = self._shards.steps
-        self._rows.fill_caches(self.seed, epoch, lambda e: self._sampled(e, index), steps)
         if self._passes is not None:
-            yield from self._passes.batches(self.sampler, self._order_there(epoch), epoch)
+            yield from self._passes.batches(self._begin_static(self._passes, epoch, index))
             return
+        self._fill_caches(epoch, index)
         with closing(self._sampled(epoch, index)) as batches:
             for batch in batches:
                 yield self._rows.there(batch) if self._rows else batch

@@ -121,8 +121,9 @@ class CapturedLoop:
         # What the collector frees might wait for the device, which ends a capture.
         gc.disable()
         try:
+            # In the stream of the calls before, which caches of features have been ordered with.
             # Other threads may use the device meanwhile.
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            with torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local"):
                 self._out = self._run(passes, begun, step)
         except RuntimeError as error:
             raise Error(

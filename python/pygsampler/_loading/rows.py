@@ -129,7 +129,13 @@ class Rows:
         for owner, name, features, ids in self._wanted(batch):
             view = as_ids(ids, "ids", self._device)
             rows = features._empty(view.length, self._device)
-            parts.append(features._part(view, rows.data_ptr()))
+            part = features._part(view, rows.data_ptr())
+            if part.cache is not None and part.cache.uses:
+                raise ValueError(
+                    f"features[{name!r}]: expected a cache that does not change while it is read "
+                    "with static=True, got one of policy 'lru'"
+                )
+            parts.append(part)
             owner._furnish(name, rows)
         return [part for part in parts if part.row and part.ids.length]
 

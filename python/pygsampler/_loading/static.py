@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
     from pygsampler._sampling.base import Sampler
+    from pygsampler.converted import TorchBatch
     from pygsampler.graph import Graph
     from pygsampler.static import StaticBatch
 
@@ -74,12 +75,18 @@ class StaticPasses:
         assert self._standing is not None
         return self._standing.num_edges
 
-    def begin(self, sampler: Sampler, order: torch.Tensor, epoch: int) -> int:
-        """Begins a pass over seeds on the GPU, and gives it a number."""
+    def begin(
+        self,
+        sampler: Sampler,
+        order: torch.Tensor,
+        epoch: int,
+        sampled: Callable[[], Iterator[TorchBatch]],
+    ) -> int:
+        """Begins a pass over seeds on the GPU, and gives it a number; ``sampled`` makes its batches
+        in the usual way, from which the first pass knows their sizes."""
         self._begun += 1
         if self.capacities is None:
-            self._order, self._epoch = order, epoch
-            self.capacities = self._measure(sampler, range(self._shards.steps))
+            self.capacities = _needed(sampled())
         if self._standing is None or sampler is not self._sampler:
             self._make(sampler, order)
         self._order, self._epoch = order, epoch
@@ -94,7 +101,7 @@ class StaticPasses:
             return
         assert self._sampler is not None
         assert self.capacities is not None
-        needed = self._measure(self._sampler, [step])
+        needed = _needed([self._sampled(self._sampler, step)])
         self.capacities = [
             Capacity(*map(max, old, new)) for old, new in zip(self.capacities, needed, strict=True)
         ]
@@ -130,9 +137,8 @@ class StaticPasses:
         """Lets torch's current stream wait for what is sampled beside it."""
         self._side.join()
 
-    def batches(self, sampler: Sampler, order: torch.Tensor, epoch: int) -> Iterator[StaticBatch]:
+    def batches(self, begun: int) -> Iterator[StaticBatch]:
         """The batches of a pass."""
-        begun = self.begin(sampler, order, epoch)
         for step in range(self._shards.steps):
             self.ready(begun, step)
             batch = self.turn(begun, step)
@@ -186,23 +192,24 @@ class StaticPasses:
         whole = labels is not None and labels.dtype in _WHOLE
         self._labels = [labels] if whole and labels is not None else []
 
-    def _measure(self, sampler: Sampler, steps: Any) -> list[Capacity]:
-        """The capacities that batches of the pass need, and some more; each is sampled."""
+    def _sampled(self, sampler: Sampler, step: int) -> TorchBatch:
+        """A batch of the pass, in the usual way."""
         assert self._order is not None
-        most: list[list[int]] = []
-        for step in steps:
-            start, end = self._shards.bounds(self._rank, step)
-            seeds = self._order[start:end]
-            number = self._number(step)
-            job = sampler.launch(
-                self._graph, seeds, epoch=self._epoch, batch=number, into="torch", beside=True
-            )
-            blocks = as_torch(job.result()).blocks
-            most = most or [[1, 0] for _ in blocks]
-            for had, block in zip(most, blocks, strict=True):
-                had[0] = max(had[0], block.num_src_nodes)
-                had[1] = max(had[1], block.num_edges)
-        return [Capacity(src + src // _SPARE + 1, edges + edges // _SPARE) for src, edges in most]
+        start, end = self._shards.bounds(self._rank, step)
+        seeds, number = self._order[start:end], self._number(step)
+        launch = sampler.launch(self._graph, seeds, epoch=self._epoch, batch=number, into="torch")
+        return as_torch(launch.result())
+
+
+def _needed(batches: Iterable[TorchBatch]) -> list[Capacity]:
+    """The capacities that batches need, and some more."""
+    most: list[list[int]] = []
+    for batch in batches:
+        most = most or [[1, 0] for _ in batch.blocks]
+        for had, block in zip(most, batch.blocks, strict=True):
+            had[0] = max(had[0], block.num_src_nodes)
+            had[1] = max(had[1], block.num_edges)
+    return [Capacity(src + src // _SPARE + 1, edges + edges // _SPARE) for src, edges in most]
 
 
 class Side:
