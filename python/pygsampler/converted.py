@@ -254,7 +254,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
     def out_degrees(self) -> torch.Tensor:
         """How many sampled edges begin in each source: dtype of ``indptr``, [num_src_nodes]."""
-        return self._segments().transposed()[0].indptr.diff()
+        return self._segments().transposed().indptr.diff()
 
     # Whether what is made of the edges is kept for the next call: not where the same tensors have
     # another block's edges by then.
