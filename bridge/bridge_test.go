@@ -212,7 +212,7 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
 		{func() (int64, error) { return SamplerNew("", 0) }, ""},
 		{func() (int64, error) { return SamplerNew("\x00", 0) }, ""},
-		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0) }, "ValueError: family: expected one of [bsp fused neighbor queue], got ''"},
+		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0) }, "ValueError: family: expected one of [bsp fused neighbor queue reservoir], got ''"},
 		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},
 		{func() (int64, error) { return Submit(g.handle, s, 0, -3, 64, 0, 0, 0, 0, 0) }, "ValueError: seeds: expected a length >= 0, got -3"},
 		{func() (int64, error) { return Submit(g.handle, s, 0, 0, 8, 0, 0, 0, 0, 0) }, "TypeError: seeds: expected 32 or 64 bits, got 8"},

@@ -13,8 +13,8 @@ struct Stream {
   u32 c1, c2, c3;  // counter words 1 to 3: hop, batch, epoch
 };
 
-__device__ __forceinline__ Stream stream_of(u32 key0, u32 key1, u32 hop, u32 batch0, u32 batch1) {
-  return Stream{key0, key1, hop << HOP_SHIFT | PURPOSE_NEIGHBORS << PURPOSE_SHIFT, batch0, batch1};
+__device__ __forceinline__ Stream stream_of(u32 key0, u32 key1, u32 hop, u32 batch0, u32 batch1, u32 purpose = PURPOSE_NEIGHBORS) {
+  return Stream{key0, key1, hop << HOP_SHIFT | purpose << PURPOSE_SHIFT, batch0, batch1};
 }
 
 __device__ __forceinline__ u64 row_state(const Stream& s, u64 v) {

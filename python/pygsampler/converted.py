@@ -248,6 +248,14 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         return torch.stack(self.coo()).long()
 
+    def in_degrees(self) -> torch.Tensor:
+        """How many sampled edges end in each destination: dtype of ``indptr``, [num_dst_nodes]."""
+        return self.indptr.diff()
+
+    def out_degrees(self) -> torch.Tensor:
+        """How many sampled edges begin in each source: dtype of ``indptr``, [num_src_nodes]."""
+        return self._segments().transposed().indptr.diff()
+
     # Whether what is made of the edges is kept for the next call: not where the same tensors have
     # another block's edges by then.
     _keeps = True
