@@ -39,3 +39,28 @@ func DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, str
 	defer finish(&err)
 	return 0, core.DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream)
 }
+
+// SegmentAttend makes attention on a block, or its gradients, as core.SegmentAttend says.
+func SegmentAttend(list int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.SegmentAttend(list)
+}
+
+// DeviceSegmentAttend puts the same on a device into a stream.
+func DeviceSegmentAttend(device, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentAttend(device, list, stream)
+}
+
+// SegmentSoftmax makes the softmax of scores of a block's edges, or its gradient, as
+// core.SegmentSoftmax says.
+func SegmentSoftmax(list int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.SegmentSoftmax(list)
+}
+
+// DeviceSegmentSoftmax puts the same on a device into a stream.
+func DeviceSegmentSoftmax(device, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentSoftmax(device, list, stream)
+}

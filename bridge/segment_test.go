@@ -83,7 +83,7 @@ func TestDeviceSegmentArguments(t *testing.T) {
 	for want, w := range map[string][6]int64{
 		"ValueError: room: expected 4156 bytes, got 4155 at 0x40":         {64, 64, 64, 64, room - 1},
 		"ValueError: room: expected 4156 bytes, got 4156 at 0x0":          {64, 64, 64, 0, room},
-		"ValueError: starts: expected an address, got 0":                  {0, 64, 64, 64, room},
+		"ValueError: starts, rows: expected addresses, got 0x0 and 0x40":  {0, 64, 64, 64, room},
 		"ValueError: rows: expected an address that 8 divides, got 0x44":  {64, 68, 64, 64, room},
 		"ValueError: places: expected an address that 8 divides, got 0x4": {64, 64, 4, 64, room},
 		"ValueError: room: expected an address that 8 divides, got 0x42":  {64, 64, 0, 66, room},
@@ -94,6 +94,74 @@ func TestDeviceSegmentArguments(t *testing.T) {
 	_, err = DeviceSegmentTranspose(0, 0, 64, 64, 64, 64, room, 0)
 	fails(t, err, "ValueError: list: expected an address, got 0")
 	runtime.KeepAlive(list)
+}
+
+// Words of attention, behind those of its reduction.
+const (
+	ofSource = ofPlaces + 1 + iota
+	ofTarget
+	ofLog
+	ofAlpha
+	ofPre
+	ofToTarget
+	ofSlope
+)
+
+func TestDeviceAttentionArguments(t *testing.T) {
+	good := func() []int64 {
+		list := make([]int64, ofSlope+1)
+		for _, at := range []int{ofX, ofIndptr, ofIndices, ofOut, ofSource, ofTarget, ofLog} {
+			list[at] = 64
+		}
+		list[ofSources], list[ofTable], list[ofRows], list[ofEdges], list[ofWidth], list[ofHeads] = 5, 5, 2, 3, 4, 2
+		list[ofIDBits], list[ofFloatBits] = 64, 16
+		return list
+	}
+	for want, change := range map[string]map[int]int64{
+		"ValueError: segments: expected attention on a plain sum":             {ofKind: 1},
+		"ValueError: segments: expected addresses of attention":               {ofTarget: 0},
+		"ValueError: segments: expected addresses of attention, got {Reduct":  {ofAlpha: 64},
+		"ValueError: negative_slope: expected a finite number, got +Inf":      {ofSlope: int64(math.Float64bits(math.Inf(1)))},
+		"ValueError: source: expected an address that 4 divides, got 0x42":    {ofSource: 66},
+		"ValueError: log: expected an address that 8 divides, got 0x44":       {ofLog: 68, ofFloatBits: 64},
+		"ValueError: alpha: expected an address that 2 divides, got 0x41":     {ofAlpha: 65, ofPre: 64, ofToTarget: 64},
+		"ValueError: to_target: expected an address that 4 divides, got 0x42": {ofAlpha: 64, ofPre: 64, ofToTarget: 66},
+		"ValueError: segments: expected sizes >= 0 and heads that divide":     {ofHeads: 3},
+	} {
+		list := good()
+		for at, value := range change {
+			list[at] = value
+		}
+		_, err := DeviceSegmentAttend(0, address(list), 0)
+		fails(t, err, "")
+		if !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		runtime.KeepAlive(list)
+	}
+	// indptr, x, grad, out, rows, edges, heads, bits of ids and floats, brain
+	for want, change := range map[string]map[int]int64{
+		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 8 and": {7: 8},
+		"ValueError: segments: expected sizes >= 0":                                                       {6: 0},
+		"ValueError: segments: expected at most 1048576 heads, got 1048577":                               {6: 1<<20 + 1},
+		"ValueError: indptr: expected an address that 8 divides, got 0x44":                                {0: 68},
+		"ValueError: grad: expected an address that 4 divides, got 0x41":                                  {2: 65},
+	} {
+		list := []int64{64, 64, 0, 64, 2, 3, 4, 64, 32, 0}
+		for at, value := range change {
+			list[at] = value
+		}
+		_, err := DeviceSegmentSoftmax(0, address(list), 0)
+		fails(t, err, "")
+		if !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		runtime.KeepAlive(list)
+	}
+	_, err := DeviceSegmentSoftmax(0, 0, 0)
+	fails(t, err, "ValueError: list: expected an address, got 0")
+	_, err = DeviceSegmentAttend(0, 0, 0)
+	fails(t, err, "ValueError: list: expected an address, got 0")
 }
 
 // Two rows of three edges, of which one leads to no row of x.

@@ -73,3 +73,12 @@ __device__ __forceinline__ float times(float a, float b) { return __fmul_rn(a, b
 __device__ __forceinline__ double times(double a, double b) { return __dmul_rn(a, b); }
 __device__ __forceinline__ float over(float a, float b) { return __fdiv_rn(a, b); }
 __device__ __forceinline__ double over(double a, double b) { return __ddiv_rn(a, b); }
+
+// Of scores, which are float32 or float64.
+__device__ __forceinline__ float exponential(float x) { return expf(x); }
+__device__ __forceinline__ double exponential(double x) { return exp(x); }
+__device__ __forceinline__ float logarithm(float x) { return logf(x); }
+__device__ __forceinline__ double logarithm(double x) { return log(x); }
+// Less than all.
+template <typename S>
+__device__ __forceinline__ S never() { return -(S)__uint_as_float(0x7F800000); }

@@ -1,6 +1,8 @@
 package pygsampler
 
 import (
+	"math"
+
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/segment"
 )
@@ -31,4 +33,32 @@ func SegmentDots(list, dots int64) error {
 // SegmentTranspose groups the edges by their sources; places may be 0.
 func SegmentTranspose(list, starts, rows, places int64) error {
 	return reductionAt(list).Transpose(starts, rows, places)
+}
+
+// attentionAt is segment.Attention's fields in their order, behind those of its reduction. The
+// last has the bits of a float.
+func attentionAt(list int64) *segment.Attention {
+	w := memory.View[int64](list, segmentWords+7)[segmentWords:]
+	return &segment.Attention{
+		Reduction: *reductionAt(list), Source: w[0], Target: w[1], Log: w[2], Alpha: w[3], Pre: w[4], ToTarget: w[5],
+		Slope: math.Float64frombits(uint64(w[6])),
+	}
+}
+
+// scoresAt is segment.Scores' fields in their order.
+func scoresAt(list int64) *segment.Scores {
+	w := memory.View[int64](list, 10)
+	return &segment.Scores{
+		Indptr: w[0], X: w[1], Grad: w[2], Out: w[3], Rows: w[4], Edges: w[5], Heads: w[6], IDBits: w[7], FloatBits: w[8], Brain: w[9],
+	}
+}
+
+// SegmentAttend makes attention on a reduction, or its gradients, as segment.Attention says.
+func SegmentAttend(list int64) error {
+	return attentionAt(list).Attend(crewOf(0))
+}
+
+// SegmentSoftmax makes the softmax of scores, or its gradient, as segment.Scores says.
+func SegmentSoftmax(list int64) error {
+	return scoresAt(list).Softmax(crewOf(0))
 }

@@ -358,6 +358,75 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         return own_and(self._segments(), x, reduce, self.dst_offset, of)
 
+    def softmax(self, scores: torch.Tensor) -> torch.Tensor:
+        """The softmax of scores over the edges of each destination, with a gradient.
+
+        Parameters
+        ----------
+        scores : float tensor of shape [num_edges, ...]
+            In the order of ``indices``: one for each edge, or one for each edge and head.
+
+        Returns
+        -------
+        torch.Tensor
+            Of that shape and dtype: weights that add up to 1 over the edges of a destination.
+
+        Notes
+        -----
+        Made by the engine as ``sum`` is, by the exponential function of the machine: the same bits
+        on every run, but on a GPU others than on the CPU.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another dtype, shape or device.
+        """
+        from pygsampler._batch import attention
+
+        return attention.softmax(self._segments(), scores)
+
+    def attend(
+        self,
+        x: torch.Tensor,
+        source: torch.Tensor,
+        target: torch.Tensor,
+        negative_slope: float = 0.2,
+    ) -> torch.Tensor:
+        """The attention of GAT: in-neighbours' rows, summed by the softmax of their scores.
+
+        An edge from u to v has the score ``leaky_relu(source[u] + target[v])`` of each head, its
+        weight is the softmax of that over the edges of v, and v gets the sum of ``x[u]`` by it
+        (Velickovic et al., "Graph attention networks", 2018). No array of the edges is made of it,
+        but of their weights in the gradient.
+
+        Parameters
+        ----------
+        x : float tensor of shape [num_src_nodes, heads, ...]
+        source : float tensor of shape [num_src_nodes, heads]
+        target : float tensor of shape [num_dst_nodes, heads]
+        negative_slope : float, default: 0.2
+            Of ``leaky_relu``.
+
+        Returns
+        -------
+        torch.Tensor
+            Of shape [num_dst_nodes, heads, ...] and x's dtype; 0 for destinations without edges.
+
+        Notes
+        -----
+        On a GPU forward is one kernel, backward one over the edges by destination and two by source
+        (see ``sum``), none with atomics: the same bits on every run, though not those of the CPU.
+        Scores are float32 for rows of 16 bits.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another dtype, shape or device.
+        """
+        from pygsampler._batch import attention
+
+        return attention.attend(self._segments(), x, source, target, negative_slope)
+
     def _reduced(self, x: Any, kind: str, of: torch.Tensor | None) -> torch.Tensor:
         from pygsampler._batch import segments
 

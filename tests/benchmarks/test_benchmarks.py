@@ -324,6 +324,8 @@ def test_step_compares_and_refuses(
         "mean of rows where they are",
         "edges by source",
         "weighted sum and gradients",
+        "softmax and gradient",
+        "attention and gradients",
     ]
     assert all(value > 0 for row in rows for key, value in row.items() if "/" in key)
     wrong = {"pygsampler": lambda _: (torch.zeros(3),), "other": lambda _: (torch.ones(3),)}

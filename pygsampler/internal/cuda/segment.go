@@ -147,7 +147,8 @@ func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
 	default:
 		kernel = &k.sum
 	}
-	return a.launch(kernel, (a.shape(g.Width, apart)+31)/32, s)
+	parts := (a.shape(g.Width, apart) + 31) / 32
+	return kernel.Launch(s, a.grid(parts), &a)
 }
 
 // Dots puts into a stream what writes to dots, [Edges, Heads], for each edge the products of
@@ -167,16 +168,16 @@ func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
 	}
 	a.Dots = dots
 	a.shape(each, each)
-	return a.launch(kernel, g.Heads, s)
+	return kernel.Launch(s, a.grid(g.Heads), &a)
 }
 
 // mostSegmentBlocks is how many blocks work on a part at most; each then has several rows. Before
 // that each thread has one, so that the device deals out rows of all lengths as it goes.
 const mostSegmentBlocks = 1 << 20
 
-func (a *segmentArgs) launch(k *gpu.Kernel[segmentArgs], parts uint64, s gpu.Stream) error {
+// grid is the one for so many parts of each row.
+func (a *segmentArgs) grid(parts uint64) gpu.Shape {
 	each := uint64(segmentThreads) >> a.Group
 	blocks := min((a.Rows+each-1)/each, mostSegmentBlocks)
-	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(parts)}, Block: [3]uint32{segmentThreads}}
-	return k.Launch(s, shape, a)
+	return gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(parts)}, Block: [3]uint32{segmentThreads}}
 }

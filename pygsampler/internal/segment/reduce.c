@@ -1,5 +1,6 @@
 #include "reduce.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "narrow.h"
@@ -40,4 +41,16 @@ int64_t pgs_transpose(const pgs_reduction *r, void *starts, void *rows, void *pl
 
 int64_t pgs_dots(const pgs_reduction *r, void *dots, int64_t low, int64_t high) {
   return r->id_bits == 32 ? OF_FLOATS(dots, 32)(r, dots, low, high) : OF_FLOATS(dots, 64)(r, dots, low, high);
+}
+
+int64_t pgs_attend(const pgs_reduction *r, const pgs_attention *a, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(attend, 32)(r, a, low, high) : OF_FLOATS(attend, 64)(r, a, low, high);
+}
+
+int64_t pgs_attend_back(const pgs_reduction *r, const pgs_attention *a, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(attend_back, 32)(r, a, low, high) : OF_FLOATS(attend_back, 64)(r, a, low, high);
+}
+
+int64_t pgs_softmax(const pgs_scores *r, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(softmax, 32)(r, low, high) : OF_FLOATS(softmax, 64)(r, low, high);
 }

@@ -36,4 +36,34 @@ int64_t pgs_transpose(const pgs_reduction *r, void *starts, void *rows, void *pl
 // is read, for rows low to high. Returns as pgs_reduce.
 int64_t pgs_dots(const pgs_reduction *r, void *dots, int64_t low, int64_t high);
 
+// Attention on top of a reduction, whose out is written, or in pgs_attend_back the gradient and
+// read. All but alpha are of the type that values are added as: float for those of 16 bits.
+typedef struct {
+  const void *source;  // [sources, heads]
+  const void *target;  // [rows, heads]
+  void *log;           // [rows, heads]: of the sum of a row's exponentials; may be null in pgs_attend
+  void *alpha;         // [edges, heads]: the weights; with pre and to_target of pgs_attend_back
+  void *pre;           // [edges, heads]: the gradients of source + target
+  void *to_target;     // [rows, heads]
+  double slope;
+} pgs_attention;
+
+// Rows low to high by the softmax of leaky_relu(source + target). Returns as pgs_reduce.
+int64_t pgs_attend(const pgs_reduction *r, const pgs_attention *a, int64_t low, int64_t high);
+
+// Writes alpha, pre and to_target of rows low to high. Returns as pgs_reduce.
+int64_t pgs_attend_back(const pgs_reduction *r, const pgs_attention *a, int64_t low, int64_t high);
+
+// Scores of edges, [edges, heads], of which out becomes the softmax in each row; with grad x is
+// what it was, and out becomes the gradient of the scores.
+typedef struct {
+  const void *indptr, *x, *grad;
+  void *out;
+  int64_t rows, edges, heads;
+  int32_t id_bits, float_bits, brain;
+} pgs_scores;
+
+// Rows low to high. Returns -1, or -2 where indptr is none.
+int64_t pgs_softmax(const pgs_scores *s, int64_t low, int64_t high);
+
 #endif

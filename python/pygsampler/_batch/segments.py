@@ -176,7 +176,7 @@ class Segments:
                 _address(indices) if x is None else x.address,
                 _address(self.indptr),
                 _address(indices),
-                0 if weights is None else weights.data_ptr(),
+                0 if weights is None else _address(weights),
                 _address(self.indptr) if out is None else out.data_ptr(),
                 0 if best is None else best.data_ptr(),
                 self.sources,
