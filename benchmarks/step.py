@@ -4,9 +4,10 @@
     python -m benchmarks.step
     python -m benchmarks.step --device cuda
 
-On batches of a graph of the papers' shape: rows of features (`Features` and `x[ids]`), the mean
+On batches of a graph of the papers' shape: rows of features (`Features` and `x[ids]`); the mean
 over each destination's neighbours, forward and backward (`block.mean`, `embedding_bag` and
-`index_add`), and the attention-weighted sum (`block.weighted_sum` and `index_add`). All are
+`index_add`), and of rows where they are (`block.mean(x, of=ids)`); the edges by their sources,
+which gradients need; and the attention-weighted sum (`block.weighted_sum` and `index_add`). All are
 compared with torch's before the clock starts; then the ways take turns, batch by batch, and a ratio
 is the median over the batches of torch's best time by ours. Both have the same threads. On a GPU a
 time is that until it is done.
@@ -28,6 +29,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 import pygsampler as pgs
+from pygsampler._batch.segments import Segments
 from pygsampler.bench.check import CheckError
 
 from . import environment, graphs, report
@@ -75,6 +77,43 @@ def mean(width: int) -> dict[str, Way]:
         "embedding_bag": step(by_bag),
         "index_add": step(by_index),
     }
+
+
+def first_layer(x: torch.Tensor) -> dict[str, Way]:
+    """The mean of the rows of a batch's vertices, which have no gradient."""
+
+    def bag(batch: Any) -> tuple[torch.Tensor, ...]:
+        block = batch.blocks[0]
+        ids = batch.input_nodes[block.indices]
+        offsets = block.indptr
+        return (F.embedding_bag(ids, x, offsets, mode="mean", include_last_offset=True),)
+
+    return {
+        OURS: lambda batch: (batch.blocks[0].mean(x, of=batch.input_nodes),),
+        "gather, then mean": lambda batch: (batch.blocks[0].mean(x[batch.input_nodes]),),
+        "embedding_bag of ids[indices]": bag,
+    }
+
+
+def transposition() -> dict[str, Way]:
+    """The edges of the outermost block by their sources."""
+
+    def ours(batch: Any) -> tuple[torch.Tensor, ...]:
+        block = batch.blocks[0]
+        made = Segments(block.indptr, block.indices, block.num_src_nodes).transposed(places=True)
+        assert made.places is not None
+        return made.indptr, made.indices, made.places
+
+    def by_sort(batch: Any) -> tuple[torch.Tensor, ...]:
+        block = batch.blocks[0]
+        ids = block.indices
+        ordered, places = torch.sort(ids, stable=True)
+        bounds = torch.arange(block.num_src_nodes + 1, dtype=ids.dtype, device=ids.device)
+        starts = torch.searchsorted(ordered, bounds).to(ids.dtype)
+        rows = torch.searchsorted(block.indptr, places, right=True) - 1
+        return starts, rows.to(ids.dtype), places.to(ids.dtype)
+
+    return {OURS: ours, "torch.sort": by_sort}
 
 
 def weighted(width: int, heads: int = 4) -> dict[str, Way]:
@@ -173,6 +212,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tasks = {
         "features": features(x),
         "mean and gradient": mean(options.width),
+        "mean of rows where they are": first_layer(x),
+        "edges by source": transposition(),
         "weighted sum and gradients": weighted(options.width),
     }
     before = torch.get_num_threads(), pgs.get_num_threads()

@@ -32,3 +32,10 @@ func DeviceSegmentDots(device, list, dots, stream int64) (zero int64, err error)
 	defer finish(&err)
 	return 0, core.DeviceSegmentDots(device, list, dots, stream)
 }
+
+// DeviceSegmentTranspose puts into a stream what groups the edges of a block by their sources, as
+// core.DeviceSegmentTranspose says.
+func DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream)
+}

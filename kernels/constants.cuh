@@ -196,3 +196,26 @@ enum {
 
 // SEGMENT_THREADS is how many threads a block of segment.cu has.
 #define SEGMENT_THREADS 256
+
+// STATIC_THREADS is how many threads a block of static.cu has, but for those that sample, and
+// staticSlots how many batches are on their way to where they stay.
+enum {
+  STATIC_THREADS = 256,
+  STATIC_SLOTS = 3,
+};
+
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+enum {
+  TRANSPOSE_THREADS = 256,
+  TRANSPOSE_TILES = 1024,
+  TRANSPOSE_LONG = 512,
+};
+
+// CACHE_THREADS is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+enum {
+  CACHE_THREADS = 256,
+  CACHE_CHOICES = 8,
+};

@@ -44,6 +44,49 @@ func DeviceSegmentDots(device, list, dots, stream int64) error {
 	return onDevice(e.Dots(g, gpu.Address(dots), s))
 }
 
+// DeviceSegmentTranspose puts into the stream what groups the edges by their sources, as
+// SegmentTranspose does; places may be 0. What is beyond the last start stays as it was. It works
+// in so many bytes at room, of which cuda.Transposition's Room says how many it takes.
+func DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream int64) error {
+	if list == 0 {
+		return Errorf(KindValue, "list: expected an address, got 0")
+	}
+	r := reductionAt(list)
+	if err := r.Check(); err != nil {
+		return err
+	}
+	t := cuda.Transposition{
+		Indptr: gpu.Address(r.Indptr), Indices: gpu.Address(r.Indices), Starts: gpu.Address(starts), RowsOf: gpu.Address(rows),
+		Places: gpu.Address(places), Scratch: gpu.Address(room), Sources: uint64(r.Sources), Rows: uint64(r.Rows),
+		Edges: uint64(r.Edges), IDBits: int(r.IDBits),
+	}
+	if most := max(r.Sources, r.Rows, r.Edges); most > cuda.MostTransposed {
+		return Errorf(KindValue, "segments: expected at most %d sources, rows and edges, got %d", cuda.MostTransposed, most)
+	}
+	if need := int64(t.Room()); room == 0 || bytes < need {
+		return Errorf(KindValue, "room: expected %d bytes, got %d at %#x", need, bytes, room)
+	}
+	for _, one := range []struct {
+		name        string
+		at, aligned int64
+		needed      bool
+	}{
+		{"indptr", r.Indptr, r.IDBits / 8, true}, {"indices", r.Indices, r.IDBits / 8, r.Edges > 0}, {"starts", starts, r.IDBits / 8, true},
+		{"rows", rows, r.IDBits / 8, r.Edges > 0}, {"places", places, r.IDBits / 8, false}, {"room", room, 8, true},
+	} {
+		if one.at == 0 && one.needed {
+			return Errorf(KindValue, "%s: expected an address, got 0", one.name)
+		} else if one.at%one.aligned != 0 {
+			return Errorf(KindValue, "%s: expected an address that %d divides, got %#x", one.name, one.aligned, one.at)
+		}
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Transpose(&t, s))
+}
+
 // deviceSegment is the reduction at an address. A kernel that meets a wrong address ends all
 // work of the process on that device, so what can be seen here is refused.
 func deviceSegment(list, dots int64) (*cuda.Segment, error) {
@@ -65,13 +108,16 @@ func deviceSegment(list, dots int64) (*cuda.Segment, error) {
 		return nil, Errorf(KindValue, "segments: expected a width of at most %d and at most %d heads, got %d and %d",
 			cuda.MostSegmentWidth, cuda.MostSegmentHeads, r.Width, r.Heads)
 	}
+	if max(r.Sources, r.Table) > cuda.MostTransposed {
+		return nil, Errorf(KindValue, "segments: expected at most %d sources and rows of x, got %d and %d", cuda.MostTransposed, r.Sources, r.Table)
+	}
 	for _, one := range []struct {
 		name        string
 		at, aligned int64
 	}{
 		{"x", r.X, r.FloatBits / 8}, {"indptr", r.Indptr, r.IDBits / 8}, {"indices", r.Indices, r.IDBits / 8},
 		{"weights", r.Weights, r.FloatBits / 8}, {"out", r.Out, r.FloatBits / 8}, {"best", r.Best, r.IDBits / 8},
-		{"dots", dots, r.FloatBits / 8},
+		{"dots", dots, r.FloatBits / 8}, {"of", r.IDs, r.IDBits / 8}, {"degrees", r.Degrees, r.IDBits / 8}, {"places", r.Places, r.IDBits / 8},
 	} {
 		if one.at%one.aligned != 0 {
 			return nil, Errorf(KindValue, "%s: expected an address that %d divides, got %#x", one.name, one.aligned, one.at)
@@ -79,7 +125,8 @@ func deviceSegment(list, dots int64) (*cuda.Segment, error) {
 	}
 	return &cuda.Segment{
 		X: gpu.Address(r.X), Indptr: gpu.Address(r.Indptr), Indices: gpu.Address(r.Indices), Weights: gpu.Address(r.Weights),
-		Out: gpu.Address(r.Out), Best: gpu.Address(r.Best), Sources: uint64(r.Sources), Rows: uint64(r.Rows),
+		Out: gpu.Address(r.Out), Best: gpu.Address(r.Best), IDs: gpu.Address(r.IDs), Degrees: gpu.Address(r.Degrees),
+		Places: gpu.Address(r.Places), Table: uint64(r.Table), Brain: r.Brain != 0, Sources: uint64(r.Sources), Rows: uint64(r.Rows),
 		Edges: uint64(r.Edges), Width: uint64(r.Width), Heads: uint64(r.Heads), Kind: kind,
 		IDBits: int(r.IDBits), FloatBits: int(r.FloatBits),
 	}, nil

@@ -7,14 +7,14 @@ import (
 
 // segmentWords is how many words describe a reduction; they are the fields of
 // segment.Reduction in their order.
-const segmentWords = 14
+const segmentWords = 19
 
 func reductionAt(list int64) *segment.Reduction {
 	w := memory.View[int64](list, segmentWords)
 	return &segment.Reduction{
 		X: w[0], Indptr: w[1], Indices: w[2], Weights: w[3], Out: w[4], Best: w[5],
 		Sources: w[6], Rows: w[7], Edges: w[8], Width: w[9], Heads: w[10],
-		Kind: w[11], IDBits: w[12], FloatBits: w[13],
+		Kind: w[11], IDBits: w[12], FloatBits: w[13], Brain: w[14], IDs: w[15], Table: w[16], Degrees: w[17], Places: w[18],
 	}
 }
 
@@ -28,7 +28,7 @@ func SegmentDots(list, dots int64) error {
 	return reductionAt(list).Dots(dots, crewOf(0))
 }
 
-// SegmentTranspose groups the edges by their sources.
+// SegmentTranspose groups the edges by their sources; places may be 0.
 func SegmentTranspose(list, starts, rows, places int64) error {
 	return reductionAt(list).Transpose(starts, rows, places)
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the figures of README.md, docs/performance.md and docs/turbognn.md from benchmarks/results.
+"""Write the figures of README.md and of pages of docs/ from benchmarks/results.
 
     python tools/figures.py            # after new results were put there
     python tools/figures.py --check    # 1 where a page shows others than the kept ones
@@ -21,9 +21,12 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (
-    ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("performance.md", "turbognn.md")),
+PAGES = tuple(
+    ROOT / page
+    for page in (
+        "README.md",
+        *(f"docs/{name}.md" for name in ("performance", "features", "cuda-graphs", "turbognn")),
+    )
 )
 PLACE = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NONE = "No figures are kept for this version; `make bench` measures them on your machine.\n"
@@ -118,6 +121,25 @@ def all_rows() -> str:
     head = ["graph", "batch x fanouts", "sampler", "ms a batch", "edges a batch"]
     head += ["M edges/s", "x DGL", "undisturbed rounds"]
     return f"{source(record)}\n{table(head, rows, 5)}"
+
+
+def cache_hits() -> str:
+    """Hit rates of caches of some sizes, by policy."""
+    record = kept("cache.json")
+    if record is None:
+        return NONE
+    policies = ["random", "degree", "presampled", "exact", "best set", "lru", "belady"]
+    rows = [
+        [
+            f"{row['graph']}, {row['batch']}x({','.join(map(str, row['fanouts']))})",
+            f"{row['size_percent']} %",
+            *(f"{100 * row['hit_rate'][policy]:.1f}" for policy in policies),
+        ]
+        for row in record["rows"]
+        if row["size_percent"] in (1, 5, 20, 40)
+    ]
+    head = ["graph, batches", "rows in the cache", *policies]
+    return f"{table(head, rows, len(policies) + 1)}\n{source(record)}"
 
 
 def side_by_side(found: list[Record], head: str) -> str:
@@ -309,6 +331,33 @@ def gpu_training() -> str:
     return f"{source(record)}\n{table(head, rows, 4)}"
 
 
+def gpu_steps() -> str:
+    """Whole training steps, in each way."""
+    record = kept("gpu/steps.json")
+    if record is None:
+        return NONE_OF_GPU
+    about = record["model"]
+    rows = []
+    for row in record["rows"]:
+        fanouts = ",".join(map(str, row["fanouts"]))
+        others = row["dgl_ms"]
+        ratio = "" if others is None else f"{others / row['graph_ms']:.1f}x"
+        rows.append(
+            [f"{row['model']} {row['batch']}x({fanouts})"]
+            + ["" if others is None else f"{others:.1f}"]
+            + [f"{row[key]:.2f}" for key in ("plain_ms", "helpers_ms", "graph_ms")]
+            + [f"{row['graph_tf32_ms']:.2f}", ratio]
+        )
+    head = ["", "DGL 2.5", "plain PyTorch", "helpers", "one graph", "with TF32", "DGL / graph"]
+    return (
+        f"Milliseconds a step, {about['features']} features, {about['hidden']} hidden, "
+        f"{about['classes']} classes, {about['heads']} heads, {about['optimizer']}; a graph with "
+        f"the size of {about['graph']}. All of it is on the GPU. Plain PyTorch and the helpers are "
+        "eager, with our loader; DGL's figures were measured on the same kind of GPU with its own "
+        f"loader, sampler and layers. {source(record)}\n{table(head, rows, 6)}"
+    )
+
+
 def gpu_roofline() -> str:
     """How near to what the GPU can do."""
     record = kept("gpu/roofline.json")
@@ -423,7 +472,7 @@ def gpu_turbo_sweep() -> str:
 FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        *(ratios, all_rows, growth, threads, hub),
+        *(ratios, all_rows, cache_hits, growth, threads, hub),
         *(
             gpu_latency,
             gpu_calls,
@@ -432,6 +481,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_grid,
             gpu_ablation,
             gpu_training,
+            gpu_steps,
             gpu_roofline,
             gpu_turbo,
             gpu_turbo_ablation,

@@ -18,6 +18,7 @@ def lines(folder: Path) -> list[str]:
         "grid",
         "ablation",
         "training",
+        "steps",
         "weights",
         "gather",
         "turbo",
@@ -94,6 +95,14 @@ def _training(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _steps(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['model']:4} {row['fanouts']!s:13} plain {row['plain_ms']:6.2f} ms, helpers "
+        f"{row['helpers_ms']:5.2f}, graph {row['graph_ms']:6.3f}, TF32 {row['graph_tf32_ms']:6.3f}"
+        for row in content["rows"]
+    ]
+
+
 def _gather(content: dict[str, Any]) -> list[str]:
     return [
         f"{row['table']:11} rows of {row['row_bytes']:4} B {row['us']['gather']['median']:8.1f} us "
@@ -134,6 +143,7 @@ _OF = {
     "grid": _grid,
     "ablation": _ablation,
     "training": _training,
+    "steps": _steps,
     "weights": _weights,
     "gather": _gather,
     "turbo": _turbo,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pygsampler._batch.segments import Segments
     from pygsampler.array import Array
+    from pygsampler.features import Features
 
 ArrayT = TypeVar("ArrayT")
 BlockT = TypeVar("BlockT", bound="ConvertedBlock[Any]")
@@ -247,13 +248,23 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         return torch.stack(self.coo()).long()
 
-    def sum(self, x: torch.Tensor) -> torch.Tensor:
+    # Whether what is made of the edges is kept for the next call: not where the same tensors have
+    # another block's edges by then.
+    _keeps = True
+
+    def sum(self, x: torch.Tensor | Features, *, of: torch.Tensor | None = None) -> torch.Tensor:
         """What each destination's sampled in-neighbours have, added up, with gradients.
 
         Parameters
         ----------
         x : float tensor of shape [num_src_nodes, ...]
-            A row for each source, where the block is.
+            A row for each source, where the block is. With ``of`` of shape [N, ...], or
+            ``Features`` that the block's device reads.
+        of : int32 or int64, shape [num_src_nodes], optional
+            The row of x that each source has, as ``batch.input_nodes`` says for the first block.
+            The rows are read where they are: ``block.sum(x, of=ids)`` is ``block.sum(x[ids])``
+            without an array of ``x[ids]``. The gradient of x is dense, 0 in rows that no source
+            has; those of a row that several sources have are added up by torch's ``index_add_``.
 
         Returns
         -------
@@ -262,49 +273,59 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         Notes
         -----
-        The engine makes it, for float32 and float64, by a pass over the edges as they are grouped
-        by destination, without a row for each edge; the gradient likewise over the edges grouped
-        by source. On the CPU all idle cores do that, on a GPU a kernel in torch's current stream,
-        which nobody waits for. Both add in the order of the edges: the same bits on the CPU, for
-        any number of cores, and on a GPU. Only the gradient of weights is added in another order
-        there, one that is the same on every run. Floats of other dtypes are reduced by torch's own
-        operations, over a row for each edge.
+        The engine makes it, for float16, bfloat16, float32 and float64, by a pass over the edges as
+        they are grouped by destination, without a row for each edge; the gradient likewise over the
+        edges grouped by source. Those of 16 bits are added up as float32. On the CPU all idle cores
+        do that, on a GPU kernels in torch's current stream, which nobody waits for and a CUDA graph
+        may capture. Both add in the order of the edges: the same bits on the CPU, for any number of
+        cores, and on a GPU. Only the gradient of weights is added in another order there, one that
+        is the same on every run.
 
         Raises
         ------
         TypeError, ValueError
             For another dtype, shape or device.
+        IndexError
+            On the CPU, for an id that is no row; on a GPU it adds nothing.
         """
-        return self._reduced(x, "SUM")
+        return self._reduced(x, "SUM", of)
 
-    def mean(self, x: torch.Tensor) -> torch.Tensor:
+    def mean(self, x: torch.Tensor | Features, *, of: torch.Tensor | None = None) -> torch.Tensor:
         """The mean over each destination's sampled in-neighbours: see ``sum``."""
-        return self._reduced(x, "MEAN")
+        return self._reduced(x, "MEAN", of)
 
-    def max(self, x: torch.Tensor) -> torch.Tensor:
+    def max(self, x: torch.Tensor | Features, *, of: torch.Tensor | None = None) -> torch.Tensor:
         """The largest of each destination's sampled in-neighbours, element by element: see ``sum``.
 
         The gradient goes to the first of equals; NaN is larger than all.
         """
-        return self._reduced(x, "MAX")
+        return self._reduced(x, "MAX", of)
 
-    def weighted_sum(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    def weighted_sum(
+        self,
+        x: torch.Tensor | Features,
+        weights: torch.Tensor,
+        *,
+        of: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """As ``sum``, of each in-neighbour's row times its edge's weight, as attention has them.
 
         Parameters
         ----------
         x : float tensor of shape [num_src_nodes, ...], or [num_src_nodes, heads, ...]
-        weights : tensor of x's dtype and shape [num_edges], or [num_edges, heads]
-            In the order of ``indices``; it has a gradient too.
+            With ``of`` as for ``sum``.
+        weights : float tensor of shape [num_edges], or [num_edges, heads]
+            In the order of ``indices``; it has a gradient too. Of another dtype than x both are
+            taken in the wider one, but to ``Features`` weights adapt.
         """
         from pygsampler._batch import segments
 
-        return segments.weighted_sum(self._segments(), x, weights)
+        return segments.weighted_sum(self._segments(), x, weights, of)
 
-    def _reduced(self, x: torch.Tensor, kind: str) -> torch.Tensor:
+    def _reduced(self, x: Any, kind: str, of: torch.Tensor | None) -> torch.Tensor:
         from pygsampler._batch import segments
 
-        return segments.reduce(self._segments(), x, getattr(segments, kind))
+        return segments.reduce(self._segments(), x, getattr(segments, kind), of)
 
     def _segments(self) -> Segments:
         known = self.__dict__
@@ -312,7 +333,9 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
         if made is None:
             from pygsampler._batch.segments import Segments
 
-            made = known["_csr"] = Segments(self.indptr, self.indices, self.num_src_nodes)
+            made = Segments(self.indptr, self.indices, self.num_src_nodes)
+            if self._keeps:
+                known["_csr"] = made
         return made
 
     def _count(self, which: int, name: str) -> int:

@@ -115,3 +115,26 @@ const (
 
 // segmentThreads is how many threads a block of segment.cu has.
 const segmentThreads = 256
+
+// staticThreads is how many threads a block of static.cu has, but for those that sample, and
+// staticSlots how many batches are on their way to where they stay.
+const (
+	staticThreads = 256
+	staticSlots   = 3
+)
+
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+const (
+	transposeThreads = 256
+	transposeTiles   = 1024
+	transposeLong    = 512
+)
+
+// cacheThreads is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+const (
+	cacheThreads = 256
+	cacheChoices = 8
+)
