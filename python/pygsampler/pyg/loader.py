@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from array import array
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -20,6 +21,31 @@ from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]
+
+
+class _Places:
+    """The places among a loader's seeds, as torch's loader asks for them.
+
+    PyG has a range there, of which torch looks each number up by itself, and makes a tensor of the
+    list: most of what a batch of a thousand seeds takes in Python.
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: int) -> int:
+        return range(self._count)[place]
+
+    def __getitems__(self, places: Any) -> torch.Tensor:
+        # Samplers of seeds may give numbers of any kind.
+        if not isinstance(places, list) or not places:
+            return torch.as_tensor(places, dtype=torch.int64)
+        return torch.frombuffer(array("q", places), dtype=torch.int64)
 
 
 class _Sampled:
@@ -189,6 +215,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler):
             inside(self.input_data.node, "input_nodes", neighbor_sampler.num_nodes)
@@ -273,6 +301,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             **kwargs,
         )
         self._rows, self._layout = rows, edge_index
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
