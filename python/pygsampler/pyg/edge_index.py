@@ -124,7 +124,9 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
         if input_value is None:
             return segments.reduce(rows, other, kinds[reduce])
         made = segments.weighted_sum(rows, other, input_value.to(other.dtype))
-        return made / rows.degrees(made) if reduce == "mean" else made
+        if reduce == "mean":
+            made = made / rows.indptr.diff().clamp_(min=1).to(made.dtype).unsqueeze(1)
+        return made
 
     def _end(self, row: int) -> Ends:
         """The sources or the targets of the edges."""
