@@ -171,8 +171,12 @@ class _Groups:
             if indptr is None or len(indptr) <= rows:
                 indptr = index2ptr(ids, rows)
             made = Segments(indptr[: rows + 1], places, len(ids))
+        elif ids.is_cuda:
+            ordered, places = torch.sort(ids, stable=True)
+            made = Segments(index2ptr(ordered, rows), places.to(ids.dtype), len(ids))
         else:
-            one = torch.tensor([0, len(ids)], dtype=ids.dtype, device=ids.device)
+            # By counting, on all idle cores.
+            one = torch.tensor([0, len(ids)], dtype=ids.dtype)
             grouped, places = Segments(one, ids.contiguous(), rows).transposed()
             made = Segments(grouped.indptr, places.to(ids.dtype), len(ids))
         self._csr = made
