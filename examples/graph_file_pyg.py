@@ -1,12 +1,12 @@
 """PyG's GraphSAGE on a graph, features and labels that stay in one file, which is mapped.
 
-PyG's stores stand for them, so nothing is loaded before a batch needs it, and all may be larger than
-the memory. Batches have their edges as an EdgeIndex, by which PyG's layers add up by segments.
+PyG's stores stand for them, so nothing is loaded before a batch needs it, and all may be larger
+than the memory. Batches have their edges as an EdgeIndex, by which PyG's layers add up by segments.
 
     python examples/graph_file_pyg.py --path debian.pgs
 
-Prints the loss and the seconds of each epoch, and at the end the accuracy on the validation packages:
-about 67 % after two epochs.
+Prints the loss and the seconds of each epoch, and at the end the accuracy on the validation
+packages: about 67 % after two epochs.
 """
 
 from __future__ import annotations
