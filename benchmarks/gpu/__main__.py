@@ -10,6 +10,7 @@ Parts, in the order in which they run when none is named:
 - training    the share of a training step that waits for a sample
 - weights     weighted sampling beside uniform sampling
 - gather      rows of a table by their ids, beside torch's index_select and a copy
+- cache       rows that are on the host and in part on the device, and what keeping them takes
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
@@ -27,7 +28,7 @@ from pathlib import Path
 
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "weights", "gather"),
-    "roofline",
+    *("cache", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -39,6 +40,7 @@ _SHARES = {
     "training": 1,
     "weights": 3,
     "gather": 1,
+    "cache": 1,
     "roofline": 3,
 }
 

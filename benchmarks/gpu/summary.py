@@ -20,6 +20,7 @@ def lines(folder: Path) -> list[str]:
         "training",
         "weights",
         "gather",
+        "cache",
         "roofline",
     ):
         file = folder / f"{part}.json"
@@ -101,6 +102,20 @@ def _gather(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _cache(content: dict[str, Any]) -> list[str]:
+    return [
+        f"rows of {row['row_bytes']:4} B, {100 * row['hits']:3.0f} % hits "
+        + " ".join(f"{us['median']:8.1f} us {name}" for name, us in row["us"].items())
+        for row in content["rows"]
+        if "us" in row
+    ] + [
+        f"rows of {row['row_bytes']:4} B: {row['tally_us']['median']:.1f} us to count a batch, "
+        f"{row['change_ms']['median']:.1f} ms to bring {row['brought']} rows"
+        for row in content["rows"]
+        if "tally_us" in row
+    ]
+
+
 def _roofline(content: dict[str, Any]) -> list[str]:
     return [
         f"{_name(row):34} {row['engine_us']['median']:8.1f} us, bound {row['bound_us']:8.1f} us "
@@ -126,6 +141,7 @@ _OF = {
     "training": _training,
     "weights": _weights,
     "gather": _gather,
+    "cache": _cache,
     "roofline": _roofline,
 }
 
