@@ -293,12 +293,12 @@ class DataLoader:
 
             ``waits``, ``waiting_seconds``: how often ``next()`` waited on the host for a batch that
             was not there (20 microseconds or more), and for how long. ``next_seconds``: in
-            ``next()`` in all; on the CPU estimated from some of the steps, up to one a millisecond.
+            ``next()`` in all; on the CPU estimated from one step in two milliseconds.
 
             ``queues``: how many batches were found ``sampled``, and on the CPU with features
             ``gathered``, when the next was asked for: ``looks``, ``mean``, ``min``, and the part of
-            looks that found it ``empty``. There is a look in each step, though not more than one a
-            millisecond, and on a GPU one a group. ``held_back``: how many steps began no batch
+            looks that found it ``empty``. There is a look in each step, though but one in two
+            milliseconds, and on a GPU one a group. ``held_back``: how many steps began no batch
             though fewer than ``prefetch`` were ahead. ``pauses``: how often that began with a
             queue of finished batches that had grown for five looks.
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 # The queue is looked at in each step, but not more often than this, in seconds: to ask jobs whether
 # they are done takes about a hundredth of that.
-LOOK = 1e-3
+LOOK = 2e-3
 # A result that takes no longer, in seconds, is there already.
 READY = 20e-6
 
