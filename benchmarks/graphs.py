@@ -53,6 +53,7 @@ SHAPES = {
     "reddit": Shape(232_965, 114_615_892, 2.2),
     "products": Shape(2_449_029, 123_718_280, 2.2),
     "livejournal": Shape(4_847_571, 68_993_773, 2.4),
+    "papers/20": Shape(5_552_998, 80_784_294, 2.4),  # a twentieth of papers100M
 }
 
 
@@ -74,7 +75,7 @@ def load(name: str, dtype: npt.DTypeLike = np.int64, *, seed: int = 1) -> Csc:
     kind = np.dtype(dtype)
     if kind not in (np.dtype(np.int32), np.dtype(np.int64)):
         raise ValueError(f"dtype: expected int32 or int64, got {kind}")
-    stem = f"{name}-seed{seed}-r{_RECIPE}"
+    stem = f"{name.replace('/', '-')}-seed{seed}-r{_RECIPE}"
     folder = cache_folder()
     files = folder / f"{stem}.indptr.npy", folder / f"{stem}.indices.npy"
     if not all(file.exists() for file in files):

@@ -4,12 +4,14 @@
     python -m benchmarks.step
     python -m benchmarks.step --device cuda
 
-On batches of a graph of the papers' shape: rows of features (`Features` and `x[ids]`), the mean
+On batches of a graph of the papers' shape: rows of features (`Features` and `x[ids]`); the mean
 over each destination's neighbours, forward and backward (`block.mean`, `embedding_bag` and
-`index_add`), and the attention-weighted sum (`block.weighted_sum` and `index_add`). All are
-compared with torch's before the clock starts; then the ways take turns, batch by batch, and a ratio
-is the median over the batches of torch's best time by ours. Both have the same threads. On a GPU a
-time is that until it is done.
+`index_add`), and of rows where they are (`block.mean(x, of=ids)`); the edges by their sources,
+which gradients need; the attention-weighted sum (`block.weighted_sum` and `index_add`); softmax by
+destination, and GAT's attention with all gradients (`block.softmax`, `block.attend`, and what
+`scatter_reduce` and `index_add` make of them). All are compared with torch's before the clock
+starts; then the ways take turns, batch by batch, and a ratio is the median over the batches of
+torch's best time by ours. Both have the same threads. On a GPU a time is that until it is done.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 import pygsampler as pgs
+from pygsampler._batch.segments import Segments
 from pygsampler.bench.check import CheckError
 
 from . import environment, graphs, report
@@ -77,6 +80,43 @@ def mean(width: int) -> dict[str, Way]:
     }
 
 
+def first_layer(x: torch.Tensor) -> dict[str, Way]:
+    """The mean of the rows of a batch's vertices, which have no gradient."""
+
+    def bag(batch: Any) -> tuple[torch.Tensor, ...]:
+        block = batch.blocks[0]
+        ids = batch.input_nodes[block.indices]
+        offsets = block.indptr
+        return (F.embedding_bag(ids, x, offsets, mode="mean", include_last_offset=True),)
+
+    return {
+        OURS: lambda batch: (batch.blocks[0].mean(x, of=batch.input_nodes),),
+        "gather, then mean": lambda batch: (batch.blocks[0].mean(x[batch.input_nodes]),),
+        "embedding_bag of ids[indices]": bag,
+    }
+
+
+def transposition() -> dict[str, Way]:
+    """The edges of the outermost block by their sources."""
+
+    def ours(batch: Any) -> tuple[torch.Tensor, ...]:
+        block = batch.blocks[0]
+        made = Segments(block.indptr, block.indices, block.num_src_nodes).transposed(places=True)
+        assert made.places is not None
+        return made.indptr, made.indices, made.places
+
+    def by_sort(batch: Any) -> tuple[torch.Tensor, ...]:
+        block = batch.blocks[0]
+        ids = block.indices
+        ordered, places = torch.sort(ids, stable=True)
+        bounds = torch.arange(block.num_src_nodes + 1, dtype=ids.dtype, device=ids.device)
+        starts = torch.searchsorted(ordered, bounds).to(ids.dtype)
+        rows = torch.searchsorted(block.indptr, places, right=True) - 1
+        return starts, rows.to(ids.dtype), places.to(ids.dtype)
+
+    return {OURS: ours, "torch.sort": by_sort}
+
+
 def weighted(width: int, heads: int = 4) -> dict[str, Way]:
     """The sum weighted by four heads of attention, and both gradients."""
 
@@ -99,6 +139,65 @@ def weighted(width: int, heads: int = 4) -> dict[str, Way]:
     return {
         OURS: step(lambda block, x, a: block.weighted_sum(x, a)),
         "index_add": step(by_index),
+    }
+
+
+def _softmax(block: Any, scores: torch.Tensor) -> torch.Tensor:
+    """By torch's operations."""
+    _, dst = block.coo()
+    places = dst.long().unsqueeze(1).expand_as(scores)
+    most = scores.new_full((block.num_dst_nodes, scores.shape[1]), -torch.inf)
+    most = most.scatter_reduce(0, places, scores.detach(), "amax")
+    parts = (scores - most[dst]).exp()
+    total = parts.new_zeros(most.shape).index_add(0, dst, parts)
+    return parts / total[dst]
+
+
+def softmax(heads: int = 4) -> dict[str, Way]:
+    """The softmax of scores of the outermost block's edges, and its gradient."""
+
+    def step(make: Callable[[Any, torch.Tensor], torch.Tensor]) -> Way:
+        def run(batch: Any) -> tuple[torch.Tensor, ...]:
+            block = batch.blocks[0]
+            scores = _values(block.num_edges, heads)
+            made = make(block, scores)
+            made.backward(made.detach())
+            return made.detach(), _gradient(scores)
+
+        return run
+
+    return {
+        OURS: step(lambda block, scores: block.softmax(scores)),
+        "scatter_reduce, index_add": step(_softmax),
+    }
+
+
+def attention(width: int, heads: int = 4) -> dict[str, Way]:
+    """GAT's attention in the outermost block, and the gradients of rows and of both scores."""
+
+    def step(make: Callable[..., torch.Tensor]) -> Way:
+        def run(batch: Any) -> tuple[torch.Tensor, ...]:
+            block = batch.blocks[0]
+            x = _values(block.num_src_nodes, width)
+            source = _values(block.num_src_nodes, heads)
+            target = _values(block.num_dst_nodes, heads)
+            made = make(block, x.reshape(-1, heads, width // heads), source, target)
+            made.backward(made.detach())
+            return made.detach(), *map(_gradient, (x, source, target))
+
+        return run
+
+    def by_index(
+        block: Any, x: torch.Tensor, source: torch.Tensor, target: torch.Tensor
+    ) -> torch.Tensor:
+        src, dst = block.coo()
+        weights = _softmax(block, F.leaky_relu(source[src] + target[dst], 0.2))
+        sums = x.new_zeros((block.num_dst_nodes, *x.shape[1:]))
+        return sums.index_add(0, dst, x[src] * weights.unsqueeze(2))
+
+    return {
+        OURS: step(lambda block, x, source, target: block.attend(x, source, target)),
+        "scatter_reduce, index_add": step(by_index),
     }
 
 
@@ -173,7 +272,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tasks = {
         "features": features(x),
         "mean and gradient": mean(options.width),
+        "mean of rows where they are": first_layer(x),
+        "edges by source": transposition(),
         "weighted sum and gradients": weighted(options.width),
+        "softmax and gradient": softmax(),
+        "attention and gradients": attention(options.width),
     }
     before = torch.get_num_threads(), pgs.get_num_threads()
     try:

@@ -40,6 +40,16 @@ func DegreesProfile(count int64) (profile string, err error) {
 	return d.Profile()
 }
 
+// DegreesOut is the out-degree of each vertex as 64-bit integers.
+func DegreesOut(count int64) (mem int64, err error) {
+	defer finish(&err)
+	d, ok := degrees.get(count)
+	if !ok {
+		return 0, closed("degrees")
+	}
+	return d.Out()
+}
+
 // DegreesClose gives the memory of a count back.
 func DegreesClose(count int64) (zero int64, err error) {
 	defer finish(&err)

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -33,9 +34,18 @@ func TestDegreesOfARing(t *testing.T) {
 	if got.In != two || got.Out != two || got.Isolated+got.Loops+got.Parallel != 0 {
 		t.Errorf("got %s", text)
 	}
+	out, err := DegreesOut(count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := view(view(out, 2)[1], 100); !slices.Equal(got, slices.Repeat([]int64{2}, 100)) {
+		t.Errorf("out-degrees %d, want 100 times 2", got)
+	}
 	if _, err := DegreesClose(count); err != nil {
 		t.Fatal(err)
 	}
+	_, err = DegreesOut(count)
+	fails(t, err, "ClosedError: degrees: expected an open one, got a closed one")
 	_, err = DegreesAdvance(count, 1)
 	fails(t, err, "ClosedError: degrees: expected an open one, got a closed one")
 	_, err = DegreesProfile(count)

@@ -75,6 +75,12 @@ func DeviceOrder(mem, stream int64) (zero int64, err error) {
 	return 0, core.DeviceOrder(mem, stream)
 }
 
+// DeviceAfter lets work that is put into a stream from now on come after what is in another now.
+func DeviceAfter(device, stream, other int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceAfter(device, stream, other)
+}
+
 // DeviceExpand puts the edges of batches' blocks one by one into a stream, as
 // core.DeviceExpand says.
 func DeviceExpand(device, count, list, stream int64) (zero int64, err error) {
@@ -86,6 +92,31 @@ func DeviceExpand(device, count, list, stream int64) (zero int64, err error) {
 func DeviceGather(device, count, list, stream int64) (zero int64, err error) {
 	defer finish(&err)
 	return 0, core.DeviceGather(device, count, list, stream)
+}
+
+// DeviceCachePut puts into a stream what brings rows into a cache, as core.DeviceCachePut says.
+func DeviceCachePut(device, list, places, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceCachePut(device, list, places, stream)
+}
+
+// DeviceCacheAdmit puts into a stream what lets a cache have the rows of a gather, as
+// core.DeviceCacheAdmit says.
+func DeviceCacheAdmit(device, list, stamps, bids, now, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceCacheAdmit(device, list, stamps, bids, now, stream)
+}
+
+// DeviceTally puts into a stream what counts ids, as core.DeviceTally says.
+func DeviceTally(device, ids, count, bits, counts, rows, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceTally(device, ids, count, bits, counts, rows, stream)
+}
+
+// DeviceFilled is new memory of a device, of words of 32 bits that all have a value.
+func DeviceFilled(device, words, value, stream int64) (mem int64, err error) {
+	defer finish(&err)
+	return core.DeviceFilled(device, words, value, stream)
 }
 
 // DeviceDestinations is the destinations of the edges of all blocks of a batch, as a

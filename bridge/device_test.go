@@ -27,6 +27,12 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) { return DeviceOrder(0, a) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceExpand(a, b, 0, e) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceGather(a, b, 0, e) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceCachePut(a, 0, b, e) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceCacheAdmit(a, 0, b, b, c, e) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceTally(a, 0, b|1, c, d, e, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceFilled(a|1<<40, b, c, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceFilled(0, b|-1<<63, c, 0) },
+	func(a, b, c, d, e int64) (int64, error) { return DeviceAfter(a|1<<40, b, 0) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDestinations(0, a) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceArrowExport(0, a, b, c) },
 	func(a, b, c, d, e int64) (int64, error) {
@@ -106,6 +112,47 @@ func TestDeviceGatherArguments(t *testing.T) {
 		_, err := DeviceGather(0, c, address(list), 0)
 		fails(t, err, "")
 	}
+	runtime.KeepAlive(list)
+}
+
+// Likewise of a cache.
+func TestDeviceCacheArguments(t *testing.T) {
+	const ids, count, bits, source, rows, bytes, cached, slots, keys, places = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+	for want, change := range map[string]map[int]int64{
+		"ids: expected 32 or 64 bits, got 8":                  {bits: 8},
+		"ids: expected 0 to 2^32 - 2 of them, got -1":         {count: -1},
+		"ids: expected 0 to 2^32 - 2 of them, got 4294967295": {count: 1<<32 - 1},
+		"ids: expected an address that 8 divides, got 0x0":    {ids: 0},
+		"ids: expected an address that 8 divides, got 0x44":   {ids: 68},
+		"rows: expected an integer >= 0, got -1":              {rows: -1},
+		"row_bytes: expected 1 to 67108864, got 0":            {bytes: 0},
+		"row_bytes: expected 1 to 67108864, got 67108865":     {bytes: 1<<26 + 1},
+		"places: expected 0 to 2147483647, got -1":            {places: -1},
+		"places: expected 0 to 2147483647, got 2147483648":    {places: 1 << 31},
+		"source: expected an address that 1 divides, got 0x0": {source: 0},
+		"cached: expected an address that 1 divides, got 0x0": {cached: 0},
+		"slots: expected an address that 4 divides, got 0x42": {slots: 66},
+		"keys: expected an address that 8 divides, got 0x44":  {keys: 68},
+	} {
+		list := []int64{ids: 64, count: 5, bits: 64, source: 1, rows: 3, bytes: 7, cached: 3, slots: 64, keys: 64, places: 2}
+		for at, value := range change {
+			list[at] = value
+		}
+		_, err := DeviceCachePut(0, address(list), 0, 0)
+		fails(t, err, "ValueError: "+want)
+		_, err = DeviceCacheAdmit(0, address(list), 64, 64, 0, 0)
+		fails(t, err, "ValueError: "+want)
+		runtime.KeepAlive(list)
+	}
+	list := []int64{ids: 64, count: 5, bits: 64, source: 1, rows: 3, bytes: 7, cached: 3, slots: 64, keys: 64, places: 2}
+	_, err := DeviceCachePut(0, address(list), 2, 0)
+	fails(t, err, "ValueError: places: expected an address that 4 divides, got 0x2")
+	_, err = DeviceCacheAdmit(0, address(list), 0, 64, 0, 0)
+	fails(t, err, "ValueError: stamps: expected an address that 4 divides, got 0x0")
+	_, err = DeviceCacheAdmit(0, address(list), 64, 66, 0, 0)
+	fails(t, err, "ValueError: bids: expected an address that 4 divides, got 0x42")
+	_, err = DeviceTally(0, 64, 5, 64, 66, 3, 0)
+	fails(t, err, "ValueError: counts: expected an address that 4 divides and rows >= 0, got 0x42 and 3")
 	runtime.KeepAlive(list)
 }
 

@@ -71,6 +71,7 @@ var ends = []struct {
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},
 	{"TablesCancel", TablesCancel},
+	{"DeviceStaticClose", DeviceStaticClose},
 }
 
 // EndKind is the number under which a destructor knows one of these functions.

@@ -32,3 +32,35 @@ func DeviceSegmentDots(device, list, dots, stream int64) (zero int64, err error)
 	defer finish(&err)
 	return 0, core.DeviceSegmentDots(device, list, dots, stream)
 }
+
+// DeviceSegmentTranspose puts into a stream what groups the edges of a block by their sources, as
+// core.DeviceSegmentTranspose says.
+func DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream)
+}
+
+// SegmentAttend makes attention on a block, or its gradients, as core.SegmentAttend says.
+func SegmentAttend(list int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.SegmentAttend(list)
+}
+
+// DeviceSegmentAttend puts the same on a device into a stream.
+func DeviceSegmentAttend(device, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentAttend(device, list, stream)
+}
+
+// SegmentSoftmax makes the softmax of scores of a block's edges, or its gradient, as
+// core.SegmentSoftmax says.
+func SegmentSoftmax(list int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.SegmentSoftmax(list)
+}
+
+// DeviceSegmentSoftmax puts the same on a device into a stream.
+func DeviceSegmentSoftmax(device, list, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	return 0, core.DeviceSegmentSoftmax(device, list, stream)
+}

@@ -24,30 +24,41 @@ const (
 	ofKind
 	ofIDBits
 	ofFloatBits
+	ofBrain
+	ofIDs
+	ofTable
+	ofDegrees
+	ofPlaces
 )
 
 // Each word that cannot be right is named, before a device is asked for.
 func TestDeviceSegmentArguments(t *testing.T) {
 	for want, change := range map[string]map[int]int64{
-		"TypeError: segments: expected 32 or 64 bits, got ids of 16 and floats of 32":            {ofIDBits: 16},
-		"TypeError: segments: expected 32 or 64 bits, got ids of 64 and floats of 8":             {ofFloatBits: 8},
-		"ValueError: segments: expected a kind from 0 to 2, got 4":                               {ofKind: 4},
-		"ValueError: segments: expected a kind from 0 to 2, got -1":                              {ofKind: -1},
-		"ValueError: segments: expected an address of the best rows, got 0":                      {ofKind: 3},
-		"ValueError: segments: expected sizes >= 0 and heads that divide the width":              {ofHeads: 3},
-		"ValueError: segments: expected sizes >= 0":                                              {ofRows: -1},
-		"ValueError: segments: expected addresses":                                               {ofX: 0},
-		"ValueError: segments: expected a width of at most 1048576 and at most 65535 heads, got": {ofWidth: 1<<20 + 1},
-		"ValueError: segments: expected a width of at most":                                      {ofWidth: 1 << 17, ofHeads: 1 << 16},
-		"ValueError: x: expected an address that 4 divides, got 0x42":                            {ofX: 66},
-		"ValueError: x: expected an address that 8 divides, got 0x44":                            {ofX: 68, ofFloatBits: 64},
-		"ValueError: indptr: expected an address that 8 divides, got 0x44":                       {ofIndptr: 68},
-		"ValueError: indices: expected an address that 8 divides, got 0x44":                      {ofIndices: 68},
-		"ValueError: weights: expected an address that 4 divides, got 0x1":                       {ofWeights: 1},
-		"ValueError: out: expected an address that 4 divides, got 0x43":                          {ofOut: 67},
-		"ValueError: best: expected an address that 8 divides, got 0x4":                          {ofBest: 4},
+		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 16 and floats of 32": {ofIDBits: 16},
+		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 64 and floats of 8":  {ofFloatBits: 8},
+		"ValueError: segments: expected a kind from 0 to 2, got 4":                                                      {ofKind: 4},
+		"ValueError: segments: expected a kind from 0 to 2, got -1":                                                     {ofKind: -1},
+		"ValueError: segments: expected an address of the best rows, got 0":                                             {ofKind: 3},
+		"ValueError: segments: expected sizes >= 0 and heads that divide the width":                                     {ofHeads: 3},
+		"ValueError: segments: expected sizes >= 0":                                                                     {ofRows: -1},
+		"ValueError: segments: expected addresses":                                                                      {ofX: 0},
+		"ValueError: segments: expected a width of at most 1048576 and at most 65535 heads, got":                        {ofWidth: 1<<20 + 1},
+		"ValueError: segments: expected a width of at most":                                                             {ofWidth: 1 << 17, ofHeads: 1 << 16},
+		"ValueError: x: expected an address that 4 divides, got 0x42":                                                   {ofX: 66},
+		"ValueError: x: expected an address that 8 divides, got 0x44":                                                   {ofX: 68, ofFloatBits: 64},
+		"ValueError: indptr: expected an address that 8 divides, got 0x44":                                              {ofIndptr: 68},
+		"ValueError: indices: expected an address that 8 divides, got 0x44":                                             {ofIndices: 68},
+		"ValueError: weights: expected an address that 4 divides, got 0x1":                                              {ofWeights: 1},
+		"ValueError: out: expected an address that 4 divides, got 0x43":                                                 {ofOut: 67},
+		"ValueError: best: expected an address that 8 divides, got 0x4":                                                 {ofBest: 4},
+		"ValueError: of: expected an address that 8 divides, got 0x4":                                                   {ofIDs: 4},
+		"ValueError: degrees: expected an address that 8 divides, got 0x4":                                              {ofDegrees: 4},
+		"ValueError: places: expected an address that 8 divides, got 0x4":                                               {ofPlaces: 4, ofWeights: 64},
+		"ValueError: segments: expected a row of x for each of 5 sources, or ids, got 7 rows":                           {ofTable: 7},
+		"ValueError: segments: expected degrees alone":                                                                  {ofDegrees: 64, ofWeights: 64},
+		"ValueError: segments: expected at most 4294967294 sources and rows of x, got 5 and":                            {ofIDs: 64, ofTable: 1 << 32},
 	} {
-		list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32}
+		list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0}
 		for at, value := range change {
 			list[at] = value
 		}
@@ -61,14 +72,96 @@ func TestDeviceSegmentArguments(t *testing.T) {
 		}
 		runtime.KeepAlive(list)
 	}
-	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32}
+	list := []int64{64, 64, 64, 0, 64, 0, 5, 2, 3, 4, 1, 0, 64, 32, 0, 0, 5, 0, 0}
 	_, err := DeviceSegmentReduce(0, address(list), 0, 4)
 	fails(t, err, "ValueError: bad: expected an address that 8 divides, got 0x4")
 	_, err = DeviceSegmentDots(0, address(list), 0, 0)
 	fails(t, err, "ValueError: dots: expected an address, got 0")
 	_, err = DeviceSegmentDots(0, address(list), 66, 0)
 	fails(t, err, "ValueError: dots: expected an address that 4 divides, got 0x42")
+	const room = 12*3 + 4*(1025+5)
+	for want, w := range map[string][6]int64{
+		"ValueError: room: expected 4156 bytes, got 4155 at 0x40":         {64, 64, 64, 64, room - 1},
+		"ValueError: room: expected 4156 bytes, got 4156 at 0x0":          {64, 64, 64, 0, room},
+		"ValueError: starts, rows: expected addresses, got 0x0 and 0x40":  {0, 64, 64, 64, room},
+		"ValueError: rows: expected an address that 8 divides, got 0x44":  {64, 68, 64, 64, room},
+		"ValueError: places: expected an address that 8 divides, got 0x4": {64, 64, 4, 64, room},
+		"ValueError: room: expected an address that 8 divides, got 0x42":  {64, 64, 0, 66, room},
+	} {
+		_, err := DeviceSegmentTranspose(0, address(list), w[0], w[1], w[2], w[3], w[4], 0)
+		fails(t, err, want)
+	}
+	_, err = DeviceSegmentTranspose(0, 0, 64, 64, 64, 64, room, 0)
+	fails(t, err, "ValueError: list: expected an address, got 0")
 	runtime.KeepAlive(list)
+}
+
+// Words of attention, behind those of its reduction.
+const (
+	ofSource = ofPlaces + 1 + iota
+	ofTarget
+	ofLog
+	ofAlpha
+	ofPre
+	ofToTarget
+	ofSlope
+)
+
+func TestDeviceAttentionArguments(t *testing.T) {
+	good := func() []int64 {
+		list := make([]int64, ofSlope+1)
+		for _, at := range []int{ofX, ofIndptr, ofIndices, ofOut, ofSource, ofTarget, ofLog} {
+			list[at] = 64
+		}
+		list[ofSources], list[ofTable], list[ofRows], list[ofEdges], list[ofWidth], list[ofHeads] = 5, 5, 2, 3, 4, 2
+		list[ofIDBits], list[ofFloatBits] = 64, 16
+		return list
+	}
+	for want, change := range map[string]map[int]int64{
+		"ValueError: segments: expected attention on a plain sum":             {ofKind: 1},
+		"ValueError: segments: expected addresses of attention":               {ofTarget: 0},
+		"ValueError: segments: expected addresses of attention, got {Reduct":  {ofAlpha: 64},
+		"ValueError: negative_slope: expected a finite number, got +Inf":      {ofSlope: int64(math.Float64bits(math.Inf(1)))},
+		"ValueError: source: expected an address that 4 divides, got 0x42":    {ofSource: 66},
+		"ValueError: log: expected an address that 8 divides, got 0x44":       {ofLog: 68, ofFloatBits: 64},
+		"ValueError: alpha: expected an address that 2 divides, got 0x41":     {ofAlpha: 65, ofPre: 64, ofToTarget: 64},
+		"ValueError: to_target: expected an address that 4 divides, got 0x42": {ofAlpha: 64, ofPre: 64, ofToTarget: 66},
+		"ValueError: segments: expected sizes >= 0 and heads that divide":     {ofHeads: 3},
+	} {
+		list := good()
+		for at, value := range change {
+			list[at] = value
+		}
+		_, err := DeviceSegmentAttend(0, address(list), 0)
+		fails(t, err, "")
+		if !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		runtime.KeepAlive(list)
+	}
+	// indptr, x, grad, out, rows, edges, heads, bits of ids and floats, brain
+	for want, change := range map[string]map[int]int64{
+		"TypeError: segments: expected ids of 32 or 64 bits and floats of 16, 32 or 64, got ids of 8 and": {7: 8},
+		"ValueError: segments: expected sizes >= 0":                                                       {6: 0},
+		"ValueError: segments: expected at most 1048576 heads, got 1048577":                               {6: 1<<20 + 1},
+		"ValueError: indptr: expected an address that 8 divides, got 0x44":                                {0: 68},
+		"ValueError: grad: expected an address that 4 divides, got 0x41":                                  {2: 65},
+	} {
+		list := []int64{64, 64, 0, 64, 2, 3, 4, 64, 32, 0}
+		for at, value := range change {
+			list[at] = value
+		}
+		_, err := DeviceSegmentSoftmax(0, address(list), 0)
+		fails(t, err, "")
+		if !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		runtime.KeepAlive(list)
+	}
+	_, err := DeviceSegmentSoftmax(0, 0, 0)
+	fails(t, err, "ValueError: list: expected an address, got 0")
+	_, err = DeviceSegmentAttend(0, 0, 0)
+	fails(t, err, "ValueError: list: expected an address, got 0")
 }
 
 // Two rows of three edges, of which one leads to no row of x.
@@ -101,6 +194,7 @@ func TestDeviceSegments(t *testing.T) {
 	list := []int64{
 		ofX: x, ofIndptr: upload([]int64{0, 2, 3}), ofIndices: upload([]int64{2, 0, 3}), ofOut: out,
 		ofSources: 3, ofRows: 2, ofEdges: 3, ofWidth: 2, ofHeads: 1, ofIDBits: 64, ofFloatBits: 64,
+		ofTable: 3, ofPlaces: 0,
 	}
 	if _, err := DeviceSegmentReduce(0, address(list), 0, bad); err != nil {
 		t.Fatal(err)
@@ -112,5 +206,13 @@ func TestDeviceSegments(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(dots, floats(5*6+6*8, 6+2*8, 0))
+	starts, rows, places := upload(make([]int64, 4)), upload(make([]int64, 3)), upload(make([]int64, 3))
+	room := upload(make([]int64, 1024))
+	if _, err := DeviceSegmentTranspose(0, address(list), starts, rows, places, room, 8*1024, 0); err != nil {
+		t.Fatal(err)
+	}
+	check(starts, []int64{0, 1, 1, 2})
+	check(rows, []int64{0, 0, 0})
+	check(places, []int64{1, 0, 0})
 	runtime.KeepAlive(list)
 }

@@ -76,6 +76,7 @@ enum {
 enum {
   PURPOSE_NEIGHBORS = 0,  // PURPOSE_NEIGHBORS is the choice of in-neighbours of a row.
   PURPOSE_SHUFFLING = 1,  // PURPOSE_SHUFFLING is the order of the seeds in an epoch.
+  PURPOSE_RESERVOIRS = 2,  // PURPOSE_RESERVOIRS is the choice of in-neighbours of a row that reads them through.
 };
 
 // Where a hop and a purpose stand in word 1 of the counter, above the vertex's bits from 32 on.
@@ -120,6 +121,7 @@ enum {
   BSP_SIZE = 0,  // and 1
   BSP_BAD_SEED = 2,  // the lowest seed out of range
   BSP_REPEATED = 3,
+  RESERVOIR_HIGH = 4,  // rows of the high part, in mode "reservoir"
 };
 
 // Words of the report of validate.cu. A place is -1 where there is no offender; then its values are
@@ -148,6 +150,8 @@ enum {
   EXPAND_THREADS = 256,
   FACTOR_THREADS = 256,
   GATHER_THREADS = 256,
+  ORDER_THREADS = 256,  // of reservoir.cu, a row each
+  DRAW_THREADS = 128,  // of reservoir.cu, a warp a row
 };
 
 // GATHER_PARTS is how many tables a launch of gather.cu reads.
@@ -173,6 +177,10 @@ enum {
   BSP_EDGE_TILE = 1024,
 };
 
+// DEGREE_CLASSES is how many classes reservoir.cu sorts degrees into: four an octave, and one more,
+// of which a thread of the block that comes last has each.
+#define DEGREE_CLASSES 256
+
 // QUEUE_TILE is the most tasks that a block of queue.cu works on at a time.
 #define QUEUE_TILE 256
 
@@ -188,3 +196,26 @@ enum {
 
 // SEGMENT_THREADS is how many threads a block of segment.cu has.
 #define SEGMENT_THREADS 256
+
+// STATIC_THREADS is how many threads a block of static.cu has, but for those that sample, and
+// staticSlots how many batches are on their way to where they stay.
+enum {
+  STATIC_THREADS = 256,
+  STATIC_SLOTS = 3,
+};
+
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+enum {
+  TRANSPOSE_THREADS = 256,
+  TRANSPOSE_TILES = 1024,
+  TRANSPOSE_LONG = 512,
+};
+
+// CACHE_THREADS is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+enum {
+  CACHE_THREADS = 256,
+  CACHE_CHOICES = 8,
+};

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
 // Degrees counts the degrees of a graph on the host, some edges at a time. It does
@@ -46,6 +47,26 @@ func (d *Degrees) Profile() (text string, err error) {
 		return err
 	})
 	return text, err
+}
+
+// Out is the address of a memory with the out-degree of each vertex, int64, of the edges that are
+// counted so far.
+func (d *Degrees) Out() (address int64, err error) {
+	err = d.within(func() error {
+		n := d.graph.csc.NumNodes
+		if err := memory.Affordable(8 * n); err != nil {
+			return err
+		}
+		m, err := memory.New(max(8*n, 1))
+		if err != nil {
+			return err
+		}
+		m.SetSize(8 * n)
+		d.count.Out(memory.At[int64](m, 0, n))
+		address = m.Address()
+		return nil
+	})
+	return address, err
 }
 
 // Close gives the memory back.

@@ -156,6 +156,16 @@ func DeviceOrder(mem, stream int64) error {
 	return nil
 }
 
+// DeviceAfter lets the work that is put into a stream from now on come after what is in another
+// one of the device now.
+func DeviceAfter(device, stream, other int64) error {
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(after(e.Context(), s, uintptr(other)))
+}
+
 // after lets s wait for what is in another stream of the context now.
 func after(c *gpu.Context, s gpu.Stream, other uintptr) (err error) {
 	from, err := c.Wrap(other)

@@ -44,6 +44,109 @@ func DeviceSegmentDots(device, list, dots, stream int64) error {
 	return onDevice(e.Dots(g, gpu.Address(dots), s))
 }
 
+// DeviceSegmentTranspose puts into the stream what groups the edges by their sources, as
+// SegmentTranspose does; places may be 0. What is beyond the last start stays as it was. It works
+// in so many bytes at room, of which cuda.Transposition's Room says how many it takes.
+func DeviceSegmentTranspose(device, list, starts, rows, places, room, bytes, stream int64) error {
+	if list == 0 {
+		return Errorf(KindValue, "list: expected an address, got 0")
+	}
+	r := reductionAt(list)
+	if err := r.Check(); err != nil {
+		return err
+	}
+	t := cuda.Transposition{
+		Indptr: gpu.Address(r.Indptr), Indices: gpu.Address(r.Indices), Starts: gpu.Address(starts), RowsOf: gpu.Address(rows),
+		Places: gpu.Address(places), Scratch: gpu.Address(room), Sources: uint64(r.Sources), Rows: uint64(r.Rows),
+		Edges: uint64(r.Edges), IDBits: int(r.IDBits),
+	}
+	if most := max(r.Sources, r.Rows, r.Edges); most > cuda.MostTransposed {
+		return Errorf(KindValue, "segments: expected at most %d sources, rows and edges, got %d", cuda.MostTransposed, most)
+	}
+	if need := int64(t.Room()); room == 0 || bytes < need {
+		return Errorf(KindValue, "room: expected %d bytes, got %d at %#x", need, bytes, room)
+	}
+	if starts == 0 || rows == 0 && r.Edges > 0 {
+		return Errorf(KindValue, "starts, rows: expected addresses, got %#x and %#x", starts, rows)
+	}
+	if err := aligned(r.IDBits/8, "indptr", r.Indptr, "indices", r.Indices, "starts", starts, "rows", rows, "places", places); err != nil {
+		return err
+	}
+	if err := aligned(8, "room", room); err != nil {
+		return err
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Transpose(&t, s))
+}
+
+// DeviceSegmentAttend puts into the stream what SegmentAttend makes.
+func DeviceSegmentAttend(device, list, stream int64) error {
+	g, err := deviceSegment(list, 0)
+	if err != nil {
+		return err
+	}
+	a := attentionAt(list)
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if err := aligned(max(a.FloatBits, 32)/8, "source", a.Source, "target", a.Target, "log", a.Log, "pre", a.Pre, "to_target", a.ToTarget); err != nil {
+		return err
+	}
+	if err := aligned(a.FloatBits/8, "alpha", a.Alpha); err != nil {
+		return err
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Attend(&cuda.Attention{
+		Segment: *g, Source: gpu.Address(a.Source), Target: gpu.Address(a.Target), Log: gpu.Address(a.Log),
+		Alpha: gpu.Address(a.Alpha), Pre: gpu.Address(a.Pre), ToTarget: gpu.Address(a.ToTarget), Slope: a.Slope,
+	}, s))
+}
+
+// DeviceSegmentSoftmax puts into the stream what SegmentSoftmax makes.
+func DeviceSegmentSoftmax(device, list, stream int64) error {
+	if list == 0 {
+		return Errorf(KindValue, "list: expected an address, got 0")
+	}
+	x := scoresAt(list)
+	if err := x.Check(); err != nil {
+		return err
+	}
+	if x.Heads > cuda.MostSegmentWidth {
+		return Errorf(KindValue, "segments: expected at most %d heads, got %d", cuda.MostSegmentWidth, x.Heads)
+	}
+	if err := aligned(x.IDBits/8, "indptr", x.Indptr); err != nil {
+		return err
+	}
+	if err := aligned(x.FloatBits/8, "x", x.X, "grad", x.Grad, "out", x.Out); err != nil {
+		return err
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Softmax(&cuda.Scores{
+		Indptr: gpu.Address(x.Indptr), X: gpu.Address(x.X), Grad: gpu.Address(x.Grad), Out: gpu.Address(x.Out),
+		Rows: uint64(x.Rows), Edges: uint64(x.Edges), Heads: uint64(x.Heads), IDBits: int(x.IDBits),
+		FloatBits: int(x.FloatBits), Brain: x.Brain != 0,
+	}, s))
+}
+
+// aligned is an error for the first of the named addresses that so many bytes do not divide.
+func aligned(to int64, named ...any) error {
+	for i := 0; i < len(named); i += 2 {
+		if at := named[i+1].(int64); at%to != 0 {
+			return Errorf(KindValue, "%s: expected an address that %d divides, got %#x", named[i], to, at)
+		}
+	}
+	return nil
+}
+
 // deviceSegment is the reduction at an address. A kernel that meets a wrong address ends all
 // work of the process on that device, so what can be seen here is refused.
 func deviceSegment(list, dots int64) (*cuda.Segment, error) {
@@ -65,21 +168,19 @@ func deviceSegment(list, dots int64) (*cuda.Segment, error) {
 		return nil, Errorf(KindValue, "segments: expected a width of at most %d and at most %d heads, got %d and %d",
 			cuda.MostSegmentWidth, cuda.MostSegmentHeads, r.Width, r.Heads)
 	}
-	for _, one := range []struct {
-		name        string
-		at, aligned int64
-	}{
-		{"x", r.X, r.FloatBits / 8}, {"indptr", r.Indptr, r.IDBits / 8}, {"indices", r.Indices, r.IDBits / 8},
-		{"weights", r.Weights, r.FloatBits / 8}, {"out", r.Out, r.FloatBits / 8}, {"best", r.Best, r.IDBits / 8},
-		{"dots", dots, r.FloatBits / 8},
-	} {
-		if one.at%one.aligned != 0 {
-			return nil, Errorf(KindValue, "%s: expected an address that %d divides, got %#x", one.name, one.aligned, one.at)
-		}
+	if max(r.Sources, r.Table) > cuda.MostTransposed {
+		return nil, Errorf(KindValue, "segments: expected at most %d sources and rows of x, got %d and %d", cuda.MostTransposed, r.Sources, r.Table)
+	}
+	if err := aligned(r.FloatBits/8, "x", r.X, "weights", r.Weights, "out", r.Out, "dots", dots); err != nil {
+		return nil, err
+	}
+	if err := aligned(r.IDBits/8, "indptr", r.Indptr, "indices", r.Indices, "best", r.Best, "of", r.IDs, "degrees", r.Degrees, "places", r.Places); err != nil {
+		return nil, err
 	}
 	return &cuda.Segment{
 		X: gpu.Address(r.X), Indptr: gpu.Address(r.Indptr), Indices: gpu.Address(r.Indices), Weights: gpu.Address(r.Weights),
-		Out: gpu.Address(r.Out), Best: gpu.Address(r.Best), Sources: uint64(r.Sources), Rows: uint64(r.Rows),
+		Out: gpu.Address(r.Out), Best: gpu.Address(r.Best), IDs: gpu.Address(r.IDs), Degrees: gpu.Address(r.Degrees),
+		Places: gpu.Address(r.Places), Table: uint64(r.Table), Brain: r.Brain != 0, Sources: uint64(r.Sources), Rows: uint64(r.Rows),
 		Edges: uint64(r.Edges), Width: uint64(r.Width), Heads: uint64(r.Heads), Kind: kind,
 		IDBits: int(r.IDBits), FloatBits: int(r.FloatBits),
 	}, nil

@@ -17,6 +17,7 @@ type Graph struct {
 	idle   *sync.Cond
 	jobs   int
 	flying map[*DeviceJob]struct{} // those of jobs that run on the device
+	static map[*DeviceStatic]struct{}
 	closed bool
 }
 
@@ -101,6 +102,11 @@ func (g *Graph) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
+	for s := range g.static {
+		g.mu.Unlock()
+		s.Close()
+		g.mu.Lock()
+	}
 	for g.jobs > 0 {
 		// The device's work ends by itself, but only a look at it finds out.
 		for j := range g.flying {

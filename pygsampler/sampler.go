@@ -10,12 +10,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/fused"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/reservoir"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // families are the kinds of samplers by the names that documents have for them.
 var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
+	"reservoir": reservoir.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.

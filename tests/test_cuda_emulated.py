@@ -13,6 +13,7 @@ from tests.emulator.build import ROOT
 # The others move tensors of torch, which does not take the emulator for a GPU.
 MODULES = (
     "parity",
+    "reservoir",
     "flights",
     "interchange",
     "faults",

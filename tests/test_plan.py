@@ -19,7 +19,7 @@ def test_equal_options_are_equal_plans():
 
 
 def test_modes_are_families():
-    for mode in ("auto", "persistent", "fused", "bsp", "queue"):
+    for mode in ("auto", "persistent", "fused", "bsp", "queue", "reservoir"):
         sampler = pgs.PGSampler([3], mode=mode)
         assert sampler.mode == mode
         family = "neighbor" if mode in ("auto", "persistent") else mode
@@ -62,6 +62,7 @@ def test_pickles_of_samplers_that_named_their_maker_otherwise():
         ({"fanouts": [torch.tensor(2.5)]}, TypeError, r"^fanouts\[0\]: expected an integer"),
         ({"map_limit": 1 << 70}, ValueError, "^map_limit: expected an integer from 1 to"),
         ({"edge_weights": "hajek"}, ValueError, "^edge_weights: expected None or 'ht'"),
+        ({"reservoir": {}}, ValueError, "^reservoir: expected None in mode 'auto', got dict {}"),
     ],
 )
 def test_what_is_refused(given, kind, text):

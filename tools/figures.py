@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the figures of README.md and docs/performance.md from benchmarks/results.
+"""Write the figures of README.md and of pages of docs/ from benchmarks/results.
 
     python tools/figures.py            # after new results were put there
     python tools/figures.py --check    # 1 where a page shows others than the kept ones
@@ -21,7 +21,13 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+PAGES = tuple(
+    ROOT / page
+    for page in (
+        "README.md",
+        *(f"docs/{name}.md" for name in ("performance", "features", "cuda-graphs", "turbognn")),
+    )
+)
 PLACE = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NONE = "No figures are kept for this version; `make bench` measures them on your machine.\n"
 NONE_OF_GPU = "No figures of a GPU are kept for this version; `make gpu-check` measures them.\n"
@@ -115,6 +121,25 @@ def all_rows() -> str:
     head = ["graph", "batch x fanouts", "sampler", "ms a batch", "edges a batch"]
     head += ["M edges/s", "x DGL", "undisturbed rounds"]
     return f"{source(record)}\n{table(head, rows, 5)}"
+
+
+def cache_hits() -> str:
+    """Hit rates of caches of some sizes, by policy."""
+    record = kept("cache.json")
+    if record is None:
+        return NONE
+    policies = ["random", "degree", "presampled", "exact", "best set", "lru", "belady"]
+    rows = [
+        [
+            f"{row['graph']}, {row['batch']}x({','.join(map(str, row['fanouts']))})",
+            f"{row['size_percent']} %",
+            *(f"{100 * row['hit_rate'][policy]:.1f}" for policy in policies),
+        ]
+        for row in record["rows"]
+        if row["size_percent"] in (1, 5, 20, 40)
+    ]
+    head = ["graph, batches", "rows in the cache", *policies]
+    return f"{table(head, rows, len(policies) + 1)}\n{source(record)}"
 
 
 def side_by_side(found: list[Record], head: str) -> str:
@@ -306,6 +331,33 @@ def gpu_training() -> str:
     return f"{source(record)}\n{table(head, rows, 4)}"
 
 
+def gpu_steps() -> str:
+    """Whole training steps, in each way."""
+    record = kept("gpu/steps.json")
+    if record is None:
+        return NONE_OF_GPU
+    about = record["model"]
+    rows = []
+    for row in record["rows"]:
+        fanouts = ",".join(map(str, row["fanouts"]))
+        others = row["dgl_ms"]
+        ratio = "" if others is None else f"{others / row['graph_ms']:.1f}x"
+        rows.append(
+            [f"{row['model']} {row['batch']}x({fanouts})"]
+            + ["" if others is None else f"{others:.1f}"]
+            + [f"{row[key]:.2f}" for key in ("plain_ms", "helpers_ms", "graph_ms")]
+            + [f"{row['graph_tf32_ms']:.2f}", ratio]
+        )
+    head = ["", "DGL 2.5", "plain PyTorch", "helpers", "one graph", "with TF32", "DGL / graph"]
+    return (
+        f"Milliseconds a step, {about['features']} features, {about['hidden']} hidden, "
+        f"{about['classes']} classes, {about['heads']} heads, {about['optimizer']}; a graph with "
+        f"the size of {about['graph']}. All of it is on the GPU. Plain PyTorch and the helpers are "
+        "eager, with our loader; DGL's figures were measured on the same kind of GPU with its own "
+        f"loader, sampler and layers. {source(record)}\n{table(head, rows, 6)}"
+    )
+
+
 def gpu_roofline() -> str:
     """How near to what the GPU can do."""
     record = kept("gpu/roofline.json")
@@ -330,10 +382,97 @@ def gpu_roofline() -> str:
     return f"{source(record)}\n{table(head, rows, 8)}"
 
 
+def turbo_rows(kind: str) -> tuple[Record | None, list[Record]]:
+    """The record of TurboGNN's kernels, and its rows of a kind."""
+    record = kept("gpu/turbo.json")
+    return record, [row for row in record["rows"] if row["kind"] == kind] if record else []
+
+
+def drawn(row: Record, way: str) -> float:
+    """Microseconds that a hop is drawn in, or those of the call where the profiler saw none."""
+    us: float = row["draw_us"][way] if row["draw_us"] else row["call_us"][way]["median"]
+    return us
+
+
+def gpu_turbo() -> str:
+    """The kernel, all switches off and on, by graph, vertices and fanout: the paper's figure 5."""
+    record, found = turbo_rows("kernel")
+    if record is None:
+        return NONE_OF_GPU
+    fanouts = sorted({row["fanouts"][0] for row in found})
+    cases: dict[tuple[str, int], dict[int, Record]] = {}
+    for row in found:
+        cases.setdefault((row["shape"], row["batch"]), {})[row["fanouts"][0]] = row
+    rows = []
+    for (shape, batch), of in sorted(cases.items()):
+        cells = [shape, f"{batch:,}"]
+        for fanout in fanouts:
+            if fanout in of:
+                off, on = (drawn(of[fanout], way) for way in ("off", "B+S+A"))
+                cells += [f"{off:.0f}", f"{on:.0f}", f"{off / on:.2f}x"]
+            else:
+                cells += [""] * 3
+        rows.append(cells)
+    head = ["graph", "vertices"]
+    for fanout in fanouts:
+        head += [f"fanout {fanout}: off, us", "on, us", "ratio"]
+    return f"{source(record)}\n{table(head, rows, len(head) - 1)}"
+
+
+def gpu_turbo_ablation() -> str:
+    """What each switch adds: the paper's figure 6, and the bandwidth that it tells."""
+    record, found = turbo_rows("kernel")
+    if record is None:
+        return NONE_OF_GPU
+    ways = ("B", "B+S", "B+S+A", "bsp")
+    rows = []
+    for row in sorted(found, key=lambda row: (row["shape"], row["fanouts"], row["batch"])):
+        off = drawn(row, "off")
+        cells = [row["shape"], f"{row['batch']:,}", str(row["fanouts"][0]), f"{off:.0f}"]
+        cells += [f"{off / drawn(row, way):.2f}x" for way in ways]
+        parts = row.get("of_copy", {})
+        cells += [f"{100 * parts[way]:.0f} %" if parts else "" for way in ("off", "B+S+A", "bsp")]
+        order = row["kernels_us"].get("B+S+A", {}).get("reservoir_order")
+        cells.append("" if order is None else f"{100 * order / drawn(row, 'B+S+A'):.1f} %")
+        rows.append(cells)
+    head = ["graph", "vertices", "fanout", "off, us", *ways[:-1], "O(fanout)"]
+    head += ["off, of a copy", "B+S+A, of a copy", "O(fanout), of a copy", "sorting, of B+S+A"]
+    return table(head, rows, len(head) - 1)
+
+
+def gpu_turbo_calls() -> str:
+    """Whole batches: microseconds of a call, and how often ours are as fast."""
+    record, _ = turbo_rows("hops")
+    if record is None:
+        return NONE_OF_GPU
+    ways = ("off", "B+S+A", "streams", "bsp", "persistent")
+    rows = []
+    for row in (row for row in record["rows"] if row["kind"] != "sweep"):
+        us = {way: row["call_us"][way]["median"] for way in ways}
+        cells = [*case(row), f"{row['edges']:,}", *(f"{us[way]:.0f}" for way in ways)]
+        rows.append([*cells, f"{us['B+S+A'] / us['persistent']:.1f}x"])
+    head = [*CASE, "edges a batch", "off, us", "B+S+A, us", "in two streams, us", '`"bsp"`, us']
+    return table([*head, '`"persistent"`, us', "ratio to B+S+A"], rows, len(head))
+
+
+def gpu_turbo_sweep() -> str:
+    """The thresholds: a line for each that was tried."""
+    record, found = turbo_rows("sweep")
+    if record is None:
+        return NONE_OF_GPU
+    names = {"degree_threshold": "degree", "block_threshold": "blocks"}
+    rows = []
+    for row in found:
+        value = "the plan's own" if row["value"] is None else f"{row['value']:,}"
+        best = record["thresholds"][row["threshold"]] == row["value"]
+        rows.append([names[row["threshold"]], value, f"{row['us']:.1f}", "best" if best else ""])
+    return table(["threshold", "value", "us, geometric mean", ""], rows, 3)
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        *(ratios, all_rows, growth, threads, hub),
+        *(ratios, all_rows, cache_hits, growth, threads, hub),
         *(
             gpu_latency,
             gpu_calls,
@@ -342,7 +481,12 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_grid,
             gpu_ablation,
             gpu_training,
+            gpu_steps,
             gpu_roofline,
+            gpu_turbo,
+            gpu_turbo_ablation,
+            gpu_turbo_calls,
+            gpu_turbo_sweep,
         ),
     )
 }

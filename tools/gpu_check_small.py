@@ -15,7 +15,85 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import numpy as np
 
 import pygsampler as pgs
-from tests.support.parity import MODES, awkward, compare, edges_of, random_graph, same
+from tests.support.parity import (
+    MODES,
+    SWITCHES,
+    awkward,
+    compare,
+    compare_reservoirs,
+    edges_of,
+    random_graph,
+    same,
+)
+
+
+def gathers(device: str) -> None:
+    """Rows of every width of a vector, on the device and page-locked, and a loader's batches."""
+    import torch
+
+    from pygsampler.torch import DataLoader
+
+    torch.manual_seed(3)
+    for shape, dtype in (
+        *(((), "int8"), ((3,), "uint8"), ((1,), "float16"), ((5,), "float32"), ((100,), "float32")),
+        *(((602,), "float32"), ((2, 8), "float64"), ((0,), "float32")),
+    ):
+        x = (torch.randn(700, *shape) * 5).to(getattr(torch, dtype))
+        host = pgs.Features.from_tensor(x)
+        for features in (host.to(device), host.pin(device) if device != "cpu" else host):
+            for ids in (torch.randint(0, 700, (333,)), torch.arange(0), torch.tensor([699] * 40)):
+                for given in (ids.to(device), ids.int().to(device)):
+                    assert torch.equal(features[given].cpu(), x[ids]), (shape, dtype)
+            try:
+                features[torch.tensor([0, 700, -1], device=device)]
+            except IndexError as error:
+                assert "ids[1]" in str(error)
+            else:
+                raise AssertionError("a row beyond the table was read")
+    graph = random_graph(3000, seed=1, most=70).graph(32)
+    x, y = torch.randn(3000, 40), torch.arange(3000)
+    loaders = [
+        DataLoader(
+            graph.to(at), torch.arange(900), [5, 4], batch_size=300, seed=1,
+            features={"x": pgs.Features.from_tensor(x).to(at)},
+            labels=pgs.Features.from_tensor(y).to(at),
+        )
+        for at in (device, "cpu")
+    ]  # fmt: skip
+    for got, want in zip(*loaders, strict=True):
+        assert torch.equal(got.x.cpu(), want.x)
+        assert torch.equal(got.y.cpu(), want.y)
+
+
+def segments(device: str) -> None:
+    """Reductions of blocks and their gradients: the CPU's bits."""
+    import torch
+
+    torch.manual_seed(4)
+    for bits in (32, 64):
+        cpu = random_graph(3000, seed=1, most=70).graph(bits)
+        sampler = pgs.PGSampler([7, 5], seed=1)
+        batches = [
+            sampler.sample(graph, np.arange(200), batch=0).torch()
+            for graph in (cpu, cpu.to(device))
+        ]
+        for mine, theirs in zip(*(batch.blocks for batch in batches), strict=True):
+            for shape, heads in (((), 0), ((7,), 0), ((64,), 0), ((4, 25), 4), ((301,), 0)):
+                x = torch.randn(mine.num_src_nodes, *shape)
+                w = torch.randn((mine.num_edges, heads) if heads else (mine.num_edges,))
+                for kind in ("sum", "mean", "max", "weighted_sum"):
+                    found = []
+                    for block, at in ((mine, "cpu"), (theirs, device)):
+                        inputs = [x.to(at, copy=True).requires_grad_()]
+                        if kind == "weighted_sum":
+                            inputs.append(w.to(at, copy=True).requires_grad_())
+                        made = getattr(block, kind)(*inputs)
+                        (
+                            made * (torch.arange(made.numel()).to(at).reshape(made.shape) % 7)
+                        ).sum().backward()
+                        found.append([made.detach().cpu(), *(one.grad.cpu() for one in inputs)])
+                    for a, b in zip(*found, strict=True):
+                        assert torch.equal(a, b), (kind, shape, bits)
 
 
 def main() -> None:
@@ -35,6 +113,11 @@ def main() -> None:
                 np.append(seeds, seeds),
                 [4, 4],
                 exclude=np.arange(len(csc.indices) // 2),
+            )
+            compare_reservoirs(cpu, there, np.append(seeds, seeds), [5, 4], SWITCHES.values())
+            compare_reservoirs(cpu, there, seeds, [40], SWITCHES.values())
+            compare_reservoirs(
+                cpu, there, seeds, [3], [{}], exclude=np.arange(len(csc.indices) // 2)
             )
     # By weights that rows draw from with few repeats, and with so many that the sums take over.
     plain = graphs["random"].graph(32)
@@ -83,7 +166,9 @@ def main() -> None:
     loose = pgs.PGSampler([6, 5], seed=1, mode="queue", ordered=False)
     want = loose.sample(cpu, np.arange(100), batch=0)
     assert edges_of(loose.sample(there, np.arange(100), batch=0)) == edges_of(want)
-    print("all batches are the CPU's")
+    gathers("cuda")
+    segments("cuda")
+    print("all batches, rows and reductions are the CPU's")
 
 
 if __name__ == "__main__":

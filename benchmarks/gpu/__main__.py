@@ -8,8 +8,10 @@ Parts, in the order in which they run when none is named:
 - grid        the paper's grid against DGL
 - ablation    bsp, fused, persistent and queue side by side
 - training    the share of a training step that waits for a sample
+- steps       whole training steps: plain torch, the helpers, one CUDA graph
 - weights     weighted sampling beside uniform sampling
 - gather      rows of a table by their ids, beside torch's index_select and a copy
+- turbo       TurboGNN's sampling kernels, their thresholds and switches, beside ours
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
@@ -26,8 +28,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PARTS = (
-    *("latency", "calls", "throughput", "grid", "ablation", "training", "weights", "gather"),
-    "roofline",
+    *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
+    *("weights", "gather", "turbo", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -37,8 +39,10 @@ _SHARES = {
     "grid": 5,
     "ablation": 5,
     "training": 1,
+    "steps": 2,
     "weights": 3,
     "gather": 1,
+    "turbo": 3,
     "roofline": 3,
 }
 

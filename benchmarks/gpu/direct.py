@@ -30,10 +30,13 @@ class Direct:
         *,
         ordered: bool = True,
         replace: bool = False,
+        reservoir: dict[str, Any] | None = None,
     ) -> None:
         self.made = made
         self.hops = len(fanouts)
-        self.sampler = pgs.PGSampler(fanouts, seed=1, mode=mode, ordered=ordered, replace=replace)
+        self.sampler = pgs.PGSampler(
+            fanouts, seed=1, mode=mode, ordered=ordered, replace=replace, reservoir=reservoir
+        )
         loaded = library.engine()
         self._submit = loaded.module.bridge_DeviceSubmit
         self._many = loaded.module.bridge_DeviceSubmitMany

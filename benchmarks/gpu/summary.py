@@ -18,8 +18,10 @@ def lines(folder: Path) -> list[str]:
         "grid",
         "ablation",
         "training",
+        "steps",
         "weights",
         "gather",
+        "turbo",
         "roofline",
     ):
         file = folder / f"{part}.json"
@@ -93,6 +95,14 @@ def _training(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _steps(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['model']:4} {row['fanouts']!s:13} plain {row['plain_ms']:6.2f} ms, helpers "
+        f"{row['helpers_ms']:5.2f}, graph {row['graph_ms']:6.3f}, TF32 {row['graph_tf32_ms']:6.3f}"
+        for row in content["rows"]
+    ]
+
+
 def _gather(content: dict[str, Any]) -> list[str]:
     return [
         f"{row['table']:11} rows of {row['row_bytes']:4} B {row['us']['gather']['median']:8.1f} us "
@@ -107,6 +117,15 @@ def _roofline(content: dict[str, Any]) -> list[str]:
         f"({100 * row['near']:.0f} %), sum {row['sum_us']:8.1f} us ({100 * row['near_sum']:.0f} %)"
         for row in content["rows"]
     ]
+
+
+def _turbo(content: dict[str, Any]) -> list[str]:
+    made = [f"best {name}: {value}" for name, value in content.get("thresholds", {}).items()]
+    total: dict[str, float] = {}
+    for row in content["rows"]:
+        for name, us in row.get("draw_us", {}).items():
+            total[name] = total.get(name, 0.0) + us
+    return made + [f"{name:12} {us / 1e3:9.2f} ms to draw every row" for name, us in total.items()]
 
 
 def _none(content: dict[str, Any]) -> list[str]:
@@ -124,8 +143,10 @@ _OF = {
     "grid": _grid,
     "ablation": _ablation,
     "training": _training,
+    "steps": _steps,
     "weights": _weights,
     "gather": _gather,
+    "turbo": _turbo,
     "roofline": _roofline,
 }
 

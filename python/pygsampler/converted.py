@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pygsampler._batch.segments import Segments
     from pygsampler.array import Array
+    from pygsampler.features import Features
 
 ArrayT = TypeVar("ArrayT")
 BlockT = TypeVar("BlockT", bound="ConvertedBlock[Any]")
@@ -251,13 +252,31 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         return torch.stack(self.coo()).long()
 
-    def sum(self, x: torch.Tensor) -> torch.Tensor:
+    def in_degrees(self) -> torch.Tensor:
+        """How many sampled edges end in each destination: dtype of ``indptr``, [num_dst_nodes]."""
+        return self.indptr.diff()
+
+    def out_degrees(self) -> torch.Tensor:
+        """How many sampled edges begin in each source: dtype of ``indptr``, [num_src_nodes]."""
+        return self._segments().transposed().indptr.diff()
+
+    # Whether what is made of the edges is kept for the next call: not where the same tensors have
+    # another block's edges by then.
+    _keeps = True
+
+    def sum(self, x: torch.Tensor | Features, *, of: torch.Tensor | None = None) -> torch.Tensor:
         """What each destination's sampled in-neighbours have, added up, with gradients.
 
         Parameters
         ----------
         x : float tensor of shape [num_src_nodes, ...]
-            A row for each source, where the block is.
+            A row for each source, where the block is. With ``of`` of shape [N, ...], or
+            ``Features`` that the block's device reads.
+        of : int32 or int64, shape [num_src_nodes], optional
+            The row of x that each source has, as ``batch.input_nodes`` says for the first block.
+            The rows are read where they are: ``block.sum(x, of=ids)`` is ``block.sum(x[ids])``
+            without an array of ``x[ids]``. The gradient of x is dense, 0 in rows that no source
+            has; those of a row that several sources have are added up by torch's ``index_add_``.
 
         Returns
         -------
@@ -266,49 +285,156 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         Notes
         -----
-        The engine makes it, for float32 and float64, by a pass over the edges as they are grouped
-        by destination, without a row for each edge; the gradient likewise over the edges grouped
-        by source. On the CPU all idle cores do that, on a GPU a kernel in torch's current stream,
-        which nobody waits for. Both add in the order of the edges: the same bits on the CPU, for
-        any number of cores, and on a GPU. Only the gradient of weights is added in another order
-        there, one that is the same on every run. Floats of other dtypes are reduced by torch's own
-        operations, over a row for each edge.
+        The engine makes it, for float16, bfloat16, float32 and float64, by a pass over the edges as
+        they are grouped by destination, without a row for each edge; the gradient likewise over the
+        edges grouped by source. Those of 16 bits are added up as float32. On the CPU all idle cores
+        do that, on a GPU kernels in torch's current stream, which nobody waits for and a CUDA graph
+        may capture. Both add in the order of the edges: the same bits on the CPU, for any number of
+        cores, and on a GPU. Only the gradient of weights is added in another order there, one that
+        is the same on every run.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another dtype, shape or device.
+        IndexError
+            On the CPU, for an id that is no row; on a GPU it adds nothing.
+        """
+        return self._reduced(x, "SUM", of)
+
+    def mean(self, x: torch.Tensor | Features, *, of: torch.Tensor | None = None) -> torch.Tensor:
+        """The mean over each destination's sampled in-neighbours: see ``sum``."""
+        return self._reduced(x, "MEAN", of)
+
+    def max(self, x: torch.Tensor | Features, *, of: torch.Tensor | None = None) -> torch.Tensor:
+        """The largest of each destination's sampled in-neighbours, element by element: see ``sum``.
+
+        The gradient goes to the first of equals; NaN is larger than all.
+        """
+        return self._reduced(x, "MAX", of)
+
+    def weighted_sum(
+        self,
+        x: torch.Tensor | Features,
+        weights: torch.Tensor,
+        *,
+        of: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """As ``sum``, of each in-neighbour's row times its edge's weight, as attention has them.
+
+        Parameters
+        ----------
+        x : float tensor of shape [num_src_nodes, ...], or [num_src_nodes, heads, ...]
+            With ``of`` as for ``sum``.
+        weights : float tensor of shape [num_edges], or [num_edges, heads]
+            In the order of ``indices``; it has a gradient too. Of another dtype than x both are
+            taken in the wider one, but to ``Features`` weights adapt.
+        """
+        from pygsampler._batch import segments
+
+        return segments.weighted_sum(self._segments(), x, weights, of)
+
+    def own_and(
+        self,
+        x: torch.Tensor | Features,
+        reduce: str = "mean",
+        *,
+        of: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The rows of the destinations themselves, and those of their in-neighbours reduced.
+
+        What layers such as GraphSAGE's take: ``x[:block.num_dst_nodes]`` and ``block.mean(x)``,
+        with one gradient for both, where torch would make one of all rows for each and add them.
+
+        Parameters
+        ----------
+        x, of
+            As for ``sum``.
+        reduce : str
+            ``"sum"``, ``"mean"`` or ``"max"``.
+
+        Returns
+        -------
+        tuple of torch.Tensor
+            Each of shape [num_dst_nodes, ...]. Without ``of`` the first is a view of x.
+        """
+        from pygsampler._batch.own import own_and
+
+        return own_and(self._segments(), x, reduce, self.dst_offset, of)
+
+    def softmax(self, scores: torch.Tensor) -> torch.Tensor:
+        """The softmax of scores over the edges of each destination, with a gradient.
+
+        Parameters
+        ----------
+        scores : float tensor of shape [num_edges, ...]
+            In the order of ``indices``: one for each edge, or one for each edge and head.
+
+        Returns
+        -------
+        torch.Tensor
+            Of that shape and dtype: weights that add up to 1 over the edges of a destination.
+
+        Notes
+        -----
+        Made by the engine as ``sum`` is, by the exponential function of the machine: the same bits
+        on every run, but on a GPU others than on the CPU.
 
         Raises
         ------
         TypeError, ValueError
             For another dtype, shape or device.
         """
-        return self._reduced(x, "SUM")
+        from pygsampler._batch import attention
 
-    def mean(self, x: torch.Tensor) -> torch.Tensor:
-        """The mean over each destination's sampled in-neighbours: see ``sum``."""
-        return self._reduced(x, "MEAN")
+        return attention.softmax(self._segments(), scores)
 
-    def max(self, x: torch.Tensor) -> torch.Tensor:
-        """The largest of each destination's sampled in-neighbours, element by element: see ``sum``.
+    def attend(
+        self,
+        x: torch.Tensor,
+        source: torch.Tensor,
+        target: torch.Tensor,
+        negative_slope: float = 0.2,
+    ) -> torch.Tensor:
+        """The attention of GAT: in-neighbours' rows, summed by the softmax of their scores.
 
-        The gradient goes to the first of equals; NaN is larger than all.
-        """
-        return self._reduced(x, "MAX")
-
-    def weighted_sum(self, x: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """As ``sum``, of each in-neighbour's row times its edge's weight, as attention has them.
+        An edge from u to v has the score ``leaky_relu(source[u] + target[v])`` of each head, its
+        weight is the softmax of that over the edges of v, and v gets the sum of ``x[u]`` by it
+        (Velickovic et al., "Graph attention networks", 2018). No array of the edges is made of it,
+        but of their weights in the gradient.
 
         Parameters
         ----------
-        x : float tensor of shape [num_src_nodes, ...], or [num_src_nodes, heads, ...]
-        weights : tensor of x's dtype and shape [num_edges], or [num_edges, heads]
-            In the order of ``indices``; it has a gradient too.
+        x : float tensor of shape [num_src_nodes, heads, ...]
+        source : float tensor of shape [num_src_nodes, heads]
+        target : float tensor of shape [num_dst_nodes, heads]
+        negative_slope : float, default: 0.2
+            Of ``leaky_relu``.
+
+        Returns
+        -------
+        torch.Tensor
+            Of shape [num_dst_nodes, heads, ...] and x's dtype; 0 for destinations without edges.
+
+        Notes
+        -----
+        On a GPU forward is one kernel, backward one over the edges by destination and two by source
+        (see ``sum``), none with atomics: the same bits on every run, though not those of the CPU.
+        Scores are float32 for rows of 16 bits.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For another dtype, shape or device.
         """
+        from pygsampler._batch import attention
+
+        return attention.attend(self._segments(), x, source, target, negative_slope)
+
+    def _reduced(self, x: Any, kind: str, of: torch.Tensor | None) -> torch.Tensor:
         from pygsampler._batch import segments
 
-        return segments.weighted_sum(self._segments(), x, weights)
-
-    def _reduced(self, x: torch.Tensor, kind: str) -> torch.Tensor:
-        from pygsampler._batch import segments
-
-        return segments.reduce(self._segments(), x, getattr(segments, kind))
+        return segments.reduce(self._segments(), x, getattr(segments, kind), of)
 
     def _segments(self) -> Segments:
         known = self.__dict__
@@ -316,7 +442,9 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
         if made is None:
             from pygsampler._batch.segments import Segments
 
-            made = known["_csr"] = Segments(self.indptr, self.indices, self.num_src_nodes)
+            made = Segments(self.indptr, self.indices, self.num_src_nodes)
+            if self._keeps:
+                known["_csr"] = made
         return made
 
     def _count(self, which: int, name: str) -> int:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.dtypes import KINDS
 from pygsampler._arrays.gather import GatherJob, Part, gather_there
 from pygsampler._arrays.ids import View, as_ids, has_moved, is_tensor
+from pygsampler._caching.cache import Cache, Plan, Policy
 from pygsampler._core import memories
 from pygsampler._core.checks import describe, integer
 from pygsampler._graph import device as device_graph
@@ -30,9 +32,10 @@ class Features:
 
     Made by ``from_tensor`` of an array, which is used where it lies, or by ``open`` of one in a
     graph file, which is mapped and may be larger than memory. ``to`` copies them to a GPU and
-    ``pin`` lets a GPU read them in page-locked host memory. ``features[ids]`` copies rows: on the
-    CPU with all idle cores of the engine, on a GPU by one kernel. Bytes are copied as they are, so
-    any dtype will do, and NaNs keep their payload.
+    ``pin`` lets a GPU read them in page-locked host memory, of which ``cache`` keeps on the GPU
+    what is read most. ``features[ids]`` copies rows: on the CPU with all idle cores of the engine,
+    on a GPU by one kernel. Bytes are copied as they are, so any dtype will do, and NaNs keep their
+    payload.
 
     Loaders take them, as they take plain arrays, and read the rows of coming batches ahead:
     ``pygsampler.torch.DataLoader(..., features={"x": features})``.
@@ -42,7 +45,7 @@ class Features:
     memory. ``close()`` lets go of the array; later use raises ClosedError.
     """
 
-    __slots__ = ("__weakref__", "_array", "_counts", "_host", "_pins")
+    __slots__ = ("__weakref__", "_array", "_cache", "_copies", "_counts", "_host", "_pins")
 
     # None once closed. Of pinned ones the array on the host.
     _array: Array | None
@@ -50,6 +53,10 @@ class Features:
     _pins: device_graph.Pins | None
     # Where it was copied from to its device.
     _host: Features | None
+    # What the device has of a pinned array.
+    _cache: Cache | None
+    # All that page-lock or cache the array, and so may have copies of rows that are written to.
+    _copies: WeakSet[Features]
     # How often it was read, and how many rows.
     _counts: list[int]
 
@@ -64,6 +71,8 @@ class Features:
         features._array = values
         features._pins = None
         features._host = None
+        features._cache = None
+        features._copies = WeakSet()
         features._counts = [0, 0]
         return features
 
@@ -126,6 +135,12 @@ class Features:
         return self._pins is not None
 
     @property
+    def cached(self) -> int:
+        """How many rows a cache on the device has room for; 0 without one."""
+        self._known()
+        return 0 if self._cache is None else self._cache.table.places
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all rows."""
         return self._known().nbytes
@@ -182,12 +197,33 @@ class Features:
     def update(self, values: Any, ids: Any) -> None:
         """Writes ``values``, shape [n, ...] or one row, into the rows of ``ids``.
 
-        They are written into the array that the features are made of; of an id that is there twice
-        one of its values stays. Files are read-only: ValueError.
+        They are written into the array that the features are made of, and into what ``pin`` and
+        ``cache`` of these features have copied; of an id that is there twice one of its values
+        stays. Files are read-only: ValueError.
         """
         known = self._known()
         if known.readonly or self._in_file():
             raise ValueError("update: expected features that can be written to, got read-only ones")
+        if known._device < 0 and is_tensor(ids):
+            ids = ids.cpu()
+        self._write(known, values, ids)
+        for each in list(self._copies):
+            each._renew(ids)
+
+    def _renew(self, ids: Any) -> None:
+        """Copies the rows of ``ids`` anew from the array that they were copied of."""
+        pins, known = self._pins, self._array
+        if pins is None or known is None:
+            return
+        if pins.copies:
+            at = memories.address_of(memoryview(pins.copies[0]))
+            shape = len(known), self._row()
+            self._write(_bytes(at, shape, pins.copies[0]), _read_bytes(known, shape, ids), ids)
+        if self._cache is not None:
+            self._cache.table.refresh(self._ids(ids, devices.CPU), pins.addresses[0])
+
+    def _write(self, known: Array, values: Any, ids: Any) -> None:
+        """Writes into the rows of an array, which is this one or a copy of it."""
         rows: Any
         new: Any
         if known._device >= 0 or _torch_has(known.dtype):
@@ -242,37 +278,143 @@ class Features:
         Pages of a file are copied first. They stay locked as long as the features that this
         returns. CudaError where the system does not allow it.
         """
+        return self._pinned_for(device, "pin")
+
+    def _pinned_for(self, device: Any, what: str) -> Features:
         index = devices.parse(device)
         if index < 0:
-            raise ValueError(f"device: expected a CUDA device to pin for, got {device!r}")
+            raise ValueError(f"device: expected a CUDA device to {what} for, got {device!r}")
         known = self._known()
         if known._device >= 0:
             raise ValueError(
-                f"features: expected ones on the CPU to pin, got ones on {self.device}"
+                f"features: expected ones on the CPU to {what}, got ones on {self.device}"
             )
         devices.require(index)
         made = Features._of(known)
         made._pins = device_graph.pin([known], index)
+        made._copies = self._copies
+        made._copies.add(made)
+        return made
+
+    def cache(
+        self,
+        device: Any = "cuda",
+        *,
+        rows: int | None = None,
+        bytes: int | None = None,
+        policy: Policy = "degree",
+        graph: Graph | None = None,
+        epochs: int | None = None,
+    ) -> Features:
+        """These rows page-locked, as ``pin`` does, and those that are read most also on the GPU.
+
+        Which rows those are never changes what is read, only how fast: one launch reads a row in
+        the GPU's memory where it is there, and over the link where it is not. Where the memory is
+        not enough the cache gets half as many rows, as often as need be, and a warning of the
+        logger ``"pygsampler"`` says how many.
+
+        Parameters
+        ----------
+        device : str, int or torch.device
+            The GPU.
+        rows, bytes : int
+            How many rows the cache has room for; or how many bytes of the GPU's memory it takes
+            with all that belongs to it, among it 4 for each row of the features. One of them.
+        policy : str or callable
+            ``"degree"``: rows of the vertices with most out-edges. A sampler goes from a vertex to
+            its in-neighbours, so they are the ones that are met most often (PaGraph, Lin et al.,
+            SoCC 2020).
+
+            ``"presampled"``: rows that were read most in ``epochs`` (1) sampled epochs, other than
+            those that are trained on (GNNLab, Yang et al., EuroSys 2022).
+
+            ``"exact"``: rows that are going to be read most in the next ``epochs`` (1) epochs.
+            Batches are functions of their numbers, so these are sampled before they are trained
+            on, and the cache changes where that saves more reads over the link than it costs.
+
+            ``"lru"``: what was read lately. A row that is read and is not there takes the place of
+            the least recently used of 8 that are chosen at random.
+
+            A function of the graph that gives a score for each row, shape [N]: rows of the highest
+            scores.
+        graph : Graph, optional
+            For ``"degree"`` and functions. Without it the cache is filled when a loader takes it,
+            from the loader's graph, and those of other policies as its first epoch begins. Of
+            several loaders the first decides.
+        epochs : int, optional
+            How many are counted, for ``"presampled"`` and ``"exact"``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For wrong arguments, and features on a GPU.
+        CudaError
+            Where the GPU cannot be used, or the system does not allow to page-lock.
+        """
+        plan = Plan.checked(rows, bytes, policy, epochs)
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
+        made = self._cached_for(device, plan)
+        if graph is not None:
+            cache = made._cache
+            assert cache is not None
+            if not cache.wants_graph:
+                raise ValueError(f"graph: expected None for {cache.policy!r}, got {graph!r}")
+            cache.fill(graph)
+        return made
+
+    def _cached_for(self, device: Any, plan: Plan) -> Features:
+        known = self._known()
+        if known._device < 0:
+            # Before pages are locked, since it may be refused.
+            plan.places(len(known), self._row())
+        made = self._pinned_for(device, "cache")
+        assert made._pins is not None
+        about = made._pins.device, len(known), self._row(), made._pins.addresses[0]
+        made._cache = Cache(plan, *about)
         return made
 
     def stats(self) -> dict[str, Any]:
         """``reads``, the number of calls and batches, ``rows``, and ``bytes`` by where they were
-        read: ``{"cpu": ...}``, ``{"pinned": ...}`` or ``{"cuda:0": ...}``."""
+        read: ``{"cpu": ...}``, ``{"pinned": ...}`` or ``{"cuda:0": ...}``.
+
+        With a cache also ``hits``, the rows that were there, which waits for the GPU.
+        """
         reads, rows = self._counts
+        row, known = self._row(), {"reads": reads, "rows": rows}
+        if self._cache is not None:
+            hits = self._cache.table.count()
+            tiers = {self.device: hits * row, "pinned": (rows - hits) * row}
+            return {**known, "hits": hits, "bytes": tiers}
         tier = "pinned" if self._pins is not None else self.device
-        return {"reads": reads, "rows": rows, "bytes": {tier: rows * self._row()}}
+        return {**known, "bytes": {tier: rows * row}}
+
+    @property
+    def miss_rate(self) -> float:
+        """Which part of the rows that were read was not in the cache; 0 where none was read.
+
+        Without a cache all of them.
+        """
+        stats = self.stats()
+        return 1 - stats.get("hits", 0) / stats["rows"] if stats["rows"] else 0.0
 
     def close(self) -> None:
         """Lets go of the array: what was read stays."""
-        self._array = self._pins = self._host = None
+        self._array = self._pins = self._host = self._cache = None
 
     def __repr__(self) -> str:
         if self._array is None:
             return "Features(closed)"
         pinned = ", pinned" if self._pins is not None else ""
+        if (cache := self._cache) is not None:
+            pinned = f", cached={cache.table.places}, policy={cache.policy!r}"
         return f"Features(shape={self.shape}, dtype={self.dtype}, device={self.device}{pinned})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if (cache := self._cache) is not None:
+            rows = cache.rows()
+            held = None if rows is None else rows.numpy().tobytes()
+            return _cached, (Features._of(self._known()), self._where(), tuple(cache.plan), held)
         if self._pins is not None:
             return _pinned, (Features._of(self._known()), self._where())
         if self._where() >= 0:
@@ -309,7 +451,8 @@ class Features:
         self._counts[0] += 1
         self._counts[1] += ids.length
         table = known._address if self._pins is None else self._pins.addresses[0]
-        return Part(ids, table, len(known), self._row(), known, out)
+        cache = None if self._cache is None else self._cache.table
+        return Part(ids, table, len(known), self._row(), known, out, cache)
 
     def _shown(self, memory: memories.Memory, start: int, count: int) -> Array:
         """The rows that a job has put into a memory."""
@@ -459,9 +602,29 @@ def _of_cuda(tensor: Any) -> Array:
     return values
 
 
+def _bytes(address: int, shape: tuple[int, int], owner: object) -> Array:
+    """Rows at an address as bytes."""
+    values = Array._of(address, math.prod(shape), 8, owner)
+    values._shown_as("uint8", shape)
+    return values
+
+
+def _read_bytes(values: Array, shape: tuple[int, int], ids: Any) -> Any:
+    return Features._of(_bytes(values._address, shape, values)).read(ids)
+
+
 def _placed(host: Features, device: int) -> Features:
     return host.to(device)
 
 
 def _pinned(host: Features, device: int) -> Features:
     return host.pin(device)
+
+
+def _cached(host: Features, device: int, plan: tuple[Any, ...], held: bytes | None) -> Features:
+    made = host._cached_for(device, Plan(*plan))
+    if held and made._cache is not None:
+        import torch
+
+        made._cache.take(torch.frombuffer(bytearray(held), dtype=torch.int64))
+    return made

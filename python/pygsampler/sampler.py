@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
@@ -58,6 +59,9 @@ class PGSampler(EngineSampler, Sampler):
         ``"queue"``: the task queue of the paper, without a barrier between hops. On the CPU
         ``"queue"`` is such a task queue too, and the others are alike. With ``frontier="new"``,
         ``disjoint=True``, ``prob``, ``mask`` or ``edge_weights`` it is one of the first two.
+        ``"reservoir"``, for comparisons, samples by TurboGNN's kernels, which read every row
+        through: its batches are uniform too, but other ones, by random numbers of its own, and
+        it knows no ``replace`` either.
     map_limit : int, optional
         Bytes that a batch in flight may use to number its vertices. Above it tables grow with
         the batch, where else a map of 4 bytes for each vertex of the graph (8 for batches
@@ -84,7 +88,9 @@ class PGSampler(EngineSampler, Sampler):
     sampling without replacement is Robert Floyd's algorithm, so that a row costs O(fanout) at
     any degree; docs/randomness.md has the rules. The hops of a batch and mode ``"queue"`` follow
     the paper "PGSampler: Accelerating GPU-based Graph Sampling in GNN Systems via Workload Fusion",
-    sections III-B and III-C; ``frontier`` is DGL's or PyG's.
+    sections III-B and III-C; ``frontier`` is DGL's or PyG's. Mode ``"reservoir"`` follows the paper
+    "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on GPUs" (Wu et
+    al.), section III-B.
 
     One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
     number of the next batch.
@@ -109,12 +115,14 @@ class PGSampler(EngineSampler, Sampler):
         prob: str | None = None,
         mask: str | None = None,
         edge_weights: str | None = None,
+        reservoir: Mapping[str, Any] | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
         EngineSampler.__init__(
             self,
             Plan(
                 **_family(mode),
+                **_options(mode, reservoir),
                 fanouts=fanouts,
                 replace=replace,
                 frontier=frontier,
@@ -160,7 +168,7 @@ class PGSampler(EngineSampler, Sampler):
 
     @property
     def mode(self) -> str:
-        """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"`` or ``"queue"``."""
+        """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"``, ``"queue"`` or ``"reservoir"``."""
         mode: str = self._plan.get("mode", self._plan["family"])
         return mode
 
@@ -187,6 +195,16 @@ class PGSampler(EngineSampler, Sampler):
         """``"ht"``, or None: blocks have no factors."""
         value: str | None = self._plan["edge_weights"]
         return value
+
+    @property
+    def reservoir(self) -> dict[str, Any] | None:
+        """Options of mode ``"reservoir"`` other than the usual ones; None where there are none."""
+        given = {
+            name: self._plan[name]
+            for name, usual in _RESERVOIR.items()
+            if self._plan.get(name, usual) != usual
+        }
+        return given or None
 
     @property
     def plan(self) -> Plan:
@@ -285,7 +303,15 @@ _WHOLE = 1000
 
 # The modes of the family of neighbours; the others are families of their own.
 _NEIGHBOR = ("auto", "persistent")
-_MODES = (*_NEIGHBOR, "fused", "bsp", "queue")
+_MODES = (*_NEIGHBOR, "fused", "bsp", "queue", "reservoir")
+# The options of mode "reservoir", with what is usual.
+_RESERVOIR: dict[str, Any] = {
+    "degree_threshold": None,
+    "block_threshold": None,
+    "memory": "adaptive",
+    "schedule": True,
+    "streams": None,
+}
 
 
 def _family(mode: Any) -> dict[str, str]:
@@ -293,6 +319,21 @@ def _family(mode: Any) -> dict[str, str]:
     if not isinstance(mode, str) or mode not in _MODES:
         raise ValueError(f"mode: expected one of {_MODES}, got {describe(mode)}")
     return {"family": "neighbor", "mode": mode} if mode in _NEIGHBOR else {"family": mode}
+
+
+def _options(mode: str, reservoir: Any) -> dict[str, Any]:
+    """The fields of a plan that mode "reservoir" has beside the others."""
+    if reservoir is None:
+        return {}
+    if mode != "reservoir":
+        raise ValueError(f"reservoir: expected None in mode {mode!r}, got {describe(reservoir)}")
+    if not isinstance(reservoir, Mapping):
+        raise TypeError(f"reservoir: expected a mapping, got {describe(reservoir)}")
+    for name in reservoir:
+        if name not in _RESERVOIR:
+            known = tuple(_RESERVOIR)
+            raise ValueError(f"reservoir: expected options of {known}, got {describe(name)}")
+    return dict(reservoir)
 
 
 def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> PGSampler:

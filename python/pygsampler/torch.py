@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,26 +23,30 @@ from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
+from pygsampler._loading.capture import CapturedLoop
 from pygsampler._loading.events import Events
 from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.shards import Shards
+from pygsampler._loading.static import StaticPasses, checked
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
+from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
 from pygsampler.sampler import PGSampler
+from pygsampler.static import StaticBatch, StaticBlock
 
-__all__ = ["DataLoader", "segment_reduce"]
+__all__ = ["DataLoader", "StaticBatch", "StaticBlock", "capture", "segment_reduce"]
 
 # The engine has buffers and streams for so many batches of a GPU at once.
 MOST_ON_GPU = 8
 # How often a bar's figures change.
-BAR_SECONDS = 0.2
+BAR_SECONDS = 1.0
 
 
 class DataLoader:
@@ -129,6 +133,16 @@ class DataLoader:
         The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
         blocks of threads that it runs at once. None: as many as is best for the sampler. It has no
         effect in mode ``"bsp"``, nor on the CPU, where ``pgs.set_num_threads`` has one.
+    static : bool
+        Yield each batch as the same ``StaticBatch``, of fixed sizes in memory that stays where it
+        is, as ``capture`` needs it; on a GPU alone, for samplers of mode ``"auto"`` or
+        ``"persistent"`` without ``edge_weights``, ``disjoint`` and ``frontier="new"``. One pass at
+        a time: the next ``iter()`` ends the one before. ``prefetch`` is 2.
+    capacities : sequence of (int, int), optional
+        With ``static``, how many sources and edges each block may have, outermost first; seeds are
+        at most ``batch_size``. Default: what the batches of the first pass need, which are sampled
+        once for that, and a twentieth more. A batch that needs more is noticed, and gets it, in
+        other memory. ``loader.capacities`` are those in use.
 
     Notes
     -----
@@ -191,6 +205,8 @@ class DataLoader:
         edge_features: Mapping[str, Any] | None = None,
         low_mark: int | None = None,
         sampler_share: float | None = None,
+        static: bool = False,
+        capacities: Sequence[Sequence[int]] | None = None,
     ) -> None:
         check_graph(graph)
         self.batch_size = integer(batch_size, "batch_size", 1)
@@ -226,6 +242,21 @@ class DataLoader:
         # Of the pass that began last; and of the next one, where somebody asked for it.
         self._meter: Meter | None = None
         self._trace: Trace | None = None
+        self._passes = self._static_passes(capacities) if boolean(static, "static") else None
+        if capacities is not None and not static:
+            raise ValueError("capacities: expected None without static=True")
+
+    @property
+    def static(self) -> bool:
+        """Whether all batches are one ``StaticBatch``."""
+        return self._passes is not None
+
+    @property
+    def capacities(self) -> list[tuple[int, int]] | None:
+        """How many sources and edges each block of static batches may have; None before that is
+        known."""
+        known = None if self._passes is None else self._passes.capacities
+        return None if known is None else [(src, edges) for src, edges in known]
 
     @property
     def device(self) -> str:
@@ -274,9 +305,12 @@ class DataLoader:
     def stats(self) -> dict[str, Any]:
         """What the pass that began last was made of, until now or until it ended.
 
-        Any thread may ask, at any time; nobody waits for the GPU. Iterators that are in use at once
-        have figures of their own, of which these are the latest one's; a pickled loader begins
-        without any.
+        Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
+        cache, whose hits are counted there: asking waits then, and so does a pass that begins.
+        Iterators that are in use at once have figures of their own, of which these are the latest
+        one's; a pickled loader begins without any. Of static batches edges and queues are not
+        counted, and the reading of their rows is part of ``waiting_share``; what ``capture`` runs
+        is no pass of the loader's.
 
         Returns
         -------
@@ -332,16 +366,21 @@ class DataLoader:
         return self._shards.steps
 
     def __iter__(self) -> Iterator[TorchBatch]:
-        if self._follows and (seed := fresh_seed()) != self.seed:
-            self._reseed(seed)
-        epoch = self._epoch
-        self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
-        self._counted = True
+        epoch = self._next_epoch()
         meter = self._meter = Meter(epoch, self._rows, self._trace)
         self._trace = None
         # A later set_seed must not reach a pass that goes on.
         batches = copy.copy(self)._batches(epoch, meter)
         return close_at_exit(self._with_bar(batches, meter) if self.progress else batches)
+
+    def _next_epoch(self) -> int:
+        """The epoch of a pass that begins now."""
+        if self._follows and (seed := fresh_seed()) != self.seed:
+            self._reseed(seed)
+        epoch = self._epoch
+        self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
+        self._counted = True
+        return epoch
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
@@ -355,6 +394,38 @@ class DataLoader:
     def __getstate__(self) -> dict[str, Any]:
         # Torch's seed is this process's: another one keeps the seed as it is now. A pass is too.
         return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None}
+
+    def _static_passes(self, capacities: Any) -> StaticPasses:
+        if self.device == "cpu":
+            raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
+        if not isinstance(self.sampler, EngineSampler):
+            raise TypeError(f"static: expected a PGSampler, got {self.sampler!r}")
+        hops = len(self.sampler._plan["fanouts"])
+        about = self.graph, self._shards, self.rank, self._rows
+        return StaticPasses(*about, checked(capacities, hops))
+
+    def _static_pass(self) -> tuple[StaticPasses, int, int]:
+        """Begins a pass for ``capture``: whose batches, its number, and the epoch."""
+        if self._passes is None:
+            raise ValueError("loader: expected a DataLoader with static=True, got one without")
+        epoch = self._next_epoch()
+        index = devices.parse(self.graph.device)
+        return self._passes, self._begin_static(self._passes, epoch, index), epoch
+
+    def _begin_static(self, passes: StaticPasses, epoch: int, index: int) -> int:
+        """Begins a pass whose batches have one memory, and gives its number."""
+        self._fill_caches(epoch, index)
+        order = self._order_there(epoch)
+        return passes.begin(self.sampler, order, epoch, lambda: self._sampled(epoch, index))
+
+    def _fill_caches(self, epoch: int, index: int) -> None:
+        """Caches of features have the rows that they are to have in the epoch."""
+        steps = self._shards.steps
+        self._rows.fill_caches(self.seed, epoch, lambda e: self._sampled(e, index), steps)
+
+    def _order_there(self, epoch: int) -> torch.Tensor:
+        """The seeds of the epoch on the GPU, put into torch's current stream."""
+        return _copied(self._order(epoch), devices.parse(self.graph.device))
 
     def _batches(self, epoch: int, meter: Meter) -> Generator[TorchBatch, None, None]:
         """The batches of this rank; none is submitted before the first is asked for."""
@@ -401,14 +472,36 @@ class DataLoader:
             return
         # First, since it says what is wrong in a forked child, or with a closed graph.
         self.graph._handle()
+        _watch(meter, index)
+        batches: Any
+        if self._passes is not None:
+            batches = self._passes.batches(self._begin_static(self._passes, epoch, index))
+        else:
+            self._fill_caches(epoch, index)
+            batches = self._sampled(epoch, index, meter)
+        with meter, closing(batches):
+            meter.ask()
+            for batch in batches:
+                meter.had()
+                if self._passes is None:
+                    # The sizes of static ones are on the device.
+                    meter.edges += batch.num_edges
+                    if self._rows:
+                        self._rows.there(batch)
+                meter.batches += 1
+                meter.hand()
+                yield batch
+                meter.ask()
+
+    def _sampled(
+        self, epoch: int, index: int, meter: Meter | None = None
+    ) -> Generator[TorchBatch, None, None]:
+        """The batches of a rank on a GPU, without rows."""
         # Put into the stream of the first submissions, which so come after it. Later ones may be
         # in other streams: by then a batch has been handed over, so the copy is done.
-        order = as_ids(_copied(self._order(epoch), index), "seeds", index)
-        # A tensor that stands in for one on a device has no events.
-        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-            meter.events = Events(index) if meter.trace is None else Events(index, MOST_TRACED)
-            if meter.trace is not None:
-                meter.events.align()
+        order = as_ids(self._order_there(epoch), "seeds", index)
+        if meter is not None:
+            _watch(meter, index)
         graph, bounds = self.graph, self._shards.bounds
         share = self.sampler_share
         sampler = self.sampler if share is None else self.sampler.within(share)
@@ -443,18 +536,9 @@ class DataLoader:
             batches = in_order(submit, self._shards.steps, depth, low=low, meter=meter)
         else:
             batches = in_groups(submit_many, self._shards.steps, depth, size, meter=meter)
-        with meter, closing(batches):
-            meter.ask()
+        with closing(batches):
             for batch in batches:
-                meter.had()
-                made = as_torch(batch)
-                if self._rows:
-                    self._rows.there(made)
-                meter.batches += 1
-                meter.edges += made.num_edges
-                meter.hand()
-                yield made
-                meter.ask()
+                yield as_torch(batch)
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""
@@ -481,6 +565,69 @@ class DataLoader:
             shown.set_postfix_str(in_words(meter.stats()))
 
 
+def capture(
+    step: Callable[[StaticBatch], Any], loader: DataLoader, *, warmup: int = 3
+) -> CapturedLoop:
+    """A training step as one CUDA graph: sample, gather, forward, backward, optimiser.
+
+    The first batches are trained by calls of ``step``; then one call is captured, and all that
+    follow are a launch each, which costs the host some microseconds however many kernels the step
+    has:
+
+        loader = DataLoader(graph, train_ids, [10, 10], batch_size=1024, shuffle=True,
+                            features={"x": x}, labels=y, device="cuda", static=True)
+
+        def step(batch):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(batch), batch.y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        train = capture(step, loader)
+        for epoch in range(10):
+            losses = train.run()
+
+    Parameters
+    ----------
+    step : callable
+        Takes a ``StaticBatch``, trains by it, and gives tensors, in lists, tuples and dicts if
+        there are several, or None. It must only launch work on the GPU, the same for each batch: no
+        ``.item()``, no ``if`` on values. An optimiser that has an option ``capturable`` needs it.
+    loader : DataLoader
+        With ``static=True``. Each epoch of the loop is a pass over it.
+    warmup : int
+        Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
+        DistributedDataParallel asks for 11.
+
+    Returns
+    -------
+    CapturedLoop
+        ``run()`` trains an epoch and gives what ``step`` gave for each batch, stacked; a ``for``
+        over it trains batch after batch.
+
+    Notes
+    -----
+    Results are those of a loop over the loader, whose batches are the same. Sampling runs beside
+    the step, two batches ahead: the host looks at the sizes of each before it launches the step. A
+    batch that is larger than ``loader.capacities`` gets more room, and is trained by a call of
+    ``step``, which then is captured once more. Work that ``step`` puts into streams that are not
+    torch's current one is not part of the graph unless they wait for each other.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of another kind, naming them.
+    Error
+        When a batch is asked for: where the step cannot be captured, with torch's reason.
+    """
+    if not isinstance(loader, DataLoader):
+        raise TypeError(f"loader: expected a pygsampler.torch.DataLoader, got {describe(loader)}")
+    if not loader.static:
+        raise ValueError("loader: expected a DataLoader with static=True, got one without")
+    return CapturedLoop(step, loader, warmup)
+
+
 def segment_reduce(
     x: torch.Tensor, indptr: torch.Tensor, indices: torch.Tensor, reduce: str = "sum"
 ) -> torch.Tensor:
@@ -493,7 +640,8 @@ def segment_reduce(
     ----------
     x : float tensor of shape [N, ...]
     indptr : int32 or int64, shape [R + 1]
-        Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to E, and it does not fall.
+        Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to at most E, and it does not
+        fall. What is behind the last one is not looked at.
     indices : the dtype of indptr, shape [E]
         Rows in [0, N).
     reduce : str
@@ -584,6 +732,15 @@ def _check(index: int) -> None:
             f"device: expected a CUDA device that torch can use, got {devices.name(index)!r}; "
             f"torch {torch.__version__} {why}"
         )
+
+
+def _watch(meter: Meter, index: int) -> None:
+    """Has a pass record events, once torch uses the device."""
+    if meter.events is not None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return
+    meter.events = Events(index) if meter.trace is None else Events(index, MOST_TRACED)
+    if meter.trace is not None:
+        meter.events.align()
 
 
 def _copied(order: torch.Tensor, index: int) -> torch.Tensor:

@@ -30,7 +30,7 @@ def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
 
 
-PARTS = ("graphs", "pipeline", "report", "scaling", "step", "weights")
+PARTS = ("cache", "graphs", "pipeline", "report", "scaling", "step", "weights")
 
 
 @pytest.fixture
@@ -322,7 +322,11 @@ def test_step_compares_and_refuses(
     assert [row["task"] for row in rows] == [
         "features",
         "mean and gradient",
+        "mean of rows where they are",
+        "edges by source",
         "weighted sum and gradients",
+        "softmax and gradient",
+        "attention and gradients",
     ]
     assert all(value > 0 for row in rows for key, value in row.items() if "/" in key)
     wrong = {"pygsampler": lambda _: (torch.zeros(3),), "other": lambda _: (torch.ones(3),)}
@@ -352,6 +356,50 @@ def test_pipeline_compares_and_refuses(
     finally:
         bench.pipeline._placed = placed
     assert "refused: cpu: batch 0 has rows of other vertices" in capsys.readouterr().err
+
+
+def test_hit_rates_and_what_is_asked_of_them(
+    bench: SimpleNamespace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert bench.cache.main(["--quick", "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "cache.json").read_text())["rows"]
+    assert [row["size_percent"] for row in rows] == list(bench.cache.SIZES)
+    for row in rows:
+        rate = row["hit_rate"]
+        assert all(rate[name] <= rate["belady"] for name in rate)
+        assert rate["random"] < rate["degree"] and rate["presampled"] <= rate["best set"]
+        assert rate["exact"] <= rate["best set"]
+    assert (tmp_path / "cache.png").read_bytes().startswith(b"\x89PNG")
+    spoilt = [{**row, "hit_rate": {**row["hit_rate"], "exact": 0.1}} for row in rows]
+    assert bench.cache.missed(rows) == [] and len(bench.cache.missed(spoilt)) == 1
+
+
+def test_caches_of_the_benchmark_are_those_of_a_simulation(bench: SimpleNamespace) -> None:
+    random, rows, size = np.random.default_rng(2), 60, 11
+    batches = [
+        random.permutation(rows)[: random.integers(1, 20)].astype(np.int32) for _ in range(80)
+    ]
+    following, first = bench.cache.next_reads(batches, rows)
+
+    def upcoming(row: int, after: int) -> int:
+        return next((n for n in range(after + 1, len(batches)) if row in batches[n]), 10**9)
+
+    held = sorted(range(rows), key=lambda row: upcoming(row, -1))[:size]
+    hits = 0
+    for number, ids in enumerate(batches):
+        hits += len(set(held) & set(ids.tolist()))
+        known = set(held) | set(ids.tolist())
+        held = sorted(known, key=lambda row, n=number: upcoming(row, n))[:size]
+    assert bench.cache.belady(following, first, size) == hits
+    for kind in (bench.cache.Lru, bench.cache.TrueLru):
+        whole = kind(rows, 10 * rows)
+        seen: set[int] = set()
+        for ids in batches:
+            found = whole.read(ids)
+            # With that many places a row that was read is hardly ever driven out.
+            assert found <= len(seen & set(ids.tolist()))
+            seen |= set(ids.tolist())
+        assert found == len(ids) or kind is bench.cache.Lru
 
 
 def test_sampler_that_ignores_weights_is_refused(bench: SimpleNamespace) -> None:

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 US = {"median": 20.0, "q25": 19.0, "q75": 22.0, "best": 18.0}
+WAYS = ("off", "B", "B+S", "B+S+A", "streams", "bsp", "persistent")
 CASE = {"shape": "reddit", "batch": 1024, "fanouts": [10, 10], "ids": "int32", "edges": 1000}
 ROWS: dict[str, dict[str, Any]] = {
     "latency": {
@@ -31,6 +32,10 @@ ROWS: dict[str, dict[str, Any]] = {
     "training": {
         **{"name": "in flight", "mode": "auto", "prefetch": 4, "step_us": 900.0},
         **{"wait_us": 9.0, "wait_share": 0.01, "free_step_us": 800.0},
+    },
+    "turbo": {
+        **{"kind": "kernel", "fanouts": [15], "call_us": dict.fromkeys(WAYS, US), "kernels_us": {}},
+        **{"draw_us": dict.fromkeys(WAYS, 9.0), "of_copy": dict.fromkeys(WAYS, 0.5), "bytes": 9},
     },
     "roofline": {
         **{"engine_us": US, "sectors_per_edge": 0.9, "bytes_per_edge": 10.0, "reads_us": 5.0},
@@ -106,6 +111,44 @@ def test_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         )
         widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
         assert len(widths) == 1
+
+
+def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By kernels, by whole calls where the profiler saw none, of several hops, and the sweep."""
+    module = figures()
+    tables = ("gpu_turbo", "gpu_turbo_ablation", "gpu_turbo_calls", "gpu_turbo_sweep")
+    monkeypatch.setattr(module, "RESULTS", folder / "none")
+    assert {module.FIGURES[name]() for name in tables} == {module.NONE_OF_GPU}
+    monkeypatch.setattr(module, "RESULTS", folder.parent)
+    kernel = {**CASE, **ROWS["turbo"], "kernels_us": {"B+S+A": {"reservoir_order": 0.25}}}
+    draw_us = {**dict.fromkeys(WAYS, 10.0), "off": 20.0, "B": 16.0}
+    call_us = {way: {**US, "median": 100.0 if way == "off" else 50.0} for way in WAYS}
+    blind = {**kernel, "shape": "arxiv", "call_us": call_us}
+    blind |= {"draw_us": {}, "of_copy": {}, "kernels_us": {}}
+    hops = {**blind, "kind": "hops", "fanouts": [5, 3]}
+    swept = [
+        {"kind": "sweep", "threshold": name, "value": value, "us": 7.0}
+        for name in ("degree_threshold", "block_threshold")
+        for value in (None, 64)
+    ]
+    content = {
+        **record("turbo"),
+        "rows": [*swept, {**kernel, "draw_us": draw_us}, blind, {**blind, "fanouts": [30]}, hops],
+        "thresholds": {"degree_threshold": 64, "block_threshold": None},
+    }
+    (folder / "turbo.json").write_text(json.dumps(content))
+    found = {name: module.FIGURES[name]() for name in tables}
+    for text in found.values():
+        lines = [line for line in text.splitlines() if line.startswith("|")]
+        assert len({line.count("|") for line in lines}) == 1
+    assert "| reddit | 1,024 | 20 | 10 | 2.00x |  |  |  |" in found["gpu_turbo"]
+    assert "| arxiv | 1,024 | 100 | 50 | 2.00x | 100 | 50 | 2.00x |" in found["gpu_turbo"]
+    ablation = found["gpu_turbo_ablation"]
+    assert "| 15 | 20 | 1.25x | 2.00x | 2.00x | 2.00x | 50 % | 50 % | 50 % | 2.5 % |" in ablation
+    assert "| 30 | 100 | 2.00x | 2.00x | 2.00x | 2.00x |  |  |  |  |" in ablation
+    assert "| arxiv | 1024x(5,3) | 1,000 | 100 | 50 | 50 | 50 | 50 |" in found["gpu_turbo_calls"]
+    assert "| degree | 64 | 7.0 | best |" in found["gpu_turbo_sweep"]
+    assert "| blocks | the plan's own | 7.0 | best |" in found["gpu_turbo_sweep"]
 
 
 def test_pictures(folder: Path) -> None:

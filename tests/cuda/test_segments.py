@@ -40,9 +40,16 @@ def batches() -> dict[int, tuple[Any, Any]]:
     return made
 
 
+@pytest.fixture
+def segments(torch: Any) -> Any:
+    from pygsampler._batch import segments
+
+    return segments
+
+
 def gradients(torch: Any, made: Any, *inputs: Any) -> list[Any]:
-    scale = torch.arange(made.numel(), device=made.device).to(made.dtype).reshape(made.shape)
-    (made * (scale % 7 - 3)).sum().backward()
+    scale = torch.arange(made.numel(), device=made.device).reshape(made.shape) % 7 - 3
+    (made * scale.to(made.dtype)).sum().backward()
     return [made.detach().cpu(), *(one.grad.cpu() for one in inputs)]
 
 
@@ -118,18 +125,149 @@ def test_nothing_waits(torch: Any, batches: dict[int, Any]) -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_narrow_floats_are_reduced_by_torch(torch: Any, batches: dict[int, Any], kind: str) -> None:
-    # Torch has no deterministic operation for some of it.
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(), (5,), (47,), (100,), (256,), (602,)])
+def test_narrow_floats(
+    torch: Any, batches: dict[int, Any], shape: tuple[int, ...], dtype: str
+) -> None:
+    for mine, theirs in zip(*(batch.blocks for batch in batches[32]), strict=True):
+        x = torch.randn(mine.num_src_nodes, *shape).to(getattr(torch, dtype))
+        w = torch.randn(mine.num_edges).to(x.dtype)
+        for kind in (*KINDS, "weighted_sum"):
+            found = []
+            for block, device in ((mine, "cpu"), (theirs, "cuda")):
+                y, v = (t.to(device, copy=True).requires_grad_() for t in (x, w))
+                more = (v,) if kind == "weighted_sum" else ()
+                with torch.autocast("cuda"):
+                    made = getattr(block, kind)(y, *more)
+                assert made.dtype == y.dtype
+                found.append(gradients(torch, made, y, *more))
+            assert torch.equal(found[0][0], found[1][0]) and torch.equal(found[0][1], found[1][1])
+            for a, b in zip(found[0][2:], found[1][2:], strict=True):
+                torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("shape", [(), (47,), (100,), (128,), (256,), (602,)])
+def test_rows_of_a_table(
+    torch: Any, batches: dict[int, Any], shape: tuple[int, ...], dtype: str
+) -> None:
+    """Of a tensor, of features on the device and of page-locked ones."""
+    mine, theirs = batches[64]
+    x = torch.randn(NODES, *shape).to(getattr(torch, dtype))
+    block, ids = theirs.blocks[0], theirs.input_nodes
+    host = pgs.Features.from_tensor(x)
+    for kind in KINDS:
+        y = x.clone().requires_grad_()
+        made = getattr(mine.blocks[0], kind)(y, of=mine.input_nodes)
+        want = gradients(torch, made, y)
+        there = x.cuda().requires_grad_()
+        found = gradients(torch, getattr(block, kind)(there, of=ids), there)
+        assert all(torch.equal(a, b) for a, b in zip(want, found, strict=True)), kind
+        for features in (host.to("cuda"), host.pin("cuda")):
+            assert torch.equal(getattr(block, kind)(features, of=ids).cpu(), want[0]), kind
+    with pytest.raises(ValueError, match="expected features on cuda:0, got ones on cpu"):
+        block.mean(host, of=ids)
+
+
+def padded(torch: Any, block: Any, rows: int, edges: int) -> Any:
+    """A block of fixed capacities: empty rows and edges of dummy sources behind the others."""
+
+    class Padded(type(block)):  # type: ignore[misc]
+        _keeps = False
+
+    sources = block.num_src_nodes + rows
+    indptr = torch.full((rows + 1,), block.num_edges, dtype=block.indptr.dtype, device="cuda")
+    indptr[: len(block.indptr)] = block.indptr
+    spare = torch.arange(edges, device="cuda") % rows + block.num_src_nodes
+    indices = spare.to(block.indices.dtype)
+    indices[: block.num_edges] = block.indices
+    nodes = torch.zeros(sources, dtype=block.src_nodes.dtype, device="cuda")
+    nodes[: block.num_src_nodes] = block.src_nodes
+    return Padded(indptr, indices, torch.zeros_like(indices), nodes, nodes[:rows])
+
+
+def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
+    """Forward and backward of padded blocks in a CUDA graph, replayed with other batches."""
     torch.use_deterministic_algorithms(False)
-    mine, theirs = (batch.blocks[0] for batch in batches[64])
-    x = torch.randn(mine.num_src_nodes, 6).bfloat16()
-    y = x.cuda().requires_grad_()
-    got = getattr(theirs, kind)(y)
-    assert got.dtype == torch.bfloat16
-    torch.testing.assert_close(got.cpu(), getattr(mine, kind)(x))
-    got.sum().backward()
-    assert y.grad.dtype == torch.bfloat16
+    graph = random_graph(NODES, seed=5).graph(32)
+    sampler = pgs.PGSampler([7], seed=3)
+    there = graph.to("cuda")
+    seeds = [np.arange(k, NODES, 50 + k) for k in range(4)]
+    batches = [sampler.sample(there, s, batch=i).torch() for i, s in enumerate(seeds)]
+    rows = max(len(s) for s in seeds) + 30
+    edges = max(b.blocks[0].num_edges for b in batches) + 100
+    sources = max(b.blocks[0].num_src_nodes for b in batches) + rows
+    table = torch.randn(NODES, 36, device="cuda", requires_grad=True)
+    h = torch.randn(sources, 4, 9, device="cuda", requires_grad=True)
+    w = torch.randn(edges, 4, device="cuda", requires_grad=True)
+    static = padded(torch, batches[0].blocks[0], rows, edges)
+    ids = torch.zeros(sources, dtype=torch.int32, device="cuda")
+    # As many sources as the largest has.
+    static.__dict__["src_nodes"] = ids
+
+    def fill(batch: Any) -> None:
+        full = padded(torch, batch.blocks[0], rows, edges)
+        static.indptr.copy_(full.indptr)
+        static.indices.copy_(full.indices)
+        ids.zero_()
+        ids[: len(batch.input_nodes)] = batch.input_nodes
+
+    def step(block: Any, rows: int) -> list[Any]:
+        made = block.mean(table, of=block.src_nodes) + block.max(table, of=block.src_nodes)
+        made = made + block.weighted_sum(h, w).flatten(1) + block.mean(h).flatten(1)
+        grads = torch.autograd.grad(made[:rows].square().sum(), (table, h, w))
+        return [made, *grads]
+
+    fill(batches[0])
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(2):
+            step(static, rows)
+    torch.cuda.current_stream().wait_stream(side)
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        kept = step(static, rows)
+    for batch in batches:
+        fill(batch)
+        captured.replay()
+        block = batch.blocks[0]
+        n, e = block.num_src_nodes, block.num_edges
+        x, y, v = table.detach(), h.detach()[:n], w.detach()[:e]
+        table2, h2, w2 = (t.clone().requires_grad_() for t in (x, y, v))
+        made = block.mean(table2, of=block.src_nodes) + block.max(table2, of=block.src_nodes)
+        made = made + block.weighted_sum(h2, w2).flatten(1) + block.mean(h2).flatten(1)
+        want = torch.autograd.grad(made.square().sum(), (table2, h2, w2))
+        assert torch.equal(kept[0][: block.num_dst_nodes], made)
+        assert not kept[0][block.num_dst_nodes :].any()
+        assert torch.equal(kept[1], want[0])
+        assert torch.equal(kept[2][:n], want[1]) and not kept[2][n:].any()
+        assert torch.equal(kept[3][:e], want[2]) and not kept[3][e:].any()
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize(("sources", "edges"), [(1, 100_000), (50_000, 1_000_000), (3000, 20_000)])
+def test_transposition_is_a_stable_sort(
+    torch: Any, segments: Any, sources: int, edges: int, bits: int
+) -> None:
+    dtype = getattr(torch, f"int{bits}")
+    random = torch.Generator().manual_seed(sources)
+    indices = torch.randint(sources, (edges,), generator=random)
+    # A few have most of them.
+    hub = torch.rand(edges, generator=random) < 0.3
+    indices[hub] = torch.randint(3, (int(hub.sum()),), generator=random) % sources
+    bounds = torch.randint(edges + 1, (999,), generator=random).sort().values
+    indptr = torch.cat([torch.zeros(1).long(), bounds, torch.tensor([edges])])
+    csr = segments.Segments(indptr.to(dtype).cuda(), indices.to(dtype).cuda(), sources)
+    for _ in range(3):
+        made = csr.transposed(places=True)
+        csr._transposed = None
+        order = indices.sort(stable=True).indices
+        assert torch.equal(made.places.cpu().long(), order)
+        rows = torch.searchsorted(indptr, order, right=True) - 1
+        assert torch.equal(made.indices.cpu().long(), rows)
+        counts = indices.bincount(minlength=sources)
+        assert torch.equal(made.indptr.cpu().long().diff(), counts)
 
 
 def test_nan_and_equals(torch: Any, batches: dict[int, Any]) -> None:

@@ -24,7 +24,7 @@ def test_engine_that_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrong is not None
     assert wrong.endswith("is not that of the CPU")
     part = selftest.self_test()
-    assert ("cpu", "auto ok, queue fails") in part.lines
+    assert ("cpu", "auto ok, queue fails, reservoir ok") in part.lines
     assert part.problems[0].what == f"self-test on cpu, mode queue: {wrong}"
 
 
@@ -36,9 +36,9 @@ def test_engine_that_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     assert selftest.run("cpu", "auto") == "MemoryError: none left"
     monkeypatch.setattr(selftest, "_devices", lambda: [("cpu", selftest.CPU_MODES)])
     part = selftest.self_test()
-    assert [run["ok"] for run in part.facts["runs"]] == [False, False]
+    assert [run["ok"] for run in part.facts["runs"]] == [False] * len(selftest.CPU_MODES)
     # One problem for what is one.
-    what = "self-test on cpu, mode auto, queue: MemoryError: none left"
+    what = "self-test on cpu, mode auto, queue, reservoir: MemoryError: none left"
     assert part.problems == (Problem(what, REPORT),)
 
 

@@ -278,6 +278,19 @@ inline float __fdiv_rn(float x, float y) { return x / y; }
 inline double __ull2double_rn(unsigned long long x) { return (double)x; }
 inline float __double2float_rn(double x) { return (float)x; }
 
+// float16, which kernels convert by inline PTX.
+inline float of_half(unsigned short half) {
+  _Float16 x;
+  memcpy(&x, &half, sizeof x);
+  return (float)x;
+}
+inline unsigned short to_half(float x) {
+  _Float16 half = (_Float16)x;
+  unsigned short bits;
+  memcpy(&bits, &half, sizeof bits);
+  return bits;
+}
+
 inline long long clock64() { return (long long)emulator::clock(); }
 inline unsigned long long globaltimer() { return emulator::clock(); }
 inline void __nanosleep(unsigned) { emulator::yield(); }

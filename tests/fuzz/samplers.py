@@ -26,7 +26,7 @@ from tests.fuzz.world import (
     verify,
 )
 
-MODES = ("auto", "persistent", "fused", "bsp", "queue")
+MODES = ("auto", "persistent", "fused", "bsp", "queue", "reservoir")
 MAX_EPOCH, MAX_BATCH = (1 << 24) - 1, (1 << 40) - 1
 NO_GRAPHS: list[Any] = [None, 3, "graph", pgs.Graph, object(), [[0, 1], [0]], {}]
 
@@ -43,6 +43,16 @@ def new_sampler(world: World, random: Random) -> SamplerModel:
         options["replace"] = random.random() < 0.7
     if random.random() < 0.3:
         options["mode"] = random.choice(MODES)
+    if options.get("mode") == "reservoir":
+        options.pop("replace", None)
+        if random.random() < 0.5:
+            options["reservoir"] = {
+                "degree_threshold": random.choice((None, 0, 3, 20, (1 << 63) - 1)),
+                "block_threshold": random.choice((None, 0, 1, 1 << 20)),
+                "memory": random.choice(("adaptive", "shared", "global")),
+                "schedule": random.random() < 0.5,
+                "streams": random.choice((None, 1, 2)),
+            }
     if random.random() < 0.2:
         # The task queue has no tables in the place of its map.
         small = (1, 64, 4096) if options.get("mode") != "queue" else (1 << 20,)

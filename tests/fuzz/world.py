@@ -112,6 +112,7 @@ class Draw:
             disjoint=s.options.get("disjoint", False),
             weights=g.weights if "prob" in s.options else None,
             edge_weights=s.options.get("edge_weights"),
+            mode=s.options.get("mode", "auto"),
         )
 
 

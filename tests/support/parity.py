@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,17 @@ import pygsampler as pgs
 
 Values = npt.NDArray[Any]
 MODES = ("auto", "persistent", "fused", "bsp", "queue")
+# What changes the times of mode "reservoir", and nothing else.
+SWITCHES: dict[str, dict[str, Any]] = {
+    "usual": {},
+    "all off": {"memory": "global", "schedule": False},
+    "schedule": {"memory": "global"},
+    "shared": {"memory": "shared", "schedule": False},
+    "shared, schedule": {"memory": "shared", "block_threshold": 0},
+    "parts": {"degree_threshold": 30, "schedule": False},
+    "snake": {"degree_threshold": 20, "block_threshold": (1 << 31) - 1},
+    "two streams": {"degree_threshold": 40, "block_threshold": 2, "streams": 2},
+}
 WIDTH = {32: np.dtype(np.int32), 64: np.dtype(np.int64)}
 
 
@@ -143,6 +154,22 @@ def compare(
         sampler = pgs.PGSampler(fanouts, seed=77, mode=mode, **options)
         got = sampler.sample(there, change(seeds), **numbers)
         same(got, want, f"mode {mode}, fanouts {list(fanouts)}")
+
+
+def compare_reservoirs(
+    cpu: pgs.Graph,
+    there: pgs.Graph,
+    seeds: Any,
+    fanouts: Sequence[int],
+    switches: Iterable[Mapping[str, Any]],
+    **numbers: Any,
+) -> None:
+    """Likewise of mode "reservoir", whose batches are of its own, and of its switches."""
+    numbers = {"epoch": 1, "batch": 3, **numbers}
+    want = pgs.PGSampler(fanouts, seed=77, mode="reservoir").sample(cpu, seeds, **numbers)
+    for options in switches:
+        sampler = pgs.PGSampler(fanouts, seed=77, mode="reservoir", reservoir=options)
+        same(sampler.sample(there, seeds, **numbers), want, sampler)
 
 
 def edges_of(batch: pgs.MiniBatch) -> list[tuple[bytes, int]]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
 GAMMA = 0x9E3779B97F4A7C15
-NEIGHBORS = 0  # the purpose of the draws
+NEIGHBORS, RESERVOIRS = 0, 2  # the purposes of the draws
 
 
 def philox4x32(counter: tuple[int, ...], key: tuple[int, int], rounds: int = 10) -> tuple[int, ...]:
@@ -46,11 +46,13 @@ def splitmix64(z: int) -> int:
     return z ^ (z >> 31)
 
 
-def row_state(seed: int, epoch: int, batch: int, hop: int, vertex: int) -> int:
+def row_state(
+    seed: int, epoch: int, batch: int, hop: int, vertex: int, purpose: int = NEIGHBORS
+) -> int:
     """The state of one row: the first two words of Philox, low word first."""
     counter = (
         vertex & MASK32,
-        (vertex >> 32 & 0xFFFF) | hop << 16 | NEIGHBORS << 24,
+        (vertex >> 32 & 0xFFFF) | hop << 16 | purpose << 24,
         batch & MASK32,
         (batch >> 32 & 0xFF) | epoch << 8,
     )
@@ -82,6 +84,18 @@ def choose(degree: int, fanout: int, replace: bool, state: int) -> list[int]:
         position = draw(state, j, last + 1)
         chosen.append(last if position in chosen else position)
     return chosen
+
+
+def reservoir(degree: int, fanout: int, state: int) -> list[int]:
+    """The positions in [0, degree) that a row takes in mode "reservoir", by their slots."""
+    if fanout < 0 or degree <= fanout:
+        return list(range(degree))
+    slots = list(range(fanout))
+    for position in range(fanout, degree):
+        slot = draw(state, position, position + 1)
+        if slot < fanout:
+            slots[slot] = position
+    return slots
 
 
 def integers(weights: list[float]) -> list[int]:
@@ -282,8 +296,13 @@ def sample(
     exclude: list[int] | None = None,
     weights: list[float] | None = None,
     edge_weights: str | None = None,
+    mode: str = "auto",
 ) -> Batch:
-    """What ``PGSampler.sample`` has to return; ``weights`` are by edge id."""
+    """What ``PGSampler.sample`` has to return; ``weights`` are by edge id.
+
+    Of the modes ``"reservoir"`` alone has batches of its own.
+    """
+    purpose = RESERVOIRS if mode == "reservoir" else NEIGHBORS
     without = set(exclude or ())
     # Vertices, each with the number of its tree.
     roots = [(i if disjoint else -1, v) for i, v in enumerate(seeds)]
@@ -304,12 +323,15 @@ def sample(
                 edges = [e for e in row if (edge_ids[e] if edge_ids else e) not in without]
             else:
                 edges = [e for e in row if weights[edge_ids[e] if edge_ids else e] > 0]
-            state = row_state(seed, epoch, batch, hop, v)
+            state = row_state(seed, epoch, batch, hop, v, purpose)
             if disjoint:
                 state = part(state, tree)
             if weights is None:
                 own, out = None, set()
-                positions = choose(len(edges), fanout, replace, state)
+                if mode == "reservoir":
+                    positions = reservoir(len(edges), fanout, state)
+                else:
+                    positions = choose(len(edges), fanout, replace, state)
             else:
                 by_id = [edge_ids[e] if edge_ids else e for e in edges]
                 out = {p for p, edge_id in enumerate(by_id) if edge_id in without}

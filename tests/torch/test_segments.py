@@ -94,7 +94,7 @@ def test_gradients_by_differences() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_narrow_floats_are_reduced_by_torch(kind: str, dtype: Any) -> None:
+def test_narrow_floats_are_added_as_float32(kind: str, dtype: Any) -> None:
     block = sampled().blocks[0]
     x = torch.randn(block.num_src_nodes, 6).to(dtype).requires_grad_()
     got = getattr(block, kind)(x)
@@ -112,7 +112,7 @@ def test_what_torch_makes_elsewhere_is_the_same(kind: str) -> None:
     x = distinct((block.num_src_nodes, 5), torch.float32).requires_grad_()
     y = x.detach().clone().requires_grad_()
     csr = block._segments()
-    made = ours._by_torch(csr, y.index_select(0, csr.indices), KINDS[kind])
+    made = ours._by_torch(csr, y, KINDS[kind])
     got = getattr(block, kind)(x)
     torch.testing.assert_close(got, made)
     got.square().sum().backward()
@@ -199,7 +199,7 @@ def test_segments_of_any_csr() -> None:
         ({"indices": [0.0]}, TypeError, "indices: expected int32 or int64 as indptr"),
         ({"indices": [[0], [1]]}, ValueError, "indices: expected one dimension"),
         ({"indptr": []}, TypeError, "indptr: expected int32 or int64"),
-        ({"indptr": [0, 3]}, ValueError, "indptr: expected values from 0 to 2, got 0 to 3"),
+        ({"indptr": [0, 3]}, ValueError, "expected values from 0 to at most 2, got 0 to 3"),
         ({"indptr": [0, 5, 2]}, ValueError, "indptr: expected values that do not fall"),
         ({"indices": [0, 4]}, IndexError, r"indices\[1\]: expected a row of x in \[0, 4\), got 4"),
         ({"indices": [-1, 0]}, IndexError, r"indices\[0\]: expected a row of x"),

@@ -104,11 +104,16 @@ func (r *Request) numberBy() numbering {
 }
 
 // Expected is a rough guess of a batch's edges: what its seeds give if they have
-// the mean degree.
+// the mean degree. Rows that are read through count with all of theirs.
 func (r *Request) Expected() int64 {
 	total := 0.0
 	degree := float64(r.Graph.NumEdges()) / float64(max(r.Graph.NumNodes, 1))
-	r.Expect(r.Seeds.Len(), r.Graph.NumNodes, degree, func(_, edges float64) { total += edges })
+	r.Expect(r.Seeds.Len(), r.Graph.NumNodes, degree, func(rows, edges float64) {
+		if r.Reservoir {
+			edges = rows * degree
+		}
+		total += edges
+	})
 	return int64(min(total, 1<<62))
 }
 
@@ -284,7 +289,11 @@ func (s *sampling[I]) hop(hop int) error {
 		return err
 	}
 	frontier = s.nodes()[first : first+rows]
-	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), rng.Neighbors)
+	purpose := rng.Neighbors
+	if s.Reservoir {
+		purpose = rng.Reservoirs
+	}
+	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), purpose)
 	for w := range s.team.size {
 		s.worker(w)
 	}

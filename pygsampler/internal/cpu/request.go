@@ -29,6 +29,9 @@ type Request struct {
 	// EdgeWeights asks for a factor for each edge: rng.Weights.Factors, request.Rule.Factor.
 	// ByQueue makes none.
 	EdgeWeights bool
+	// Reservoir has rows drawn by rng.Reservoir, of random numbers of its own. ByQueue and
+	// graphs with weights do not heed it.
+	Reservoir bool
 	// Most is how many edges a hop may have: a batch with a larger one ends with
 	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
 	Most int64

@@ -162,6 +162,8 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 		}
 	case r.Replace:
 		rng.Repeated(row, state, degree)
+	case r.Reservoir:
+		rng.Reservoir(row, state, degree)
 	default:
 		c.Distinct(row, state, degree)
 	}

@@ -77,6 +77,16 @@ func (d *Degrees) Free() {
 	d.pages.Free()
 }
 
+// Out writes the out-degrees that were counted so far, one for each vertex.
+func (d *Degrees) Out(to []int64) {
+	for v, n := range d.out32 {
+		to[v] = int64(n)
+	}
+	for v, n := range d.out64 {
+		to[v] = int64(n)
+	}
+}
+
 // Advance counts whole rows with about the given number of edges, on all cores,
 // and returns the number of rows counted so far.
 func (d *Degrees) Advance(edges int64) (row int64, err error) {

@@ -167,3 +167,38 @@ func TestDegreesOfArraysThatChange(t *testing.T) {
 		d.Free()
 	}
 }
+
+func TestOutDegreesAreThoseOfALoop(t *testing.T) {
+	for _, bits := range []int{32, 64} {
+		g := random([]int64{4, 0, 9, 1, 700}, 3, bits)
+		want := make([]int64, g.NumNodes)
+		for e := range g.NumEdges() {
+			want[g.Indices.At(e)]++
+		}
+		d, err := NewDegrees(g, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]int64, g.NumNodes)
+		if d.Out(got); slices.Max(got) != 0 {
+			t.Errorf("int%d: degrees %v before anything is counted", bits, got)
+		}
+		for row := int64(0); row < g.Rows(); {
+			if row, err = d.Advance(3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d.Out(got); !slices.Equal(got, want) {
+			t.Errorf("int%d: got %v, want %v", bits, got, want)
+		}
+		// As with 2^32 edges and more.
+		for _, n := range d.out32 {
+			d.out64 = append(d.out64, uint64(n))
+		}
+		d.out32 = nil
+		if d.Out(got); !slices.Equal(got, want) {
+			t.Errorf("int%d: in wide counters: got %v, want %v", bits, got, want)
+		}
+		d.Free()
+	}
+}

@@ -57,12 +57,20 @@ type bspSpace struct{ buffer }
 // Forget has nothing to do: every batch writes what it reads.
 func (*bspSpace) Forget() {}
 
-// bspBatch is a batch on its way through the launches of mode "bsp".
+// drawing is how the rows of a hop are counted and drawn, between launches that all plans of
+// this kind share. count reports how many edges there are; draw finishes their offsets.
+type drawing interface {
+	count(b *bspBatch, rule request.Rule) error
+	draw(b *bspBatch, rule request.Rule, edges int64) error
+}
+
+// bspBatch is a batch on its way through the launches of mode "bsp", or of one like it.
 type bspBatch struct {
 	*Flight
-	plan    *BSP
+	plan    *Hops
 	hop     *hopSpace
 	kernels *bspKernels
+	drawing drawing
 	args    bspArgs
 
 	out                   gpu.Address
@@ -80,6 +88,11 @@ func (p *BSP) Launch(f *Flight) error {
 	if err != nil {
 		return err
 	}
+	return p.launchHops(f, kernels, bspDrawing{})
+}
+
+// launchHops is Launch of a plan that draws in such a way.
+func (p *Hops) launchHops(f *Flight, kernels *[2]bspKernels, d drawing) error {
 	w := f.space
 	hop, sums := SpaceOf[hopSpace](w), SpaceOf[bspSpace](w)
 	firstsAt, scratch := hop.bspScratch()
@@ -91,7 +104,7 @@ func (p *BSP) Launch(f *Flight) error {
 		return err
 	}
 	b := &bspBatch{
-		Flight: f, plan: p, hop: hop, kernels: &kernels[f.graph.wide()], hops: len(p.Fanouts),
+		Flight: f, plan: p, hop: hop, kernels: &kernels[f.graph.wide()], drawing: d, hops: len(p.Fanouts),
 		multiprocessors: f.engine.context.Properties().Multiprocessors,
 		widths:          f.graph.widths(),
 		args: bspArgs{
@@ -234,7 +247,7 @@ func (b *bspBatch) count(hop int, rule request.Rule, offIndptr int64) (edges int
 	if hop == 0 {
 		b.args.Known = 0
 	}
-	if err = b.launch(b.kernels.count, uint64(max(b.n, 1)), bspRowTile, 0); err == nil {
+	if err = b.drawing.count(b, rule); err == nil {
 		edges, err = b.await()
 	}
 	b.args.Known = uint64(b.n)
@@ -246,6 +259,17 @@ func (b *bspBatch) count(hop int, rule request.Rule, offIndptr int64) (edges int
 func (b *bspBatch) draw(rule request.Rule, edges, offIDs, offEdgeIDs int64) error {
 	b.args.IDs, b.args.EdgeIDs = b.out+gpu.Address(offIDs), b.out+gpu.Address(offEdgeIDs)
 	b.args.Edges, b.args.Base = uint64(edges), uint64(b.base)
+	return b.drawing.draw(b, rule, edges)
+}
+
+// bspDrawing is that of mode "bsp" itself.
+type bspDrawing struct{}
+
+func (bspDrawing) count(b *bspBatch, _ request.Rule) error {
+	return b.launch(b.kernels.count, uint64(max(b.n, 1)), bspRowTile, 0)
+}
+
+func (bspDrawing) draw(b *bspBatch, rule request.Rule, edges int64) error {
 	// A hop of few rows takes smaller tiles, so that all multiprocessors get some.
 	tile := uint64(bspRowTile)
 	for tile > 32 && uint64(b.n) < tile*uint64(2*b.multiprocessors) {
@@ -291,7 +315,8 @@ func (b *bspBatch) launch(k gpu.Kernel[bspArgs], items, each uint64, shared uint
 		return nil
 	}
 	shape := gpu.Shape{Grid: [3]uint32{uint32((items + each - 1) / each)}, Block: [3]uint32{bspThreads}, Shared: shared}
-	return k.Launch(b.stream, shape, &b.args)
+	args := b.args // apart from what has pointers, which nothing of C's may reach
+	return k.Launch(b.stream, shape, &args)
 }
 
 // await waits for the size that a kernel reports.

@@ -59,7 +59,7 @@ func TestLearnBeforeABatchArrives(t *testing.T) {
 func TestCapacityOfACallersMemory(t *testing.T) {
 	e, s := device(t)
 	g := csctest.Graph(csctest.RandomRows(3000, 1), 3000, 32, 64, false)
-	for _, mode := range []string{"auto", "queue", "bsp", "fused"} {
+	for _, mode := range []string{"auto", "queue", "bsp", "fused", "reservoir"} {
 		d := upload(t, e, g)
 		r := request.Request{Hops: request.Hops{Fanouts: []int64{4, 4}}, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(500, 1), 32)}}
 		c := with(Call{Stream: s.Handle()}, r, mode)

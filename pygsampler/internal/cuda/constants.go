@@ -38,6 +38,7 @@ const (
 	_
 	bspBadSeed // the lowest seed out of range
 	bspRepeated
+	reservoirHigh // rows of the high part, in mode "reservoir"
 )
 
 // Words of the report of validate.cu. A place is -1 where there is no offender; then
@@ -68,6 +69,8 @@ const (
 	expandThreads   = 256
 	factorThreads   = 256
 	gatherThreads   = 256
+	orderThreads    = 256 // of reservoir.cu, a row each
+	drawThreads     = 128 // of reservoir.cu, a warp a row
 )
 
 // gatherParts is how many tables a launch of gather.cu reads.
@@ -93,6 +96,10 @@ const (
 	bspEdgeTile = 1024
 )
 
+// degreeClasses is how many classes reservoir.cu sorts degrees into: four an octave, and one more, of
+// which a thread of the block that comes last has each.
+const degreeClasses = 256
+
 // queueTile is the most tasks that a block of queue.cu works on at a time.
 const queueTile = 256
 
@@ -108,3 +115,26 @@ const (
 
 // segmentThreads is how many threads a block of segment.cu has.
 const segmentThreads = 256
+
+// staticThreads is how many threads a block of static.cu has, but for those that sample, and
+// staticSlots how many batches are on their way to where they stay.
+const (
+	staticThreads = 256
+	staticSlots   = 3
+)
+
+// transpose.cu: threads of a block; at most so many tiles of sources; from how many edges of a
+// source on a block sorts them.
+const (
+	transposeThreads = 256
+	transposeTiles   = 1024
+	transposeLong    = 512
+)
+
+// cacheThreads is how many threads a block of cache.cu has; cacheChoices how many places a row
+// that is not cached chooses among: with more of them the cache is nearer to what was used last,
+// and each costs a read.
+const (
+	cacheThreads = 256
+	cacheChoices = 8
+)

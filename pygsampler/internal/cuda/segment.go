@@ -6,29 +6,46 @@ import (
 	"github.com/pygsampler/pygsampler/gpu"
 )
 
-// segmentArgs mirrors SegmentArgs in kernels/segment.cu.
+// segmentArgs mirrors SegmentArgs in kernels/segment.cuh.
 type segmentArgs struct {
-	X, Indptr, Indices, Weights, Out, Best, Dots, Bad    gpu.Address
-	Sources, Rows, Edges                                 uint64
-	Width, Heads, Mean, IDBits, FloatBits, Vector, Group uint32
+	X, Indptr, Indices, Weights, Out, Best, Dots, Bad, IDs, Degrees, Places gpu.Address
+	Sources, Rows, Edges, Table                                             uint64
+	Width, Heads, Mean, IDBits, FloatBits, Brain, Vector, Group             uint32
 }
 
-// segmentKernels are those of kernels/segment.cu.
+// segmentKernels are those of kernels/segment.cu, or of segment_narrow.cu.
 type segmentKernels struct {
-	sum, max, taken, dots gpu.Kernel[segmentArgs]
+	sum, weighted, placed, byDegree, sumOf, weightedOf gpu.Kernel[segmentArgs]
+	max, maxOf, taken, dots, dotsOf                    gpu.Kernel[segmentArgs]
 }
 
-func loadSegment(e *Engine) (*segmentKernels, error) {
-	var k segmentKernels
-	for name, to := range map[string]*gpu.Kernel[segmentArgs]{
-		"segment_sum": &k.sum, "segment_max": &k.max, "segment_taken": &k.taken, "segment_dots": &k.dots,
-	} {
-		var err error
-		if *to, err = KernelOf[segmentArgs](e, "segment", name, 0); err != nil {
-			return nil, err
+func loadSegments(file, prefix string) func(e *Engine) (*segmentKernels, error) {
+	return func(e *Engine) (*segmentKernels, error) {
+		var k segmentKernels
+		for name, to := range map[string]*gpu.Kernel[segmentArgs]{
+			"sum": &k.sum, "weighted": &k.weighted, "placed": &k.placed, "by_degree": &k.byDegree, "sum_of": &k.sumOf,
+			"weighted_of": &k.weightedOf, "max": &k.max, "max_of": &k.maxOf, "taken": &k.taken, "dots": &k.dots, "dots_of": &k.dotsOf,
+		} {
+			var err error
+			if *to, err = KernelOf[segmentArgs](e, file, prefix+name, 0); err != nil {
+				return nil, err
+			}
 		}
+		return &k, nil
 	}
-	return &k, nil
+}
+
+var (
+	loadSegment       = loadSegments("segment", "segment_")
+	loadSegmentNarrow = loadSegments("segment_narrow", "narrow_")
+)
+
+// segmentKernels are those for the floats of a segment.
+func (e *Engine) segmentKernels(g *Segment) (*segmentKernels, error) {
+	if g.FloatBits == 16 {
+		return Kept(e, "segment_narrow", loadSegmentNarrow)
+	}
+	return Kept(e, "segment", loadSegment)
 }
 
 // What a row has at most which is reduced: values, and heads. A part of a row, or a head, is a
@@ -54,22 +71,28 @@ const (
 
 // Segment is rows of a table that are to be reduced over the segments of a CSR, as
 // internal/segment's Reduction does, which has the same bits. All addresses are the device's, of
-// arrays in C order without gaps that are aligned to their elements. An edge whose source is no
-// row of X adds nothing. The zero value has no rows.
+// arrays in C order without gaps that are aligned to their elements; X may be page-locked memory
+// of the host. Edges from the last offset on are padding. An edge whose source is none, or has no
+// row of X, adds nothing; of ids of 64 bits the low halves count. The zero value has no rows.
 type Segment struct {
-	X       gpu.Address // [Sources, Width], floats
+	X       gpu.Address // [Table, Width], floats
 	Indptr  gpu.Address // [Rows + 1], ids that do not fall
-	Indices gpu.Address // [Edges], ids: rows of X
+	Indices gpu.Address // [Edges], ids: sources
 	Weights gpu.Address // [Edges, Heads], floats, for sums and means; 0: all are 1
 	Out     gpu.Address // [Rows, Width], floats; Dots reads it
-	Best    gpu.Address // of SegmentMax [Rows, Width], ids, or 0; read for SegmentTaken: [Sources, Width]
-	Bad     gpu.Address // 64 bits that become at most the place of an id outside of X; or 0
+	Best    gpu.Address // of SegmentMax [Rows, Width], ids: sources; or 0; read for SegmentTaken: [Sources, Width]
+	Bad     gpu.Address // 64 bits that become at most the place of an id that is none; or 0
+	IDs     gpu.Address // [Sources], ids: the row of X that a source has; 0: its own
+	Degrees gpu.Address // [Sources + 1], offsets by whose steps each source's row is divided; 0, as with weights: by 1
+	Places  gpu.Address // [Edges], ids: which weight an edge has; 0, as with IDs: its own
 
-	Sources, Rows, Edges uint64
+	Sources, Rows, Edges uint64 // at most MostTransposed sources
+	Table                uint64 // rows of X, at most MostTransposed; as many as sources without IDs
 	Width                uint64 // 1 to MostSegmentWidth
 	Heads                uint64 // divides Width, at most MostSegmentHeads
 	Kind                 SegmentKind
-	IDBits, FloatBits    int // 32 or 64
+	IDBits, FloatBits    int  // 32 or 64; floats 16 too
+	Brain                bool // whether floats of 16 bits are bfloat16
 }
 
 // shape is how many columns one load has, and how many lanes take a row of columns, of which each
@@ -77,9 +100,6 @@ type Segment struct {
 func (a *segmentArgs) shape(columns, apart uint64) (vectors uint64) {
 	value := uint64(a.FloatBits / 8)
 	vector := min(lowest(apart, 16/value), lowest(uint64(a.X|a.Out), 16)/value)
-	if value == 4 && vector < 4 {
-		vector = 1
-	}
 	vectors = (columns + vector - 1) / vector
 	a.Vector, a.Group = uint32(vector), uint32(bits.Len64(min(vectors, 32)-1))
 	return vectors
@@ -87,57 +107,77 @@ func (a *segmentArgs) shape(columns, apart uint64) (vectors uint64) {
 
 // args is the part that all launches share.
 func (g *Segment) args() segmentArgs {
-	a := segmentArgs{
+	return segmentArgs{
 		X: g.X, Indptr: g.Indptr, Indices: g.Indices, Weights: g.Weights, Out: g.Out, Best: g.Best, Bad: g.Bad,
-		Sources: g.Sources, Rows: g.Rows, Edges: g.Edges, Width: uint32(g.Width), Heads: uint32(g.Heads),
-		IDBits: uint32(g.IDBits), FloatBits: uint32(g.FloatBits),
+		IDs: g.IDs, Degrees: g.Degrees, Places: g.Places, Sources: g.Sources, Rows: g.Rows, Edges: g.Edges, Table: g.Table,
+		Width: uint32(g.Width), Heads: uint32(g.Heads), Mean: word(g.Kind == SegmentMean),
+		IDBits: uint32(g.IDBits), FloatBits: uint32(g.FloatBits), Brain: word(g.Brain),
 	}
-	if g.Kind == SegmentMean {
-		a.Mean = 1
-	}
-	return a
 }
 
 // Reduce puts the reduction into a stream.
 func (e *Engine) Reduce(g *Segment, s gpu.Stream) error {
-	k, err := Kept(e, "segment", loadSegment)
+	k, err := e.segmentKernels(g)
 	if err != nil || g.Rows == 0 {
 		return err
 	}
-	a, kernel, apart := g.args(), &k.sum, g.Width
+	a, apart, of := g.args(), g.Width, g.IDs != 0
+	if g.Weights != 0 {
+		// The columns of a vector are of one head.
+		apart = g.Width / g.Heads
+	}
+	var kernel *gpu.Kernel[segmentArgs]
 	switch {
+	case g.Kind == SegmentMax && of:
+		kernel = &k.maxOf
 	case g.Kind == SegmentMax:
 		kernel = &k.max
 	case g.Kind == SegmentTaken:
 		kernel = &k.taken
+	case g.Weights != 0 && of:
+		kernel = &k.weightedOf
+	case g.Places != 0:
+		kernel = &k.placed
 	case g.Weights != 0:
-		// The columns of a vector are of one head.
-		apart = g.Width / g.Heads
+		kernel = &k.weighted
+	case g.Degrees != 0:
+		kernel = &k.byDegree
+	case of:
+		kernel = &k.sumOf
+	default:
+		kernel = &k.sum
 	}
-	return a.launch(kernel, (a.shape(g.Width, apart)+31)/32, s)
+	parts := (a.shape(g.Width, apart) + 31) / 32
+	return kernel.Launch(s, a.grid(parts), &a)
 }
 
 // Dots puts into a stream what writes to dots, [Edges, Heads], for each edge the products of
-// its row of X and its row of Out. They are the same on every run of a device, and those of
-// internal/segment up to the order of their sums.
+// its row of X and its row of Out; 0 for padding. They are the same on every run of a device, and
+// those of internal/segment up to the order of their sums.
 func (e *Engine) Dots(g *Segment, dots gpu.Address, s gpu.Stream) error {
-	k, err := Kept(e, "segment", loadSegment)
-	if err != nil || g.Rows == 0 || g.Edges == 0 {
+	k, err := e.segmentKernels(g)
+	if err != nil || g.Edges == 0 {
 		return err
 	}
-	a, each := g.args(), g.Width/g.Heads
+	if g.Rows == 0 {
+		return s.Fill8(dots, 0, g.Edges*g.Heads*uint64(g.FloatBits/8))
+	}
+	a, each, kernel := g.args(), g.Width/g.Heads, &k.dots
+	if g.IDs != 0 {
+		kernel = &k.dotsOf
+	}
 	a.Dots = dots
 	a.shape(each, each)
-	return a.launch(&k.dots, g.Heads, s)
+	return kernel.Launch(s, a.grid(g.Heads), &a)
 }
 
 // mostSegmentBlocks is how many blocks work on a part at most; each then has several rows. Before
 // that each thread has one, so that the device deals out rows of all lengths as it goes.
 const mostSegmentBlocks = 1 << 20
 
-func (a *segmentArgs) launch(k *gpu.Kernel[segmentArgs], parts uint64, s gpu.Stream) error {
+// grid is the one for so many parts of each row.
+func (a *segmentArgs) grid(parts uint64) gpu.Shape {
 	each := uint64(segmentThreads) >> a.Group
 	blocks := min((a.Rows+each-1)/each, mostSegmentBlocks)
-	shape := gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(parts)}, Block: [3]uint32{segmentThreads}}
-	return k.Launch(s, shape, a)
+	return gpu.Shape{Grid: [3]uint32{uint32(blocks), uint32(parts)}, Block: [3]uint32{segmentThreads}}
 }

@@ -24,7 +24,10 @@ type segments struct {
 	idBits, floatBits     int
 	indptr, indices       []int64
 	x, weights            []float64
-	off                   int // bytes that X and Out lie behind a multiple of 16
+	brain                 bool    // whether floats of 16 bits are bfloat16
+	ids                   []int64 // the row of x that each source has; nil: its own
+	padding               int     // edges behind the last offset
+	off                   int     // bytes that X and Out lie behind a multiple of 16
 	memory                deviceMemory
 	pinned                runtime.Pinner
 }
@@ -67,10 +70,16 @@ func (g *segments) narrow(ids []int64) []byte {
 func (g *segments) values(v []float64) []byte {
 	var made []byte
 	for _, one := range v {
-		if g.floatBits == 64 {
+		bits := math.Float32bits(float32(one))
+		switch {
+		case g.floatBits == 64:
 			made = binary.LittleEndian.AppendUint64(made, math.Float64bits(one))
-		} else {
-			made = binary.LittleEndian.AppendUint32(made, math.Float32bits(float32(one)))
+		case g.floatBits == 32:
+			made = binary.LittleEndian.AppendUint32(made, bits)
+		case g.brain:
+			made = binary.LittleEndian.AppendUint16(made, uint16(bits>>16))
+		default:
+			made = binary.LittleEndian.AppendUint16(made, someHalf(bits))
 		}
 	}
 	return made
@@ -80,13 +89,78 @@ func (g *segments) values(v []float64) []byte {
 func (g *segments) floats(content []byte) []float64 {
 	made := make([]float64, len(content)*8/g.floatBits)
 	for i := range made {
-		if g.floatBits == 64 {
+		switch {
+		case g.floatBits == 64:
 			made[i] = math.Float64frombits(binary.LittleEndian.Uint64(content[8*i:]))
-		} else {
+		case g.floatBits == 32:
 			made[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(content[4*i:])))
+		case g.brain:
+			made[i] = float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(content[2*i:])) << 16))
+		default:
+			made[i] = ofHalf(binary.LittleEndian.Uint16(content[2*i:]))
 		}
 	}
 	return made
+}
+
+// someHalf is a float16 near a float32: zero, a subnormal, infinity and NaN where that is one.
+func someHalf(bits uint32) uint16 {
+	sign, exponent, fraction := uint16(bits>>16&0x8000), int(bits>>23&0xFF)-112, uint16(bits>>13&0x3FF)
+	switch {
+	case exponent == 0xFF-112:
+		return sign | 0x7C00 | fraction
+	case exponent > 30:
+		return sign | 0x7BFF
+	case exponent < 1:
+		return sign | fraction>>4
+	}
+	return sign | uint16(exponent)<<10 | fraction
+}
+
+func ofHalf(half uint16) float64 {
+	size := math.Ldexp(float64(half&0x3FF|0x400), int(half>>10&0x1F)-25)
+	switch half >> 10 & 0x1F {
+	case 0:
+		size = math.Ldexp(float64(half&0x3FF), -24)
+	case 0x1F:
+		if size = math.Inf(1); half&0x3FF != 0 {
+			size = math.NaN()
+		}
+	}
+	if half&0x8000 != 0 {
+		return -size
+	}
+	return size
+}
+
+// edges is indices with padding behind them, of ids that are none.
+func (g *segments) edges() []int64 {
+	all := append([]int64{}, g.indices...)
+	for range g.padding {
+		all = append(all, -3)
+	}
+	return all
+}
+
+// ofEdges is weights with padding behind them.
+func (g *segments) ofEdges() []float64 {
+	return append(append([]float64{}, g.weights...), make([]float64, g.padding*g.heads)...)
+}
+
+// table is x where ids say, and how many rows it has.
+func (g *segments) table() ([]float64, int) {
+	if g.ids == nil {
+		return g.x, g.sources
+	}
+	rows := 3*g.sources + 1
+	table := make([]float64, rows*g.width)
+	for i := range table {
+		table[i] = 1e3
+	}
+	for source, id := range g.ids {
+		copy(table[int(id)*g.width:], g.x[source*g.width:][:g.width])
+	}
+	return table, rows
 }
 
 // put is the address of a content on the device.
@@ -107,33 +181,42 @@ func (g *segments) here(content []byte) int64 {
 // onDevice is the reduction with all that is read on the device.
 func (g *segments) onDevice(t *testing.T, kind SegmentKind, weighted bool) *Segment {
 	t.Helper()
+	table, rows := g.table()
 	r := &Segment{
-		X: g.put(t, g.values(g.x), g.off), Indptr: g.put(t, g.narrow(g.indptr), 0), Indices: g.put(t, g.narrow(g.indices), 0),
-		Sources: uint64(g.sources), Rows: uint64(g.rows()), Edges: uint64(len(g.indices)), Width: uint64(g.width), Heads: 1,
-		Kind: kind, IDBits: g.idBits, FloatBits: g.floatBits,
+		X: g.put(t, g.values(table), g.off), Indptr: g.put(t, g.narrow(g.indptr), 0), Indices: g.put(t, g.narrow(g.edges()), 0),
+		Sources: uint64(g.sources), Rows: uint64(g.rows()), Edges: uint64(len(g.edges())), Width: uint64(g.width), Heads: 1,
+		Kind: kind, IDBits: g.idBits, FloatBits: g.floatBits, Brain: g.brain, Table: uint64(rows),
+	}
+	if g.ids != nil {
+		r.IDs = g.put(t, g.narrow(g.ids), 0)
 	}
 	if weighted {
-		r.Weights, r.Heads = g.put(t, g.values(g.weights), 0), uint64(g.heads)
+		r.Weights, r.Heads = g.put(t, g.values(g.ofEdges()), 0), uint64(g.heads)
 	}
 	return r
 }
 
 // onHost is the same for internal/segment.
 func (g *segments) onHost(kind SegmentKind, weighted bool, out, best []byte) *segment.Reduction {
+	table, rows := g.table()
 	r := &segment.Reduction{
-		X: g.here(g.values(g.x)), Indptr: g.here(g.narrow(g.indptr)), Indices: g.here(g.narrow(g.indices)),
+		X: g.here(g.values(table)), Indptr: g.here(g.narrow(g.indptr)), Indices: g.here(g.narrow(g.edges())),
 		Out: g.here(out), Best: g.here(best), Sources: int64(g.sources), Rows: int64(g.rows()),
-		Edges: int64(len(g.indices)), Width: int64(g.width), Heads: 1, Kind: int64(kind), IDBits: int64(g.idBits),
-		FloatBits: int64(g.floatBits),
+		Edges: int64(len(g.edges())), Width: int64(g.width), Heads: 1, Kind: int64(kind), IDBits: int64(g.idBits),
+		FloatBits: int64(g.floatBits), Brain: int64(word(g.brain)), Table: int64(rows),
+	}
+	if g.ids != nil {
+		r.IDs = g.here(g.narrow(g.ids))
 	}
 	if weighted {
-		r.Weights, r.Heads = g.here(g.values(g.weights)), int64(g.heads)
+		r.Weights, r.Heads = g.here(g.values(g.ofEdges())), int64(g.heads)
 	}
 	return r
 }
 
 func (g *segments) String() string {
-	return fmt.Sprintf("ids of %d and floats of %d bits, %d rows, width %d, %d heads, %d bytes off", g.idBits, g.floatBits, g.rows(), g.width, g.heads, g.off)
+	return fmt.Sprintf("ids of %d and floats of %d bits (brain %v), %d rows, width %d, %d heads, %d bytes off, ids %v, %d padding",
+		g.idBits, g.floatBits, g.brain, g.rows(), g.width, g.heads, g.off, g.ids != nil, g.padding)
 }
 
 // check compares both engines' bits, where nothing beside the result is written to.
@@ -195,7 +278,7 @@ func (g *segments) dots(t *testing.T) {
 	for i := range y {
 		y[i] = math.Sin(float64(i))
 	}
-	n := len(g.indices) * g.heads * g.floatBits / 8
+	n := len(g.edges()) * g.heads * g.floatBits / 8
 	want := make([]byte, n)
 	rh := g.onHost(SegmentSum, false, g.values(y), nil)
 	rh.Heads = int64(g.heads)
@@ -213,8 +296,12 @@ func (g *segments) dots(t *testing.T) {
 		t.Fatalf("%v: written beside the dots", g)
 	}
 	got, expected := g.floats(all[:n]), g.floats(want)
+	within := 1e-4
+	if g.floatBits == 16 {
+		within = 1e-2
+	}
 	for i := range got {
-		if diff := math.Abs(got[i] - expected[i]); diff > 1e-4*(1+math.Abs(expected[i])) || math.IsNaN(diff) {
+		if diff := math.Abs(got[i] - expected[i]); diff > within*(1+math.Abs(expected[i])) || math.IsNaN(diff) {
 			t.Fatalf("%v: edge %d, head %d: got %v, want %v", g, i/g.heads, i%g.heads, got[i], expected[i])
 		}
 	}
@@ -236,8 +323,106 @@ func TestSegmentEveryWidth(t *testing.T) {
 		widths = append(widths, w)
 	}
 	for _, width := range widths {
-		for _, bits := range [][2]int{{32, 32}, {64, 32}, {32, 64}, {64, 64}} {
-			randomSegments(t, e, s, everyDegree(), 60, width, 1, bits[0], bits[1]).all(t)
+		for _, bits := range [][2]int{{32, 32}, {64, 32}, {32, 64}, {64, 64}, {32, 16}, {64, 16}} {
+			g := randomSegments(t, e, s, everyDegree(), 60, width, 1, bits[0], bits[1])
+			g.brain = width%2 == 1
+			g.all(t)
+		}
+	}
+}
+
+// Rows that ids name, in a table with others between them, and padding behind the edges.
+func TestSegmentOfTable(t *testing.T) {
+	e, s := device(t)
+	for _, width := range []int{1, 2, 4, 6, 7, 8, 47, 64, 100, 128, 256, 602} {
+		for _, bits := range [][2]int{{32, 32}, {64, 32}, {32, 64}, {64, 16}} {
+			g := randomSegments(t, e, s, everyDegree(), 60, width, 1, bits[0], bits[1])
+			g.padding, g.brain = 5, width%4 == 0
+			for _, id := range rand.New(rand.NewPCG(uint64(width), 3)).Perm(180)[:60] {
+				g.ids = append(g.ids, int64(id))
+			}
+			g.all(t)
+		}
+	}
+	g := randomSegments(t, e, s, []int{4, 0, 30}, 20, 12, 3, 64, 32)
+	g.padding, g.ids = 1, make([]int64, 20)
+	g.all(t)
+	// Ids of rows that the table does not have add nothing.
+	ids := make([]int64, 20)
+	for i := range ids {
+		ids[i] = []int64{0, -1, 1 << 31, 61}[i%4]
+	}
+	g.ids = nil
+	r := g.onDevice(t, SegmentSum, false)
+	r.IDs, r.Table, r.Out = g.put(t, g.narrow(ids), 0), 20, g.put(t, make([]byte, 3*12*4), 0)
+	r.Bad = g.put(t, bytes.Repeat([]byte{0xFF}, 8), 0)
+	if err := e.Reduce(r, s); err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float32, 12)
+	first := -1
+	for i, source := range g.indices[4:] {
+		if source%4 != 0 {
+			if first < 0 {
+				first = 4 + i
+			}
+			continue
+		}
+		for j := range want {
+			want[j] += float32(g.x[j])
+		}
+	}
+	for i, source := range g.indices[:4] {
+		if source%4 != 0 {
+			first = i
+			break
+		}
+	}
+	for j, v := range g.floats(download(t, s, r.Out+2*12*4, 12*4)) {
+		if v != float64(want[j]) {
+			t.Fatalf("column %d: got %v, want %v", j, v, want[j])
+		}
+	}
+	if place := binary.LittleEndian.Uint64(download(t, s, r.Bad, 8)); place != uint64(first) {
+		t.Fatalf("a bad id at %d, want %d", place, first)
+	}
+}
+
+// The gradients of sums with weights and of means: weights by place, rows over degrees.
+func TestSegmentFactors(t *testing.T) {
+	e, s := device(t)
+	for _, bits := range [][2]int{{32, 32}, {64, 32}, {64, 64}, {32, 16}} {
+		for _, heads := range []int{1, 3} {
+			for _, each := range []int{1, 4, 33} {
+				g := randomSegments(t, e, s, everyDegree(), 23, heads*each, heads, bits[0], bits[1])
+				g.padding = 2
+				places, degrees := make([]int64, len(g.edges())), []int64{0}
+				for i, place := range rand.New(rand.NewPCG(9, 9)).Perm(len(g.edges())) {
+					places[i] = int64(place)
+				}
+				for i := range g.sources {
+					degrees = append(degrees, degrees[i]+1+int64(i%11))
+				}
+				for _, weighted := range []bool{false, true} {
+					want := make([]byte, g.rows()*g.width*g.floatBits/8)
+					here, there := g.onHost(SegmentSum, weighted, want, nil), g.onDevice(t, SegmentSum, weighted)
+					if weighted {
+						here.Places, there.Places = g.here(g.narrow(places)), g.put(t, g.narrow(places), 0)
+					} else {
+						here.Degrees, there.Degrees = g.here(g.narrow(degrees)), g.put(t, g.narrow(degrees), 0)
+					}
+					there.Out = g.put(t, make([]byte, len(want)), 0)
+					if err := here.Reduce(alone{}); err != nil {
+						t.Fatal(err)
+					}
+					if err := e.Reduce(there, s); err != nil {
+						t.Fatal(err)
+					}
+					if !bytes.Equal(download(t, s, there.Out, len(want)), want) {
+						t.Fatalf("%v, weighted %v: another sum", g, weighted)
+					}
+				}
+			}
 		}
 	}
 }
@@ -309,7 +494,7 @@ func TestSegmentTaken(t *testing.T) {
 			for i := range grad {
 				grad[i] = float64(float32(math.Sin(float64(i))))
 			}
-			there := &segments{e: e, s: s, sources: rows, width: width, heads: 1, idBits: bits[0], floatBits: bits[1], indptr: []int64{0}, x: grad}
+			there := &segments{e: e, s: s, padding: 3, sources: rows, width: width, heads: 1, idBits: bits[0], floatBits: bits[1], indptr: []int64{0}, x: grad}
 			for source := range g.sources {
 				for row := range rows {
 					for _, from := range g.indices[g.indptr[row]:g.indptr[row+1]] {

@@ -51,8 +51,10 @@ func with(c Call, r request.Request, mode string) Call {
 			c.Plan = &Fused{hops}
 		case "bsp":
 			c.Plan = &BSP{hops}
-		default:
+		case "auto", "persistent":
 			c.Plan = &Neighbors{hops}
+		default:
+			c.Plan = reservoirOf(hops, mode)
 		}
 	}
 	c.Batch = r.Batch

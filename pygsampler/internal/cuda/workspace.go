@@ -99,6 +99,23 @@ func (e *Engine) put(w *Workspace) {
 	e.flights--
 }
 
+// borrow is take for who keeps the workspace without a batch in flight, until giveBack.
+func (e *Engine) borrow(g *Graph) (*Workspace, error) {
+	w, err := e.take(g)
+	if err == nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.flights--
+	}
+	return w, err
+}
+
+func (e *Engine) giveBack(w *Workspace) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.idle = append(e.idle, w)
+}
+
 func (w *Workspace) begin() (err error) {
 	c, pool := w.engine.context, w.engine.pool
 	if w.stream, err = c.NewStream(); err != nil {

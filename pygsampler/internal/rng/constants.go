@@ -40,6 +40,8 @@ const (
 	Neighbors Purpose = 0
 	// Shuffling is the order of the seeds in an epoch.
 	Shuffling Purpose = 1
+	// Reservoirs is the choice of in-neighbours of a row that reads them through.
+	Reservoirs Purpose = 2
 )
 
 // Where a hop and a purpose stand in word 1 of the counter, above the vertex's bits

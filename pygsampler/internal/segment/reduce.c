@@ -1,5 +1,10 @@
 #include "reduce.h"
 
+#include <math.h>
+#include <stdlib.h>
+
+#include "narrow.h"
+
 // The wider registers of newer machines, but no fused multiply-add (nor does ISO C fuse): sums have the
 // same bits everywhere.
 #if defined(__x86_64__) && defined(__gnu_linux__)
@@ -9,40 +14,25 @@
 #endif
 
 #define ID int32_t
-#define VALUE float
-#define NAME(name) name##_32_32
-#include "body.h"
-#undef VALUE
-#undef NAME
-#define VALUE double
-#define NAME(name) name##_32_64
-#include "body.h"
-#undef VALUE
-#undef NAME
-#define NAME(name) name##_32
-#include "transpose.h"
-#undef NAME
+#define NAMED(name) name##_32
+#include "floats.h"
+#undef NAMED
+#undef ID
+#define ID int64_t
+#define NAMED(name) name##_64
+#include "floats.h"
+#undef NAMED
 #undef ID
 
-#define ID int64_t
-#define VALUE float
-#define NAME(name) name##_64_32
-#include "body.h"
-#undef VALUE
-#undef NAME
-#define VALUE double
-#define NAME(name) name##_64_64
-#include "body.h"
-#undef VALUE
-#undef NAME
-#define NAME(name) name##_64
-#include "transpose.h"
-#undef NAME
-#undef ID
+// The function for the widths of r.
+#define OF_FLOATS(name, bits)                          \
+  (r->float_bits == 64   ? name##_double_##bits        \
+   : r->float_bits == 32 ? name##_float_##bits         \
+   : r->brain            ? name##_brain_##bits         \
+                         : name##_half_##bits)
 
 int64_t pgs_reduce(const pgs_reduction *r, int64_t low, int64_t high) {
-  if (r->id_bits == 32) return (r->float_bits == 32 ? reduce_32_32 : reduce_32_64)(r, low, high);
-  return (r->float_bits == 32 ? reduce_64_32 : reduce_64_64)(r, low, high);
+  return r->id_bits == 32 ? OF_FLOATS(reduce, 32)(r, low, high) : OF_FLOATS(reduce, 64)(r, low, high);
 }
 
 int64_t pgs_transpose(const pgs_reduction *r, void *starts, void *rows, void *places) {
@@ -50,10 +40,17 @@ int64_t pgs_transpose(const pgs_reduction *r, void *starts, void *rows, void *pl
 }
 
 int64_t pgs_dots(const pgs_reduction *r, void *dots, int64_t low, int64_t high) {
-  if (r->id_bits == 32) {
-    if (r->float_bits == 32) return dots_32_32(r, dots, low, high);
-    return dots_32_64(r, dots, low, high);
-  }
-  if (r->float_bits == 32) return dots_64_32(r, dots, low, high);
-  return dots_64_64(r, dots, low, high);
+  return r->id_bits == 32 ? OF_FLOATS(dots, 32)(r, dots, low, high) : OF_FLOATS(dots, 64)(r, dots, low, high);
+}
+
+int64_t pgs_attend(const pgs_reduction *r, const pgs_attention *a, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(attend, 32)(r, a, low, high) : OF_FLOATS(attend, 64)(r, a, low, high);
+}
+
+int64_t pgs_attend_back(const pgs_reduction *r, const pgs_attention *a, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(attend_back, 32)(r, a, low, high) : OF_FLOATS(attend_back, 64)(r, a, low, high);
+}
+
+int64_t pgs_softmax(const pgs_scores *r, int64_t low, int64_t high) {
+  return r->id_bits == 32 ? OF_FLOATS(softmax, 32)(r, low, high) : OF_FLOATS(softmax, 64)(r, low, high);
 }

@@ -115,6 +115,20 @@ def _find_raw_stream(cuda: Any, index: int) -> int:
     return int(found(index))
 
 
+def torch_uses_cuda() -> bool:
+    """Whether torch is imported and has begun to use CUDA in this process."""
+    return _torch_cuda() is not None
+
+
+def free_reserve() -> bool:
+    """Gives the memory back that torch keeps for later; whether torch uses CUDA here."""
+    cuda = _torch_cuda()
+    if cuda is None:
+        return False
+    cuda.empty_cache()
+    return True
+
+
 def _torch_cuda() -> Any:
     """``torch.cuda`` where torch is imported and has begun to use CUDA in this process."""
     torch = sys.modules.get("torch")

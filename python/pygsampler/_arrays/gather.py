@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pygsampler._arrays import devices
 from pygsampler._core import library, memories
@@ -20,10 +20,26 @@ _ALIGNMENT = 64
 _WORDS = 7
 
 
+class CacheTable(Protocol):
+    """Rows of a table in a device's memory, as the engine reads them: ``_caching.table.Table``."""
+
+    @property
+    def cached(self) -> int: ...
+    @property
+    def slots(self) -> int: ...
+    @property
+    def hits(self) -> int: ...
+    @property
+    def uses(self) -> bool: ...
+    def before(self, stream: int) -> None: ...
+    def after(self, ids: View, out: int, stream: int) -> None: ...
+
+
 class Part(NamedTuple):
     """What is gathered of one table: ``row`` bytes at ``table`` for each of ``rows``, by ``ids``.
 
-    ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one.
+    ``owner`` keeps the table; ``out`` is the address of a caller's memory, where there is one. On a
+    device rows that ``cache`` has are read there.
     """
 
     ids: View
@@ -32,6 +48,7 @@ class Part(NamedTuple):
     row: int
     owner: object
     out: int = 0
+    cache: CacheTable | None = None
 
 
 def gather_there(device: int, parts: Sequence[Part], bad: int = 0) -> None:
@@ -41,11 +58,26 @@ def gather_there(device: int, parts: Sequence[Part], bad: int = 0) -> None:
     into the word at ``bad``, which must be greater before; such rows become zeros.
     """
     about = array("q")
-    for ids, table, rows, row, _, out in parts:
-        words = ids.address, ids.length, ids.bits, table, rows, row, 0, 0, out, 0, bad
+    caches = []
+    for part in parts:
+        ids, table, rows, row, _, out, cache = part
+        if cache is None:
+            words = ids.address, ids.length, ids.bits, table, rows, row, 0, 0, out, 0, bad
+        else:
+            near = cache.cached, cache.slots, out, cache.hits, bad
+            words = ids.address, ids.length, ids.bits, table, rows, row, *near
+            caches.append((cache, ids, out))
         about.extend(words)
     stream = devices.current_stream(device)
-    library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+    if not caches:
+        library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+        return
+    with library.cache_lock():
+        for cache, _, _ in caches:
+            cache.before(stream)
+        library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
+        for cache, ids, out in caches:
+            cache.after(ids, out, stream)
 
 
 class GatherJob(PendingMemory):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -20,72 +20,118 @@ from pygsampler.array import Array
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from pygsampler.features import Features
+
 # From so many bytes on memory comes from the engine.
 _LARGE = 1 << 18
 # As internal/segment numbers them.
 SUM, MEAN, MAX = range(3)
 # Of a GPU alone, as internal/cuda numbers it: what rows have whose largest a source was.
 _TAKEN = 3
-# Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads.
+# Of a GPU: cuda.MostSegmentWidth and MostSegmentHeads, transposeLong and transposeTiles.
 _MOST_WIDTH, _MOST_HEADS = 1 << 20, (1 << 16) - 1
+_LONG, _TILES = 512, 1024
+_OURS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+class Table(NamedTuple):
+    """Rows of values, [rows, width], as the engine reads them; ``owner`` keeps them."""
+
+    address: int
+    rows: int
+    width: int
+    dtype: torch.dtype
+    device: torch.device
+    owner: object
+
+    @classmethod
+    def of_tensor(cls, x: Tensor) -> Table:
+        return cls(x.data_ptr(), len(x), x.shape[1], x.dtype, x.device, x)
+
+    @classmethod
+    def of_features(cls, x: Features, ids: Tensor) -> Table:
+        """Where those lie that ``ids`` name; there are as many reads as edges."""
+        known, place = x._known(), x._where()
+        if place != _device(ids):
+            raise ValueError(f"x: expected features on {ids.device}, got ones on {x.device}")
+        dtype = getattr(torch, known.dtype, None)
+        if dtype not in _OURS:
+            raise TypeError(f"x: expected floats, got {known.dtype}")
+        address = known._address if x._pins is None else x._pins.addresses[0]
+        width = math.prod(known.shape[1:])
+        return cls(address, len(known), width, dtype, ids.device, known)
 
 
 class Segments:
-    """The edges of a block as a CSR over its destinations, and over its sources once needed."""
+    """The edges of a block as a CSR over its destinations, and over its sources once needed.
 
-    __slots__ = ("_degrees", "_transposed", "indices", "indptr", "sources")
+    Edges from ``indptr[-1]`` on are padding. Nothing is kept of the contents but what
+    ``transposed`` gave, for the next call on these segments.
+    """
 
-    def __init__(self, indptr: Tensor, indices: Tensor, sources: int) -> None:
+    __slots__ = ("_transposed", "indices", "indptr", "places", "sources")
+
+    def __init__(
+        self, indptr: Tensor, indices: Tensor, sources: int, places: Tensor | None = None
+    ) -> None:
         self.indptr = indptr
         self.indices = indices
         self.sources = sources
-        self._transposed: tuple[Segments, Tensor] | None = None
-        self._degrees: Tensor | None = None
+        self.places = places
+        self._transposed: Segments | None = None
 
     @property
     def rows(self) -> int:
         return len(self.indptr) - 1
 
-    def degrees(self, like: Tensor) -> Tensor:
-        """How many edges each row has, at least 1, shape [rows, 1] and of a dtype."""
-        made = self._degrees
-        if made is None or made.dtype != like.dtype:
-            made = self.indptr.diff().clamp_(min=1).to(like.dtype).unsqueeze(1)
-            self._degrees = made
-        return made
+    def transposed(self, places: bool = False) -> Segments:
+        """The edges by their sources, those of each in their order; its sources are the rows here.
 
-    def transposed(self) -> tuple[Segments, Tensor]:
-        """The edges by their sources, whose sources are the rows here, and each edge's place."""
+        Asked for ``places``, they say which edge each is.
+        """
         made = self._transposed
+        if made is not None and (made.places is not None or not places):
+            return made
         ids = self.indices
-        if made is None and _device(ids) >= 0:
-            narrow = ids.dtype == torch.int32
-            ordered, places = torch.sort(ids, stable=True)
-            bounds = torch.arange(self.sources + 1, dtype=ids.dtype, device=ids.device)
-            starts = torch.searchsorted(ordered, bounds, out_int32=narrow)
-            # The last row that begins at the edge or before it.
-            edges = places.to(ids.dtype)
-            rows = torch.searchsorted(self.indptr, edges, right=True, out_int32=narrow) - 1
-            made = self._transposed = Segments(starts, rows, self.rows), places
-        elif made is None:
-            starts = ids.new_empty(self.sources + 1)
-            rows, places = torch.empty_like(ids), torch.empty_like(ids)
-            about = self._about(None, None, None, None, SUM, 1, 1, 32)
-            call("SegmentTranspose", about.buffer_info()[0], *map(_address, (starts, rows, places)))
-            made = self._transposed = Segments(starts, rows, self.rows), places.long()
+        starts, rows = ids.new_empty(self.sources + 1), torch.empty_like(ids)
+        at = torch.empty_like(ids) if places else None
+        about = self._about(None)
+        address = about.buffer_info()[0]
+        addresses = _address(starts), _address(rows), 0 if at is None else _address(at)
+        index = _device(ids)
+        if index >= 0:
+            edges = len(ids)
+            # cuda.Transposition.Room
+            words = 3 * edges + edges // _LONG + _TILES + 1 + self.sources
+            room = torch.empty(words, dtype=torch.int32, device=ids.device)
+            size = room.data_ptr(), 4 * words, current_stream(index)
+            call("DeviceSegmentTranspose", index, address, *addresses, *size)
+        else:
+            call("SegmentTranspose", address, *addresses)
+        made = self._transposed = Segments(starts, rows, self.rows, at)
         return made
 
     def reduce(
-        self, x: Tensor, kind: int, weights: Tensor | None = None, best: Tensor | None = None
+        self,
+        x: Tensor | Table,
+        kind: int,
+        weights: Tensor | None = None,
+        best: Tensor | None = None,
+        ids: Tensor | None = None,
+        degrees: Tensor | None = None,
     ) -> Tensor:
-        """Rows of x, [sources, width], reduced: [rows, width]."""
-        out = _room(x, self.rows, x.shape[1])
+        """Rows of x, [sources, width], reduced: [rows, width].
+
+        With ``ids`` x is a table, of which they name a row for each source. Rows are divided by the
+        steps of ``degrees``. Weights are those of ``places``, where these segments have some.
+        """
+        table = x if isinstance(x, Table) else Table.of_tensor(x)
+        out = _room(table, self.rows, table.width)
         if out.numel():
             heads = 1 if weights is None else weights.shape[1]
-            sizes = x.shape[1], heads, 8 * x.element_size()
-            about = self._about(x, weights, out, best, kind, *sizes)
+            about = self._about(table, kind, heads, weights, out, best, ids, degrees)
             address = about.buffer_info()[0]
-            index = _device(x)
+            index = _device(out)
             if index >= 0:
                 # Ids of a GPU are not looked at here: 0 asks for no word of bad ones.
                 call("DeviceSegmentReduce", index, address, current_stream(index), 0)
@@ -93,15 +139,15 @@ class Segments:
                 call("SegmentReduce", address)
         return out
 
-    def dots(self, x: Tensor, y: Tensor, heads: int) -> Tensor:
+    def dots(self, x: Tensor | Table, y: Tensor, heads: int, ids: Tensor | None = None) -> Tensor:
         """For each edge the product of its source's row of x and its destination's of y, for each
-        of the heads that share the width: [edges, heads]."""
-        made = _room(x, len(self.indices), heads)
+        of the heads that share the width: [edges, heads]; 0 for padding."""
+        table = x if isinstance(x, Table) else Table.of_tensor(x)
+        made = _room(table, len(self.indices), heads)
         if made.numel():
-            sizes = x.shape[1], heads, 8 * x.element_size()
-            about = self._about(x, None, y, None, SUM, *sizes)
+            about = self._about(table, SUM, heads, None, y, None, ids)
             address = about.buffer_info()[0]
-            index = _device(x)
+            index = _device(made)
             if index >= 0:
                 call("DeviceSegmentDots", index, address, made.data_ptr(), current_stream(index))
             else:
@@ -110,125 +156,204 @@ class Segments:
 
     def _about(
         self,
-        x: Tensor | None,
-        weights: Tensor | None,
-        out: Tensor | None,
-        best: Tensor | None,
-        kind: int,
-        width: int,
-        heads: int,
-        bits: int,
+        x: Table | None,
+        kind: int = SUM,
+        heads: int = 1,
+        weights: Tensor | None = None,
+        out: Tensor | None = None,
+        best: Tensor | None = None,
+        ids: Tensor | None = None,
+        degrees: Tensor | None = None,
     ) -> array[int]:
         """The words of internal/segment's Reduction."""
-        ids = self.indices
+        indices = self.indices
         # Where only edges are looked at no values are.
-        values = [
-            _address(ids) if x is None else x.data_ptr(),
-            _address(self.indptr),
-            _address(ids),
-        ]
-        values += [0 if weights is None else weights.data_ptr()]
-        values += [_address(self.indptr) if out is None else out.data_ptr()]
-        values += [0 if best is None else best.data_ptr()]
-        values += [self.sources, self.rows, len(ids), width, heads]
-        return array("q", [*values, kind, 8 * ids.element_size(), bits])
+        width, dtype = (1, torch.float32) if x is None else (x.width, x.dtype)
+        places = self.places if weights is not None else None
+        return array(
+            "q",
+            [
+                _address(indices) if x is None else x.address,
+                _address(self.indptr),
+                _address(indices),
+                0 if weights is None else _address(weights),
+                _address(self.indptr) if out is None else out.data_ptr(),
+                0 if best is None else best.data_ptr(),
+                self.sources,
+                self.rows,
+                len(indices),
+                width,
+                heads,
+                kind,
+                8 * indices.element_size(),
+                8 * dtype.itemsize,
+                dtype == torch.bfloat16,
+                0 if ids is None else _address(ids),
+                self.sources if x is None else x.rows,
+                0 if degrees is None else _address(degrees),
+                0 if places is None else _address(places),
+            ],
+        )
 
 
 class _Reduce(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, segments: Segments, kind: int) -> Tensor:
+    def forward(ctx: Any, x: Tensor, segments: Segments, kind: int, ids: Tensor | None) -> Tensor:
         best = None
         if kind == MAX:
-            best = _room(segments.indices, segments.rows, x.shape[1])
-            ctx.save_for_backward(best)
-        ctx.segments, ctx.kind = segments, kind
-        return segments.reduce(x, kind, best=best)
+            best = _room(Table.of_tensor(segments.indices[:, None]), segments.rows, x.shape[1])
+        ctx.save_for_backward(best, ids)
+        ctx.segments, ctx.kind, ctx.table = segments, kind, len(x)
+        return segments.reduce(x, kind, best=best, ids=ids)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         segments: Segments = ctx.segments
-        if ctx.kind == MAX:
-            (best,) = ctx.saved_tensors
-            if _device(grad) >= 0:
-                # Not by atomics, whose order is another one each time.
-                there, _ = segments.transposed()
-                return there.reduce(grad.contiguous(), _TAKEN, best=best), None, None
+        best, ids = ctx.saved_tensors
+        grad = grad.contiguous()
+        if ctx.kind == MAX and _device(grad) < 0:
             # What rows without edges have goes to one row more.
             places = best.masked_fill(best < 0, segments.sources).long()
             made = grad.new_zeros((segments.sources + 1, grad.shape[1]))
-            return made.scatter_add_(0, places, grad)[:-1], None, None
-        if ctx.kind == MEAN:
-            grad = grad / segments.degrees(grad)
-        there, _ = segments.transposed()
-        return there.reduce(grad.contiguous(), SUM), None, None
+            made = made.scatter_add_(0, places, grad)[:-1]
+        elif ctx.kind == MAX:
+            # Not by atomics, whose order is another one each time.
+            made = segments.transposed().reduce(grad, _TAKEN, best=best)
+        else:
+            degrees = segments.indptr if ctx.kind == MEAN else None
+            made = segments.transposed().reduce(grad, SUM, degrees=degrees)
+        return _spread(made, ids, ctx.table), None, None, None
 
 
 class _Weighted(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weights: Tensor, segments: Segments) -> Tensor:
-        ctx.save_for_backward(x, weights)
+    def forward(
+        ctx: Any, x: Tensor, weights: Tensor, segments: Segments, ids: Tensor | None
+    ) -> Tensor:
+        ctx.save_for_backward(x, weights, ids)
         ctx.segments = segments
-        return segments.reduce(x, SUM, weights)
+        return segments.reduce(x, SUM, weights, ids=ids)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        x, weights = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        x, weights, ids = ctx.saved_tensors
         segments: Segments = ctx.segments
         grad = grad.contiguous()
         to_x = to_weights = None
         if ctx.needs_input_grad[0]:
-            there, places = segments.transposed()
-            to_x = there.reduce(grad, SUM, weights.index_select(0, places))
+            made = segments.transposed(places=True).reduce(grad, SUM, weights)
+            to_x = _spread(made, ids, len(x))
         if ctx.needs_input_grad[1]:
-            to_weights = segments.dots(x, grad, weights.shape[1])
-        return to_x, to_weights, None
+            to_weights = segments.dots(x, grad, weights.shape[1], ids)
+        return to_x, to_weights, None, None
 
 
-def reduce(segments: Segments, x: Tensor, kind: int) -> Tensor:
-    """``x``, [sources, ...], reduced over each row's edges: [rows, ...]; rows without any are 0."""
-    flat = _flat(segments, x)
+class _WeightsOfTable(torch.autograd.Function):
+    """As ``_Weighted``, of rows that have no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, weights: Tensor, table: Table, segments: Segments, ids: Tensor) -> Tensor:
+        ctx.save_for_backward(ids)
+        ctx.about = table, segments, weights.shape[1]
+        return segments.reduce(table, SUM, weights, ids=ids)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        (ids,) = ctx.saved_tensors
+        table, segments, heads = ctx.about
+        return segments.dots(table, grad.contiguous(), heads, ids), None, None, None
+
+
+def _spread(made: Tensor, ids: Tensor | None, rows: int) -> Tensor:
+    """The gradient of sources as that of a table of so many rows."""
+    if ids is None:
+        return made
+    return made.new_zeros((rows, made.shape[1])).index_add_(0, ids, made)
+
+
+def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | None = None) -> Tensor:
+    """Rows of ``x`` reduced over each row's edges: [rows, ...]; rows without any are 0.
+
+    ``x`` has a row for each source, or with ``of`` for each id.
+    """
+    ids = _ids(segments, of)
+    if not isinstance(x, torch.Tensor):
+        table, shape = _table(x, ids)
+        if not table.width:
+            return torch.zeros((segments.rows, *shape), dtype=table.dtype, device=table.device)
+        best = None
+        if kind == MAX:
+            best = _room(Table.of_tensor(segments.indices[:, None]), segments.rows, table.width)
+        return segments.reduce(table, kind, best=best, ids=ids).reshape((segments.rows, *shape))
+    flat = _flat(segments, x, ids)
     if _is_ours(flat):
-        made = _Reduce.apply(flat.contiguous(), segments, kind)
+        made = _Reduce.apply(flat.contiguous(), segments, kind, ids)
     else:
-        made = _by_torch(segments, flat.index_select(0, segments.indices), kind)
+        made = _by_torch(segments, flat, kind, ids)
     result: Tensor = made.reshape((segments.rows, *x.shape[1:]))
     return result
 
 
-def weighted_sum(segments: Segments, x: Tensor, weights: Tensor) -> Tensor:
+def weighted_sum(
+    segments: Segments, x: Tensor | Features, weights: Tensor, of: Tensor | None = None
+) -> Tensor:
     """The sum over each row's edges of x at the source times the edge's weight."""
-    flat = _flat(segments, x)
+    ids = _ids(segments, of)
     edges = len(segments.indices)
     heads = weights.shape[1] if weights.dim() == 2 else 1
-    fits = weights.dim() == 1 or (weights.dim() == 2 and x.dim() >= 2 and x.shape[1] == heads)
+    dims = len(x.shape)
+    fits = weights.dim() == 1 or (weights.dim() == 2 and dims >= 2 and x.shape[1] == heads)
     if not fits or len(weights) != edges:
         raise ValueError(
             f"weights: expected shape [{edges}], or [{edges}, heads] and x of shape "
             f"[{segments.sources}, heads, ...], got {tuple(weights.shape)} and {tuple(x.shape)}"
         )
-    if weights.device != x.device:
-        raise ValueError(f"weights: expected a tensor on {x.device}, got one on {weights.device}")
-    by_head = weights.reshape(edges, heads)
-    if x.dtype == weights.dtype and _is_ours(flat, heads) and heads:
-        apply: Any = _Weighted.apply
-        made = apply(flat.contiguous(), by_head.contiguous(), segments)
+    if weights.device != segments.indices.device:
+        raise ValueError(
+            f"weights: expected a tensor on {segments.indices.device}, got one on {weights.device}"
+        )
+    if not isinstance(x, torch.Tensor):
+        table, shape = _table(x, ids)
+        by_head = weights.reshape(edges, heads).to(table.dtype).contiguous()
+        apply: Any = _WeightsOfTable.apply
+        made = apply(by_head, table, segments, ids)
+        return made.reshape((segments.rows, *shape))  # type: ignore[no-any-return]
+    flat = _flat(segments, x, ids)
+    both = torch.promote_types(x.dtype, weights.dtype)
+    flat, by_head = flat.to(both), weights.reshape(edges, heads).to(both)
+    if _is_ours(flat, heads) and heads:
+        apply = _Weighted.apply
+        made = apply(flat.contiguous(), by_head.contiguous(), segments, ids)
     else:
-        rows = flat.index_select(0, segments.indices)
-        scaled = rows.reshape(edges, heads, -1) * by_head.unsqueeze(2)
-        made = _by_torch(segments, scaled.reshape(edges, -1), SUM)
+        made = _by_torch(segments, flat, SUM, ids, by_head)
     result: Tensor = made.reshape((segments.rows, *x.shape[1:]))
     return result
 
 
-def _by_torch(segments: Segments, rows: Tensor, kind: int) -> Tensor:
-    """Rows of edges, reduced by torch's own operations, where the engine has none."""
+def _by_torch(
+    segments: Segments,
+    x: Tensor,
+    kind: int,
+    ids: Tensor | None = None,
+    weights: Tensor | None = None,
+) -> Tensor:
+    """The same by torch's own operations, of a row for each edge, where the engine has none.
+
+    On a GPU it waits for the number of edges.
+    """
+    degrees = segments.indptr.diff()
+    edges = int(segments.indptr[-1])
+    sources = segments.indices[:edges].long()
+    rows = x.index_select(0, sources if ids is None else ids[sources])
+    if weights is not None:
+        rows = (rows.reshape(edges, weights.shape[1], -1) * weights[:edges, :, None]).flatten(1)
     if not rows.numel():
         # They take none; the gradient of the rows is there all the same.
         return rows.new_zeros((segments.rows, rows.shape[1])) + rows.sum()
     wide = rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
-    degrees = segments.indptr.diff()
     if kind == MAX:
         # Not segment_reduce, whose gradient counts equals twice.
         dst = torch.arange(segments.rows, device=rows.device).repeat_interleave(degrees)
@@ -237,14 +362,44 @@ def _by_torch(segments: Segments, rows: Tensor, kind: int) -> Tensor:
         made = made.masked_fill(degrees.eq(0).unsqueeze(1), 0)
     else:
         if kind == MEAN:
-            wide = wide / segments.degrees(wide).repeat_interleave(degrees, dim=0)
+            each = degrees.clamp(min=1).to(wide.dtype).repeat_interleave(degrees)
+            wide = wide / each.unsqueeze(1)
         offsets = segments.indptr
         made = torch.segment_reduce(wide, "sum", offsets=offsets, axis=0, unsafe=True)
     return made.to(rows.dtype)
 
 
-def _flat(segments: Segments, x: Tensor) -> Tensor:
-    if x.dim() < 1 or len(x) != segments.sources:
+def _ids(segments: Segments, of: Tensor | None) -> Tensor | None:
+    """The rows that sources have, in the width of the segments' ids."""
+    if of is None:
+        return None
+    ids = segments.indices
+    if not isinstance(of, torch.Tensor) or of.dtype not in (torch.int32, torch.int64):
+        found = getattr(of, "dtype", type(of).__name__)
+        raise TypeError(f"of: expected a tensor of int32 or int64, got {found}")
+    if of.dim() != 1 or len(of) != segments.sources or of.device != ids.device:
+        raise ValueError(
+            f"of: expected an id for each of {segments.sources} sources on {ids.device}, got shape "
+            f"{tuple(of.shape)} on {of.device}"
+        )
+    return of.to(ids.dtype).contiguous()
+
+
+def _table(x: Any, ids: Tensor | None) -> tuple[Table, tuple[int, ...]]:
+    """Features as a table, and the shape of a row."""
+    from pygsampler.features import Features
+
+    if not isinstance(x, Features) or ids is None:
+        expected = "a tensor" if ids is None else "a tensor or Features"
+        raise TypeError(f"x: expected {expected}, got {type(x).__name__}")
+    table = Table.of_features(x, ids)
+    x._counts[0] += 1
+    x._counts[1] += len(ids)
+    return table, x.shape[1:]
+
+
+def _flat(segments: Segments, x: Tensor, ids: Tensor | None) -> Tensor:
+    if x.dim() < 1 or (ids is None and len(x) != segments.sources):
         raise ValueError(
             f"x: expected a row for each of {segments.sources} sources, got shape {tuple(x.shape)}"
         )
@@ -260,7 +415,7 @@ def _flat(segments: Segments, x: Tensor) -> Tensor:
 def _is_ours(x: Tensor, heads: int = 1) -> bool:
     if _device(x) >= 0 and (x.shape[1] > _MOST_WIDTH or heads > _MOST_HEADS):
         return False
-    return x.dtype in (torch.float32, torch.float64) and x.shape[1] > 0
+    return x.dtype in _OURS and x.shape[1] > 0
 
 
 def _device(x: Tensor) -> int:
@@ -268,11 +423,12 @@ def _device(x: Tensor) -> int:
     return x.get_device() if x.is_cuda else -1
 
 
-def _room(like: Tensor, rows: int, width: int) -> Tensor:
+def _room(like: Table, rows: int, width: int) -> Tensor:
     """Undefined values of a dtype. On the CPU torch asks the system for large ones each time."""
-    if _device(like) >= 0 or rows * width * like.element_size() < _LARGE:
-        return like.new_empty((rows, width))
-    return Array._room(str(like.dtype).removeprefix("torch."), (rows, width)).torch()
+    dtype, device = like.dtype, like.device
+    if device.type == "cuda" or rows * width * dtype.itemsize < _LARGE:
+        return torch.empty((rows, width), dtype=dtype, device=device)
+    return Array._room(str(dtype).removeprefix("torch."), (rows, width)).torch()
 
 
 def _address(ids: Tensor) -> int:

@@ -130,6 +130,7 @@ class _State:
         self.handle_lock = threading.RLock()
         self.count_lock = threading.RLock()
         self.table_lock = threading.RLock()
+        self.cache_lock = threading.RLock()
         self.inside: set[object] = set()
         self.told: set[int] = set()
 
@@ -168,6 +169,12 @@ def count_lock() -> threading.RLock:
 def table_lock() -> threading.RLock:
     """Held while tables of weights are made, on all cores; a fresh one in each child."""
     return _state.table_lock
+
+
+def cache_lock() -> threading.RLock:
+    """Held while work is launched that reads or changes a cache of a device; a fresh one in each
+    child."""
+    return _state.cache_lock
 
 
 def alive(made_in: int) -> bool:

@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from pygsampler._core import memories
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph.state import GraphState
+from pygsampler.array import Array
 
 # Edges of one call, after which there is progress to tell, and Ctrl-C is heard: a tenth of a
 # second.
@@ -42,6 +44,25 @@ def profile(
                 progress(row, rows)
         found: dict[str, Any] = json.loads(count._call("DegreesProfile"))
         return found
+    finally:
+        count._give_back()
+
+
+def out_degrees(
+    graph: GraphState, *, progress: Callable[[int, int | None], object] | None = None
+) -> Array:
+    """The out-degree of each vertex of a graph on the CPU, int64; ``progress`` as above."""
+    handle, rows = graph._handle(), len(graph._open()[0]) - 1
+    count = _Count()
+    try:
+        count._make("DegreesNew", handle, 0)
+        row = 0
+        while row < rows:
+            row = count._call("DegreesAdvance", _STEP)
+            if progress is not None:
+                progress(row, rows)
+        memory = memories.new("DegreesOut", count._number)
+        return Array._of(memory.data, graph._num_nodes, 64, memory)
     finally:
         count._give_back()
 

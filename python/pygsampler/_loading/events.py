@@ -65,12 +65,14 @@ class Events:
         self._record(self._asked)
 
     def had(self) -> None:
-        """It is sampled."""
-        self._record(self._had)
+        """It is sampled. A step that was asked for before there were events has none."""
+        if self.steps:
+            self._record(self._had)
 
     def hand(self) -> None:
         """Its rows are being read."""
-        self._record(self._handed)
+        if self.steps:
+            self._record(self._handed)
 
     def _record(self, ring: list[Any]) -> None:
         place = (self.steps - 1) % self._ring

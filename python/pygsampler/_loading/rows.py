@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.gather import GatherJob, Part, gather_there
 from pygsampler._arrays.ids import as_ids
+from pygsampler._caching.counts import Counts
 from pygsampler._core.checks import describe
+from pygsampler._core.progress import counting
 from pygsampler.converted import TorchBatch, TorchBlock, as_torch
 from pygsampler.features import Features
 
@@ -33,7 +35,7 @@ class Rows:
     it, and labels copied there.
     """
 
-    __slots__ = ("_device", "_edges", "_labels", "_nodes")
+    __slots__ = ("__weakref__", "_caches", "_device", "_edges", "_labels", "_nodes")
 
     def __init__(self, graph: Graph, features: Any, labels: Any, edge_features: Any) -> None:
         self._device = graph._device
@@ -46,6 +48,7 @@ class Rows:
             raise ValueError(f"features: expected another name beside labels, got {LABELS!r}")
         if edges.more and self._edges:
             self._check_edge_ids(graph)
+        self._caches = list(self._cached(graph))
 
     def __bool__(self) -> bool:
         return bool(self._nodes or self._labels or self._edges)
@@ -56,6 +59,54 @@ class Rows:
         yield from self._labels.items()
         for name, features in self._edges.items():
             yield _called("edge_features", name), features
+
+    def fill_caches(
+        self, seed: int, epoch: int, batches: Callable[[int], Iterator[TorchBatch]], steps: int
+    ) -> None:
+        """Caches have the rows that they are to have in an epoch, which is about to begin.
+
+        ``batches`` samples an epoch, of so many steps, without rows. A bar shows how far that is
+        where it takes long; Ctrl-C leaves the caches as they were.
+        """
+        due = []
+        for features, ids_of in self._caches:
+            cache = features._cache
+            if cache is not None and (wanted := set(cache.due(self, seed, epoch))):
+                due.append((cache, ids_of, wanted))
+        if not due:
+            return
+        counts = [Counts(self._device, cache.table.rows) for cache, _, _ in due]
+        epochs = sorted(set().union(*(wanted for _, _, wanted in due)))
+        with counting(True, steps * len(epochs), "counting reads", " batches") as report:
+            for number in epochs:
+                for batch in batches(number):
+                    for (_, ids_of, wanted), count in zip(due, counts, strict=True):
+                        if number in wanted:
+                            for ids in ids_of(batch):
+                                count.add(as_ids(ids, "ids", self._device))
+                    report(1)
+        for (cache, _, _), count in zip(due, counts, strict=True):
+            cache.count(self, seed, epoch, count.result())
+
+    def _cached(self, graph: Graph) -> Iterator[tuple[Features, _IdsOf]]:
+        """Those with a cache, and which rows a batch reads; the graph fills what waits for one."""
+        for named, where, ids_of in (
+            (self._nodes, "features", _input_nodes),
+            (self._labels, "labels", _output_nodes),
+            (self._edges, "edge_features", _edge_ids),
+        ):
+            for name, features in named.items():
+                cache = features._cache
+                if cache is None:
+                    continue
+                if cache.wants_graph:
+                    if cache.policy == "degree" and where == "edge_features":
+                        raise ValueError(
+                            f"{_called(where, name)}: expected a cache of edges by another policy "
+                            "than 'degree', which is of vertices"
+                        )
+                    cache.fill(graph)
+                yield features, ids_of
 
     def start(self, sampled: Any, threads: int) -> Gathering:
         """Begins to read the rows of a batch on the CPU."""
@@ -77,6 +128,23 @@ class Rows:
         if parts:
             gather_there(self._device, parts)
         return batch
+
+    def standing(self, batch: TorchBatch) -> list[Part]:
+        """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
+        gathered each time that it has other ids."""
+        parts: list[Part] = []
+        for owner, name, features, ids in self._wanted(batch):
+            view = as_ids(ids, "ids", self._device)
+            rows = features._empty(view.length, self._device)
+            part = features._part(view, rows.data_ptr())
+            if part.cache is not None and part.cache.uses:
+                raise ValueError(
+                    f"features[{name!r}]: expected a cache that does not change while it is read "
+                    "with static=True, got one of policy 'lru'"
+                )
+            parts.append(part)
+            owner._furnish(name, rows)
+        return [part for part in parts if part.row and part.ids.length]
 
     def _wanted(
         self, batch: TorchBatch
@@ -173,6 +241,21 @@ class Gathering:
     def cancel(self) -> None:
         """Ends it: nothing reads the features for it afterwards."""
         self._job.cancel()
+
+
+_IdsOf = Callable[[TorchBatch], "list[torch.Tensor]"]
+
+
+def _input_nodes(batch: TorchBatch) -> list[torch.Tensor]:
+    return [batch.input_nodes]
+
+
+def _output_nodes(batch: TorchBatch) -> list[torch.Tensor]:
+    return [batch.output_nodes]
+
+
+def _edge_ids(batch: TorchBatch) -> list[torch.Tensor]:
+    return [block.edge_ids for block in batch.blocks]
 
 
 def _checked(name: Any, value: Any, where: str, rows: int, things: str, kind: type) -> Features:

@@ -1,13 +1,21 @@
-"""Neighbour sampling for PyG: a sampler for its loaders, and loaders that use it."""
+"""Neighbour sampling for PyG: a sampler for its loaders, loaders that use it, and its stores."""
 
 from __future__ import annotations
 
 try:
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.sampler import PGSampler, Sampler
+    from pygsampler.pyg.stores import FeatureStore, GraphStore
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise
     raise ImportError("pygsampler.pyg needs PyG: pip install 'pygsampler[pyg]'") from error
 
-__all__ = ["LinkNeighborLoader", "NeighborLoader", "PGSampler", "Sampler"]
+__all__ = [
+    "FeatureStore",
+    "GraphStore",
+    "LinkNeighborLoader",
+    "NeighborLoader",
+    "PGSampler",
+    "Sampler",
+]

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy
 import torch
-from torch_geometric.data import Data, FeatureStore, GraphStore, HeteroData
+from torch_geometric import data as pyg
+from torch_geometric.data import Data, HeteroData
 
 from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg.options import inside
+from pygsampler.pyg.stores import GraphStore
 
 __all__ = ["graph_of", "homogeneous", "with_edge_index"]
 
@@ -27,8 +29,9 @@ def graph_of(
     """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
 
     ``data`` is a ``Data`` with ``edge_index`` or ``adj_t``, a pair of FeatureStore and GraphStore,
-    or a Graph. The graph is on ``device``; by default where the edges are. ``is_sorted`` promises
-    that ``edge_index`` is ordered by its row 1: then it is not sorted, nor copied. ``backward``
+    a Graph, or such a pair that has one. The graph is on ``device``; by default where the edges
+    are. ``is_sorted`` promises that ``edge_index`` is ordered by its row 1: then it is not
+    sorted, nor copied. ``backward``
     gives the out-edges, and ``is_sorted`` is about row 0. ``array``, an option and a name, asks for
     that attribute of edges in ``edata``, by a copy: of a Data in the order of its edges, where
     "edge_weight" may be the values of an ``adj_t``; of a Graph an array that it has.
@@ -37,6 +40,9 @@ def graph_of(
     that is not there or has another length, and ``NotImplementedError`` for graphs with types and
     attributes of stores.
     """
+    if isinstance(data, (tuple, list)) and len(data) == 2 and isinstance(data[1], GraphStore):
+        # As it is, with its arrays: a CSC of tensors would be a copy of a file's.
+        data = data if data[1].graph is None else data[1].graph
     if isinstance(data, Graph):
         if array is not None and array[1] not in data.edata:
             raise _unknown(*array, "an edge array of the graph", data.edata)
@@ -211,8 +217,8 @@ def _check_edges(edges: torch.Tensor, nodes: int) -> None:
 def _of_stores(stores: Any) -> tuple[Graph, Any]:
     if (
         len(stores) != 2
-        or not isinstance(stores[0], FeatureStore)
-        or not isinstance(stores[1], GraphStore)
+        or not isinstance(stores[0], pyg.FeatureStore)
+        or not isinstance(stores[1], pyg.GraphStore)
     ):
         raise TypeError(
             f"data: expected a Data, a Graph or (FeatureStore, GraphStore), got {describe(stores)}"

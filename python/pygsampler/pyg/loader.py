@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -13,6 +14,7 @@ from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.options import inside, offered, subgraph
+from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
 
@@ -28,11 +30,14 @@ class _Sampled:
     _sampler_name: ClassVar[str]
     data: Any
     generator: torch.Generator | None
+    transform: Any
+    transform_sampler_output: Any
+    # What is read beside what ``data`` has.
+    _rows: BatchRows
 
     @property
     def _ours(self) -> Sampler | None:
-        sampler = getattr(self, self._sampler_name)
-        return sampler if isinstance(sampler, Sampler) else None
+        return _ours(getattr(self, self._sampler_name))
 
     def __iter__(self) -> Any:
         if self._ours is not None:
@@ -40,11 +45,17 @@ class _Sampled:
         return super().__iter__()  # type: ignore[misc]
 
     def filter_fn(self, out: Any) -> Any:
-        """PyG's, after a look whether ``data`` is still the sampler's graph, and with factors."""
+        """PyG's, after a look whether ``data`` is still the sampler's graph, and with factors and
+        features, which a transform sees."""
         if self._ours is not None:
             same_graph(self.data, self._ours)
-        batch = super().filter_fn(out)  # type: ignore[misc]
         factors = getattr(out, "edge_weights", None)
+        if self.transform_sampler_output:
+            out = self.transform_sampler_output(out)
+        plain = object.__new__(type(self))
+        plain.__dict__.update(self.__dict__, transform=None, transform_sampler_output=None)
+        batch = super(_Sampled, plain).filter_fn(out)  # type: ignore[misc]
+        self._rows.put(batch, self.data, out.node, self._edge_ids(out))
         if factors is not None:
             if "edge_weights" in self.data:
                 raise ValueError(
@@ -52,7 +63,13 @@ class _Sampled:
                     "have their factors, got one with it; rename the data's own"
                 )
             batch.edge_weights = factors
-        return batch
+        return batch if self.transform is None else self.transform(batch)
+
+    def _edge_ids(self, out: Any) -> torch.Tensor | None:
+        """The edges of a batch, as ``data`` has them; not ``e_id``, which may be data's own."""
+        moved = getattr(self, self._sampler_name).edge_permutation
+        edges: torch.Tensor | None = out.edge
+        return edges if edges is None or moved is None else moved[edges.long()]
 
     def set_seed(self, seed: int | None) -> None:
         """As ``PGSampler.set_seed``: what ``seed=`` does, for a loader that is there already."""
@@ -79,6 +96,12 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         Where to sample. Default: where the edges are, or the CPU with ``num_workers`` > 0.
     weight_attr, edge_weights : str, optional
         As ``PGSampler`` has them.
+    features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
+        Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
+        ``data`` has. They are used where they lie: ``Features.open`` has those of a file. Those on
+        a GPU are read there; others where the sampler is, by a GPU out of page-locked memory.
+    edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
+        Likewise the rows of its edges, ``e_id``.
     **kwargs
         All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
 
@@ -117,6 +140,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         seed: int | None = None,
         device: Any = None,
         edge_weights: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        edge_features: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         offered("input_time", input_time, None, "temporal sampling")
@@ -136,8 +161,12 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             weight_attr=weight_attr,
             edge_weights=edge_weights,
         )
+        rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
+        if filter_per_worker is None and rows.on_gpu:
+            # Workers cannot use their parent's GPU.
+            filter_per_worker = False
         super().__init__(
-            _with_edges(data),
+            rows.without(_with_edges(data)),
             num_neighbors,
             input_nodes=input_nodes,
             transform=transform,
@@ -146,6 +175,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
+        self._rows = rows
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler):
             inside(self.input_data.node, "input_nodes", neighbor_sampler.num_nodes)
@@ -154,8 +184,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
-    ``seed``, ``device``, ``edge_weights`` and the errors are those of ``NeighborLoader``; all else
-    is PyG's. ``ValueError`` also for data without edges where ``edge_label_index`` is None.
+    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features`` and the errors are those
+    of ``NeighborLoader``; all else is PyG's. ``ValueError`` also for data without edges
+    where ``edge_label_index`` is None.
     """
 
     _sampler_name = "link_sampler"
@@ -185,6 +216,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         seed: int | None = None,
         device: Any = None,
         edge_weights: str | None = None,
+        features: Mapping[str, Any] | None = None,
+        edge_features: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
@@ -206,8 +239,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             weight_attr=weight_attr,
             edge_weights=edge_weights,
         )
+        rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
+        if filter_per_worker is None and rows.on_gpu:
+            # Workers cannot use their parent's GPU.
+            filter_per_worker = False
         super().__init__(
-            _with_edges(data),
+            rows.without(_with_edges(data)),
             num_neighbors,
             edge_label_index=edge_label_index,
             edge_label=edge_label,
@@ -219,10 +256,15 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
+        self._rows = rows
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
                 inside(ends, f"edge_label_index[{row}]", neighbor_sampler.num_nodes)
+
+
+def _ours(sampler: Any) -> Sampler | None:
+    return sampler if isinstance(sampler, Sampler) else None
 
 
 def _has_no_edges(data: Any) -> bool:

@@ -1,0 +1,155 @@
+package pygsampler
+
+import (
+	"errors"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Words of a cache and of the ids that something is to be done for, in the lists of
+// DeviceCachePut and DeviceCacheAdmit.
+const (
+	cacheIDs = iota
+	cacheCount
+	cacheIDBits
+	cacheSource
+	cacheRows
+	cacheRowBytes
+	cacheCached
+	cacheSlots
+	cacheKeys
+	cachePlaces
+	deviceCacheWords
+)
+
+// DeviceCachePut puts into the stream what brings rows of a table into a cache, or with 0 for
+// places writes those anew that are there: what cuda.Engine.CachePut says. At the address list
+// are 10 integers: where the ids are, how many, in how many bits; where the table is, its rows,
+// the bytes of one; where the cached rows are, the slots, the keys; how many places there are.
+func DeviceCachePut(device, list, places, stream int64) error {
+	c, ids, source, err := deviceCache(list)
+	if err != nil {
+		return err
+	}
+	if places%4 != 0 {
+		return Errorf(KindValue, "places: expected an address that 4 divides, got %#x", places)
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.CachePut(c, ids, gpu.Address(places), source, s))
+}
+
+// DeviceCacheAdmit puts into the stream what lets a cache have rows that a gather has just
+// written: what cuda.Engine.CacheAdmit says. The list is that of DeviceCachePut, with the
+// gather's rows as the table; now is its number, modulo 2^32.
+func DeviceCacheAdmit(device, list, stamps, bids, now, stream int64) error {
+	c, ids, source, err := deviceCache(list)
+	if err != nil {
+		return err
+	}
+	for name, at := range map[string]int64{"stamps": stamps, "bids": bids} {
+		if at == 0 && c.Places > 0 || at%4 != 0 {
+			return Errorf(KindValue, "%s: expected an address that 4 divides, got %#x", name, at)
+		}
+	}
+	c.Stamps, c.Bids = gpu.Address(stamps), gpu.Address(bids)
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.CacheAdmit(c, ids, source, uint32(now), s))
+}
+
+// DeviceTally puts into the stream what adds one to the count of each of the ids, of 32 bits at
+// counts for each of so many rows.
+func DeviceTally(device, at, count, bits, counts, rows, stream int64) error {
+	ids, err := deviceIDs(at, count, bits)
+	if err != nil {
+		return err
+	}
+	if rows < 0 || counts == 0 && rows > 0 || counts%4 != 0 {
+		return Errorf(KindValue, "counts: expected an address that 4 divides and rows >= 0, got %#x and %d", counts, rows)
+	}
+	e, s, err := streamOf(device, stream)
+	if err != nil {
+		return err
+	}
+	return onDevice(e.Tally(ids, gpu.Address(counts), uint64(rows), s))
+}
+
+// DeviceFilled is DeviceAlloc of words of 32 bits, each of that value.
+func DeviceFilled(device, words, value, stream int64) (int64, error) {
+	if words < 0 || words > 1<<60 {
+		return 0, Errorf(KindValue, "words: expected at least 0, got %d", words)
+	}
+	_, s, m, err := block(device, 4*words, stream)
+	if err != nil {
+		return 0, err
+	}
+	var owned memory.Memory
+	if words > 0 {
+		err = s.Fill32(m.Address, uint32(value), uint64(words))
+	}
+	if err == nil {
+		owned, err = memory.FromDevice(int(device), &m, nil)
+	}
+	if err != nil {
+		return 0, errors.Join(err, m.Free(s))
+	}
+	owned.FilledIn(uintptr(stream))
+	return owned.Address(), nil
+}
+
+// deviceIDs are ids at an address of a device. A kernel that meets a wrong address ends all work
+// of the process on that device, so what can be seen here is refused.
+func deviceIDs(at, count, bits int64) (cuda.IDs, error) {
+	switch {
+	case bits != 32 && bits != 64:
+		return cuda.IDs{}, Errorf(KindValue, "ids: expected 32 or 64 bits, got %d", bits)
+	case count < 0 || count >= 1<<32-1:
+		return cuda.IDs{}, Errorf(KindValue, "ids: expected 0 to 2^32 - 2 of them, got %d", count)
+	case count > 0 && (at == 0 || at%(bits/8) != 0):
+		return cuda.IDs{}, Errorf(KindValue, "ids: expected an address that %d divides, got %#x", bits/8, at)
+	}
+	return cuda.IDs{At: gpu.Address(at), Count: uint64(count), Bits: int(bits)}, nil
+}
+
+// deviceCache is the cache, the ids and where rows come from, at an address.
+func deviceCache(list int64) (*cuda.Cache, cuda.IDs, gpu.Address, error) {
+	none := cuda.IDs{}
+	if list == 0 {
+		return nil, none, 0, Errorf(KindValue, "list: expected an address, got 0")
+	}
+	w := memory.View[[deviceCacheWords]int64](list, 1)[0]
+	ids, err := deviceIDs(w[cacheIDs], w[cacheCount], w[cacheIDBits])
+	if err != nil {
+		return nil, none, 0, err
+	}
+	places, rows, row := w[cachePlaces], w[cacheRows], w[cacheRowBytes]
+	switch {
+	case rows < 0:
+		return nil, none, 0, Errorf(KindValue, "rows: expected an integer >= 0, got %d", rows)
+	case row < 1 || row > cuda.MostRow:
+		return nil, none, 0, Errorf(KindValue, "row_bytes: expected 1 to %d, got %d", cuda.MostRow, row)
+	case places < 0 || places > cuda.MostPlaces:
+		return nil, none, 0, Errorf(KindValue, "places: expected 0 to %d, got %d", cuda.MostPlaces, places)
+	}
+	if places > 0 && ids.Count > 0 {
+		for _, one := range []struct {
+			name     string
+			word, to int64
+		}{{"source", cacheSource, 1}, {"cached", cacheCached, 1}, {"slots", cacheSlots, 4}, {"keys", cacheKeys, 8}} {
+			if at := w[one.word]; at == 0 || at%one.to != 0 {
+				return nil, none, 0, Errorf(KindValue, "%s: expected an address that %d divides, got %#x", one.name, one.to, at)
+			}
+		}
+	}
+	return &cuda.Cache{
+		Cached: gpu.Address(w[cacheCached]), Slots: gpu.Address(w[cacheSlots]), Keys: gpu.Address(w[cacheKeys]),
+		Places: uint64(places), Rows: uint64(rows), Row: uint64(row),
+	}, ids, gpu.Address(w[cacheSource]), nil
+}

@@ -1,0 +1,117 @@
+// The functions of reduce.h for attention, for ids of type ID and values of type VALUE, as body.h has them. EXP and
+// LOG are those of SUM.
+
+static inline SUM NAME(leaky)(SUM x, SUM slope) { return x > 0 ? x : x * slope; }
+
+// The largest of one score after another; NaN, where there is one, makes itself felt in the sums.
+static inline SUM NAME(larger)(SUM a, SUM b) { return b > a ? b : a; }
+
+CLONES static int64_t NAME(attend)(const pgs_reduction *r, const pgs_attention *b, int64_t low, int64_t high) {
+  const VALUE *x = r->x;
+  const ID *indptr = r->indptr, *indices = r->indices;
+  int64_t width = r->width, heads = r->heads, each = width / heads, wrong = -1;
+  SUM slope = (SUM)b->slope, *sums = malloc((size_t)width * sizeof(SUM)), *most = malloc(2 * (size_t)heads * sizeof(SUM));
+  SUM *totals = most + heads;
+  if (!sums || !most) wrong = -3;
+  for (int64_t row = low; row < high && wrong == -1; row++) {
+    int64_t begin = indptr[row], end = indptr[row + 1];
+    if (begin < 0 || begin > end || end > r->edges) {
+      wrong = -2;
+      break;
+    }
+    const SUM *target = (const SUM *)b->target + row * heads;
+    for (int64_t j = 0; j < width; j++) sums[j] = 0;
+    for (int64_t h = 0; h < heads; h++) most[h] = -(SUM)INFINITY, totals[h] = 0;
+    for (int64_t e = begin; e < end && wrong == -1; e++) {
+      if (NAME(row_of)(r, e) == UINT64_MAX) {
+        wrong = e;
+        break;
+      }
+      const SUM *source = (const SUM *)b->source + indices[e] * heads;
+      for (int64_t h = 0; h < heads; h++) most[h] = NAME(larger)(most[h], NAME(leaky)(source[h] + target[h], slope));
+    }
+    for (int64_t e = begin; e < end && wrong == -1; e++) {
+      if (e + AHEAD < r->edges) {
+        uint64_t next = NAME(row_of)(r, e + AHEAD);
+        if (next != UINT64_MAX) NAME(ask)(x + next * width, width);
+      }
+      const VALUE *from = x + indices[e] * width;
+      const SUM *source = (const SUM *)b->source + indices[e] * heads;
+      for (int64_t h = 0; h < heads; h++) {
+        SUM weight = EXP(NAME(leaky)(source[h] + target[h], slope) - most[h]);
+        totals[h] += weight;
+        for (int64_t j = h * each; j < (h + 1) * each; j++) sums[j] += weight * WIDE(from[j]);
+      }
+    }
+    VALUE *out = (VALUE *)r->out + row * width;
+    for (int64_t h = 0; h < heads; h++) {
+      for (int64_t j = h * each; j < (h + 1) * each; j++) out[j] = NARROW(end > begin ? sums[j] / totals[h] : 0);
+      if (b->log) ((SUM *)b->log)[row * heads + h] = most[h] + LOG(totals[h]);
+    }
+  }
+  free(sums);
+  free(most);
+  return wrong;
+}
+
+CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attention *b, int64_t low, int64_t high) {
+  const VALUE *x = r->x;
+  const ID *indptr = r->indptr, *indices = r->indices;
+  int64_t width = r->width, heads = r->heads, each = width / heads;
+  SUM slope = (SUM)b->slope;
+  VALUE *alpha = b->alpha;
+  SUM *pre = b->pre;
+  for (int64_t row = low; row < high; row++) {
+    const VALUE *to = (const VALUE *)r->out + row * width;
+    const SUM *target = (const SUM *)b->target + row * heads, *log = (const SUM *)b->log + row * heads;
+    SUM *to_target = (SUM *)b->to_target + row * heads;
+    int64_t begin = indptr[row], end = indptr[row + 1];
+    if (begin < 0 || begin > end || end > r->edges) return -2;
+    for (int64_t e = begin; e < end; e++)
+      if (NAME(row_of)(r, e) == UINT64_MAX) return e;
+    for (int64_t h = 0; h < heads; h++) {
+      SUM mean = 0, all = 0;
+      for (int64_t e = begin; e < end; e++) {
+        SUM score = ((const SUM *)b->source)[indices[e] * heads + h] + target[h];
+        SUM weight = EXP(NAME(leaky)(score, slope) - log[h]);
+        SUM product = weight * NAME(product)(x + indices[e] * width + h * each, to + h * each, each);
+        mean += product;
+        pre[e * heads + h] = product;
+        alpha[e * heads + h] = NARROW(weight);
+      }
+      for (int64_t e = begin; e < end; e++) {
+        SUM score = ((const SUM *)b->source)[indices[e] * heads + h] + target[h];
+        SUM weight = EXP(NAME(leaky)(score, slope) - log[h]);
+        SUM gradient = (pre[e * heads + h] - weight * mean) * (score > 0 ? 1 : slope);
+        pre[e * heads + h] = gradient;
+        all += gradient;
+      }
+      to_target[h] = all;
+    }
+  }
+  return -1;
+}
+
+CLONES static int64_t NAME(softmax)(const pgs_scores *s, int64_t low, int64_t high) {
+  const VALUE *x = s->x, *grad = s->grad;
+  const ID *indptr = s->indptr;
+  VALUE *out = s->out;
+  int64_t heads = s->heads;
+  for (int64_t row = low; row < high; row++) {
+    int64_t begin = indptr[row], end = indptr[row + 1];
+    if (begin < 0 || begin > end || end > s->edges) return -2;
+    for (int64_t h = 0; h < heads; h++) {
+      SUM most = -(SUM)INFINITY, total = 0;
+      if (grad) {
+        for (int64_t e = begin; e < end; e++) total += WIDE(x[e * heads + h]) * WIDE(grad[e * heads + h]);
+        for (int64_t e = begin; e < end; e++)
+          out[e * heads + h] = NARROW(WIDE(x[e * heads + h]) * (WIDE(grad[e * heads + h]) - total));
+        continue;
+      }
+      for (int64_t e = begin; e < end; e++) most = NAME(larger)(most, WIDE(x[e * heads + h]));
+      for (int64_t e = begin; e < end; e++) total += EXP(WIDE(x[e * heads + h]) - most);
+      for (int64_t e = begin; e < end; e++) out[e * heads + h] = NARROW(EXP(WIDE(x[e * heads + h]) - most) / total);
+    }
+  }
+  return -1;
+}

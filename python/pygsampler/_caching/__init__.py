@@ -1,0 +1,1 @@
+"""Private: rows of features that a GPU keeps in its own memory."""

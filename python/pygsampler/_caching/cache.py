@@ -1,0 +1,196 @@
+"""``Cache``: which rows of features a device has, by a policy, and what has yet to be known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
+
+from pygsampler._caching.choice import exchanged, hottest, placed
+from pygsampler._caching.counts import neighbours
+from pygsampler._caching.table import Table
+from pygsampler._core.checks import describe, integer
+from pygsampler._core.limits import MAX_EPOCH
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pygsampler.graph import Graph
+
+DEGREE, PRESAMPLED, EXACT, LRU = POLICIES = ("degree", "presampled", "exact", "lru")
+Policy = str | Callable[["Graph"], Any]
+
+_MOST_PLACES = (1 << 31) - 1
+# Epochs that are counted by default: see benchmarks/cache.py.
+_EPOCHS = {PRESAMPLED: 1, EXACT: 1}
+
+
+class Plan(NamedTuple):
+    """What a cache was asked to be. ``rows`` None stands for ``bytes`` of them and the table."""
+
+    rows: int | None
+    bytes: int | None
+    policy: Policy
+    epochs: int
+
+    @classmethod
+    def checked(cls, rows: Any, bytes: Any, policy: Any, epochs: Any) -> Plan:
+        if (rows is None) == (bytes is None):
+            raise ValueError(f"rows, bytes: expected one of them, got {rows!r} and {bytes!r}")
+        if rows is not None:
+            rows = integer(rows, "rows", 1)
+        else:
+            bytes = integer(bytes, "bytes", 1)
+        if isinstance(policy, str):
+            if policy not in POLICIES:
+                raise ValueError(
+                    f"policy: expected one of {POLICIES} or a function, got {policy!r}"
+                )
+        elif not callable(policy):
+            raise TypeError(
+                f"policy: expected one of {POLICIES} or a function, got {describe(policy)}"
+            )
+        default = _EPOCHS.get(policy, 0) if isinstance(policy, str) else 0
+        if epochs is not None and not default:
+            raise ValueError(
+                f"epochs: expected None, since {_named(policy)!r} counts none, got {epochs!r}"
+            )
+        epochs = default if epochs is None else integer(epochs, "epochs", 1, MAX_EPOCH)
+        return cls(rows, bytes, policy, epochs)
+
+    def places(self, rows: int, row: int) -> int:
+        """How many of so many rows, of ``row`` bytes each, the cache is to have."""
+        if self.rows is not None:
+            return min(self.rows, rows, _MOST_PLACES)
+        assert self.bytes is not None
+        beside, each = Table.bytes_beside(rows), Table.bytes_of(row, self.policy == LRU)
+        if self.bytes < beside + each:
+            raise ValueError(
+                f"bytes: expected at least {beside + each}, of which the numbers of {rows} rows "
+                f"take {beside}, got {self.bytes}"
+            )
+        return min((self.bytes - beside) // each, rows, _MOST_PLACES)
+
+
+class Cache:
+    """Rows of a table that a device has a copy of.
+
+    By ``"degree"`` and by a function they follow from a graph; by ``"presampled"`` and ``"exact"``
+    from how often a loader reads them; by ``"lru"`` from what was read. Until it is known which,
+    there are none.
+    """
+
+    __slots__ = ("_known", "_owner", "_source", "_window", "plan", "table")
+
+    def __init__(self, plan: Plan, device: int, rows: int, row: int, source: int) -> None:
+        """``source`` is where the device reads the table."""
+        self.plan = plan
+        self._source = source
+        self.table = Table(device, rows, row, plan.places(rows, row), plan.policy == LRU)
+        # Whether the rows are there that the policy wants, for good.
+        self._known = plan.policy == LRU
+        # Whose epochs are counted, and of which seed from which epoch on.
+        self._owner: ref[Any] | None = None
+        self._window: tuple[int, int] | None = None
+
+    @property
+    def policy(self) -> str:
+        """What the rows follow from, in a word."""
+        return _named(self.plan.policy)
+
+    @property
+    def wants_graph(self) -> bool:
+        """Whether it waits for a graph."""
+        return not self._known and self.plan.policy not in (PRESAMPLED, EXACT)
+
+    def fill(self, graph: Graph) -> None:
+        """Takes the rows that follow from a graph."""
+        if not self.table.places:
+            return
+        rows, policy = self.table.rows, self.plan.policy
+        scores = neighbours(graph) if isinstance(policy, str) else _scores(policy(graph), rows)
+        if len(scores) > rows:
+            raise ValueError(
+                f"graph: expected one of at most {rows} vertices, which have rows, "
+                f"got one of {len(scores)}"
+            )
+        self.take(hottest(scores, self.table.places))
+
+    def take(self, rows: Tensor) -> None:
+        """Has these rows from now on, as many as there is room for."""
+        import torch
+
+        chosen = torch.zeros(self.table.rows, dtype=torch.bool, device=rows.device)
+        chosen[rows[: self.table.places]] = True
+        self.table.put(*placed(chosen, self.table.held().to(rows.device)), self._source)
+        self._known = self.plan.policy != EXACT
+
+    def due(self, owner: Any, seed: int, epoch: int) -> Iterable[int]:
+        """The epochs of a loader that are to be counted before it begins one of them.
+
+        Of the loaders that read a cache the first decides: a second one, as for validation, would
+        drive its rows out.
+        """
+        if self._known or not self.table.places or self.wants_graph:
+            return ()
+        if self.plan.policy == PRESAMPLED:
+            # Those that come last, so that none of those is one which is trained on.
+            return range(MAX_EPOCH + 1 - self.plan.epochs, MAX_EPOCH + 1)
+        held = None if self._owner is None else self._owner()
+        if held is not None and held is not owner:
+            return ()
+        if self._window is not None and held is owner:
+            known, first = self._window
+            if seed == known and first <= epoch < first + self.plan.epochs:
+                return ()
+        return range(epoch, min(epoch + self.plan.epochs, MAX_EPOCH + 1))
+
+    def count(self, owner: Any, seed: int, epoch: int, counts: Tensor) -> None:
+        """Takes the rows that follow from what was counted: of ``due`` epochs, for each row."""
+        import torch
+
+        try:
+            self._choose(owner, seed, epoch, counts)
+        except torch.cuda.OutOfMemoryError:
+            self._choose(owner, seed, epoch, counts.cpu())
+
+    def _choose(self, owner: Any, seed: int, epoch: int, counts: Tensor) -> None:
+        if self.plan.policy == PRESAMPLED:
+            self.take(hottest(counts, self.table.places))
+            return
+        # Until it is done nothing is known: Ctrl-C may come in between.
+        self._window = None
+        held = self.table.held().to(counts.device)
+        self.table.put(*exchanged(counts, held), self._source)
+        self._owner, self._window = ref(owner), (seed, epoch)
+
+    def rows(self) -> Tensor | None:
+        """The rows that it has, None where it has not been filled."""
+        if not self._known and self._window is None:
+            return None
+        held = self.table.held()
+        return held[held >= 0]
+
+
+def _named(policy: Policy) -> str:
+    return policy if isinstance(policy, str) else getattr(policy, "__name__", "function")
+
+
+def _scores(given: Any, rows: int) -> Tensor:
+    """What a function gave: a number for each row."""
+    import torch
+
+    try:
+        scores = torch.as_tensor(given).cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"policy: expected a function that gives an array, got {describe(given)}: {error}"
+        ) from None
+    if scores.shape != (rows,) or scores.is_complex():
+        raise ValueError(
+            f"policy: expected a function that gives a number for each of {rows} rows, "
+            f"got {scores.dtype} of shape {tuple(scores.shape)}"
+        )
+    if scores.is_floating_point() and bool(scores.isnan().any()):
+        raise ValueError("policy: expected a function that gives numbers, got a NaN")
+    return scores.to(torch.int8) if scores.dtype == torch.bool else scores

@@ -1,0 +1,75 @@
+"""How often each row is read, and how often each vertex is a neighbour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygsampler._arrays import devices
+from pygsampler._core import library, memories
+from pygsampler._core.progress import counting
+from pygsampler._graph.degrees import out_degrees
+from pygsampler.array import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from pygsampler._arrays.ids import View
+    from pygsampler.graph import Graph
+
+# Ids of one launch, after which Ctrl-C is heard.
+_MOST = 1 << 28
+
+
+class Counts:
+    """A count for each of so many rows, in the memory of a device."""
+
+    __slots__ = ("_device", "_memory", "_rows")
+
+    def __init__(self, device: int, rows: int) -> None:
+        self._device = device
+        self._rows = rows
+        stream = devices.current_stream(device)
+        self._memory = memories.new("DeviceFilled", device, rows, 0, stream)
+
+    def add(self, ids: View) -> None:
+        """Counts ids on the device, in torch's current stream; those that are no rows are not."""
+        self.add_at(ids.address, ids.length, ids.bits)
+
+    def add_at(self, address: int, length: int, bits: int) -> None:
+        """Likewise of an address."""
+        stream = devices.current_stream(self._device)
+        library.call("DeviceOrder", self._memory.address, stream)
+        about = address, length, bits, self._memory.data, self._rows
+        library.call("DeviceTally", self._device, *about, stream)
+
+    def result(self) -> Tensor:
+        """The counts so far, int32: up to 2**31 - 1 of a row. Where torch is, on the device."""
+        if devices.torch_uses_cuda():
+            memory = self._memory
+            about = memory.data, self._rows, 32, memory
+            return Array._of(*about, device=self._device).torch()
+        stream = devices.current_stream(self._device)
+        size = 4 * self._rows
+        given = memories.new("DeviceDownload", self._device, self._memory.data, size, stream)
+        return Array._of(given.data, self._rows, 32, given).torch()
+
+
+def neighbours(graph: Graph) -> Tensor:
+    """How often each vertex is an in-neighbour: its out-degree, an integer for each vertex."""
+    if graph._device < 0 or graph.pinned:
+        host = graph._on_cpu()
+        with counting(True, len(host.indptr) - 1, "degrees", " vertices") as report:
+            before = 0
+
+            def tell(row: int, rows: int | None) -> None:
+                nonlocal before
+                report(row - before)
+                before = row
+
+            return out_degrees(host, progress=tell).torch()
+    counts, indices = Counts(graph._device, graph.num_nodes), graph.indices
+    width = indices._bits // 8
+    for first in range(0, len(indices), _MOST):
+        length = min(_MOST, len(indices) - first)
+        counts.add_at(indices._address + first * width, length, indices._bits)
+    return counts.result()

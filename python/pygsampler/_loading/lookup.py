@@ -1,0 +1,75 @@
+"""Rows of several features at once, for loaders that ask for them when a batch is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.gather import GatherJob, gather_there
+from pygsampler._arrays.ids import as_ids
+
+if TYPE_CHECKING:
+    import torch
+
+    from pygsampler.features import Features
+
+__all__ = ["look_up"]
+
+
+def look_up(
+    wanted: Sequence[tuple[Features, torch.Tensor]], *, threads: int = 0, check: bool = False
+) -> list[torch.Tensor]:
+    """The rows of features by their ids, each where its features are read.
+
+    Those on the CPU are one job of the engine, into one block of memory, and those of a GPU one
+    launch in torch's current stream there, which nobody waits for. Ids may be elsewhere. IndexError
+    for an id that is no row: on the CPU always, on a GPU with ``check``, which waits for it;
+    without it such rows are zeros there.
+    """
+    made: list[torch.Tensor | None] = [None] * len(wanted)
+    for place in sorted({features._where() for features, _ in wanted}):
+        near = [at for at, (features, _) in enumerate(wanted) if features._where() == place]
+        read = _on_cpu if place < 0 else _on_gpu
+        found = read([wanted[at] for at in near], place, threads, check)
+        for at, rows in zip(near, found, strict=True):
+            made[at] = rows
+    return [rows for rows in made if rows is not None]
+
+
+def _on_cpu(
+    wanted: list[tuple[Features, torch.Tensor]], place: int, threads: int, check: bool
+) -> list[torch.Tensor]:
+    views = [as_ids(ids.cpu().contiguous(), "ids") for _, ids in wanted]
+    parts = [features._part(view) for (features, _), view in zip(wanted, views, strict=True)]
+    memory, starts = GatherJob(parts, threads=threads, prompt=True).result()
+    return [
+        features._shown(memory, start, view.length).torch()
+        for (features, _), view, start in zip(wanted, views, starts, strict=True)
+    ]
+
+
+def _on_gpu(
+    wanted: list[tuple[Features, torch.Tensor]], place: int, threads: int, check: bool
+) -> list[torch.Tensor]:
+    import torch
+
+    there = torch.device(devices.name(place))
+    wanted = [(features, ids.to(there).contiguous()) for features, ids in wanted]
+    views = [as_ids(ids, "ids", place) for _, ids in wanted]
+    made = [
+        features._empty(view.length, place)
+        for (features, _), view in zip(wanted, views, strict=True)
+    ]
+    parts = [
+        features._part(view, rows.data_ptr())
+        for (features, _), view, rows in zip(wanted, views, made, strict=True)
+    ]
+    bad = torch.full((1,), -1, dtype=torch.int64, device=there) if check else None
+    parts = [part for part in parts if part.row and part.ids.length]
+    if parts:
+        gather_there(place, parts, 0 if bad is None else bad.data_ptr())
+    if bad is not None and int(bad) >= 0:
+        for features, ids in wanted:
+            features.read(ids)  # raises, by the first that has no row
+    return made

@@ -1,0 +1,259 @@
+"""``StaticPasses``: the batches of a loader's passes, one after the other in the same memory."""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from pygsampler._arrays.gather import gather_there
+from pygsampler._core.checks import describe, integer
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.standing import Capacity, Standing
+from pygsampler.converted import as_torch
+from pygsampler.errors import Error
+
+if TYPE_CHECKING:
+    from pygsampler._arrays.gather import Part
+    from pygsampler._loading.rows import Rows
+    from pygsampler._loading.shards import Shards
+    from pygsampler._sampling.base import Sampler
+    from pygsampler.converted import TorchBatch
+    from pygsampler.graph import Graph
+    from pygsampler.static import StaticBatch
+
+__all__ = ["StaticPasses"]
+
+# So many batches are sampled ahead: the host looks at one while the next is used.
+AHEAD = 2
+# Of what batches were seen to need, how much more they get.
+_SPARE = 20
+# What cross_entropy and others ignore.
+_IGNORED = -100
+
+_log = logging.getLogger("pygsampler")
+
+
+class StaticPasses:
+    """Passes over seeds with batches in memory that stays where it is.
+
+    ``begin`` begins one; for each batch in turn ``ready`` waits until it is sampled, and ``turn``
+    puts it into ``batch``, its rows too, and has a later one sampled: launches alone, which may be
+    captured. A batch that is larger than there is room for is found by ``ready``: it makes more
+    room, in other memory, and counts ``remade`` up.
+    """
+
+    def __init__(
+        self, graph: Graph, shards: Shards, rank: int, rows: Rows, given: Sequence[Capacity] | None
+    ) -> None:
+        self.capacities = given
+        self.remade = 0
+        self._graph = graph
+        self._shards = shards
+        self._rank = rank
+        self._rows = rows
+        self._standing: Standing | None = None
+        self._sampler: Sampler | None = None
+        self._order: torch.Tensor | None = None
+        self._parts: list[Part] = []
+        self._labels: list[torch.Tensor] = []
+        self._begun = 0
+        self._side = Side(graph._device)
+
+    @property
+    def batch(self) -> StaticBatch:
+        """The memory of batches."""
+        assert self._standing is not None
+        return self._standing.batch
+
+    @property
+    def num_edges(self) -> int:
+        """Edges of the batch that was waited for."""
+        assert self._standing is not None
+        return self._standing.num_edges
+
+    def begin(
+        self,
+        sampler: Sampler,
+        order: torch.Tensor,
+        epoch: int,
+        sampled: Callable[[], Iterator[TorchBatch]],
+    ) -> int:
+        """Begins a pass over seeds on the GPU, and gives it a number; ``sampled`` makes its batches
+        in the usual way, from which the first pass knows their sizes."""
+        self._begun += 1
+        if self.capacities is None:
+            self.capacities = _needed(sampled())
+        if self._standing is None or sampler is not self._sampler:
+            self._make(sampler, order)
+        self._order, self._epoch = order, epoch
+        self._start(0)
+        return self._begun
+
+    def ready(self, begun: int, step: int) -> None:
+        """Waits until a batch of the pass is sampled."""
+        self._check(begun)
+        assert self._standing is not None
+        if self._standing.wait(step - self._first):
+            return
+        assert self._sampler is not None
+        assert self.capacities is not None
+        needed = _needed([self._sampled(self._sampler, step)])
+        self.capacities = [
+            Capacity(*map(max, old, new)) for old, new in zip(self.capacities, needed, strict=True)
+        ]
+        _log.info("static: batch %d needs more room: %s", step, self.capacities)
+        assert self._order is not None
+        self._make(self._sampler, self._order)
+        self._start(step)
+        if not self._standing.wait(0):
+            raise Error("static: a batch does not fit into what it needs: a fault of pygsampler")
+
+    def turn(self, begun: int, step: int) -> StaticBatch:
+        """Puts the batch that is ready into ``batch``, and has the one after the next sampled."""
+        self._check(begun)
+        standing = self._standing
+        assert standing is not None
+        # The slot that it goes to was read by the batch before this one.
+        self._side.launch(standing.sample)
+        standing.fill()
+        if self._parts:
+            gather_there(self._graph._device, self._parts)
+        batch = standing.batch
+        for labels in self._labels:
+            labels.masked_fill_(~batch.seed_mask, _IGNORED)
+        self.note(step)
+        return batch
+
+    def note(self, step: int) -> None:
+        """Gives ``batch`` the numbers of a batch of the pass."""
+        known = self.batch.__dict__
+        known["epoch"], known["batch"] = self._epoch, self._number(step)
+
+    def join(self) -> None:
+        """Lets torch's current stream wait for what is sampled beside it."""
+        self._side.join()
+
+    def batches(self, begun: int) -> Iterator[StaticBatch]:
+        """The batches of a pass."""
+        for step in range(self._shards.steps):
+            self.ready(begun, step)
+            batch = self.turn(begun, step)
+            self.join()
+            yield batch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        about = self._graph, self._shards, self._rank, self._rows, self.capacities
+        return StaticPasses, about
+
+    def _check(self, begun: int) -> None:
+        if begun != self._begun:
+            raise Error(
+                "static: expected one pass at a time, since all have one memory; got a batch of a "
+                "pass after another began"
+            )
+
+    def _number(self, step: int) -> int:
+        return step * self._shards.world_size + self._rank
+
+    def _start(self, step: int) -> None:
+        """Begins with batch ``step`` of the pass."""
+        standing, order = self._standing, self._order
+        assert standing is not None
+        assert order is not None
+        self._first = step
+        parts = array("q")
+        for later in range(step, self._shards.steps):
+            start, end = self._shards.bounds(self._rank, later)
+            parts.extend((start, end - start))
+        standing.begin(order, parts, self._epoch, self._number(step), self._shards.world_size)
+        for _ in range(AHEAD):
+            standing.sample()
+
+    def _make(self, sampler: Sampler, order: torch.Tensor) -> None:
+        """Makes memory for batches of the capacities."""
+        if self._standing is not None:
+            self._standing.close()
+            self._standing = None
+            self.remade += 1
+        if not isinstance(sampler, EngineSampler):
+            raise TypeError(f"static: expected a PGSampler, got {describe(sampler)}")
+        assert self.capacities is not None
+        graph = sampler.graph_of(self._graph)
+        size = min(self._shards.batch_size, len(order))
+        bits = 8 * order.element_size()
+        self._standing = Standing(graph, sampler, self.capacities, size, bits)
+        self._sampler = sampler
+        self._parts = self._rows.standing(self._standing.batch)
+        labels = self._standing.batch.features.get("y")
+        whole = labels is not None and labels.dtype in _WHOLE
+        self._labels = [labels] if whole and labels is not None else []
+
+    def _sampled(self, sampler: Sampler, step: int) -> TorchBatch:
+        """A batch of the pass, in the usual way."""
+        assert self._order is not None
+        start, end = self._shards.bounds(self._rank, step)
+        seeds, number = self._order[start:end], self._number(step)
+        launch = sampler.launch(self._graph, seeds, epoch=self._epoch, batch=number, into="torch")
+        return as_torch(launch.result())
+
+
+def _needed(batches: Iterable[TorchBatch]) -> list[Capacity]:
+    """The capacities that batches need, and some more."""
+    most: list[list[int]] = []
+    for batch in batches:
+        most = most or [[1, 0] for _ in batch.blocks]
+        for had, block in zip(most, batch.blocks, strict=True):
+            had[0] = max(had[0], block.num_src_nodes)
+            had[1] = max(had[1], block.num_edges)
+    return [Capacity(src + src // _SPARE + 1, edges + edges // _SPARE) for src, edges in most]
+
+
+class Side:
+    """A stream beside torch's current one on a device."""
+
+    __slots__ = ("_device", "_stream")
+
+    def __init__(self, device: int) -> None:
+        self._device = device
+        self._stream: Any = None
+
+    def launch(self, work: Callable[[], None]) -> None:
+        """Has what ``work`` launches run after all that is in the current stream now."""
+        side = self._stream
+        if side is None:
+            side = self._stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(side):
+            work()
+
+    def join(self) -> None:
+        """Lets the current stream wait for it."""
+        torch.cuda.current_stream(self._device).wait_stream(self._stream)
+
+
+def checked(given: Any, hops: int) -> list[Capacity] | None:
+    """Capacities as a caller gave them."""
+    if given is None:
+        return None
+    where = "capacities"
+    if not isinstance(given, Sequence) or len(given) != hops:
+        raise ValueError(
+            f"{where}: expected a pair of sizes for each of {hops} blocks, outermost first, "
+            f"got {describe(given)}"
+        )
+    made = []
+    for place, pair in enumerate(given):
+        if not isinstance(pair, Sequence) or len(pair) != 2:
+            raise TypeError(
+                f"{where}[{place}]: expected (num_src_nodes, num_edges), got {describe(pair)}"
+            )
+        src = integer(pair[0], f"{where}[{place}][0]", 1)
+        made.append(Capacity(src, integer(pair[1], f"{where}[{place}][1]", 0)))
+    return made
+
+
+_WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64)

@@ -1,0 +1,176 @@
+"""``Standing``: memory of batches that stays where it is, for launches of a CUDA graph."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import torch
+
+from pygsampler._arrays import devices
+from pygsampler._batch import layout as at
+from pygsampler._core.handle import SLICE_MS, EngineHandle
+from pygsampler.static import StaticBatch, StaticBlock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler._sampling.engine_sampler import EngineSampler
+    from pygsampler.graph import Graph
+
+__all__ = ["Capacity", "Standing"]
+
+
+class Capacity(NamedTuple):
+    """How many sources and edges a block of a static batch may have."""
+
+    num_src_nodes: int
+    num_edges: int
+
+
+class Standing(EngineHandle):
+    """Batches of one sampler and one graph on a GPU, one after the other in the same memory.
+
+    Samples lie in slots that take turns, so that one can be made while an earlier one is used;
+    ``fill`` copies the next of them to the tensors of ``batch``. All of it is launches in torch's
+    current stream, whose arguments are the same for every batch.
+    """
+
+    __slots__ = ("__weakref__", "_about", "_device", "_keep", "_turn", "_words", "batch")
+
+    _end: ClassVar[str] = "DeviceStaticClose"
+
+    def __init__(
+        self,
+        graph: Graph,
+        sampler: EngineSampler,
+        capacities: Sequence[Capacity],
+        seeds: int,
+        seed_bits: int,
+    ) -> None:
+        super().__init__()
+        self._device = graph._device
+        self._words = array("q", bytes(8 * sampler._plan.num_words))
+        destinations = [*(block.num_src_nodes for block in capacities[1:]), seeds]
+        most = array("q")
+        for block, dst in zip(capacities, destinations, strict=True):
+            most.extend((block.num_src_nodes, dst, block.num_edges))
+        bits = graph._known()[1]._bits
+        handles = graph._handle(), sampler._handle()
+        about = seeds, seed_bits, 0, len(capacities), most.buffer_info()[0]
+        self._make("DeviceStaticNew", *handles, *about)
+        self._keep = graph, sampler
+        # Counts the batches that were asked for, which what is derived of one belongs to.
+        self._turn = [0]
+        self._about = array("q")
+        self.batch: StaticBatch = self._batch(
+            capacities, destinations, bits, self._call("DeviceStaticEdgeBits")
+        )
+
+    def _batch(
+        self, capacities: Sequence[Capacity], destinations: Sequence[int], bits: int, wide: int
+    ) -> StaticBatch:
+        """The tensors; ``_about`` says where they are."""
+        there = place_of(self._device)
+        ids, edge_ids = _INTEGERS[bits], _INTEGERS[wide]
+
+        def zeros(size: int, dtype: torch.dtype = ids) -> torch.Tensor:
+            return torch.zeros(size, dtype=dtype, device=there)
+
+        sources = [room(block.num_src_nodes) for block in capacities]
+        rows = [*sources[1:], room(destinations[-1])]
+        nodes, counts = zeros(sources[0]), zeros(1 + 3 * len(sources), torch.int64)
+        seeds, index = zeros(rows[-1]), zeros(rows[-1])
+        about, blocks = self._about, []
+        about.extend(tensor.data_ptr() for tensor in (nodes, seeds, index))
+        about.extend((rows[-1], counts.data_ptr()))
+        for place, (src, dst, capacity) in enumerate(zip(sources, rows, capacities, strict=True)):
+            indptr = zeros(dst + 1)
+            edges = zeros(capacity.num_edges), zeros(capacity.num_edges, edge_ids)
+            block = StaticBlock(indptr, *edges, nodes[:src], nodes[:dst])
+            known = block.__dict__
+            known["_real"] = counts[1 + 3 * place : 4 + 3 * place]
+            known["_turn"] = self._turn
+            known["_edges"] = _Edges(self, place)
+            about.extend(tensor.data_ptr() for tensor in (indptr, *edges))
+            about.extend((src, dst, capacity.num_edges))
+            blocks.append(block)
+        made = StaticBatch(nodes, seeds, index, tuple(blocks), 0, 0)
+        made.__dict__["_counts"] = counts
+        return made
+
+    def begin(
+        self, seeds: torch.Tensor, parts: array[int], epoch: int, first: int, stride: int
+    ) -> None:
+        """Begins a pass over seeds on the GPU, whose batch i has seeds from ``parts[2 * i]`` on, so
+        many as stand behind it, and the number ``first + i * stride``; waits for torch's current
+        stream. The seeds must stay until the pass is over."""
+        numbers = len(parts) // 2, parts.buffer_info()[0], epoch, first, stride
+        about = seeds.data_ptr(), len(seeds), *numbers, devices.current_stream(self._device)
+        self._call("DeviceStaticBegin", *about)
+
+    def sample(self) -> None:
+        """Samples the next batch of the pass; there are none behind the last."""
+        self._call("DeviceStaticSample", devices.current_stream(self._device))
+
+    def fill(self) -> None:
+        """Copies the next batch that was sampled to ``batch``."""
+        self._turn[0] += 1
+        blocks, address = len(self.batch.blocks), self._about.buffer_info()[0]
+        stream = devices.current_stream(self._device)
+        self._call("DeviceStaticSpread", blocks, address, stream)
+
+    def wait(self, number: int) -> bool:
+        """Waits until batch ``number`` of the pass is sampled; False where it is too large."""
+        about = len(self._words), self._words.buffer_info()[0]
+        while True:
+            self._require_own()
+            state = self._call("DeviceStaticWait", number, SLICE_MS, *about)
+            if state:
+                return bool(state == 1)
+
+    def close(self) -> None:
+        """Gives the memory of samples back; waits for the GPU."""
+        self._give_back()
+
+    @property
+    def num_edges(self) -> int:
+        """Edges of the batch that was waited for."""
+        hops = len(self.batch.blocks)
+        starts = (at.HEADER_WORDS + at.WORDS * place for place in range(hops))
+        return sum(self._words[start + at.NUM_EDGES] for start in starts)
+
+
+class _Edges:
+    """Writes the edges of a block one by one."""
+
+    __slots__ = ("_place", "_standing")
+
+    def __init__(self, standing: Standing, place: int) -> None:
+        self._standing = standing
+        self._place = place
+
+    def __call__(self, sources: torch.Tensor | None, destinations: torch.Tensor) -> None:
+        standing = self._standing
+        begin = 5 + 6 * self._place
+        about = standing._about[begin : begin + 6]
+        counts = standing._about[4] + 8 * (2 + 3 * self._place)
+        about.extend((counts, 0 if sources is None else sources.data_ptr()))
+        about.append(destinations.data_ptr())
+        stream = devices.current_stream(standing._device)
+        bits = 8 * destinations.element_size()
+        standing._call("DeviceStaticEdges", bits, about.buffer_info()[0], stream)
+
+
+def place_of(device: int) -> torch.device:
+    """Where the tensors are."""
+    return torch.device("cuda", device)
+
+
+def room(used: int) -> int:
+    """How many rows there are for so many: some more, over which edges that fill up are dealt out,
+    and a multiple of 8, as matrix units like it."""
+    return -(-(used + used // 32 + 32) // 8) * 8
+
+
+_INTEGERS = {32: torch.int32, 64: torch.int64}

@@ -1,0 +1,301 @@
+"""Features and graphs of ours behind PyG's interfaces for what lies elsewhere."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy
+import torch
+from torch_geometric import data as pyg
+from torch_geometric.data import EdgeAttr, TensorAttr
+from torch_geometric.data.graph_store import EdgeLayout
+
+from pygsampler._core.checks import describe
+from pygsampler._loading.lookup import look_up
+from pygsampler.features import Features
+from pygsampler.graph import Graph
+
+__all__ = ["EDGES", "FeatureStore", "GraphStore"]
+
+# The group of what belongs to edges of a graph without types, as in PyG's own LocalFeatureStore.
+EDGES = (None, None)
+
+
+class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
+    """``torch_geometric.data.FeatureStore`` over ``pygsampler.Features``, for PyG's loaders too.
+
+    Features may be on the CPU, on a GPU, page-locked or in a mapped file, and larger than memory:
+
+        store = FeatureStore({"x": Features.open("products.pgs", "x"), "y": labels})
+        loader = NeighborLoader((store, GraphStore(graph)), [10, 10], input_nodes=train)
+
+    All rows of a batch are read at once: on the CPU by one job of the engine, on a GPU by one
+    launch. Ids may be on the CPU or on a GPU: features on a GPU are read there, and others where
+    the ids are, by a GPU out of page-locked memory.
+
+    Parameters
+    ----------
+    features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
+        What belongs to nodes, the group None of PyG. Used where it lies.
+    edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
+        What belongs to edges, by the ids of the graph's edges: the group ``(None, None)``. The
+        loaders of this module put their rows into batches. PyG's own know features of nodes alone,
+        and ``get_all_tensor_attrs`` names only those.
+
+    Notes
+    -----
+    Groups of other names (the types of a heterogeneous graph) are kept and read too.
+
+    ``put_tensor`` with an index writes rows of features that are there, into the array that they
+    are made of (``Features.update``); without one, or for all rows, it puts features in the place
+    of those before, and takes ``Features`` too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For features that are none, and for rows that cannot be written.
+    KeyError
+        For a name that is not there.
+    IndexError
+        For an id that is no row.
+    """
+
+    def __init__(
+        self,
+        features: Mapping[str, Any] | None = None,
+        edge_features: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self._features: dict[tuple[Any, Any], Features] = {}
+        # Those that are read by a GPU out of host memory, by the device.
+        self._pinned: dict[tuple[Any, Any, int], Features] = {}
+        for group, named in ((None, features), (EDGES, edge_features)):
+            for name, values in (named or {}).items():
+                self._put_tensor(values, TensorAttr(group, name, None))
+
+    def get_edge_attrs(self) -> list[TensorAttr]:
+        """The attributes of the edges of a graph without types, their index to be set."""
+        return [
+            self._tensor_attr_cls.cast(group_name=group, attr_name=name)
+            for group, name in self._features
+            if group == EDGES
+        ]
+
+    def get_all_tensor_attrs(self) -> list[TensorAttr]:
+        """All attributes but those of ``get_edge_attrs``, their index to be set."""
+        return [
+            self._tensor_attr_cls.cast(group_name=group, attr_name=name)
+            for group, name in self._features
+            if group != EDGES
+        ]
+
+    def update_tensor(self, tensor: Any, *args: Any, **kwargs: Any) -> bool:
+        """Puts other values in the place of those that are there: see ``put_tensor``."""
+        attr = self._tensor_attr_cls.cast(*args, **kwargs)
+        self._known(attr)
+        return bool(self.put_tensor(tensor, attr))
+
+    def _put_tensor(self, tensor: Any, attr: TensorAttr) -> bool:
+        key, index = _key(attr), attr.index
+        known = self._features.get(key)
+        count = len(tensor)
+        if not _is_all(index, count if known is None else len(known)):
+            if known is None:
+                raise ValueError(
+                    f"index: expected None, or an id for each row of new features, "
+                    f"got {describe(index)}"
+                )
+            known.update(tensor, _ids(index, len(known)))
+            return True
+        try:
+            self._features[key] = Features.from_tensor(tensor)
+        except (TypeError, ValueError) as error:
+            text = str(error).removeprefix("features: ")
+            raise type(error)(f"{attr.attr_name}: {text}") from None
+        self._pinned = {known: each for known, each in self._pinned.items() if known[:2] != key}
+        return True
+
+    def _get_tensor(self, attr: TensorAttr) -> torch.Tensor:
+        return self._multi_get_tensor([attr])[0]
+
+    def _multi_get_tensor(self, attrs: list[TensorAttr]) -> list[torch.Tensor]:
+        made: dict[int, torch.Tensor] = {}
+        wanted: dict[int, tuple[Features, torch.Tensor]] = {}
+        for place, attr in enumerate(attrs):
+            known = self._known(attr)
+            if attr.index is None or (isinstance(attr.index, slice) and attr.index == slice(None)):
+                # All there is, as it is; torch copies what it cannot show.
+                made[place] = known._known().torch()
+                continue
+            ids = _ids(attr.index, len(known))
+            wanted[place] = self._near(known, attr, ids), ids
+        found = look_up(list(wanted.values()), check=True)
+        for place, rows in zip(wanted, found, strict=True):
+            made[place] = rows[0] if isinstance(attrs[place].index, int) else rows
+        return [made[place] for place in range(len(attrs))]
+
+    def _remove_tensor(self, attr: TensorAttr) -> bool:
+        key = _key(attr)
+        self._pinned = {known: each for known, each in self._pinned.items() if known[:2] != key}
+        return self._features.pop(key, None) is not None
+
+    def _get_tensor_size(self, attr: TensorAttr) -> tuple[int, ...] | None:
+        known = self._features.get(_key(attr))
+        if known is None:
+            return None
+        if attr.index is None:
+            return known.shape
+        rows = () if isinstance(attr.index, int) else (len(_ids(attr.index, len(known))),)
+        return (*rows, *known.shape[1:])
+
+    def _known(self, attr: TensorAttr) -> Features:
+        known = self._features.get(_key(attr))
+        if known is None:
+            have = ", ".join(
+                repr(name) for group, name in self._features if group == attr.group_name
+            )
+            raise KeyError(
+                f"attr_name: expected one of {have or 'none'} in group {attr.group_name!r}, "
+                f"got {attr.attr_name!r}"
+            )
+        return known
+
+    def _near(self, known: Features, attr: TensorAttr, ids: torch.Tensor) -> Features:
+        """Features that the device of the ids can read."""
+        if not ids.is_cuda or known._where() >= 0:
+            return known
+        key = (*_key(attr), ids.get_device())
+        pinned = self._pinned.get(key)
+        if pinned is None:
+            pinned = self._pinned[key] = known.pin(ids.get_device())
+        return pinned
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pinned": {}}
+
+    def __len__(self) -> int:
+        return len(self._features)
+
+
+class GraphStore(pyg.GraphStore):  # type: ignore[misc]
+    """``torch_geometric.data.GraphStore`` over ``pygsampler.Graph``.
+
+    Our samplers take the graph as it is: on a GPU, page-locked, or mapped from a file, with its ids
+    of edges. Others get its CSC, without a copy but for a mapped file's, which torch copies.
+
+    Parameters
+    ----------
+    graph : Graph, optional
+        The edges of a graph without types.
+
+    Notes
+    -----
+    ``put_edge_index`` takes a ``Graph`` too, for the layout "csc", and PyG's pairs of tensors in
+    any layout, which are kept as they are. There is one for each type of edges and layout.
+    ``coo``, ``csr`` and ``csc`` name the ids of a graph's edges as the permutation.
+    """
+
+    def __init__(self, graph: Graph | None = None) -> None:
+        super().__init__()
+        self._edges: dict[tuple[Any, str], tuple[EdgeAttr, Any]] = {}
+        if graph is not None:
+            self.put_edge_index(graph, edge_type=None, layout="csc")
+
+    @property
+    def graph(self) -> Graph | None:
+        """What was put as a ``Graph`` for edges without a type, if anything."""
+        _, edges = self._edges.get((None, "csc"), (None, None))
+        return edges if isinstance(edges, Graph) else None
+
+    def get_all_edge_attrs(self) -> list[EdgeAttr]:
+        """Type, layout and size of all edges."""
+        return [copy.copy(attr) for attr, _ in self._edges.values()]
+
+    def _put_edge_index(self, edge_index: Any, edge_attr: EdgeAttr) -> bool:
+        edge_attr = copy.copy(edge_attr)
+        if isinstance(edge_index, Graph):
+            if edge_attr.layout != EdgeLayout.CSC:
+                raise ValueError(
+                    f"layout: expected 'csc' for a Graph, got {edge_attr.layout.value!r}"
+                )
+            if edge_attr.size is None:
+                edge_attr.size = (edge_index.num_nodes, edge_index.num_nodes)
+        elif not (isinstance(edge_index, (tuple, list)) and len(edge_index) == 2) and not (
+            isinstance(edge_index, torch.Tensor) and edge_index.shape[:1] == (2,)
+        ):
+            raise TypeError(
+                f"edge_index: expected a Graph or a pair of tensors, got {describe(edge_index)}"
+            )
+        self._edges[edge_attr.edge_type, edge_attr.layout.value] = (edge_attr, edge_index)
+        return True
+
+    def _get_edge_index(self, edge_attr: EdgeAttr) -> tuple[torch.Tensor, torch.Tensor] | None:
+        _, edges = self._edges.get((edge_attr.edge_type, edge_attr.layout.value), (None, None))
+        if isinstance(edges, Graph):
+            indptr = edges.indptr.torch()
+            # Vertices behind the last row have no in-edges.
+            more = edges.num_nodes + 1 - len(indptr)
+            if more:
+                indptr = torch.cat([indptr, indptr[-1:].expand(more)])
+            return edges.indices.torch(), indptr
+        return None if edges is None else (edges[0], edges[1])
+
+    def _remove_edge_index(self, edge_attr: EdgeAttr) -> bool:
+        key = edge_attr.edge_type, edge_attr.layout.value
+        return self._edges.pop(key, None) is not None
+
+    def _edge_to_layout(
+        self, attr: EdgeAttr, layout: EdgeLayout, store: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        row, col, perm = super()._edge_to_layout(attr, layout, store)
+        _, edges = self._edges.get((attr.edge_type, attr.layout.value), (None, None))
+        if isinstance(edges, Graph) and edges.edge_ids is not None:
+            ids = edges.edge_ids.torch()
+            perm = ids if perm is None else ids[perm]
+        return row, col, perm
+
+
+def _key(attr: TensorAttr) -> tuple[Any, Any]:
+    group = attr.group_name
+    return (tuple(group) if isinstance(group, list) else group), attr.attr_name
+
+
+def _is_all(index: Any, rows: int) -> bool:
+    """Whether an index of PyG's means all rows, in their order."""
+    if index is None or (isinstance(index, slice) and index == slice(None)):
+        return True
+    if isinstance(index, (torch.Tensor, numpy.ndarray)) and len(index) == rows:
+        every = torch.as_tensor(index)
+        return bool((every == torch.arange(rows, device=every.device)).all())
+    return False
+
+
+def _ids(index: Any, rows: int) -> torch.Tensor:
+    """An index of PyG's as ids, 1-D: None and slices, an int, arrays, masks too."""
+    if index is None:
+        index = slice(None)
+    if isinstance(index, slice):
+        if (index.step or 1) < 1:
+            _misused(index)
+        return torch.arange(rows)[index]
+    if isinstance(index, int) and not isinstance(index, bool):
+        return torch.tensor([index])
+    ids = torch.as_tensor(index)
+    if ids.dtype == torch.bool:
+        if ids.shape != (rows,):
+            raise ValueError(f"index: expected a mask of {rows} rows, got {tuple(ids.shape)}")
+        return ids.nonzero().squeeze(1)
+    if ids.dim() != 1 or ids.dtype not in (torch.int32, torch.int64):
+        if not ids.numel():
+            return ids.new_empty(0, dtype=torch.int64)
+        _misused(index)
+    return ids
+
+
+def _misused(index: Any) -> NoReturn:
+    raise TypeError(
+        f"index: expected None, a slice with a step > 0, an int, a mask or int32 or int64 ids of "
+        f"one dimension, got {describe(index)}"
+    )

@@ -1,0 +1,148 @@
+"""Attention of blocks on a GPU: near the CPU's, the same on every run, and in a CUDA graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from tests.cuda.conftest import torch_on_cuda
+from tests.support.parity import random_graph
+
+NODES = 20_000
+
+
+@pytest.fixture(autouse=True)
+def deterministic(torch: Any) -> Iterator[None]:
+    torch.use_deterministic_algorithms(True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+@pytest.fixture(scope="module")
+def batches() -> dict[int, tuple[Any, Any]]:
+    """The same batch on both, in both widths of ids."""
+    torch_on_cuda()
+    made = {}
+    for bits in (32, 64):
+        graph = random_graph(NODES, seed=5).graph(bits)
+        sampler = pgs.PGSampler([10, 6], seed=3)
+        seeds = np.arange(0, NODES, 23)
+        mine = sampler.sample(graph, seeds, batch=1).torch()
+        theirs = sampler.sample(graph.to("cuda"), seeds, batch=1).torch()
+        made[bits] = mine, theirs
+    return made
+
+
+def step(block: Any, values: list[Any], device: str) -> list[Any]:
+    """Attention and softmax with all gradients."""
+    *given, scores = (v.to(device, copy=True).requires_grad_() for v in values)
+    made, weights = block.attend(*given), block.softmax(scores)
+    (made.square().sum() + weights.square().sum()).backward()
+    return [made.detach(), weights.detach(), *(t.grad for t in (*given, scores))]
+
+
+def values_of(torch: Any, block: Any, shape: tuple[int, ...], dtype: Any) -> list[Any]:
+    n, heads = block.num_src_nodes, shape[0]
+    sizes = (n, *shape), (n, heads), (block.num_dst_nodes, heads), (block.num_edges, heads)
+    return [torch.randn(*s).to(dtype) for s in sizes]
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(1, 1), (4, 64), (3, 5), (8, 8), (1, 602), (40, 3), (2, 2, 6)])
+def test_near_the_cpu(
+    torch: Any, batches: dict[int, Any], shape: tuple[int, ...], dtype: str, bits: int
+) -> None:
+    floats = getattr(torch, dtype)
+    same = {2: {"rtol": 2e-2, "atol": 1e-1}, 4: {"rtol": 1e-3, "atol": 1e-3}}.get(
+        floats.itemsize, {"rtol": 1e-9, "atol": 1e-9}
+    )
+    for mine, theirs in zip(*(batch.blocks for batch in batches[bits]), strict=True):
+        values = values_of(torch, mine, shape, floats)
+        want, *found = (
+            step(b, values, d) for b, d in ((mine, "cpu"), (theirs, "cuda"), (theirs, "cuda"))
+        )
+        for a, b in zip(want, found[0], strict=True):
+            torch.testing.assert_close(a, b.cpu(), **same)
+        assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def test_nothing_waits(torch: Any, batches: dict[int, Any]) -> None:
+    block = batches[64][1].blocks[0]
+    values = [v.cuda() for v in values_of(torch, block, (4, 8), torch.float32)]
+    step(block, values, "cuda")
+    torch.cuda.synchronize()
+    block.__dict__.pop("_csr")
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        step(block, values, "cuda")
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_a_captured_step_follows_its_tensors(torch: Any) -> None:
+    """Forward and backward of padded blocks in a CUDA graph, replayed with other batches."""
+    graph = random_graph(NODES, seed=5).graph(64).to("cuda")
+    sampler = pgs.PGSampler([7], seed=3)
+    seeds = [np.arange(k, NODES, 50 + k) for k in range(4)]
+    blocks = [sampler.sample(graph, s, batch=i).torch().blocks[0] for i, s in enumerate(seeds)]
+    rows = max(len(s) for s in seeds) + 30
+    edges = max(block.num_edges for block in blocks) + 100
+    sources = max(block.num_src_nodes for block in blocks) + rows
+
+    class Padded(type(blocks[0])):  # type: ignore[misc]
+        _keeps = False
+
+    def zeros(n: int) -> Any:
+        return torch.zeros(n, dtype=torch.int64, device="cuda")
+
+    indptr, indices, nodes = zeros(rows + 1), zeros(edges), zeros(sources)
+    static = Padded(indptr, indices, indices, nodes, nodes[:rows])
+    shapes = (sources, 4, 9), (sources, 4), (rows, 4), (edges, 4)
+    values = [torch.randn(*s, device="cuda") for s in shapes]
+
+    def fill(block: Any) -> None:
+        indptr.fill_(block.num_edges)
+        indptr[: len(block.indptr)] = block.indptr
+        indices.copy_(torch.arange(edges, device="cuda") % rows + block.num_src_nodes)
+        indices[: block.num_edges] = block.indices
+
+    leaves = [v.clone().requires_grad_() for v in values]
+
+    def run() -> list[Any]:
+        *given, scores = leaves
+        made, weights = static.attend(*given), static.softmax(scores)
+        total = made.square().sum() + weights.square().sum()
+        return [made, weights, *torch.autograd.grad(total, leaves)]
+
+    fill(blocks[0])
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(2):
+            run()
+    torch.cuda.current_stream().wait_stream(side)
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        kept = run()
+    for block in blocks:
+        fill(block)
+        captured.replay()
+        sizes = block.num_src_nodes, block.num_src_nodes, block.num_dst_nodes, block.num_edges
+        want = step(block, [v[:n] for v, n in zip(values, sizes, strict=True)], "cuda")
+        for mine, padded in zip(want, kept, strict=True):
+            torch.testing.assert_close(mine, padded[: len(mine)], rtol=0, atol=0)
+            assert not padded[len(mine) :].any()
+
+
+def test_blocks_without_edges(torch: Any) -> None:
+    graph = pgs.Graph.from_coo([0], [1], num_nodes=4).to("cuda")
+    block = pgs.PGSampler([2], seed=0).sample(graph, [2, 3]).torch().blocks[0]
+    values = values_of(torch, block, (2, 3), torch.float32)
+    made, weights, *grads = step(block, values, "cuda")
+    assert weights.shape == (0, 2) and not made.any()
+    assert not any(grad.any() for grad in grads)

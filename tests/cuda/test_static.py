@@ -1,0 +1,350 @@
+"""Static batches and captured training steps on a GPU: the batches and losses of a plain loop."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pygsampler as pgs
+from tests.cuda.conftest import torch_on_cuda
+from tests.support.partners import partner
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+from pygsampler.torch import DataLoader, capture  # noqa: E402
+
+NODES, CLASSES, WIDTH = 5000, 7, 20
+SEEDS = torch.arange(0, 3000)
+OPTIONS: dict[str, Any] = {"batch_size": 256, "shuffle": True, "seed": 3}
+
+
+@pytest.fixture(autouse=True)
+def gpu(cuda: None) -> Iterator[None]:
+    torch_on_cuda()
+    yield
+    torch.cuda.synchronize()
+
+
+def make_graph(dtype: Any = torch.int32) -> pgs.Graph:
+    random = torch.Generator().manual_seed(7)
+    indptr = torch.zeros(NODES + 1, dtype=dtype)
+    indptr[1:] = torch.randint(0, 41, (NODES,), generator=random).cumsum(0)
+    edges = int(indptr[-1])
+    indices = torch.randint(0, NODES, (edges,), generator=random).to(dtype)
+    weights = torch.rand(edges, generator=random)
+    return pgs.Graph.from_csc(indptr, indices, edge_data={"w": weights}).to("cuda")
+
+
+@pytest.fixture(scope="module")
+def graph() -> pgs.Graph:
+    torch_on_cuda()
+    return make_graph()
+
+
+@pytest.fixture(scope="module")
+def data(graph: pgs.Graph) -> dict[str, Any]:
+    random = torch.Generator().manual_seed(1)
+    x = torch.randn(NODES, WIDTH, generator=random).cuda()
+    y = torch.randint(CLASSES, (NODES,), generator=random).cuda()
+    e = torch.randn(graph.num_edges, 3, generator=random).cuda()
+    return {"features": {"x": x}, "labels": y, "edge_features": {"e": e}}
+
+
+def content(batch: Any) -> tuple[Any, ...]:
+    return (
+        batch.input_nodes.tolist(),
+        batch.output_nodes.tolist(),
+        batch.output_index.tolist(),
+        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in batch.blocks],
+        {name: rows.tolist() for name, rows in batch.features.items()},
+        [{name: rows.tolist() for name, rows in b.features.items()} for b in batch.blocks],
+        (batch.epoch, batch.batch),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("prob", [None, "w"])
+def test_batches_of_a_plain_loader(data: dict[str, Any], dtype: str, prob: str | None) -> None:
+    graph = make_graph(getattr(torch, dtype))
+    eager = DataLoader(graph, SEEDS, [7, 5], prob=prob, **data, **OPTIONS)
+    fixed = DataLoader(graph, SEEDS, [7, 5], prob=prob, static=True, **data, **OPTIONS)
+    for _ in range(2):
+        for expected, batch in zip(eager, fixed, strict=True):
+            assert content(batch.trimmed()) == content(expected)
+            assert (batch.y[len(expected.y) :] == -100).all()
+            for block, real in zip(batch.blocks, expected.blocks, strict=True):
+                index = block.edge_index
+                assert torch.equal(index[:, : real.num_edges], real.edge_index)
+                assert (index[0, real.num_edges :] >= real.num_src_nodes).all()
+                assert (index[1, real.num_edges :] >= real.num_dst_nodes).all()
+
+
+@pytest.mark.parametrize("kind", ["sum", "mean", "max"])
+def test_reductions_ignore_what_fills_up(graph: pgs.Graph, kind: str) -> None:
+    eager = DataLoader(graph, SEEDS, [7, 5], **OPTIONS)
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **OPTIONS)
+    for expected, batch in zip(eager, fixed, strict=True):
+        for block, real in zip(batch.blocks, expected.blocks, strict=True):
+            x = torch.randn(block.num_src_nodes, 12, device="cuda", requires_grad=True)
+            mine = getattr(block, kind)(x)
+            made = x.detach()[: real.num_src_nodes].clone().requires_grad_()
+            want = getattr(real, kind)(made)
+            assert torch.equal(mine[: len(want)], want)
+            assert not mine[len(want) :].any()
+            ways = torch.randn_like(want)
+            want.backward(ways)
+            mine[: len(want)].backward(ways)
+            assert torch.equal(x.grad[: len(made)], made.grad)
+            assert not x.grad[len(made) :].any()
+
+
+class Sage(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        pairs = list(itertools.pairwise([WIDTH, 32, CLASSES]))
+        self.own = torch.nn.ModuleList(torch.nn.Linear(a, b) for a, b in pairs)
+        self.others = torch.nn.ModuleList(torch.nn.Linear(a, b, bias=False) for a, b in pairs)
+
+    def forward(self, batch: Any) -> Any:
+        h = batch.x
+        for place, block in enumerate(batch.blocks):
+            h = self.own[place](h[: block.num_dst_nodes]) + self.others[place](block.mean(h))
+            if place == 0:
+                h = torch.relu(h)
+        return h[batch.output_index]
+
+
+def trainer(model: Any, **options: Any) -> Any:
+    """A step of training of a model, which starts as any other of this kind."""
+    torch.manual_seed(0)
+    net = model().cuda()
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2, capturable=True)
+
+    def step(batch: Any) -> Any:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.bfloat16, enabled=bool(options.get("amp"))):
+            out = net(batch)
+        loss = torch.nn.functional.cross_entropy(out.float(), batch.y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def test_captured_batches_are_those_of_a_plain_loop(graph: pgs.Graph, data: Any) -> None:
+    """What a replayed graph works on, batch by batch, and that the sample is part of it."""
+    eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
+
+    def step(batch: Any) -> Any:
+        first, last = batch.blocks
+        return [
+            tensor.clone()
+            for tensor in (
+                batch.counts, batch.input_nodes, batch.x, batch.y, first.indptr, first.indices,
+                first.edge_ids, first.e, last.indptr, last.indices, last.edge_ids, last.edge_index,
+            )
+        ]  # fmt: skip
+
+    loop = capture(step, fixed, warmup=2)
+    for epoch in range(3):
+        seen = loop.run()
+        for place, expected in enumerate(eager):
+            counts, nodes, x, y, *rest = (values[place] for values in seen)
+            first, last = expected.blocks
+            sizes = [len(expected.output_nodes)]
+            for block in expected.blocks:
+                sizes += block.num_src_nodes, block.num_dst_nodes, block.num_edges
+            assert counts.tolist() == sizes, (epoch, place)
+            assert torch.equal(nodes[: sizes[1]], expected.input_nodes)
+            assert torch.equal(x[: sizes[1]], expected.x)
+            assert torch.equal(y[: sizes[0]], expected.y)
+            assert (y[sizes[0] :] == -100).all()
+            wanted = first.indptr, first.indices, first.edge_ids, first.e
+            wanted += last.indptr, last.indices, last.edge_ids
+            pairs = zip(rest[:7], wanted, strict=True)
+            assert all(torch.equal(mine[: len(want)], want) for mine, want in pairs)
+            assert torch.equal(rest[7][:, : last.num_edges], last.edge_index)
+        assert loop.captured
+
+
+def test_losses_of_a_plain_loop(graph: pgs.Graph, data: Any) -> None:
+    eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
+    plain = trainer(Sage)
+    want = torch.stack([plain(batch).detach() for _ in range(3) for batch in eager])
+    loop = capture(trainer(Sage), DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS))
+    got = torch.cat([loop.run() for _ in range(3)])
+    assert len(got) == len(want) == 3 * len(eager)
+    assert want[-1] < 0.99 * want[0]
+    torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
+
+
+def test_a_batch_that_needs_more_room(graph: pgs.Graph, data: Any) -> None:
+    """It is trained by a call of the step, and the graph is captured once more."""
+    eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
+    plain = trainer(Sage)
+    want = torch.stack([plain(batch).detach() for _ in range(2) for batch in eager])
+    sizes = [
+        [(block.num_src_nodes, block.num_edges) for block in batch.blocks]
+        for batch in DataLoader(graph, SEEDS, [7, 5], **OPTIONS)
+    ]
+    middle = []
+    for block in zip(*sizes, strict=True):
+        sources, edges = (sorted(of)[len(sizes) // 2] for of in zip(*block, strict=True))
+        middle.append((sources, edges))
+    options = {**data, **OPTIONS, "static": True, "capacities": middle}
+    fixed = DataLoader(graph, SEEDS, [7, 5], **options)
+    calls = []
+    step = trainer(Sage)
+    loop = capture(lambda batch: calls.append(1) or step(batch), fixed, warmup=1)
+    got = torch.cat([loop.run() for _ in range(2)])
+    assert fixed._passes.remade > 0
+    assert fixed.capacities != middle
+    # Each time that there was more room: one batch by a call, and one call that is captured.
+    assert 2 <= len(calls) <= 2 * (1 + fixed._passes.remade)
+    torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
+
+
+class OfPyg(torch.nn.Module):
+    """Two layers of PyG on the edges of a batch, those that fill it up too."""
+
+    def __init__(self, kind: str) -> None:
+        nn = partner("torch_geometric.nn")
+        super().__init__()
+        layer = getattr(nn, kind)
+        options = {"add_self_loops": False} if kind != "SAGEConv" else {}
+        self.layers = torch.nn.ModuleList(
+            [layer(WIDTH, 32, **options), layer(32, CLASSES, **options)]
+        )
+
+    def forward(self, batch: Any) -> Any:
+        h = batch.x
+        for place, (layer, block) in enumerate(zip(self.layers, batch.blocks, strict=True)):
+            sizes = block.num_src_nodes, block.num_dst_nodes
+            if type(layer).__name__ == "GCNConv":
+                h = layer(h, block.edge_index)[: sizes[1]]
+            else:
+                h = layer((h, h[: sizes[1]]), block.edge_index, size=sizes)
+            if place == 0:
+                h = torch.relu(h)
+        return h[batch.output_index]
+
+
+@pytest.mark.parametrize("kind", ["SAGEConv", "GATConv", "GCNConv"])
+@pytest.mark.parametrize("amp", [False, True])
+def test_layers_of_pyg(graph: pgs.Graph, data: Any, kind: str, amp: bool) -> None:
+    eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
+    plain = trainer(lambda: OfPyg(kind), amp=amp)
+    want = torch.stack([plain(batch).detach() for _ in range(2) for batch in eager])
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
+    loop = capture(trainer(lambda: OfPyg(kind), amp=amp), fixed)
+    got = torch.cat([loop.run() for _ in range(2)])
+    rough = 5e-2 if amp else 5e-3
+    torch.testing.assert_close(got, want, rtol=rough, atol=rough)
+
+
+def test_a_compiled_model(graph: pgs.Graph, data: Any) -> None:
+    class Dense(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lines = torch.compile(
+                torch.nn.Sequential(
+                    torch.nn.Linear(WIDTH, 32), torch.nn.ReLU(), torch.nn.Linear(32, CLASSES)
+                )
+            )
+
+        def forward(self, batch: Any) -> Any:
+            h = self.lines(batch.x)
+            for block in batch.blocks:
+                h = h[: block.num_dst_nodes] + block.mean(h)
+            return h[batch.output_index]
+
+    eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
+    plain = trainer(Dense)
+    want = torch.stack([plain(batch).detach() for batch in eager])
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
+    got = capture(trainer(Dense), fixed).run()
+    torch.testing.assert_close(got, want, rtol=5e-3, atol=5e-3)
+
+
+def test_every_kernel_is_in_the_graph(graph: pgs.Graph, data: Any) -> None:
+    """Capturing runs nothing, and a replay runs the sample and all that a call of the step does."""
+    from torch.profiler import ProfilerActivity, profile
+
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
+    loop = capture(trainer(Sage), fixed, warmup=1)
+
+    def kernels(work: Any) -> Counter[str]:
+        torch.cuda.synchronize()
+        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            work()
+            torch.cuda.synchronize()
+        return Counter(
+            event.name
+            for event in seen.events()
+            if event.device_type == torch.autograd.DeviceType.CUDA
+            and not event.name.startswith(("Mem", "mem", "Context", "Activity"))
+        )
+
+    kernels(lambda: None)
+    batches = iter(loop)
+    called = kernels(lambda: next(batches))
+    captured = kernels(lambda: next(batches))
+    replayed = kernels(lambda: next(batches))
+    assert loop.captured
+    for names in (called, captured, replayed):
+        for ours in ("static32", "static_turn", "static_spread", "gather"):
+            assert names[ours] == 1, (ours, names)
+    # The call that captures launches nothing itself: what ran is the first replay.
+    assert not captured - replayed, captured - replayed
+    assert not replayed - captured, replayed - captured
+    batches.close()
+
+
+def test_what_cannot_be_captured(graph: pgs.Graph, data: Any) -> None:
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
+    loop = capture(lambda batch: batch.x.sum().item(), fixed, warmup=1)
+    batches = iter(loop)
+    next(batches)
+    with pytest.raises(pgs.Error, match="capture: expected a step that only launches work"):
+        next(batches)
+    # The loader and the device are as good as before.
+    assert len(list(fixed)) == len(fixed)
+
+
+def test_a_loop_that_is_left_or_closed(data: Any) -> None:
+    graph = make_graph()
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
+    loop = capture(trainer(Sage), fixed, warmup=1)
+    for _ in range(3):
+        for place, _ in enumerate(loop):
+            if place == 4:
+                break
+    assert loop.captured
+    assert len(loop.run()) == len(fixed) == len(loop)
+    batches = iter(loop)
+    next(batches)
+    graph.close()
+    with pytest.raises(pgs.ClosedError):
+        next(batches)
+
+
+def test_the_example_learns() -> None:
+    example = Path(__file__).parents[2] / "examples" / "cuda_graph.py"
+    done = subprocess.run(
+        [sys.executable, str(example), "--epochs", "2"], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"test accuracy: ([\d.]+)%", done.stdout)
+    assert found is not None, done.stdout
+    # An MLP that sees no edges reaches 60 % (docs/debian.md).
+    assert float(found[1]) > 60

@@ -1,0 +1,233 @@
+"""Softmax over the edges of destinations, and attention, against torch's own operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+import pygsampler as pgs
+from pygsampler.converted import TorchBlock
+
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+
+
+def sampled(dtype: Any = np.int64, fanouts: tuple[int, ...] = (7, 5), seeds: int = 60) -> Any:
+    """Blocks with parallel edges, self loops and vertices without edges."""
+    rng = np.random.default_rng(0)
+    src, dst = rng.integers(0, 900, (2, 4000)).astype(dtype)
+    src[1000:1400], dst[1000:1400] = src[:400], dst[:400]
+    graph = pgs.Graph.from_coo(src, dst % 700, num_nodes=900)
+    ids = np.concatenate([np.arange(seeds - 5), np.arange(890, 895)]).astype(dtype)
+    return pgs.PGSampler(list(fanouts), seed=1).sample(graph, ids).torch().blocks
+
+
+def block_of(indptr: list[int], indices: list[int], sources: int) -> TorchBlock:
+    starts, ids = torch.tensor(indptr), torch.tensor(indices, dtype=torch.int64)
+    return TorchBlock(starts, ids, ids, torch.arange(sources), torch.arange(len(indptr) - 1))
+
+
+def by_torch(block: Any, scores: Any) -> Any:
+    """The softmax of scores by torch's operations."""
+    rows = block.num_dst_nodes
+    dst = torch.arange(rows).repeat_interleave(block.indptr.diff().long())
+    places = dst.reshape(-1, *[1] * (scores.dim() - 1)).expand_as(scores)
+    most = scores.new_full((rows, *scores.shape[1:]), -torch.inf)
+    most = most.scatter_reduce(0, places, scores.detach(), "amax")
+    parts = (scores - most[dst]).exp()
+    return parts / parts.new_zeros(most.shape).index_add(0, dst, parts)[dst]
+
+
+def attention(block: Any, x: Any, source: Any, target: Any, slope: float) -> Any:
+    """The same of rows, in float64."""
+    dst = torch.arange(block.num_dst_nodes).repeat_interleave(block.indptr.diff().long())
+    src = block.indices[: len(dst)].long()
+    weights = by_torch(block, F.leaky_relu(source[src] + target[dst], slope))
+    rows = x[src] * weights.reshape(*weights.shape, *[1] * (x.dim() - 2))
+    return x.new_zeros((block.num_dst_nodes, *x.shape[1:])).index_add(0, dst, rows)
+
+
+def close(dtype: Any) -> dict[str, float]:
+    return {2: {"rtol": 2e-2, "atol": 2e-2}, 4: {"rtol": 1e-4, "atol": 1e-5}}.get(
+        dtype.itemsize, {"rtol": 1e-9, "atol": 1e-11}
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (4,), (8,), (33,), (2, 3), (0,)])
+def test_softmax_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
+    for ids in (np.int32, np.int64):
+        for block in sampled(ids):
+            x = (4 * torch.randn(block.num_edges, *shape)).to(dtype).requires_grad_()
+            y = x.detach().double().requires_grad_()
+            got, want = block.softmax(x), by_torch(block, y)
+            assert got.dtype == dtype and got.shape == x.shape
+            torch.testing.assert_close(got.double(), want, **close(dtype))
+            weight = torch.randn_like(got)
+            (got * weight).sum().backward()
+            (want * weight.double()).sum().backward()
+            torch.testing.assert_close(x.grad.double(), y.grad, **close(dtype))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 47), (4, 8), (3, 5), (2, 3, 2), (8, 64), (1, 602), (5,), (2, 0)]
+)
+def test_attention_is_torchs(shape: tuple[int, ...], dtype: Any) -> None:
+    for ids in (np.int32, np.int64):
+        for block in sampled(ids):
+            heads = shape[0]
+            sizes = (block.num_src_nodes, *shape), (block.num_src_nodes, heads)
+            given = [torch.randn(*s) for s in (*sizes, (block.num_dst_nodes, heads))]
+            mine = [t.to(dtype).requires_grad_() for t in given]
+            theirs = [t.detach().double().requires_grad_() for t in mine]
+            got = block.attend(*mine, negative_slope=0.3)
+            want = attention(block, *theirs, 0.3)
+            assert got.dtype == dtype and got.shape == want.shape
+            torch.testing.assert_close(got.double(), want, **close(dtype))
+            weight = torch.randn_like(got)
+            (got * weight).sum().backward()
+            (want * weight.double()).sum().backward()
+            for a, b in zip(mine, theirs, strict=True):
+                # Sums of many that were rounded to 16 bits.
+                more = {"rtol": 5e-2, "atol": 0.3} if dtype.itemsize == 2 else close(dtype)
+                torch.testing.assert_close(a.grad.double(), b.grad, **more)
+
+
+def test_gradients_by_differences() -> None:
+    block = sampled(fanouts=(3,), seeds=12)[0]
+    n, rows = block.num_src_nodes, block.num_dst_nodes
+    x, source, target = (
+        torch.randn(*s, dtype=torch.float64, requires_grad=True)
+        for s in ((n, 2, 3), (n, 2), (rows, 2))
+    )
+    assert torch.autograd.gradcheck(block.attend, (x, source, target))
+    scores = torch.randn(block.num_edges, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(block.softmax, (scores,))
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices"),
+    [
+        ([0], []),
+        ([0, 0, 0], []),
+        ([0, 0, 5, 5], [1, 1, 1, 1, 1]),
+        ([0, 700, 701], [k % 5 for k in range(701)]),
+        ([0] + [k + 1 for k in range(600)], [2] * 600),
+    ],
+)
+def test_awkward_blocks(indptr: list[int], indices: list[int]) -> None:
+    block = block_of(indptr, indices, 5)
+    given = [torch.randn(*s) for s in ((5, 2, 3), (5, 2), (len(indptr) - 1, 2))]
+    mine, theirs = ([t.clone().requires_grad_() for t in given] for _ in range(2))
+    got, want = block.attend(*mine), attention(block, *theirs, 0.2)
+    torch.testing.assert_close(got, want)
+    got.square().sum().backward()
+    want.square().sum().backward()
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-3)
+    empty = (torch.tensor(indptr).diff() == 0).nonzero().squeeze(1)
+    assert not got[empty].any()
+    scores = torch.randn(len(indices), 2)
+    torch.testing.assert_close(block.softmax(scores), by_torch(block, scores))
+
+
+def test_large_scores_neither_overflow_nor_vanish() -> None:
+    block = block_of([0, 2, 4], [0, 1, 1, 2], 3)
+    source = torch.tensor([[3e4], [-3e4], [1e38]])
+    x = torch.tensor([[[1.0]], [[2.0]], [[3.0]]])
+    assert torch.equal(block.attend(x, source, torch.zeros(2, 1)).flatten(), torch.tensor([1.0, 3]))
+    scores = torch.tensor([1e38, -1e38, 1e5, 1e5])
+    assert torch.equal(block.softmax(scores), torch.tensor([1, 0, 0.5, 0.5]))
+
+
+def test_nan_stays_in_its_row() -> None:
+    block = block_of([0, 2, 4], [0, 1, 1, 2], 3)
+    source = torch.tensor([[torch.nan], [0.0], [1.0]])
+    made = block.attend(torch.ones(3, 1, 2), source, torch.zeros(2, 1))
+    assert made[0].isnan().all() and torch.equal(made[1], torch.ones(1, 2))
+    scores = block.softmax(torch.tensor([1.0, torch.nan, 0, 0]))
+    assert scores[:2].isnan().all() and torch.equal(scores[2:], torch.full((2,), 0.5))
+
+
+def test_padding_changes_nothing() -> None:
+    class Padded(TorchBlock):
+        _keeps = False
+
+    block = sampled()[0]
+    n, e, rows = block.num_src_nodes, block.num_edges, block.num_dst_nodes
+    indptr = torch.cat([block.indptr, block.indptr[-1:].expand(3)])
+    indices = torch.cat([block.indices, torch.full((5,), n)])
+    full = Padded(indptr, indices, indices, torch.zeros(n + 2, dtype=torch.int64), indptr[1:])
+    found = []
+    for b in (block, full):
+        torch.manual_seed(0)
+        x, source, target = (torch.randn(s, 2) for s in (n, n, rows))
+        spare = torch.full((b.num_src_nodes - n, 2), torch.nan)
+        more = torch.full((b.num_dst_nodes - rows, 2), torch.nan)
+        leaves = [x, spare], [source, spare], [target, more]
+        given = [torch.cat(parts).requires_grad_() for parts in leaves]
+        scores = torch.cat([torch.randn(e, 2), torch.full((b.num_edges - e, 2), torch.nan)])
+        scores.requires_grad_()
+        made, weights = b.attend(*given), b.softmax(scores)
+        (made.square().sum() + weights.square().sum()).backward()
+        found.append([made, weights, *(t.grad for t in (*given, scores))])
+    for mine, theirs in zip(*found, strict=True):
+        assert torch.equal(mine, theirs[: len(mine)]) and not theirs[len(mine) :].any()
+
+
+def test_any_number_of_cores_gives_the_same_bits() -> None:
+    block = sampled(seeds=600)[0]
+    found = []
+    before = pgs.get_num_threads()
+    try:
+        for threads in (1, 2, 5):
+            pgs.set_num_threads(threads)
+            torch.manual_seed(0)
+            n = block.num_src_nodes
+            shapes = (n, 4, 64), (n, 4), (block.num_dst_nodes, 4), (block.num_edges, 4)
+            *given, scores = (torch.randn(*s).requires_grad_() for s in shapes)
+            made, weights = block.attend(*given), block.softmax(scores)
+            (made.square().sum() + weights.square().sum()).backward()
+            found.append([made, weights, *(t.grad for t in (*given, scores))])
+    finally:
+        pgs.set_num_threads(before)
+    for other in found[1:]:
+        assert all(torch.equal(one, two) for one, two in zip(found[0], other, strict=True))
+
+
+def test_autocast_leaves_dtypes_alone() -> None:
+    block = sampled()[0]
+    x = torch.randn(block.num_src_nodes, 2, 3, dtype=torch.bfloat16, requires_grad=True)
+    source = torch.randn(block.num_src_nodes, 2, requires_grad=True)
+    target = torch.randn(block.num_dst_nodes, 2, dtype=torch.bfloat16, requires_grad=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        made = block.attend(x, source, target)
+    assert made.dtype == torch.bfloat16
+    made.sum().backward()
+    assert [t.grad.dtype for t in (x, source, target)] == [x.dtype, source.dtype, target.dtype]
+
+
+def test_what_is_wrong_is_told() -> None:
+    block = sampled()[0]
+    n, rows, e = block.num_src_nodes, block.num_dst_nodes, block.num_edges
+    x, source, target = torch.zeros(n, 2, 3), torch.zeros(n, 2), torch.zeros(rows, 2)
+    for change, error, text in (
+        ({"x": x[1:]}, ValueError, rf"x: expected shape \[{n}, 2, ...\], got \({n - 1}, 2, 3\)"),
+        ({"x": x[:, 0, 0]}, ValueError, rf"x: expected shape \[{n}, 1, ...\], got \({n},\)"),
+        ({"x": x.long()}, TypeError, "x: expected floats, got torch.int64"),
+        ({"source": source[:, :1]}, ValueError, rf"source: expected shape \[{n}, 2\], got"),
+        ({"source": source.int()}, TypeError, "source: expected floats, got torch.int32"),
+        ({"target": source[: rows + 1]}, ValueError, rf"target: expected shape \[{rows}, 2\], got"),
+        ({"negative_slope": torch.inf}, ValueError, "negative_slope: expected a finite number"),
+    ):
+        given = {"x": x, "source": source, "target": target, **change}
+        with pytest.raises(error, match=text):
+            block.attend(**given)
+    with pytest.raises(ValueError, match=rf"scores: expected shape \[{e}, ...\], got"):
+        block.softmax(torch.zeros(e + 1))
+    with pytest.raises(TypeError, match=r"scores: expected floats, got torch\.int64"):
+        block.softmax(torch.zeros(e).long())

@@ -1,0 +1,58 @@
+"""Attention by the kernels, on the emulator of tests/emulator, as in test_segments_emulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gpu import run_with_driver
+
+CODE = """
+import warnings
+import numpy as np
+import torch
+import pygsampler as pgs
+from pygsampler._batch import attention, segments
+
+# The driver is older than torch would have it, says the first gradient.
+warnings.filterwarnings("ignore", "CUDA initialization")
+there = False
+segments._device = lambda x: 0 if there else -1
+segments.current_stream = attention.current_stream = lambda index: 0
+torch.manual_seed(0)
+
+def blocks(dtype):
+    rng = np.random.default_rng(0)
+    src, dst = rng.integers(0, 300, (2, 1500)).astype(dtype)
+    src[500:], dst[500:] = src[:1000], dst[:1000]  # parallel edges
+    graph = pgs.Graph.from_coo(src, dst % 200, num_nodes=300)
+    seeds = np.concatenate([np.arange(20), np.arange(290, 295)]).astype(dtype)
+    return pgs.PGSampler([7, 5], seed=1).sample(graph, seeds).torch().blocks
+
+def run(dtype, floats):
+    global there
+    same = {2: dict(rtol=2e-2, atol=5e-2), 4: dict(rtol=1e-4, atol=1e-4)}.get(floats.itemsize, {})
+    for shape in ((1, 1), (2, 3), (4, 16), (1, 140), (8, 0), (3,)):
+        for csr in blocks(dtype):
+            heads = shape[0]
+            n, rows, edges = csr.num_src_nodes, csr.num_dst_nodes, csr.num_edges
+            sizes = (n, *shape), (n, heads), (rows, heads), (edges, heads)
+            values = [torch.randn(*s).to(floats) for s in sizes]
+            found = []
+            for there in (False, True):
+                csr.__dict__.pop("_csr", None)
+                *given, scores = (v.clone().requires_grad_() for v in values)
+                made, weights = csr.attend(*given), csr.softmax(scores)
+                (made.square().sum() + (weights * values[3].cos()).sum()).backward()
+                found.append([made, weights, *(t.grad for t in (*given, scores))])
+            for a, b in zip(*found, strict=True):
+                torch.testing.assert_close(a, b, **same)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("floats", ["bfloat16", "float16", "float32", "float64"])
+def test_as_on_the_cpu(emulator: Path, dtype: str, floats: str) -> None:
+    code = CODE + f'run(np.{dtype}, torch.{floats})\nprint("same")'
+    assert run_with_driver(emulator, code) == "same\n"

@@ -1,0 +1,184 @@
+"""DataLoader(static=True) through the CUDA engine and its kernels, on the emulator.
+
+Torch does not take the emulator for a GPU, so tensors on the host stand in for those on the device,
+and there are no streams: tests/cuda/test_static.py has those, and captures.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gpu import run_with_driver
+
+PRELUDE = """
+import ctypes
+import sys
+sys.path.append("tests/support")
+import pickle
+import pytest
+import torch
+import pygsampler as pgs
+import pygsampler.torch as loaders
+import torch_on_host
+from pygsampler._core import memories
+from pygsampler._loading import static
+from pygsampler._sampling import standing
+from pygsampler.features import Features
+from pygsampler.torch import DataLoader
+
+class Side:
+    def __init__(self, device): pass
+    def launch(self, work): work()
+    def join(self): pass
+
+static.Side = Side
+standing.place_of = lambda device: torch.device("cpu")
+loaders._check = lambda index: None
+
+def copied(order, index):
+    # The engine looks whether the device can read the seeds.
+    size = order.numel() * order.element_size()
+    memory = memories.new("DeviceUpload", index, order.data_ptr(), size, 0)
+    KEPT.append(memory)
+    there = (ctypes.c_byte * size).from_address(memory.data)
+    return torch.frombuffer(there, dtype=order.dtype)
+
+KEPT = []
+loaders._copied = copied
+
+def make_graph(dtype=torch.int64, ids=False, nodes=1000):
+    random = torch.Generator().manual_seed(7)
+    indptr = torch.zeros(nodes + 1, dtype=dtype)
+    indptr[1:] = torch.randint(0, 30, (nodes,), generator=random).cumsum(0)
+    edges = int(indptr[-1])
+    indices = torch.randint(0, nodes, (edges,), generator=random).to(dtype)
+    edge_ids = torch.randperm(edges, generator=random) if ids else None
+    weights = torch.rand(edges, generator=random)
+    graph = pgs.Graph.from_csc(indptr, indices, edge_ids=edge_ids, edge_data={"w": weights})
+    return graph
+
+def content(batch):
+    return (
+        batch.input_nodes.tolist(), batch.output_nodes.tolist(), batch.output_index.tolist(),
+        [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist(), b.src_nodes.tolist(),
+          b.dst_nodes.tolist()) for b in batch.blocks],
+        batch.epoch, batch.batch,
+    )
+
+SEEDS = torch.cat([torch.arange(300), torch.tensor([5, 5, 7])])
+"""
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_trimmed_batches_are_those_of_a_loader_without(emulator: Path, dtype: str) -> None:
+    code = f"""
+graph = make_graph(torch.{dtype}, ids={dtype == "int32"}).to("cuda")
+for options in ({{}}, {{"drop_last": True, "rank": 1, "world_size": 3}}, {{"prob": "w"}}):
+    options |= dict(batch_size=64, shuffle=True, seed=3)
+    eager = DataLoader(graph, SEEDS, [5, 3], **options)
+    fixed = DataLoader(graph, SEEDS, [5, 3], static=True, **options)
+    assert fixed.static and not eager.static and fixed.capacities is None
+    for _ in range(2):
+        seen = set()
+        for expected, batch in zip(eager, fixed, strict=True):
+            assert content(batch.trimmed()) == content(expected)
+            seen.add(batch.input_nodes.data_ptr())
+            for block, real in zip(batch.blocks, expected.blocks):
+                counts = [real.num_src_nodes, real.num_dst_nodes, real.num_edges]
+                assert block.counts.tolist() == counts
+                masks = block.src_mask, block.dst_mask, block.edge_mask
+                assert [int(mask.sum()) for mask in masks] == counts
+                assert block.edge_mask[:counts[2]].all()
+                # Edges that fill up are between rows that the batch does not use.
+                src, dst = block.edge_index
+                assert torch.equal(block.edge_index[:, :counts[2]], real.edge_index)
+                assert torch.equal(torch.stack(block.coo()).long(), block.edge_index)
+                assert (src[counts[2]:] >= counts[0]).all() and (dst[counts[2]:] >= counts[1]).all()
+                assert (src < block.num_src_nodes).all() and (dst < block.num_dst_nodes).all()
+            assert int(batch.seed_mask.sum()) == len(expected.output_nodes)
+        assert len(seen) == 1
+    assert fixed.capacities[1][0] >= 64
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_batches_that_need_more_room_get_it(emulator: Path) -> None:
+    code = """
+graph = make_graph().to("cuda")
+options = dict(batch_size=64, shuffle=True, seed=3)
+eager = DataLoader(graph, SEEDS, [5, 3], **options)
+small = DataLoader(graph, SEEDS, [5, 3], static=True, capacities=[(70, 9), (64, 1)], **options)
+assert small.capacities == [(70, 9), (64, 1)]
+for _ in range(2):
+    for expected, batch in zip(eager, small, strict=True):
+        assert content(batch.trimmed()) == content(expected)
+assert small._passes.remade > 0
+most = small.capacities
+assert most[0][0] > 70 and most[1][1] > 1
+# As small again, the next loader needs none.
+again = DataLoader(graph, SEEDS, [5, 3], static=True, capacities=most, **options)
+assert len([batch for _ in range(2) for batch in again]) and again._passes.remade == 0
+assert pickle.loads(pickle.dumps(again)).capacities == again.capacities == most
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_one_pass_at_a_time(emulator: Path) -> None:
+    code = """
+graph = make_graph().to("cuda")
+loader = DataLoader(graph, SEEDS, [5, 3], static=True, batch_size=64, seed=3)
+first = iter(loader)
+next(first)
+held = next(first).trimmed()
+second = iter(loader)
+batch = next(second)
+with pytest.raises(pgs.Error, match="one pass at a time"):
+    next(first)
+eager = list(DataLoader(graph, SEEDS, [5, 3], batch_size=64, seed=3))
+assert content(held) == content(eager[1])
+with pytest.raises(TypeError, match="trimmed"):
+    pickle.dumps(batch)
+# Another seed is another sampler, in other memory.
+loader.set_seed(4)
+eager = DataLoader(graph, SEEDS, [5, 3], batch_size=64, seed=4)
+assert [content(b.trimmed()) for b in loader] == [content(b) for b in eager]
+# Who leaves in the middle may come back.
+next(iter(loader))
+assert len(list(loader)) == len(loader)
+graph.close()
+with pytest.raises(pgs.ClosedError):
+    next(iter(loader))
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_what_cannot_be_static(emulator: Path) -> None:
+    code = """
+graph = make_graph()
+there = graph.to("cuda")
+options = dict(batch_size=64, static=True)
+with pytest.raises(ValueError, match="static: expected a graph on a CUDA device, got one on the C"):
+    DataLoader(graph, SEEDS, [5, 3], **options)
+for sampler in (
+    pgs.PGSampler([5, 3], frontier="new"), pgs.PGSampler([5, 3], disjoint=True),
+    pgs.PGSampler([5, 3], mode="queue"), pgs.PGSampler([5, 3], prob="w", edge_weights="ht"),
+):
+    with pytest.raises(ValueError, match="static: expected a sampler"):
+        next(iter(DataLoader(there, SEEDS, sampler, **options)))
+for given, error, text in (
+    ([(1, 2)], ValueError, "a pair of sizes for each of 2 blocks"), (3, ValueError, "got int 3"),
+    ([(1, 2), 3], TypeError, r"capacities\\[1\\]: expected \\(num_src_nodes, num_edges\\)"),
+    ([(0, 2), (1, 2)], ValueError, r"capacities\\[0\\]\\[0\\]: expected an integer >= 1, got 0"),
+):
+    with pytest.raises(error, match=text):
+        DataLoader(there, SEEDS, [5, 3], capacities=given, **options)
+with pytest.raises(ValueError, match="capacities: expected None without static=True"):
+    DataLoader(there, SEEDS, [5, 3], batch_size=64, capacities=[(1, 2), (3, 4)])
+with pytest.raises(ValueError, match="loader: expected a DataLoader with static=True"):
+    loaders.capture(print, DataLoader(there, SEEDS, [5, 3], batch_size=64))
+with pytest.raises(TypeError, match="step: expected a function"):
+    loaders.capture(3, DataLoader(there, SEEDS, [5, 3], **options))
+"""
+    run_with_driver(emulator, PRELUDE + code)
