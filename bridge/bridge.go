@@ -104,6 +104,20 @@ func SamplerNew(document string, seed int64) (sampler int64, err error) {
 	return samplers.add(p), nil
 }
 
+// SamplerWithin is SamplerNew, of a sampler whose launches take at most so many thousandths
+// of a device.
+func SamplerWithin(document string, seed, share int64) (sampler int64, err error) {
+	defer finish(&err)
+	p, err := core.NewSampler(document, uint64(seed))
+	if err != nil {
+		return 0, err
+	}
+	if p, err = p.Within(share); err != nil {
+		return 0, err
+	}
+	return samplers.add(p), nil
+}
+
 // SamplerClose forgets the plan; jobs on their way keep theirs.
 func SamplerClose(sampler int64) (zero int64, err error) {
 	defer finish(&err)
@@ -206,6 +220,23 @@ func Wait(job, timeoutMS int64) (mem int64, err error) {
 		return 0, closed("job")
 	}
 	return address, err
+}
+
+// JobSpan waits as Wait does, and leaves the job as it is: it writes when the work on it
+// began and ended, in nanoseconds of CLOCK_MONOTONIC, to an address, and returns 1.
+func JobSpan(job, timeoutMS, address int64) (done int64, err error) {
+	defer finish(&err)
+	if err := room(2, address); err != nil {
+		return 0, err
+	}
+	j, ok := jobs.get(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	if finished, err := j.Span(timeoutMS, address); !finished || err != nil {
+		return 0, err
+	}
+	return 1, nil
 }
 
 // Cancel ends a job; it returns once no memory of the graph is read for it.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -123,6 +124,32 @@ func TestSampleThroughBridge(t *testing.T) {
 	runtime.KeepAlive(seeds)
 }
 
+// When a job was worked on, for as long as nobody has taken what it made.
+func TestJobSpan(t *testing.T) {
+	g, s := newRing(t, 100), newSampler(t, "auto", -1, -1)
+	seeds, span := []int64{10, 50}, make([]int64, 2)
+	before := time.Now()
+	job, err := Submit(g.handle, s, address(seeds), 2, 64, 0, 0, 0, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := JobSpan(-job, -1, address(span)); err != nil || done != 1 {
+		t.Fatalf("got %d, %v", done, err)
+	}
+	if lasted := time.Duration(span[1] - span[0]); lasted < 0 || lasted > time.Since(before) {
+		t.Errorf("got %v, which lasted %v", span, lasted)
+	}
+	_, err = JobSpan(-job, -1, 0)
+	fails(t, err, "ValueError: words: expected an address for some, got 0x0 for 2")
+	if _, err := Wait(-job, -1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = JobSpan(-job, -1, address(span))
+	fails(t, err, "ClosedError: job: expected an open one, got a closed one")
+	runtime.KeepAlive(seeds)
+	runtime.KeepAlive(span)
+}
+
 // A handle that was closed, or never was, is refused by every function that needs
 // one, and closing it again does nothing. Numbers are not used twice.
 func TestEndsOfHandlesHaveANumber(t *testing.T) {
@@ -211,6 +238,9 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return ExpandRows(at, 1, 0, 16) }, ""},
 		{func() (int64, error) { return SamplerNew(document("auto", true, nil), 0) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
 		{func() (int64, error) { return SamplerNew("", 0) }, ""},
+		{func() (int64, error) { return SamplerWithin(document("auto", true, nil), 0, 5) }, "ValueError: fanouts: expected 1 to 256 hops, got 0"},
+		{func() (int64, error) { return SamplerWithin(document("auto", true, []int64{2}), 0, 0) }, "ValueError: share: expected 1 to 1000 thousandths, got 0"},
+		{func() (int64, error) { return SamplerWithin(document("auto", true, []int64{2}), 0, 1001) }, "ValueError: share: expected 1 to 1000 thousandths, got 1001"},
 		{func() (int64, error) { return SamplerNew("\x00", 0) }, ""},
 		{func() (int64, error) { return SamplerNew(`{"family": null}`, 0) }, "ValueError: family: expected one of [bsp fused neighbor queue reservoir], got ''"},
 		{func() (int64, error) { return Submit(g.handle, s, 0, 3, 64, 0, 0, 0, 0, 0) }, ""},

@@ -157,7 +157,7 @@ func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
 	}
 	call := &cuda.Call{
 		Plan: p.CUDA(), Batch: p.batch(&c.Call),
-		Stream: uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
+		Share: int(p.share), Stream: uintptr(c.Stream), Own: c.Own, Out: gpu.Address(c.Out), OutBytes: uint64(c.OutBytes),
 	}
 	// The calling thread's own stream is another one on the thread that waits, which
 	// may have to launch again.

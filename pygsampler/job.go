@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
@@ -25,6 +27,8 @@ type Job struct {
 	done   chan struct{}
 	memory memory.Memory
 	err    error
+
+	began, ended time.Time // of its work
 }
 
 // jobTask is what a job does.
@@ -195,6 +199,7 @@ func (j *Job) run() {
 }
 
 func (j *Job) make() {
+	j.began = time.Now()
 	// The graph may be a mapped file that another process makes shorter.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -216,6 +221,7 @@ func (j *Job) finish() {
 	running.Lock()
 	delete(running.jobs, j)
 	running.Unlock()
+	j.ended = time.Now()
 	close(j.done)
 }
 
@@ -223,25 +229,53 @@ func (j *Job) finish() {
 // when the job is still on its way; otherwise the memory's address, with its
 // reference, or the error is the caller's.
 func (j *Job) Wait(timeout int64) (address int64, finished bool, err error) {
-	select {
-	case <-j.done:
-	default:
-		if timeout < 0 {
-			<-j.done
-			break
-		}
-		timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
-		defer timer.Stop()
-		select {
-		case <-j.done:
-		case <-timer.C:
-			return 0, false, nil
-		}
+	if !j.await(timeout) {
+		return 0, false, nil
 	}
 	if j.err != nil {
 		return 0, true, j.err
 	}
 	return j.memory.Address(), true, nil
+}
+
+// Span waits as Wait does, and takes nothing. It writes when the job's work began and ended,
+// in nanoseconds of CLOCK_MONOTONIC, to the address of two integers.
+func (j *Job) Span(timeout, address int64) (finished bool, err error) {
+	if !j.await(timeout) {
+		return false, nil
+	}
+	var clock unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &clock); err != nil {
+		return true, err
+	}
+	now, out := time.Now(), memory.View[int64](address, 2)
+	out[0] = clock.Nano() - now.Sub(j.began).Nanoseconds()
+	out[1] = clock.Nano() - now.Sub(j.ended).Nanoseconds()
+	return true, nil
+}
+
+// await says whether the job is finished within timeout milliseconds.
+func (j *Job) await(timeout int64) bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+	}
+	if timeout < 0 {
+		<-j.done
+		return true
+	}
+	if timeout == 0 {
+		return false
+	}
+	timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // Cancel ends the job and returns once it no longer touches memory of Python's;

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/bsp"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/fused"
@@ -24,6 +25,18 @@ type Sampler struct {
 	family.Plan
 	Seed     uint64
 	Document string // with what was not given in it
+	share    int64  // as Within says; 0: no bound
+}
+
+// Within is a sampler whose launches take at most so many thousandths of a device. Its
+// batches are the same.
+func (p *Sampler) Within(share int64) (*Sampler, error) {
+	if share < 1 || share > cuda.WholeShare {
+		return nil, Errorf(KindValue, "share: expected 1 to %d thousandths, got %d", cuda.WholeShare, share)
+	}
+	q := *p
+	q.share = share
+	return &q, nil
 }
 
 // NewSampler checks a document: a JSON object with the family, and that family's options.

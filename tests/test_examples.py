@@ -46,6 +46,15 @@ def test_processes_share_an_epoch_exactly() -> None:
     assert f"epoch 0: {seeds} seeds" in run("ddp.py", "--epochs", "1")
 
 
+def test_a_pipeline_tells_what_it_waits_for(tmp_path: Path) -> None:
+    partner("torch")
+    told = run("pipeline.py", "--device", "cpu", "--trace", str(tmp_path / "trace.json"))
+    losses = re.findall(r"loss ([\d.]+), [\d.]+ s, waits [\d.]+%, [\d.]+ sampled", told)
+    assert len(losses) == 5
+    assert len(set(losses)) == 1, told
+    assert (tmp_path / "trace.json").exists()
+
+
 def test_every_example_is_tested() -> None:
     tests = "".join(path.read_text() for path in EXAMPLES.parent.glob("tests/**/test_*.py"))
     missing = [

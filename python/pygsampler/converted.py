@@ -85,6 +85,10 @@ class Views(Protocol):
 
     def hops(self) -> int: ...
 
+    def num_edges(self) -> int:
+        """Of all blocks."""
+        ...
+
     def destinations(self, place: int) -> torch.Tensor | None:
         """The destination of each edge of a block, as ids; None where torch is to find them."""
         ...
@@ -536,6 +540,12 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
         output_nodes = _Made(_of_batch)
         output_index = _Made(_of_batch)
         blocks = _Made(_blocks_of)
+
+    @property
+    def num_edges(self) -> int:
+        """Number of sampled edges of all hops."""
+        views: Views | None = self.__dict__.get("_views")
+        return super().num_edges if views is None else views.num_edges()
 
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchBatch:
         """The batch on another device; tensors that are there already are shared."""

@@ -32,6 +32,7 @@ __all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
 # A pickle of less reserve than this is not worth a copy.
 _WORTH_A_COPY = 1 << 12
 _DESCRIBED = frozenset({"_data", "_device", "_size", "_words"})
+_EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _PARTS = frozenset({"_output_index", "_output_nodes", "_trees", "blocks"})
 
 
@@ -220,7 +221,7 @@ class MiniBatch:
     @property
     def num_edges(self) -> int:
         """Number of sampled edges of all blocks."""
-        return sum(block.num_edges for block in self.blocks)
+        return sum(self._words[_EDGES])
 
     def torch(self) -> TorchBatch:
         """The same batch with torch tensors, which share its memory; each made when it is used."""

@@ -264,6 +264,14 @@ class PGSampler(EngineSampler, Sampler):
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return self._with(seed=seed)
 
+    def within(self, share: float) -> Sampler:
+        """As ``Sampler.within``; mode ``"bsp"``, whose launches are short, has no bound."""
+        if type(self) is not PGSampler:
+            return super().within(share)
+        other = self._with()
+        other._share = max(round(share * _WHOLE), 1)
+        return other
+
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0:
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
@@ -289,6 +297,9 @@ class PGSampler(EngineSampler, Sampler):
 
 _USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
 _USUAL.pop("seed")
+
+# What the engine takes a share of.
+_WHOLE = 1000
 
 # The modes of the family of neighbours; the others are families of their own.
 _NEIGHBOR = ("auto", "persistent")

@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 try:
@@ -23,10 +24,14 @@ from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import CapturedLoop
+from pygsampler._loading.events import Events
+from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.shards import Shards
 from pygsampler._loading.static import StaticPasses, checked
+from pygsampler._loading.trace import MOST as MOST_TRACED
+from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
@@ -40,6 +45,8 @@ __all__ = ["DataLoader", "StaticBatch", "StaticBlock", "capture", "segment_reduc
 
 # The engine has buffers and streams for so many batches of a GPU at once.
 MOST_ON_GPU = 8
+# How often a bar's figures change.
+BAR_SECONDS = 1.0
 
 
 class DataLoader:
@@ -117,6 +124,15 @@ class DataLoader:
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Each block has the rows of its ``edge_ids`` as an attribute of that name, and in
         ``block.features``.
+    low_mark : int, optional
+        Once ``prefetch`` batches are ahead no more are begun until so many are left, fewer than
+        ``prefetch``; then as many as there is room for are, on a GPU by one call. By default one
+        less than ``prefetch``: one is begun for each that is taken. On a GPU, where the sampler
+        starts groups, half of it. More is in docs/pipeline.md.
+    sampler_share : float, optional
+        The most that a launch of the sampler takes of a GPU, above 0 and up to 1: that part of the
+        blocks of threads that it runs at once. None: as many as is best for the sampler. It has no
+        effect in mode ``"bsp"``, nor on the CPU, where ``pgs.set_num_threads`` has one.
     static : bool
         Yield each batch as the same ``StaticBatch``, of fixed sizes in memory that stays where it
         is, as ``capture`` needs it; on a GPU alone, for samplers of mode ``"auto"`` or
@@ -140,7 +156,7 @@ class DataLoader:
 
     The batches are a pure function of the graph, the seeds, the options, ``seed``, the epoch,
     ``rank`` and ``world_size``; ``device``, ``prefetch`` and the number of threads never change
-    them. Each
+    them, nor do ``low_mark`` and ``sampler_share``. Each
     ``iter()`` takes the current epoch and advances it by one, so two passes never repeat the
     same samples by accident; ``set_epoch(n)`` chooses the epoch of the next pass, as a resumed run
     does. Iterators are independent of each other and several may be in use at once, each of its
@@ -187,6 +203,8 @@ class DataLoader:
         features: Mapping[str, Any] | None = None,
         labels: Any = None,
         edge_features: Mapping[str, Any] | None = None,
+        low_mark: int | None = None,
+        sampler_share: float | None = None,
         static: bool = False,
         capacities: Sequence[Sequence[int]] | None = None,
     ) -> None:
@@ -195,6 +213,9 @@ class DataLoader:
         self.shuffle = boolean(shuffle, "shuffle")
         self.drop_last = boolean(drop_last, "drop_last")
         self.prefetch = integer(prefetch, "prefetch", 0)
+        self.low_mark = low_mark
+        if low_mark is not None:
+            self.low_mark = integer(low_mark, "low_mark", 0, max(self.prefetch - 1, 0))
         self.world_size = integer(world_size, "world_size", 1)
         self.rank = integer(rank, "rank", 0, self.world_size - 1)
         self.progress = boolean(progress, "progress")
@@ -203,6 +224,7 @@ class DataLoader:
         self.sampler = _sampler(
             sampler_or_fanouts, seed, prob=prob, mask=mask, edge_weights=edge_weights
         )
+        self.sampler_share = _share(sampler_share, self.sampler)
         # A sampler that was given has a seed of its own, which its owner sees.
         self._follows = seed is None and self.sampler is not sampler_or_fanouts
         self._check_seed(seed is None and self.sampler._numbers.drawn)
@@ -217,6 +239,9 @@ class DataLoader:
         # Tables are made now, and wrong weights are wrong arguments.
         self.sampler.graph_of(self.graph)
         self._rows = Rows(self.graph, features, labels, edge_features)
+        # Of the pass that began last; and of the next one, where somebody asked for it.
+        self._meter: Meter | None = None
+        self._trace: Trace | None = None
         self._passes = self._static_passes(capacities) if boolean(static, "static") else None
         if capacities is not None and not static:
             raise ValueError("capacities: expected None without static=True")
@@ -277,15 +302,76 @@ class DataLoader:
                 "shuffled order depends on it; got None, for which each process takes its own"
             )
 
+    def stats(self) -> dict[str, Any]:
+        """What the pass that began last was made of, until now or until it ended.
+
+        Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
+        cache, whose hits are counted there: asking waits then, and so does a pass that begins.
+        Iterators that are in use at once have figures of their own, of which these are the latest
+        one's; a pickled loader begins without any. Of static batches edges and queues are not
+        counted, and the reading of their rows is part of ``waiting_share``; what ``capture`` runs
+        is no pass of the loader's.
+
+        Returns
+        -------
+        dict
+            ``epoch``, ``batches``, ``edges``: of what was handed over. ``seconds``: from the first
+            ``next()`` until now or the end.
+
+            ``waiting_share``: the part of the time that training waits for data. On the CPU
+            ``waiting_seconds`` of ``seconds``. On a GPU by CUDA events in torch's current stream,
+            over the last ``steps`` of up to 254: from where the stream has done all that was put
+            into it before ``next()`` was called, until the batch is there; nothing where the host
+            is ahead of the GPU. ``gathering_share``: likewise, of the reading of features in that
+            stream; None on the CPU, where they are read ahead.
+
+            ``waits``, ``waiting_seconds``: how often ``next()`` waited on the host for a batch that
+            was not there (20 microseconds or more), and for how long. ``next_seconds``: in
+            ``next()`` in all; on the CPU estimated from one step in two milliseconds.
+
+            ``queues``: how many batches were found ``sampled``, and on the CPU with features
+            ``gathered``, when the next was asked for: ``looks``, ``mean``, ``min``, and the part of
+            looks that found it ``empty``. There is a look in each step, though but one in two
+            milliseconds, and on a GPU one a group. ``held_back``: how many steps began no batch
+            though fewer than ``prefetch`` were ahead. ``pauses``: how often that began with a
+            queue of finished batches that had grown for five looks.
+
+            ``features``: for each by its name what its ``stats()`` have grown by since the pass
+            began, whoever read them; ``bytes``: the sum of theirs, by where they were read;
+            ``hit_rate``: hits by rows, of those that have a cache, or None.
+        """
+        return (self._meter or Meter(rows=self._rows)).stats()
+
+    def trace(self, path: Any) -> None:
+        """Trace the next pass, into a file for ``chrome://tracing`` or Perfetto when it ends.
+
+        It has spans of each batch: ``sample`` and, on the CPU, ``gather``, in threads for as many
+        as run beside each other; of the loop's thread ``next``, in it ``wait``, and ``train``,
+        which is between two calls of ``next()``; and on a GPU ``wait``, ``gather`` and ``train`` of
+        torch's stream. Samples and reading on the CPU are shown where the engine worked on them,
+        samples on a GPU from when they were launched until the loop saw that they were done. The
+        last 4096 batches are kept. On a GPU a traced pass waits for the device where it begins and
+        where it ends.
+
+        FileNotFoundError where there is no such folder. OSError at the end of the pass where the
+        file cannot be written.
+        """
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"path: expected a file in a folder that exists, got {target}")
+        self._trace = Trace(target)
+
     def __len__(self) -> int:
         """Number of batches of one epoch on this rank, the same on every rank."""
         return self._shards.steps
 
     def __iter__(self) -> Iterator[TorchBatch]:
         epoch = self._next_epoch()
+        meter = self._meter = Meter(epoch, self._rows, self._trace)
+        self._trace = None
         # A later set_seed must not reach a pass that goes on.
-        batches = copy.copy(self)._batches(epoch)
-        return close_at_exit(self._with_bar(batches, epoch) if self.progress else batches)
+        batches = copy.copy(self)._batches(epoch, meter)
+        return close_at_exit(self._with_bar(batches, meter) if self.progress else batches)
 
     def _next_epoch(self) -> int:
         """The epoch of a pass that begins now."""
@@ -306,8 +392,8 @@ class DataLoader:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        # Torch's seed is this process's: another one keeps the seed as it is now.
-        return {**self.__dict__, "_follows": False}
+        # Torch's seed is this process's: another one keeps the seed as it is now. A pass is too.
+        return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None}
 
     def _static_passes(self, capacities: Any) -> StaticPasses:
         if self.device == "cpu":
@@ -341,14 +427,14 @@ class DataLoader:
         """The seeds of the epoch on the GPU, put into torch's current stream."""
         return _copied(self._order(epoch), devices.parse(self.graph.device))
 
-    def _batches(self, epoch: int) -> Generator[TorchBatch, None, None]:
+    def _batches(self, epoch: int, meter: Meter) -> Generator[TorchBatch, None, None]:
         """The batches of this rank; none is submitted before the first is asked for."""
         index = devices.parse(self.graph.device)
         if index < 0:
-            return self._on_cpu(epoch)
-        return self._on_gpu(epoch, index)
+            return self._on_cpu(epoch, meter)
+        return self._on_gpu(epoch, index, meter)
 
-    def _on_cpu(self, epoch: int) -> Generator[TorchBatch, None, None]:
+    def _on_cpu(self, epoch: int, meter: Meter) -> Generator[TorchBatch, None, None]:
         order = self._order(epoch)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = 1 if self.prefetch >= 2 else 0
@@ -367,30 +453,59 @@ class DataLoader:
             return self._rows.start(batch, threads)
 
         then = read if self._rows else None
-        batches = in_order(submit, self._shards.steps, self.prefetch, then)
-        with closing(batches):
+        steps, depth = self._shards.steps, self.prefetch
+        batches = in_order(submit, steps, depth, then, low=self.low_mark, meter=meter)
+        with meter, closing(batches):
+            meter.ask()
             for batch in batches:
-                yield as_torch(batch)
+                made = as_torch(batch)
+                meter.batches += 1
+                meter.edges += batch.num_edges
+                if meter.timed:
+                    meter.hand()
+                yield made
+                if meter.timed:
+                    meter.ask()
 
-    def _on_gpu(self, epoch: int, index: int) -> Generator[TorchBatch, None, None]:
+    def _on_gpu(self, epoch: int, index: int, meter: Meter) -> Generator[TorchBatch, None, None]:
         if not self._shards.steps:
             return
         # First, since it says what is wrong in a forked child, or with a closed graph.
         self.graph._handle()
+        _watch(meter, index)
+        batches: Any
         if self._passes is not None:
-            yield from self._passes.batches(self._begin_static(self._passes, epoch, index))
-            return
-        self._fill_caches(epoch, index)
-        with closing(self._sampled(epoch, index)) as batches:
+            batches = self._passes.batches(self._begin_static(self._passes, epoch, index))
+        else:
+            self._fill_caches(epoch, index)
+            batches = self._sampled(epoch, index, meter)
+        with meter, closing(batches):
+            meter.ask()
             for batch in batches:
-                yield self._rows.there(batch) if self._rows else batch
+                meter.had()
+                if self._passes is None:
+                    # The sizes of static ones are on the device.
+                    meter.edges += batch.num_edges
+                    if self._rows:
+                        self._rows.there(batch)
+                meter.batches += 1
+                meter.hand()
+                yield batch
+                meter.ask()
 
-    def _sampled(self, epoch: int, index: int) -> Generator[TorchBatch, None, None]:
+    def _sampled(
+        self, epoch: int, index: int, meter: Meter | None = None
+    ) -> Generator[TorchBatch, None, None]:
         """The batches of a rank on a GPU, without rows."""
         # Put into the stream of the first submissions, which so come after it. Later ones may be
         # in other streams: by then a batch has been handed over, so the copy is done.
         order = as_ids(self._order_there(epoch), "seeds", index)
-        graph, launch, bounds = self.graph, self.sampler.launch, self._shards.bounds
+        if meter is not None:
+            _watch(meter, index)
+        graph, bounds = self.graph, self._shards.bounds
+        share = self.sampler_share
+        sampler = self.sampler if share is None else self.sampler.within(share)
+        launch = sampler.launch
         part, rank, ranks = order.part, self.rank, self.world_size
 
         def submit(step: int) -> Pending[Any]:
@@ -405,9 +520,10 @@ class DataLoader:
             )
 
         depth = min(self.prefetch, MOST_ON_GPU)
+        low = self.low_mark if self.low_mark is None else min(self.low_mark, max(depth - 1, 0))
         # While one half of what is ahead is consumed, the other is on its way.
-        size = depth // 2
-        start = self.sampler.launcher(graph, epoch=epoch, into="torch") if size > 1 else None
+        size = depth // 2 if low is None else depth - low
+        start = sampler.launcher(graph, epoch=epoch, into="torch") if size > 1 else None
 
         def submit_many(first: int, count: int) -> Group[Any]:
             assert start is not None
@@ -417,9 +533,9 @@ class DataLoader:
 
         # Each job is over, or cancelled, before `order` goes: none reads it after that.
         if start is None:
-            batches = in_order(submit, self._shards.steps, depth)
+            batches = in_order(submit, self._shards.steps, depth, low=low, meter=meter)
         else:
-            batches = in_groups(submit_many, self._shards.steps, depth, size)
+            batches = in_groups(submit_many, self._shards.steps, depth, size, meter=meter)
         with closing(batches):
             for batch in batches:
                 yield as_torch(batch)
@@ -434,17 +550,19 @@ class DataLoader:
         return order
 
     def _with_bar(
-        self, batches: Generator[TorchBatch, None, None], epoch: int
+        self, batches: Generator[TorchBatch, None, None], meter: Meter
     ) -> Generator[TorchBatch, None, None]:
-        edges = 0
-        with closing(batches), bar(total=len(self), desc=f"epoch {epoch}", unit="batch") as shown:
-            start = time.perf_counter()
+        text = f"epoch {meter.epoch}"
+        with closing(batches), bar(total=len(self), desc=text, unit="batch") as shown:
+            told = 0.0
             for batch in batches:
-                edges += batch.num_edges
-                rate = edges / max(time.perf_counter() - start, 1e-9)
-                shown.set_postfix_str(f"{rate / 1e6:.2f} M edges/s", refresh=False)
+                # Reading what was measured takes longer than measuring it.
+                if (now := time.perf_counter()) - told >= BAR_SECONDS:
+                    shown.set_postfix_str(in_words(meter.stats()), refresh=False)
+                    told = now
                 yield batch
                 shown.update()
+            shown.set_postfix_str(in_words(meter.stats()))
 
 
 def capture(
@@ -574,6 +692,23 @@ def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler:
     return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
 
 
+def _share(share: Any, sampler: Sampler) -> float | None:
+    """A part of a GPU that the sampler can be kept within."""
+    if share is None:
+        return None
+    if isinstance(share, bool) or not isinstance(share, (int, float)):
+        raise TypeError(f"sampler_share: expected a number, got {describe(share)}")
+    if not 0 < share <= 1:
+        raise ValueError(f"sampler_share: expected a number in (0, 1], got {share}")
+    try:
+        sampler.within(share)
+    except NotImplementedError as error:
+        raise ValueError(
+            f"sampler_share: expected None with a sampler of your own, got {share}; {error}"
+        ) from None
+    return float(share)
+
+
 def _graph_on(graph: Graph, device: Any) -> Graph:
     """``graph`` on ``device``, which torch can use too: itself where it is there already.
 
@@ -597,6 +732,15 @@ def _check(index: int) -> None:
             f"device: expected a CUDA device that torch can use, got {devices.name(index)!r}; "
             f"torch {torch.__version__} {why}"
         )
+
+
+def _watch(meter: Meter, index: int) -> None:
+    """Has a pass record events, once torch uses the device."""
+    if meter.events is not None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return
+    meter.events = Events(index) if meter.trace is None else Events(index, MOST_TRACED)
+    if meter.trace is not None:
+        meter.events.align()
 
 
 def _copied(order: torch.Tensor, index: int) -> torch.Tensor:

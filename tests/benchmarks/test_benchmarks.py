@@ -30,13 +30,14 @@ def _private_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
 
 
+PARTS = ("cache", "graphs", "pipeline", "report", "scaling", "step", "weights")
+
+
 @pytest.fixture
 def bench(_private_cache: None, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The modules; no round is repeated because the test machine is busy."""
     shared = [f"pygsampler.bench.{name}" for name in ("check", "compare", "contenders")]
-    own = [
-        f"benchmarks.{name}" for name in ("cache", "graphs", "report", "scaling", "step", "weights")
-    ]
+    own = [f"benchmarks.{name}" for name in PARTS]
     modules = [importlib.import_module(name) for name in (*shared, *own)]
     found = SimpleNamespace(**{module.__name__.rpartition(".")[2]: module for module in modules})
     monkeypatch.setattr(found.compare.OtherLoad, "share", lambda self: 0.0)
@@ -331,6 +332,30 @@ def test_step_compares_and_refuses(
     wrong = {"pygsampler": lambda _: (torch.zeros(3),), "other": lambda _: (torch.ones(3),)}
     with pytest.raises(bench.check.CheckError, match="other gives another result"):
         bench.step.compare(wrong, [None], 1)
+
+
+def test_pipeline_compares_and_refuses(
+    bench: SimpleNamespace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["--quick", "--hidden", "16", "--width", "8"]
+    assert bench.pipeline.main([*arguments, "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "pipeline.json").read_text())["rows"]
+    assert [row["features"] for row in rows] == ["cpu", "file"]
+    for row in rows:
+        assert row["bound, ms"] == max(row["data, ms"], row["training, ms"]) > 0
+        assert 0 <= row["waiting_share"] <= 1
+        assert set(row["queues"]) == {"sampled", "gathered"}
+
+    def other(x: torch.Tensor, *where: Any) -> Any:
+        return bench.pipeline.pgs.Features.from_tensor(x.flip(0))
+
+    capsys.readouterr()
+    placed, bench.pipeline._placed = bench.pipeline._placed, other
+    try:
+        assert bench.pipeline.main(arguments) == 1
+    finally:
+        bench.pipeline._placed = placed
+    assert "refused: cpu: batch 0 has rows of other vertices" in capsys.readouterr().err
 
 
 def test_hit_rates_and_what_is_asked_of_them(

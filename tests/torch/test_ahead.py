@@ -35,6 +35,9 @@ class FakeJob:
             raise RuntimeError(f"result {self.step}")
         return self.step
 
+    def done(self) -> bool:
+        return True
+
     def cancel(self) -> None:
         self.desk.cancelled.append(self.step)
 
@@ -208,6 +211,9 @@ class FakeGroup:
         if fails not in self.steps:
             return list(self.steps)
         return [*range(self.steps[0], fails), RuntimeError(f"result {fails}")]
+
+    def done(self) -> bool:
+        return True
 
     def cancel(self) -> None:
         self.desk.cancelled += self.steps

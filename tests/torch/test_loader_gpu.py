@@ -46,6 +46,9 @@ class Launched:
         self.desk.in_flight -= 1
         return self.job.result().torch()
 
+    def done(self) -> bool:
+        return bool(self.job.done())
+
     def cancel(self) -> None:
         self.desk.in_flight -= 1
         self.desk.cancelled += 1

@@ -24,6 +24,18 @@ type Call struct {
 	Out      gpu.Address // where the caller wants the batch; 0: in memory of the engine's
 	OutBytes uint64
 	Grid     int // blocks; 0 for a good number. The batch does not depend on it
+	Share    int // the most thousandths of the device that a launch takes; 0: all. As Grid
+}
+
+// WholeShare is a Share that is no bound.
+const WholeShare = 1000
+
+// within bounds the blocks of a launch, of which the device runs so many at a time.
+func (c *Call) within(blocks, resident int) int {
+	if c.Share == 0 {
+		return blocks
+	}
+	return max(min(blocks, resident*c.Share/WholeShare), 1)
 }
 
 // Batch is a sampled batch in device memory, laid out as internal/batch says;

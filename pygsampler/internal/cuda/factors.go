@@ -167,5 +167,5 @@ func (p *Factors) blocks(f *Flight, batches int) int {
 	}
 	const rowsOfBlock = factorThreads / 32
 	most := f.engine.context.Properties().Multiprocessors * 2048 / factorThreads
-	return max(min(int(f.need.Rows/rowsOfBlock), most/batches), 1)
+	return f.call.within(max(min(int(f.need.Rows/rowsOfBlock), most/batches), 1), most/batches)
 }

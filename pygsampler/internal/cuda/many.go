@@ -176,9 +176,9 @@ func (k *rowKernels) share(f *Flight, batches int) int {
 	case f.call.Grid > 0:
 		return min(f.call.Grid, most)
 	case f.need.Edges < smallHop:
-		return max(min(max(n/4, n/batches), most), 1)
+		return f.call.within(max(min(max(n/4, n/batches), most), 1), most)
 	}
-	return most
+	return f.call.within(most, most)
 }
 
 // resident is how many blocks of any of the kernels run at a time on the graph's device.

@@ -286,20 +286,22 @@ func (p *Neighbors) kind(k *rowKernels, g *Graph, c *Call, n Needs) int {
 // grid is a good number of blocks, by measurement (docs/performance.md): one for
 // each multiprocessor while a batch is bound by the exchanges between them, two when
 // it is bound by memory; fewer where batches in flight share the device, since then
-// their exchanges hide behind one another. A multiprocessor runs so many together.
+// their exchanges hide behind one another. A multiprocessor runs so many together, of
+// which a call may have but a share.
 func (f *Flight) grid(together int) int {
 	if f.call.Grid > 0 {
 		return f.call.Grid
 	}
 	n := f.engine.context.Properties().Multiprocessors
 	several := f.call.Own && f.engine.inFlight() > 1
+	good := n * min(2, together)
 	switch edges := f.need.Edges; {
 	case several && edges < smallHop:
-		return max(n/4, 1)
+		good = max(n/4, 1)
 	case edges < smallHop, several && edges < largeHop:
-		return n
+		good = n
 	}
-	return n * min(2, together)
+	return f.call.within(good, n*together)
 }
 
 // How many edges the largest hop of a batch has that is bound by exchanges, and of

@@ -219,7 +219,7 @@ func (p *Queue) Launch(f *Flight) error {
 	}
 	grid := f.grid(2)
 	if c.Grid == 0 {
-		grid = min(grid, k.most)
+		grid = c.within(min(grid, k.most), k.most)
 	}
 	shape := gpu.Shape{
 		Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{threads}, Shared: queueTile * (args.Widest | 1) * 4,

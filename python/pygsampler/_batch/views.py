@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import torch
 
+# How many edges each block has, among a batch's words.
+_EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
 _ROWS = {row.name: row for row in at.ROWS}
 
 
@@ -57,6 +59,9 @@ class RegionViews:
 
     def hops(self) -> int:
         return self._words[at.HOPS]
+
+    def num_edges(self) -> int:
+        return sum(self._words[_EDGES])
 
     def of_batch(self, name: str) -> torch.Tensor | None:
         row = _ROWS[name]
@@ -192,6 +197,8 @@ class HostBatch(Protocol):
     def blocks(self) -> Sequence[HostBlock]: ...
     @property
     def input_nodes(self) -> Array: ...
+    @property
+    def num_edges(self) -> int: ...
 
 
 class HostViews:
@@ -206,6 +213,9 @@ class HostViews:
 
     def hops(self) -> int:
         return len(self._batch.blocks)
+
+    def num_edges(self) -> int:
+        return self._batch.num_edges
 
     def of_batch(self, name: str) -> torch.Tensor | None:
         if name == "input_nodes":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
+from array import array
 from typing import Any, ClassVar, NoReturn
 
 from pygsampler._core import memories
@@ -22,6 +23,8 @@ class PendingMemory(EngineHandle):
     __slots__ = ("__weakref__", "_lock", "_outcome", "_waiting")
 
     _end: ClassVar[str] = "Cancel"
+    # Whether the engine knows when it worked on it.
+    _timed: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,6 +60,23 @@ class PendingMemory(EngineHandle):
         if self._outcome is None:
             self._outcome = Error("job: expected a job on its way, got one that was cancelled")
             self._give_back()
+
+    def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:
+        """When the engine's work on it began and ended, in seconds of CLOCK_MONOTONIC.
+
+        That is the clock of ``time.perf_counter``, too. It waits for the job, or so long; None
+        where it is not done then, or was taken.
+        """
+        words = array("q", (0, 0))
+        while self._timed and self._outcome is None:
+            self._require_own()
+            wait = SLICE_MS if timeout_ms < 0 else timeout_ms
+            if self._call("JobSpan", wait, words.buffer_info()[0]):
+                began, ended = words
+                return began / 1e9, ended / 1e9
+            if timeout_ms >= 0:
+                break
+        return None
 
     def _state(self) -> str:
         """For ``repr``."""

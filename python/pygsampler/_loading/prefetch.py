@@ -6,15 +6,25 @@ import atexit
 from collections import deque
 from collections.abc import Callable, Generator
 from inspect import GEN_RUNNING, getgeneratorstate
+from time import perf_counter
 from typing import Any, TypeVar
 from weakref import ref
 
 from pygsampler._core import library
+from pygsampler._loading.meter import Meter
+from pygsampler._loading.pacer import Pacer
+from pygsampler._loading.trace import GATHERING, SAMPLING
 from pygsampler._sampling.base import Group, Pending
 
 __all__ = ["close_at_exit", "in_groups", "in_order"]
 
 T = TypeVar("T")
+
+# The queue is looked at in each step, but not more often than this, in seconds: to ask jobs whether
+# they are done takes about a hundredth of that.
+LOOK = 2e-3
+# A result that takes no longer, in seconds, is there already.
+READY = 20e-6
 
 
 def in_order(
@@ -22,24 +32,33 @@ def in_order(
     steps: int,
     depth: int,
     then: Callable[[Any], Pending[Any]] | None = None,
+    *,
+    low: int | None = None,
+    meter: Meter | None = None,
 ) -> Generator[Any, None, None]:
     """Yield the results of ``submit(0)``, ..., ``submit(steps - 1)`` in this order.
 
     While the consumer holds one result, up to ``depth`` later jobs run; ``depth`` 0 submits a job
-    only when its result is asked for. With ``then`` a result is the beginning of a second job, as
+    only when its result is asked for. More are begun where ``low`` are left (``Pacer``), by default
+    one for each that is taken. With ``then`` a result is the beginning of a second job, as
     which it counts from then on, and the results are those of the second ones. A job that fails,
     in ``submit``, ``then`` or ``result``, raises at its own place, after the results before it.
     However the generator ends (exhausted, closed, dropped, failed, interrupted), every job that is
-    still in flight is cancelled.
+    still in flight is cancelled. ``meter`` is told of it.
     """
     first: deque[Pending[Any] | Exception] = deque()
     last: deque[Pending[Any] | Exception] = first if then is None else deque()
     submitted = 0
+    meter = Meter() if meter is None else meter
+    pacer = meter.pacer = Pacer(depth, max(depth - 1, 0) if low is None else low)
+    sampled, finished = meter.queues(max(depth, 1), 1 if then is None else 2)
+    if meter.trace is not None:
+        submit = meter.trace.watched(SAMPLING, submit)
+        then = then and meter.trace.watched(GATHERING, then)
 
-    def fill(limit: int) -> None:
+    def fill(count: int) -> None:
         nonlocal submitted
-        ahead = len(first) if last is first else len(first) + len(last)
-        for _ in range(min(limit - ahead, steps - submitted)):
+        for _ in range(min(count, steps - submitted)):
             try:
                 first.append(submit(submitted))
                 submitted += 1
@@ -51,31 +70,71 @@ def in_order(
 
     def hand_on() -> None:
         """Begins the second jobs of those that are done, of one that is not where none is begun."""
-        while last is not first and first:
+        assert then is not None
+        moved = 0
+        while first:
             head = first[0]
             if isinstance(head, Exception):
                 last.append(head)
-            elif last and not head.done():
-                return
             else:
-                assert then is not None
+                if head.done():
+                    moved += 1
+                elif last:
+                    break
+                start = perf_counter()
                 try:
-                    last.append(then(head.result()))
+                    result = head.result()
+                    if not moved:
+                        meter.waited(start, perf_counter())
+                    last.append(then(result))
                 except Exception as error:
                     last.append(error)
             # Not before: a job that is interrupted here is cancelled below.
             first.popleft()
+        sampled[moved] += 1
 
+    # Of `last`, how many are known to be done, and when to look at more of them.
+    ready, look = 0, perf_counter() + LOOK
     try:
-        for _ in range(steps):
-            fill(max(depth, 1))
-            hand_on()
+        for step in range(steps):
+            if submitted == step:
+                fill(max(depth, 1))
+            if then is not None:
+                hand_on()
             head = last.popleft()
             if isinstance(head, Exception):
                 raise head
-            result = head.result()
+            if not ready and then is not None and head.done():
+                # Making tensors of its rows is no wait.
+                ready = 1
+            start = perf_counter()
+            found = ready
+            if ready:
+                ready -= 1
+                result = head.result()
+            else:
+                result = head.result()
+                now = perf_counter()
+                if now - start > READY:
+                    meter.waited(start, now)
+                    start = now
+                else:
+                    found = 1
             del head
-            fill(depth)
+            if start >= look:
+                look = start + LOOK
+                if found:
+                    while ready < len(last) and _is_done(last[ready]):
+                        ready += 1
+                    found = ready + 1
+                finished[found] += 1
+                pacer.saw(found)
+                meter.timed = True
+            ahead = submitted - step - 1
+            if ahead <= pacer.until:
+                fill(pacer.room(ahead))
+            elif ahead < depth:
+                pacer.held += 1
             yield result
             del result
     finally:
@@ -89,21 +148,34 @@ def in_groups(
     steps: int,
     depth: int,
     size: int,
+    *,
+    meter: Meter | None = None,
 ) -> Generator[T, None, None]:
     """As ``in_order``, of jobs that are submitted ``size`` at a time, at most ``depth``.
 
     ``submit(first, count)`` starts the jobs from ``first`` on; their results come together, and an
     exception stands in the place of the first that failed. A group is submitted once there is room
-    for a whole one, so that in between up to ``size - 1`` jobs fewer than ``depth`` are ahead.
+    for a whole one: the low mark is ``depth - size``.
     """
     waiting: deque[Group[T] | Exception] = deque()
     ready: deque[T | Exception] = deque()
     submitted = taken = 0
+    meter = Meter() if meter is None else meter
+    pacer = meter.pacer = Pacer(depth, depth - size)
+    _, finished = meter.queues(depth, 1)
+    if meter.trace is not None:
+        submit = meter.trace.watched(SAMPLING, submit)
 
     def fill() -> None:
         nonlocal submitted
-        while submitted < steps and submitted - taken + size <= depth:
+        ahead = submitted - taken
+        if ahead > pacer.until:
+            pacer.held += ahead < depth
+            return
+        room = pacer.room(ahead)
+        while submitted < steps and room >= size:
             count = min(size, steps - submitted)
+            room -= count
             try:
                 waiting.append(submit(submitted, count))
                 submitted += count
@@ -113,26 +185,39 @@ def in_groups(
                 submitted = steps
 
     try:
+        fill()
         while ready or taken < steps:
             if not ready:
-                fill()
+                # So many groups are there, in whole.
+                count = 0
+                while count < len(waiting) and _is_done(waiting[count]):
+                    count += 1
+                if taken:
+                    finished[min(count * size, depth)] += 1
+                    pacer.saw(count)
                 head = waiting.popleft()
                 if isinstance(head, Exception):
                     raise head
+                start = perf_counter()
                 ready.extend(head.result())
+                if not count:
+                    meter.waited(start, perf_counter())
                 del head
             result = ready.popleft()
             if isinstance(result, Exception):
                 raise result
             taken += 1
-            if submitted - taken + size <= depth:
-                fill()
+            fill()
             yield result
             del result
     finally:
         for group in waiting:
             if not isinstance(group, Exception):
                 group.cancel()
+
+
+def _is_done(job: Pending[Any] | Group[Any] | Exception) -> bool:
+    return isinstance(job, Exception) or job.done()
 
 
 # No WeakSet: what it does when a generator goes is Python, where Ctrl-C would be lost.

@@ -54,6 +54,13 @@ class Rows:
     def __bool__(self) -> bool:
         return bool(self._nodes or self._labels or self._edges)
 
+    def tables(self) -> Iterator[tuple[str, Features]]:
+        """All that are read, by their names; those of edges are ``edge_features['e']``."""
+        yield from self._nodes.items()
+        yield from self._labels.items()
+        for name, features in self._edges.items():
+            yield _called("edge_features", name), features
+
     def fill_caches(
         self,
         seed: int,
@@ -234,6 +241,10 @@ class Gathering:
     def done(self) -> bool:
         """Whether ``result()`` would return, or raise, at once."""
         return self._job.done()
+
+    def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:
+        """When it was worked on, as the job says."""
+        return self._job.span(timeout_ms)
 
     def cancel(self) -> None:
         """Ends it: nothing reads the features for it afterwards."""

@@ -44,6 +44,10 @@ class Group(Protocol[T_co]):
         """
         ...
 
+    def done(self) -> bool:
+        """Whether ``result()`` would return at once."""
+        ...
+
     def cancel(self) -> None:
         """Ends all: nothing reads the graph or the seeds for them afterwards."""
         ...
@@ -192,6 +196,13 @@ class Sampler(ABC):
         other = copy.copy(self)
         Sampler.__init__(other, seed)
         return other
+
+    def within(self, share: float) -> Sampler:
+        """Another that makes these batches, whose launches take at most that share of a GPU.
+
+        ``share`` is above 0 and at most 1. A sampler may leave this as it is: NotImplementedError.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not bound its launches")
 
     def set_epoch(self, n: int) -> None:
         """Makes ``n`` (0 to ``2**24 - 1``) the epoch, and the next batch without a number batch 0.

@@ -40,6 +40,7 @@ class DeviceJob(Job):
     __slots__ = ("_seeds",)
 
     _end: ClassVar[str] = "DeviceCancel"
+    _timed: ClassVar[bool] = False
 
     # The device may read them until the batch is done.
     _seeds: Any
@@ -98,6 +99,7 @@ class TorchJob(Job):
     __slots__ = ("_key", "_own", "_region", "_seeds", "_words")
 
     _end: ClassVar[str] = "DeviceCancel"
+    _timed: ClassVar[bool] = False
 
     def __init__(
         self, graph: Graph, sampler: EngineSampler, seeds: Any, epoch: int, batch: int, own: bool

@@ -17,17 +17,20 @@ class EngineSampler(EngineHandle):
     one.
     """
 
-    __slots__ = ("_plan", "_seed")
+    __slots__ = ("_plan", "_seed", "_share")
 
     _end: ClassVar[str] = "SamplerClose"
 
     _plan: Plan
     _seed: int
+    # The most thousandths of a GPU that a launch takes; 0: no bound.
+    _share: int
 
     def __init__(self, plan: Plan, seed: int) -> None:
         EngineHandle.__init__(self)
         self._plan = plan
         self._seed = seed
+        self._share = 0
 
     def _handle(self) -> int:
         """The handle in this process's engine."""
@@ -37,5 +40,9 @@ class EngineSampler(EngineHandle):
         with library.handle_lock():
             if not self._current():
                 self._give_back()
-                self._make("SamplerNew", self._plan.document, signed_seed(self._seed))
+                about = self._plan.document, signed_seed(self._seed)
+                if self._share:
+                    self._make("SamplerWithin", *about, self._share)
+                else:
+                    self._make("SamplerNew", *about)
             return self._number

@@ -61,6 +61,7 @@ class TorchGroup(EngineHandle):
         "_asked",
         "_batches",
         "_epoch",
+        "_failure",
         "_graph",
         "_places",
         "_region",
@@ -89,6 +90,7 @@ class TorchGroup(EngineHandle):
         self._epoch = epoch
         self._batches = batches
         self._asked = asked
+        self._failure: Exception | None = None
         # The device may read them until the batches are done.
         self._views = views
         plan, known, device = sampler._plan, graph._capacity, graph._device
@@ -130,19 +132,31 @@ class TorchGroup(EngineHandle):
         It can be had once. Ctrl-C while waiting cancels all of them.
         """
         self._require_own()
-        failure: Exception | None = None
-        about = self._sampler._plan.num_words, self._words.buffer_info()[0]
         try:
-            while not self._call("DeviceWaitManyInto", SLICE_MS, *about):
+            while not self._arrived(SLICE_MS):
                 pass
-            self._number = 0
-        except Exception as error:
-            failure = error
         finally:
             # Also where a signal handler raised it, and the batches are on their way.
             if self._number:
                 self._give_back()
-        return self._taken(failure)
+        return self._taken(self._failure)
+
+    def done(self) -> bool:
+        """Whether ``result()`` would return at once."""
+        self._require_own()
+        return self._arrived(0)
+
+    def _arrived(self, timeout_ms: int) -> bool:
+        """Waits a moment; whether the words of all of them are there."""
+        if self._number and self._failure is None:
+            about = self._sampler._plan.num_words, self._words.buffer_info()[0]
+            try:
+                if not self._call("DeviceWaitManyInto", timeout_ms, *about):
+                    return False
+                self._number = 0
+            except Exception as error:
+                self._failure = error
+        return True
 
     def cancel(self) -> None:
         """Ends all of them; returns once the device no longer works on them."""

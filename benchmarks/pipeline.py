@@ -1,0 +1,265 @@
+"""How much of loading is hidden behind training::
+
+    python -m benchmarks.pipeline --quick
+    python -m benchmarks.pipeline
+    python -m benchmarks.pipeline --device cuda --graph products
+
+Three runs of a GraphSAGE on a graph of the papers' shape, in milliseconds a step: batches alone
+(a), training alone, on one batch of middling size that stays where it is (b), and both, as one does
+(c). The overlap is (a + b - c) / min(a, b): 1 where the cheaper of the two costs nothing, 0 where
+they take turns; c cannot be less than the larger of a and b. Beside it stand the loader's own
+figures of c. The batches are compared with those of a loader with nothing ahead, row by row, before
+the clock starts; then the runs take turns, and medians over the rounds are shown.
+
+Where the features are: ``cpu``, in memory, read ahead by the engine's threads, where the batches
+are sampled too; with a GPU they are copied there by ``batch.to``. ``file``: likewise, mapped.
+``pinned``: page-locked, read by the GPU that samples. ``device``: on that GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+from tqdm import tqdm
+
+import pygsampler as pgs
+from pygsampler.bench.check import CheckError
+from pygsampler.torch import DataLoader
+
+from . import environment, graphs, report
+
+CLASSES = 47
+
+
+class SAGE(torch.nn.Module):
+    """GraphSAGE with means, in the engine's reductions."""
+
+    def __init__(self, widths: Sequence[int]) -> None:
+        super().__init__()
+        pairs = list(itertools.pairwise(widths))
+        self.own = torch.nn.ModuleList(torch.nn.Linear(*pair) for pair in pairs)
+        self.others = torch.nn.ModuleList(torch.nn.Linear(*pair, bias=False) for pair in pairs)
+
+    def forward(self, batch: Any) -> torch.Tensor:
+        h = batch.x
+        for place, block in enumerate(batch.blocks):
+            own = h[block.dst_offset : block.dst_offset + block.num_dst_nodes]
+            h = self.own[place](own) + self.others[place](block.mean(h))
+            h = F.relu(h) if place + 1 < len(batch.blocks) else h
+        return h[batch.output_index]
+
+
+class Pipeline:
+    """A loader, and the training that it feeds."""
+
+    def __init__(self, loader: DataLoader, device: str, hidden: int, width: int) -> None:
+        self.loader = loader
+        self.device = device
+        torch.manual_seed(0)
+        hops = len(loader.sampler.fanouts)
+        self.model = SAGE([width, *[hidden] * (hops - 1), CLASSES]).to(device)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        sizes = [(batch.num_edges, step) for step, batch in enumerate(self._epoch())]
+        self.steps = len(sizes)
+        middle = sorted(sizes)[self.steps // 2][1]
+        self.resident = next(b for step, b in enumerate(self._epoch()) if step == middle)
+
+    def _epoch(self) -> Any:
+        self.loader.set_epoch(0)
+        for batch in self.loader:
+            yield batch.to(self.device) if self.loader.device != self.device else batch
+
+    def train(self, batch: Any) -> None:
+        """A step."""
+        loss = F.cross_entropy(self.model(batch), batch.y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def data(self) -> None:
+        """An epoch's batches, which nobody uses."""
+        for _ in self._epoch():
+            pass
+
+    def training(self) -> None:
+        """As many steps, on one batch."""
+        for _ in range(self.steps):
+            self.train(self.resident)
+
+    def both(self) -> None:
+        """An epoch of training."""
+        for batch in self._epoch():
+            self.train(batch)
+
+    def clock(self, run: Callable[[], None]) -> float:
+        """Milliseconds of a step of it."""
+        self._settle()
+        start = time.perf_counter()
+        run()
+        self._settle()
+        return 1e3 * (time.perf_counter() - start) / self.steps
+
+    def _settle(self) -> None:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+
+def check(pipeline: Pipeline, plain: DataLoader, x: torch.Tensor, y: torch.Tensor) -> None:
+    """The batches are those of a loader with nothing ahead, and their rows are those of x and y."""
+    plain.set_epoch(0)
+    pipeline.loader.set_epoch(0)
+    for ours, theirs in zip(pipeline.loader, plain, strict=True):
+        same = ours.input_nodes.cpu().equal(theirs.input_nodes) and all(
+            a.indices.cpu().equal(b.indices) and a.indptr.cpu().equal(b.indptr)
+            for a, b in zip(ours.blocks, theirs.blocks, strict=True)
+        )
+        if not same:
+            raise CheckError(f"batch {theirs.batch} is another one")
+        rows = ours.x.cpu().equal(x[theirs.input_nodes])
+        if not rows or not ours.y.cpu().equal(y[theirs.output_nodes]):
+            raise CheckError(f"batch {theirs.batch} has rows of other vertices")
+
+
+def measure(pipeline: Pipeline, rounds: int) -> dict[str, Any]:
+    """Medians over the rounds, and the loader's figures of the last."""
+    runs = {"a": pipeline.data, "b": pipeline.training, "c": pipeline.both}
+    for run in runs.values():
+        pipeline.clock(run)
+    found: dict[str, list[float]] = {name: [] for name in (*runs, "overlap")}
+    shares: list[float] = []
+    stats: dict[str, Any] = {}
+    for turn in range(rounds):
+        names = list(runs)
+        order = names[turn % 3 :] + names[: turn % 3]
+        times = {}
+        for name in order:
+            times[name] = pipeline.clock(runs[name])
+            if name == "c":
+                stats = pipeline.loader.stats()
+        shares.append(stats["waiting_share"])
+        a, b, c = (times[name] for name in names)
+        times["overlap"] = (a + b - c) / min(a, b)
+        for name, value in times.items():
+            found[name].append(value)
+    medians = {name: statistics.median(values) for name, values in found.items()}
+    kept = ("gathering_share", "queues", "next_seconds", "held_back", "pauses", "hit_rate", "bytes")
+    return {
+        "data, ms": medians["a"],
+        "training, ms": medians["b"],
+        "both, ms": medians["c"],
+        "bound, ms": max(medians["a"], medians["b"]),
+        "overlap": medians["overlap"],
+        "waiting_share": statistics.median(shares),
+        **{name: stats[name] for name in kept},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns 0, or 1 after a failed check."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(given)
+    name, rounds = ("quick", 2) if options.quick else (options.graph, options.rounds)
+    size, steps = (64, 8) if options.quick else (options.batch_size, options.steps)
+    graph = graphs.load(name)
+    made = pgs.Graph.from_csc(graph.indptr, graph.indices, num_nodes=graph.num_nodes)
+    rng = np.random.default_rng(1)
+    seeds = rng.choice(graph.num_nodes, min(size * steps, graph.num_nodes), replace=False)
+    x = torch.from_numpy(rng.standard_normal((graph.num_nodes, options.width), np.float32))
+    y = torch.from_numpy(rng.integers(0, CLASSES, graph.num_nodes))
+    shape: dict[str, Any] = {"batch_size": size, "shuffle": True, "seed": 1}
+    plain = DataLoader(made, seeds, options.fanouts, prefetch=0, **shape)
+    record = environment.describe(given, "benchmarks.pipeline", note=options.note)
+    print(environment.summary(record), end="\n\n")
+    record["rows"] = []
+    on_gpu = options.device != "cpu"
+    there = made.to(options.device) if on_gpu else made
+    with tempfile.TemporaryDirectory() as folder:
+        for place in options.features or (
+            ("device", "pinned", "cpu") if on_gpu else ("cpu", "file")
+        ):
+            features = _placed(x, place, options.device, Path(folder))
+            loader = DataLoader(
+                there if place in ("device", "pinned") else made,
+                seeds,
+                options.fanouts,
+                prefetch=options.prefetch,
+                low_mark=options.low_mark,
+                sampler_share=options.share,
+                features={"x": features},
+                labels=y,
+                **shape,
+            )
+            pipeline = Pipeline(loader, _device(options.device), options.hidden, options.width)
+            try:
+                check(pipeline, plain, x, y)
+            except CheckError as error:
+                print(f"refused: {place}: {error}", file=sys.stderr)
+                return 1
+            found = measure(pipeline, rounds)
+            record["rows"].append({"features": place, "device": options.device, **found})
+            told = ", ".join(
+                f"{key} {value:.3f}" for key, value in found.items() if isinstance(value, float)
+            )
+            tqdm.write(f"{place}: {told}")
+            features.close()
+    if options.out:
+        path = options.out / f"pipeline{'-cuda' if on_gpu else ''}.json"
+        report.write_json(path, record)
+        print(f"\nwritten: {path}")
+    return 0
+
+
+def _device(name: str) -> str:
+    """As loaders have it."""
+    return "cuda:0" if name == "cuda" else name
+
+
+def _placed(x: torch.Tensor, place: str, device: str, folder: Path) -> pgs.Features:
+    """Features of their own, so that figures are of one loader."""
+    features = pgs.Features.from_tensor(x)
+    if place == "device":
+        return features.to(device)
+    if place == "pinned":
+        return features.pin(device)
+    if place == "file":
+        path = folder / "features.pgs"
+        nobody = torch.zeros(0, dtype=torch.int64)
+        graph = pgs.Graph.from_coo(nobody, nobody, num_nodes=len(x))
+        graph.with_data(node_data={"x": x}).save(path)
+        return pgs.Features.open(path, "x")
+    return features
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
+    parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="arxiv")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
+    parser.add_argument("--features", nargs="+", choices=("device", "pinned", "cpu", "file"))
+    parser.add_argument("--fanouts", type=int, nargs="+", default=[10, 10])
+    parser.add_argument("--batch-size", type=int, default=1024)
+    parser.add_argument("--steps", type=int, default=100, help="of a round (default: 100)")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--width", type=int, default=100, help="floats of a row (default: 100)")
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--prefetch", type=int, default=4)
+    parser.add_argument("--low-mark", type=int)
+    parser.add_argument("--share", type=float, help="sampler_share of the loader")
+    parser.add_argument("--note", help="as in python -m benchmarks")
+    parser.add_argument("--out", type=Path, help="folder for pipeline.json, pipeline-cuda.json")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
