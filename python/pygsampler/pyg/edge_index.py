@@ -20,7 +20,6 @@ from pygsampler._core.checks import describe
 __all__ = ["EdgeIndex", "check_layout", "edge_index_of"]
 
 _aten = torch.ops.aten
-_OURS = (torch.float32, torch.float64)
 # Since then PyG's class is a wrapper of a tensor.
 _FIRST = (2, 6)
 
@@ -34,9 +33,9 @@ class EdgeIndex(PyGEdgeIndex):  # type: ignore[misc]
     takes it:
 
     - ``edge_index[0]`` and ``[1]`` are ids by which torch's ``index_select``, ``scatter_add_`` and
-      ``scatter_reduce_`` work as ever, forward and backward. Where they would add rows of float32
-      or float64 up in the order of threads that meet, the engine's segments do, edge after edge:
-      the same on every run.
+      ``scatter_reduce_`` work as ever, forward and backward. Where they would add rows of floats
+      up in the order of threads that meet, the engine's segments do, edge after edge: the same on
+      every run.
     - ``edge_index.matmul(x, transpose=True)``, as PyG's ``GraphConv`` has it, makes no row for each
       edge, and has a gradient for weights.
     - ``trim_to_layer``, ``to``, ``pin_memory``, workers and pickles keep the order, and so do
@@ -174,7 +173,10 @@ class _Groups:
                 indptr = index2ptr(ids, rows)
             made = Segments(indptr[: rows + 1], places, len(ids))
         else:
-            one = torch.tensor([0, len(ids)], dtype=ids.dtype, device=ids.device)
+            # As if all edges had one target: what is sought is their order by these ids. Written
+            # there, since a copy from the host would be waited for.
+            one = ids.new_zeros(2)
+            one[1:].fill_(len(ids))
             grouped = Segments(one, ids.contiguous(), rows).transposed(places=True)
             assert grouped.places is not None
             made = Segments(grouped.indptr, grouped.places, len(ids))
@@ -330,7 +332,7 @@ def _is_ours(self: Any, source: Any, index: Any) -> bool:
     return (
         type(source) is torch.Tensor
         and self.dtype == source.dtype
-        and source.dtype in _OURS
+        and source.dtype in segments._OURS
         and self.device == source.device == index._ids.device
         and len(source) == len(index._ids)
         and source.shape[1:] == self.shape[1:]

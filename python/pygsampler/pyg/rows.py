@@ -53,6 +53,9 @@ class BatchRows:
                     named[name] = each.pin(place)
         if sampler is not None:
             _check_edge_ids(sampler, self._edges)
+            for each in self._nodes.values():
+                if each._cache is not None and each._cache.wants_graph:
+                    each._cache.fill(sampler.graph)
 
     def __bool__(self) -> bool:
         return bool(self._nodes or self._edges)
