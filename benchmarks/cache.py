@@ -155,8 +155,8 @@ class TrueLru:
         hits = int((last >= oldest).sum())
         if oldest > 0:
             hits += int((last == oldest - 1).sum()) * room // self.of_batch[oldest - 1]
-        for batch, gone in zip(*np.unique(last[last >= 0], return_counts=True), strict=True):
-            self.of_batch[batch] -= int(gone)
+        gone = np.bincount(last[last >= 0], minlength=len(self.of_batch))
+        self.of_batch = [left - int(some) for left, some in zip(self.of_batch, gone, strict=True)]
         self.last[ids] = len(self.of_batch)
         self.of_batch.append(len(ids))
         return hits

@@ -53,22 +53,21 @@ class SageLayer(nn.Module):
         self.neighbours = nn.Linear(inputs, outputs, bias=False)
 
     def _joined(self, own: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = self.own(own) + self.neighbours(mean)
-        return out
+        return torch.addmm(self.own(own), mean, self.neighbours.weight.t())
 
     def first(self, block: Any, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        own = table.index_select(0, ids[: block.num_dst_nodes])
-        return self._joined(own, block.mean(table, of=ids))
+        return self._joined(*block.own_and(table, "mean", of=ids))
 
     def forward(self, block: Any, h: torch.Tensor) -> torch.Tensor:
-        return self._joined(h[: block.num_dst_nodes], block.mean(h))
+        return self._joined(*block.own_and(h, "mean"))
 
     def plain(self, block: Any, h: torch.Tensor) -> torch.Tensor:
         src, dst = block.coo()
         sums = h.new_zeros((block.num_dst_nodes, h.shape[1]))
         sums = sums.index_add(0, dst, h.index_select(0, src))
         mean = sums / block.indptr.diff().clamp(min=1).unsqueeze(1)
-        return self._joined(h[: block.num_dst_nodes], mean)
+        out: torch.Tensor = self.own(h[: block.num_dst_nodes]) + self.neighbours(mean)
+        return out
 
 
 class Sage(Model):

@@ -46,9 +46,10 @@ __device__ __forceinline__ u64 draw_bits64(u64 state, u64 j) { return mix(state 
 // The state of a row in one tree of a disjoint batch. Go twin: rng.Part.
 __device__ __forceinline__ u64 part_state(u64 state, u32 tree) { return mix(state ^ ((u64)tree + 1) * GOLDEN); }
 
-// Reduced to [0, n).
-__device__ __forceinline__ u64 draw_below(u64 state, u32 j, u64 n) { return __umul64hi(draw_bits(state, j), n); }
-__device__ __forceinline__ u32 draw_below32(u64 state, u32 j, u32 n) {
-  u64 z = draw_bits(state, j);
-  return (u32)(((z >> 32) * n + ((u64)(u32)z * n >> 32)) >> 32);
+// Bits reduced to [0, n).
+__device__ __forceinline__ u64 below(u64 bits, u64 n) { return __umul64hi(bits, n); }
+__device__ __forceinline__ u32 below(u64 bits, u32 n) {
+  return (u32)(((bits >> 32) * n + ((u64)(u32)bits * n >> 32)) >> 32);
 }
+__device__ __forceinline__ u64 draw_below(u64 state, u32 j, u64 n) { return below(draw_bits(state, j), n); }
+__device__ __forceinline__ u32 draw_below32(u64 state, u32 j, u32 n) { return below(draw_bits(state, j), n); }

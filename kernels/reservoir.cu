@@ -114,27 +114,38 @@ extern "C" __global__ void __launch_bounds__(ORDER_THREADS) reservoir_order(cons
 
 // ---- draw --------------------------------------------------------------------------------------
 
-__device__ __forceinline__ u32 slot_of(u64 state, u32 i) { return draw_below32(state, i, i + 1); }
-__device__ __forceinline__ u64 slot_of(u64 state, u64 i) { return __umul64hi(draw_bits64(state, i), i + 1); }
-
 // By a warp. T holds any position of the row.
 template <typename T>
 __device__ __forceinline__ void fill(T* slots, u64 state, u64 degree, u64 fanout) {
   u32 lane = threadIdx.x & 31;
   for (u64 j = lane; j < fanout; j += 32) slots[j] = (T)j;
   __syncwarp();
-  for (u64 i = fanout + lane; i < degree; i += 32) {
-    T slot = slot_of(state, (T)i);
-    if (slot < (T)fanout) atomicMax(slots + slot, (T)i);
+  T i = (T)(fanout + lane), left = degree > i ? ((T)degree - i - 1) / 32 + 1 : 0;
+  // Draw i is mix(state + (i + 1) GOLDEN): a lane's next one is 32 further. Unrolled this takes 56 registers in
+  // the place of 32, which is 9 blocks of a multiprocessor in the place of 16.
+#pragma unroll 1
+  for (u64 z = state + ((u64)i + 1) * GOLDEN; left; left--, i += 32, z += 32 * GOLDEN) {
+    T slot = below(mix(z), (T)(i + 1));
+    if (slot < (T)fanout) atomicMax(slots + slot, i);
   }
   __syncwarp();
 }
 
-// One row, by a warp. kept: where its reservoir is; null: in the place of its edge ids.
-template <typename I>
-__device__ __forceinline__ void draw_row(const ReservoirArgs& r, u64 row_number, void* kept) {
+// Fills a row's slots. Where they are is known when this is compiled, so that atomic operations are those of
+// that memory.
+template <typename T, typename I>
+__device__ __forceinline__ void keep(const ReservoirArgs& r, T* slots, ulonglong2 row, u64 row_number) {
   const BspArgs& a = r.hop;
-  u32 lane = threadIdx.x & 31;
+  const RowsArgs& g = a.graph;
+  Stream s = stream_of(g.key0, g.key1, a.hop, g.batch0, g.batch1, PURPOSE_RESERVOIRS);
+  fill(slots, row_state(s, (u64)((const I*)a.nodes)[row_number]), row.y, (u64)a.fanout);
+}
+
+// One row, by a warp. kept: its reservoir in shared memory, of the high part.
+template <typename I, bool HIGH>
+__device__ __forceinline__ void draw_row(const ReservoirArgs& r, u64 row_number, u64* kept) {
+  const BspArgs& a = r.hop;
+  u32 lane = threadIdx.x & 31, bits = HIGH ? r.slot_bits : a.graph.out_edge_bits;
   ulonglong2 row = a.rows[row_number];
   I* indptr = (I*)a.indptr;
   u64 e0 = 0;
@@ -145,43 +156,44 @@ __device__ __forceinline__ void draw_row(const ReservoirArgs& r, u64 row_number,
   e0 = __shfl_sync(~0u, e0, 0);
   bool whole;
   u64 take = a.graph.take(row.y, a.fanout, whole);
+  u32* narrow = HIGH ? (u32*)kept : (u32*)a.edge_ids + e0;
+  u64* wide = HIGH ? kept : (u64*)a.edge_ids + e0;
   if (!whole && take) {
-    const RowsArgs& g = a.graph;
-    u64 state = row_state(stream_of(g.key0, g.key1, a.hop, g.batch0, g.batch1, PURPOSE_RESERVOIRS), (u64)((const I*)a.nodes)[row_number]);
-    u32 bits = kept ? r.slot_bits : g.out_edge_bits;
-    if (bits == 32) fill(kept ? (u32*)kept : (u32*)a.edge_ids + e0, state, row.y, take);
-    else fill(kept ? (u64*)kept : (u64*)a.edge_ids + e0, state, row.y, take);
+    if (bits == 32) keep<u32, I>(r, narrow, row, row_number);
+    else keep<u64, I>(r, wide, row, row_number);
   }
   for (u64 j = lane; j < take; j += 32) {
     u64 pick = j;
+    if (!whole && HIGH) pick = bits == 32 ? narrow[j] : wide[j];
     // Atomic operations of other lanes were made in the L2.
-    if (!whole && kept) pick = r.slot_bits == 32 ? ((u32*)kept)[j] : ((u64*)kept)[j];
-    else if (!whole) pick = a.graph.out_edge_bits == 32 ? __ldcg((u32*)a.edge_ids + e0 + j) : __ldcg((u64*)a.edge_ids + e0 + j);
+    else if (!whole) pick = bits == 32 ? __ldcg(narrow + j) : __ldcg(wide + j);
     a.graph.gather((I*)a.ids, a.edge_ids, e0 + j, row.x, pick, a.base);
   }
   __syncwarp();  // the next row's reservoir takes this one's place
 }
 
+// The rows of a block among those of a part.
+template <typename I, bool HIGH>
+__device__ __forceinline__ void draw_part(const ReservoirArgs& r, u32 block, u64* kept) {
+  u32 warp = threadIdx.x >> 5, tile = r.hop.tile, blocks = HIGH ? r.high_blocks : r.low_blocks;
+  u64 first = HIGH ? 0 : r.high, count = HIGH ? r.high : r.hop.n - r.high;
+  bool snake = r.schedule && blocks < r.snake_below;
+  for (u32 turn = 0; turn * DRAW_WARPS < tile; turn++) {
+    u32 k = turn * DRAW_WARPS + warp;
+    u64 place = (u64)k * blocks + (k & 1 ? blocks - 1 - block : block);
+    if (!snake) place = (u64)block * tile + (r.schedule && turn & 1 ? (turn + 1) * DRAW_WARPS - 1 - warp : k);
+    if (place >= count) continue;
+    place += first;
+    draw_row<I, HIGH>(r, r.order ? r.order[place] : place, kept);
+  }
+}
+
 template <typename I>
 __device__ __forceinline__ void reservoir_draw(const ReservoirArgs& r) {
   extern __shared__ u64 reservoirs[];
-  u32 warp = threadIdx.x >> 5, block = blockIdx.x + r.first_block, tile = r.hop.tile;
-  bool high = block < r.high_blocks;
-  u32 blocks = high ? r.high_blocks : r.low_blocks;
-  if (!high) block -= r.high_blocks;
-  u64 first = high ? 0 : r.high, count = high ? r.high : r.hop.n - r.high;
-  void* kept = high ? (char*)reservoirs + (u64)warp * r.hop.fanout * (r.slot_bits / 8) : nullptr;
-  for (u32 turn = 0; turn * DRAW_WARPS < tile; turn++) {
-    u32 to = r.schedule && turn & 1 ? DRAW_WARPS - 1 - warp : warp, k = turn * DRAW_WARPS + to;
-    u64 place = (u64)block * tile + k;
-    if (r.schedule && blocks < r.snake_below) {
-      k = turn * DRAW_WARPS + warp;
-      place = (u64)k * blocks + (k & 1 ? blocks - 1 - block : block);
-    }
-    if (place >= count) continue;
-    place += first;
-    draw_row<I>(r, r.order ? r.order[place] : place, kept);
-  }
+  u32 block = blockIdx.x + r.first_block;
+  if (block < r.high_blocks) draw_part<I, true>(r, block, (u64*)((char*)reservoirs + (threadIdx.x >> 5) * (u64)r.hop.fanout * (r.slot_bits / 8)));
+  else draw_part<I, false>(r, block - r.high_blocks, nullptr);
 }
 
 #define KERNELS(step, threads)                                                                                             \

@@ -150,21 +150,33 @@ struct SpreadArgs {
   SpreadBlock blocks[MOST_HOPS];
 };
 
+// Writes n values, of which the first `used` are copied, and what fill says from there on; both
+// begin at multiples of 16 bytes.
+template <typename I, typename Fill>
+__device__ __forceinline__ void copy_and_fill(void* to, const void* from, u64 used, u64 n, Fill fill) {
+  const u64 each = 16 / sizeof(I), threads = (u64)gridDim.x * STATIC_THREADS;
+#pragma unroll 4
+  for (u64 v = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x; v * each < n; v += threads) {
+    u64 i = v * each;
+    if (i + each <= used) {
+      ((uint4*)to)[v] = ((const uint4*)from)[v];
+    } else {
+      for (u64 k = i; k < i + each && k < n; k++) ((I*)to)[k] = k < used ? ((const I*)from)[k] : (I)fill(k);
+    }
+  }
+}
+
 // Row 0 of the grid has the vertices, row y the block y - 1.
 template <typename I>
 __device__ __forceinline__ void spread(const SpreadArgs& a, const u64* header, const char* out, bool good) {
-  u64 at = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x, threads = (u64)gridDim.x * STATIC_THREADS;
+  u64 num_nodes = a.num_nodes, num_edges = max(a.num_edges, (u64)1);
+  auto vertex = [=](u64 i) { return i % num_nodes; };
   if (blockIdx.y == 0) {
     u64 n = good ? header[WORD_NUM_NODES] : 0, seeds = good ? header[WORD_NUM_OUTPUT] : 0;
-    const I* nodes = (const I*)(out + header[WORD_NODES]);
-    const I* given = (const I*)(out + header[WORD_OUTPUT_NODES]);
-    const I* index = (const I*)(out + header[WORD_OUTPUT_INDEX]);
-#pragma unroll 4
-    for (u64 i = at; i < a.blocks[0].src; i += threads) ((I*)a.nodes)[i] = i < n ? nodes[i] : (I)(i % a.num_nodes);
-    for (u64 i = at; i < a.outputs; i += threads) {
-      ((I*)a.output_nodes)[i] = i < seeds ? given[i] : (I)(i % a.num_nodes);
-      ((I*)a.output_index)[i] = i < seeds ? index[i] : (I)i;
-    }
+    copy_and_fill<I>(a.nodes, out + header[WORD_NODES], n, a.blocks[0].src, vertex);
+    copy_and_fill<I>(a.output_nodes, out + header[WORD_OUTPUT_NODES], seeds, a.outputs, vertex);
+    copy_and_fill<I>(a.output_index, out + header[WORD_OUTPUT_INDEX], seeds, a.outputs, [](u64 i) { return i; });
+    u64 at = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x;
     if (at < 1 + 3 * a.hops) {
       const u64* block = header + HEADER_WORDS + BLOCK_WORDS * ((at + 2) / 3 - 1);
       u32 which = (at + 2) % 3;
@@ -175,17 +187,12 @@ __device__ __forceinline__ void spread(const SpreadArgs& a, const u64* header, c
   const SpreadBlock& b = a.blocks[blockIdx.y - 1];
   const u64* block = header + HEADER_WORDS + BLOCK_WORDS * (blockIdx.y - 1);
   u64 src = good ? block[BLOCK_NUM_SRC] : 0, dst = good ? block[BLOCK_NUM_DST] : 0, edges = good ? block[BLOCK_NUM_EDGES] : 0;
-  const I* indptr = (const I*)(out + block[BLOCK_INDPTR]);
-  const I* indices = (const I*)(out + block[BLOCK_INDICES]);
-  const char* ids = out + block[BLOCK_EDGE_IDS];
-  for (u64 i = at; i <= b.dst; i += threads) ((I*)b.indptr)[i] = i < dst ? indptr[i] : (I)edges;
   u32 rows = (u32)(b.src - src);
-#pragma unroll 4
-  for (u64 i = at; i < b.edges; i += threads) {
-    ((I*)b.indices)[i] = i < edges ? indices[i] : (I)(src + (u32)(i - edges) % rows);
-    if (a.edge_id_bits == 32) ((u32*)b.edge_ids)[i] = i < edges ? ((const u32*)ids)[i] : (u32)(i % max(a.num_edges, 1ull));
-    else ((u64*)b.edge_ids)[i] = i < edges ? ((const u64*)ids)[i] : i % max(a.num_edges, 1ull);
-  }
+  copy_and_fill<I>(b.indptr, out + block[BLOCK_INDPTR], good ? dst + 1 : 0, b.dst + 1, [=](u64) { return edges; });
+  copy_and_fill<I>(b.indices, out + block[BLOCK_INDICES], edges, b.edges, [=](u64 i) { return src + (u32)(i - edges) % rows; });
+  auto edge = [=](u64 i) { return i % num_edges; };
+  if (a.edge_id_bits == 32) copy_and_fill<u32>(b.edge_ids, out + block[BLOCK_EDGE_IDS], edges, b.edges, edge);
+  else copy_and_fill<u64>(b.edge_ids, out + block[BLOCK_EDGE_IDS], edges, b.edges, edge);
 }
 
 extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_spread(const __grid_constant__ SpreadArgs a) {

@@ -26,7 +26,12 @@ def run(name: str, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "needs"), [("graphsage_pyg.py", "torch_geometric"), ("graph_file.py", "torch")]
+    ("name", "needs"),
+    [
+        ("graphsage_pyg.py", "torch_geometric"),
+        ("graph_file_pyg.py", "torch_geometric"),
+        ("graph_file.py", "torch"),
+    ],
 )
 def test_it_learns(name: str, needs: str) -> None:
     partner(needs)

@@ -457,6 +457,32 @@ for batch in loader_of(wide.cache(rows=7, policy="exact")):
     assert third == "0 1.0"
 
 
+def test_without_memory_for_counting_the_rows_stay(emulator: Path) -> None:
+    code = """
+from pygsampler._caching import counts
+messages = []
+class Notes(logging.Handler):
+    def emit(self, record):
+        messages.append(record.getMessage())
+logging.getLogger("pygsampler").addHandler(Notes())
+cached = source.cache(rows=50, policy="exact")
+loader = loader_of(cached)
+list(loader)
+rows, real = rows_of(cached), counts.filled
+counts.filled = lambda *about: None
+for batch in loader:
+    assert torch.equal(batch.x, x[batch.input_nodes])
+assert rows_of(cached) == rows
+print(messages)
+counts.filled = real
+list(loader)
+print(rows_of(cached) != rows)
+"""
+    warning, changed = run(emulator, code).splitlines()
+    assert "no memory on cuda:0 to count the reads of 600 rows" in warning
+    assert warning.endswith("caches keep what they have']") and changed == "True"
+
+
 def test_pickled_moved_and_closed(emulator: Path) -> None:
     code = """
 every = torch.arange(NODES)

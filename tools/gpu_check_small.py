@@ -22,35 +22,42 @@ from tests.support.parity import (
     compare,
     compare_reservoirs,
     edges_of,
+    on_own_pages,
     random_graph,
     same,
 )
 
 
 def gathers(device: str) -> None:
-    """Rows of every width of a vector, on the device and page-locked, and a loader's batches."""
+    """Rows of every width of a vector, on the device, page-locked and cached, and a loader's."""
     import torch
 
     from pygsampler.torch import DataLoader
 
     torch.manual_seed(3)
+    graph = random_graph(3000, seed=1, most=70).graph(32)
     for shape, dtype in (
         *(((), "int8"), ((3,), "uint8"), ((1,), "float16"), ((5,), "float32"), ((100,), "float32")),
         *(((602,), "float32"), ((2, 8), "float64"), ((0,), "float32")),
     ):
-        x = (torch.randn(700, *shape) * 5).to(getattr(torch, dtype))
+        x = (torch.randn(3000, *shape) * 5).to(getattr(torch, dtype))
+        if x.numel():
+            x = torch.from_numpy(on_own_pages(x.numpy().ravel())).reshape(x.shape)
         host = pgs.Features.from_tensor(x)
-        for features in (host.to(device), host.pin(device) if device != "cpu" else host):
-            for ids in (torch.randint(0, 700, (333,)), torch.arange(0), torch.tensor([699] * 40)):
+        placed = [host.to(device)]
+        if device != "cpu":
+            placed += [host.pin(device), host.cache(device, rows=400, graph=graph)]
+            placed += [host.cache(device, rows=40, policy="lru")]
+        for features in placed:
+            for ids in (torch.randint(0, 3000, (333,)), torch.arange(0), torch.full((40,), 2999)):
                 for given in (ids.to(device), ids.int().to(device)):
                     assert torch.equal(features[given].cpu(), x[ids]), (shape, dtype)
             try:
-                features[torch.tensor([0, 700, -1], device=device)]
+                features[torch.tensor([0, 3000, -1], device=device)]
             except IndexError as error:
                 assert "ids[1]" in str(error)
             else:
                 raise AssertionError("a row beyond the table was read")
-    graph = random_graph(3000, seed=1, most=70).graph(32)
     x, y = torch.randn(3000, 40), torch.arange(3000)
     loaders = [
         DataLoader(

@@ -44,7 +44,7 @@ def substitute_dgl() -> dict[str, Any]:
 
 
 def substitute_pyg() -> dict[str, Any]:
-    """Our loaders and sampler under PyG's names, and pyg-lib wherever a test asks for it."""
+    """Our loaders, sampler and stores under PyG's names, and pyg-lib where a test asks for it."""
     import torch_geometric
     from torch_geometric import loader, sampler, testing
 
@@ -68,7 +68,13 @@ def substitute_pyg() -> dict[str, Any]:
     vars(loader).update(loaders)
     # Beside it stands an older class of that name, in torch_geometric.loader.
     sampler.NeighborSampler = sampler.neighbor_sampler.NeighborSampler = pyg.PGSampler
-    return loaders | {"NeighborSampler": pyg.PGSampler}
+    # Those of its tests alone, which print their names.
+    stores = {
+        "MyFeatureStore": type("MyFeatureStore", (pyg.FeatureStore,), {}),
+        "MyGraphStore": type("MyGraphStore", (pyg.GraphStore,), {}),
+    }
+    vars(testing).update(stores)
+    return loaders | stores | {"NeighborSampler": pyg.PGSampler}
 
 
 SUBSTITUTE = {"dgl": substitute_dgl, "pyg": substitute_pyg}

@@ -65,7 +65,13 @@ PEERS = {
         distribution="torch-geometric",
         source="torch_geometric",
         tests="test",
-        names=("NeighborLoader", "LinkNeighborLoader", "NeighborSampler"),
+        names=(
+            "NeighborLoader",
+            "LinkNeighborLoader",
+            "NeighborSampler",
+            "MyFeatureStore",
+            "MyGraphStore",
+        ),
         without=("distributed",),
     ),
     "dgl": Peer(

@@ -12,6 +12,7 @@ Parts, in the order in which they run when none is named:
 - weights     weighted sampling beside uniform sampling
 - gather      rows of a table by their ids, beside torch's index_select and a copy
 - turbo       TurboGNN's sampling kernels, their thresholds and switches, beside ours
+- cache       rows that are on the host and in part on the device, and what keeping them takes
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
@@ -29,7 +30,7 @@ from pathlib import Path
 
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
-    *("weights", "gather", "turbo", "roofline"),
+    *("weights", "gather", "turbo", "cache", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -43,6 +44,7 @@ _SHARES = {
     "weights": 3,
     "gather": 1,
     "turbo": 3,
+    "cache": 1,
     "roofline": 3,
 }
 

@@ -22,6 +22,7 @@ def lines(folder: Path) -> list[str]:
         "weights",
         "gather",
         "turbo",
+        "cache",
         "roofline",
     ):
         file = folder / f"{part}.json"
@@ -111,6 +112,20 @@ def _gather(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _cache(content: dict[str, Any]) -> list[str]:
+    return [
+        f"rows of {row['row_bytes']:4} B, {100 * row['hits']:3.0f} % hits "
+        + " ".join(f"{us['median']:8.1f} us {name}" for name, us in row["us"].items())
+        for row in content["rows"]
+        if "us" in row
+    ] + [
+        f"rows of {row['row_bytes']:4} B: {row['tally_us']['median']:.1f} us to count a batch, "
+        f"{row['change_ms']['median']:.1f} ms to bring {row['brought']} rows"
+        for row in content["rows"]
+        if "tally_us" in row
+    ]
+
+
 def _roofline(content: dict[str, Any]) -> list[str]:
     return [
         f"{_name(row):34} {row['engine_us']['median']:8.1f} us, bound {row['bound_us']:8.1f} us "
@@ -147,6 +162,7 @@ _OF = {
     "weights": _weights,
     "gather": _gather,
     "turbo": _turbo,
+    "cache": _cache,
     "roofline": _roofline,
 }
 

@@ -21,11 +21,15 @@ from .record import Budget, Record
 BATCH, FANOUTS = 1024, (10, 10)
 FEATURES, HIDDEN, CLASSES = 100, 256, 47
 _STEPS, _WARM = 150, 20
-# (what it is called, mode, batches ahead)
-WAYS = (
-    ("in flight", "auto", 4),
-    ("one at a time", "auto", 0),
-    ("bsp, one at a time", "bsp", 0),
+# (what it is called, mode, batches ahead, switches of mode "reservoir"). The last three are the
+# paper TurboGNN's: neither kernels nor pipeline, the kernels alone, both.
+WAYS: tuple[tuple[str, str, int, dict[str, Any] | None], ...] = (
+    ("in flight", "auto", 4, None),
+    ("one at a time", "auto", 0, None),
+    ("bsp, one at a time", "bsp", 0, None),
+    ("reservoirs off, one at a time", "reservoir", 0, {"memory": "global", "schedule": False}),
+    ("reservoirs, one at a time", "reservoir", 0, None),
+    ("reservoirs, in flight", "reservoir", 4, None),
 )
 
 
@@ -101,10 +105,17 @@ def steps(
     return whole, waits
 
 
-def measure(trainer: Trainer, made: Made, name: str, mode: str, prefetch: int) -> dict[str, Any]:
+def measure(
+    trainer: Trainer,
+    made: Made,
+    name: str,
+    mode: str,
+    prefetch: int,
+    switches: dict[str, Any] | None,
+) -> dict[str, Any]:
     """One row of JSON."""
     seeds = torch.randperm(made.num_nodes)[: BATCH * (_STEPS + _WARM + 1)]
-    sampler = pgs.PGSampler(FANOUTS, seed=1, mode=mode)
+    sampler = pgs.PGSampler(FANOUTS, seed=1, mode=mode, reservoir=switches)
 
     def batches() -> Iterator[Any]:
         return iter(DataLoader(made.graph, seeds, sampler, batch_size=BATCH, prefetch=prefetch))
@@ -157,7 +168,7 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
         global _STEPS, _WARM, BATCH
         _STEPS, _WARM, BATCH = 8, 2, 64
     on_cpu = made.on_cpu()
-    for mode in ("auto", "bsp"):
+    for mode in ("auto", "bsp", "reservoir"):
         check.parity(made, on_cpu, FANOUTS, mode)
     del on_cpu
     trainer = Trainer(made.num_nodes)
@@ -167,12 +178,12 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
     }  # fmt: skip
     without_sampling(trainer, made)
     rows = [without_sampling(trainer, made)]
-    for name, mode, prefetch in WAYS:
+    for name, mode, prefetch, switches in WAYS:
         if budget.over():
             record.skip(name)
             continue
         gc.collect()
-        rows.append(measure(trainer, made, name, mode, prefetch))
+        rows.append(measure(trainer, made, name, mode, prefetch, switches))
     for row in rows:
         print(line(row), flush=True)
         record.add(row)

@@ -330,6 +330,34 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         return segments.weighted_sum(self._segments(), x, weights, of)
 
+    def own_and(
+        self,
+        x: torch.Tensor | Features,
+        reduce: str = "mean",
+        *,
+        of: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The rows of the destinations themselves, and those of their in-neighbours reduced.
+
+        What layers such as GraphSAGE's take: ``x[:block.num_dst_nodes]`` and ``block.mean(x)``,
+        with one gradient for both, where torch would make one of all rows for each and add them.
+
+        Parameters
+        ----------
+        x, of
+            As for ``sum``.
+        reduce : str
+            ``"sum"``, ``"mean"`` or ``"max"``.
+
+        Returns
+        -------
+        tuple of torch.Tensor
+            Each of shape [num_dst_nodes, ...]. Without ``of`` the first is a view of x.
+        """
+        from pygsampler._batch.own import own_and
+
+        return own_and(self._segments(), x, reduce, self.dst_offset, of)
+
     def softmax(self, scores: torch.Tensor) -> torch.Tensor:
         """The softmax of scores over the edges of each destination, with a gradient.
 

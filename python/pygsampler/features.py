@@ -369,6 +369,7 @@ class Features:
             # Before pages are locked, since it may be refused.
             plan.places(len(known), self._row())
         made = self._pinned_for(device, "cache")
+        _need_torch()
         assert made._pins is not None
         about = made._pins.device, len(known), self._row(), made._pins.addresses[0]
         made._cache = Cache(plan, *about)
@@ -471,13 +472,7 @@ class Features:
 
     def _read_there(self, ids: Any, out: Any, place: int) -> Any:
         """On a device, by one launch, which is waited for only to tell wrong ids."""
-        try:
-            import torch
-        except ImportError:
-            raise ImportError(
-                "Features: expected PyTorch to allocate on a GPU, found none; "
-                "pip install 'pygsampler[torch]'"
-            ) from None
+        torch = _need_torch()
         there = torch.device("cuda", place)
         view = self._ids(ids, place)
         if view.device < 0:
@@ -570,6 +565,18 @@ class Reading:
 
 # Integers of as many bits, for those that torch can hold and hardly work on.
 _SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
+
+
+def _need_torch() -> Any:
+    """What allocates on a GPU, and chooses rows for a cache there."""
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            "Features: expected PyTorch to allocate on a GPU, found none; "
+            "pip install 'pygsampler[torch]'"
+        ) from None
+    return torch
 
 
 def _torch_has(dtype: str) -> bool:

@@ -189,3 +189,20 @@ def test_rows_of_the_gather(folder: Path) -> None:
     about = gather.words(torch.arange(5, dtype=torch.int32), torch.empty(7, 3), torch.empty(5, 3))
     _, count, bits, _, rows, row_bytes, *_ = about
     assert (count, bits, rows, row_bytes, len(about)) == (5, 32, 7, 12, 11)
+
+
+def test_rows_of_the_cache(folder: Path) -> None:
+    pytest.importorskip("torch", reason="needs torch")
+    from benchmarks.gpu import cache, summary
+
+    us = {name: {"median": value} for name, value in (("link", 100.0), ("static", 30.0))}
+    row = {"row_bytes": 400, "rows": 50, "cached": 5, "count": 9, "hits": 0.8, "us": us}
+    assert cache.line(row) == (
+        "9 rows of 400 B, 80 % hits: link 100.0 us, static 30.0 us; the link alone 20.0 us"
+    )
+    times = {"tally_us": {"median": 4.0}, "change_ms": {"median": 7.0}, "brought": 3}
+    rows = [row, {"row_bytes": 400, **times}]
+    (folder / "cache.json").write_text(json.dumps({**record("grid"), "rows": rows}))
+    text = "\n".join(summary.lines(folder))
+    assert "rows of  400 B,  80 % hits    100.0 us link     30.0 us static" in text
+    assert "rows of  400 B: 4.0 us to count a batch, 7.0 ms to bring 3 rows" in text

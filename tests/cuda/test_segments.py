@@ -48,8 +48,8 @@ def segments(torch: Any) -> Any:
 
 
 def gradients(torch: Any, made: Any, *inputs: Any) -> list[Any]:
-    scale = torch.arange(made.numel(), device=made.device).to(made.dtype).reshape(made.shape)
-    (made * (scale % 7 - 3)).sum().backward()
+    scale = torch.arange(made.numel(), device=made.device).reshape(made.shape) % 7 - 3
+    (made * scale.to(made.dtype)).sum().backward()
     return [made.detach().cpu(), *(one.grad.cpu() for one in inputs)]
 
 

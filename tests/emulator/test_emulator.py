@@ -22,7 +22,7 @@ PARITY = (
     "TestOnceExcluded|TestOnceAwkwardGraphs|TestTreesOfTooManyVertices|TestRanksOutgrowTheirBits|"
     "TestManyInOneLaunch|TestManyTooSmall|TestManyOutTooSmall|TestManyWithABadSeed|"
     "TestManyOfDifferentKinds|TestManyThatDoNotLaunch|TestManyRunsOutOfTags|"
-    "TestQueueExcludes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestGatherEveryCount|TestBSP|TestFused)$/^(awkward|star|path)?$"
+    r"TestQueueExcludes|TestQueueTagsRunOut|TestQueueSeedOutOfRange|TestGatherEveryCount|TestCache\w+|TestBSP|TestFused)$/^(awkward|star|path)?$"
 )
 
 
@@ -172,6 +172,8 @@ def test_parity(tmp_path: Path, order: int) -> None:
         "TestFused/awkward",
         "TestManyInOneLaunch",
         "TestGatherEveryCount",
+        "TestCacheHoldsWhatIsPut",
+        "TestCacheAdmitsWhatIsRead",
         "TestQueueExcludes",
         "TestValidateSmall",
     ):

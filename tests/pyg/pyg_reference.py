@@ -96,7 +96,7 @@ def content(batch: Any) -> dict[str, Any]:
     return {
         name: value.tolist() if isinstance(value, torch.Tensor) else value
         for name, value in items.items()
-        if name not in ("metadata", "_seed_node")
+        if name not in ("metadata", "_seed_node", "sort_order")
     }
 
 

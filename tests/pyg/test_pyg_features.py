@@ -309,3 +309,17 @@ def test_vertices_behind_the_last_row_are_in_the_csc() -> None:
     store = GraphStore(pgs.Graph.from_csc([0, 2], [1, 2], num_nodes=3))
     row, col, moved = store.csc()
     assert (row.tolist(), col.tolist(), moved) == ([1, 2], [0, 2, 2, 2], None)
+
+
+@pytest.mark.parametrize(
+    "kind", [list, tuple, numpy.array, torch.tensor, lambda some: [numpy.int64(i) for i in some]]
+)
+def test_samplers_of_seeds_may_give_numbers_of_any_kind(kind: Any) -> None:
+    places = [[0, 5, 5], [], [62, -1], [7]]
+    loader = NeighborLoader(random_data(), [2], SEEDS, batch_sampler=[kind(p) for p in places])
+    assert len(loader.dataset) == len(SEEDS)
+    assert loader.dataset[-1] == len(SEEDS) - 1
+    for some, batch in zip(places, loader, strict=True):
+        assert batch.n_id[: batch.batch_size].equal(SEEDS[some])
+    with pytest.raises(IndexError):
+        next(iter(NeighborLoader(random_data(), [2], SEEDS, batch_sampler=[[len(SEEDS)]])))

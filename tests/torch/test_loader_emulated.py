@@ -315,3 +315,21 @@ want = [content(b) for b in DataLoader(graph, SEEDS, [5, 3], seed=1, **options)]
 print(got == want, Own.launched)
 """
     assert run_with_driver(emulator, PRELUDE + code) == "True 10\n"
+
+
+def test_reservoirs(emulator: Path) -> None:
+    """Of a mode whose batches the host takes part in, one at a time and ahead."""
+    code = """
+graph = make_graph()
+# Repeated ones are copied on the device, which memory of the host's is not.
+SEEDS = SEEDS[:300]
+for switches in (None, {"degree_threshold": 5, "streams": 2}, {"memory": "global"}):
+    sampler = pgs.PGSampler([5, 3], seed=3, mode="reservoir", reservoir=switches)
+    for prefetch in (0, 4):
+        options = dict(batch_size=64, shuffle=True, prefetch=prefetch)
+        expected = [content(b) for b in DataLoader(graph, SEEDS, sampler, **options)]
+        loader = DataLoader(graph.to("cuda"), SEEDS, sampler, **options)
+        assert [content(b) for b in loader] == expected
+print(len(expected))
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "5\n"

@@ -337,7 +337,7 @@ func (s *Static) Sample(stream gpu.Stream) error {
 	return s.turn(stream, 0)
 }
 
-// Spread is the arrays of fixed sizes that a batch is copied to.
+// Spread is the arrays of fixed sizes that a batch is copied to, at multiples of 16 bytes.
 type Spread struct {
 	Nodes                    gpu.Address // Blocks[0].Size.Src
 	OutputNodes, OutputIndex gpu.Address // Outputs each, at least as many as a batch has seeds
@@ -368,22 +368,26 @@ func (s *Static) Spread(to *Spread, stream gpu.Stream) error {
 	if to.Outputs < uint64(s.plan.Seeds) {
 		return fmt.Errorf("%w: static: expected room for %d seeds, got %d", request.ErrValue, s.plan.Seeds, to.Outputs)
 	}
-	most := to.Outputs
+	most, places := to.Outputs, to.Nodes|to.OutputNodes|to.OutputIndex
 	for i, b := range to.Blocks {
+		places |= b.Indptr | b.Indices | b.EdgeIDs
 		if m := s.plan.Most[i]; b.Size.Src <= m.Src || b.Size.Dst < m.Dst || b.Size.Edges < m.Edges {
 			return fmt.Errorf("%w: static: block %d: expected room for more than %v, got %v", request.ErrValue, i, m, b.Size)
 		}
 		args.Blocks[i] = spreadBlock(b)
 		most = max(most, b.Size.Src, b.Size.Edges)
 	}
+	if places%16 != 0 {
+		return fmt.Errorf("%w: static: expected arrays at multiples of 16 bytes", request.ErrValue)
+	}
 	return s.kernels.spread.Launch(stream, gpu.Shape{
-		Grid: [3]uint32{s.blocks(most), uint32(len(to.Blocks) + 1)}, Block: [3]uint32{staticThreads},
+		Grid: [3]uint32{s.blocks((most + 3) / 4), uint32(len(to.Blocks) + 1)}, Block: [3]uint32{staticThreads},
 	}, &args)
 }
 
 // blocks are a thread for each of so many things, as far as the device runs them at a time.
 func (s *Static) blocks(things uint64) uint32 {
-	const together = 2048 / staticThreads
+	const together = 4
 	return uint32(max(min((things+staticThreads-1)/staticThreads, together*uint64(s.engine.context.Properties().Multiprocessors)), 1))
 }
 

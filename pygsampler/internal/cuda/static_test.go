@@ -40,7 +40,7 @@ func standUp(t *testing.T, e *Engine, s gpu.Stream, made *Static, g *csc.Graph) 
 	offset := uint64(0)
 	next := func(n uint64, bits int64) gpu.Address {
 		at := offset
-		offset += (n*uint64(bits/8) + 7) &^ 7
+		offset += (n*uint64(bits/8) + 15) &^ 15
 		return gpu.Address(at)
 	}
 	hops := len(made.plan.Most)
@@ -305,8 +305,8 @@ func TestStaticEqualsTheCPU(t *testing.T) {
 			{Fanouts: []int64{4}}, {Fanouts: []int64{5, 3, 7}}, {Fanouts: []int64{-1, 2}}, {Fanouts: []int64{40, 0}},
 			{Fanouts: []int64{3, 3}, Replace: true},
 		} {
-			for _, grid := range []int{0, 1, 7} {
-				c := staticCase{g: g, d: d, hops: hops, seeds: mixedSeeds(1000), size: 150, grid: grid, tags: uint32(grid)}
+			for _, grid := range []int{0, 7} {
+				c := staticCase{g: g, d: d, hops: hops, seeds: mixedSeeds(700), size: 150, grid: grid, tags: uint32(grid)}
 				c.run(t, e, s)
 				c.g, c.d = wg, wd
 				c.run(t, e, s)

@@ -165,10 +165,10 @@ class Cache:
         self._owner, self._window = ref(owner), (seed, epoch)
 
     def rows(self) -> Tensor | None:
-        """The rows that it has, None where it has not been filled."""
+        """The rows that it has, on the CPU; None where it has not been filled."""
         if not self._known and self._window is None:
             return None
-        held = self.table.held()
+        held = self.table.held().cpu()
         return held[held >= 0]
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from pygsampler._arrays import devices
+from pygsampler._caching.table import filled, is_out_of_memory
 from pygsampler._core import library, memories
 from pygsampler._core.progress import counting
 from pygsampler._graph.degrees import out_degrees
 from pygsampler.array import Array
+from pygsampler.errors import CudaError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch import Tensor
 
     from pygsampler._arrays.ids import View
@@ -21,15 +26,20 @@ _MOST = 1 << 28
 
 
 class Counts:
-    """A count for each of so many rows, in the memory of a device."""
+    """A count for each of so many rows, in the memory of a device; CudaError without any."""
 
     __slots__ = ("_device", "_memory", "_rows")
 
     def __init__(self, device: int, rows: int) -> None:
         self._device = device
         self._rows = rows
-        stream = devices.current_stream(device)
-        self._memory = memories.new("DeviceFilled", device, rows, 0, stream)
+        memory = filled(device, rows, 0)
+        if memory is None:
+            raise CudaError(
+                f"features: no memory on {devices.name(device)} to count the reads of {rows} rows: "
+                "CUDA_ERROR_OUT_OF_MEMORY"
+            )
+        self._memory = memory
 
     def add(self, ids: View) -> None:
         """Counts ids on the device, in torch's current stream; those that are no rows are not."""
@@ -52,6 +62,17 @@ class Counts:
         size = 4 * self._rows
         given = memories.new("DeviceDownload", self._device, self._memory.data, size, stream)
         return Array._of(given.data, self._rows, 32, given).torch()
+
+
+def counts_of(device: int, rows: Sequence[int]) -> list[Counts] | None:
+    """Counts of so many rows each; None, and a warning, where there is no memory for them."""
+    try:
+        return [Counts(device, number) for number in rows]
+    except CudaError as error:
+        if not is_out_of_memory(error):
+            raise
+        logging.getLogger("pygsampler").warning("%s; caches keep what they have", error)
+        return None
 
 
 def neighbours(graph: Graph) -> Tensor:

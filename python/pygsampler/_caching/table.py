@@ -71,7 +71,7 @@ class Table:
         return row + _KEY + (_USE if uses else 0)
 
     def _allocate(self, places: int) -> None:
-        wanted, tidied = places, False
+        wanted = places
         self._memory: memories.Memory | None = None
         while places:
             sizes = [places * self.row, _KEY * places, _SLOT * self.rows, 8]
@@ -80,18 +80,10 @@ class Table:
             for size in sizes:
                 starts.append(starts[-1] + -(-size // _ALIGNMENT) * _ALIGNMENT)
             self._starts = starts
-            stream = devices.current_stream(self.device)
-            try:
-                # All ones: no row has a place, and no place a row.
-                words = starts[-1] // 4
-                self._memory = memories.new("DeviceFilled", self.device, words, _WORD, stream)
+            # All ones: no row has a place, and no place a row.
+            self._memory = filled(self.device, starts[-1] // 4, _WORD)
+            if self._memory is not None:
                 break
-            except CudaError as error:
-                if not is_out_of_memory(error):
-                    raise
-            if not tidied and devices.free_reserve():
-                tidied = True
-                continue
             places //= 2
         self.places = places
         if places < wanted:
@@ -102,8 +94,6 @@ class Table:
                 self.row,
                 places,
             )
-        if self._memory is not None:
-            self._changed_in = stream
 
     def _at(self, place: int) -> int:
         memory = self._memory
@@ -204,11 +194,17 @@ class Table:
                 logging.getLogger("pygsampler").warning("features: no row is admitted: %s", error)
 
     def held(self) -> Tensor:
-        """The row of each place, or -1: int64, a tensor on the CPU."""
+        """The row of each place, or -1: int64, a tensor on the device, or where torch does not use
+        CUDA on the CPU."""
         import torch
 
         if not self.places:
             return torch.empty(0, dtype=torch.int64)
+        if devices.torch_uses_cuda():
+            with library.cache_lock():
+                self._settle()
+                about = self._at(1), self.places, 64, self._memory
+                return Array._of(*about, device=self.device).torch().clone()
         memory = self._downloaded(self._at(1), _KEY * self.places)
         return Array._of(memory.data, self.places, 64, memory).torch()
 
@@ -222,10 +218,15 @@ class Table:
 
     def _downloaded(self, address: int, size: int) -> memories.Memory:
         with library.cache_lock():
-            stream = devices.current_stream(self.device)
-            self.enter(stream)
-            self._after_all(stream)
+            stream = self._settle()
             return memories.new("DeviceDownload", self.device, address, size, stream)
+
+    def _settle(self) -> int:
+        """torch's current stream, where all is done that was put into others."""
+        stream = devices.current_stream(self.device)
+        self.enter(stream)
+        self._after_all(stream)
+        return stream
 
     def _uploaded(self, values: Tensor, stream: int) -> memories.Memory:
         size = values.numel() * values.element_size()
@@ -236,6 +237,23 @@ class Table:
         about.extend([source, self.rows, self.row, self.cached, self.slots, self._at(1)])
         about.append(self.places)
         library.call(name, self.device, about.buffer_info()[0], *more)
+
+
+def filled(device: int, words: int, value: int) -> memories.Memory | None:
+    """Memory of a device, words of 32 bits of a value, for work in torch's current stream.
+
+    None where there is not so much, and torch has nothing in reserve to give back.
+    """
+    for last in (False, True):
+        try:
+            stream = devices.current_stream(device)
+            return memories.new("DeviceFilled", device, words, value, stream)
+        except CudaError as error:
+            if not is_out_of_memory(error):
+                raise
+        if last or not devices.free_reserve():
+            break
+    return None
 
 
 def is_out_of_memory(error: CudaError) -> bool:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.gather import GatherJob, Part, gather_there
 from pygsampler._arrays.ids import as_ids
-from pygsampler._caching.counts import Counts
+from pygsampler._caching.counts import counts_of
 from pygsampler._core.checks import describe
 from pygsampler._core.progress import counting
 from pygsampler.converted import TorchBatch, TorchBlock, as_torch
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     import torch
 
@@ -54,7 +55,11 @@ class Rows:
         return bool(self._nodes or self._labels or self._edges)
 
     def fill_caches(
-        self, seed: int, epoch: int, batches: Callable[[int], Iterator[TorchBatch]], steps: int
+        self,
+        seed: int,
+        epoch: int,
+        batches: Callable[[int], Generator[TorchBatch, None, None]],
+        steps: int,
     ) -> None:
         """Caches have the rows that they are to have in an epoch, which is about to begin.
 
@@ -68,16 +73,19 @@ class Rows:
                 due.append((cache, ids_of, wanted))
         if not due:
             return
-        counts = [Counts(self._device, cache.table.rows) for cache, _, _ in due]
+        counts = counts_of(self._device, [cache.table.rows for cache, _, _ in due])
+        if counts is None:
+            return
         epochs = sorted(set().union(*(wanted for _, _, wanted in due)))
         with counting(True, steps * len(epochs), "counting reads", " batches") as report:
             for number in epochs:
-                for batch in batches(number):
-                    for (_, ids_of, wanted), count in zip(due, counts, strict=True):
-                        if number in wanted:
-                            for ids in ids_of(batch):
-                                count.add(as_ids(ids, "ids", self._device))
-                    report(1)
+                with closing(batches(number)) as sampled:
+                    for batch in sampled:
+                        for (_, ids_of, wanted), count in zip(due, counts, strict=True):
+                            if number in wanted:
+                                for ids in ids_of(batch):
+                                    count.add(as_ids(ids, "ids", self._device))
+                        report(1)
         for (cache, _, _), count in zip(due, counts, strict=True):
             cache.count(self, seed, epoch, count.result())
 
@@ -232,6 +240,7 @@ class Gathering:
         self._job.cancel()
 
 
+_Batches: TypeAlias = "Generator[TorchBatch, None, None]"
 _IdsOf = Callable[[TorchBatch], "list[torch.Tensor]"]
 
 

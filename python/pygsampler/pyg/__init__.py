@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.sampler import PGSampler, Sampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
@@ -12,6 +13,7 @@ except ImportError as error:
     raise ImportError("pygsampler.pyg needs PyG: pip install 'pygsampler[pyg]'") from error
 
 __all__ = [
+    "EdgeIndex",
     "FeatureStore",
     "GraphStore",
     "LinkNeighborLoader",

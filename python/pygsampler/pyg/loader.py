@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from array import array
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,6 +13,7 @@ from torch_geometric.data import Data
 
 from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
+from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.options import inside, offered, subgraph
 from pygsampler.pyg.rows import BatchRows
@@ -19,6 +21,31 @@ from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
 
 __all__ = ["LinkNeighborLoader", "NeighborLoader"]
+
+
+class _Places:
+    """The places among a loader's seeds, as torch's loader asks for them.
+
+    PyG has a range there, of which torch looks each number up by itself, and makes a tensor of the
+    list: most of what a batch of a thousand seeds takes in Python.
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: int) -> int:
+        return range(self._count)[place]
+
+    def __getitems__(self, places: Any) -> torch.Tensor:
+        # Samplers of seeds may give numbers of any kind.
+        if not isinstance(places, list) or not places:
+            return torch.as_tensor(places, dtype=torch.int64)
+        return torch.frombuffer(array("q", places), dtype=torch.int64)
 
 
 class _Sampled:
@@ -34,6 +61,8 @@ class _Sampled:
     transform_sampler_output: Any
     # What is read beside what ``data`` has.
     _rows: BatchRows
+    # "coo" or "edge_index".
+    _layout: str
 
     @property
     def _ours(self) -> Sampler | None:
@@ -56,6 +85,10 @@ class _Sampled:
         plain.__dict__.update(self.__dict__, transform=None, transform_sampler_output=None)
         batch = super(_Sampled, plain).filter_fn(out)  # type: ignore[misc]
         self._rows.put(batch, self.data, out.node, self._edge_ids(out))
+        if self._layout != "coo":
+            # Another may have changed the order.
+            order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
+            batch.edge_index = edge_index_of(batch.edge_index, len(out.node), order)
         if factors is not None:
             if "edge_weights" in self.data:
                 raise ValueError(
@@ -102,6 +135,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         a GPU are read there; others where the sampler is, by a GPU out of page-locked memory.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise the rows of its edges, ``e_id``.
+    edge_index : str
+        ``"coo"``: batches have PyG's tensor of edges. ``"edge_index"``: an ``EdgeIndex`` of this
+        module, by which PyG's layers add up by segments; PyG 2.6 or newer.
     **kwargs
         All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
 
@@ -142,6 +178,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         edge_weights: str | None = None,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
+        edge_index: str = "coo",
         **kwargs: Any,
     ) -> None:
         offered("input_time", input_time, None, "temporal sampling")
@@ -165,8 +202,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
+        data = rows.without(_with_edges(data))
+        check_layout(edge_index, data)
         super().__init__(
-            rows.without(_with_edges(data)),
+            data,
             num_neighbors,
             input_nodes=input_nodes,
             transform=transform,
@@ -175,7 +214,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
-        self._rows = rows
+        self._rows, self._layout = rows, edge_index
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler):
             inside(self.input_data.node, "input_nodes", neighbor_sampler.num_nodes)
@@ -184,9 +225,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
-    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features`` and the errors are those
-    of ``NeighborLoader``; all else is PyG's. ``ValueError`` also for data without edges
-    where ``edge_label_index`` is None.
+    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index`` and the
+    errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also for data without
+    edges where ``edge_label_index`` is None.
     """
 
     _sampler_name = "link_sampler"
@@ -218,6 +259,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         edge_weights: str | None = None,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
+        edge_index: str = "coo",
         **kwargs: Any,
     ) -> None:
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
@@ -243,8 +285,10 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
+        data = rows.without(_with_edges(data))
+        check_layout(edge_index, data)
         super().__init__(
-            rows.without(_with_edges(data)),
+            data,
             num_neighbors,
             edge_label_index=edge_label_index,
             edge_label=edge_label,
@@ -256,7 +300,9 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             neighbor_sampler=neighbor_sampler,
             **kwargs,
         )
-        self._rows = rows
+        self._rows, self._layout = rows, edge_index
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):

@@ -23,13 +23,14 @@ _TABLE, _OF_TABLE = 1 << 24, 16
 
 
 class Subgraph(NamedTuple):
-    """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; and their
-    factors, where the sampler makes them."""
+    """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; their
+    factors, where the sampler makes them; and whether ``col`` does not fall."""
 
     row: torch.Tensor
     col: torch.Tensor
     edge: torch.Tensor
     weight: torch.Tensor | None = None
+    ordered: bool = True
 
 
 def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
@@ -57,16 +58,15 @@ def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
     row = _joined([block.indices for block in blocks])
     edge = _joined([block.edge_ids for block in blocks])
     ends = accumulate((block.num_dst_nodes for block in blocks), initial=0)
+    ordered = all(block.dst_offset == end for block, end in zip(blocks, ends, strict=False))
     # On a GPU the batch writes them all in one launch.
-    if not row.is_cuda and all(
-        block.dst_offset == end for block, end in zip(blocks, ends, strict=False)
-    ):
+    if ordered and not row.is_cuda:
         degrees = _joined([block.indptr.diff() for block in blocks])
         col = _rows(degrees, sum(counts)).to(row.dtype)
     else:
         col = _joined([block.coo()[1] for block in blocks])
     factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
-    found = Subgraph(row, col, edge, _joined(factors) if factors else None)
+    found = Subgraph(row, col, edge, _joined(factors) if factors else None, ordered)
     if len(batch.output_nodes) != blocks[0].num_dst_nodes:
         found, counts[0] = _repeated(batch, found, counts[0])
     return found, counts
@@ -98,7 +98,8 @@ def _repeated(batch: TorchBatch, found: Subgraph, first: int) -> tuple[Subgraph,
     weight = found.weight
     if weight is not None:
         weight = torch.cat([weight[copied], weight[first:]])
-    return Subgraph(row.to(found.row.dtype), col.to(found.col.dtype), edge, weight), len(copied)
+    row, col = row.to(found.row.dtype), col.to(found.col.dtype)
+    return Subgraph(row, col, edge, weight, found.ordered), len(copied)
 
 
 def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Subgraph:

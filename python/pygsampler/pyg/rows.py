@@ -87,6 +87,8 @@ class BatchRows:
         wanted = [(each, nodes) for each in self._nodes.values()]
         if edges is not None:
             wanted += [(each, edges) for each in self._edges.values()]
+        if not wanted and not stored:
+            return
         found = look_up(wanted, threads=0 if get_worker_info() is None else 1)
         for name, rows in zip((*self._nodes, *self._edges), found, strict=True):
             batch[name] = rows

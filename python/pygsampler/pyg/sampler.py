@@ -227,7 +227,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         if self.subgraph_type == SubgraphType.induced:
             edges = induced(self._drawn(), node, trees)
-            return SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
+            out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
+            out.sort_order = "col"
+            return out
         edges, num_edges = directional(batch)
         hops = self._hops(batch)
         out = SamplerOutput(
@@ -239,8 +241,9 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             num_sampled_nodes=num_nodes[: hops + 1],
             num_sampled_edges=num_edges[:hops],
         )
+        # PyG's class has no place for these; our loaders look for them.
+        out.sort_order = "col" if edges.ordered else None
         if edges.weight is not None:
-            # PyG's class has no place for them; our loaders put them into the batch.
             out.edge_weights = edges.weight
         return out
 
@@ -275,9 +278,12 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         """``out`` with its edges as they are in the data, and their reverses if asked for."""
         if self.sample_direction == "backward":
             out.row, out.col = out.col, out.row
+            out.sort_order = out.sort_order and "row"
         if self.subgraph_type != SubgraphType.bidirectional:
             return out
-        return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+        out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+        out.sort_order = None
+        return out
 
     def __repr__(self) -> str:
         return f"pygsampler.pyg.Sampler({self._sampler!r}, {self.subgraph_type.value!r})"

@@ -1,0 +1,73 @@
+"""What destinations have of their own, beside what is reduced of their in-neighbours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from pygsampler._arrays.gather import gather_there
+from pygsampler._arrays.ids import as_ids
+from pygsampler._batch import segments
+from pygsampler.features import Features
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+KINDS = {"sum": segments.SUM, "mean": segments.MEAN, "max": segments.MAX}
+
+
+class _Fork(torch.autograd.Function):
+    """Rows twice: all of them, and those of destinations.
+
+    Torch would make the gradient of the latter as large as all rows, and add it to the other.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, first: int, count: int) -> tuple[Tensor, Tensor]:
+        ctx.about = first, count
+        return x.view_as(x), x[first : first + count]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, whole: Tensor, own: Tensor) -> tuple[Tensor, None, None]:
+        first, count = ctx.about
+        # The reduction has made it for nobody else.
+        whole[first : first + count] += own
+        return whole, None, None
+
+
+def own_and(
+    edges: segments.Segments, x: Tensor | Features, kind: str, first: int, of: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The rows of destinations, and the reduction of their in-neighbours' rows."""
+    if kind not in KINDS:
+        raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {kind!r}")
+    if of is not None:
+        reduced = segments.reduce(edges, x, KINDS[kind], of)
+        return _rows(x, of[first : first + edges.rows]), reduced
+    if not isinstance(x, torch.Tensor):
+        raise ValueError("of: expected ids for features, got None")
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return x[first : first + edges.rows], segments.reduce(edges, x, KINDS[kind])
+    whole, own = _Fork.apply(x, first, edges.rows)
+    return own, segments.reduce(edges, whole, KINDS[kind])
+
+
+def _rows(x: Tensor | Features, ids: Tensor) -> Tensor:
+    """Rows by their ids; on a GPU nobody waits for them."""
+    if isinstance(x, torch.Tensor):
+        if x.requires_grad or not x.is_cuda:
+            return x.index_select(0, ids)
+        x = Features.from_tensor(x)
+    if not ids.is_cuda:
+        made: Tensor = x.read(ids)
+        return made
+    device = ids.get_device()
+    view = as_ids(ids, "of", device)
+    rows = x._empty(view.length, device)
+    part = x._part(view, rows.data_ptr())
+    if part.row and view.length:
+        gather_there(device, [part])
+    return rows
