@@ -37,7 +37,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: no file of kernels includes it", name)
 		}
 	}
-	if _, _, err := Source("none"); err == nil || !strings.Contains(err.Error(), "kernel none: expected one of bsp, cache, expand, factors, fused") {
+	if _, _, err := Source("none"); err == nil || !strings.Contains(err.Error(), "kernel none: expected one of attend, attend_narrow, bsp, cache, expand") {
 		t.Error(err)
 	}
 }

@@ -152,11 +152,13 @@ def test_narrow_floats(
 def test_rows_of_a_table(
     torch: Any, batches: dict[int, Any], shape: tuple[int, ...], dtype: str
 ) -> None:
-    """Of a tensor, of features on the device and of page-locked ones."""
+    """Of a tensor, of features on the device, of page-locked ones and through a cache."""
     mine, theirs = batches[64]
     x = torch.randn(NODES, *shape).to(getattr(torch, dtype))
     block, ids = theirs.blocks[0], theirs.input_nodes
     host = pgs.Features.from_tensor(x)
+    graph = random_graph(NODES, seed=5).graph(64)
+    places = host.to("cuda"), host.pin("cuda"), host.cache("cuda", rows=NODES // 5, graph=graph)
     for kind in KINDS:
         y = x.clone().requires_grad_()
         made = getattr(mine.blocks[0], kind)(y, of=mine.input_nodes)
@@ -164,7 +166,7 @@ def test_rows_of_a_table(
         there = x.cuda().requires_grad_()
         found = gradients(torch, getattr(block, kind)(there, of=ids), there)
         assert all(torch.equal(a, b) for a, b in zip(want, found, strict=True)), kind
-        for features in (host.to("cuda"), host.pin("cuda")):
+        for features in places:
             assert torch.equal(getattr(block, kind)(features, of=ids).cpu(), want[0]), kind
     with pytest.raises(ValueError, match="expected features on cuda:0, got ones on cpu"):
         block.mean(host, of=ids)

@@ -81,7 +81,8 @@ CLONES static int64_t NAME(attend_back)(const pgs_reduction *r, const pgs_attent
       }
       for (int64_t e = begin; e < end; e++) {
         SUM score = ((const SUM *)b->source)[indices[e] * heads + h] + target[h];
-        SUM weight = EXP(NAME(leaky)(score, slope) - log[h]);
+        // Those of 16 bits were rounded.
+        SUM weight = IN_PLACE ? WIDE(alpha[e * heads + h]) : EXP(NAME(leaky)(score, slope) - log[h]);
         SUM gradient = (pre[e * heads + h] - weight * mean) * (score > 0 ? 1 : slope);
         pre[e * heads + h] = gradient;
         all += gradient;

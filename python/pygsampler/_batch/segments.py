@@ -14,6 +14,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from pygsampler._arrays.devices import current_stream
+from pygsampler._arrays.gather import gather_there
 from pygsampler._core.library import call
 from pygsampler.array import Array
 
@@ -49,17 +50,22 @@ class Table(NamedTuple):
         return cls(x.data_ptr(), len(x), x.shape[1], x.dtype, x.device, x)
 
     @classmethod
-    def of_features(cls, x: Features, ids: Tensor) -> Table:
-        """Where those lie that ``ids`` name; there are as many reads as edges."""
+    def of_features(cls, x: Features, ids: Tensor) -> tuple[Table, Tensor | None]:
+        """Those that ``ids`` name, where they lie; or read through a cache, and then no ids."""
         known, place = x._known(), x._where()
         if place != _device(ids):
             raise ValueError(f"x: expected features on {ids.device}, got ones on {x.device}")
         dtype = getattr(torch, known.dtype, None)
         if dtype not in _OURS:
             raise TypeError(f"x: expected floats, got {known.dtype}")
-        address = known._address if x._pins is None else x._pins.addresses[0]
         width = math.prod(known.shape[1:])
-        return cls(address, len(known), width, dtype, ids.device, known)
+        part = x._part(x._ids(ids, place))
+        if part.cache is None:
+            return cls(part.table, len(known), width, dtype, ids.device, known), ids
+        rows = _room(cls(0, 0, width, dtype, ids.device, None), len(ids), width)
+        if rows.numel():
+            gather_there(place, [part._replace(out=rows.data_ptr())])
+        return cls.of_tensor(rows), None
 
 
 class Segments:
@@ -254,7 +260,9 @@ class _WeightsOfTable(torch.autograd.Function):
     """As ``_Weighted``, of rows that have no gradient."""
 
     @staticmethod
-    def forward(ctx: Any, weights: Tensor, table: Table, segments: Segments, ids: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, weights: Tensor, table: Table, segments: Segments, ids: Tensor | None
+    ) -> Tensor:
         ctx.save_for_backward(ids)
         ctx.about = table, segments, weights.shape[1]
         return segments.reduce(table, SUM, weights, ids=ids)
@@ -281,7 +289,7 @@ def reduce(segments: Segments, x: Tensor | Features, kind: int, of: Tensor | Non
     """
     ids = _ids(segments, of)
     if not isinstance(x, torch.Tensor):
-        table, shape = _table(x, ids)
+        table, ids, shape = _table(x, ids)
         if not table.width:
             return torch.zeros((segments.rows, *shape), dtype=table.dtype, device=table.device)
         best = None
@@ -316,7 +324,7 @@ def weighted_sum(
             f"weights: expected a tensor on {segments.indices.device}, got one on {weights.device}"
         )
     if not isinstance(x, torch.Tensor):
-        table, shape = _table(x, ids)
+        table, ids, shape = _table(x, ids)
         by_head = weights.reshape(edges, heads).to(table.dtype).contiguous()
         apply: Any = _WeightsOfTable.apply
         made = apply(by_head, table, segments, ids)
@@ -385,17 +393,14 @@ def _ids(segments: Segments, of: Tensor | None) -> Tensor | None:
     return of.to(ids.dtype).contiguous()
 
 
-def _table(x: Any, ids: Tensor | None) -> tuple[Table, tuple[int, ...]]:
-    """Features as a table, and the shape of a row."""
+def _table(x: Any, ids: Tensor | None) -> tuple[Table, Tensor | None, tuple[int, ...]]:
+    """Features as a table, the ids of its rows, and the shape of one."""
     from pygsampler.features import Features
 
     if not isinstance(x, Features) or ids is None:
         expected = "a tensor" if ids is None else "a tensor or Features"
         raise TypeError(f"x: expected {expected}, got {type(x).__name__}")
-    table = Table.of_features(x, ids)
-    x._counts[0] += 1
-    x._counts[1] += len(ids)
-    return table, x.shape[1:]
+    return *Table.of_features(x, ids), x.shape[1:]
 
 
 def _flat(segments: Segments, x: Tensor, ids: Tensor | None) -> Tensor:
