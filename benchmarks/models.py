@@ -32,8 +32,15 @@ class Model(nn.Module):
     def layer(self, inputs: int, outputs: int, last: bool) -> nn.Module:
         raise NotImplementedError
 
+    # Whether helpers take the rows that the loader reads, not the table.
+    takes_rows = False
+
     def forward(self, batch: Any) -> torch.Tensor:
-        h = None if self.helpers else self.table.index_select(0, batch.input_nodes)
+        h = None
+        if not self.helpers:
+            h = self.table.index_select(0, batch.input_nodes)
+        elif self.takes_rows:
+            h = batch.x
         for place, (layer, block) in enumerate(zip(self.layers, batch.blocks, strict=True)):
             if h is None:
                 h = layer.first(block, self.table, batch.input_nodes)
@@ -53,7 +60,9 @@ class SageLayer(nn.Module):
         self.neighbours = nn.Linear(inputs, outputs, bias=False)
 
     def _joined(self, own: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
-        return torch.addmm(self.own(own), mean, self.neighbours.weight.t())
+        out: torch.Tensor = self.own(own)
+        # Nobody else has it, and its gradient asks for none of its values.
+        return out.addmm_(mean, self.neighbours.weight.t())
 
     def first(self, block: Any, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         return self._joined(*block.own_and(table, "mean", of=ids))
@@ -136,13 +145,12 @@ class GatLayer(nn.Module):
     def _out(self, made: torch.Tensor) -> torch.Tensor:
         return made.mean(1) if self.last else made.flatten(1)
 
-    def first(self, block: Any, table: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        return self(block, table.index_select(0, ids))
-
     def forward(self, block: Any, h: torch.Tensor) -> torch.Tensor:
         x = self._projected(h)
-        source = (x * self.source).sum(-1)
-        target = (x[: block.num_dst_nodes] * self.target).sum(-1)
+        # The products of rows and vectors, as narrow products of what is projected.
+        ways = self.line.weight.unflatten(0, (HEADS, self.width))
+        source = h @ torch.einsum("hdi,hd->ih", ways, self.source)
+        target = h[: block.num_dst_nodes] @ torch.einsum("hdi,hd->ih", ways, self.target)
         return self._out(block.attend(x, source, target, negative_slope=0.2))
 
     def plain(self, block: Any, h: torch.Tensor) -> torch.Tensor:
@@ -163,6 +171,9 @@ class GatLayer(nn.Module):
 
 class Gat(Model):
     """GAT with four heads (Velickovic and others, 2018)."""
+
+    # All of them are projected.
+    takes_rows = True
 
     def layer(self, inputs: int, outputs: int, last: bool) -> nn.Module:
         return GatLayer(inputs, outputs, last)

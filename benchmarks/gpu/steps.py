@@ -104,10 +104,14 @@ def _tf32(on: bool) -> Iterator[None]:
 def measure(task: Task, name: str, fanouts: tuple[int, ...]) -> dict[str, Any]:
     """One row of JSON."""
     hops = len(fanouts)
-    eager, fixed = task.loader(fanouts), task.loader(fanouts, static=True)
+    rows = {"features": {"x": task.x}} if models.MODELS[name].takes_rows else {}
+    eager, fixed = task.loader(fanouts), task.loader(fanouts, static=True, **rows)
+    helped = task.loader(fanouts, **rows)
     want = _losses(task.step(name, hops, helpers=False), task.loader(fanouts))
-    _alike(_losses(task.step(name, hops, helpers=True), task.loader(fanouts)), want, "helpers")
-    loop = capture(task.step(name, hops, helpers=True), task.loader(fanouts, static=True))
+    again = task.loader(fanouts, **rows)
+    _alike(_losses(task.step(name, hops, helpers=True), again), want, "helpers")
+    again = task.loader(fanouts, static=True, **rows)
+    loop = capture(task.step(name, hops, helpers=True), again)
     _alike(loop.run()[:_CHECKED].tolist(), want, "one CUDA graph")
 
     def through(loader: DataLoader, step: Callable[[Any], object]) -> Callable[[], None]:
@@ -127,12 +131,12 @@ def measure(task: Task, name: str, fanouts: tuple[int, ...]) -> dict[str, Any]:
     row: dict[str, Any] = {"model": name, "fanouts": list(fanouts), "batch": BATCH}
     steps = len(eager)
     row["plain_ms"] = _epochs(through(eager, task.step(name, hops, helpers=False)), steps)
-    row["helpers_ms"] = _epochs(through(eager, task.step(name, hops, helpers=True)), steps)
+    row["helpers_ms"] = _epochs(through(helped, task.step(name, hops, helpers=True)), steps)
     row["graph_ms"] = _epochs(replayed(loop), steps)
     row["loader_ms"] = _epochs(through(fixed, lambda batch: None), steps)
     with _tf32(True):
-        again = capture(task.step(name, hops, helpers=True), fixed)
-        row["graph_tf32_ms"] = _epochs(replayed(again), steps)
+        loop = capture(task.step(name, hops, helpers=True), fixed)
+        row["graph_tf32_ms"] = _epochs(replayed(loop), steps)
     row["capacities"] = fixed.capacities
     row["dgl_ms"] = DGL[name].get(fanouts)
     return {

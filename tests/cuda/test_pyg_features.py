@@ -100,6 +100,10 @@ def test_stores_on_a_gpu(place: str) -> None:
     assert store[None, "x", torch.tensor([3, 1], device="cuda")].cpu().equal(X[[3, 1]])
 
 
+# Whose sums are not ours, on a GPU: cuDNN's, and those of PyG's softmax where it has pointers.
+OTHER_ORDERS = ("SAGEConv lstm", "GATConv plain", "TransformerConv")
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_give_the_same(name: str) -> None:
     torch.manual_seed(0)
@@ -121,8 +125,7 @@ def test_layers_give_the_same(name: str) -> None:
             (out * torch.linspace(-1, 1, out.numel(), device="cuda").view_as(out)).sum().backward()
             found.append([out.detach(), h.grad, *(p.grad for p in same.parameters())])
         for one, again, other in zip(*found, strict=True):
-            # cuDNN's own sums may be in another order.
-            assert one.equal(again) or name == "SAGEConv lstm"
+            assert one.equal(again) or name in OTHER_ORDERS
             torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
 
 

@@ -301,10 +301,15 @@ def test_every_kernel_is_in_the_graph(graph: pgs.Graph, data: Any) -> None:
     captured = kernels(lambda: next(batches))
     replayed = kernels(lambda: next(batches))
     assert loop.captured
-    for names in (called, captured, replayed):
-        for ours in ("static32", "static_turn", "static_spread", "gather"):
-            assert names[ours] == 1, (ours, names)
-    # The call that captures launches nothing itself: what ran is the first replay.
+    # The first batch has two more sampled ahead.
+    assert called["static32"] == called["static_turn"] - 1 == 3
+    for ours in ("static32", "static_turn", "static_spread", "gather"):
+        assert replayed[ours] == 1, (ours, replayed)
+    assert called["static_spread"] == called["gather"] == 1
+    # The call that captures launches nothing itself, but that torch puts down what its random
+    # numbers begin with: what ran is the first replay.
+    captured = Counter({name: n for name, n in captured.items() if "FillFunctor<long>" not in name})
+    replayed = Counter({name: n for name, n in replayed.items() if "FillFunctor<long>" not in name})
     assert not captured - replayed, captured - replayed
     assert not replayed - captured, replayed - captured
     batches.close()

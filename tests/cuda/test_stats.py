@@ -63,8 +63,8 @@ def test_where_training_takes_longer_nobody_waits(graph: pgs.Graph) -> None:
     trained(loader, 0)
     found = trained(loader, 4)
     assert found["steps"] == len(loader) == 40
+    # How many are ahead says nothing here: the host takes them before the GPU needs them.
     assert found["waiting_share"] < 0.1
-    assert found["queues"]["sampled"]["mean"] > 1
 
 
 def test_a_slow_host_is_waited_for(graph: pgs.Graph) -> None:

@@ -265,10 +265,9 @@ func (s *Static) begin() error {
 	copy(s.turns.Most[:], p.Most)
 	grid := p.Grid
 	if processors := e.context.Properties().Multiprocessors; grid <= 0 {
-		grid = processors
-		if n.Edges >= largeHop {
-			grid *= min(2, k.each)
-		}
+		// It runs beside a training step, which takes longer and wants the device: steps of 1024x(10,10)
+		// took 0.331 ms with a quarter, 0.335 with half, 0.337 with all multiprocessors (H200).
+		grid = max(processors/4, 1)
 	} else {
 		grid = min(grid, k.each*processors)
 	}

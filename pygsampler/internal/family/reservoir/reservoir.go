@@ -15,9 +15,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// usualDegree is the least degree of rows whose reservoirs are in shared memory, by `python -m
-// benchmarks.gpu turbo`, which tells what is best on a GPU.
-const usualDegree = 64
+// usualDegree is the least degree of rows whose reservoirs are in shared memory: best on an H200 by `python -m
+// benchmarks.gpu turbo`, by a quarter.
+const usualDegree = 512
 
 type plan struct{ *neighbor.Plan }
 
