@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 try:
     import torch
-    from torch.utils.dlpack import from_dlpack
 except ImportError as error:
     raise ImportError("pygsampler.torch needs PyTorch: pip install 'pygsampler[torch]'") from error
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
-from pygsampler._arrays.vertices import check_vertices
-from pygsampler._batch import segments
+from pygsampler._batch.reduce import segment_reduce
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.library import call
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
-from pygsampler._loading.capture import CapturedLoop
+from pygsampler._loading.capture import capture
 from pygsampler._loading.events import Events
 from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.rows import Rows
+from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Shards
 from pygsampler._loading.static import StaticPasses, checked
 from pygsampler._loading.trace import MOST as MOST_TRACED
@@ -229,7 +228,7 @@ class DataLoader:
         self._follows = seed is None and self.sampler is not sampler_or_fanouts
         self._check_seed(seed is None and self.sampler._numbers.drawn)
         self.seed = self.sampler.seed if seed is None else seed
-        self._seeds = _seed_tensor(seeds, graph.num_nodes)
+        self._seeds = seed_tensor(seeds, graph.num_nodes)
         self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
         self._epoch = 0
         # Whether the epoch is the count of passes, rather than one that was chosen.
@@ -308,9 +307,9 @@ class DataLoader:
         Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
         cache, whose hits are counted there: asking waits then, and so does a pass that begins.
         Iterators that are in use at once have figures of their own, of which these are the latest
-        one's; a pickled loader begins without any. Of static batches edges and queues are not
-        counted, and the reading of their rows is part of ``waiting_share``; what ``capture`` runs
-        is no pass of the loader's.
+        one's; a pickled loader begins without any. Of static batches queues are not counted, and
+        the reading of their rows is part of ``waiting_share``. Of a loop of ``capture`` the rows
+        are not counted either, which its graph reads.
 
         Returns
         -------
@@ -366,12 +365,17 @@ class DataLoader:
         return self._shards.steps
 
     def __iter__(self) -> Iterator[TorchBatch]:
-        epoch = self._next_epoch()
-        meter = self._meter = Meter(epoch, self._rows, self._trace)
-        self._trace = None
+        epoch, meter = self._next_pass()
         # A later set_seed must not reach a pass that goes on.
         batches = copy.copy(self)._batches(epoch, meter)
         return close_at_exit(self._with_bar(batches, meter) if self.progress else batches)
+
+    def _next_pass(self) -> tuple[int, Meter]:
+        """The epoch of a pass that begins now, and what counts it."""
+        epoch = self._next_epoch()
+        meter = self._meter = Meter(epoch, self._rows, self._trace)
+        self._trace = None
+        return epoch, meter
 
     def _next_epoch(self) -> int:
         """The epoch of a pass that begins now."""
@@ -404,13 +408,14 @@ class DataLoader:
         about = self.graph, self._shards, self.rank, self._rows
         return StaticPasses(*about, checked(capacities, hops))
 
-    def _static_pass(self) -> tuple[StaticPasses, int, int]:
-        """Begins a pass for ``capture``: whose batches, its number, and the epoch."""
+    def _static_pass(self) -> tuple[StaticPasses, int, Meter]:
+        """Begins a pass for ``capture``: whose batches, its number, and what counts them."""
         if self._passes is None:
             raise ValueError("loader: expected a DataLoader with static=True, got one without")
-        epoch = self._next_epoch()
+        epoch, meter = self._next_pass()
         index = devices.parse(self.graph.device)
-        return self._passes, self._begin_static(self._passes, epoch, index), epoch
+        _watch(meter, index)
+        return self._passes, self._begin_static(self._passes, epoch, index), meter
 
     def _begin_static(self, passes: StaticPasses, epoch: int, index: int) -> int:
         """Begins a pass whose batches have one memory, and gives its number."""
@@ -483,11 +488,11 @@ class DataLoader:
             meter.ask()
             for batch in batches:
                 meter.had()
-                if self._passes is None:
-                    # The sizes of static ones are on the device.
-                    meter.edges += batch.num_edges
-                    if self._rows:
-                        self._rows.there(batch)
+                # Static ones have rows already, and sizes that are not the batch's.
+                count = batch if self._passes is None else self._passes
+                meter.edges += count.num_edges
+                if self._passes is None and self._rows:
+                    self._rows.there(batch)
                 meter.batches += 1
                 meter.hand()
                 yield batch
@@ -565,115 +570,6 @@ class DataLoader:
             shown.set_postfix_str(in_words(meter.stats()))
 
 
-def capture(
-    step: Callable[[StaticBatch], Any], loader: DataLoader, *, warmup: int = 3
-) -> CapturedLoop:
-    """A training step as one CUDA graph: sample, gather, forward, backward, optimiser.
-
-    The first batches are trained by calls of ``step``; then one call is captured, and all that
-    follow are a launch each, which costs the host some microseconds however many kernels the step
-    has:
-
-        loader = DataLoader(graph, train_ids, [10, 10], batch_size=1024, shuffle=True,
-                            features={"x": x}, labels=y, device="cuda", static=True)
-
-        def step(batch):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(batch), batch.y)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        train = capture(step, loader)
-        for epoch in range(10):
-            losses = train.run()
-
-    Parameters
-    ----------
-    step : callable
-        Takes a ``StaticBatch``, trains by it, and gives tensors, in lists, tuples and dicts if
-        there are several, or None. It must only launch work on the GPU, the same for each batch: no
-        ``.item()``, no ``if`` on values. An optimiser that has an option ``capturable`` needs it.
-    loader : DataLoader
-        With ``static=True``. Each epoch of the loop is a pass over it.
-    warmup : int
-        Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
-        DistributedDataParallel asks for 11.
-
-    Returns
-    -------
-    CapturedLoop
-        ``run()`` trains an epoch and gives what ``step`` gave for each batch, stacked; a ``for``
-        over it trains batch after batch.
-
-    Notes
-    -----
-    Results are those of a loop over the loader, whose batches are the same. Sampling runs beside
-    the step, two batches ahead: the host looks at the sizes of each before it launches the step. A
-    batch that is larger than ``loader.capacities`` gets more room, and is trained by a call of
-    ``step``, which then is captured once more. Work that ``step`` puts into streams that are not
-    torch's current one is not part of the graph unless they wait for each other.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For arguments of another kind, naming them.
-    Error
-        When a batch is asked for: where the step cannot be captured, with torch's reason.
-    """
-    if not isinstance(loader, DataLoader):
-        raise TypeError(f"loader: expected a pygsampler.torch.DataLoader, got {describe(loader)}")
-    if not loader.static:
-        raise ValueError("loader: expected a DataLoader with static=True, got one without")
-    return CapturedLoop(step, loader, warmup)
-
-
-def segment_reduce(
-    x: torch.Tensor, indptr: torch.Tensor, indices: torch.Tensor, reduce: str = "sum"
-) -> torch.Tensor:
-    """Rows of ``x`` that ``indices`` name, reduced over segments, with gradients.
-
-    What the methods ``sum``, ``mean`` and ``max`` of a block do, for any CSR: words of documents,
-    edges of another graph.
-
-    Parameters
-    ----------
-    x : float tensor of shape [N, ...]
-    indptr : int32 or int64, shape [R + 1]
-        Segment i is ``indices[indptr[i]:indptr[i + 1]]``; from 0 to at most E, and it does not
-        fall. What is behind the last one is not looked at.
-    indices : the dtype of indptr, shape [E]
-        Rows in [0, N).
-    reduce : str
-        ``"sum"``, ``"mean"`` or ``"max"``.
-
-    Returns
-    -------
-    torch.Tensor
-        Of shape [R, ...] and x's dtype; 0 for empty segments.
-
-    Raises
-    ------
-    TypeError, ValueError, IndexError
-        For arguments of another dtype, shape, device or value; on a GPU values are not looked at.
-    """
-    kinds = {"sum": segments.SUM, "mean": segments.MEAN, "max": segments.MAX}
-    if reduce not in kinds:
-        raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {reduce!r}")
-    for name, ids in (("indptr", indptr), ("indices", indices)):
-        if ids.dtype not in (torch.int32, torch.int64) or ids.dtype != indptr.dtype:
-            raise TypeError(f"{name}: expected int32 or int64 as indptr, got {ids.dtype}")
-        if ids.dim() != 1 or ids.device != x.device:
-            raise ValueError(
-                f"{name}: expected one dimension on {x.device}, got shape {tuple(ids.shape)} on "
-                f"{ids.device}"
-            )
-    if not len(indptr):
-        raise ValueError("indptr: expected at least one value (0), got none")
-    csr = segments.Segments(indptr.contiguous(), indices.contiguous(), len(x))
-    return segments.reduce(csr, x, kinds[reduce])
-
-
 def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler:
     """The sampler, given or made of fanouts."""
     if isinstance(given, Sampler):
@@ -747,35 +643,3 @@ def _copied(order: torch.Tensor, index: int) -> torch.Tensor:
     """``order`` on the device, once the work that is now in torch's current stream is done."""
     # From page-locked memory the copy is asynchronous. Torch keeps that memory until it is done.
     return order.pin_memory().to(torch.device("cuda", index), non_blocking=True)
-
-
-def _seed_tensor(seeds: Any, num_nodes: int) -> torch.Tensor:
-    """A contiguous copy on the CPU of the vertex ids, int32 or int64, in ``[0, num_nodes)``."""
-    if isinstance(seeds, torch.Tensor):
-        tensor = seeds
-    elif hasattr(seeds, "__dlpack__") and not hasattr(seeds, "__array__"):
-        tensor = from_dlpack(seeds)
-    else:
-        try:
-            tensor = torch.as_tensor(seeds)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise TypeError(
-                f"seeds: expected a 1-D array of int32 or int64 vertex ids, "
-                f"got {describe(seeds)}: {error}"
-            ) from None
-        if tensor.numel() == 0 and isinstance(seeds, (list, tuple)):
-            tensor = tensor.to(torch.int64)
-    if tensor.dtype == torch.bool:
-        raise TypeError(
-            "seeds: expected vertex ids, got a boolean mask; "
-            "mask.nonzero().squeeze(1) gives the ids that it selects"
-        )
-    if tensor.dtype not in (torch.int32, torch.int64):
-        raise TypeError(f"seeds: expected int32 or int64 vertex ids, got {tensor.dtype}")
-    if tensor.dim() != 1:
-        raise ValueError(f"seeds: expected a 1-D array, got shape {tuple(tensor.shape)}")
-    if tensor.device.type not in ("cpu", "cuda"):
-        raise ValueError(f"seeds: expected an array on the CPU, got {tensor.device}")
-    tensor = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-    check_vertices(tensor, "seeds", num_nodes)
-    return tensor

@@ -14,21 +14,23 @@ from pygsampler._core.progress import bar
 from pygsampler.errors import Error
 
 if TYPE_CHECKING:
+    from pygsampler._loading.meter import Meter
     from pygsampler._loading.static import StaticPasses
     from pygsampler.static import StaticBatch
 
-__all__ = ["CapturedLoop"]
+__all__ = ["CapturedLoop", "capture"]
 
 
 class StaticLoader(Protocol):
     """What is known of a loader of static batches."""
 
     progress: bool
+    static: bool
 
     def __len__(self) -> int: ...
 
-    def _static_pass(self) -> tuple[StaticPasses, int, int]:
-        """Begins the next pass: whose batches, its number, and the epoch."""
+    def _static_pass(self) -> tuple[StaticPasses, int, Meter]:
+        """Begins the next pass: whose batches, its number, and what counts them."""
         ...
 
 
@@ -70,20 +72,31 @@ class CapturedLoop:
         From the first replay on the tensors are the same ones for all batches, whose values the
         next batch replaces: add them up on the GPU, or copy them.
         """
-        passes, begun, epoch = self._loader._static_pass()
-        steps = range(len(self))
+        passes, begun, meter = self._loader._static_pass()
+        trained = self._pass(passes, begun, meter)
         if not self._loader.progress:
-            for step in steps:
-                yield self._trained(passes, begun, step)
+            yield from trained
             return
-        with bar(total=len(self), desc=f"epoch {epoch}", unit="batch") as shown:
-            for step in steps:
-                yield self._trained(passes, begun, step)
+        with bar(total=len(self), desc=f"epoch {meter.epoch}", unit="batch") as shown:
+            for out in trained:
+                yield out
                 shown.update()
 
+    def _pass(self, passes: StaticPasses, begun: int, meter: Meter) -> Iterator[Any]:
+        with meter:
+            meter.ask()
+            for step in range(len(self)):
+                passes.ready(begun, step)
+                meter.had()
+                meter.edges += passes.num_edges
+                meter.batches += 1
+                meter.hand()
+                out = self._trained(passes, begun, step)
+                meter.ask()
+                yield out
+
     def _trained(self, passes: StaticPasses, begun: int, step: int) -> Any:
-        """What the step gives for a batch."""
-        passes.ready(begun, step)
+        """What the step gives for a batch that is ready."""
         if passes.remade != self._remade:
             # The graph writes to memory that is no more. Of a step that was warmed up before, one
             # batch is enough.
@@ -135,6 +148,69 @@ class CapturedLoop:
             if collected:
                 gc.enable()
         self._graph = graph
+
+
+def capture(
+    step: Callable[[StaticBatch], Any], loader: StaticLoader, *, warmup: int = 3
+) -> CapturedLoop:
+    """A training step as one CUDA graph: sample, gather, forward, backward, optimiser.
+
+    The first batches are trained by calls of ``step``; then one call is captured, and all that
+    follow are a launch each, which costs the host some microseconds however many kernels the step
+    has:
+
+        loader = DataLoader(graph, train_ids, [10, 10], batch_size=1024, shuffle=True,
+                            features={"x": x}, labels=y, device="cuda", static=True)
+
+        def step(batch):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(batch), batch.y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        train = capture(step, loader)
+        for epoch in range(10):
+            losses = train.run()
+
+    Parameters
+    ----------
+    step : callable
+        Takes a ``StaticBatch``, trains by it, and gives tensors, in lists, tuples and dicts if
+        there are several, or None. It must only launch work on the GPU, the same for each batch: no
+        ``.item()``, no ``if`` on values. An optimiser that has an option ``capturable`` needs it.
+    loader : DataLoader
+        With ``static=True``. Each epoch of the loop is a pass over it.
+    warmup : int
+        Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
+        DistributedDataParallel asks for 11.
+
+    Returns
+    -------
+    CapturedLoop
+        ``run()`` trains an epoch and gives what ``step`` gave for each batch, stacked; a ``for``
+        over it trains batch after batch.
+
+    Notes
+    -----
+    Results are those of a loop over the loader, whose batches are the same. Sampling runs beside
+    the step, two batches ahead: the host looks at the sizes of each before it launches the step. A
+    batch that is larger than ``loader.capacities`` gets more room, and is trained by a call of
+    ``step``, which then is captured once more. Work that ``step`` puts into streams that are not
+    torch's current one is not part of the graph unless they wait for each other.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of another kind, naming them.
+    Error
+        When a batch is asked for: where the step cannot be captured, with torch's reason.
+    """
+    if not hasattr(loader, "_static_pass"):
+        raise TypeError(f"loader: expected a pygsampler.torch.DataLoader, got {describe(loader)}")
+    if not loader.static:
+        raise ValueError("loader: expected a DataLoader with static=True, got one without")
+    return CapturedLoop(step, loader, warmup)
 
 
 def _is_tensor(value: Any) -> bool:
