@@ -87,6 +87,23 @@ def test_batches_of_a_plain_loader(data: dict[str, Any], dtype: str, prob: str |
                 assert (index[1, real.num_edges :] >= real.num_dst_nodes).all()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32", "bool", "uint8"])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_labels_of_what_fills_up(graph: pgs.Graph, dtype: str, shape: tuple[int, ...]) -> None:
+    y = torch.randint(1, 2, (NODES, *shape)).to(getattr(torch, dtype)).cuda()
+    fixed = DataLoader(graph, SEEDS, [5], labels=y, static=True, **OPTIONS)
+    for batch in fixed:
+        mask = batch.seed_mask
+        assert batch.y[mask].equal(y[batch.output_nodes[mask].long()])
+        assert (batch.y[~mask] == (-100 if dtype.startswith("int") else 0)).all()
+
+
+def test_no_seeds(graph: pgs.Graph) -> None:
+    fixed = DataLoader(graph, SEEDS[:0], [5], static=True, **OPTIONS)
+    assert list(fixed) == []
+    assert capture(lambda batch: None, fixed).run() is None
+
+
 @pytest.mark.parametrize("kind", ["sum", "mean", "max"])
 def test_reductions_ignore_what_fills_up(graph: pgs.Graph, kind: str) -> None:
     eager = DataLoader(graph, SEEDS, [7, 5], **OPTIONS)
@@ -181,8 +198,14 @@ def test_losses_of_a_plain_loop(graph: pgs.Graph, data: Any) -> None:
     eager = DataLoader(graph, SEEDS, [7, 5], **data, **OPTIONS)
     plain = trainer(Sage)
     want = torch.stack([plain(batch).detach() for _ in range(3) for batch in eager])
-    loop = capture(trainer(Sage), DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS))
+    fixed = DataLoader(graph, SEEDS, [7, 5], static=True, **data, **OPTIONS)
+    loop = capture(trainer(Sage), fixed)
     got = torch.cat([loop.run() for _ in range(3)])
+    told, edges = fixed.stats(), sum(batch.num_edges for batch in eager)
+    assert told["batches"] == len(eager)
+    assert told["steps"] >= len(eager) - 2
+    # Another epoch has other samples.
+    assert abs(told["edges"] - edges) < 0.1 * edges
     assert len(got) == len(want) == 3 * len(eager)
     assert want[-1] < 0.99 * want[0]
     torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)

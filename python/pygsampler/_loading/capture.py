@@ -72,6 +72,8 @@ class CapturedLoop:
         From the first replay on the tensors are the same ones for all batches, whose values the
         next batch replaces: add them up on the GPU, or copy them.
         """
+        if not len(self):
+            return
         passes, begun, meter = self._loader._static_pass()
         trained = self._pass(passes, begun, meter)
         if not self._loader.progress:

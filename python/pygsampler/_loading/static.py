@@ -59,7 +59,6 @@ class StaticPasses:
         self._sampler: Sampler | None = None
         self._order: torch.Tensor | None = None
         self._parts: list[Part] = []
-        self._labels: list[torch.Tensor] = []
         self._begun = 0
         self._side = Side(graph._device)
 
@@ -123,8 +122,10 @@ class StaticPasses:
         if self._parts:
             gather_there(self._graph._device, self._parts)
         batch = standing.batch
-        for labels in self._labels:
-            labels.masked_fill_(~batch.seed_mask, _IGNORED)
+        labels = batch.features.get("y")
+        if labels is not None:
+            rest = (~batch.seed_mask).reshape(-1, *[1] * (labels.dim() - 1))
+            labels.masked_fill_(rest, _IGNORED if labels.dtype in _WHOLE else 0)
         self.note(step)
         return batch
 
@@ -188,9 +189,6 @@ class StaticPasses:
         self._standing = Standing(graph, sampler, self.capacities, size, bits)
         self._sampler = sampler
         self._parts = self._rows.standing(self._standing.batch)
-        labels = self._standing.batch.features.get("y")
-        whole = labels is not None and labels.dtype in _WHOLE
-        self._labels = [labels] if whole and labels is not None else []
 
     def _sampled(self, sampler: Sampler, step: int) -> TorchBatch:
         """A batch of the pass, in the usual way."""
