@@ -326,9 +326,9 @@ def test_exact_counts_each_window_once(emulator: Path) -> None:
     code = """
 counted = []
 real = loaders.DataLoader._sampled
-def sampled(self, epoch, index):
+def sampled(self, epoch, index, *meter):
     counted.append(epoch)
-    return real(self, epoch, index)
+    return real(self, epoch, index, *meter)
 loaders.DataLoader._sampled = sampled
 
 cached = source.cache(rows=80, policy="exact", epochs=2)

@@ -260,10 +260,6 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
         """How many sampled edges begin in each source: dtype of ``indptr``, [num_src_nodes]."""
         return self._segments().transposed().indptr.diff()
 
-    # Whether what is made of the edges is kept for the next call: not where the same tensors have
-    # another block's edges by then.
-    _keeps = True
-
     def sum(self, x: torch.Tensor | Features, *, of: torch.Tensor | None = None) -> torch.Tensor:
         """What each destination's sampled in-neighbours have, added up, with gradients.
 
@@ -442,9 +438,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
         if made is None:
             from pygsampler._batch.segments import Segments
 
-            made = Segments(self.indptr, self.indices, self.num_src_nodes)
-            if self._keeps:
-                known["_csr"] = made
+            made = known["_csr"] = Segments(self.indptr, self.indices, self.num_src_nodes)
         return made
 
     def _count(self, which: int, name: str) -> int:

@@ -176,7 +176,10 @@ def padded(torch: Any, block: Any, rows: int, edges: int) -> Any:
     """A block of fixed capacities: empty rows and edges of dummy sources behind the others."""
 
     class Padded(type(block)):  # type: ignore[misc]
-        _keeps = False
+        # The same tensors have another block's edges in the next call.
+        def _segments(self) -> Any:
+            self.__dict__.pop("_csr", None)
+            return super()._segments()
 
     sources = block.num_src_nodes + rows
     indptr = torch.full((rows + 1,), block.num_edges, dtype=block.indptr.dtype, device="cuda")
