@@ -101,8 +101,8 @@ def segments(device: str) -> None:
                         found.append([made.detach().cpu(), *(one.grad.cpu() for one in inputs)])
                     for place, (a, b) in enumerate(zip(*found, strict=True)):
                         # Those of weights are added in another order.
-                        alike = torch.equal if place < 2 else torch.allclose
-                        assert alike(a, b), (kind, shape, bits)
+                        alike = torch.equal(a, b) if place < 2 else torch.allclose(a, b, 1e-4, 1e-3)
+                        assert alike, (kind, shape, bits)
                 if heads:
                     source = torch.randn(mine.num_src_nodes, heads)
                     target = torch.randn(mine.num_dst_nodes, heads)

@@ -15,7 +15,6 @@ import pygsampler as pgs
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from pygsampler._loading.events import Events  # noqa: E402
 from pygsampler.torch import DataLoader  # noqa: E402
 
 NODES = 20_000
@@ -114,28 +113,12 @@ def test_asking_waits_for_nothing(graph: pgs.Graph) -> None:
     for step, _ in enumerate(loader):
         if step == 10:
             torch.cuda._sleep(500 * MILLISECOND)
-            start = time.perf_counter()
             found = loader.stats()
-            assert time.perf_counter() - start < 0.1
+            # The stream works still.
+            assert not torch.cuda.current_stream().query()
             assert found["batches"] == 11
             break
     torch.cuda.synchronize()
-
-
-def test_what_the_events_of_a_step_cost() -> None:
-    """The host: a step has three."""
-    events = Events(0)
-    torch.zeros(1, device="cuda")
-    best = float("inf")
-    for _ in range(20):
-        start = time.perf_counter()
-        for _ in range(500):
-            events.ask()
-            events.had()
-            events.hand()
-        best = min(best, (time.perf_counter() - start) / 500)
-        torch.cuda.synchronize()
-    assert best < 15e-6, best
 
 
 @pytest.mark.parametrize("prefetch", [0, 1, 4, 8])
