@@ -326,7 +326,7 @@ class DataLoader:
 
             ``waits``, ``waiting_seconds``: how often ``next()`` waited on the host for a batch that
             was not there (20 microseconds or more), and for how long. ``next_seconds``: in
-            ``next()`` in all; on the CPU estimated from one step in two milliseconds.
+            ``next()`` in all.
 
             ``queues``: how many batches were found ``sampled``, and on the CPU with features
             ``gathered``, when the next was asked for: ``looks``, ``mean``, ``min``, and the part of
@@ -462,15 +462,19 @@ class DataLoader:
         batches = in_order(submit, steps, depth, then, low=self.low_mark, meter=meter)
         with meter, closing(batches):
             meter.ask()
+            traced, asked = meter.trace is not None, time.perf_counter()
             for batch in batches:
                 made = as_torch(batch)
                 meter.batches += 1
                 meter.edges += batch.num_edges
-                if meter.timed:
+                if traced:
                     meter.hand()
+                else:
+                    meter.in_next += time.perf_counter() - asked
                 yield made
-                if meter.timed:
+                if traced:
                     meter.ask()
+                asked = time.perf_counter()
 
     def _on_gpu(self, epoch: int, index: int, meter: Meter) -> Generator[TorchBatch, None, None]:
         if not self._shards.steps:

@@ -170,7 +170,7 @@ def workers(seed: int, sampler: Any = None) -> dict[str, float]:
 class SameRank(DataLoader):
     """Each rank numbers its batches 0, 1, ..., so ranks draw alike."""
 
-    def _on_cpu(self, epoch: int) -> Any:
+    def _on_cpu(self, epoch: int, meter: Any) -> Any:
         for step in range(len(self)):
             start, end = self._shards.bounds(self.rank, step)
             seeds = self._order(epoch)[start:end]
@@ -180,8 +180,8 @@ class SameRank(DataLoader):
 class SameEpoch(DataLoader):
     """A constant seed: each epoch is the first one again."""
 
-    def _batches(self, epoch: int) -> Any:
-        return super()._batches(0)
+    def _batches(self, epoch: int, meter: Any) -> Any:
+        return super()._batches(0, meter)
 
     def _order(self, epoch: int) -> torch.Tensor:
         return super()._order(0)

@@ -12,7 +12,7 @@ import torch
 import pygsampler as pgs
 from pygsampler._batch import segments as ours
 from pygsampler.converted import TorchBlock
-from pygsampler.torch import segment_reduce
+from pygsampler.torch import StaticBlock, segment_reduce
 
 KINDS = ("sum", "mean", "max")
 NODES = 900
@@ -27,20 +27,14 @@ def sampled(dtype: Any = np.int64, **options: Any) -> Any:
     return pgs.PGSampler([7, 5], seed=1, **options).sample(graph, seeds).torch()
 
 
-class Padded(TorchBlock):
-    """A block whose tensors are another one's in the next step."""
-
-    _keeps = False
-
-
-def padded(block: Any, rows: int = 4, sources: int = 6, edges: int = 9) -> Padded:
+def padded(block: Any, rows: int = 4, sources: int = 6, edges: int = 9) -> TorchBlock:
     """The block with rows without edges, sources without rows, and edges that are none."""
     indptr = torch.cat([block.indptr, block.indptr[-1:].expand(rows)])
     spare = torch.arange(edges) % sources + block.num_src_nodes
     indices = torch.cat([block.indices, spare.to(block.indices.dtype)])
     nodes = torch.cat([block.src_nodes, block.src_nodes[:1].expand(sources)])
     ids = torch.zeros_like(indices)
-    return Padded(indptr, indices, ids, nodes, nodes[: block.num_dst_nodes + rows])
+    return TorchBlock(indptr, indices, ids, nodes, nodes[: block.num_dst_nodes + rows])
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
@@ -131,22 +125,25 @@ def test_what_torch_makes_leaves_padding_out() -> None:
     torch.testing.assert_close(made, want.flatten(1))
 
 
-def test_a_block_whose_tensors_change_keeps_nothing() -> None:
+def test_a_static_block_keeps_what_is_of_one_batch() -> None:
     one, two = (padded(b.blocks[0], rows=40, edges=200) for b in (sampled(), sampled(replace=True)))
     size = min(one.num_edges, two.num_edges), min(len(one.indptr), len(two.indptr))
     x = torch.randn(max(one.num_src_nodes, two.num_src_nodes), 3, requires_grad=True)
     sources = len(x)
     indptr, indices = (t.clone() for t in (one.indptr, one.indices))
-    block = Padded(indptr, indices, indices, torch.zeros(sources, dtype=torch.int64), indptr[1:])
+    nodes = torch.zeros(sources, dtype=torch.int64)
+    block = StaticBlock(indptr, indices, indices, nodes, indptr[1:])
+    turn = block.__dict__["_turn"] = [0]
     for _ in range(2):
         for other in (one, two):
             indices[: size[0]] = other.indices[: size[0]]
+            turn[0] += 1
             block.mean(x).square().sum().backward()
             got, x.grad = x.grad, None
             segment_reduce(x, indptr, indices, "mean").square().sum().backward()
             assert torch.equal(got, x.grad)
             x.grad = None
-    assert "_csr" not in block.__dict__
+            assert block._segments() is block._segments()
 
 
 def test_weights_of_another_dtype() -> None:

@@ -112,6 +112,7 @@ def test_batches_edges_and_bytes_are_those_of_the_pass(graph: pgs.Graph, prefetc
         assert found["bytes"] == {"cpu": 32 * rows + 8 * len(SEEDS)}
         assert 0 <= found["waiting_seconds"] <= found["seconds"]
         assert found["waiting_share"] == found["waiting_seconds"] / found["seconds"]
+        assert found["waiting_seconds"] <= found["next_seconds"] <= found["seconds"]
         assert set(found["queues"]) == {"sampled", "gathered"}
     assert json.loads(json.dumps(found)) == found
 

@@ -23,8 +23,8 @@ class Meter:
 
     A step is what the consumer does between two calls of ``next()``, and the second call:
     ``ask`` is where a call begins, ``had`` where the batch is sampled, ``hand`` where it is handed
-    over. On the CPU, where a batch may take no longer than a few of these calls, only steps that
-    are ``timed`` have them.
+    over. On the CPU, where a batch may take no longer than a few of these calls, the pass adds to
+    ``in_next`` itself, and only a traced one has them.
     """
 
     __slots__ = (
@@ -32,18 +32,16 @@ class Meter:
         "_begun",
         "_ended",
         "_handed",
-        "_in_next",
         "_queues",
         "_rows",
         "_since",
-        "_steps",
         "_waited",
         "batches",
         "edges",
         "epoch",
         "events",
+        "in_next",
         "pacer",
-        "timed",
         "trace",
         "waits",
     )
@@ -51,8 +49,8 @@ class Meter:
     # Of what was handed over.
     batches: int
     edges: int
-    # Whether the step that begins is timed.
-    timed: bool
+    # Seconds in next().
+    in_next: float
     # Set by who begins batches ahead.
     pacer: Pacer
     # On a GPU, once there is something to record.
@@ -63,16 +61,17 @@ class Meter:
         self, epoch: int = 0, rows: Rows | None = None, trace: Trace | None = None
     ) -> None:
         self.epoch = epoch
-        self.batches = self.edges = self.waits = self._steps = 0
+        self.batches = self.edges = self.waits = 0
         self.events = None
         self.trace = trace
-        self.timed = trace is not None
         self.pacer = Pacer(0, 0)
         self._rows = rows
         self._since = {} if rows is None else _read(rows)
         self._begun: float | None = None
         self._ended: float | None = None
-        self._asked = self._handed = self._in_next = self._waited = 0.0
+        self._handed = self.in_next = self._waited = 0.0
+        # When the batch that comes next was asked for; None where that was not noted.
+        self._asked: float | None = None
         self._queues: tuple[list[int], list[int]] = [], []
 
     def queues(self, most: int, stages: int) -> tuple[list[int], list[int]]:
@@ -95,7 +94,7 @@ class Meter:
         if self.trace is not None:
             if self.batches:
                 # Who has left has not asked for another.
-                end = self._asked if self._asked > self._handed else self._ended
+                end = self._ended if self._asked is None else self._asked
                 self.trace.add("train", self.batches - 1, self._handed, end)
             self.trace.write(self.events)
 
@@ -121,17 +120,17 @@ class Meter:
         """The batch is handed over."""
         if self.events is not None:
             self.events.hand()
+        asked, self._asked = self._asked, None
+        if asked is None:
+            return
         now = perf_counter()
-        self._in_next += now - self._asked
-        self._steps += 1
+        self.in_next += now - asked
         if self.trace is not None:
             batch = self.batches - 1
             if batch:
-                self.trace.add("train", batch - 1, self._handed, self._asked)
-            self.trace.add("next", batch, self._asked, now)
+                self.trace.add("train", batch - 1, self._handed, asked)
+            self.trace.add("next", batch, asked, now)
             self._handed = now
-        elif self.events is None:
-            self.timed = False
 
     def stats(self) -> dict[str, Any]:
         """What ``DataLoader.stats`` says."""
@@ -143,7 +142,7 @@ class Meter:
             "batches": self.batches,
             "edges": self.edges,
             "seconds": seconds,
-            "next_seconds": self._in_next / max(self._steps, 1) * self.batches,
+            "next_seconds": self.in_next,
             "waits": self.waits,
             "waiting_seconds": self._waited,
             **self._shares(seconds),

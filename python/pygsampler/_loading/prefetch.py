@@ -129,7 +129,6 @@ def in_order(
                     found = ready + 1
                 finished[found] += 1
                 pacer.saw(found)
-                meter.timed = True
             ahead = submitted - step - 1
             if ahead <= pacer.until:
                 fill(pacer.room(ahead))
