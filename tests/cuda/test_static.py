@@ -237,6 +237,26 @@ def test_a_batch_that_needs_more_room(graph: pgs.Graph, data: Any) -> None:
     torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize("policy", ["degree", "exact"])
+def test_features_behind_a_cache(graph: pgs.Graph, data: Any, policy: str) -> None:
+    """Their rows are the same, and the cache may change between epochs."""
+    host = pgs.Features.from_tensor(data["features"]["x"].cpu())
+    options = {**OPTIONS, "labels": data["labels"], "static": True}
+    fixed = DataLoader(
+        graph, SEEDS, [7, 5], features={"x": host.cache(rows=500, policy=policy)}, **options
+    )
+    eager = DataLoader(graph, SEEDS, [7, 5], features=data["features"], **OPTIONS)
+    loop = capture(lambda batch: (batch.counts.clone(), batch.x.clone()), fixed, warmup=1)
+    for _ in range(3):
+        counts, rows = loop.run()
+        for place, expected in enumerate(eager):
+            assert int(counts[place][1]) == len(expected.input_nodes)
+            assert torch.equal(rows[place][: len(expected.x)], expected.x)
+    with pytest.raises(ValueError, match="does not change while it is read"):
+        lru = {"x": host.cache(rows=500, policy="lru")}
+        next(iter(DataLoader(graph, SEEDS, [7, 5], features=lru, **options)))
+
+
 class OfPyg(torch.nn.Module):
     """Two layers of PyG on the edges of a batch, those that fill it up too."""
 
