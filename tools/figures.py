@@ -358,6 +358,24 @@ def gpu_steps() -> str:
     )
 
 
+def gpu_cache() -> str:
+    """Rows of which a part is cached, by the share of hits."""
+    record = kept("gpu/cache.json")
+    if record is None:
+        return NONE_OF_GPU
+    rows = [
+        [f"{row['row_bytes']} bytes", f"{row['hits']:.0%}"]
+        + [f"{row['us'][way]['median']:.0f}" for way in ("link", "static", "lru", "device")]
+        for row in record["rows"]
+        if "hits" in row
+    ]
+    head = ["rows of", "hits", "no cache", "a cache", "`lru`", "all on the device"]
+    return (
+        f"Microseconds to read 200,000 rows out of page-locked memory. {source(record)}\n"
+        f"{table(head, rows, 5)}"
+    )
+
+
 def gpu_roofline() -> str:
     """How near to what the GPU can do."""
     record = kept("gpu/roofline.json")
@@ -482,6 +500,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_ablation,
             gpu_training,
             gpu_steps,
+            gpu_cache,
             gpu_roofline,
             gpu_turbo,
             gpu_turbo_ablation,
