@@ -496,6 +496,12 @@ class Features:
             raise IndexError(f"ids[{wrong}]: expected an integer in [0, {len(self)}), got {found}")
         return made if out is not None or is_tensor(ids) else _of_cuda(made)
 
+    def _rows_there(self, ids: Any, place: int) -> tuple[torch.Tensor, Part]:
+        """Room for the rows of ids on a device, and what is to be gathered into it."""
+        view = as_ids(ids, "ids", place)
+        rows = self._empty(view.length, place)
+        return rows, self._part(view, rows.data_ptr())
+
     def _empty(self, count: int, place: int) -> torch.Tensor:
         """Room for so many rows on a device, in torch's current stream there."""
         import torch

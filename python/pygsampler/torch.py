@@ -32,7 +32,6 @@ from pygsampler._loading.static import StaticPasses, checked
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
-from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
@@ -402,9 +401,9 @@ class DataLoader:
     def _static_passes(self, capacities: Any) -> StaticPasses:
         if self.device == "cpu":
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
-        if not isinstance(self.sampler, EngineSampler):
+        if not isinstance(self.sampler, PGSampler):
             raise TypeError(f"static: expected a PGSampler, got {self.sampler!r}")
-        hops = len(self.sampler._plan["fanouts"])
+        hops = len(self.sampler.fanouts)
         about = self.graph, self._shards, self.rank, self._rows
         return StaticPasses(*about, checked(capacities, hops))
 
@@ -421,6 +420,7 @@ class DataLoader:
         """Begins a pass whose batches have one memory, and gives its number."""
         self._fill_caches(epoch, index)
         order = self._order_there(epoch)
+        assert isinstance(self.sampler, PGSampler)
         return passes.begin(self.sampler, order, epoch, lambda: self._sampled(epoch, index))
 
     def _fill_caches(self, epoch: int, index: int) -> None:

@@ -99,31 +99,47 @@ func (e *Engine) loadRows(file string) (k *rowKernels, err error) {
 		static = max(static, bytes)
 	}
 	room := e.context.Properties().SharedPerBlockOptIn - static
-	for k.direct = direct; drawBytes(k.direct) > room; k.direct-- {
-	}
+	k.direct = directIn(room)
 	k.bins = tableBytes <= room
 	most := max(drawBytes(k.direct), tableBytes)
 	if !k.bins {
 		most = drawBytes(k.direct)
 	}
-	k.together = mostBlocks
+	var all []gpu.Function
 	for j := range k.many {
-		together := []gpu.Function{k.many[j].Function}
+		all = append(all, k.many[j].Function)
 		for i := range k.each {
-			together = append(together, k.each[i][j].Function)
-		}
-		for _, f := range together {
-			if err := f.AllowShared(most); err != nil {
-				return nil, err
-			}
-			blocks, err := f.Occupancy(threads, most)
-			if err != nil {
-				return nil, err
-			}
-			k.together = min(k.together, blocks)
+			all = append(all, k.each[i][j].Function)
 		}
 	}
-	return k, nil
+	k.together, err = allow(all, most)
+	return k, err
+}
+
+// directIn is the largest fanout whose choices find room in so much shared memory.
+func directIn(room int) int64 {
+	fanout := int64(direct)
+	for drawBytes(fanout) > room {
+		fanout--
+	}
+	return fanout
+}
+
+// allow lets kernels ask for up to shared bytes of dynamic shared memory, and is how many blocks of
+// any of them a multiprocessor runs at a time then.
+func allow(kernels []gpu.Function, shared int) (together int, err error) {
+	together = mostBlocks
+	for _, f := range kernels {
+		if err := f.AllowShared(shared); err != nil {
+			return 0, err
+		}
+		blocks, err := f.Occupancy(threads, shared)
+		if err != nil {
+			return 0, err
+		}
+		together = min(together, blocks)
+	}
+	return together, nil
 }
 
 // rowKernels loads the kernels that a graph's rows need, those with weights when the first graph

@@ -77,12 +77,12 @@ type staticKernels struct {
 	turn   gpu.Kernel[turnArgs]
 	spread gpu.Kernel[spreadArgs]
 	edges  gpu.Kernel[staticEdgesArgs]
-	each   int // blocks of the sampling ones that a multiprocessor runs at a time
-	shared int // bytes of dynamic shared memory that they may ask for
+	each   int   // blocks of the sampling ones that a multiprocessor runs at a time
+	direct int64 // the largest fanout whose choices find room in their shared memory
 }
 
 func loadStatic(e *Engine) (*staticKernels, error) {
-	k := &staticKernels{each: mostBlocks}
+	k := new(staticKernels)
 	var errs []error
 	static := 0
 	all := make([]gpu.Function, 0, 8)
@@ -99,13 +99,10 @@ func loadStatic(e *Engine) (*staticKernels, error) {
 			}
 		}
 	}
-	k.shared = min(drawBytes(direct), e.context.Properties().SharedPerBlockOptIn-static)
-	for _, f := range all {
-		errs = append(errs, f.AllowShared(k.shared))
-		blocks, err := f.Occupancy(threads, k.shared)
-		k.each, errs = min(k.each, blocks), append(errs, err)
-	}
+	k.direct = directIn(e.context.Properties().SharedPerBlockOptIn - static)
 	var err error
+	k.each, err = allow(all, drawBytes(k.direct))
+	errs = append(errs, err)
 	k.turn, err = KernelOf[turnArgs](e, "static", "static_turn", 0)
 	errs = append(errs, err)
 	k.spread, err = KernelOf[spreadArgs](e, "static", "static_spread", 0)
@@ -245,9 +242,7 @@ func (s *Static) begin() error {
 	s.kernel = k.sample[g.wide()][word(kind != plain)][word(g.Alias != 0)]
 	// Of larger fanouts choices stand elsewhere, as in the usual kernels.
 	limits := *rows
-	for limits.direct > 0 && drawBytes(limits.direct) > k.shared {
-		limits.direct--
-	}
+	limits.direct = min(limits.direct, k.direct)
 	shared := s.args.All.common(&limits, g, p.Plan)
 	s.args.Batch = s.state.Address + gpu.Address(unsafe.Offsetof(staticState{}.Batch))
 	s.turns = turnArgs{

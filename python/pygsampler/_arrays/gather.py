@@ -55,8 +55,12 @@ def gather_there(device: int, parts: Sequence[Part], bad: int = 0) -> None:
     """Copies rows on a device, in torch's current stream there; nothing is waited for.
 
     All of ``parts`` are addresses of the device's. The least place of an id that is no row is put
-    into the word at ``bad``, which must be greater before; such rows become zeros.
+    into the word at ``bad``, which must be greater before; such rows become zeros. Parts without
+    ids, or with rows of no bytes, are left out.
     """
+    parts = [part for part in parts if part.row and part.ids.length]
+    if not parts:
+        return
     about = array("q")
     caches = []
     for part in parts:

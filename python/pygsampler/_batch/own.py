@@ -8,7 +8,6 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from pygsampler._arrays.gather import gather_there
-from pygsampler._arrays.ids import as_ids
 from pygsampler._batch import segments
 from pygsampler.features import Features
 
@@ -65,9 +64,6 @@ def _rows(x: Tensor | Features, ids: Tensor) -> Tensor:
         made: Tensor = x.read(ids)
         return made
     device = ids.get_device()
-    view = as_ids(ids, "of", device)
-    rows = x._empty(view.length, device)
-    part = x._part(view, rows.data_ptr())
-    if part.row and view.length:
-        gather_there(device, [part])
+    rows, part = x._rows_there(ids, device)
+    gather_there(device, [part])
     return rows

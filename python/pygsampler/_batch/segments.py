@@ -63,8 +63,7 @@ class Table(NamedTuple):
         if part.cache is None:
             return cls(part.table, len(known), width, dtype, ids.device, known), ids
         rows = _room(cls(0, 0, width, dtype, ids.device, None), len(ids), width)
-        if rows.numel():
-            gather_there(place, [part._replace(out=rows.data_ptr())])
+        gather_there(place, [part._replace(out=rows.data_ptr())])
         return cls.of_tensor(rows), None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch.utils._pytree import tree_map
 
+from pygsampler._arrays.ids import is_tensor
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.progress import bar
 from pygsampler.errors import Error
@@ -42,8 +43,8 @@ class CapturedLoop:
             raise TypeError(f"step: expected a function of a batch, got {describe(step)}")
         self._step = step
         self._loader: StaticLoader = loader
-        self._warmup = integer(warmup, "warmup", 1)
-        self._left = self._warmup
+        # Batches that are trained by calls before the step is captured.
+        self._left = integer(warmup, "warmup", 1)
         self._graph: Any = None
         self._out: Any = None
         self._remade = -1
@@ -64,7 +65,7 @@ class CapturedLoop:
         given = [tree_map(_copied, out) for out in self]
         if not given or given[0] is None:
             return None
-        return tree_map(lambda *of: torch.stack(of) if _is_tensor(of[0]) else of[0], *given)
+        return tree_map(lambda *of: torch.stack(of) if is_tensor(of[0]) else of[0], *given)
 
     def __iter__(self) -> Iterator[Any]:
         """Trains an epoch, batch after batch: yields what ``step`` gave, without its gradient.
@@ -215,13 +216,9 @@ def capture(
     return CapturedLoop(step, loader, warmup)
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
-
-
 def _detached(value: Any) -> Any:
-    return value.detach() if _is_tensor(value) else value
+    return value.detach() if is_tensor(value) else value
 
 
 def _copied(value: Any) -> Any:
-    return value.clone() if _is_tensor(value) else value
+    return value.clone() if is_tensor(value) else value

@@ -56,20 +56,10 @@ def _on_gpu(
 
     there = torch.device(devices.name(place))
     wanted = [(features, ids.to(there).contiguous()) for features, ids in wanted]
-    views = [as_ids(ids, "ids", place) for _, ids in wanted]
-    made = [
-        features._empty(view.length, place)
-        for (features, _), view in zip(wanted, views, strict=True)
-    ]
-    parts = [
-        features._part(view, rows.data_ptr())
-        for (features, _), view, rows in zip(wanted, views, made, strict=True)
-    ]
+    made = [features._rows_there(ids, place) for features, ids in wanted]
     bad = torch.full((1,), -1, dtype=torch.int64, device=there) if check else None
-    parts = [part for part in parts if part.row and part.ids.length]
-    if parts:
-        gather_there(place, parts, 0 if bad is None else bad.data_ptr())
+    gather_there(place, [part for _, part in made], 0 if bad is None else bad.data_ptr())
     if bad is not None and int(bad) >= 0:
         for features, ids in wanted:
             features.read(ids)  # raises, by the first that has no row
-    return made
+    return [rows for rows, _ in made]

@@ -127,14 +127,10 @@ class Rows:
         """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
         parts: list[Part] = []
         for owner, name, features, ids in self._wanted(batch):
-            view = as_ids(ids, "ids", self._device)
-            rows = features._empty(view.length, self._device)
-            part = features._part(view, rows.data_ptr())
-            if part.row and view.length:
-                parts.append(part)
+            rows, part = features._rows_there(ids, self._device)
+            parts.append(part)
             owner._furnish(name, rows)
-        if parts:
-            gather_there(self._device, parts)
+        gather_there(self._device, parts)
         return batch
 
     def standing(self, batch: TorchBatch) -> list[Part]:
@@ -142,9 +138,7 @@ class Rows:
         gathered each time that it has other ids."""
         parts: list[Part] = []
         for owner, name, features, ids in self._wanted(batch):
-            view = as_ids(ids, "ids", self._device)
-            rows = features._empty(view.length, self._device)
-            part = features._part(view, rows.data_ptr())
+            rows, part = features._rows_there(ids, self._device)
             if part.cache is not None and part.cache.uses:
                 raise ValueError(
                     f"features[{name!r}]: expected a cache that does not change while it is read "
@@ -152,7 +146,7 @@ class Rows:
                 )
             parts.append(part)
             owner._furnish(name, rows)
-        return [part for part in parts if part.row and part.ids.length]
+        return parts
 
     def _wanted(
         self, batch: TorchBatch

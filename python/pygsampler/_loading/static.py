@@ -11,7 +11,6 @@ import torch
 
 from pygsampler._arrays.gather import gather_there
 from pygsampler._core.checks import describe, integer
-from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.standing import Capacity, Standing
 from pygsampler.converted import as_torch
 from pygsampler.errors import Error
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from pygsampler._arrays.gather import Part
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
-    from pygsampler._sampling.base import Sampler
     from pygsampler.converted import TorchBatch
     from pygsampler.graph import Graph
+    from pygsampler.sampler import PGSampler
     from pygsampler.static import StaticBatch
 
 __all__ = ["StaticPasses"]
@@ -56,7 +55,7 @@ class StaticPasses:
         self._rank = rank
         self._rows = rows
         self._standing: Standing | None = None
-        self._sampler: Sampler | None = None
+        self._sampler: PGSampler | None = None
         self._order: torch.Tensor | None = None
         self._parts: list[Part] = []
         self._begun = 0
@@ -76,7 +75,7 @@ class StaticPasses:
 
     def begin(
         self,
-        sampler: Sampler,
+        sampler: PGSampler,
         order: torch.Tensor,
         epoch: int,
         sampled: Callable[[], Iterator[TorchBatch]],
@@ -119,8 +118,7 @@ class StaticPasses:
         # The slot that it goes to was read by the batch before this one.
         self._side.launch(standing.sample)
         standing.fill()
-        if self._parts:
-            gather_there(self._graph._device, self._parts)
+        gather_there(self._graph._device, self._parts)
         batch = standing.batch
         labels = batch.features.get("y")
         if labels is not None:
@@ -174,14 +172,12 @@ class StaticPasses:
         for _ in range(AHEAD):
             standing.sample()
 
-    def _make(self, sampler: Sampler, order: torch.Tensor) -> None:
+    def _make(self, sampler: PGSampler, order: torch.Tensor) -> None:
         """Makes memory for batches of the capacities."""
         if self._standing is not None:
             self._standing.close()
             self._standing = None
             self.remade += 1
-        if not isinstance(sampler, EngineSampler):
-            raise TypeError(f"static: expected a PGSampler, got {describe(sampler)}")
         assert self.capacities is not None
         graph = sampler.graph_of(self._graph)
         size = min(self._shards.batch_size, len(order))
@@ -190,7 +186,7 @@ class StaticPasses:
         self._sampler = sampler
         self._parts = self._rows.standing(self._standing.batch)
 
-    def _sampled(self, sampler: Sampler, step: int) -> TorchBatch:
+    def _sampled(self, sampler: PGSampler, step: int) -> TorchBatch:
         """A batch of the pass, in the usual way."""
         assert self._order is not None
         start, end = self._shards.bounds(self._rank, step)
