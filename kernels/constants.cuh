@@ -41,6 +41,22 @@ enum {
   BLOCK_WORDS = 8,
 };
 
+// WALK_MAGIC is the first word of walks ("PGSW").
+#define WALK_MAGIC 0x50475357
+
+// Words of walks. Those that are not here are where the header of a batch has them: the widths of
+// ids, the size and the capacity.
+enum {
+  WALK_STEPS = 3,  // of a walk at most
+  WALK_NUM_WALKS = 4,
+  WALK_NODES = 5,  // [steps + 1][walks]: where each walk is; -1 after its end
+  WALK_NUM_NODES = 6,
+  WALK_EDGE_IDS = 7,  // [steps][walks]; -1 where no edge was taken; 0: not asked for
+  WALK_NUM_EDGES = 8,
+  WALK_LENGTHS = 10,  // of each walk its steps
+  WALK_PER_SEED = 12,  // walks of each seed, one behind another
+};
+
 // The words of a block that are offsets stand together.
 enum {
   BLOCK_FIRST_OFFSET = 3,
@@ -76,7 +92,8 @@ enum {
 enum {
   PURPOSE_NEIGHBORS = 0,  // PURPOSE_NEIGHBORS is the choice of in-neighbours of a row.
   PURPOSE_SHUFFLING = 1,  // PURPOSE_SHUFFLING is the order of the seeds in an epoch.
-  PURPOSE_RESERVOIRS = 2,  // PURPOSE_RESERVOIRS is the choice of in-neighbours of a row that reads them through.
+  PURPOSE_WALKING = 2,  // PURPOSE_WALKING is the choice of a walk's edges. What the vertex is to a row is the walk to it.
+  PURPOSE_RESERVOIRS = 6,  // PURPOSE_RESERVOIRS is the choice of in-neighbours of a row that reads them through.
 };
 
 // Where a hop and a purpose stand in word 1 of the counter, above the vertex's bits from 32 on.
@@ -84,6 +101,23 @@ enum {
   HOP_SHIFT = 16,
   PURPOSE_SHIFT = 24,
 };
+
+// ---- pygsampler/internal/walk/constants.go -----------------------------------------------------
+
+// Which of a step's own draws are for what. Try k of node2vec has so many from firstTry + tryDraws
+// * k on: the proposal, the coin that accepts it, and the coin of the area.
+enum {
+  STOP_DRAW = 0,
+  RESTART_DRAW = 1,
+  FIRST_TRY = 2,
+  TRY_DRAWS = 3,
+  TRIES = 64,
+  CLASS_DRAW = 194,
+  RANK_DRAW = 195,
+};
+
+// MOST_PATH is how many kinds of edges a metapath has at most.
+#define MOST_PATH 64
 
 // ---- pygsampler/internal/cuda/constants.go -----------------------------------------------------
 
@@ -152,6 +186,8 @@ enum {
   GATHER_THREADS = 256,
   ORDER_THREADS = 256,  // of reservoir.cu, a row each
   DRAW_THREADS = 128,  // of reservoir.cu, a warp a row
+  WALK_THREADS = 128,  // of walk.cu, a walk each, at most
+  PACK_THREADS = 256,  // of walk.cu
 };
 
 // GATHER_PARTS is how many tables a launch of gather.cu reads.

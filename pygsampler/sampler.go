@@ -11,13 +11,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/reservoir"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // families are the kinds of samplers by the names that documents have for them.
 var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
-	"reservoir": reservoir.Parse,
+	"reservoir": reservoir.Parse, "walk": walk.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.
@@ -57,11 +58,11 @@ func NewSampler(document string, seed uint64) (*Sampler, error) {
 
 // check refuses graphs that the plan cannot sample.
 func (p *Sampler) check(g *Graph) error {
-	weighted := g.csc.Alias != nil
 	if g.device != nil {
-		weighted = g.device.graph.Alias != 0
+		d := g.device.graph
+		return p.Check(family.Arrays{Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds})
 	}
-	return p.Check(family.Arrays{Weights: weighted})
+	return p.Check(family.Arrays{Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds})
 }
 
 // batch is which batch a call makes, without its seeds.

@@ -276,6 +276,7 @@ inline float __fmul_rn(float x, float y) {
 }
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline double __ull2double_rn(unsigned long long x) { return (double)x; }
+inline unsigned long long __double2ull_rz(double x) { return (unsigned long long)x; }
 inline float __double2float_rn(double x) { return (float)x; }
 
 // float16, which kernels convert by inline PTX.

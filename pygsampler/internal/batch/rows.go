@@ -10,6 +10,13 @@ var Rows = []table.Row{
 	{Name: "trees", Bits: WordIDBits, Length: WordNumNodes, Offset: WordTrees},
 }
 
+// WalkRows are the arrays of walks.
+var WalkRows = []table.Row{
+	{Name: "nodes", Bits: WordIDBits, Length: WalkNumNodes, Offset: WalkNodes},
+	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: WalkNumEdges, Offset: WalkEdgeIDs},
+	{Name: "lengths", DType: "int32", Length: WalkNumWalks, Offset: WalkLengths},
+}
+
 // BlockRows are those of a block: their lengths and offsets are words of the block.
 var BlockRows = []table.Row{
 	{Name: "indptr", Bits: WordIDBits, Length: BlockNumDst, More: 1, Offset: BlockIndptr},

@@ -40,6 +40,22 @@ const (
 	BlockWords       = 8
 )
 
+// WalkMagic is the first word of walks ("PGSW").
+const WalkMagic = 0x50475357
+
+// Words of walks. Those that are not here are where the header of a batch has them: the
+// widths of ids, the size and the capacity.
+const (
+	WalkSteps    = WordHops      // of a walk at most
+	WalkNumWalks = WordNumOutput //
+	WalkNodes    = WordNodes     // [steps + 1][walks]: where each walk is; -1 after its end
+	WalkNumNodes = WordNumNodes  //
+	WalkEdgeIDs  = 7             // [steps][walks]; -1 where no edge was taken; 0: not asked for
+	WalkNumEdges = 8             //
+	WalkLengths  = WordTrees     // of each walk its steps
+	WalkPerSeed  = 12            // walks of each seed, one behind another
+)
+
 // The words of a block that are offsets stand together.
 const (
 	BlockFirstOffset = BlockIndptr

@@ -35,7 +35,7 @@ var (
 	ofLayout = []string{"pygsampler/internal/batch/words.go"}
 	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/csc/limits.go"}
-	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/cuda/constants.go"}
+	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/cuda/constants.go"}
 )
 
 const (
@@ -95,7 +95,7 @@ func generate(root string) (map[string]string, error) {
 			*part.to = append(*part.to, groups...)
 		}
 	}
-	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "BlockRows": "BLOCK_ROWS"})
+	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "BlockRows": "BLOCK_ROWS"})
 	if err != nil {
 		return nil, err
 	}

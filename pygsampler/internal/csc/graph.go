@@ -64,6 +64,11 @@ type Graph struct {
 	// Alias and Sums are what rows draw by, as rng.Weights of all rows, one behind
 	// another: every edge has a positive weight then. Nil: rows draw uniformly.
 	Alias, Sums []uint64
+	// Kinds is how many rows a vertex has, one for each kind of its edges, one behind another; 0: one
+	// row, of all. Back is the transposed graph without kinds, rows sorted, of walks that ask which
+	// vertices lead to another; nil: none do.
+	Kinds int64
+	Back  *Graph
 	// Whole is the graph of which this one has some edges; nil: it has all there are.
 	Whole *Graph
 

@@ -71,6 +71,8 @@ const (
 	gatherThreads   = 256
 	orderThreads    = 256 // of reservoir.cu, a row each
 	drawThreads     = 128 // of reservoir.cu, a warp a row
+	walkThreads     = 128 // of walk.cu, a walk each, at most
+	packThreads     = 256 // of walk.cu
 )
 
 // gatherParts is how many tables a launch of gather.cu reads.

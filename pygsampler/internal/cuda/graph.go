@@ -22,6 +22,13 @@ type Arrays struct {
 // Graph is a CSC that an engine samples, with what batches of it have needed so far.
 type Graph struct {
 	Arrays
+	// As csc.Graph has them: rows of a vertex, one for each kind of its edges, and the transposed
+	// graph, for who asks which vertices lead to another.
+	Kinds int64
+	Back  *Graph
+
+	packing packing // what walks read
+
 	engine *Engine
 
 	mu    sync.Mutex

@@ -137,6 +137,60 @@ func (d *Document) Integer(name string, low, high, usual int64) int64 {
 	return value
 }
 
+// Required is an integer from low to high that has to be given.
+func (d *Document) Required(name string, low, high int64) int64 {
+	raw, given := d.take(name)
+	if !given {
+		raw = json.RawMessage("null")
+	}
+	value := d.integer(raw, name, fmt.Sprintf("an integer from %d to %d", low, high), low, high)
+	d.note(name, value)
+	return value
+}
+
+// Number is one from low to high, which within says in words, or the usual one where none
+// or null is given.
+func (d *Document) Number(name string, low, high, usual float64, within string) (value float64) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, usual)
+		return usual
+	}
+	text := string(raw)
+	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		d.Refuse(request.ErrType, "%s: expected a number %s, got %s", name, within, describe(raw))
+	} else if value, _ = strconv.ParseFloat(text, 64); !(low <= value && value <= high) {
+		d.Refuse(request.ErrValue, "%s: expected a number %s, got %s", name, within, short(text))
+	}
+	d.note(name, value)
+	return value
+}
+
+// Integers are up to so many from low to high, at least as many as least, or nil where none
+// or null are given.
+func (d *Document) Integers(name string, least, most int, low, high int64) (values []int64) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, nil)
+		return nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		d.Refuse(request.ErrType, "%s: expected a sequence of int, got %s", name, describe(raw))
+		return nil
+	}
+	if len(items) < least || len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected %d to %d integers, got %d", name, least, most, len(items))
+		return nil
+	}
+	for i, item := range items {
+		where := fmt.Sprintf("%s[%d]", name, i)
+		values = append(values, d.integer(item, where, fmt.Sprintf("an integer from %d to %d", low, high), low, high))
+	}
+	d.note(name, values)
+	return values
+}
+
 // Fanouts are the edges that each hop takes of a row, outermost hop first; -1: all.
 func (d *Document) Fanouts(most int) []int64 {
 	const name = "fanouts"

@@ -31,7 +31,9 @@ type Plan interface {
 
 // Arrays says which arrays a graph has beside its CSC.
 type Arrays struct {
-	Weights bool // tables that rows draw by
+	Weights   bool  // tables that rows draw by
+	Adjacency bool  // the transposed graph, which says who leads to whom
+	Kinds     int64 // of edges that its rows are apart by; 0: they are not
 }
 
 // Work is a batch to be made on the CPU.

@@ -40,8 +40,10 @@ const (
 	Neighbors Purpose = 0
 	// Shuffling is the order of the seeds in an epoch.
 	Shuffling Purpose = 1
+	// Walking is the choice of a walk's edges. What the vertex is to a row is the walk to it.
+	Walking Purpose = 2
 	// Reservoirs is the choice of in-neighbours of a row that reads them through.
-	Reservoirs Purpose = 2
+	Reservoirs Purpose = 6
 )
 
 // Where a hop and a purpose stand in word 1 of the counter, above the vertex's bits

@@ -66,7 +66,7 @@ func (c *Chooser) Factors(to []float32, pos []int64, w Weights, state uint64, ex
 func (w Weights) next(chosen []uint64, pos []int64, start int64, state, total uint64, fanout int64) (tau float64) {
 	later := uint64(0) // the weights of those before the next refused draw's place
 	for j, p := range pos {
-		if w.at(Draw(state, j)) == p-start {
+		if w.At(Draw(state, j)) == p-start {
 			later += chosen[j]
 		}
 	}
@@ -76,7 +76,7 @@ func (w Weights) next(chosen []uint64, pos []int64, start int64, state, total ui
 	for j := 0; j <= len(pos); j++ {
 		before := later
 		if j < len(pos) {
-			if w.at(Draw(state, j)) == pos[j]-start {
+			if w.At(Draw(state, j)) == pos[j]-start {
 				before = earlier
 				earlier += chosen[j]
 			} else {

@@ -30,8 +30,8 @@ func (w Weights) below(p int64) uint64 {
 // of is the weight at position p.
 func (w Weights) of(p int64) uint64 { return w.Sums[p] - w.below(p) }
 
-// at is the position of a draw by the alias table: one product gives slot and coin.
-func (w Weights) at(x uint64) int64 {
+// At is the position of a draw by the alias table: one product gives slot and coin.
+func (w Weights) At(x uint64) int64 {
 	slot, rest := bits.Mul64(x, uint64(len(w.Alias)))
 	return toss(w.Alias[slot], slot, rest>>32)
 }
@@ -194,7 +194,7 @@ const (
 // short row makes no such spare draws.
 func (c *Chooser) Weighted(pos []int64, w Weights, state uint64, excluded []int64, replace bool, fanout, first int64) {
 	for j := range pos {
-		pos[j] = w.at(Draw(state, j))
+		pos[j] = w.At(Draw(state, j))
 	}
 	c.Settle(pos, w, state, excluded, replace, fanout, first)
 }
@@ -290,7 +290,7 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 	// state is that of draw first of the row.
 	refused := c.refused
 	for ; len(refused) > 0 && c.used < spare*fanout && len(w.Sums) > short; c.used++ {
-		if p := w.at(Draw(state, int(fanout+c.used-first))); s.add(p) {
+		if p := w.At(Draw(state, int(fanout+c.used-first))); s.add(p) {
 			pos[refused[0]] = p
 			refused = refused[1:]
 		}

@@ -43,6 +43,20 @@ FIRST_DST = 6  # place of the first destination among the vertices
 EDGE_WEIGHTS = 7  # for each edge its factor, in float32; 0 where the plan asks for none
 WORDS = 8
 
+# WALK_MAGIC is the first word of walks ("PGSW").
+WALK_MAGIC = 0x50475357
+
+# Words of walks. Those that are not here are where the header of a batch has them: the widths of
+# ids, the size and the capacity.
+WALK_STEPS = 3  # of a walk at most
+WALK_NUM_WALKS = 4
+WALK_NODES = 5  # [steps + 1][walks]: where each walk is; -1 after its end
+WALK_NUM_NODES = 6
+WALK_EDGE_IDS = 7  # [steps][walks]; -1 where no edge was taken; 0: not asked for
+WALK_NUM_EDGES = 8
+WALK_LENGTHS = 10  # of each walk its steps
+WALK_PER_SEED = 12  # walks of each seed, one behind another
+
 # The words of a block that are offsets stand together.
 FIRST_OFFSET = 3
 OFFSETS = 3
@@ -53,6 +67,13 @@ ROWS = (
     Row("output_nodes", ID_BITS, NUM_OUTPUT, 0, OUTPUT_NODES),
     Row("output_index", ID_BITS, NUM_OUTPUT, 0, OUTPUT_INDEX),
     Row("trees", ID_BITS, NUM_NODES, 0, TREES),
+)
+
+# WALK_ROWS are the arrays of walks.
+WALK_ROWS = (
+    Row("nodes", ID_BITS, WALK_NUM_NODES, 0, WALK_NODES),
+    Row("edge_ids", EDGE_ID_BITS, WALK_NUM_EDGES, 0, WALK_EDGE_IDS),
+    Row("lengths", "int32", WALK_NUM_WALKS, 0, WALK_LENGTHS),
 )
 
 # BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.

@@ -1,0 +1,157 @@
+// Random walks: a thread a walk. Steps are dependent reads at random places, so what a kernel can do is to
+// keep them few, and many walks under way.
+//
+//   csr     two reads a step: where the row of a vertex begins and ends, and the neighbour (with weights a
+//           third, of the alias table)
+//   packed  one read a step: an edge has, beside its neighbour, where the neighbour's row begins and how
+//           many edges it has, and the edge's id, 16 bytes; with weights both of an alias table's
+//           candidates and its threshold, 32 bytes. walk_pack makes that once of a graph.
+//
+// Walks lie in memory step by step, so that the lanes of a warp write side by side: walk by walk took a
+// third more. A lane whose walk has ended goes on writing -1 beside the others.
+//
+// Draws are the walk's and the step's alone, not the vertex's, so that two walks on one vertex are
+// independent, and neither the grid nor the place of a walk changes a bit. docs/randomness.md has the rules.
+//
+// Invariants: bad_seed is ~0 when no kernel runs, unless the last one reported a seed out of range.
+//
+// Go caller: internal/cuda/walk.go. Go twin: internal/walk.
+#include "walk.cuh"
+
+template <typename I>
+__device__ __forceinline__ void put(I* nodes, u64 i, long long v) {
+  // Nobody reads it here again.
+  __stcs(nodes + i, (I)v);
+}
+__device__ __forceinline__ void put_edge(const WalkArgs& a, u64 i, u64 id) {
+  if (a.out_edge_bits == 32) __stcs((int*)(a.out + a.edges_at) + i, (int)id);
+  else __stcs((long long*)(a.out + a.edges_at) + i, (long long)id);
+}
+
+template <typename I, bool PACKED, bool WEIGHTED, WalkKind KIND>
+__device__ __forceinline__ void walk_from(const WalkArgs& a, u64 w, u64 root) {
+  const Steps<I, PACKED, WEIGHTED> steps{a};
+  const u64 state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), w), NONE = ~0ull;
+  I* nodes = (I*)(a.out + a.nodes_at);
+  u64 v = root, last = NONE;
+  u32 length = 0, place = 0;  // place: in the metapath
+  Row<PACKED> row = steps.row_of(v, KIND == PLAIN ? 0 : a.path[0]);
+  put(nodes, w, (long long)v);
+  bool going = true;
+#pragma unroll 1
+  for (u32 step = 0; step < a.length; step++) {
+    u64 out = (u64)(step + 1) * a.walks + w;
+    bool jumped = false;
+    u64 draw = draw_bits(state, step);
+    if constexpr (KIND != PLAIN) {
+      // After a step the row is that of the next kind; going back asks for the root's.
+      if (going && a.stop && coin(draw_bits(draw, STOP_DRAW)) < a.stop) going = false;
+      bool home = going && a.restart && (coin(draw_bits(draw, RESTART_DRAW)) < a.restart || (row.degree == 0 && v != root));
+      if (home) {
+        v = root, last = NONE;
+        row = steps.row_of(v, a.path[place]);
+        jumped = a.jumps;
+      }
+    }
+    if (!jumped && row.degree == 0) going = false;
+    if (!going) {
+      put(nodes, out, -1);
+      if (a.edges_at) put_edge(a, out - a.walks, NONE);
+      continue;
+    }
+    length = step + 1;
+    u64 id = NONE;
+    if (!jumped) {
+      Step<PACKED> s;
+      if constexpr (KIND == SECOND) s = last == NONE ? steps.propose(row, draw) : steps.second(row, draw, last);
+      else s = steps.propose(row, draw);
+      last = v, v = s.to;
+      if (a.edges_at) id = steps.id_of(s);
+      if constexpr (PACKED) row = s.row;
+    }
+    if constexpr (KIND != PLAIN)
+      if (a.path_length > 1 && ++place == a.path_length) place = 0;
+    if constexpr (!PACKED) {
+      if (step + 1 < a.length) row = steps.row_of(v, KIND == PLAIN ? 0 : a.path[place]);
+    }
+    put(nodes, out, (long long)v);
+    if (a.edges_at) put_edge(a, out - a.walks, id);
+  }
+  ((int*)(a.out + a.lengths_at))[w] = (int)length;
+}
+
+template <typename I, bool PACKED, bool WEIGHTED, WalkKind KIND>
+__device__ __forceinline__ void walk(const WalkArgs& a) {
+#pragma unroll 1
+  for (u64 w = (u64)blockIdx.x * blockDim.x + threadIdx.x; w < a.walks; w += (u64)gridDim.x * blockDim.x) {
+    u64 seed = w / a.per_seed, v = read(a.seeds, a.seed_bits, seed);
+    if (v < a.num_nodes) walk_from<I, PACKED, WEIGHTED, KIND>(a, w, v);
+    else atomicMin(a.bad_seed, seed);
+  }
+  __syncthreads();
+  Meeting meeting{a.arrived, 0};
+  if (threadIdx.x || !meeting.come_last()) return;
+  u64 bad = load_relaxed(a.bad_seed);
+  a.report[REPORT_DETAIL] = bad;
+  __threadfence_system();
+  *(volatile u64*)(a.report + REPORT_STATUS) = bad == ~0ull ? STATUS_OK : STATUS_SEED_OUT_OF_RANGE;
+}
+
+#define WALK(NAME, I, PACKED, WEIGHTED, KIND) \
+  extern "C" __global__ void __launch_bounds__(WALK_THREADS) NAME(const __grid_constant__ WalkArgs a) { walk<I, PACKED, WEIGHTED, KIND>(a); }
+#define WALKS(SUFFIX, I)                                    \
+  WALK(walk_csr##SUFFIX, I, false, false, PLAIN)            \
+  WALK(walk_csr_first##SUFFIX, I, false, false, FIRST)      \
+  WALK(walk_csr_second##SUFFIX, I, false, false, SECOND)    \
+  WALK(walk_packed##SUFFIX, I, true, false, PLAIN)          \
+  WALK(walk_packed_first##SUFFIX, I, true, false, FIRST)    \
+  WALK(walk_packed_second##SUFFIX, I, true, false, SECOND)  \
+  WALK(walk_alias_csr##SUFFIX, I, false, true, PLAIN)       \
+  WALK(walk_alias_csr_first##SUFFIX, I, false, true, FIRST) \
+  WALK(walk_alias_csr_second##SUFFIX, I, false, true, SECOND) \
+  WALK(walk_alias_packed##SUFFIX, I, true, true, PLAIN)     \
+  WALK(walk_alias_packed_first##SUFFIX, I, true, true, FIRST) \
+  WALK(walk_alias_packed_second##SUFFIX, I, true, true, SECOND)
+WALKS(32, int)
+WALKS(64, long long)
+
+// ---- packing ----------------------------------------------------------------------------------
+
+// Mirrors packArgs.
+struct PackArgs {
+  const void *indptr, *indices, *edge_ids;
+  const u64* alias;
+  uint4* packed;
+  u64 num_rows, num_edges;
+  u32 indptr_bits, id_bits, edge_id_bits, unused;
+};
+
+__device__ __forceinline__ uint2 packed_row(const PackArgs& a, u64 v) {
+  if (v >= a.num_rows) return make_uint2(0, 0);
+  u64 start = read(a.indptr, a.indptr_bits, v);
+  return make_uint2((u32)start, (u32)(read(a.indptr, a.indptr_bits, v + 1) - start));
+}
+
+extern "C" __global__ void __launch_bounds__(PACK_THREADS) walk_pack(const __grid_constant__ PackArgs a) {
+  for (u64 e = (u64)blockIdx.x * blockDim.x + threadIdx.x; e < a.num_edges; e += (u64)gridDim.x * blockDim.x) {
+    u64 v = read(a.indices, a.id_bits, e);
+    uint2 row = packed_row(a, v);
+    u64 id = a.edge_id_bits == 32 ? read(a.edge_ids, 32, e) : e;
+    a.packed[e] = make_uint4((u32)v, row.x, row.y, (u32)id);
+  }
+}
+
+// A warp a row.
+extern "C" __global__ void __launch_bounds__(PACK_THREADS) walk_pack_alias(const __grid_constant__ PackArgs a) {
+  u32 lane = threadIdx.x & 31;
+  for (u64 r = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / 32; r < a.num_rows; r += (u64)gridDim.x * blockDim.x / 32) {
+    u64 start = read(a.indptr, a.indptr_bits, r), end = read(a.indptr, a.indptr_bits, r + 1);
+    for (u64 e = start + lane; e < end; e += 32) {
+      u64 entry = a.alias[e], other = entry >> 32;
+      u64 v = read(a.indices, a.id_bits, e), u = read(a.indices, a.id_bits, start + other);
+      uint2 own = packed_row(a, v), alias = packed_row(a, u);
+      a.packed[2 * e] = make_uint4((u32)entry, (u32)v, own.x, own.y);
+      a.packed[2 * e + 1] = make_uint4((u32)u, alias.x, alias.y, (u32)other);
+    }
+  }
+}

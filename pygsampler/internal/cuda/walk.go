@@ -1,0 +1,270 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
+)
+
+// walkArgs mirrors WalkArgs in kernels/walk.cuh.
+type walkArgs struct {
+	Seeds, Out, Report, Arrived, BadSeed                          gpu.Address
+	Indptr, Indices, EdgeIDs, Alias, Sums, Packed                 gpu.Address
+	BackIndptr, BackIndices                                       gpu.Address
+	Walks, Rows, Nodes, BackRows                                  uint64
+	LengthsAt, NodesAt, EdgesAt                                   uint64
+	Stop, Restart, AcceptBack, AcceptCommon, AcceptFar            uint64
+	OfBack, OfFar, Bound, Extra                                   float64
+	PerSeed, Length, Kinds, PathLength, Jumps                     uint32
+	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits, BackIndptrBits uint32
+	Key0, Key1, Batch0, Batch1                                    uint32
+	Path                                                          [walk.MaxPath]uint16
+}
+
+// packArgs mirrors PackArgs in kernels/walk.cu.
+type packArgs struct {
+	Indptr, Indices, EdgeIDs, Alias, Packed gpu.Address
+	Rows, Edges                             uint64
+	IndptrBits, IDBits, EdgeIDBits, _       uint32
+}
+
+// Walks is random walks, a thread each.
+type Walks struct {
+	walk.Rule
+	// Layout is "packed", one read a step of 16 bytes an edge, or 32 with weights, that the graph
+	// keeps on the device; "csr", two or three reads of the graph's own arrays; or "auto": packed
+	// where it takes at most half of the memory that is free. The walks are the same.
+	Layout string
+}
+
+// Kernels of walk.cu: what they leave out, by name.
+const (
+	walkPlain = iota
+	walkFirst
+	walkSecond
+)
+
+// walkKernels are by weights, packing, what they leave out, and the width of ids.
+type walkKernels struct {
+	walk      [2][2][3][2]gpu.Kernel[walkArgs]
+	pack      [2]gpu.Kernel[packArgs]
+	residents int // blocks of the plainest that a multiprocessor runs at a time
+}
+
+func loadWalks(e *Engine) (*walkKernels, error) {
+	k := new(walkKernels)
+	for i, alias := range []string{"", "alias_"} {
+		for j, layout := range []string{"csr", "packed"} {
+			for kind, suffix := range []string{"", "_first", "_second"} {
+				for wide, bits := range []string{"32", "64"} {
+					var err error
+					if k.walk[i][j][kind][wide], err = KernelOf[walkArgs](e, "walk", "walk_"+alias+layout+suffix+bits, 0); err != nil {
+						return nil, err
+					}
+				}
+			}
+		}
+	}
+	for i, name := range []string{"walk_pack", "walk_pack_alias"} {
+		var err error
+		if k.pack[i], err = KernelOf[packArgs](e, "walk", name, 0); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	k.residents, err = k.walk[0][0][walkPlain][0].Occupancy(walkThreads, 0)
+	return k, err
+}
+
+// Check refuses what no kernel does.
+func (p *Walks) Check(g *Graph, c *Call) error {
+	switch {
+	case len(c.Exclude) > 0:
+		return fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
+	case c.NumSeeds > 0 && (1<<31-1)/c.NumSeeds < max(p.PerSeed, 1):
+		return fmt.Errorf("%w: walks: expected fewer than 2^31 in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, p.PerSeed)
+	case p.Second() && g.Back == nil:
+		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
+	case p.Layout == "packed" && !g.packable(p):
+		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or vertices and more, got 'packed'", request.ErrValue)
+	}
+	return nil
+}
+
+// packable says whether steps are one read for the plan: rows by kinds of edges would need
+// one entry for each kind.
+func (g *Graph) packable(p *Walks) bool {
+	return g.Kinds <= 1 && len(p.Path) == 0 && g.Edges>>32 == 0 && g.Nodes>>32 == 0
+}
+
+// Words is those of walks.
+func (p *Walks) Words() int { return batch.HeaderWords }
+
+// Shape is nothing: how large walks are is known.
+func (p *Walks) Shape() string { return fmt.Sprint(p.Length, p.PerSeed, p.EdgeIDs) }
+
+func (p *Walks) words(g *Graph, seeds int64) [batch.HeaderWords]int64 {
+	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.sampleBits()))
+}
+
+// Guess is exact.
+func (p *Walks) Guess(g *Graph, seeds int64) Needs {
+	words := p.words(g, seeds)
+	return Needs{Out: uint64(words[batch.WordSize])}
+}
+
+// Used tells nothing of other walks, whose guess is exact.
+func (p *Walks) Used(*Flight) Needs { return Needs{} }
+
+// Fit needs no room but the walks'.
+func (p *Walks) Fit(f *Flight) error {
+	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
+	return nil
+}
+
+// Arrived knows no status of its own.
+func (p *Walks) Arrived(_ *Flight, status, _ int64) (bool, error) {
+	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
+}
+
+// Launch is all walks.
+func (p *Walks) Launch(f *Flight) error {
+	k, err := Kept(f.engine, "walk", loadWalks)
+	if err != nil {
+		return err
+	}
+	g, c := f.graph, &f.call
+	packed, err := g.packedFor(p, k, f.stream)
+	if err != nil {
+		return err
+	}
+	out, bytes := f.Region()
+	if bytes < f.need.Out {
+		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.need.Out, bytes)
+	}
+	words, chance, random := p.words(g, c.NumSeeds), p.Chances(), c.random()
+	copy(f.space.words()[reportHeader:], words[:])
+	meeting := f.space.meeting.Address
+	args := walkArgs{
+		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums, Packed: packed,
+		Walks: uint64(words[batch.WalkNumWalks]), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
+		LengthsAt: uint64(words[batch.WalkLengths]), NodesAt: uint64(words[batch.WalkNodes]), EdgesAt: uint64(words[batch.WalkEdgeIDs]),
+		Stop: chance.Stop, Restart: chance.Restart,
+		AcceptBack: chance.Return, AcceptCommon: chance.Common, AcceptFar: chance.Far,
+		OfBack: chance.OfReturn, OfFar: chance.OfFar, Bound: chance.Bound, Extra: chance.Extra,
+		PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
+		PathLength: uint32(len(p.Path)), Jumps: word(p.Jumps),
+		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
+		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
+	}
+	for i, kind := range p.Path {
+		args.Path[i] = uint16(kind)
+	}
+	kind := walkPlain
+	switch {
+	case p.Second():
+		kind = walkSecond
+		args.BackIndptr, args.BackIndices = g.Back.Indptr, g.Back.Indices
+		args.BackRows, args.BackIndptrBits = uint64(g.Back.Rows), uint32(g.Back.IndptrBits)
+	case p.Stop > 0 || p.Restart > 0 || len(p.Path) > 0:
+		kind = walkFirst
+	}
+	blocks, threads := k.shape(f, words[batch.WalkNumWalks])
+	return k.walk[word(g.Alias != 0)][word(packed != 0)][kind][g.wide()].Launch(
+		f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
+}
+
+// fewWalks is up to how many walks blocks are a warp: they are for all multiprocessors, of
+// which each has loads of few walks on their way.
+const fewWalks = 50_000
+
+// shape is a good grid.
+func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads int) {
+	threads = walkThreads
+	if walks <= fewWalks {
+		threads = 32
+	}
+	blocks = max(int((walks+int64(threads)-1)/int64(threads)), 1)
+	if f.call.Grid > 0 {
+		return min(f.call.Grid, blocks), threads
+	}
+	if f.call.Share == 0 {
+		return blocks, threads
+	}
+	return f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors), threads
+}
+
+// packing is the packed form of a graph, which it keeps until it is closed.
+type packing struct {
+	sync.Mutex
+	memory  gpu.Memory
+	refused bool // there was no room for it
+}
+
+// packedFor is the packed form that a plan walks on; 0: on the graph's own arrays.
+func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream) (gpu.Address, error) {
+	if p.Layout == "csr" || !g.packable(p) || g.Edges == 0 {
+		return 0, nil
+	}
+	kept := &g.packing
+	kept.Lock()
+	defer kept.Unlock()
+	if kept.memory.Address != 0 || kept.refused && p.Layout == "auto" {
+		return kept.memory.Address, nil
+	}
+	bytes := 16 * uint64(g.Edges)
+	if g.Alias != 0 {
+		bytes *= 2
+	}
+	if p.Layout == "auto" {
+		free, _, err := g.engine.context.MemoryInfo()
+		if err != nil {
+			return 0, err
+		}
+		if kept.refused = bytes > uint64(free)/2; kept.refused {
+			return 0, nil
+		}
+	}
+	m, err := g.engine.pool.Alloc(s, bytes)
+	if err != nil {
+		if kept.refused = p.Layout == "auto"; kept.refused {
+			return 0, nil
+		}
+		return 0, err
+	}
+	args := packArgs{
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Packed: m.Address,
+		Rows: uint64(g.Rows), Edges: uint64(g.Edges), IndptrBits: uint32(g.IndptrBits), IDBits: uint32(g.IDBits), EdgeIDBits: g.edgeIDBits(),
+	}
+	blocks := 32 * g.engine.context.Properties().Multiprocessors
+	units := (g.Edges + packThreads - 1) / packThreads
+	if g.Alias != 0 {
+		units = (32*g.Rows + packThreads - 1) / packThreads
+	}
+	err = k.pack[word(g.Alias != 0)].Launch(s, gpu.Shape{Grid: [3]uint32{uint32(min(int64(blocks), max(units, 1)))}, Block: [3]uint32{packThreads}}, &args)
+	if err == nil {
+		// Walks in other streams read it too.
+		err = s.Synchronize()
+	}
+	if err != nil {
+		return 0, errors.Join(err, m.Free(s))
+	}
+	kept.memory = m
+	return m.Address, nil
+}
+
+// Close gives back what the graph keeps on the device for walks; nothing may be in flight.
+func (g *Graph) Close() error {
+	g.packing.Lock()
+	defer g.packing.Unlock()
+	if g.packing.memory.Address == 0 {
+		return nil
+	}
+	return g.packing.memory.Free(g.engine.stream)
+}

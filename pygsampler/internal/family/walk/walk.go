@@ -1,0 +1,80 @@
+// Package walk is the family of random walks: uniform or by weight, with stops and restarts, of
+// second order (node2vec), and along metapaths. NextDoor (Jangda et al.), section 4, has them as one kind
+// of graph sampling.
+package walk
+
+import (
+	"fmt"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
+)
+
+type plan struct {
+	walk.Rule
+	prob   string
+	device cuda.Walks
+}
+
+// Parse makes the plan of a document.
+func Parse(d *family.Document) family.Plan {
+	p := new(plan)
+	r := &p.Rule
+	r.Length = d.Required("length", 0, walk.MaxLength)
+	r.PerSeed = d.Integer("walks_per_seed", 1, 1<<31-1, 1)
+	p.prob = d.Name("prob", "an edge array")
+	r.Stop = d.Number("stop", 0, 1, 0, "in [0, 1]")
+	r.Restart = d.Number("restart", 0, 1, 0, "in [0, 1]")
+	r.Jumps = d.Bool("count_jumps", false)
+	factor := fmt.Sprintf("above 0, from %g to %g", 1/walk.Extreme, walk.Extreme)
+	r.P = d.Number("p", 1/walk.Extreme, walk.Extreme, 1, factor)
+	r.Q = d.Number("q", 1/walk.Extreme, walk.Extreme, 1, factor)
+	r.Path = d.Integers("metapath", 1, walk.MaxPath, 0, walk.MaxKinds-1)
+	types := d.Name("edge_types", "an edge array")
+	d.OneOf("direction", "out", "in")
+	r.EdgeIDs = d.Bool("edge_ids", false)
+	layout := d.OneOf("layout", "auto", "packed", "csr")
+	if (r.Path == nil) != (types == "") {
+		d.Refuse(request.ErrValue, "metapath, edge_types: expected both or neither, got one of them")
+	}
+	if r.Jumps && r.Restart == 0 {
+		d.Refuse(request.ErrValue, "count_jumps: expected False without restart, got True")
+	}
+	p.device = cuda.Walks{Rule: p.Rule, Layout: layout}
+	return p
+}
+
+// Check refuses graphs without what the walks are drawn by.
+func (p *plan) Check(g family.Arrays) error {
+	switch {
+	case p.prob != "" && !g.Weights:
+		return fmt.Errorf("%w: prob: expected a graph with tables of %q, got one without", request.ErrValue, p.prob)
+	case p.Second() && !g.Adjacency:
+		return fmt.Errorf("%w: p, q: expected a graph that knows who leads to whom, got one that does not", request.ErrValue)
+	}
+	for i, kind := range p.Path {
+		if kind >= max(g.Kinds, 1) {
+			return fmt.Errorf("%w: metapath[%d]: expected a type of edges below %d, got %d", request.ErrValue, i, max(g.Kinds, 1), kind)
+		}
+	}
+	return nil
+}
+
+// Expected is the steps of all walks.
+func (p *plan) Expected(w *family.Work) int64 {
+	return p.Walks(w.Batch.Seeds.Len()) * max(p.Length, 1)
+}
+
+// CPU walks.
+func (p *plan) CPU(w *family.Work) (memory.Memory, error) {
+	if w.Exclude != nil {
+		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
+	}
+	return walk.Sample(&walk.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph}, w.Crew, w.Stop)
+}
+
+// CUDA is how a device walks.
+func (p *plan) CUDA() cuda.Plan { return &p.device }

@@ -1,0 +1,298 @@
+package walk
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Request says which walks to make, on the rows of a graph. It is read-only meanwhile.
+type Request struct {
+	Rule
+	request.Batch
+	Graph *csc.Graph
+}
+
+// unitWalks is how many walks a worker takes at a time, and has under way side by side: a step
+// of one waits for memory twice, so a core keeps as many reads going as its caches hold.
+const unitWalks = 256
+
+// Sample makes the walks and hands their memory, with one reference, to the caller. It returns
+// request.ErrCancelled soon after stop is set.
+func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the graph's arrays changed while walks were made, or a fault of pygsampler: %v", p)
+		}
+	}()
+	g := r.Graph
+	if r.Second() && g.Back == nil {
+		return m, fmt.Errorf("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
+	}
+	for i := range r.Seeds.Len() {
+		if v := r.Seeds.At(i); v < 0 || v >= g.NumNodes {
+			return m, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, g.NumNodes, v)
+		}
+	}
+	idBits, edgeBits := int64(g.Indices.Bits), int64(g.EdgeIDBits())
+	if err := r.Affordable(r.Seeds.Len(), idBits, edgeBits); err != nil {
+		return m, err
+	}
+	words := r.Words(r.Seeds.Len(), idBits, edgeBits)
+	if m, err = memory.New(words[batch.WordSize]); err != nil {
+		return m, err
+	}
+	m.SetSize(words[batch.WordSize])
+	copy(memory.At[int64](m, 0, batch.HeaderWords), words[:])
+	defer func() {
+		if err != nil {
+			m.Release()
+			m = memory.Memory{}
+		}
+	}()
+	switch [2]int{g.Indptr.Bits, g.Indices.Bits} {
+	case [2]int{32, 32}:
+		run[int32, int32](r, &words, m, crew, stop)
+	case [2]int{64, 32}:
+		run[int64, int32](r, &words, m, crew, stop)
+	case [2]int{32, 64}:
+		run[int32, int64](r, &words, m, crew, stop)
+	default:
+		run[int64, int64](r, &words, m, crew, stop)
+	}
+	if stop.Load() {
+		return m, request.ErrCancelled
+	}
+	return m, nil
+}
+
+// engine is the work of one call. P is the type of offsets, I that of ids.
+type engine[P, I csc.Index] struct {
+	*Request
+	chance  Chances
+	stream  rng.Stream
+	indptr  []P
+	indices []I
+	kinds   int64
+	nodes   []I // [steps + 1][walks]
+	edges32 []int32
+	edges64 []int64 // [steps][walks]; nil where they are narrow, or not asked for
+	lengths []int32
+	walks   int64
+}
+
+func run[P, I csc.Index](r *Request, words *[batch.HeaderWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
+	e := &engine[P, I]{
+		Request: r, chance: r.Chances(), walks: words[batch.WalkNumWalks],
+		stream: rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
+		indptr: csc.Of[P](r.Graph.Indptr), indices: csc.Of[I](r.Graph.Indices), kinds: max(r.Graph.Kinds, 1),
+		nodes:   memory.At[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
+		lengths: memory.At[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
+	}
+	if at := words[batch.WalkEdgeIDs]; at != 0 && words[batch.WordEdgeIDBits] == 32 {
+		e.edges32 = memory.At[int32](m, at, words[batch.WalkNumEdges])
+	} else if at != 0 {
+		e.edges64 = memory.At[int64](m, at, words[batch.WalkNumEdges])
+	}
+	units := (e.walks + unitWalks - 1) / unitWalks
+	var next atomic.Int64
+	csc.Crewed(crew, units, func() {
+		u := new(unit[P, I])
+		for i := next.Add(1) - 1; i < units && !stop.Load(); i = next.Add(1) - 1 {
+			u.walk(e, i*unitWalks, min(e.walks-i*unitWalks, unitWalks))
+		}
+	})
+}
+
+// unit is some walks that go side by side. Lists of places are by the walks still under way.
+type unit[P, I csc.Index] struct {
+	*engine[P, I]
+	first int64 // the first walk
+	state [unitWalks]uint64
+	root  [unitWalks]I
+	at    [unitWalks]I
+	last  [unitWalks]I // where the walk came from by an edge; -1: it did not
+
+	lists         [4][unitWalks]int32
+	alive, moving []int32 // those under way, and of them those that take an edge in this step
+	draws         [unitWalks]uint64
+	start, degree [unitWalks]int64 // of the row
+	pos           [unitWalks]int64 // of the edge to take
+	scratch       [unitWalks]int64
+
+	// Of node2vec: those without an edge so far, those that ask whether two vertices are adjacent,
+	// what is proposed to them, the coin of that, the places of the edges back, and where to look.
+	open, asking []int32
+	proposed     [unitWalks]I
+	coin, area   [unitWalks]uint64
+	back, backs  [unitWalks]int64
+	lo, hi       [unitWalks]int64
+}
+
+// walk makes n walks from the given one on.
+func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
+	u.engine, u.first = e, first
+	u.alive, u.moving, u.open, u.asking = u.lists[0][:0], u.lists[1][:0], u.lists[2][:0], u.lists[3][:0]
+	per := max(e.PerSeed, 1)
+	for i := range n {
+		v := I(e.Seeds.At((first + i) / per))
+		u.state[i] = e.stream.State(uint64(first + i))
+		u.root[i], u.at[i], u.last[i] = v, v, -1
+		e.nodes[first+i] = v
+		u.alive = append(u.alive, int32(i))
+	}
+	for step := int64(0); step < e.Length && len(u.alive) > 0; step++ {
+		u.begin(step)
+		u.choose()
+		u.move(step)
+	}
+	for _, i := range u.alive {
+		e.lengths[first+int64(i)] = int32(e.Length)
+	}
+}
+
+// end finishes a walk before a step.
+func (u *unit[P, I]) end(i int32, step int64) {
+	w := u.first + int64(i)
+	u.lengths[w] = int32(step)
+	for s := step; s < u.Length; s++ {
+		u.nodes[(s+1)*u.walks+w] = -1
+		u.putEdge(s, w, -1)
+	}
+}
+
+func (u *unit[P, I]) putEdge(step, w, id int64) {
+	if u.edges32 != nil {
+		u.edges32[step*u.walks+w] = int32(id)
+	} else if u.edges64 != nil {
+		u.edges64[step*u.walks+w] = id
+	}
+}
+
+// row is the first place and the number of the edges of a row.
+func (e *engine[P, I]) row(r int64) (start, degree int64) {
+	if r+1 >= int64(len(e.indptr)) {
+		return 0, 0
+	}
+	start = int64(e.indptr[r])
+	return start, int64(e.indptr[r+1]) - start
+}
+
+// begin says of each walk whether it goes on, and from which row.
+func (u *unit[P, I]) begin(step int64) {
+	kind := u.Kind(step)
+	u.moving = u.moving[:0]
+	left := u.alive[:0]
+	simple := u.chance.Stop == 0 && u.chance.Restart == 0
+	for _, i := range u.alive {
+		draw := rng.Draw(u.state[i], int(step))
+		u.draws[i] = draw
+		if !simple {
+			if Coin(rng.Draw(draw, stopDraw)) < u.chance.Stop {
+				u.end(i, step)
+				continue
+			}
+			if Coin(rng.Draw(draw, restartDraw)) < u.chance.Restart {
+				u.at[i], u.last[i] = u.root[i], -1
+				if u.Jumps {
+					u.jump(i, step)
+					left = append(left, i)
+					continue
+				}
+			}
+		}
+		start, degree := u.row(int64(u.at[i])*u.kinds + kind)
+		if degree == 0 && u.Restart > 0 && u.at[i] != u.root[i] {
+			// Where there is no edge a walk with restarts goes back.
+			u.at[i], u.last[i] = u.root[i], -1
+			if u.Jumps {
+				u.jump(i, step)
+				left = append(left, i)
+				continue
+			}
+			start, degree = u.row(int64(u.at[i])*u.kinds + kind)
+		}
+		if degree == 0 {
+			u.end(i, step)
+			continue
+		}
+		u.start[i], u.degree[i] = start, degree
+		left = append(left, i)
+		u.moving = append(u.moving, i)
+	}
+	u.alive = left
+}
+
+// jump notes that a step went back to the root.
+func (u *unit[P, I]) jump(i int32, step int64) {
+	w := u.first + int64(i)
+	u.nodes[(step+1)*u.walks+w] = u.root[i]
+	u.putEdge(step, w, -1)
+}
+
+// choose finds the place of each edge to take.
+func (u *unit[P, I]) choose() {
+	if u.Second() {
+		u.chooseSecond()
+		return
+	}
+	u.propose(u.moving)
+}
+
+// propose chooses an edge for each of some walks, by its draw alone.
+func (u *unit[P, I]) propose(walks []int32) {
+	for _, i := range walks {
+		u.pos[i] = u.start[i] + int64(rng.Below(u.draws[i], uint64(u.degree[i])))
+	}
+	if u.Graph.Alias == nil {
+		return
+	}
+	fetchAt(u.Graph.Alias, u.pos[:], walks, u.scratch[:])
+	for _, i := range walks {
+		u.pos[i] = u.start[i] + u.Graph.Weights(u.start[i], u.degree[i]).At(u.draws[i])
+	}
+}
+
+// move takes the edges.
+func (u *unit[P, I]) move(step int64) {
+	fetchAt(u.indices, u.pos[:], u.moving, u.scratch[:])
+	out := u.nodes[(step+1)*u.walks+u.first:]
+	for _, i := range u.moving {
+		v := u.indices[u.pos[i]]
+		u.last[i], u.at[i] = u.at[i], v
+		out[i] = v
+	}
+	if u.edges32 != nil || u.edges64 != nil {
+		for _, i := range u.moving {
+			id := u.pos[i]
+			if u.Graph.EdgeIDs.Bits != 0 {
+				id = u.Graph.EdgeIDs.At(id)
+			}
+			u.putEdge(step, u.first+int64(i), id)
+		}
+	}
+	kind := u.Kind(step + 1)
+	rows := u.scratch[:0]
+	for _, i := range u.moving {
+		rows = append(rows, int64(u.at[i])*u.kinds+kind)
+	}
+	fetch.At(u.indptr, rows)
+}
+
+// fetchAt asks for a table's elements at the places of some walks.
+func fetchAt[T fetch.Element](table []T, places []int64, of []int32, scratch []int64) {
+	list := scratch[:0]
+	for _, i := range of {
+		list = append(list, places[i])
+	}
+	fetch.At(table, list)
+}
+
+// indicesOf are a graph's ids, of the type that walks have.
+func indicesOf[I csc.Index](g *csc.Graph) []I { return csc.Of[I](g.Indices) }

@@ -1,0 +1,138 @@
+// Package walk is the random walks: what decides a step, how walks lie in memory, and the
+// engine of the CPU. docs/randomness.md has the rules.
+package walk
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Rule says how walks go. Its zero value is one walk without steps from each seed.
+type Rule struct {
+	Length  int64   // steps at most
+	PerSeed int64   // walks of each seed; 0 counts as 1
+	Stop    float64 // the chance to end before a step
+	Restart float64 // the chance to go back to the root before a step
+	Jumps   bool    // going back is a step of its own, without an edge
+	P, Q    float64 // node2vec's return and in-out; both 0: first order
+	Path    []int64 // kinds of edges, step by step, again from the first on; nil: any
+	EdgeIDs bool    // say which edges were taken
+}
+
+// Limits of what a rule is told.
+const (
+	MaxLength = 1 << 20
+	MaxPath   = mostPath
+	MaxKinds  = 1 << 15
+	// Extreme bounds p and q and their inverses, so that products with weights are finite.
+	Extreme = 1e100
+)
+
+// Walks is how many there are of so many seeds.
+func (r *Rule) Walks(seeds int64) int64 { return seeds * max(r.PerSeed, 1) }
+
+// Second says whether a step depends on where the walk came from.
+func (r *Rule) Second() bool { return r.P != 0 && (r.P != 1 || r.Q != 1) }
+
+// Kind is that of the edge of a step.
+func (r *Rule) Kind(step int64) int64 {
+	if len(r.Path) == 0 {
+		return 0
+	}
+	return r.Path[step%int64(len(r.Path))]
+}
+
+// one is the chance 1: coins have 63 bits, and fall below it.
+const one = 1 << 63
+
+// Coin is 63 bits of a draw.
+func Coin(draw uint64) uint64 { return draw >> 1 }
+
+// Chances are what coins are compared with, and what node2vec weighs by.
+type Chances struct {
+	Stop, Restart uint64
+	// Of node2vec: the factors of going back, to a vertex next to the last one, and to any other, as
+	// chances that a proposed edge is accepted; the factors themselves; what Bound is to all, and what
+	// the first has beyond it.
+	Return, Common, Far    uint64
+	OfReturn, OfFar, Bound float64
+	Extra                  float64
+}
+
+// Chances are those of the rule.
+func (r *Rule) Chances() (c Chances) {
+	c.Stop, c.Restart = uint64(r.Stop*one), uint64(r.Restart*one)
+	if !r.Second() {
+		return c
+	}
+	c.OfReturn, c.OfFar = 1/r.P, 1/r.Q
+	c.Bound = max(1, c.OfFar)
+	c.Extra = max(c.OfReturn-c.Bound, 0)
+	chance := func(factor float64) uint64 { return uint64(min(factor, c.Bound) / c.Bound * one) }
+	c.Return, c.Common, c.Far = chance(c.OfReturn), chance(1), chance(c.OfFar)
+	return c
+}
+
+// Area is the chance that a try takes one of the edges that lead back, for what these have
+// beyond the bound: their weight, and that of all edges of the row. CUDA twin: area in
+// kernels/walk.cuh.
+func (c *Chances) Area(back, all uint64) uint64 {
+	area := float64(c.Extra * float64(back))
+	rest := float64(float64(all) * c.Bound)
+	return uint64(float64(area/float64(rest+area)) * one)
+}
+
+// Class says which of three weights a draw falls in: of edges back, to common neighbours, and
+// of the others. CUDA twin: class_of.
+func (c *Chances) Class(draw, back, common, far uint64) int {
+	first := float64(c.OfReturn * float64(back))
+	second := float64(first + float64(common))
+	total := float64(second + float64(c.OfFar*float64(far)))
+	x := float64(float64(draw>>11) * 0x1p-53 * total)
+	switch {
+	case x < first:
+		return 0
+	case x < second && common > 0:
+		return 1
+	case far > 0:
+		return 2
+	case common > 0:
+		return 1
+	}
+	return 0
+}
+
+// Words describe walks of so many seeds on a graph with ids and edge ids of such widths.
+// They are a function of that alone, and so are the places of the arrays.
+func (r *Rule) Words(seeds, idBits, edgeIDBits int64) (words [batch.HeaderWords]int64) {
+	walks := r.Walks(seeds)
+	words[batch.WordSignature] = batch.WalkMagic
+	words[batch.WordIDBits], words[batch.WordEdgeIDBits] = idBits, edgeIDBits
+	words[batch.WalkSteps], words[batch.WalkNumWalks] = r.Length, walks
+	words[batch.WalkPerSeed] = max(r.PerSeed, 1)
+	words[batch.WalkNumNodes], words[batch.WalkNumEdges] = walks*(r.Length+1), walks*r.Length
+	place := batch.NewPlace(0)
+	words[batch.WalkLengths] = place.Next(walks * 4)
+	words[batch.WalkNodes] = place.Next(words[batch.WalkNumNodes] * idBits / 8)
+	if r.EdgeIDs {
+		words[batch.WalkEdgeIDs] = place.Next(words[batch.WalkNumEdges] * edgeIDBits / 8)
+	}
+	words[batch.WordSize] = place.Aligned()
+	return words
+}
+
+// Affordable refuses walks that have no room in memory.
+func (r *Rule) Affordable(seeds, idBits, edgeIDBits int64) error {
+	bytes := float64(seeds) * float64(max(r.PerSeed, 1)) * (float64(r.Length+1)*float64(idBits/8) + 8)
+	if r.EdgeIDs {
+		bytes += float64(seeds) * float64(max(r.PerSeed, 1)) * float64(r.Length) * float64(edgeIDBits/8)
+	}
+	if bytes >= math.MaxInt64/2 {
+		return fmt.Errorf("%w: walks of %g bytes: expected fewer seeds, walks of each, or steps", request.ErrOverflow, bytes)
+	}
+	return memory.Affordable(int64(bytes))
+}

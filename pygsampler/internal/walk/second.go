@@ -1,0 +1,209 @@
+package walk
+
+import (
+	"sort"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// chooseSecond is choose for node2vec (Grover and Leskovec): an edge to x is taken with its weight times
+// 1/p where x is the vertex t that the walk came from, 1 where an edge leads from x to t, and 1/q else. Edges are
+// proposed by weight alone, for so many tries, and accepted with a chance; what 1/p has beyond the bound of the
+// others is an area of its own, in which a try takes an edge back. What is still open then is drawn by
+// the sums of the row, which is the same law, since failures tell nothing of the row.
+func (u *unit[P, I]) chooseSecond() {
+	u.open = u.open[:0]
+	first := u.asking[:0]
+	for _, i := range u.moving {
+		switch {
+		case u.degree[i] == 1:
+			u.pos[i] = u.start[i]
+		case u.last[i] < 0:
+			first = append(first, i)
+		default:
+			u.open = append(u.open, i)
+		}
+	}
+	u.propose(first)
+	if u.chance.Extra > 0 {
+		u.findBack(u.open)
+	}
+	for try := 0; try < tries && len(u.open) > 0; try++ {
+		u.try(firstTry + tryDraws*try)
+	}
+	for _, i := range u.open {
+		u.finish(i)
+	}
+}
+
+// findBack finds the edges that lead back, and how large the area is that they have.
+func (u *unit[P, I]) findBack(walks []int32) {
+	for _, i := range walks {
+		row := u.indices[u.start[i] : u.start[i]+u.degree[i]]
+		t := u.last[i]
+		lo := sort.Search(len(row), func(j int) bool { return row[j] >= t })
+		n := sort.Search(len(row)-lo, func(j int) bool { return row[lo+j] > t })
+		u.back[i], u.backs[i], u.area[i] = u.start[i]+int64(lo), int64(n), 0
+		if n > 0 {
+			u.area[i] = u.chance.Area(u.weight(i, u.back[i], int64(n)), u.weight(i, u.start[i], u.degree[i]))
+		}
+	}
+}
+
+// weight is that of n edges from a place on, in the row of a walk; uniformly their number.
+func (u *unit[P, I]) weight(i int32, at, n int64) uint64 {
+	sums := u.Graph.Sums
+	if sums == nil || n == 0 {
+		return uint64(n)
+	}
+	if at == u.start[i] {
+		return sums[at+n-1]
+	}
+	return sums[at+n-1] - sums[at-1]
+}
+
+// rank is the place of the edge in whose part of the weight of n edges a rank falls.
+func (u *unit[P, I]) rank(i int32, at, n int64, rank uint64) int64 {
+	sums := u.Graph.Sums
+	if sums == nil {
+		return at + int64(rank)
+	}
+	if at > u.start[i] {
+		rank += sums[at-1]
+	}
+	return at + int64(sort.Search(int(n), func(j int) bool { return sums[at+int64(j)] > rank }))
+}
+
+// try proposes an edge to each open walk; those that refuse stay open.
+func (u *unit[P, I]) try(first int) {
+	left, begun := u.open[:0], u.draws
+	proposing := u.asking[:0]
+	for _, i := range u.open {
+		draw := rng.Draw(begun[i], first)
+		if u.chance.Extra > 0 && Coin(rng.Draw(begun[i], first+2)) < u.area[i] {
+			u.pos[i] = u.rank(i, u.back[i], u.backs[i], rng.Below(draw, u.weight(i, u.back[i], u.backs[i])))
+			continue
+		}
+		u.coin[i] = Coin(rng.Draw(begun[i], first+1))
+		u.draws[i] = draw
+		proposing = append(proposing, i)
+	}
+	u.propose(proposing)
+	fetchAt(u.indices, u.pos[:], proposing, u.scratch[:])
+	surely, never := min(u.chance.Common, u.chance.Far), max(u.chance.Common, u.chance.Far)
+	asking := proposing[:0]
+	for _, i := range proposing {
+		x := u.indices[u.pos[i]]
+		switch {
+		case x == u.last[i]:
+			if u.coin[i] >= u.chance.Return {
+				left = append(left, i)
+			}
+		case u.coin[i] < surely:
+		case u.coin[i] >= never:
+			left = append(left, i)
+		default:
+			u.proposed[i] = x
+			asking = append(asking, i)
+		}
+	}
+	u.adjacent(asking)
+	for _, i := range asking {
+		chance := u.chance.Far
+		if u.lo[i] >= 0 {
+			chance = u.chance.Common
+		}
+		if u.coin[i] >= chance {
+			left = append(left, i)
+		}
+	}
+	for _, i := range left {
+		u.draws[i] = begun[i]
+	}
+	u.open = left
+}
+
+// adjacent says in lo of each walk whether an edge leads from what is proposed to where it came
+// from: its place in the row of the transposed graph, or -1. All search side by side, so that
+// their reads do.
+func (u *unit[P, I]) adjacent(walks []int32) {
+	back := u.Graph.Back
+	rows := u.scratch[:0]
+	for _, i := range walks {
+		rows = append(rows, int64(u.last[i]))
+	}
+	if back.Indptr.Bits == 32 {
+		fetch.At(back.Indptr.I32, rows)
+	} else {
+		fetch.At(back.Indptr.I64, rows)
+	}
+	longest := int64(0)
+	for _, i := range walks {
+		u.lo[i], u.hi[i] = 0, 0
+		if t := int64(u.last[i]); t < back.Rows() {
+			u.lo[i], u.hi[i] = back.Indptr.At(t), back.Indptr.At(t+1)
+		}
+		longest = max(longest, u.hi[i]-u.lo[i])
+	}
+	// [lo, hi) has the place, if there is any.
+	indices := indicesOf[I](back)
+	for ; longest > 1; longest -= longest / 2 {
+		middle := u.scratch[:0]
+		for _, i := range walks {
+			middle = append(middle, (u.lo[i]+u.hi[i])/2)
+		}
+		fetch.At(indices, middle)
+		for j, i := range walks {
+			if u.hi[i]-u.lo[i] <= 1 {
+				continue
+			}
+			if indices[middle[j]] <= u.proposed[i] {
+				u.lo[i] = middle[j]
+			} else {
+				u.hi[i] = middle[j]
+			}
+		}
+	}
+	for _, i := range walks {
+		if u.lo[i] == u.hi[i] || indices[u.lo[i]] != u.proposed[i] {
+			u.lo[i] = -1
+		}
+	}
+}
+
+// finish draws an edge by what all edges of the row weigh.
+func (u *unit[P, I]) finish(i int32) {
+	var classes [3]uint64
+	each := func(see func(at int64, class int) bool) {
+		for at := u.start[i]; at < u.start[i]+u.degree[i]; at++ {
+			class := 2
+			if u.proposed[i] = u.indices[at]; u.proposed[i] == u.last[i] {
+				class = 0
+			} else if u.adjacent([]int32{i}); u.lo[i] >= 0 {
+				class = 1
+			}
+			if see(at, class) {
+				return
+			}
+		}
+	}
+	each(func(at int64, class int) bool {
+		classes[class] += u.weight(i, at, 1)
+		return false
+	})
+	chosen := u.chance.Class(rng.Draw(u.draws[i], classDraw), classes[0], classes[1], classes[2])
+	rank := rng.Below(rng.Draw(u.draws[i], rankDraw), classes[chosen])
+	each(func(at int64, class int) bool {
+		if class != chosen {
+			return false
+		}
+		w := u.weight(i, at, 1)
+		if rank < w {
+			u.pos[i] = at
+			return true
+		}
+		rank -= w
+		return false
+	})
+}
