@@ -12,7 +12,9 @@ from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.features import Features
 from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
+from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
 from pygsampler.sampler import PGSampler, Sampler
+from pygsampler.walks import Walks
 
 if TYPE_CHECKING:
     from pygsampler import cuda, datasets, dgl, pyg, torch
@@ -24,12 +26,17 @@ __all__ = [
     "Block",
     "ClosedError",
     "CudaError",
+    "DeepWalk",
     "Error",
     "Features",
     "Graph",
     "MiniBatch",
+    "Node2Vec",
     "PGSampler",
+    "PersonalizedPageRank",
+    "RandomWalk",
     "Sampler",
+    "Walks",
     "cuda",
     "datasets",
     "dgl",

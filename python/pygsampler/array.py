@@ -65,6 +65,7 @@ class Array(Viewed):
         "_readonly",
         "_shape",
         "_source",
+        "_turned",
     )
 
     _address: int
@@ -76,6 +77,8 @@ class Array(Viewed):
     # Whether it is one-dimensional and int32 or int64.
     _ids: bool
     _readonly: bool
+    # Of two dimensions: the memory has the second one outermost.
+    _turned: bool
     _owner: object
     _source: object | None
 
@@ -104,6 +107,7 @@ class Array(Viewed):
         array._device = device
         array._owner = owner
         array._source = None
+        array._turned = False
         return array
 
     @classmethod
@@ -172,6 +176,28 @@ class Array(Viewed):
         self._shape = None if len(shape) == 1 else shape
         self._ids = self._shape is None and dtype in ("int32", "int64")
 
+    def _transposed(self) -> Array:
+        """A view of an array of two dimensions with the other one first."""
+        rows, columns = self.shape
+        array = self._at(self._address, (columns, rows))
+        array._turned = not self._turned
+        return array
+
+    def _in_order(self) -> Array:
+        """This array, or a copy of one on the CPU whose values are not in its order in memory."""
+        if not self._turned:
+            return self
+        rows = self.shape[0]
+        self._need_cpu()
+        raw = memories.integer_view(self._address, self._length, self._bits)
+        values = bytearray().join(raw[row::rows].tobytes() for row in range(rows))
+        return _from_bytes(values, self._dtype, self.shape)
+
+    def _strides(self) -> tuple[int, int] | None:
+        """In bytes; None where the values lie in their order."""
+        width = self._bits // 8
+        return (width, width * self.shape[0]) if self._turned else None
+
     def _view(self) -> View:
         if not self._ids:
             raise TypeError(
@@ -189,7 +215,7 @@ class Array(Viewed):
         )
 
     def _region(self) -> Region:
-        host = self.cpu()
+        host = self.cpu()._in_order()
         return Region(host._address, host._dtype, host.shape, host, host._readonly)
 
     @property
@@ -224,6 +250,7 @@ class Array(Viewed):
         bits = Array._of(self._address, self._length, self._bits, self._owner, device=self._device)
         copy = Array._of_view(on_host(bits._view()))
         copy._shown_as(self._dtype, self.shape)
+        copy._turned = self._turned
         return copy
 
     def numpy(self) -> ndarray[Any, Any]:
@@ -276,7 +303,7 @@ class Array(Viewed):
         """The values as a list of int; of other arrays nested lists, or the only value."""
         if self._ids:
             return self._integers().tolist()
-        return _nested(self._values(), self.shape)
+        return _nested(self._in_order()._values(), self.shape)
 
     def __len__(self) -> int:
         if self._shape is None:
@@ -290,7 +317,8 @@ class Array(Viewed):
         if self._ids:
             return iter(self._integers())
         self._need_cpu()
-        return (self[place] for place in range(len(self)))
+        values = self._in_order()
+        return (values[place] for place in range(len(self)))
 
     @overload
     def __getitem__(self, key: slice) -> Array: ...
@@ -299,6 +327,8 @@ class Array(Viewed):
     def __getitem__(self, key: int) -> Any: ...
 
     def __getitem__(self, key: int | slice) -> Any:
+        if self._turned:
+            return self._in_order()[key]
         count = len(self)
         rest = () if self._shape is None else self._shape[1:]
         row = self._bits // 8 * math.prod(rest)
@@ -343,7 +373,7 @@ class Array(Viewed):
             at = self._address - owner.address
             return _from_file, (owner.path, owner.identity, at, self._dtype, self.shape)
         if protocol < 5 or not self._ids:
-            return _from_bytes, (self._bytes().tobytes(), self._dtype, self.shape)
+            return _from_bytes, (self._in_order()._bytes().tobytes(), self._dtype, self.shape)
         values = PickleBuffer(memories.owned_view(self._address, self.nbytes, owner))
         return _from_bytes, (values, self._dtype, self.shape)
 
@@ -417,7 +447,7 @@ class Array(Viewed):
             "shape": self.shape,
             "typestr": typestr,
             "data": (self._address if self._length else 0, self._readonly),
-            "strides": None,
+            "strides": self._strides(),
             "stream": devices.LEGACY_STREAM,
         }
 
@@ -433,6 +463,7 @@ class Array(Viewed):
             "shape": self.shape,
             "typestr": typestr,
             "data": (self._address, self._readonly),
+            "strides": self._strides(),
         }
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> ndarray[Any, Any]:
@@ -509,9 +540,10 @@ class Array(Viewed):
 
     def _capsule(self, *, copy: bool, versioned: bool) -> Any:
         if copy and self._device >= 0:
-            return _on_device(self.cpu(), self._device)._capsule(copy=False, versioned=versioned)
+            values = _on_device(self.cpu()._in_order(), self._device)
+            return values._capsule(copy=False, versioned=versioned)
         if copy:
-            values = _from_bytes(bytearray(self._bytes()), self._dtype, self.shape)
+            values = _from_bytes(bytearray(self._in_order()._bytes()), self._dtype, self.shape)
             return values._capsule(copy=False, versioned=versioned)
         if self._readonly and not versioned:
             raise BufferError(
@@ -533,7 +565,15 @@ class Array(Viewed):
             export = engine.dlpack_export_tensor
             kind = KINDS[self._dtype].code
             place = self._address, ctypes.addressof(sizes)
-            about = (*place, len(shape), kind, self._bits, self._readonly, versioned)
+            # Minus two: with the second dimension outermost.
+            about = (
+                *place,
+                -2 if self._turned else len(shape),
+                kind,
+                self._bits,
+                self._readonly,
+                versioned,
+            )
             about += self.__dlpack_device__()
         elif self._device >= 0:
             export = engine.dlpack_export_device
@@ -548,7 +588,7 @@ class Array(Viewed):
 def as_array(value: Any, where: str) -> Array:
     """``value`` as an array of any dtype on the CPU; the error names ``where``."""
     if isinstance(value, Array) and value._device < 0:
-        return value
+        return value._in_order()
     return Array._of_region(as_region(value, where))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.views import RegionViews
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler
 from pygsampler._sampling.device_job import DeviceJob, TorchJob, sample_many
@@ -12,17 +13,21 @@ from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.torch_group import TorchLauncher
+from pygsampler.converted import TorchBatch
+from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import torch
+
+    from pygsampler._core.memories import Memory
     from pygsampler.graph import Graph
-    from pygsampler.minibatch import MiniBatch
 
 __all__ = ["Group", "Job", "Launcher", "PGSampler", "Pending", "Ready", "Sampler"]
 
 
-class PGSampler(EngineSampler, Sampler):
+class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     """Samples in-neighbours uniformly, hop by hop, from seeds outwards.
 
     At each hop every vertex of the frontier gets ``fanout`` of its in-edges, drawn afresh. The
@@ -264,13 +269,21 @@ class PGSampler(EngineSampler, Sampler):
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return self._with(seed=seed)
 
-    def within(self, share: float) -> Sampler:
+    def within(self, share: float) -> Sampler[MiniBatch]:
         """As ``Sampler.within``; mode ``"bsp"``, whose launches are short, has no bound."""
         if type(self) is not PGSampler:
             return super().within(share)
         other = self._with()
         other._share = max(round(share * _WHOLE), 1)
         return other
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
+        return MiniBatch._of(memory, epoch, batch)
+
+    def _torch_view(
+        self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> TorchBatch:
+        return TorchBatch._of(RegionViews(region, words, graph._device), epoch, batch)
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0:

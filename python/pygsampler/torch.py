@@ -184,7 +184,7 @@ class DataLoader:
         self,
         graph: Graph,
         seeds: Any,
-        sampler_or_fanouts: Sampler | Sequence[int],
+        sampler_or_fanouts: Sampler[Any] | Sequence[int],
         *,
         batch_size: int,
         shuffle: bool = False,
@@ -574,7 +574,7 @@ class DataLoader:
             shown.set_postfix_str(in_words(meter.stats()))
 
 
-def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler:
+def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler[Any]:
     """The sampler, given or made of fanouts."""
     if isinstance(given, Sampler):
         for name, value in options.items():
@@ -592,7 +592,7 @@ def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler:
     return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
 
 
-def _share(share: Any, sampler: Sampler) -> float | None:
+def _share(share: Any, sampler: Sampler[Any]) -> float | None:
     """A part of a GPU that the sampler can be kept within."""
     if share is None:
         return None

@@ -59,13 +59,17 @@ static void capsule_versioned(PyObject *capsule) {
     delete_versioned(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
 }
 
-// make exports a C-contiguous array; dims has at most MOST_DIMS sizes.
+// make exports an array without gaps; dims has at most MOST_DIMS sizes. The last dimension is the
+// innermost one, or the first where t.ndim is negative: minus how many there are.
 static PyObject *make(void *memory, dl_tensor t, const int64_t *dims, int32_t readonly, int32_t versioned) {
+  int turned = t.ndim < 0;
+  if (turned) t.ndim = -t.ndim;
   export *e = calloc(1, sizeof *e);
   if (!e) return PyErr_NoMemory();
   memcpy(e->shape, dims, (size_t)t.ndim * sizeof *dims);
   int64_t stride = 1;
-  for (int32_t d = t.ndim - 1; d >= 0; d--) {
+  for (int32_t i = t.ndim - 1; i >= 0; i--) {
+    int32_t d = turned ? t.ndim - 1 - i : i;
     e->strides[d] = stride;
     stride *= dims[d];
   }
@@ -97,7 +101,7 @@ PyObject *pgs_dlpack_export(void *memory, void *data, int64_t length, int32_t bi
   return pgs_dlpack_export_device(memory, data, length, bits, readonly, versioned, DL_CPU, 0);
 }
 
-// code is DLPack's of the type; the caller has seen to it that ndim <= MOST_DIMS.
+// code is DLPack's of the type; the caller has seen to it that ndim is at most MOST_DIMS either way.
 PyObject *pgs_dlpack_export_tensor(void *memory, void *data, int64_t *dims, int32_t ndim, int32_t code, int32_t bits,
                                    int32_t readonly, int32_t versioned, int32_t device_type, int32_t device_id) {
   dl_tensor t = {

@@ -5,17 +5,14 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._sampling.numbers import Numbers
 from pygsampler.graph import Graph
 
-if TYPE_CHECKING:
-    from pygsampler.minibatch import MiniBatch
-
 T_co = TypeVar("T_co", covariant=True)
-S = TypeVar("S", bound="Sampler")
+S = TypeVar("S", bound="Sampler[Any]")
 
 
 class Pending(Protocol[T_co]):
@@ -79,7 +76,7 @@ class Ready:
         """Nothing is on its way."""
 
 
-class Sampler(ABC):
+class Sampler(ABC, Generic[T_co]):
     """What every loader, adapter and command knows of a sampler.
 
     A sampler of your own has a ``plan`` and ``launch``, and calls ``super().__init__(seed)``. The
@@ -150,7 +147,7 @@ class Sampler(ABC):
         Returns
         -------
         Pending
-            Its result is a ``MiniBatch``, or a ``TorchBatch``.
+            Its result is what the sampler makes: a ``MiniBatch`` or a ``TorchBatch``, or ``Walks``.
         """
 
     def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
@@ -197,7 +194,7 @@ class Sampler(ABC):
         Sampler.__init__(other, seed)
         return other
 
-    def within(self, share: float) -> Sampler:
+    def within(self, share: float) -> Sampler[T_co]:
         """Another that makes these batches, whose launches take at most that share of a GPU.
 
         ``share`` is above 0 and at most 1. A sampler may leave this as it is: NotImplementedError.
@@ -221,8 +218,8 @@ class Sampler(ABC):
         batch: int | None = None,
         exclude: Any = None,
         threads: int = 0,
-    ) -> MiniBatch:
-        """The sampled neighbourhood of ``seeds``.
+    ) -> T_co:
+        """What is sampled from ``seeds``: a ``MiniBatch``, or what else the sampler makes.
 
         Of a graph on a GPU the GPU samples, after the work that is in the current stream (torch's
         on that device where torch uses CUDA, else the default stream), and the batch is there,
@@ -259,7 +256,7 @@ class Sampler(ABC):
             When the GPU fails, has no room, or belongs to the parent of a forked process.
         """
         job = self._start(graph, seeds, epoch, batch, exclude, threads, beside=False)
-        made: MiniBatch = job.result()
+        made: T_co = job.result()
         return made
 
     def submit(
@@ -271,8 +268,8 @@ class Sampler(ABC):
         batch: int | None = None,
         exclude: Any = None,
         threads: int = 0,
-    ) -> Pending[MiniBatch]:
-        """Starts what ``sample`` does in the background; ``result()`` gives the MiniBatch.
+    ) -> Pending[T_co]:
+        """Starts what ``sample`` does in the background; ``result()`` gives what that does.
 
         The seeds and excluded ids are copied before it returns; seeds on a GPU are read there, so
         leave them as they are until the batch is done. Batches on a GPU run beside each other,
@@ -288,7 +285,7 @@ class Sampler(ABC):
         *,
         epoch: int | None = None,
         batch: int | None = None,
-    ) -> list[MiniBatch]:
+    ) -> list[T_co]:
         """A batch for each of several sets of seeds, as ``sample`` makes them one by one.
 
         Several run at once: on the CPU one to a core, on a GPU up to 16 to a launch.
@@ -304,7 +301,7 @@ class Sampler(ABC):
 
         Returns
         -------
-        list of MiniBatch
+        list
             One for each set of seeds, in their order.
 
         Raises
@@ -321,11 +318,11 @@ class Sampler(ABC):
             return []
         return self._many(graph, many, epoch, self._numbers.chosen_batch(batch, len(many)))
 
-    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
-        jobs: list[Pending[MiniBatch]] = []
+    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[T_co]:
+        jobs: list[Pending[T_co]] = []
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = int(len(many) > 1)
-        batches: list[MiniBatch] = []
+        batches: list[T_co] = []
         try:
             for i, ids in enumerate(many, batch):
                 job = self.launch(graph, ids, epoch=epoch, batch=i, threads=threads, beside=True)

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._batch import layout as at
-from pygsampler._batch.views import RegionViews
 from pygsampler._core import memories
 from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.library import call
 from pygsampler._sampling.base import in_set
 from pygsampler._sampling.job import Job
-from pygsampler.converted import TorchBatch
-from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +86,8 @@ class DeviceJob(Job):
 
 
 class TorchJob(Job):
-    """A batch in memory that torch allocates; ``result()`` gives a TorchBatch.
+    """A batch in memory that torch allocates; ``result()`` gives a TorchBatch, or what else the
+    sampler makes of it.
 
     The tensor belongs to torch's current stream, where it comes after all that used its memory
     before. Its size is what the engine says would do, by such batches so far; a batch that needs
@@ -116,12 +114,6 @@ class TorchJob(Job):
         self._words = ZERO * plan.num_words
         # The engine is asked of a kind's first batch; each batch that arrives tells of the next.
         self._launch(graph._capacity.get(key) or self._ask(ids.length))
-
-    def result(self) -> TorchBatch:  # type: ignore[override]
-        """The batch, waiting until it is there; raises what went wrong with it."""
-        batch: Any = super().result()
-        taken: TorchBatch = batch
-        return taken
 
     def _ask(self, seeds: int) -> int:
         handles = self._graph._handle(), self._sampler._handle()
@@ -163,7 +155,7 @@ class TorchJob(Job):
         given: int = call("DeviceWaitInto", *about)
         return given
 
-    def _taken(self, given: Any) -> TorchBatch | None:
+    def _taken(self, given: Any) -> Any:
         known = self._graph._capacity
         if given < 0:
             known[self._key] = -given
@@ -178,8 +170,7 @@ class TorchJob(Job):
         known[self._key] = words[at.CAPACITY]
         region, self._region = self._region, None
         assert region is not None
-        views = RegionViews(region, words, self._graph._device)
-        return TorchBatch._of(views, self.epoch, self.batch)
+        return self._sampler._torch_view(self._graph, region, words, self.epoch, self.batch)
 
 
 class Launch(EngineHandle):
@@ -267,13 +258,13 @@ class Failed(Exception):
 
 def sample_many(
     graph: Graph, sampler: EngineSampler, seeds: Sequence[Any], epoch: int, batch: int
-) -> list[MiniBatch]:
+) -> list[Any]:
     """A batch for each of several sets of seeds, several to a launch."""
     graph._handle()
     device = graph._device
     stream = devices.current_stream(device)
     size = min(max((len(seeds) + 1) // 2, _LEAST_AT_ONCE), _MOST_AT_ONCE)
-    batches: list[MiniBatch] = []
+    batches: list[Any] = []
     starts = deque(range(0, len(seeds), size))
     flying: deque[Launch | Apart] = deque()
     try:
@@ -285,7 +276,7 @@ def sample_many(
                 kind = Launch if alike else Apart
                 flying.append(kind(graph, sampler, views, epoch, batch + start))
             for memory in flying[0].result():
-                batches.append(MiniBatch._of(memory, epoch, batch + len(batches)))
+                batches.append(sampler._view(graph, memory, epoch, batch + len(batches)))
             flying.popleft()
         return batches
     except Failed as failed:

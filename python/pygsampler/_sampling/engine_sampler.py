@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._core import library
 from pygsampler._core.handle import EngineHandle
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed import signed_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from pygsampler._core.memories import Memory
+    from pygsampler.graph import Graph
 
 
 class EngineSampler(EngineHandle):
@@ -46,3 +54,13 @@ class EngineSampler(EngineHandle):
                 else:
                     self._make("SamplerNew", *about)
             return self._number
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
+        """What callers get of a memory that the engine has made."""
+        raise NotImplementedError
+
+    def _torch_view(
+        self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> Any:
+        """Likewise of a tensor on the graph's device, which the words describe."""
+        raise NotImplementedError

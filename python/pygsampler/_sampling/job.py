@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.pending import PendingMemory
-from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
@@ -70,11 +69,11 @@ class Job(PendingMemory):
             jobs=[job],
         )
         if isinstance(started, memories.Memory):
-            job._outcome = MiniBatch._of(started, epoch, batch)
+            job._outcome = job._taken(started)
         return job
 
-    def result(self) -> MiniBatch:
-        """The batch, waiting until it is there; a second call gives the same one.
+    def result(self) -> Any:
+        """What the sampler makes, waiting until it is there; a second call gives the same one.
 
         Ctrl-C while waiting cancels the job and raises KeyboardInterrupt.
 
@@ -85,12 +84,11 @@ class Job(PendingMemory):
         Error
             The job was cancelled, or belongs to another process.
         """
-        batch: MiniBatch = self._result()
-        return batch
+        return self._result()
 
     def __repr__(self) -> str:
         return f"Job(epoch={self.epoch}, batch={self.batch}, {self._state()})"
 
     def _taken(self, given: Any) -> Any:
         """The batch that the engine has handed over; None where it is still to come."""
-        return MiniBatch._of(given, self.epoch, self.batch)
+        return self._sampler._view(self._graph, given, self.epoch, self.batch)

@@ -40,7 +40,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     def __init__(
         self,
-        sampler: _core.Sampler,
+        sampler: _core.Sampler[Any],
         *,
         prefetch_node_feats: Any = None,
         prefetch_labels: Any = None,
@@ -156,7 +156,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 input_nodes = input_nodes.to(device)
         return input_nodes, output_nodes, blocks
 
-    def _current(self) -> _core.Sampler:
+    def _current(self) -> _core.Sampler[Any]:
         """The sampler, made anew where its seed has changed."""
         if self._sampler.seed != self._identity.seed:
             self._sampler = self._sampler.with_seed(self._identity.seed)
@@ -361,7 +361,7 @@ class PGSampler(Sampler):
         self._sampler = self._made(edge_weights=edge_weights)
         self._edge_weights = edge_weights
 
-    def _current(self) -> _core.Sampler:
+    def _current(self) -> _core.Sampler[Any]:
         """The sampler, made anew where an attribute, or what is in it, has changed."""
         made = self._sampler
         assert isinstance(made, _core.PGSampler)

@@ -62,7 +62,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def __init__(
         self,
         data: Any,
-        sampler: _core.Sampler,
+        sampler: _core.Sampler[Any],
         *,
         subgraph_type: str | SubgraphType = "directional",
         device: Any = None,

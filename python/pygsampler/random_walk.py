@@ -1,0 +1,386 @@
+"""``RandomWalk``: walks over a graph, and their named forms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pygsampler._core.checks import describe
+from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.device_job import DeviceJob, TorchJob, sample_many
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.job import Job
+from pygsampler._sampling.plan import Plan
+from pygsampler.walks import TorchWalks, Walks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from pygsampler._core.memories import Memory
+    from pygsampler.array import Array
+    from pygsampler.graph import Graph
+
+__all__ = ["DeepWalk", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
+
+R = TypeVar("R", bound="RandomWalk")
+
+
+class RandomWalk(EngineSampler, Sampler["Walks"]):
+    """Walks from seeds along edges: uniform or by weight, of first or second order.
+
+    Each walk takes one edge after another of the vertex that it is at, drawn afresh. What it draws
+    belongs to the walk (its place in the call) and the step, never to the vertex: walks that meet
+    are independent. The walks are a pure function of (graph, options, seed, epoch, batch, seeds),
+    the same bytes on the CPU and on a GPU.
+
+    Parameters
+    ----------
+    length : int
+        Steps of a walk at most, 0 to 2**20; a walk has one vertex more.
+    prob : str, optional
+        The name of an edge array of the graph (``graph.edata``) with finite weights >= 0, one for
+        each edge id: an edge is taken by its weight. One of weight 0 never is, and counts as none.
+    stop : float
+        The chance, in [0, 1], that a walk ends before a step, the first included: personalised
+        PageRank's walks.
+    restart : float
+        The chance, in [0, 1], that a walk goes back to its seed before a step and takes its edge
+        from there. Where there is no edge, a walk with restarts goes back too, unless it is there.
+    p, q : float
+        node2vec's return and in-out parameters, above 0. Having come from t to v, an edge to x has
+        its weight times 1/p where x is t, 1 where an edge leads from x to t, and 1/q else. Rows are
+        searched in the order of ids then, so walks with p = q = 1 are those without.
+    metapath : sequence of int, optional
+        The types of edges to take, step by step, again from the first on for longer walks: up to
+        64. A walk ends where its vertex has no edge of the step's type.
+    edge_types : str, optional
+        With ``metapath``, the name of the edge array that has the types, integers from 0 on.
+    direction : str
+        ``"out"``: along the edges. ``"in"``: against them, as sampling of neighbours goes.
+    walks_per_seed : int
+        How many walks begin at each seed.
+    count_jumps : bool
+        Going back to the seed is a step of its own, whose edge id is -1.
+    edge_ids : bool
+        Make ``Walks.edge_ids`` at once. Without, they are made when they are first asked for.
+    layout : str
+        On a GPU: ``"packed"`` keeps 16 bytes for each edge there (32 with ``prob``) beside the
+        graph, so that a step is one read; ``"csr"`` keeps nothing; ``"auto"`` takes the former
+        where that is at most half of the memory that is free. The walks are the same.
+    seed : int, optional
+        As for ``PGSampler``.
+
+    Notes
+    -----
+    A walk along out-edges needs the graph by its out-edges, which is made at the first use, on all
+    cores, and kept with the graph (docs/walks.md). With ``p`` and ``q`` edges are proposed by
+    weight and accepted with a chance, for up to 64 tries; what is open then is drawn exactly.
+    Sources: DeepWalk (Perozzi et al., 2014), node2vec (Grover and Leskovec, 2016, section 3.2); one
+    walk a thread is NextDoor's sample-parallel execution (Jangda et al., section 5).
+    docs/randomness.md has the rules.
+
+    One sampler may be used from many threads at once.
+    """
+
+    __slots__ = ("__weakref__", "_numbers")
+
+    def __init__(
+        self,
+        length: int,
+        *,
+        prob: str | None = None,
+        stop: float = 0.0,
+        restart: float = 0.0,
+        p: float = 1.0,
+        q: float = 1.0,
+        metapath: Sequence[int] | None = None,
+        edge_types: str | None = None,
+        direction: str = "out",
+        walks_per_seed: int = 1,
+        count_jumps: bool = False,
+        edge_ids: bool = False,
+        layout: str = "auto",
+        seed: int | None = None,
+    ) -> None:
+        Sampler.__init__(self, seed)
+        EngineSampler.__init__(
+            self,
+            Plan(
+                family="walk",
+                length=length,
+                prob=prob,
+                stop=stop,
+                restart=restart,
+                p=p,
+                q=q,
+                metapath=metapath,
+                edge_types=edge_types,
+                direction=direction,
+                walks_per_seed=walks_per_seed,
+                count_jumps=count_jumps,
+                edge_ids=edge_ids,
+                layout=layout,
+            ),
+            self._numbers.seed,
+        )
+
+    @property
+    def plan(self) -> Plan:
+        """The options: immutable, hashable, and picklable."""
+        return self._plan
+
+    @property
+    def length(self) -> int:
+        """Steps of a walk at most."""
+        value: int = self._plan["length"]
+        return value
+
+    @property
+    def walks_per_seed(self) -> int:
+        """How many walks begin at each seed."""
+        value: int = self._plan["walks_per_seed"] or 1
+        return value
+
+    @property
+    def drawn_by(self) -> tuple[str, str] | None:
+        """``"prob"`` and the name of the weights; None: edges are equal."""
+        return self._plan.drawn_by
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph by the edges that walks take, made once and kept with ``graph``."""
+        plan = self._plan
+        second = (plan["p"], plan["q"]) != (1, 1)
+        return graph._walked(plan["direction"], plan["prob"], plan["edge_types"], second=second)
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Job:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if exclude is not None:
+            raise NotImplementedError(
+                f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "
+                "(prob=) leave edges out"
+            )
+        walked = self.graph_of(graph)
+        if walked._device < 0:
+            return Job.start(
+                walked,
+                self,
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                threads=threads,
+                prompt=not beside,
+            )
+        if into == "torch":
+            return TorchJob(walked, self, seeds, epoch, batch, beside)
+        return DeviceJob.submit(walked, self, seeds, epoch=epoch, batch=batch, own=beside)
+
+    def within(self, share: float) -> RandomWalk:
+        """As ``Sampler.within``."""
+        other = self._with()
+        other._share = max(round(share * _WHOLE), 1)
+        return other
+
+    def with_seed(self: R, seed: int | None) -> R:
+        """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
+        return self._with(seed=seed)
+
+    def _with(self: R, seed: int | None = None, **options: Any) -> R:
+        other = object.__new__(type(self))
+        RandomWalk.__init__(
+            other,
+            **{**self._arguments(), **options},
+            seed=self.seed if seed is None else seed,
+        )
+        return other
+
+    def _arguments(self) -> dict[str, Any]:
+        """What ``RandomWalk`` was made with, but for the seed."""
+        return {name: self._plan[name] for name in ("length", *_USUAL)}
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
+        def again(roots: Array) -> Walks:
+            walks: Walks = self._with_edges()._made(graph, roots, epoch, batch)
+            return walks
+
+        return Walks._of(memory, epoch, batch, again)
+
+    def _torch_view(
+        self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> TorchWalks:
+        def again(roots: torch.Tensor) -> TorchWalks:
+            job = TorchJob(graph, self._with_edges(), roots, epoch, batch, False)
+            walks: TorchWalks = job.result()
+            return walks
+
+        return TorchWalks._of_region(region, words, epoch, batch, again)
+
+    def _with_edges(self) -> RandomWalk:
+        """The sampler that walks once more from each walk's root, and notes the edges."""
+        return self._with(edge_ids=True, walks_per_seed=1)
+
+    def _made(self, graph: Graph, roots: Any, epoch: int, batch: int) -> Any:
+        """Walks on a graph that ``graph_of`` gave."""
+        if graph._device < 0:
+            return Job.start(graph, self, roots, epoch=epoch, batch=batch, prompt=True).result()
+        return DeviceJob.submit(graph, self, roots, epoch=epoch, batch=batch, own=False).result()
+
+    def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks]:
+        if graph._device >= 0:
+            return sample_many(self.graph_of(graph), self, many, epoch, batch)
+        return super()._many(graph, many, epoch, batch)
+
+    def __repr__(self) -> str:
+        """As it is written in a call, but for what is as by default."""
+        given = self._arguments()
+        options = [f"{name}={given[name]!r}" for name in _USUAL if given[name] != _USUAL[name]]
+        return f"RandomWalk({', '.join([str(self.length), *options])}, seed={self.seed})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
+
+
+_USUAL: dict[str, Any] = dict(RandomWalk.__init__.__kwdefaults__ or {})
+_USUAL.pop("seed")
+
+# What the engine takes a share of.
+_WHOLE = 1000
+
+
+def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> RandomWalk:
+    sampler = RandomWalk(**arguments, seed=seed)
+    sampler._numbers.epoch = epoch
+    sampler._numbers.next = number
+    return sampler
+
+
+class DeepWalk(RandomWalk):
+    """Uniform walks, or by weight (Perozzi et al., 2014): ``RandomWalk(length, prob=)``.
+
+    Parameters
+    ----------
+    length : int
+        Steps of a walk; the paper's 40 vertices are 39 steps.
+    walks_per_seed : int
+        The paper has 80.
+    prob, direction, edge_ids, layout, seed
+        As for ``RandomWalk``.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        length: int = 79,
+        *,
+        walks_per_seed: int = 10,
+        prob: str | None = None,
+        direction: str = "out",
+        edge_ids: bool = False,
+        layout: str = "auto",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            length,
+            walks_per_seed=walks_per_seed,
+            prob=prob,
+            direction=direction,
+            edge_ids=edge_ids,
+            layout=layout,
+            seed=seed,
+        )
+
+
+class Node2Vec(RandomWalk):
+    """node2vec's walks (Grover and Leskovec, 2016): ``RandomWalk(length, p=, q=)``.
+
+    Parameters
+    ----------
+    length : int
+        Steps of a walk; the authors' code counts vertices, one more.
+    p, q : float
+        Return and in-out; the paper searches {0.25, 0.5, 1, 2, 4}.
+    walks_per_seed : int
+        The paper has 10.
+    prob, direction, edge_ids, layout, seed
+        As for ``RandomWalk``.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        length: int = 79,
+        *,
+        p: float = 1.0,
+        q: float = 1.0,
+        walks_per_seed: int = 10,
+        prob: str | None = None,
+        direction: str = "out",
+        edge_ids: bool = False,
+        layout: str = "auto",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            length,
+            p=p,
+            q=q,
+            walks_per_seed=walks_per_seed,
+            prob=prob,
+            direction=direction,
+            edge_ids=edge_ids,
+            layout=layout,
+            seed=seed,
+        )
+
+
+class PersonalizedPageRank(RandomWalk):
+    """Walks that end with a chance before each step: their ends are drawn by personalised PageRank.
+
+    Parameters
+    ----------
+    stop : float
+        The chance, PageRank's teleport.
+    walks_per_seed : int
+        More give finer estimates.
+    length : int
+        Walks are cut after so many steps; ``(1 - stop) ** length`` of them are.
+    prob, direction, edge_ids, layout, seed
+        As for ``RandomWalk``.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        stop: float = 0.15,
+        *,
+        walks_per_seed: int = 1,
+        length: int = 80,
+        prob: str | None = None,
+        direction: str = "out",
+        edge_ids: bool = False,
+        layout: str = "auto",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            length,
+            stop=stop,
+            walks_per_seed=walks_per_seed,
+            prob=prob,
+            direction=direction,
+            edge_ids=edge_ids,
+            layout=layout,
+            seed=seed,
+        )

@@ -1,0 +1,430 @@
+"""``Walks``: what a sampler of random walks returns."""
+
+from __future__ import annotations
+
+import ctypes
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays import devices
+from pygsampler._batch import layout as at
+from pygsampler._core import memories
+from pygsampler._core.memories import Memory
+from pygsampler.array import Array
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy
+    import torch
+
+__all__ = ["NumpyWalks", "TorchWalks", "Walks"]
+
+# Walks that a notebook's table shows, and the vertices of each.
+_SHOWN = 6
+_STEPS_SHOWN = 9
+
+
+class Walks:
+    """Random walks from some seeds: a row each, padded with -1 after its end.
+
+    ``len(walks)`` of them: ``walks_per_seed`` of the first seed, then those of the second, and so
+    on. They lie in memory step by step, so ``nodes`` and ``edge_ids`` are views that other
+    libraries take with their strides, and ``per_step()`` is the memory as it lies. All arrays are
+    views of one memory, which lives as long as any of them. Walks of a graph on a GPU are on that
+    GPU, complete for every stream; ``cpu()`` copies them.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_again",
+        "_arrays",
+        "_device",
+        "_memory",
+        "_words",
+        "batch",
+        "epoch",
+    )
+
+    epoch: int
+    batch: int
+    _memory: Memory | memoryview
+    _words: Sequence[int]
+    _device: int
+    _arrays: dict[str, Array]
+    # Makes the same walks with their edges.
+    _again: Callable[[Array], Walks] | None
+
+    def __init__(self) -> None:
+        raise TypeError("Walks: made by RandomWalk.sample")
+
+    @classmethod
+    def _of(
+        cls,
+        memory: Memory,
+        epoch: int,
+        batch: int,
+        again: Callable[[Array], Walks] | None = None,
+    ) -> Walks:
+        return cls._read(memory, memory.data, memory.header, memory.device, epoch, batch, again)
+
+    @classmethod
+    def _read(
+        cls,
+        memory: Memory | memoryview,
+        data: int,
+        header: int,
+        device: int,
+        epoch: int,
+        batch: int,
+        again: Callable[[Array], Walks] | None = None,
+    ) -> Walks:
+        made = object.__new__(cls)
+        words = made._words = memories.read_int64(header, at.HEADER_WORDS)
+        assert words[at.SIGNATURE] == at.WALK_MAGIC
+        made._memory, made._device, made._again = memory, device, again
+        made.epoch, made.batch = epoch, batch
+        made._arrays = {}
+        for row in at.WALK_ROWS:
+            array = Array._of_row(row, words, words, data, memory, device)
+            if array is not None:
+                made._arrays[row.name] = array
+        return made
+
+    def __len__(self) -> int:
+        return self._words[at.WALK_NUM_WALKS]
+
+    @property
+    def length(self) -> int:
+        """How many steps a walk has at most."""
+        return self._words[at.WALK_STEPS]
+
+    @property
+    def walks_per_seed(self) -> int:
+        """How many walks each seed has."""
+        return self._words[at.WALK_PER_SEED]
+
+    @property
+    def device(self) -> str:
+        """Where all arrays are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._device)
+
+    @property
+    def nodes(self) -> Array:
+        """Where each walk is: shape [walks, length + 1], in the graph's id dtype.
+
+        The first is the seed, and -1 stands after the end of a walk.
+        """
+        return self._by_step("nodes", self.length + 1)._transposed()
+
+    @property
+    def edge_ids(self) -> Array:
+        """The original id of the edge of each step: shape [walks, length].
+
+        -1 after the end of a walk, and where it went back to its root. Unless the sampler was made
+        with ``edge_ids=True`` the walks are made once more for them when they are first asked for,
+        by the same random numbers.
+        """
+        return self._edges()._transposed()
+
+    @property
+    def lengths(self) -> Array:
+        """The steps of each walk: shape [walks], int32. ``nodes[i, lengths[i]]`` is its end."""
+        return self._arrays["lengths"]
+
+    @property
+    def num_edges(self) -> int:
+        """The steps that all walks would have if none ended before."""
+        return self._words[at.WALK_NUM_EDGES]
+
+    def per_sample(self) -> Array:
+        """A row is a walk: ``nodes``. NextDoor's first format of outputs (section 4.2)."""
+        return self.nodes
+
+    def per_step(self) -> Array:
+        """A row is a step: where all walks are after it, shape [length + 1, walks], without gaps.
+
+        NextDoor's second format of outputs (section 4.2).
+        """
+        return self._by_step("nodes", self.length + 1)
+
+    def _by_step(self, name: str, steps: int) -> Array:
+        flat = self._arrays[name]
+        return flat._at(flat._address, (steps, len(self)))
+
+    def _edges(self) -> Array:
+        known = self._arrays.get("edge_ids")
+        if known is None:
+            if self._again is None:
+                raise ValueError(
+                    "edge_ids: expected walks of a sampler with edge_ids=True, got some that were "
+                    "copied or pickled without"
+                )
+            roots = self._arrays["nodes"]
+            again = self._again(roots._at(roots._address, (len(self),)))
+            known = self._arrays["edge_ids"] = again._arrays["edge_ids"]
+        return known._at(known._address, (self.length, len(self)))
+
+    def torch(self) -> TorchWalks:
+        """The same walks with torch tensors, which share their memory."""
+        return TorchWalks._of(self)
+
+    def numpy(self) -> NumpyWalks:
+        """The same walks with NumPy arrays, which share their memory.
+
+        TypeError for walks on a device, which ``cpu()`` copies.
+        """
+        self._need_cpu("numpy")
+        return NumpyWalks(self)
+
+    def arrow(self) -> Any:
+        """A ``pyarrow.Table``: a row for each walk, whose ``nodes`` (and ``edge_ids``, where the
+        sampler made them) are lists without padding. They are copied.
+
+        TypeError for walks on a device, which ``cpu()`` copies; ImportError without pyarrow.
+        """
+        self._need_cpu("arrow")
+        try:
+            import pyarrow
+        except ImportError:
+            raise ImportError(
+                "Walks.arrow: expected pyarrow, found none; pip install 'pygsampler[arrow]'"
+            ) from None
+        numpy = self.numpy()
+        columns = {"nodes": _lists(pyarrow, numpy.nodes, numpy.lengths + 1)}
+        if "edge_ids" in self._arrays:
+            columns["edge_ids"] = _lists(pyarrow, numpy.edge_ids, numpy.lengths)
+        return pyarrow.table(columns)
+
+    def cpu(self) -> Walks:
+        """These walks on the CPU: themselves, or a copy of walks on a device."""
+        if self._device < 0:
+            return self
+        raw = Array._of(
+            self._data(), self._words[at.SIZE] // 4, 32, self._memory, device=self._device
+        )
+        memory = raw.cpu()._owner
+        assert isinstance(memory, Memory)
+        raw_words = (ctypes.c_int64 * len(self._words))(*self._words)
+        ctypes.memmove(memory.data, raw_words, ctypes.sizeof(raw_words))
+        return Walks._read(
+            memory, memory.data, memory.data, devices.CPU, self.epoch, self.batch, self._again
+        )
+
+    def _data(self) -> int:
+        first = self._arrays["lengths"]._address - self._words[at.WALK_LENGTHS]
+        return int(first)
+
+    def __repr__(self) -> str:
+        where = "" if self._device < 0 else f", device={self.device}"
+        return (
+            f"Walks({len(self)}, length={self.length}, walks_per_seed={self.walks_per_seed}, "
+            f"dtype={self._arrays['nodes'].dtype}, epoch={self.epoch}, batch={self.batch}{where})"
+        )
+
+    def _repr_html_(self) -> str:
+        title = escape(repr(self))
+        if self._device >= 0:
+            return f"<table><caption>{title}</caption></table>"
+        flat, count = self._arrays["nodes"], len(self)
+        steps = min(self.length + 1, _STEPS_SHOWN)
+        rows = []
+        for walk in range(min(count, _SHOWN)):
+            ids = [flat[step * count + walk] for step in range(steps)]
+            shown = "".join(f"<td>{'' if v < 0 else v}</td>" for v in ids)
+            more = "<td>…</td>" if steps <= self.length else ""
+            rows.append(f"<tr><th>{walk}</th>{shown}{more}<td>{self.lengths[walk]}</td></tr>")
+        if count > _SHOWN:
+            rows.append(f"<tr><th>…</th><td colspan={steps + 2}></td></tr>")
+        head = "".join(f"<th>{step}</th>" for step in range(steps))
+        more = "<th></th>" if steps <= self.length else ""
+        return (
+            f"<table><caption>{title}</caption><thead><tr><th>walk</th>{head}{more}"
+            f"<th>steps</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        )
+
+    def _need_cpu(self, what: str) -> None:
+        if self._device >= 0:
+            raise TypeError(
+                f"Walks.{what}: expected walks on the CPU, got some on {self.device}; "
+                ".cpu() copies them"
+            )
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        self._need_cpu("pickle")
+        raw = memories.owned_view(self._data(), self._words[at.SIZE], self._memory)
+        return _restore, (bytes(raw), self.epoch, self.batch)
+
+
+def _restore(values: Any, epoch: int, batch: int) -> Walks:
+    buffer = memoryview(bytearray(values))
+    address = memories.address_of(buffer)
+    return Walks._read(buffer, address, address, devices.CPU, epoch, batch)
+
+
+def _lists(pyarrow: Any, rows: Any, lengths: Any) -> Any:
+    """The first so many values of each row as lists."""
+    import numpy
+
+    offsets = numpy.zeros(len(lengths) + 1, dtype=numpy.int64)
+    numpy.cumsum(lengths, out=offsets[1:])
+    values = rows[numpy.arange(rows.shape[1]) < lengths[:, None]]
+    kind = pyarrow.LargeListArray if offsets[-1] >= 1 << 31 else pyarrow.ListArray
+    if kind is pyarrow.ListArray:
+        offsets = offsets.astype(numpy.int32)
+    return kind.from_arrays(pyarrow.array(offsets), pyarrow.array(values))
+
+
+class NumpyWalks:
+    """``Walks`` in NumPy arrays: ``nodes``, ``edge_ids``, ``lengths`` and ``per_step()``."""
+
+    __slots__ = ("_walks",)
+
+    def __init__(self, walks: Walks) -> None:
+        self._walks = walks
+
+    @property
+    def nodes(self) -> numpy.ndarray[Any, Any]:
+        """As ``Walks.nodes``: shape [walks, length + 1]."""
+        return self._walks.nodes.numpy()
+
+    @property
+    def edge_ids(self) -> numpy.ndarray[Any, Any]:
+        """As ``Walks.edge_ids``: shape [walks, length]."""
+        return self._walks.edge_ids.numpy()
+
+    @property
+    def lengths(self) -> numpy.ndarray[Any, Any]:
+        """As ``Walks.lengths``: shape [walks], int32."""
+        return self._walks.lengths.numpy()
+
+    def per_step(self) -> numpy.ndarray[Any, Any]:
+        """As ``Walks.per_step``: shape [length + 1, walks]."""
+        return self._walks.per_step().numpy()
+
+
+class TorchWalks:
+    """``Walks`` in torch tensors, on the device where they are.
+
+    A ``DataLoader`` of a sampler of walks yields them.
+    """
+
+    epoch: int
+    batch: int
+
+    def __init__(self) -> None:
+        raise TypeError("TorchWalks: made by Walks.torch, and by loaders")
+
+    @classmethod
+    def _of(cls, walks: Walks) -> TorchWalks:
+        made = object.__new__(cls)
+        made.epoch, made.batch = walks.epoch, walks.batch
+        made._nodes = walks.per_step().torch()
+        made._lengths = walks.lengths.torch()
+        made._edge_ids = None
+        made._ask = lambda: walks._edges().torch()
+        made.walks_per_seed = walks.walks_per_seed
+        return made
+
+    @classmethod
+    def _of_region(
+        cls,
+        region: torch.Tensor,
+        words: Sequence[int],
+        epoch: int,
+        batch: int,
+        again: Callable[[torch.Tensor], TorchWalks],
+    ) -> TorchWalks:
+        """Of walks in a tensor of torch's, of the ids' dtype."""
+        import torch
+
+        made = object.__new__(cls)
+        made.epoch, made.batch = epoch, batch
+        walks, steps = words[at.WALK_NUM_WALKS], words[at.WALK_STEPS]
+        made.walks_per_seed = words[at.WALK_PER_SEED]
+
+        def part(offset: int, length: int, bits: int) -> torch.Tensor:
+            dtype = torch.int64 if bits == 64 else torch.int32
+            whole = region if region.dtype == dtype else region.view(dtype)
+            first = offset * 8 // bits
+            return whole[first : first + length]
+
+        made._nodes = part(words[at.WALK_NODES], words[at.WALK_NUM_NODES], words[at.ID_BITS]).view(
+            steps + 1, walks
+        )
+        made._lengths = part(words[at.WALK_LENGTHS], walks, 32)
+        made._edge_ids = None
+        if words[at.WALK_EDGE_IDS]:
+            made._edge_ids = part(
+                words[at.WALK_EDGE_IDS], words[at.WALK_NUM_EDGES], words[at.EDGE_ID_BITS]
+            ).view(steps, walks)
+        made._ask = lambda: again(made._nodes[0]).per_step_edges()
+        return made
+
+    _nodes: torch.Tensor
+    _lengths: torch.Tensor
+    _edge_ids: torch.Tensor | None
+    _ask: Callable[[], torch.Tensor]
+    walks_per_seed: int
+    """How many walks each seed has."""
+
+    def __len__(self) -> int:
+        return int(self._nodes.shape[1])
+
+    @property
+    def length(self) -> int:
+        """How many steps a walk has at most."""
+        return int(self._nodes.shape[0]) - 1
+
+    @property
+    def nodes(self) -> torch.Tensor:
+        """As ``Walks.nodes``: shape [walks, length + 1], a view that is contiguous step by step."""
+        return self._nodes.t()
+
+    @property
+    def edge_ids(self) -> torch.Tensor:
+        """As ``Walks.edge_ids``: shape [walks, length]."""
+        return self.per_step_edges().t()
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """As ``Walks.lengths``: shape [walks], int32."""
+        return self._lengths
+
+    @property
+    def num_edges(self) -> int:
+        """The steps that all walks would have if none ended before."""
+        return len(self) * self.length
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self._nodes.device
+
+    def per_step(self) -> torch.Tensor:
+        """As ``Walks.per_step``: shape [length + 1, walks], contiguous."""
+        return self._nodes
+
+    def per_step_edges(self) -> torch.Tensor:
+        """The edges likewise: shape [length, walks], contiguous."""
+        if self._edge_ids is None:
+            self._edge_ids = self._ask()
+        return self._edge_ids
+
+    def ends(self) -> torch.Tensor:
+        """The last vertex of each walk: shape [walks], in the graph's id dtype."""
+        import torch
+
+        last = self._lengths.to(torch.int64)
+        return self._nodes.gather(0, last.unsqueeze(0)).squeeze(0)
+
+    def torch(self) -> TorchWalks:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"TorchWalks({len(self)}, length={self.length}, walks_per_seed={self.walks_per_seed}, "
+            f"dtype={self._nodes.dtype}, epoch={self.epoch}, batch={self.batch}, "
+            f"device={str(self.device)!r})"
+        )
