@@ -17,10 +17,10 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
+from pygsampler._graph.derived import tables_of
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Whole
 from pygsampler._graph.stored import names as edge_arrays
-from pygsampler._graph.tables import tables_of
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
