@@ -61,9 +61,7 @@ def transposed_of(
     return Parts(**made), words[at.TRANSPOSED_KINDS]
 
 
-def _made(
-    graph: GraphState, edges: int, text: str, start: str, *arguments: Any
-) -> memories.Memory:
+def _made(graph: GraphState, edges: int, text: str, start: str, *arguments: Any) -> memories.Memory:
     """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""
     job = _Job()
     try:
