@@ -27,8 +27,18 @@ func DriverVersion() (version int64, err error) {
 // DeviceGraphNew makes a graph of a CSC that a device can read, validated by a kernel
 // unless it is trusted. hostGraph is the handle of the same graph on the host, or 0.
 func DeviceGraphNew(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, trusted, hostGraph int64) (graph int64, err error) {
+	return DeviceGraphForm(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, trusted, hostGraph, 0, 0)
+}
+
+// DeviceGraphForm is DeviceGraphNew for what was derived of a graph, as GraphForm is for
+// the host; back is a graph of the same device, or 0.
+func DeviceGraphForm(device, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, trusted, hostGraph, kinds, back int64) (graph int64, err error) {
 	defer finish(&err)
 	host, err := graphAt(hostGraph)
+	if err != nil {
+		return 0, err
+	}
+	transposed, err := graphAt(back)
 	if err != nil {
 		return 0, err
 	}
@@ -36,7 +46,7 @@ func DeviceGraphNew(device, indptr, indptrBits, numRows, indices, idBits, numEdg
 		Indptr: indptr, IndptrBits: int(indptrBits), NumRows: numRows,
 		Indices: indices, IDBits: int(idBits), NumEdges: numEdges,
 		EdgeIDs: edgeIDs, EdgeIDBits: int(edgeIDBits), NumNodes: numNodes,
-		Alias: alias, Sums: sums,
+		Alias: alias, Sums: sums, Kinds: kinds, Back: transposed,
 	}, trusted != 0, host)
 	if err != nil {
 		return 0, err

@@ -70,7 +70,7 @@ var ends = []struct {
 	{"DegreesClose", DegreesClose},
 	{"GraphFileAbort", GraphFileAbort},
 	{"EdgesCancel", EdgesCancel},
-	{"TablesCancel", TablesCancel},
+	{"DerivedCancel", DerivedCancel},
 	{"DeviceStaticClose", DeviceStaticClose},
 }
 

@@ -52,8 +52,11 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 	if host != nil && host.device != nil {
 		return nil, Errorf(KindValue, "graph: expected the same one on the CPU, got one on cuda:%d", host.device.index)
 	}
-	if err := csc.CheckSizes(c.NumRows, c.NumNodes, c.IDBits); err != nil {
+	if err := csc.CheckSizes(c.NumRows, c.NumNodes, c.Kinds, c.IDBits); err != nil {
 		return nil, err
+	}
+	if b := c.Back; b != nil && (b.device == nil || b.device.index != int(device)) {
+		return nil, Errorf(KindValue, "graph: expected its transposed one on cuda:%d too, got one elsewhere", device)
 	}
 	e, err := openDevice(device)
 	if err != nil {
@@ -74,7 +77,7 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 	arrays := cuda.Arrays{
 		Indptr: gpu.Address(c.Indptr), IndptrBits: c.IndptrBits, Indices: gpu.Address(c.Indices), IDBits: c.IDBits,
 		EdgeIDs: gpu.Address(c.EdgeIDs), EdgeIDBits: c.EdgeIDBits, Rows: c.NumRows, Nodes: c.NumNodes, Edges: c.NumEdges,
-		Alias: gpu.Address(c.Alias), Sums: gpu.Address(c.Sums),
+		Alias: gpu.Address(c.Alias), Sums: gpu.Address(c.Sums), Kinds: c.Kinds,
 	}
 	if !trusted {
 		if err := e.Context().Synchronize(); err != nil {
@@ -91,6 +94,9 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 		}
 	}
 	graph := e.NewGraph(arrays)
+	if c.Back != nil {
+		graph.Back = c.Back.device.graph
+	}
 	if err := graph.Load(); err != nil {
 		return nil, onDevice(err)
 	}

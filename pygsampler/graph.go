@@ -36,6 +36,8 @@ type CSC struct {
 	Alias      int64 // what rows draw by, uint64 for each edge; 0: they draw uniformly
 	Sums       int64
 	Whole      *Graph // the graph on the host of which this one has some edges; nil: it has all there are
+	Kinds      int64  // how many types of edges rows are split by; 0: one row a vertex
+	Back       *Graph // the transposed graph, on the same device; nil: none
 }
 
 // check refuses sizes and widths that no graph has.
@@ -54,6 +56,9 @@ func (c *CSC) check() error {
 	}
 	if c.Whole != nil && c.Whole.device != nil {
 		return Errorf(KindValue, "graph: expected the whole one on the CPU, got one on cuda:%d", c.Whole.device.index)
+	}
+	if b := c.Back; b != nil && b.nodes() != c.NumNodes {
+		return Errorf(KindValue, "graph: expected a transposed one of %d nodes, got %d", c.NumNodes, b.nodes())
 	}
 	if c.EdgeIDs != 0 && c.EdgeIDBits != 32 && c.EdgeIDBits != 64 {
 		return Errorf(KindType, "edge_ids: expected 32 or 64 bits, got %d", c.EdgeIDBits)
@@ -82,6 +87,7 @@ func newHostGraph(c CSC) (*Graph, error) {
 		Indptr:   csc.Borrow(c.Indptr, c.NumRows+1, c.IndptrBits),
 		Indices:  csc.Borrow(c.Indices, c.NumEdges, c.IDBits),
 		NumNodes: c.NumNodes,
+		Kinds:    c.Kinds,
 	}}
 	if c.EdgeIDs != 0 {
 		g.csc.EdgeIDs = csc.Borrow(c.EdgeIDs, c.NumEdges, c.EdgeIDBits)
@@ -92,8 +98,22 @@ func newHostGraph(c CSC) (*Graph, error) {
 	if c.Whole != nil {
 		g.csc.Whole = &c.Whole.csc
 	}
+	if c.Back != nil {
+		if c.Back.device != nil {
+			return nil, Errorf(KindValue, "graph: expected its transposed one on the CPU, got one on cuda:%d", c.Back.device.index)
+		}
+		g.csc.Back = &c.Back.csc
+	}
 	g.idle = sync.NewCond(&g.mu)
 	return g, nil
+}
+
+// nodes is the number of vertices.
+func (g *Graph) nodes() int64 {
+	if g.device != nil {
+		return g.device.graph.Nodes
+	}
+	return g.csc.NumNodes
 }
 
 // Close waits for the jobs that read the graph; later jobs are refused. What jobs
@@ -118,6 +138,10 @@ func (g *Graph) Close() {
 		if g.jobs > 0 && len(g.flying) == 0 {
 			g.idle.Wait()
 		}
+	}
+	if g.device != nil {
+		// What it cannot give back is lost with the device.
+		_ = g.device.graph.Close()
 	}
 }
 

@@ -63,7 +63,7 @@ func NewMappedGraph(c CSC) (g *Graph, err error) {
 	if g, err = newHostGraph(c); err != nil {
 		return nil, err
 	}
-	if err := csc.CheckSizes(g.csc.Rows(), g.csc.NumNodes, g.csc.Indices.Bits); err != nil {
+	if err := csc.CheckSizes(g.csc.Rows(), g.csc.NumNodes, g.csc.Kinds, g.csc.Indices.Bits); err != nil {
 		return nil, err
 	}
 	return g, csc.CheckEnds(g.csc.Indptr.At(0), g.csc.Indptr.At(g.csc.Rows()), g.csc.Rows(), g.csc.NumEdges())

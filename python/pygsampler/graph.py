@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import weakref
 from array import array
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library
-from pygsampler._core.checks import integer
+from pygsampler._core.checks import boolean, integer
 from pygsampler._graph import adapters
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
+from pygsampler._graph.derived import tables_of, transposed_of
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Whole
 from pygsampler._graph.stored import names as edge_arrays
-from pygsampler._graph.tables import tables_of
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pygsampler._core.progress import Progress
+
+
+# What the transposed form is kept under, whose rows are not split by types.
+_OUT = "out", None, 0
 
 
 class Graph(GraphState):
@@ -448,6 +453,7 @@ class Graph(GraphState):
         *,
         arrays: Mapping[str, Any] | None = None,
         tables: Iterable[str] | None = None,
+        out_edges: bool | None = None,
         progress: Progress = False,
     ) -> None:
         """Writes the graph to a file, for ``Graph.open``.
@@ -472,6 +478,11 @@ class Graph(GraphState):
             where there are weights of 0 up to 16 more, and 8 a vertex. They are made now if this
             graph has none yet. Those of the file that the graph was opened from when not given;
             ``[]`` means none.
+        out_edges : bool, optional
+            Whether the graph by its out-edges is written too, so that one opened from the file
+            walks along them at once: 8 bytes a vertex, and an id of a vertex and one of an edge
+            for each edge. It is made now if this graph has none yet. Where the file that the graph
+            was opened from has it, when not given.
         progress : bool or callable
             True shows a tqdm bar when it takes more than two seconds; a function is called with
             the bytes done and in all.
@@ -482,13 +493,18 @@ class Graph(GraphState):
             Where the disk is full (with the bytes that the file needs) or does not allow it.
         TypeError, ValueError
             For arrays that are none, names that are taken or too long, and a path of a folder;
-            for ``tables`` that are no names of edge arrays, or of an array that holds no weights.
+            for ``tables`` that are no names of edge arrays, or of an array that holds no weights;
+            for ``out_edges`` that is no bool.
         """
         self._known()
         host = self._on_cpu()
         wanted = graph_file.tables(host) if tables is None else edge_arrays(tables, host._edata)
         drawn = {name: host._drawn_by("prob", name) for name in wanted}
-        graph_file.save(host, path, arrays, drawn, progress)
+        if graph_file.has_out_edges(host) if out_edges is None else boolean(out_edges, "out_edges"):
+            by_out_edges = host._transposed()
+        else:
+            by_out_edges = None
+        graph_file.save(host, path, arrays, drawn, by_out_edges, progress)
 
     def to(self, device: Any) -> Graph:
         """This graph on another device: "cpu", "cuda", "cuda:1", an index or a torch.device.
@@ -540,30 +556,26 @@ class Graph(GraphState):
 
         It is made once, and kept as long as this one; on a device it is made of the one on the CPU.
         """
-        found = self._derived.get((kind, name))
+        return self._kept((kind, name), lambda: self._derive(kind, name))
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], Graph]) -> Graph:
+        """A graph that is made of this one when it is first asked for, and kept as long as it."""
+        found = self._derived.get(key)
         if found is None:
             self._known()
             with library.table_lock():
-                found = self._derived.get((kind, name))
+                found = self._derived.get(key)
                 if found is None:
-                    found = self._derived[kind, name] = self._derive(kind, name)
+                    found = self._derived[key] = make()
         graph: Graph = found
         return graph
 
     def _derive(self, kind: str, name: str) -> Graph:
         if self._device >= 0:
-            host = self._on_cpu()._drawn_by(kind, name)
-            if host._whole is None:
-                return self
-            graph = Graph._later(host, self._device, self._pinned)
-            graph._whole = Whole.of(self)
-            return graph
-        values = self.edata.get(name)
-        if values is None:
-            have = ", ".join(map(repr, self.edata)) or "none"
-            raise ValueError(
-                f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
-            )
+            own = self._on_cpu()
+            host = own._drawn_by(kind, name)
+            return self if host is own else self._twin(host)
+        values = self._edge_array(kind, name)
         mapped = graph_file.drawn_by(self, name) if kind == "prob" else None
         if mapped is None:
             return self._drawing(kind, f"edata[{name!r}]", values)
@@ -574,18 +586,146 @@ class Graph(GraphState):
 
         ``values`` has one for each edge id, and is called ``where``. The graph is on the CPU.
         """
-        if values._length != len(values):
-            raise ValueError(
-                f"{kind}: expected a value for each edge, got {where} of shape {values.shape}"
-            )
+        _check_values(kind, where, values)
         parts = tables_of(self, where, values, kind == "mask")
         return self if parts is None else self._with_edges(parts, None)
 
     def _with_edges(self, parts: Parts, file: Pages | None) -> Graph:
         """A graph of edges of this one; ``file`` is where its tables are mapped from."""
-        graph = Graph._new(parts, self._num_nodes)
-        graph._whole, graph._file = Whole.of(self), file
+        graph = self._form(parts, self._kinds, file, drawn=True)
         graph._handle()
+        return graph
+
+    def _form(self, parts: Parts, kinds: int, file: Pages | None, drawn: bool = False) -> Graph:
+        """Another form of this graph, on the CPU, whose rows are split by so many types."""
+        graph = Graph._new(parts, self._num_nodes)
+        graph._whole, graph._kinds, graph._file = Whole.of(self, drawn), kinds, file
+        graph._edata = self._edata
+        return graph
+
+    def _twin(self, host: Graph) -> Graph:
+        """A form of the one on the CPU that this graph, on a device, was made of: on that device.
+
+        It is put there when it is first used, but for the arrays that both graphs have there.
+        """
+        graph = Graph._later(host, self._device, self._pinned)
+        graph._kinds = host._kinds
+        whole = host._whole
+        shared = whole is not None and whole.parts is not None and host._open().shares(whole.parts)
+        graph._whole = Whole.of(self) if shared else Whole(weakref.ref(self), None)
+        return graph
+
+    def _edge_array(self, kind: str, name: str) -> Array:
+        values = self.edata.get(name)
+        if values is None:
+            have = ", ".join(map(repr, self.edata)) or "none"
+            raise ValueError(
+                f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
+            )
+        return values
+
+    def _walked(
+        self,
+        direction: Literal["in", "out"],
+        prob: str | None = None,
+        types: str | None = None,
+        kinds: int = 0,
+        second: bool = False,
+    ) -> Graph:
+        """The graph whose row v lists where a walk may go from v, by the edges of that direction.
+
+        Rows of out-edges, those split by type and those of ``second`` ascend, and parallel edges
+        stand as in the CSC; in-edges else stand as they do there. ``prob`` names weights by which
+        rows draw then, and edges with a weight of 0 are not there. ``types`` names integers: row v
+        is then rows v * K to v * K + K - 1, a row for each type, and K is ``kinds``, or the largest
+        type and one. With ``second`` the graph has the transposed one behind it (``_back``), whose
+        row t lists every x with an edge x -> t here, without types.
+
+        Forms are made once, and kept as long as this graph. ValueError names the edge of a type
+        that is negative or beyond those, 2^15 at most.
+        """
+        if second:
+            key = "second", direction, prob, types, kinds
+            return self._kept(key, lambda: self._looking_back(direction, prob, types, kinds))
+        rows = self
+        if direction == "out":
+            rows = self._transposed(types, kinds)
+        elif types is not None:
+            rows = self._transposed()._transposed(types, kinds)
+        return rows._by_weights(prob)
+
+    def _by_weights(self, prob: str | None) -> Graph:
+        return self if prob is None else self._drawn_by("prob", prob)
+
+    def _looking_back(
+        self, direction: Literal["in", "out"], prob: str | None, types: str | None, kinds: int
+    ) -> Graph:
+        if types is not None:
+            plain = self._walked(direction, prob, second=True)._back
+            return self._walked(direction, prob, types, kinds)._before(plain)
+        ascends = self._ascends()
+        if direction == "out":
+            rows = self._transposed()
+        else:
+            rows = self if ascends else self._transposed()._transposed()
+        walked = rows._by_weights(prob)
+        # What weights of 0 leave out is no edge of the graph behind, either.
+        if walked.num_edges < rows.num_edges:
+            return walked._before(walked._reversed())
+        if prob is not None:
+            return walked._before(self._walked(direction, second=True)._back)
+        if direction == "in":
+            return walked._before(self._transposed())
+        # Not this graph itself, which keeps those that it would be kept by.
+        return walked._before(self._again() if ascends else rows._reversed())
+
+    def _transposed(self, types: str | None = None, kinds: int = 0) -> Graph:
+        """This graph by its out-edges, rows split by the types of that name."""
+        return self._kept(("out", types, kinds), lambda: self._transpose(types, kinds))
+
+    def _transpose(self, types: str | None, kinds: int) -> Graph:
+        if self._device >= 0:
+            return self._twin(self._on_cpu()._transposed(types, kinds))
+        if types is None:
+            mapped = graph_file.out_edges(self)
+            if mapped is not None:
+                return self._form(mapped, 0, self._file)
+            return self._form(transposed_of(self, "", None, 0, bare=False)[0], 0, None)
+        values, where = self._edge_array("types", types), f"edata[{types!r}]"
+        _check_values("types", where, values)
+        return self._form(*transposed_of(self, where, values, kinds, bare=False), None)
+
+    def _reversed(self) -> Graph:
+        """The rows of this graph by its out-edges: this one where they are its own, the transposed
+        form where that is there, else without ids of edges."""
+        if self._device >= 0:
+            own = self._on_cpu()
+            host = own._reversed()
+            if host is own:
+                return self
+            return self._transposed() if host is own._derived.get(_OUT) else self._twin(host)
+        known: Graph | None = self._derived.get(_OUT)
+        if known is not None:
+            return known
+        graph = self._form(transposed_of(self, "", None, 0, bare=True)[0], 0, None)
+        if library.call("GraphSameRows", graph._handle(), self._handle()):
+            graph.close()
+            return self
+        return graph
+
+    def _ascends(self) -> bool:
+        return bool(library.call("GraphAscends", self._on_cpu()._handle()))
+
+    def _again(self) -> Graph:
+        """Another graph on the same arrays."""
+        if self._device >= 0:
+            return self._twin(self._on_cpu()._again())
+        return self._form(self._open(), self._kinds, self._file)
+
+    def _before(self, back: GraphState | None) -> Graph:
+        """A graph on the same arrays that has the transposed one behind it."""
+        graph = self._again()
+        graph._back = back
         return graph
 
     def _on_cpu(self) -> Graph:
@@ -595,7 +735,12 @@ class Graph(GraphState):
         if isinstance(host, Graph) and host._parts is not None:
             return host
         self._check_process()
-        graph = Graph._checked(*device_graph.download(self._open())[:3], self._num_nodes)
+        parts = device_graph.download(self._open())
+        if self._kinds:
+            graph = Graph._new(parts, self._num_nodes)
+            graph._kinds = self._kinds
+        else:
+            graph = Graph._checked(*parts[:3], self._num_nodes)
         graph._arrays, graph._edata, graph._ndata = self._arrays, self._edata, self._ndata
         return graph
 
@@ -610,7 +755,7 @@ class Graph(GraphState):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._whole is not None:
-            raise TypeError("Graph: expected the graph that it was drawn of, got a part to pickle")
+            raise TypeError("Graph: expected the graph that it was made of, got a form to pickle")
         if self._device >= 0:
             self._known()
             return Graph._later, (self._on_cpu(), self._device, self._pinned)
@@ -625,6 +770,13 @@ class Graph(GraphState):
 
     def __setstate__(self, data: tuple[Any, Any]) -> None:
         self._furnished(*data)
+
+
+def _check_values(kind: str, where: str, values: Array) -> None:
+    if values._length != len(values):
+        raise ValueError(
+            f"{kind}: expected a value for each edge, got {where} of shape {values.shape}"
+        )
 
 
 def _placed(graph: Graph) -> Graph:

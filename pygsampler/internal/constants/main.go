@@ -99,7 +99,7 @@ func generate(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cooRows, err := rows(root, "pygsampler/internal/csc/rows.go", map[string]string{"COORows": "COO_ROWS"})
+	cscRows, err := rows(root, "pygsampler/internal/csc/rows.go", map[string]string{"COORows": "COO_ROWS", "TransposedRows": "TRANSPOSED_ROWS"})
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func generate(root string) (map[string]string, error) {
 	}
 	files := map[string]string{
 		layout: "# " + mark + "\n" + doc + python(words) + batchRows + numWords,
-		graphs: "# " + mark + "\n" + graphDoc + python(graph) + cooRows + tablesRows,
+		graphs: "# " + mark + "\n" + graphDoc + python(graph) + cscRows + tablesRows,
 		limits: "# " + mark + "\n\"\"\"What no argument exceeds.\"\"\"\n\nfrom __future__ import annotations\n" + python(most),
 		header: cuda(all),
 	}

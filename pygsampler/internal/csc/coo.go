@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
@@ -79,12 +80,10 @@ func fromCOO[T Index](src, dst []T, numNodes int64, bits int) (memory.Memory, er
 }
 
 // countingSort keeps the order of edges within a row: part p of the input writes
-// its edges of a row behind those of all earlier parts. Each part counts into its
-// own array of rows, so parts are limited to where that costs less than the edges
-// themselves.
+// its edges of a row behind those of all earlier parts.
 func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E) error {
 	rows, edges := int64(len(indptr)-1), int64(len(dst))
-	parts := max(1, min(int64(runtime.GOMAXPROCS(0)), edges>>16, 2*edges/(rows+1)))
+	parts := sortParts(rows, edges)
 	scratch, err := memory.Map(parts * rows * 8)
 	if err != nil {
 		return err
@@ -99,17 +98,7 @@ func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E
 			counts[v]++
 		}
 	})
-	next := int64(0)
-	for v := range rows {
-		indptr[v] = next
-		for p := range parts {
-			c := &counts[p*rows+v]
-			n := int64(*c)
-			*c = uint64(next)
-			next += n
-		}
-	}
-	indptr[rows] = next
+	firstPlaces(counts, indptr, parts, nil)
 	each(func(counts []uint64, lo, hi int64) {
 		for i := lo; i < hi; i++ {
 			at := &counts[dst[i]]
@@ -119,6 +108,34 @@ func countingSort[T, E Index](src, dst []T, indptr []int64, indices []T, ids []E
 		}
 	})
 	return nil
+}
+
+// sortParts is how many parts of the edges a stable counting sort takes at once. Each
+// counts into its own array of rows, so that they are limited to where that costs less
+// than the edges themselves.
+func sortParts(rows, edges int64) int64 {
+	return max(1, min(int64(runtime.GOMAXPROCS(0)), edges>>16, 2*edges/(rows+1)))
+}
+
+// firstPlaces turns the counts of all parts, [parts][rows], into where each part's
+// first edge of each row goes, and writes down where rows begin. It is false where stop,
+// which may be nil, ended it early.
+func firstPlaces(counts []uint64, indptr []int64, parts int64, stop *atomic.Bool) bool {
+	rows, next := int64(len(indptr)-1), int64(0)
+	for v := range rows {
+		if v%between == 0 && stop != nil && stop.Load() {
+			return false
+		}
+		indptr[v] = next
+		for p := range parts {
+			c := &counts[p*rows+v]
+			n := int64(*c)
+			*c = uint64(next)
+			next += n
+		}
+	}
+	indptr[rows] = next
+	return true
 }
 
 func largest[T Index](a []T) int64 {

@@ -64,13 +64,14 @@ type Graph struct {
 	// Alias and Sums are what rows draw by, as rng.Weights of all rows, one behind
 	// another: every edge has a positive weight then. Nil: rows draw uniformly.
 	Alias, Sums []uint64
-	// Kinds is how many rows a vertex has, one for each kind of its edges, one behind another; 0: one
-	// row, of all. Back is the transposed graph without kinds, rows sorted, of walks that ask which
-	// vertices lead to another; nil: none do.
-	Kinds int64
-	Back  *Graph
 	// Whole is the graph of which this one has some edges; nil: it has all there are.
 	Whole *Graph
+	// Kinds is how many types of edges rows are split by: row v*Kinds+k has those of
+	// vertex v that are of type k, and there are NumNodes*Kinds rows. 0: one row a vertex.
+	Kinds int64
+	// Back is this graph transposed, its rows ascending and not split by type, for the
+	// question whether an edge exists: of walks that look at the vertex before. Nil: none.
+	Back *Graph
 
 	lookup     sync.Once
 	inverse    []int64 // CSC position by edge id, where ids are dense

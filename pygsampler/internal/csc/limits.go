@@ -7,4 +7,5 @@ package csc
 const (
 	MaxNodes   = 1 << 48
 	MaxNodes32 = 1 << 31
+	MaxKinds   = 1 << 15 // types of edges that rows are split by
 )

@@ -17,7 +17,7 @@ func valueError(format string, args ...any) error {
 // Validate checks every invariant of the graph once, on all cores, and names the
 // first offender.
 func (g *Graph) Validate() error {
-	if err := CheckSizes(g.Rows(), g.NumNodes, g.Indices.Bits); err != nil {
+	if err := CheckSizes(g.Rows(), g.NumNodes, g.Kinds, g.Indices.Bits); err != nil {
 		return err
 	}
 	if err := CheckEnds(g.Indptr.At(0), g.Indptr.At(g.Rows()), g.Rows(), g.NumEdges()); err != nil {
@@ -40,12 +40,17 @@ func (g *Graph) Validate() error {
 // The parts of a validation, in order, for whoever finds the offenders by other
 // means: CheckSizes, CheckEnds, then a Decrease, then an id Outside.
 
-// CheckSizes checks what takes no look at the arrays.
-func CheckSizes(rows, nodes int64, idBits int) error {
+// CheckSizes checks what takes no look at the arrays; kinds is as in Graph.
+func CheckSizes(rows, nodes, kinds int64, idBits int) error {
 	if rows < 0 {
 		return valueError("indptr: expected at least 1 element, got 0")
 	}
-	if nodes < rows {
+	switch {
+	case kinds < 0 || kinds > MaxKinds:
+		return valueError("kinds: expected at most %d types, got %d", MaxKinds, kinds)
+	case kinds > 0 && (rows%kinds != 0 || rows/kinds != nodes):
+		return valueError("indptr: expected %d rows for each of %d vertices, got %d rows", kinds, nodes, rows)
+	case kinds == 0 && nodes < rows:
 		return valueError("num_nodes: expected at least %d (len(indptr) - 1), got %d", rows, nodes)
 	}
 	if nodes > MaxNodes {

@@ -14,3 +14,17 @@ const (
 	COOEdgeIDs
 	COOWords
 )
+
+// Words at the beginning of a transposed graph. Offsets are in bytes; that of edge ids is
+// 0 where they were not asked for.
+const (
+	TransposedNumRows = iota // of vertices, times types
+	TransposedNumEdges
+	TransposedIDBits
+	TransposedEdgeIDBits
+	TransposedIndptr
+	TransposedIndices
+	TransposedEdgeIDs
+	TransposedKinds // how many types its rows are split by; 0: they are not
+	TransposedWords
+)

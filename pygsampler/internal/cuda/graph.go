@@ -17,16 +17,13 @@ type Arrays struct {
 	IndptrBits, IDBits, EdgeIDBits int
 	Rows, Nodes, Edges             int64
 	Alias, Sums                    gpu.Address // what rows draw by, as csc.Graph has it; 0: uniformly
+	Kinds                          int64       // how many types of edges rows are split by, as csc.Graph has it
 }
 
 // Graph is a CSC that an engine samples, with what batches of it have needed so far.
 type Graph struct {
 	Arrays
-	// As csc.Graph has them: rows of a vertex, one for each kind of its edges, and the transposed
-	// graph, for who asks which vertices lead to another.
-	Kinds int64
-	Back  *Graph
-
+	Back    *Graph  // the transposed graph, as csc.Graph has it; nil: none
 	packing packing // what walks read
 
 	engine *Engine
@@ -59,8 +56,24 @@ func (g *Graph) edgeIDBits() uint32 {
 // wide is 1 where ids are int64, else 0.
 func (g *Graph) wide() int { return g.IDBits/32 - 1 }
 
-// Upload copies a graph to the device; free gives the copy back.
+// Upload copies a graph to the device, and its transposed one; free gives the copies back.
 func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
+	if g.Back != nil {
+		back, freeBack, err := e.Upload(g.Back)
+		if err != nil {
+			return nil, nil, err
+		}
+		plain := &csc.Graph{
+			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumNodes: g.NumNodes,
+			Alias: g.Alias, Sums: g.Sums, Kinds: g.Kinds,
+		}
+		d, free, err := e.Upload(plain)
+		if err != nil {
+			return nil, nil, errors.Join(err, freeBack())
+		}
+		d.Back = back
+		return d, func() error { return errors.Join(free(), freeBack()) }, nil
+	}
 	var held []gpu.Memory
 	stream, err := e.context.NewStream()
 	if err != nil {
@@ -75,7 +88,7 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 	}
 	a := Arrays{
 		IndptrBits: g.Indptr.Bits, IDBits: g.Indices.Bits, EdgeIDBits: g.EdgeIDs.Bits,
-		Rows: g.Rows(), Nodes: g.NumNodes, Edges: g.NumEdges(),
+		Rows: g.Rows(), Nodes: g.NumNodes, Edges: g.NumEdges(), Kinds: g.Kinds,
 	}
 	edges := uint64(g.NumEdges())
 	for _, part := range []struct {

@@ -18,7 +18,7 @@ type validateArgs struct {
 // Validate checks a CSC as csc.Graph.Validate does, with the same errors, by one
 // kernel that reads all of it. The arrays must be complete: no stream is waited for.
 func (e *Engine) Validate(a Arrays) (err error) {
-	if err := csc.CheckSizes(a.Rows, a.Nodes, a.IDBits); err != nil {
+	if err := csc.CheckSizes(a.Rows, a.Nodes, a.Kinds, a.IDBits); err != nil {
 		return err
 	}
 	words, err := e.findOffenders(a)

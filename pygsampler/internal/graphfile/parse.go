@@ -181,7 +181,7 @@ func (h *Header) checkGraph(r io.ReaderAt, path string) error {
 	if e, ok := h.Entry("edge_ids"); ok && e.Shape[0] != edges {
 		return formatError("%s: section %q: expected %d elements, got %d", path, e.Name, edges, e.Shape[0])
 	}
-	if err := csc.CheckSizes(rows, h.NumNodes, h.IDBits); err != nil {
+	if err := csc.CheckSizes(rows, h.NumNodes, 0, h.IDBits); err != nil {
 		return formatError("%s: %v", path, err)
 	}
 	if err := h.checkMap(path); err != nil {

@@ -19,9 +19,6 @@ import (
 // ErrValue is a weight that none can have.
 var ErrValue = errors.New("value error")
 
-// ErrStopped is the end of a build that was asked to stop.
-var ErrStopped = errors.New("stopped")
-
 // Build is a graph's edges by a value each. Its fields but the graph's arrays are
 // Build's own; any goroutine may stop it and look how far it is.
 type Build struct {
@@ -43,6 +40,12 @@ type Build struct {
 
 // chunk is how many edges a worker takes at a time, about.
 const chunk = 1 << 16
+
+// Halt makes Run return csc.ErrStopped soon.
+func (b *Build) Halt() { b.Stop.Store(true) }
+
+// Progress is how many looks at edges are done, and all there will be.
+func (b *Build) Progress() (done, total int64) { return b.Done.Load(), 2 * b.Graph.NumEdges() }
 
 // Run makes the memory, with one reference.
 func (b *Build) Run() (m memory.Memory, err error) {
@@ -76,7 +79,7 @@ func (b *Build) Run() (m memory.Memory, err error) {
 	edges := int64(0)
 	for v, n := range kept {
 		if n > math.MaxInt32 && !b.Mask {
-			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a vertex, got %d of vertex %d", ErrValue, b.Name, n, v)
+			return m, fmt.Errorf("%w: %s: expected fewer than 2^31 edges of a vertex, got %d of vertex %d", ErrValue, b.Name, n, int64(v)/max(b.Graph.Kinds, 1))
 		}
 		kept[v] = edges
 		edges += n
@@ -177,7 +180,7 @@ func (b *Build) each(f func(lo, hi int64)) (err error) {
 		}
 	})
 	if b.Stop.Load() {
-		return ErrStopped
+		return csc.ErrStopped
 	}
 	return nil
 }

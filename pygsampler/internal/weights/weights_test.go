@@ -373,7 +373,7 @@ func TestRefused(t *testing.T) {
 	}
 	b := &Build{Graph: g, Len: 6, Name: "w", Value: func(int64) float64 { return 1 }}
 	b.Stop.Store(true)
-	if _, err := b.Run(); !errors.Is(err, ErrStopped) {
+	if _, err := b.Run(); !errors.Is(err, csc.ErrStopped) {
 		t.Errorf("stopped: %v", err)
 	}
 }

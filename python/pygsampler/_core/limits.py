@@ -16,3 +16,4 @@ MAX_FANOUT = 2147483647
 # its id, and one of int32 ids.
 MAX_NODES = 281474976710656
 MAX_NODES32 = 2147483648
+MAX_KINDS = 32768  # types of edges that rows are split by

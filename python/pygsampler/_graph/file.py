@@ -56,8 +56,9 @@ def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
         )
         for section in pages.header["sections"]
     }
-    for section in stored.in_file(pages).values():
-        del found[section["name"]]
+    for section in (*stored.in_file(pages).values(), stored.out_edges_in_file(pages)):
+        if section is not None:
+            del found[section["name"]]
     indptr, indices, edge_ids = (found.pop(name, None) for name in CSC)
     assert indptr is not None
     assert indices is not None
@@ -80,9 +81,26 @@ def tables(graph: GraphState) -> dict[str, dict[str, Any]]:
 
 def drawn_by(graph: GraphState, name: str) -> Parts | None:
     """The graph's edges with the tables of an edge array that its file has; else None."""
-    if graph._file is None or not graph._edata.is_stored(name):
+    file = _file_of(graph)
+    if file is None or not graph._edata.is_stored(name):
         return None
-    return stored.of_file(graph._file, name, graph._open())
+    return stored.of_file(file, name, graph._open())
+
+
+def _file_of(graph: GraphState) -> Pages | None:
+    """The file that a graph was opened from; not that of a graph of which this is a form."""
+    return graph._file if graph._whole is None else None
+
+
+def out_edges(graph: GraphState) -> Parts | None:
+    """The graph by its out-edges, which its file has; else None."""
+    file = _file_of(graph)
+    return None if file is None else stored.out_edges_of(file, graph._open(), graph._num_nodes)
+
+
+def has_out_edges(graph: GraphState) -> bool:
+    """Whether a graph's file has it by its out-edges, too."""
+    return out_edges(graph) is not None
 
 
 def save(
@@ -90,11 +108,13 @@ def save(
     path: Any,
     arrays: Any,
     drawn: Mapping[str, GraphState],
+    by_out_edges: GraphState | None,
     progress: Progress,
 ) -> None:
     """Writes a graph that is on the CPU, and its data; ``arrays`` None means those that it has.
 
-    ``drawn`` are the graphs that are drawn by edge arrays, of those whose tables are to be there.
+    ``drawn`` are the graphs that are drawn by edge arrays, of those whose tables are to be there,
+    and ``by_out_edges`` is the graph by its out-edges where that is.
     """
     beside: dict[str, Array | stored.Pieces] = {
         **graph_save.named(host._arrays if arrays is None else arrays),
@@ -107,4 +127,10 @@ def save(
                 f"tables: expected no array {section!r} beside the graph, as {name!r} has one"
             )
         beside[section] = stored.section(graph._open(), host._open(), host._edata[name])
+    if by_out_edges is not None:
+        if stored.OUT_EDGES in beside:
+            expected = f"no array {stored.OUT_EDGES!r} beside the graph, which has one"
+            raise ValueError(f"out_edges: expected {expected}")
+        whole = host._open()
+        beside[stored.OUT_EDGES] = stored.out_edges_section(by_out_edges._open(), whole)
     graph_save.save(path_of(path), host._open(), host._num_nodes, beside, progress)

@@ -15,6 +15,18 @@ COO_INDICES = 5
 COO_EDGE_IDS = 6
 COO_WORDS = 7
 
+# Words at the beginning of a transposed graph. Offsets are in bytes; that of edge ids is 0 where
+# they were not asked for.
+TRANSPOSED_NUM_ROWS = 0  # of vertices, times types
+TRANSPOSED_NUM_EDGES = 1
+TRANSPOSED_ID_BITS = 2
+TRANSPOSED_EDGE_ID_BITS = 3
+TRANSPOSED_INDPTR = 4
+TRANSPOSED_INDICES = 5
+TRANSPOSED_EDGE_IDS = 6
+TRANSPOSED_KINDS = 7  # how many types its rows are split by; 0: they are not
+TRANSPOSED_WORDS = 8
+
 # Words at the beginning of what rows draw by. Offsets are in bytes, 0 where there is no such array:
 # one that has no weights, or one of a graph that keeps all its edges, whose CSC then is that of the
 # graph.
@@ -34,6 +46,13 @@ COO_ROWS = (
     Row("indptr", "int64", COO_NUM_NODES, 1, COO_INDPTR),
     Row("indices", COO_BITS, COO_NUM_EDGES, 0, COO_INDICES),
     Row("edge_ids", COO_EDGE_ID_BITS, COO_NUM_EDGES, 0, COO_EDGE_IDS),
+)
+
+# TRANSPOSED_ROWS are the arrays of a transposed graph.
+TRANSPOSED_ROWS = (
+    Row("indptr", "int64", TRANSPOSED_NUM_ROWS, 1, TRANSPOSED_INDPTR),
+    Row("indices", TRANSPOSED_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_INDICES),
+    Row("edge_ids", TRANSPOSED_EDGE_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_EDGE_IDS),
 )
 
 # TABLES_ROWS are the arrays that rows draw by.

@@ -23,6 +23,11 @@ class Parts(NamedTuple):
         named = zip(self, self._fields, strict=True)
         return Parts(*(None if part is None else change(part, name) for part, name in named))  # type: ignore[arg-type]
 
+    def shares(self, other: Parts) -> bool:
+        """Whether one of the arrays is one of the others."""
+        known = {id(part) for part in other if part is not None}
+        return any(id(part) in known for part in self)
+
     def addresses(self) -> tuple[int, ...]:
         """Where they are; 0 where there is none."""
         return tuple(0 if part is None else part._address for part in self)

@@ -29,14 +29,18 @@ _NO_ARRAYS: Mapping[str, Array] = MappingProxyType({})
 
 
 class Whole(NamedTuple):
-    """The graph that a graph of some of its edges was made of: that one keeps this one."""
+    """The graph that another form of it, or a graph of some of its edges, was made of: that one
+    keeps this one."""
 
     graph: weakref.ref[GraphState]
-    parts: Parts
+    # None on a device, where nothing of them is shared.
+    parts: Parts | None
+    # Whether this one has edges of that one in their order, so that ids are looked up there.
+    drawn: bool = False
 
     @classmethod
-    def of(cls, graph: GraphState) -> Whole:
-        return cls(weakref.ref(graph), graph._open())
+    def of(cls, graph: GraphState, drawn: bool = False) -> Whole:
+        return cls(weakref.ref(graph), graph._open(), drawn)
 
 
 class GraphState(EngineHandle):
@@ -51,12 +55,15 @@ class GraphState(EngineHandle):
     __slots__ = (
         "__weakref__",
         "_arrays",
+        "_back",
+        "_behind",
         "_capacity",
         "_derived",
         "_device",
         "_edata",
         "_file",
         "_host",
+        "_kinds",
         "_ndata",
         "_num_nodes",
         "_parts",
@@ -81,10 +88,17 @@ class GraphState(EngineHandle):
     _file: Pages | None
     # What stands beside the graph.
     _arrays: Mapping[str, Array]
-    # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array;
-    # and, of such a graph, the one that it was made of, whose arrays it keeps.
-    _derived: dict[tuple[str, str], Any]
+    # Graphs of the edges that have weights, or that a mask leaves, by kind and name of the array,
+    # and other forms of this one; and, of such a graph, the one that it was made of, whose arrays
+    # it keeps.
+    _derived: dict[tuple[Any, ...], Any]
     _whole: Whole | None
+    # How many types of edges the rows are split by; 0: one row a vertex.
+    _kinds: int
+    # The transposed graph, where walks look back, and what has to stay of it while this one's
+    # handle is there: that graph may be closed before this one.
+    _back: GraphState | None
+    _behind: tuple[Any, ...]
     # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
     _edata: Named
     _ndata: Named
@@ -107,6 +121,9 @@ class GraphState(EngineHandle):
         self._capacity = {}
         self._derived = {}
         self._whole = None
+        self._kinds = 0
+        self._back = None
+        self._behind = ()
         self._file = None
         self._arrays = _NO_ARRAYS if host is None else host._arrays
         self._edata = NO_DATA if host is None else host._edata
@@ -123,7 +140,8 @@ class GraphState(EngineHandle):
             # Another thread may have taken a handle meanwhile.
             self._give_back()
             let_go = self._pins, self._parts, self._host, self._arrays, self._file, self._whole
-            data = self._edata, self._ndata
+            data = self._edata, self._ndata, self._back, self._behind
+            self._back, self._behind = None, ()
             self._pins = self._parts = self._host = self._file = self._whole = None
             self._arrays, self._edata, self._ndata = _NO_ARRAYS, NO_DATA, NO_DATA
             derived, self._derived = list(self._derived.values()), {}
@@ -166,15 +184,33 @@ class GraphState(EngineHandle):
             return self._device_handle()
         with library.handle_lock():
             parts = self._open()
-            if not self._current() or host_graph.moved(parts):
+            if not self._current() or self._moved():
                 self._give_back()
                 parts = self._parts = parts.each(host_graph.where_it_is)
-                # Those of a file were validated before they were written.
-                how = "GraphMapped" if self._file is not None else "GraphNew"
-                known = None if self._whole is None else self._whole.graph()
-                whole = 0 if known is None else known._handle()
-                self._make(how, *parts.arguments(parts.addresses(), self._num_nodes), whole)
+                about = parts.arguments(parts.addresses(), self._num_nodes)
+                # Those of a file were validated before they were written, and what the engine
+                # makes of a graph's is sound as that is.
+                if self._is_form():
+                    self._make("GraphForm", *about, self._whole_handle(), *self._walk_arguments())
+                else:
+                    self._make("GraphNew" if self._file is None else "GraphMapped", *about, 0)
             return self._number
+
+    def _is_form(self) -> bool:
+        """Whether the engine has made this graph of another one."""
+        return self._whole is not None or self._kinds > 0
+
+    def _whole_handle(self) -> int:
+        known = self._whole.graph() if self._whole is not None and self._whole.drawn else None
+        return 0 if known is None else known._handle()
+
+    def _walk_arguments(self) -> tuple[int, int]:
+        """What the engine is told of a form, beside its arrays; those of the graph behind stay."""
+        if self._back is None:
+            return self._kinds, 0
+        back = self._back._handle()
+        self._behind = self._back._open(), self._back._pins
+        return self._kinds, back
 
     def _device_handle(self) -> int:
         """The handle of a graph on a device, which is put there now if it was not yet."""
@@ -195,14 +231,19 @@ class GraphState(EngineHandle):
                 before, trusted = host._handle(), host._file is None
                 there = None
                 if self._whole is not None and host._whole is not None and not self._pinned:
-                    there = host._whole.parts, self._whole.parts
+                    of_host, here = host._whole.parts, self._whole.parts
+                    there = None if of_host is None or here is None else (of_host, here)
                 parts, pins = device_graph.place(host._open(), self._device, self._pinned, there)
             assert parts is not None
             self._parts, self._pins = parts, pins
             at = parts.addresses() if pins is None else pins.addresses
             about = parts.arguments(at, self._num_nodes)
             try:
-                self._make("DeviceGraphNew", self._device, *about, int(trusted), before)
+                known = self._device, *about, int(trusted), before
+                if self._is_form():
+                    self._make("DeviceGraphForm", *known, *self._walk_arguments())
+                else:
+                    self._make("DeviceGraphNew", *known)
                 log_notes()
             finally:
                 if host is not None and not self._number:
@@ -211,6 +252,8 @@ class GraphState(EngineHandle):
 
     def _moved(self) -> bool:
         """Whether torch has put an array that is on the host elsewhere meanwhile."""
+        if self._back is not None and self._back._moved():
+            return True
         on_device = self._device >= 0 and not self._pinned
         return not on_device and self._parts is not None and host_graph.moved(self._parts)
 

@@ -1,9 +1,10 @@
-"""Tables of weights in a graph file: one section for an array of edges, told in docs/format.md."""
+"""What is derived of a graph, in its file: a section for the tables of each array of weights, and
+one for the graph by its out-edges. docs/format.md tells both."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pygsampler._arrays.mapped import CSC, Pages, checksum
@@ -21,6 +22,11 @@ _LAYOUT = 1
 # magic, layout, edges, bits of edge ids, offsets of the parts, checksums of what they were made of
 _OFFSETS, _CHECKSUMS, _WORDS = 4, 9, 16
 _ALIGNMENT = 64
+# The graph by its out-edges: magic, layout, rows, edges, bits of edge ids, offsets of its arrays,
+# checksums of what it was made of.
+OUT_EDGES = "out_edges"
+_OUT_MAGIC = int.from_bytes(b"PGSoutEd", "little")
+_OUT_OFFSETS, _OUT_CHECKSUMS = 5, 8
 
 
 class Pieces:
@@ -60,20 +66,28 @@ def names(given: Any, edges: Mapping[str, Array]) -> list[str]:
 def section(parts: Parts, whole: Parts, values: Array) -> Pieces:
     """The tables of ``parts``, which were made of the graph ``whole`` and those weights."""
     kept = len(parts.indices) < len(whole.indices)
+    ids = parts.edge_ids._bits if kept and parts.edge_ids is not None else 0
+    written = parts if kept else (*[None] * len(CSC), *parts[len(CSC) :])
+    first = [_MAGIC, _LAYOUT, len(parts.indices), ids]
+    return _pieces(first, written, (values, *whole[: len(CSC)]))
+
+
+def _pieces(
+    first: list[int], parts: Sequence[Array | None], made_of: Sequence[Array | None]
+) -> Pieces:
+    """A section: its first words, where each part is, checksums, and the parts."""
     pieces, offsets, at = [], [], 8 * _WORDS
-    for name, part in zip(parts._fields, parts, strict=True):
-        if part is None or (name in CSC and not kept):
+    for part in parts:
+        if part is None:
             offsets.append(0)
             continue
         offsets.append(at)
-        pieces += [part, as_array(bytes(-part.nbytes % _ALIGNMENT), name)]
+        pieces += [part, as_array(bytes(-part.nbytes % _ALIGNMENT), "zeros")]
         at += sum(piece.nbytes for piece in pieces[-2:])
-    ids = parts.edge_ids._bits if kept and parts.edge_ids is not None else 0
-    made_of = (values, *whole[: len(CSC)])
     sums = [0 if part is None else checksum(part._address, part.nbytes) for part in made_of]
-    words = [_MAGIC, _LAYOUT, len(parts.indices), ids, *offsets, *sums]
+    words = [*first, *offsets, *sums]
     head = array("q", words + [0] * (_WORDS - len(words)))
-    return Pieces([as_array(head, "tables"), *pieces])
+    return Pieces([as_array(head, "head"), *pieces])
 
 
 def section_of(name: str) -> str:
@@ -83,14 +97,18 @@ def section_of(name: str) -> str:
 
 def in_file(pages: Pages) -> dict[str, dict[str, Any]]:
     """The sections of tables by the names of their arrays, as the header has them."""
-    found = {}
-    for about in pages.header["sections"]:
-        name, shape = about["name"], about["shape"] or ()
-        if name.startswith(_PREFIX) and about["dtype"] == "int64" and len(shape) == 1:
-            words = _words(pages, about)
-            if words and words[0] == _MAGIC:
-                found[name.removeprefix(_PREFIX)] = about
-    return found
+    return {
+        about["name"].removeprefix(_PREFIX): about
+        for about in pages.header["sections"]
+        if about["name"].startswith(_PREFIX) and _begins_with(_MAGIC, pages, about)
+    }
+
+
+def _begins_with(magic: int, pages: Pages, about: dict[str, Any]) -> bool:
+    """Whether a section of the header is one that begins with that word."""
+    if about["dtype"] != "int64" or len(about["shape"] or ()) != 1:
+        return False
+    return _words(pages, about)[:1] == [magic]
 
 
 def of_file(pages: Pages, name: str, whole: Parts) -> Parts | None:
@@ -104,8 +122,7 @@ def of_file(pages: Pages, name: str, whole: Parts) -> Parts | None:
         return None
     _, layout, edges, id_bits, *rest = _words(pages, about)
     offsets = rest[: _CHECKSUMS - _OFFSETS]
-    checksums = {one["name"]: one["checksum"] for one in pages.header["sections"]}
-    made_of = [checksums.get(one, 0) for one in (f"{EDGES}.{name}", *CSC)]
+    made_of = _checksums(pages, (f"{EDGES}.{name}", *CSC))
     if layout != _LAYOUT or rest[len(offsets) :][: len(made_of)] != made_of:
         return None
     kept, size = edges < len(whole.indices), about["bytes"]
@@ -117,18 +134,74 @@ def of_file(pages: Pages, name: str, whole: Parts) -> Parts | None:
     ]
     sound = 0 <= edges <= len(whole.indices) and (id_bits in (32, 64) or not kept)
     for at, length, wide, needed in places:
-        inside = 8 * _WORDS <= at <= size - length * wide // 8 and at % _ALIGNMENT == 0
-        sound = sound and (inside if needed else at == 0)
+        sound = sound and (_inside(at, length, wide, size) if needed else at == 0)
     if not sound:
-        where = f"{pages.path}: section {about['name']!r}"
-        expected = f"tables for the {len(whole.indices)} edges of the file"
-        raise ValueError(f"{where}: expected {expected}, got others")
-    start = pages.address + about["offset"]
-    arrays = [
-        Array._of(start + at, length, wide, pages, readonly=True) for at, length, wide, _ in places
-    ]
+        raise _unsound(pages, about, "tables", whole)
+    arrays = [_mapped(pages, about, *place[:3]) for place in places]
     csc = arrays[: len(CSC)] if kept else whole[: len(CSC)]
     return Parts(*csc, *arrays[len(CSC) :])
+
+
+def out_edges_section(parts: Parts, whole: Parts) -> Pieces:
+    """The graph ``whole`` by its out-edges, which ``parts`` is."""
+    assert parts.edge_ids is not None
+    rows, edges = len(parts.indptr) - 1, len(parts.indices)
+    first = [_OUT_MAGIC, _LAYOUT, rows, edges, parts.edge_ids._bits]
+    return _pieces(first, parts[: len(CSC)], whole[: len(CSC)])
+
+
+def out_edges_in_file(pages: Pages) -> dict[str, Any] | None:
+    """The section with the graph by its out-edges, as the header has it."""
+    for about in pages.header["sections"]:
+        if about["name"] == OUT_EDGES and _begins_with(_OUT_MAGIC, pages, about):
+            found: dict[str, Any] = about
+            return found
+    return None
+
+
+def out_edges_of(pages: Pages, whole: Parts, num_nodes: int) -> Parts | None:
+    """The mapped graph by its out-edges; None where the file has none of its edges.
+
+    Whoever writes sections that he does not know may have put another graph beside it. ValueError
+    for arrays that reach beyond their section.
+    """
+    about = out_edges_in_file(pages)
+    if about is None:
+        return None
+    _, layout, rows, edges, id_bits, *rest = _words(pages, about)
+    offsets = rest[: _OUT_CHECKSUMS - _OUT_OFFSETS]
+    made_of = _checksums(pages, CSC)
+    if layout != _LAYOUT or rows != num_nodes or rest[len(offsets) :][: len(made_of)] != made_of:
+        return None
+    places = list(
+        zip(offsets, (rows + 1, edges, edges), (64, whole.indices._bits, id_bits), strict=True)
+    )
+    sound = edges == len(whole.indices) and id_bits in (32, 64)
+    if not sound or not all(_inside(*place, about["bytes"]) for place in places):
+        raise _unsound(pages, about, "out-edges", whole)
+    return Parts(*(_mapped(pages, about, *place) for place in places))
+
+
+def _checksums(pages: Pages, sections: Sequence[str]) -> list[int]:
+    """Those of sections by name, as the header has them; 0 of one that is not there."""
+    found = {one["name"]: one["checksum"] for one in pages.header["sections"]}
+    return [found.get(name, 0) for name in sections]
+
+
+def _inside(at: int, length: int, bits: int, size: int) -> bool:
+    """Whether an array lies in a section of so many bytes, behind its head."""
+    return 8 * _WORDS <= at <= size - length * bits // 8 and at % _ALIGNMENT == 0
+
+
+def _mapped(pages: Pages, about: dict[str, Any], at: int, length: int, bits: int) -> Array:
+    """The array that begins so many bytes from the start of a section."""
+    return Array._of(pages.address + about["offset"] + at, length, bits, pages, readonly=True)
+
+
+def _unsound(pages: Pages, about: dict[str, Any], what: str, whole: Parts) -> ValueError:
+    where = f"{pages.path}: section {about['name']!r}"
+    expected = f"{what} for the {len(whole.indices)} edges of the file"
+    return ValueError(f"{where}: expected {expected}, got others")
 
 
 def _words(pages: Pages, about: dict[str, Any]) -> list[int]:

@@ -1,0 +1,116 @@
+package bridge
+
+import (
+	core "github.com/pygsampler/pygsampler/pygsampler"
+)
+
+var derivedJobs table[*core.DerivedJob]
+
+// TablesStart begins to make what the rows of a graph draw by, of an array at an address
+// with a value for each edge id.
+func TablesStart(graph int64, name, dtype string, address, length, mask int64) (job int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	j, err := core.StartTables(g, name, dtype, address, length, mask != 0)
+	if err != nil {
+		return 0, err
+	}
+	return derivedJobs.add(j), nil
+}
+
+// TransposeStart begins to transpose a graph, its rows split by the types at an address
+// where dtype is not "": kinds of them, 0 for as many as there are. Where bare is not 0
+// there are no edge ids.
+func TransposeStart(graph int64, name, dtype string, address, length, kinds, bare int64) (job int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	j, err := core.StartTranspose(g, name, dtype, address, length, kinds, bare != 0)
+	if err != nil {
+		return 0, err
+	}
+	return derivedJobs.add(j), nil
+}
+
+// DerivedPoll waits up to timeoutMS milliseconds and says how many parts of 2^30 are
+// done, -1 when all are.
+func DerivedPoll(job, timeoutMS int64) (parts int64, err error) {
+	defer finish(&err)
+	j, ok := derivedJobs.get(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	done, total, finished := j.Poll(timeoutMS)
+	if finished {
+		return -1, nil
+	}
+	return int64(float64(done) / float64(max(total, 1)) * (1 << 30)), nil
+}
+
+// DerivedTake waits for the job's end, forgets the job and returns its memory.
+func DerivedTake(job int64) (mem int64, err error) {
+	defer finish(&err)
+	j, ok := derivedJobs.take(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	return j.Take()
+}
+
+// DerivedCancel ends a job; nothing is read for it then.
+func DerivedCancel(job int64) (zero int64, err error) {
+	defer finish(&err)
+	if j, ok := derivedJobs.take(job); ok {
+		j.Cancel()
+	}
+	return 0, nil
+}
+
+// GraphForm is GraphMapped for arrays that the engine has derived of a graph's, which are
+// trusted: rows are split by so many types, or by none (0), and back is the same graph
+// transposed, for walks that look back, or 0.
+func GraphForm(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole, kinds, back int64) (graph int64, err error) {
+	defer finish(&err)
+	transposed, err := graphAt(back)
+	if err != nil {
+		return 0, err
+	}
+	return newGraph(func(c core.CSC) (*core.Graph, error) {
+		c.Kinds, c.Back = kinds, transposed
+		return core.NewMappedGraph(c)
+	}, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
+}
+
+// GraphAscends is 1 where the neighbours of each row ascend, else 0.
+func GraphAscends(graph int64) (yes int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	return number(g.Ascends())
+}
+
+// GraphSameRows is 1 where two graphs have the same rows, else 0.
+func GraphSameRows(graph, other int64) (yes int64, err error) {
+	defer finish(&err)
+	a, ok := graphs.get(graph)
+	b, also := graphs.get(other)
+	if !ok || !also {
+		return 0, closed("graph")
+	}
+	return number(a.HasRowsOf(b))
+}
+
+// number is 1 for yes.
+func number(yes bool, err error) (int64, error) {
+	if yes {
+		return 1, err
+	}
+	return 0, err
+}

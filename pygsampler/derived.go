@@ -1,0 +1,222 @@
+package pygsampler
+
+import (
+	"errors"
+	"math"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
+)
+
+// derivation is what makes a memory of a graph on the CPU.
+type derivation interface {
+	// Run makes it, with one reference; csc.ErrStopped after Halt.
+	Run() (memory.Memory, error)
+	// Halt ends Run soon.
+	Halt()
+	// Progress is how much is done, and how much there is in all.
+	Progress() (done, total int64)
+}
+
+// DerivedJob makes a graph's arrays, or what its rows draw by, of another graph and maybe
+// an array over its edges. It is finished exactly once; until then it reads the graph's
+// memory and the array.
+type DerivedJob struct {
+	graph  *Graph
+	build  derivation
+	done   chan struct{}
+	memory memory.Memory
+	err    error
+}
+
+// deriving holds every DerivedJob that is not finished, so that Shutdown can end them.
+var deriving struct {
+	sync.Mutex
+	jobs map[*DerivedJob]struct{}
+}
+
+// number is what a weight can be.
+type number interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// values is how element i of an array at an address is read.
+func values[T number](address, length int64) func(int64) float64 {
+	a := memory.View[T](address, length)
+	return func(i int64) float64 { return float64(a[i]) }
+}
+
+// readers are the dtypes that weights may have.
+var readers = map[string]func(address, length int64) func(int64) float64{
+	"bool": values[uint8], "int8": values[int8], "int16": values[int16], "int32": values[int32], "int64": values[int64],
+	"uint8": values[uint8], "uint16": values[uint16], "uint32": values[uint32], "uint64": values[uint64],
+	"float32": values[float32], "float64": values[float64],
+}
+
+// integers is how element i of an array of integers at an address is read.
+func integers[T ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](address, length int64) func(int64) int64 {
+	a := memory.View[T](address, length)
+	return func(i int64) int64 { return int64(a[i]) }
+}
+
+// types are the dtypes that types of edges may have.
+var types = map[string]func(address, length int64) func(int64) int64{
+	"int8": integers[int8], "int16": integers[int16], "int32": integers[int32], "int64": integers[int64],
+	"uint8": integers[uint8], "uint16": integers[uint16], "uint32": integers[uint32],
+	"uint64": func(address, length int64) func(int64) int64 {
+		a := memory.View[uint64](address, length)
+		return func(i int64) int64 { return int64(min(a[i], math.MaxInt64)) }
+	},
+}
+
+// StartTables begins to make what rows draw by, of values by edge id at an address, which must stay
+// until the job has ended. name is the array's, for errors.
+func StartTables(g *Graph, name, dtype string, address, length int64, mask bool) (*DerivedJob, error) {
+	read := readers[dtype]
+	if read == nil {
+		return nil, Errorf(KindType, "%s: expected bool, integers, float32 or float64, got %s", name, dtype)
+	}
+	if length < 0 {
+		return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
+	}
+	return derive(g, &weights.Build{Graph: &g.csc, Name: name, Mask: mask, Value: read(address, length), Len: length})
+}
+
+// StartTranspose begins to transpose a graph. Where dtype is not "", rows are split by the
+// types at an address, by edge id, which must stay until the job has ended: kinds of them, or
+// as many as there are where that is 0. name is the array's, for errors. bare is without
+// edge ids.
+func StartTranspose(g *Graph, name, dtype string, address, length, kinds int64, bare bool) (*DerivedJob, error) {
+	t := &csc.Transposition{Graph: &g.csc, Name: name, Bare: bare}
+	if dtype != "" {
+		read := types[dtype]
+		if read == nil {
+			return nil, Errorf(KindType, "%s: expected integers, got %s", name, dtype)
+		}
+		if length < 0 {
+			return nil, Errorf(KindValue, "%s: expected a length >= 0, got %d", name, length)
+		}
+		if kinds < 0 || kinds > csc.MaxKinds {
+			return nil, Errorf(KindValue, "kinds: expected 0 to %d, got %d", csc.MaxKinds, kinds)
+		}
+		t.Kind, t.Len, t.Kinds = read(address, length), length, kinds
+	}
+	return derive(g, t)
+}
+
+// derive begins a derivation of a graph.
+func derive(g *Graph, build derivation) (*DerivedJob, error) {
+	if g.device != nil {
+		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
+	}
+	j := &DerivedJob{graph: g, build: build, done: make(chan struct{})}
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	deriving.Lock()
+	defer deriving.Unlock()
+	if deriving.jobs == nil {
+		deriving.jobs = make(map[*DerivedJob]struct{})
+	}
+	deriving.jobs[j] = struct{}{}
+	go j.run()
+	return j, nil
+}
+
+func (j *DerivedJob) run() {
+	// The array may be of a mapped file that another process makes shorter.
+	debug.SetPanicOnFault(true)
+	defer func() {
+		if p := recover(); p != nil {
+			j.err = Errorf(KindOther, "derived graph: %v", p)
+		}
+		j.graph.leave()
+		deriving.Lock()
+		delete(deriving.jobs, j)
+		deriving.Unlock()
+		close(j.done)
+	}()
+	if j.memory, j.err = j.build.Run(); errors.Is(j.err, csc.ErrStopped) {
+		j.err = Errorf(KindInterrupt, "cancelled")
+	}
+}
+
+// Poll waits up to timeout milliseconds, and says how far the job is: what is done
+// of all there is, or finished.
+func (j *DerivedJob) Poll(timeout int64) (done, total int64, finished bool) {
+	timer := time.NewTimer(time.Duration(timeout) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-j.done:
+		finished = true
+	case <-timer.C:
+	}
+	done, total = j.build.Progress()
+	return done, total, finished
+}
+
+// Take waits for the end and gives the memory's address, with its reference.
+func (j *DerivedJob) Take() (int64, error) {
+	<-j.done
+	if j.err != nil {
+		return 0, j.err
+	}
+	return j.memory.Address(), nil
+}
+
+// Cancel ends the job and returns once it reads nothing any more.
+func (j *DerivedJob) Cancel() {
+	j.build.Halt()
+	if _, err := j.Take(); err == nil {
+		j.memory.Release()
+	}
+}
+
+// endDeriving ends all of them.
+func endDeriving() {
+	deriving.Lock()
+	jobs := make([]*DerivedJob, 0, len(deriving.jobs))
+	for j := range deriving.jobs {
+		j.build.Halt()
+		jobs = append(jobs, j)
+	}
+	deriving.Unlock()
+	for _, j := range jobs {
+		<-j.done
+	}
+}
+
+// Ascends says whether the neighbours of each row of a graph on the CPU ascend.
+func (g *Graph) Ascends() (ascends bool, err error) {
+	return g.asked(func() bool { return g.csc.Ascends() })
+}
+
+// HasRowsOf says whether a graph has the same rows as another, both on the CPU.
+func (g *Graph) HasRowsOf(other *Graph) (same bool, err error) {
+	var inner error
+	same, err = g.asked(func() (same bool) {
+		same, inner = other.asked(func() bool { return csc.SameRows(&g.csc, &other.csc) })
+		return same
+	})
+	return same, errors.Join(err, inner)
+}
+
+// asked answers a question that takes a look at all arrays of a graph on the CPU.
+func (g *Graph) asked(question func() bool) (answer bool, err error) {
+	if g.device != nil {
+		return false, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
+	}
+	if err := g.enter(); err != nil {
+		return false, err
+	}
+	defer g.leave()
+	// The arrays may be of a mapped file that another process makes shorter.
+	defer graphfile.RecoverFault(&err, "graph file")
+	defer graphfile.FaultsPanic()()
+	return question(), nil
+}

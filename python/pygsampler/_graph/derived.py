@@ -1,0 +1,80 @@
+"""What the engine makes of a graph: what rows draw by, and the graph by its out-edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pygsampler._core import memories
+from pygsampler._core.handle import SLICE_MS, EngineHandle
+from pygsampler._core.progress import counting
+from pygsampler._graph import layout as at
+from pygsampler._graph.parts import Parts
+from pygsampler.array import Array
+
+if TYPE_CHECKING:
+    from pygsampler._graph.state import GraphState
+
+_ALL = 1 << 30
+
+
+class _Job(EngineHandle):
+    """Arrays in the making."""
+
+    __slots__ = ()
+
+    _end: ClassVar[str] = "DerivedCancel"
+
+
+def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts | None:
+    """The arrays of the graph of those edges; None where a mask leaves them all.
+
+    ``graph`` is on the CPU and ``values`` have one for each edge id. A bar is shown where it takes
+    long. ValueError names the edge of a weight that is negative, infinite or no number.
+    """
+    parts = graph._open()
+    about = (name, values.dtype, values._address, values._length, int(mask))
+    memory = _made(graph, len(parts.indices), name, "TablesStart", *about)
+    made = Array._of_rows(at.TABLES_ROWS, memories.read_int64(memory.data, at.TABLES_WORDS), memory)
+    # Where nothing is left out there is no CSC beside the graph's own.
+    if made or not mask:
+        return parts._replace(**made)
+    return None
+
+
+def transposed_of(
+    graph: GraphState, name: str, types: Array | None, kinds: int, bare: bool
+) -> tuple[Parts, int]:
+    """The arrays of the graph by its out-edges, and how many types its rows are split by.
+
+    ``graph`` is on the CPU; ``types`` have one for each edge id, below ``kinds`` where that is not
+    0, and are called ``name``. Without them, rows are whole, and the number is 0. ``bare`` leaves
+    the ids of edges out. A bar is shown where it takes long. ValueError names the edge of a type
+    that none can have, and TypeError is for those that are no integers.
+    """
+    edges = len(graph._open().indices)
+    about: tuple[Any, ...] = "", "", 0, 0
+    if types is not None:
+        about = name, types.dtype, types._address, types._length
+    memory = _made(graph, edges, name or "out-edges", "TransposeStart", *about, kinds, int(bare))
+    words = memories.read_int64(memory.data, at.TRANSPOSED_WORDS)
+    made = Array._of_rows(at.TRANSPOSED_ROWS, words, memory)
+    return Parts(**made), words[at.TRANSPOSED_KINDS]
+
+
+def _made(graph: GraphState, edges: int, text: str, start: str, *arguments: Any) -> memories.Memory:
+    """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""
+    job = _Job()
+    try:
+        with counting(True, edges, text, " edges") as report:
+            job._make(start, graph._handle(), *arguments)
+            before = 0
+            while (done := job._call("DerivedPoll", SLICE_MS)) >= 0:
+                done = edges * done // _ALL
+                report(done - before)
+                before = done
+            report(edges - before)
+        memory = memories.new("DerivedTake", job._number)
+        job._number = 0
+    finally:
+        job._give_back()
+    return memory
