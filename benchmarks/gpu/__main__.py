@@ -13,6 +13,7 @@ Parts, in the order in which they run when none is named:
 - gather      rows of a table by their ids, beside torch's index_select and a copy
 - turbo       TurboGNN's sampling kernels, their thresholds and switches, beside ours
 - cache       rows that are on the host and in part on the device, and what keeping them takes
+- walks       random walks, beside bare kernels of the same reads
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
@@ -30,7 +31,7 @@ from pathlib import Path
 
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
-    *("weights", "gather", "turbo", "cache", "roofline"),
+    *("weights", "gather", "turbo", "cache", "walks", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -45,6 +46,7 @@ _SHARES = {
     "gather": 1,
     "turbo": 3,
     "cache": 1,
+    "walks": 3,
     "roofline": 3,
 }
 
