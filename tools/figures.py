@@ -358,6 +358,26 @@ def gpu_steps() -> str:
     )
 
 
+def gpu_pyg_steps() -> str:
+    """Whole training steps of PyG's own layers."""
+    record = kept("gpu/pyg_steps.json")
+    if record is None:
+        return NONE_OF_GPU
+    keys = ("eager_ms", "eager_tf32_ms", "graph_ms", "graph_tf32_ms")
+    rows = []
+    for row in record["rows"]:
+        others = row["dgl_ms"]
+        rows.append(
+            [f"{row['layer']} {row['batch']}x({','.join(map(str, row['fanouts']))})"]
+            + [f"`{row['edges']}`", "" if others is None else f"{others:.1f}"]
+            + [f"{row[key]:.2f}" for key in keys]
+            + ["" if others is None else f"{others / row['graph_ms']:.1f}x"]
+        )
+    head = ["", "edges", "DGL 2.5", "eager", "eager, TF32", "one graph", "one graph, TF32"]
+    text = table([*head, "DGL / graph"], rows, 6)
+    return f"{source(record)}\n{text}"
+
+
 def gpu_cache() -> str:
     """Rows of which a part is cached, by the share of hits."""
     record = kept("gpu/cache.json")
@@ -500,6 +520,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_ablation,
             gpu_training,
             gpu_steps,
+            gpu_pyg_steps,
             gpu_cache,
             gpu_roofline,
             gpu_turbo,

@@ -15,6 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 US = {"median": 20.0, "q25": 19.0, "q75": 22.0, "best": 18.0}
 WAYS = ("off", "B", "B+S", "B+S+A", "streams", "bsp", "persistent")
 CASE = {"shape": "reddit", "batch": 1024, "fanouts": [10, 10], "ids": "int32", "edges": 1000}
+MODEL = {
+    **{"features": 100, "hidden": 256, "classes": 47, "heads": 4},
+    **{"optimizer": "Adam", "graph": "products"},
+}
 ROWS: dict[str, dict[str, Any]] = {
     "latency": {
         **{"engine_us": US, "public_us": US, "loader_us": US},
@@ -32,6 +36,14 @@ ROWS: dict[str, dict[str, Any]] = {
     "training": {
         **{"name": "in flight", "mode": "auto", "prefetch": 4, "step_us": 900.0},
         **{"wait_us": 9.0, "wait_share": 0.01, "free_step_us": 800.0},
+    },
+    "steps": {
+        **{"model": "SAGE", "plain_ms": 2.0, "helpers_ms": 2.5, "graph_ms": 0.5},
+        **{"graph_tf32_ms": 0.4, "dgl_ms": 5.0},
+    },
+    "pyg_steps": {
+        **{"layer": "GATConv", "edges": "coo", "eager_ms": 4.0, "eager_tf32_ms": 3.0},
+        **{"graph_ms": 2.0, "graph_tf32_ms": 1.0, "dgl_ms": 8.0},
     },
     "turbo": {
         **{"kind": "kernel", "fanouts": [15], "call_us": dict.fromkeys(WAYS, US), "kernels_us": {}},
@@ -55,6 +67,7 @@ def record(part: str) -> dict[str, Any]:
         "versions": {"python": "3.12", "torch": "2.11"},
         "left_out": [],
         "rows": [{**CASE, **ROWS[part]}],
+        "model": MODEL,
     }
 
 
@@ -106,11 +119,24 @@ def test_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RESULTS", folder.parent)
     for part in ROWS:
         text = module.FIGURES[f"gpu_{part}"]()
-        assert text.startswith(
-            "A GPU, 100 GB, driver unknown; Python 3.12, PyTorch 2.11; 2026-01-01"
-        )
+        where = "A GPU, 100 GB, driver unknown; Python 3.12, PyTorch 2.11; 2026-01-01"
+        if part == "steps":
+            assert where in text
+        else:
+            assert text.startswith(where)
         widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
         assert len(widths) == 1
+
+
+def test_ratios_of_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = figures()
+    monkeypatch.setattr(module, "RESULTS", folder.parent)
+    text = module.FIGURES["gpu_pyg_steps"]()
+    assert "| GATConv 1024x(10,10) | `coo` | 8.0 | 4.00 | 3.00 | 2.00 | 1.00 | 4.0x |" in text
+    rows = [{**CASE, **ROWS["pyg_steps"], "dgl_ms": None}]
+    (folder / "pyg_steps.json").write_text(json.dumps({**record("pyg_steps"), "rows": rows}))
+    text = module.FIGURES["gpu_pyg_steps"]()
+    assert "| `coo` |  | 4.00 | 3.00 | 2.00 | 1.00 |  |" in text
 
 
 def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

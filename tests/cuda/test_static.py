@@ -274,6 +274,13 @@ def test_features_behind_a_cache(graph: pgs.Graph, data: Any, policy: str, warmu
         next(iter(DataLoader(graph, SEEDS, [7, 5], features=lru, **options)))
 
 
+def square(block: Any) -> Any:
+    """Edges of which all sources are targets too: what fills up ends in none that is in use."""
+    src, dst = block.edge_index
+    mask = getattr(block, "edge_mask", None)
+    return torch.stack([src, dst if mask is None else torch.where(mask, dst, src)])
+
+
 class OfPyg(torch.nn.Module):
     """Two layers of PyG on the edges of a batch, those that fill it up too."""
 
@@ -291,7 +298,7 @@ class OfPyg(torch.nn.Module):
         for place, (layer, block) in enumerate(zip(self.layers, batch.blocks, strict=True)):
             sizes = block.num_src_nodes, block.num_dst_nodes
             if type(layer).__name__ == "GCNConv":
-                h = layer(h, block.edge_index)[: sizes[1]]
+                h = layer(h, square(block))[: sizes[1]]
             else:
                 h = layer((h, h[: sizes[1]]), block.edge_index, size=sizes)
             if place == 0:

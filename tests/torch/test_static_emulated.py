@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import run_with_driver
+from tests.support.partners import partner
 
 PRELUDE = """
 import ctypes
@@ -195,6 +196,50 @@ fixed = DataLoader(graph, SEEDS, [5, 3], static=True, features={"x": lru}, **opt
 for _ in range(2):
     with pytest.raises(ValueError, match="a cache that does not change while it is read"):
         next(iter(fixed))
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_layers_of_pyg_ignore_what_fills_up(emulator: Path) -> None:
+    """Outputs and gradients of the layers that are timed, with either kind of edges."""
+    partner("torch_geometric")
+    code = """
+import warnings
+warnings.simplefilter("ignore")
+from benchmarks import models
+from benchmarks.gpu.pyg_steps import LAYERS, LAYOUTS, OfPyg
+
+models.FEATURES, models.HIDDEN, models.CLASSES = 12, 16, 5
+graph, x = make_graph().to("cuda"), torch.randn(1000, 12)
+options = dict(batch_size=64, shuffle=True, seed=3)
+eager = DataLoader(graph, SEEDS, [5, 3], **options)
+fixed = DataLoader(graph, SEEDS, [5, 3], static=True, **options)
+
+def trained(batch, model, seeds, ways):
+    batch._furnish("x", x[batch.input_nodes.long()])
+    model.zero_grad()
+    out = model(batch)[:seeds]
+    out.backward(ways)
+    return out.detach(), [each.grad.clone() for each in model.parameters()]
+
+for _, (expected, batch) in zip(range(3), zip(eager, fixed, strict=True)):
+    seeds = len(expected.output_nodes)
+    ways = torch.randn(seeds, 5)
+    for name in LAYERS:
+        found = []
+        for layout in LAYOUTS:
+            torch.manual_seed(0)
+            model = OfPyg(name, 2, layout)
+            # On the host: layers reduce what lies there.
+            found += trained(expected.to("cpu"), model, seeds, ways), trained(
+                batch, model, seeds, ways
+            )
+        (want, slopes), *others = found
+        assert want.abs().max() > 0.01 and len(slopes) >= 4
+        for out, gradients in others:
+            torch.testing.assert_close(out, want, rtol=1e-4, atol=1e-5)
+            for mine, theirs in zip(gradients, slopes, strict=True):
+                torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-4)
 """
     run_with_driver(emulator, PRELUDE + code)
 

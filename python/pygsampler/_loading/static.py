@@ -17,10 +17,10 @@ from pygsampler.errors import Error
 
 if TYPE_CHECKING:
     from pygsampler._arrays.gather import Part
-    from pygsampler.features import Features
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
     from pygsampler.converted import TorchBatch
+    from pygsampler.features import Features
     from pygsampler.graph import Graph
     from pygsampler.sampler import PGSampler
     from pygsampler.static import StaticBatch
