@@ -4,7 +4,7 @@
     python -m benchmarks.pipeline
     python -m benchmarks.pipeline --device cuda --graph products
     python -m benchmarks.pipeline --device cuda --graph products --features cached --cache 0.2
-    python -m benchmarks.pipeline --device cuda --graph products --features device --share 1 0.5 0.25
+    python -m benchmarks.pipeline --device cuda --features device --share 1 0.5 0.25
 
 Three runs of a GraphSAGE on a graph of the papers' shape, in milliseconds a step: batches alone
 (a), training alone, on one batch of middling size that stays where it is (b), and both, as one does
@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"refused: {place}: {error}", file=sys.stderr)
                 return 1
             found = measure(pipeline, rounds)
-            if on_gpu:
+            if place in ("pinned", "cached"):
                 found |= over_the_link(found, pipeline.steps, speed)
             about = {"features": place, "device": options.device, "sampler_share": share}
             if place == "cached":
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             tqdm.write(f"{said}: {told}")
             features.close()
     if options.out:
-        path = options.out / f"pipeline{'-cuda' if on_gpu else ''}.json"
+        path = options.out / f"{_name(on_gpu, options)}.json"
         report.write_json(path, record)
         print(f"\nwritten: {path}")
     return 0
@@ -265,6 +265,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _device(name: str) -> str:
     """As loaders have it."""
     return "cuda:0" if name == "cuda" else name
+
+
+def _name(on_gpu: bool, options: argparse.Namespace) -> str:
+    """Of the file; runs that answer another question do not replace each other's."""
+    more = "-cache" if options.cache is not None else "-share" if options.share != [None] else ""
+    return f"pipeline{'-cuda' if on_gpu else ''}{more}"
 
 
 def _places(on_gpu: bool, cached: float | None) -> tuple[str, ...]:
@@ -307,7 +313,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
     parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="arxiv")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    parser.add_argument("--features", nargs="+", choices=("device", "pinned", "cached", "cpu", "file"))
+    parser.add_argument(
+        "--features", nargs="+", choices=("device", "pinned", "cached", "cpu", "file")
+    )
     parser.add_argument("--cache", type=_part, help="part of the rows that is cached on the GPU")
     parser.add_argument("--fanouts", type=int, nargs="+", default=[10, 10])
     parser.add_argument("--batch-size", type=int, default=1024)
@@ -318,10 +326,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--prefetch", type=int, default=4)
     parser.add_argument("--low-mark", type=int)
     parser.add_argument(
-        "--share", type=float, nargs="+", default=[None], help="values of the loader's sampler_share"
+        "--share",
+        type=float,
+        nargs="+",
+        default=[None],
+        help="values of the loader's sampler_share",
     )
     parser.add_argument("--note", help="as in python -m benchmarks")
-    parser.add_argument("--out", type=Path, help="folder for pipeline.json, pipeline-cuda.json")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for pipeline.json; of a GPU pipeline-cuda.json, and with -cache or -share",
+    )
     return parser
 
 

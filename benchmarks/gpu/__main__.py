@@ -16,8 +16,8 @@ Parts, in the order in which they run when none is named:
 - cache       rows that are on the host and in part on the device, and what keeping them takes
 - roofline    how near the batches are to what the GPU can do
 
-It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others stand in
-reference.csv and dgl_grid.csv, with where they come from.
+It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others
+stand in reference.csv and dgl_grid.csv, with where they come from.
 """
 
 from __future__ import annotations

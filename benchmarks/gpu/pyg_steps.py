@@ -2,9 +2,9 @@
 
 A model of each layer on the blocks of a batch, as one writes it with PyG: a bipartite layer gets
 the sources and the destinations, GCNConv all sources and a loop for each, which are put behind the
-edges here, since PyG looks on the host which ones are there already. Edges are PyG's tensor ("coo"), or
-an ``EdgeIndex`` that knows their order ("edge_index"). Eager steps and captured ones give the same
-losses, which is looked at before the clock starts.
+edges here, since PyG looks on the host which ones are there already. Edges are PyG's tensor
+("coo"), or an ``EdgeIndex`` that knows their order ("edge_index"). Eager steps and captured ones
+give the same losses, which is looked at before the clock starts.
 """
 
 from __future__ import annotations

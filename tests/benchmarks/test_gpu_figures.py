@@ -139,6 +139,40 @@ def test_ratios_of_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "| `coo` |  | 4.00 | 3.00 | 2.00 | 1.00 |  |" in text
 
 
+def test_tables_of_what_lies_beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of benchmarks that are not of benchmarks.gpu, on a GPU."""
+    module = figures()
+    about = {**record("grid"), "hardware": {"cpu": "A CPU", "cores": 16, "memory_gb": 100.0}}
+    about |= {"versions": {"python": "3.12", "dgl": None, "torch": "2.11", "numpy": "2"}}
+    about |= {"commit": "1234567890"}
+    del about["gpu"]
+    monkeypatch.setattr(module, "RESULTS", folder)
+    names = "pyg_layers", "pipeline_cache", "pipeline_shares"
+    assert all("are kept for this version; `python" in module.FIGURES[name]() for name in names)
+    times = {"data, ms": 0.25, "training, ms": 2.0, "both, ms": 2.5}
+    row = {**times, "waiting_share": 0.05, "gathering_share": 0.2, "hit_rate": 0.4}
+    link = {"link, MB a step": 25.0, "link, ms": 0.5, "link / both": 0.2}
+    cached = {**row, **link, "cached": 0.2}
+    rows = {
+        "pyg_layers-cuda": [
+            {"setting": "4x(2)", "what": "GAT", "coo, ms": 3.0, "edge_index, ms": 2.0}
+            | {"features=, ms": 1.0}
+        ],
+        "pipeline-cuda-cache": [cached, {**row, **link, "hit_rate": None}],
+        "pipeline-cuda-share": [{**row, "sampler_share": None}, {**row, "sampler_share": 0.5}],
+    }
+    for name, found in rows.items():
+        (folder / f"{name}.json").write_text(json.dumps({**about, "rows": found}))
+    texts = {name: module.FIGURES[name]() for name in names}
+    assert all("A CPU, 16 cores" in text for text in texts.values())
+    assert "| 4x(2) | GAT | 3.00 | 2.00 | 1.00 |" in texts["pyg_layers"]
+    reads = "2.00 | 2.50 | 5.0% | 20.0% | 25.0 | 0.50 | 20.0% |"
+    assert f"| 20% | 40.0% | {reads}" in texts["pipeline_cache"]
+    assert f"| none |  | {reads}" in texts["pipeline_cache"]
+    assert "| none | 0.250 | 2.000 | 2.500 | 5.0% |" in texts["pipeline_shares"]
+    assert "| 0.5 | 0.250 | 2.000 | 2.500 | 5.0% |" in texts["pipeline_shares"]
+
+
 def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By kernels, by whole calls where the profiler saw none, of several hops, and the sweep."""
     module = figures()

@@ -232,8 +232,9 @@ def test_a_batch_that_needs_more_room(graph: pgs.Graph, data: Any) -> None:
     got = torch.cat([loop.run() for _ in range(2)])
     assert fixed._passes.remade > 0
     assert fixed.capacities != middle
-    # Each time that there was more room: one batch by a call, and one call that is captured.
-    assert 2 <= len(calls) <= 2 * (1 + fixed._passes.remade)
+    # Each time that there was more room: one batch by a call, and one call that is captured; where
+    # an epoch ended in between, the first batch of the next by a call too.
+    assert 2 <= len(calls) <= 2 * (1 + fixed._passes.remade) + 1
     torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
 
 
