@@ -244,6 +244,54 @@ for _, (expected, batch) in zip(range(3), zip(eager, fixed, strict=True)):
     run_with_driver(emulator, PRELUDE + code)
 
 
+def test_which_batch_is_captured(emulator: Path) -> None:
+    """Never the first of an epoch: what came into a cache then is waited for by a call."""
+    code = """
+import contextlib
+from pygsampler._loading import capture
+
+class Stream:
+    cuda_stream = 1
+    def wait_stream(self, other): pass
+
+class Default(Stream):
+    cuda_stream = 0
+
+torch.cuda.Stream, torch.cuda.current_stream = Stream, Stream
+torch.cuda.stream = contextlib.nullcontext
+
+class Replays:
+    # What a graph would do, by a call.
+    def __init__(self, loop, passes):
+        self.loop, self.passes = loop, passes
+
+    def replay(self):
+        self.loop._out = self.loop._run(self.passes, self.passes._begun, 0)
+
+def captured(self, passes, begun, step):
+    assert self._stream is stream
+    at.append(step)
+    self._graph = Replays(self, passes)
+
+capture.CapturedLoop._capture = captured
+graph, stream = make_graph().to("cuda"), Stream()
+options = dict(batch_size=64, shuffle=True, seed=3)
+for warmup, expected in ((1, 1), (3, 3), (5, 1), (6, 1), (7, 2), (10, 1)):
+    fixed = DataLoader(graph, SEEDS, [5, 3], static=True, capacities="most", **options)
+    eager = DataLoader(graph, SEEDS, [5, 3], **options)
+    assert len(fixed) == 5
+    at = []
+    loop = capture.capture(lambda batch: batch.trimmed(), fixed, warmup=warmup, stream=stream)
+    for _ in range(4):
+        for mine, theirs in zip(loop, eager, strict=True):
+            assert mine.input_nodes.equal(theirs.input_nodes)
+    assert at == [expected], (warmup, at)
+with pytest.raises(ValueError, match="one that can be captured, got the default stream"):
+    capture.capture(print, fixed, stream=Default())
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
 def test_one_pass_at_a_time(emulator: Path) -> None:
     code = """
 graph = make_graph().to("cuda")
