@@ -24,11 +24,17 @@ HERE = Path(__file__).resolve()
 PACKAGES = {"dgl": "dgl", "pyg": "torch_geometric"}
 
 
-def substitute_dgl() -> dict[str, Any]:
-    """Our sampler under DGL's names; returns what they then mean."""
+Marking = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def substitute_dgl(marking: Marking) -> dict[str, Any]:
+    """Our sampler and walks under DGL's names; returns what they then mean.
+
+    ``marking`` makes of a function one that leaves a mark when it is called.
+    """
     import dgl
 
-    from pygsampler.dgl import PGSampler
+    from pygsampler.dgl import PGSampler, node2vec_random_walk, pack_traces, random_walk
 
     def full(num_layers: int, **options: Any) -> PGSampler:
         return PGSampler([-1] * num_layers, **options)
@@ -40,10 +46,14 @@ def substitute_dgl() -> dict[str, Any]:
     }
     vars(dgl.dataloading).update(ours)
     vars(dgl.dataloading.neighbor_sampler).update(ours)
-    return ours
+    walks = {
+        each.__name__: marking(each) for each in (node2vec_random_walk, pack_traces, random_walk)
+    }
+    vars(dgl.sampling).update(walks)
+    return ours | walks
 
 
-def substitute_pyg() -> dict[str, Any]:
+def substitute_pyg(_: Marking) -> dict[str, Any]:
     """Our loaders, sampler and stores under PyG's names, and pyg-lib where a test asks for it."""
     import torch_geometric
     from torch_geometric import loader, sampler, testing
@@ -107,7 +117,7 @@ class Plugin:
         # Shared with the processes that are forked, where samplers work too.
         self.used = mmap.mmap(-1, 1)
         if not plain:
-            self.ours = SUBSTITUTE[peer]()
+            self.ours = SUBSTITUTE[peer](self.marking)
             self.watch()
 
     @property
