@@ -145,8 +145,9 @@ def random_walk(
             kind = {etype: i for i, etype in enumerate(joint.types)}
             options |= {"edge_types": TYPES, "metapath": [kind[t] for t in _pattern(path)]}
     numbers = _numbers_of(ids, seed)
-    graph = walked_of(g, ids.device, prob, joint.types if joint else ())
-    walks = _walked(graph, starts, numbers, length=steps, edge_ids=return_eids, **options)
+    with _in_names_of_dgl():
+        graph = walked_of(g, ids.device, prob, joint.types if joint else ())
+        walks = _walked(graph, starts, numbers, length=steps, edge_ids=return_eids, **options)
     traces, eids = walks.per_step(), walks.per_step_edges() if return_eids else None
     if joint is not None:
         traces = _less(traces, [joint.first_node[t] for t in types])
@@ -214,9 +215,11 @@ def node2vec_random_walk(
     steps = integer(walk_length, "walk_length", 0, 1 << 20)
     ids = _nodes(g, nodes)
     _check_prob(g, prob, None)
-    graph = walked_of(g, ids.device, prob, second=(p, q) != (1, 1))
+    numbers = _numbers_of(ids, seed)
     options = {"prob": prob, "p": p, "q": q, "edge_ids": return_eids}
-    walks = _walked(graph, ids, _numbers_of(ids, seed), length=steps, **options)
+    with _in_names_of_dgl():
+        graph = walked_of(g, ids.device, prob, second=(p, q) != (1, 1))
+        walks = _walked(graph, ids, numbers, length=steps, **options)
     traces = _by_walk(walks.per_step(), g.idtype)
     return (traces, _by_walk(walks.per_step_edges(), g.idtype)) if return_eids else traces
 
@@ -329,7 +332,8 @@ def _placed(g: Any, joint: Joint, ids: torch.Tensor, ntype: int) -> torch.Tensor
     if wrong.any():
         at = int(wrong.nonzero()[0])
         raise WrongIndex(
-            f"nodes[{at}]: expected an id of {g.ntypes[ntype]!r} in [0, {count}), got {int(ids[at])}"
+            f"nodes[{at}]: expected an id of {g.ntypes[ntype]!r} in [0, {count}), "
+            f"got {int(ids[at])}"
         )
     first = joint.first_node[ntype]
     return ids.long() + first if first else ids
@@ -390,18 +394,17 @@ def _sampler(seed: int, options: tuple[tuple[str, Any], ...]) -> RandomWalk:
 def _walked(graph: Any, ids: torch.Tensor, numbers: _Numbers, **options: Any) -> Any:
     """The walks of one call, in torch's tensors."""
     listed = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    with _in_names_of_dgl():
-        sampler = _sampler(numbers.seed, tuple(listed.items()))
-        threads = 0 if get_worker_info() is None else 1
-        job = sampler.launch(
-            graph, ids, epoch=numbers.epoch, batch=numbers.batch, threads=threads, into="torch"
-        )
-        return job.result().torch()
+    sampler = _sampler(numbers.seed, tuple(listed.items()))
+    threads = 0 if get_worker_info() is None else 1
+    job = sampler.launch(
+        graph, ids, epoch=numbers.epoch, batch=numbers.batch, threads=threads, into="torch"
+    )
+    return job.result().torch()
 
 
 @contextmanager
 def _in_names_of_dgl() -> Iterator[None]:
-    """Errors of the seeds and of options, as errors of DGL's."""
+    """Errors of ids and values as errors of DGL's too, by the names of its arguments."""
     try:
         yield
     except IndexError as error:
@@ -412,7 +415,10 @@ def _in_names_of_dgl() -> Iterator[None]:
 
 def _renamed(error: Exception) -> str:
     text = str(error)
-    return f"nodes{text[5:]}" if text.startswith(("seeds:", "seeds[")) else text
+    for name in ("seed_nodes", "seeds"):
+        if text.startswith((f"{name}:", f"{name}[")):
+            return f"nodes{text[len(name) :]}"
+    return text
 
 
 def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
