@@ -249,9 +249,10 @@ def test_random_numbers() -> None:
     torch.manual_seed(5)
     first, second = some(), some()
     other = node2vec_random_walk(g, nodes, 0.5, 2, 6)
+    torch.manual_seed(5)
+    assert some().equal(first)
     torch.manual_seed(6)
     third = some()
-    # A seed that is set again begins the count again, also if another was used between.
     torch.manual_seed(5)
     assert some().equal(first) and some().equal(second)
     assert node2vec_random_walk(g, nodes, 0.5, 2, 6).equal(other)
@@ -261,10 +262,13 @@ def test_random_numbers() -> None:
     assert random_walk(g, nodes, length=6, seed=7)[0].equal(seeded)
     assert not random_walk(g, nodes, length=6, seed=8)[0].equal(seeded)
     # Other nodes have numbers of their own, at the same places of a call too.
+    state = torch.get_rng_state()
     swapped = torch.cat([nodes[:200], nodes[200:].flip(0)])
     assert not random_walk(g, swapped, length=6, seed=7)[0][:200].equal(seeded[:200])
     walks = node2vec_random_walk(g, nodes, 0.5, 2, 6, seed=7)
     assert node2vec_random_walk(g, nodes, 0.5, 2, 6, seed=7).equal(walks)
+    random_walk(g, nodes, length=2, restart_prob=torch.tensor([0.1, 0.2]), seed=7)
+    assert torch.get_rng_state().equal(state), "calls with a seed leave torch's generator alone"
 
 
 class Walking(torch.utils.data.Dataset[torch.Tensor]):

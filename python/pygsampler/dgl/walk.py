@@ -13,9 +13,9 @@ from dgl import DGLError, DGLGraph
 from torch.utils.data import get_worker_info
 
 from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_BATCH
-from pygsampler._loading.batch_number import BatchNumber, batch_of
-from pygsampler._sampling.seed import chosen_seed
+from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._loading.batch_number import batch_of
+from pygsampler._sampling.seed import chosen_seed, fresh_seed
 from pygsampler.dgl.graph import walked_of
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.joint import TYPES, Joint
@@ -25,10 +25,6 @@ __all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
 
 # What the engine takes of a metapath before it begins again.
 _LONGEST_PATTERN = 64
-
-_calls = BatchNumber(None)
-"""Numbers the calls without a seed."""
-
 
 class WrongValue(DGLError, ValueError):  # type: ignore[misc]
     """A value that DGL refuses with an error of its own, too."""
@@ -90,8 +86,9 @@ def random_walk(
     return_eids : bool
         Return the edges, too.
     seed : int, optional
-        Makes the walks a function of (graph, arguments, seed, nodes). Without, no call repeats an
-        earlier one: calls are counted, and ``torch.manual_seed`` begins the count again.
+        Makes the walks a function of (graph, arguments, seed, nodes). Without, each call draws one
+        number of PyTorch's CPU generator: no call repeats another, but after
+        ``torch.manual_seed``.
 
     Returns
     -------
@@ -381,9 +378,10 @@ def _chances(restart_prob: Any, steps: int) -> tuple[float, torch.Tensor | None]
 def _numbers_of(ids: torch.Tensor, seed: int | None) -> _Numbers:
     if seed is not None:
         return _Numbers(chosen_seed(seed), 0, batch_of(ids.cpu()))
-    epoch, batch = _calls.of(ids.cpu())
-    # By the seed of that number.
-    return _Numbers(_calls.seed, epoch, batch & MAX_BATCH)
+    # Of torch's own generator, so that torch.manual_seed repeats calls, each differs from the one
+    # before it, and workers, which torch seeds, from one another.
+    drawn = int(torch.empty((), dtype=torch.int64).random_())
+    return _Numbers(fresh_seed(), (drawn >> MAX_BATCH.bit_length()) & MAX_EPOCH, drawn & MAX_BATCH)
 
 
 @lru_cache(maxsize=64)
