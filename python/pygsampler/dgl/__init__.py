@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
     from pygsampler.dgl.sampler import PGSampler, Sampler
     from pygsampler.dgl.storage import FeatureStorage
     from pygsampler.dgl.walk import node2vec_random_walk, pack_traces, random_walk
@@ -14,6 +15,8 @@ except ImportError as error:
 __all__ = [
     "FeatureStorage",
     "PGSampler",
+    "PinSAGESampler",
+    "RandomWalkNeighborSampler",
     "Sampler",
     "node2vec_random_walk",
     "pack_traces",

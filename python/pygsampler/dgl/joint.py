@@ -46,8 +46,7 @@ class Joint:
             src.append(here + self.first_node[u])
             dst.append(there + self.first_node[v])
             kinds.append(torch.full((len(here),), kind, dtype=torch.int16))
-        # Of one type none needs to be told apart.
-        data = {TYPES: torch.cat(kinds)} if len(kinds) > 1 else None
+        data = {TYPES: torch.cat(kinds)}
         return Graph.from_coo(
             torch.cat(src), torch.cat(dst), num_nodes=self.num_nodes, edge_data=data
         )

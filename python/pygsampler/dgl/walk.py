@@ -2,50 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import torch
-from dgl import DGLError, DGLGraph
-from torch.utils.data import get_worker_info
+from dgl import DGLGraph
 
 from pygsampler._core.checks import describe, integer
-from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
-from pygsampler._loading.batch_number import batch_of
-from pygsampler._sampling.seed import chosen_seed, fresh_seed
 from pygsampler.dgl.graph import walked_of
-from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.joint import TYPES, Joint
+from pygsampler.dgl.walking import (
+    Numbers,
+    WrongValue,
+    in_names_of_dgl,
+    is_typed,
+    made_by,
+    nodes_of,
+    numbers_of,
+    pattern_of,
+    starts_of,
+    steps_of,
+)
 from pygsampler.random_walk import RandomWalk
 
 __all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
-
-# What the engine takes of a metapath before it begins again.
-_LONGEST_PATTERN = 64
-
-class WrongValue(DGLError, ValueError):  # type: ignore[misc]
-    """A value that DGL refuses with an error of its own, too."""
-
-
-class WrongIndex(DGLError, IndexError):  # type: ignore[misc]
-    """Likewise an id that is no node."""
-
-
-class _Numbers(NamedTuple):
-    """What the random numbers of a call are a function of."""
-
-    seed: int
-    epoch: int
-    batch: int
-
-    def generator(self) -> torch.Generator:
-        """Random numbers on the CPU beside those of the engine."""
-        text = b"stop %d %d %d" % self
-        digest = hashlib.blake2b(text, digest_size=8).digest()
-        return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
 
 
 def random_walk(
@@ -126,25 +106,27 @@ def random_walk(
     """
     if not isinstance(g, DGLGraph):
         raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
-    path, types = _steps(g, metapath, length)
+    path, types = steps_of(g, metapath, length)
     steps, stop, chances = len(path), 0.0, None
     if restart_prob is not None:
         stop, chances = _chances(restart_prob, steps)
-    ids = _nodes(g, nodes)
-    joint = Joint(g, sorted(set(path))) if _is_typed(g) else None
+    ids = nodes_of(g, nodes)
+    joint = Joint(g, sorted(set(path))) if is_typed(g) else None
     options: dict[str, Any] = {"prob": prob, "stop": stop}
     _check_prob(g, prob, joint)
     if joint is None:
         starts = ids
     else:
-        starts = _placed(g, joint, ids, types[0])
+        starts = starts_of(g, joint, ids, types[0])
         if len(joint.types) > 1:
             kind = {etype: i for i, etype in enumerate(joint.types)}
-            options |= {"edge_types": TYPES, "metapath": [kind[t] for t in _pattern(path)]}
-    numbers = _numbers_of(ids, seed)
-    with _in_names_of_dgl():
+            options |= {"edge_types": TYPES, "metapath": [kind[t] for t in pattern_of(path)]}
+    numbers = numbers_of(ids, seed)
+    with in_names_of_dgl():
         graph = walked_of(g, ids.device, prob, joint.types if joint else ())
-        walks = _walked(graph, starts, numbers, length=steps, edge_ids=return_eids, **options)
+        walks = made_by(
+            RandomWalk, graph, starts, numbers, length=steps, edge_ids=return_eids, **options
+        )
     traces, eids = walks.per_step(), walks.per_step_edges() if return_eids else None
     if joint is not None:
         traces = _less(traces, [joint.first_node[t] for t in types])
@@ -204,19 +186,19 @@ def node2vec_random_walk(
     """
     if not isinstance(g, DGLGraph):
         raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
-    if _is_typed(g):
+    if is_typed(g):
         raise NotImplementedError(
             f"g: expected a homogeneous graph for node2vec, got {len(g.ntypes)} node types and "
             f"{len(g.etypes)} edge types; dgl.to_homogeneous(g) makes one of a heterograph"
         )
     steps = integer(walk_length, "walk_length", 0, 1 << 20)
-    ids = _nodes(g, nodes)
+    ids = nodes_of(g, nodes)
     _check_prob(g, prob, None)
-    numbers = _numbers_of(ids, seed)
+    numbers = numbers_of(ids, seed)
     options = {"prob": prob, "p": p, "q": q, "edge_ids": return_eids}
-    with _in_names_of_dgl():
+    with in_names_of_dgl():
         graph = walked_of(g, ids.device, prob, second=(p, q) != (1, 1))
-        walks = _walked(graph, ids, numbers, length=steps, **options)
+        walks = made_by(RandomWalk, graph, ids, numbers, length=steps, **options)
     traces = _by_walk(walks.per_step(), g.idtype)
     return (traces, _by_walk(walks.per_step_edges(), g.idtype)) if return_eids else traces
 
@@ -265,77 +247,6 @@ def pack_traces(
     return traces[inside], kinds, lengths, lengths.cumsum(0) - lengths
 
 
-def _is_typed(g: Any) -> bool:
-    return len(g.ntypes) != 1 or len(g.canonical_etypes) != 1
-
-
-def _steps(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tuple[Any, list[int]]:
-    """The id of the edge type of each step, and that of the node type at each place."""
-    if metapath is None:
-        if _is_typed(g):
-            raise WrongValue(
-                f"metapath: expected one for a graph of {len(g.ntypes)} node types and "
-                f"{len(g.canonical_etypes)} edge types, got None"
-            )
-        if length is None:
-            raise ValueError("length: expected a number of steps, or a metapath, got neither")
-        steps = integer(length, "length", 0, 1 << 20)
-        return [0] * steps, [0] * (steps + 1)
-    if g.is_block:
-        raise NotImplementedError("g: expected a graph, got a block, which walks do not take")
-    if isinstance(metapath, str) or not isinstance(metapath, Sequence):
-        raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
-    if length is not None and length != len(metapath):
-        raise ValueError(
-            f"length: expected none beside a metapath of {len(metapath)} steps, got {length}"
-        )
-    path = [g.get_etype_id(etype) for etype in metapath]
-    if not path:
-        raise WrongValue("metapath: expected at least one edge type, got none")
-    types: list[int] = []
-    for i, etype in enumerate(path):
-        before, _, after = (g.canonical_etypes[etype][j] for j in range(3))
-        here, there = g.get_ntype_id(before), g.get_ntype_id(after)
-        if types and types[-1] != here:
-            raise WrongValue(
-                f"metapath[{i}]: expected an edge type from {g.ntypes[types[-1]]!r}, where "
-                f"metapath[{i - 1}] leads, got {g.canonical_etypes[etype]!r}"
-            )
-        types = types or [here]
-        types.append(there)
-    return path, types
-
-
-def _pattern(path: list[int]) -> list[int]:
-    """The shortest beginning of the path that makes all of it, again from its first on."""
-    for size in range(1, min(len(path), _LONGEST_PATTERN) + 1):
-        if all(path[i] == path[i - size] for i in range(size, len(path))):
-            return path[:size]
-    raise NotImplementedError(
-        f"metapath: expected at most {_LONGEST_PATTERN} steps, or a pattern of so many that "
-        f"repeats, got {len(path)} without one"
-    )
-
-
-def _nodes(g: Any, nodes: Any) -> torch.Tensor:
-    ids = as_ids(nodes, "nodes")
-    return ids if isinstance(nodes, torch.Tensor) else ids.to(g.device)
-
-
-def _placed(g: Any, joint: Joint, ids: torch.Tensor, ntype: int) -> torch.Tensor:
-    """Nodes of a type by their ids in the joint graph."""
-    count = g.num_nodes(g.ntypes[ntype])
-    wrong = (ids < 0) | (ids >= count)
-    if wrong.any():
-        at = int(wrong.nonzero()[0])
-        raise WrongIndex(
-            f"nodes[{at}]: expected an id of {g.ntypes[ntype]!r} in [0, {count}), "
-            f"got {int(ids[at])}"
-        )
-    first = joint.first_node[ntype]
-    return ids.long() + first if first else ids
-
-
 def _check_prob(g: Any, prob: Any, joint: Joint | None) -> None:
     """As DGL, which takes one number for each edge."""
     if prob is None:
@@ -375,50 +286,6 @@ def _chances(restart_prob: Any, steps: int) -> tuple[float, torch.Tensor | None]
     return 0.0, chances
 
 
-def _numbers_of(ids: torch.Tensor, seed: int | None) -> _Numbers:
-    if seed is not None:
-        return _Numbers(chosen_seed(seed), 0, batch_of(ids.cpu()))
-    # Of torch's own generator, so that torch.manual_seed repeats calls, each differs from the one
-    # before it, and workers, which torch seeds, from one another.
-    drawn = int(torch.empty((), dtype=torch.int64).random_())
-    return _Numbers(fresh_seed(), (drawn >> MAX_BATCH.bit_length()) & MAX_EPOCH, drawn & MAX_BATCH)
-
-
-@lru_cache(maxsize=64)
-def _sampler(seed: int, options: tuple[tuple[str, Any], ...]) -> RandomWalk:
-    return RandomWalk(**dict(options), seed=seed)
-
-
-def _walked(graph: Any, ids: torch.Tensor, numbers: _Numbers, **options: Any) -> Any:
-    """The walks of one call, in torch's tensors."""
-    listed = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
-    sampler = _sampler(numbers.seed, tuple(listed.items()))
-    threads = 0 if get_worker_info() is None else 1
-    job = sampler.launch(
-        graph, ids, epoch=numbers.epoch, batch=numbers.batch, threads=threads, into="torch"
-    )
-    return job.result().torch()
-
-
-@contextmanager
-def _in_names_of_dgl() -> Iterator[None]:
-    """Errors of ids and values as errors of DGL's too, by the names of its arguments."""
-    try:
-        yield
-    except IndexError as error:
-        raise WrongIndex(_renamed(error)) from None
-    except ValueError as error:
-        raise WrongValue(_renamed(error)) from None
-
-
-def _renamed(error: Exception) -> str:
-    text = str(error)
-    for name in ("seed_nodes", "seeds"):
-        if text.startswith((f"{name}:", f"{name}[")):
-            return f"nodes{text[len(name) :]}"
-    return text
-
-
 def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
     """Ids of each type's own, [steps, walks], of those of a joint graph."""
     if not any(first):
@@ -428,7 +295,7 @@ def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
 
 
 def _cut(
-    traces: torch.Tensor, eids: torch.Tensor | None, chances: torch.Tensor, numbers: _Numbers
+    traces: torch.Tensor, eids: torch.Tensor | None, chances: torch.Tensor, numbers: Numbers
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Walks, [steps + 1, walks], that end before each step with its chance.
 
