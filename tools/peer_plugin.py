@@ -34,7 +34,8 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
     """
     import dgl
 
-    from pygsampler.dgl import PGSampler, node2vec_random_walk, pack_traces, random_walk
+    from pygsampler import dgl as face
+    from pygsampler.dgl import PGSampler
 
     def full(num_layers: int, **options: Any) -> PGSampler:
         return PGSampler([-1] * num_layers, **options)
@@ -46,9 +47,12 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
     }
     vars(dgl.dataloading).update(ours)
     vars(dgl.dataloading.neighbor_sampler).update(ours)
-    walks = {
-        each.__name__: marking(each) for each in (node2vec_random_walk, pack_traces, random_walk)
+    walks: dict[str, Any] = {
+        each.__name__: marking(each)
+        for each in (face.node2vec_random_walk, face.pack_traces, face.random_walk)
     }
+    for kind in (face.PinSAGESampler, face.RandomWalkNeighborSampler):
+        walks[kind.__name__] = kind
     vars(dgl.sampling).update(walks)
     return ours | walks
 

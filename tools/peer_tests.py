@@ -82,6 +82,8 @@ PEERS = {
             "NeighborSampler",
             "MultiLayerNeighborSampler",
             "MultiLayerFullNeighborSampler",
+            "PinSAGESampler",
+            "RandomWalkNeighborSampler",
             "node2vec_random_walk",
             "pack_traces",
             "random_walk",

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import dgl
-import torch
 
 from pygsampler._core.checks import describe
 from pygsampler.dgl.graph import graph_of
@@ -70,7 +69,7 @@ class RandomWalkNeighborSampler:
 
     def __init__(
         self,
-        G: Any,  # noqa: N803
+        G: Any,
         num_traversals: int,
         termination_prob: float,
         num_random_walks: int,
@@ -110,7 +109,7 @@ class RandomWalkNeighborSampler:
             PinSAGE(**self._options(), seed=0)
 
     def _options(self) -> dict[str, Any]:
-        options = {
+        options: dict[str, Any] = {
             "num_traversals": self.num_traversals,
             "termination_prob": self.termination_prob,
             "num_random_walks": self.num_random_walks,
@@ -174,7 +173,7 @@ class PinSAGESampler(RandomWalkNeighborSampler):
     Parameters
     ----------
     G : dgl.DGLGraph
-        With an edge type from ``ntype`` to ``other_type`` and one back; of several the first counts.
+        With an edge type from ``ntype`` to ``other_type`` and one back: the first of several.
     ntype, other_type : str
         A traversal goes from ``ntype`` to ``other_type`` and back.
     num_traversals, termination_prob, num_random_walks, num_neighbors, weight_column, seed
@@ -188,7 +187,7 @@ class PinSAGESampler(RandomWalkNeighborSampler):
 
     def __init__(
         self,
-        G: Any,  # noqa: N803
+        G: Any,
         ntype: str,
         other_type: str,
         num_traversals: int,
