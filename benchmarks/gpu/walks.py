@@ -231,11 +231,6 @@ def neighbours() -> dict[str, pgs.RandomWalk]:
     }
 
 
-def sampler_roots(sampler: pgs.RandomWalk) -> int:
-    """How many seeds a walk takes."""
-    return sampler.roots if isinstance(sampler, pgs.MultiRW) else 1
-
-
 def run(kept: Record, budget: Budget, trial: bool) -> None:
     """Rows of every graph and sampler."""
     import cupy

@@ -76,6 +76,13 @@ const (
 	tallyThreads    = 256 // of tally.cu, a seed, at most
 )
 
+// Of walks that may end early a warp has endingWalks, and begins further ones once endingIdle of
+// its lanes have none.
+const (
+	endingWalks = 1024
+	endingIdle  = 8
+)
+
 // gatherParts is how many tables a launch of gather.cu reads.
 const gatherParts = 8
 
