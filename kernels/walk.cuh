@@ -184,6 +184,11 @@ struct Steps {
 
   // The edge of a step that came from t by an edge. Go twin: unit.chooseSecond.
   __device__ __forceinline__ Step<PACKED> second(const Row<PACKED>& row, u64 draw, u64 t) const {
+    return second(row, draw, t, [&](u64 proposal) { return propose(row, proposal); });
+  }
+  // Likewise, of a row whose edges are proposed in a way of the caller's.
+  template <typename Propose>
+  __device__ __forceinline__ Step<PACKED> second(const Row<PACKED>& row, u64 draw, u64 t, const Propose& proposed) const {
     if (row.degree == 1) return edge(row.start);
     u64 back = 0, backs = 0, share = 0;
     if (a.extra > 0) {
@@ -196,7 +201,7 @@ struct Steps {
     for (u32 k = FIRST_TRY; k < FIRST_TRY + TRY_DRAWS * TRIES; k += TRY_DRAWS) {
       u64 proposal = draw_bits(draw, k);
       if (share && coin(draw_bits(draw, k + 2)) < share) return edge(ranked(row, back, backs, below(proposal, weight(row, back, backs))));
-      Step<PACKED> s = propose(row, proposal);
+      Step<PACKED> s = proposed(proposal);
       u64 toss = coin(draw_bits(draw, k + 1));
       if (s.to == t) {
         if (toss < a.accept_back) return s;

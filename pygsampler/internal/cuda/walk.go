@@ -33,13 +33,17 @@ type packArgs struct {
 	IndptrBits, IDBits, EdgeIDBits, _       uint32
 }
 
-// Walks is random walks, a thread each.
+// Walks is random walks.
 type Walks struct {
 	walk.Rule
 	// Layout is "packed", one read a step of 16 bytes an edge, or 32 with weights, that the graph
 	// keeps on the device; "csr", two or three reads of the graph's own arrays; or "auto": packed
 	// where it takes at most half of the memory that is free. The walks are the same.
 	Layout string
+	// Execution is "sample", a thread a walk; "transit", walkers grouped by where they are, step by
+	// step (transit.go), on the graph's own arrays; or "auto" and "", which is "sample". The walks
+	// are the same.
+	Execution string
 }
 
 // Kernels of walk.cu: what they leave out, by name.
@@ -92,6 +96,8 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	case p.Layout == "packed" && !g.packable(p):
 		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or vertices and more, got 'packed'", request.ErrValue)
+	case p.byTransits() && g.Nodes>>32 != 0:
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got 'transit'", request.ErrValue)
 	}
 	return nil
 }
@@ -121,10 +127,13 @@ func (p *Walks) Guess(g *Graph, seeds int64) Needs {
 // Used tells nothing of other walks, whose guess is exact.
 func (p *Walks) Used(*Flight) Needs { return Needs{} }
 
-// Fit needs no room but the walks'.
+// Fit needs no room but the walks', and what grouping them takes.
 func (p *Walks) Fit(f *Flight) error {
 	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
-	return nil
+	if !p.byTransits() {
+		return nil
+	}
+	return SpaceOf[transitSpace](f.space).fit(f, p)
 }
 
 // Arrived knows no status of its own.
@@ -138,21 +147,32 @@ func (p *Walks) Launch(f *Flight) error {
 	if err != nil {
 		return err
 	}
-	g, c := f.graph, &f.call
-	packed, err := g.packedFor(p, k, f.stream)
-	if err != nil {
-		return err
-	}
+	g := f.graph
 	out, bytes := f.Region()
 	if bytes < f.need.Out {
 		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.need.Out, bytes)
 	}
-	words, chance, random := p.words(g, c.NumSeeds), p.Chances(), c.random()
+	words := p.words(g, f.call.NumSeeds)
 	copy(f.space.words()[reportHeader:], words[:])
-	meeting := f.space.meeting.Address
-	args := walkArgs{
+	args, kind := p.args(f, &words, out)
+	if p.byTransits() {
+		return p.launchTransits(f, &args, kind)
+	}
+	if args.Packed, err = g.packedFor(p, k, f.stream); err != nil {
+		return err
+	}
+	blocks, threads := k.shape(f, words[batch.WalkNumWalks])
+	return k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
+		f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
+}
+
+// args are what kernels are told of the walks but for the packed graph, and what they need not do.
+func (p *Walks) args(f *Flight, words *[batch.HeaderWords]int64, out gpu.Address) (args walkArgs, kind int) {
+	g, c := f.graph, &f.call
+	chance, random, meeting := p.Chances(), c.random(), f.space.meeting.Address
+	args = walkArgs{
 		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
-		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums, Packed: packed,
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums,
 		Walks: uint64(words[batch.WalkNumWalks]), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		LengthsAt: uint64(words[batch.WalkLengths]), NodesAt: uint64(words[batch.WalkNodes]), EdgesAt: uint64(words[batch.WalkEdgeIDs]),
 		Stop: chance.Stop, Restart: chance.Restart,
@@ -166,7 +186,6 @@ func (p *Walks) Launch(f *Flight) error {
 	for i, kind := range p.Path {
 		args.Path[i] = uint16(kind)
 	}
-	kind := walkPlain
 	switch {
 	case p.Second():
 		kind = walkSecond
@@ -175,9 +194,7 @@ func (p *Walks) Launch(f *Flight) error {
 	case p.Stop > 0 || p.Restart > 0 || len(p.Path) > 0:
 		kind = walkFirst
 	}
-	blocks, threads := k.shape(f, words[batch.WalkNumWalks])
-	return k.walk[word(g.Alias != 0)][word(packed != 0)][kind][g.wide()].Launch(
-		f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
+	return args, kind
 }
 
 // fewWalks is up to how many walks blocks are a warp: they are for all multiprocessors, of

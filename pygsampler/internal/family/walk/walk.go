@@ -37,13 +37,17 @@ func Parse(d *family.Document) family.Plan {
 	d.OneOf("direction", "out", "in")
 	r.EdgeIDs = d.Bool("edge_ids", false)
 	layout := d.OneOf("layout", "auto", "packed", "csr")
+	execution := d.OneOf("execution", "auto", "sample", "transit")
 	if (r.Path == nil) != (types == "") {
 		d.Refuse(request.ErrValue, "metapath, edge_types: expected both or neither, got one of them")
 	}
 	if r.Jumps && r.Restart == 0 {
 		d.Refuse(request.ErrValue, "count_jumps: expected False without restart, got True")
 	}
-	p.device = cuda.Walks{Rule: p.Rule, Layout: layout}
+	if execution == "transit" && layout == "packed" {
+		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='transit', which reads the graph's own arrays, got 'packed'")
+	}
+	p.device = cuda.Walks{Rule: p.Rule, Layout: layout, Execution: execution}
 	return p
 }
 
