@@ -3,6 +3,8 @@
     python -m benchmarks.pipeline --quick
     python -m benchmarks.pipeline
     python -m benchmarks.pipeline --device cuda --graph products
+    python -m benchmarks.pipeline --device cuda --graph products --features cached --cache 0.2
+    python -m benchmarks.pipeline --device cuda --features device --share 1 0.5 0.25
 
 Three runs of a GraphSAGE on a graph of the papers' shape, in milliseconds a step: batches alone
 (a), training alone, on one batch of middling size that stays where it is (b), and both, as one does
@@ -13,7 +15,10 @@ the clock starts; then the runs take turns, and medians over the rounds are show
 
 Where the features are: ``cpu``, in memory, read ahead by the engine's threads, where the batches
 are sampled too; with a GPU they are copied there by ``batch.to``. ``file``: likewise, mapped.
-``pinned``: page-locked, read by the GPU that samples. ``device``: on that GPU.
+``pinned``: page-locked, read by the GPU that samples. ``cached``: likewise, with ``--cache`` of the
+rows on that GPU, those that the epoch reads most. ``device``: on that GPU. Beside what comes over
+the link stand how long a copy of as many bytes takes, and its part of a step: less of a step cannot
+be spent on reading. ``--share`` takes turns over values of ``sampler_share``.
 """
 
 from __future__ import annotations
@@ -131,6 +136,32 @@ def check(pipeline: Pipeline, plain: DataLoader, x: torch.Tensor, y: torch.Tenso
             raise CheckError(f"batch {theirs.batch} has rows of other vertices")
 
 
+def link_speed(size: int = 1 << 28, repeat: int = 9) -> float:
+    """Bytes a second of a copy from page-locked memory to the GPU."""
+    here = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    there = torch.empty(size, dtype=torch.uint8, device="cuda")
+    times = []
+    for _ in range(repeat):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        there.copy_(here, non_blocking=True)
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return size / min(times)
+
+
+def over_the_link(found: dict[str, Any], steps: int, speed: float) -> dict[str, float]:
+    """What the link alone takes of a step, for the bytes that are read over it."""
+    missed = found["bytes"].get("pinned", 0) / steps
+    least = 1e3 * missed / speed
+    return {
+        "link, MB a step": missed / 1e6,
+        "link, GB/s": speed / 1e9,
+        "link, ms": least,
+        "link / both": least / found["both, ms"],
+    }
+
+
 def measure(pipeline: Pipeline, rounds: int) -> dict[str, Any]:
     """Medians over the rounds, and the loader's figures of the last."""
     runs = {"a": pipeline.data, "b": pipeline.training, "c": pipeline.both}
@@ -168,7 +199,12 @@ def measure(pipeline: Pipeline, rounds: int) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns 0, or 1 after a failed check."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
+    parser = _parser()
+    options = parser.parse_args(given)
+    if "cached" in (options.features or ()) and options.cache is None:
+        parser.error("--features cached: expected --cache with it, as --cache 0.2")
+    if options.cache is not None and options.device == "cpu":
+        parser.error("--cache: expected --device cuda with it, since the cache is on a GPU")
     name, rounds = ("quick", 2) if options.quick else (options.graph, options.rounds)
     size, steps = (64, 8) if options.quick else (options.batch_size, options.steps)
     graph = graphs.load(name)
@@ -184,18 +220,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record["rows"] = []
     on_gpu = options.device != "cpu"
     there = made.to(options.device) if on_gpu else made
+    speed = link_speed() if on_gpu else 0.0
     with tempfile.TemporaryDirectory() as folder:
-        for place in options.features or (
-            ("device", "pinned", "cpu") if on_gpu else ("cpu", "file")
-        ):
-            features = _placed(x, place, options.device, Path(folder))
+        places = options.features or _places(on_gpu, options.cache)
+        for place, share in itertools.product(places, options.share):
+            features = _placed(x, place, options.device, Path(folder), options.cache)
             loader = DataLoader(
-                there if place in ("device", "pinned") else made,
+                there if place in ("device", "pinned", "cached") else made,
                 seeds,
                 options.fanouts,
                 prefetch=options.prefetch,
                 low_mark=options.low_mark,
-                sampler_share=options.share,
+                sampler_share=share,
                 features={"x": features},
                 labels=y,
                 **shape,
@@ -207,14 +243,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"refused: {place}: {error}", file=sys.stderr)
                 return 1
             found = measure(pipeline, rounds)
-            record["rows"].append({"features": place, "device": options.device, **found})
+            if place in ("pinned", "cached"):
+                found |= over_the_link(found, pipeline.steps, speed)
+            about = {"features": place, "device": options.device, "sampler_share": share}
+            if place == "cached":
+                about["cached"] = options.cache
+            record["rows"].append({**about, **found})
             told = ", ".join(
                 f"{key} {value:.3f}" for key, value in found.items() if isinstance(value, float)
             )
-            tqdm.write(f"{place}: {told}")
+            said = place if share is None else f"{place}, sampler_share {share}"
+            tqdm.write(f"{said}: {told}")
             features.close()
     if options.out:
-        path = options.out / f"pipeline{'-cuda' if on_gpu else ''}.json"
+        path = options.out / f"{_name(on_gpu, options)}.json"
         report.write_json(path, record)
         print(f"\nwritten: {path}")
     return 0
@@ -225,9 +267,27 @@ def _device(name: str) -> str:
     return "cuda:0" if name == "cuda" else name
 
 
-def _placed(x: torch.Tensor, place: str, device: str, folder: Path) -> pgs.Features:
+def _name(on_gpu: bool, options: argparse.Namespace) -> str:
+    """Of the file; runs that answer another question do not replace each other's."""
+    more = "-cache" if options.cache is not None else "-share" if options.share != [None] else ""
+    return f"pipeline{'-cuda' if on_gpu else ''}{more}"
+
+
+def _places(on_gpu: bool, cached: float | None) -> tuple[str, ...]:
+    """Where features are unless one says it."""
+    if not on_gpu:
+        return "cpu", "file"
+    return ("device", "pinned", "cpu") if cached is None else ("cached", "pinned")
+
+
+def _placed(
+    x: torch.Tensor, place: str, device: str, folder: Path, cached: float | None
+) -> pgs.Features:
     """Features of their own, so that figures are of one loader."""
     features = pgs.Features.from_tensor(x)
+    if place == "cached":
+        assert cached is not None
+        return features.cache(rows=max(1, int(cached * len(x))), policy="exact", device=device)
     if place == "device":
         return features.to(device)
     if place == "pinned":
@@ -241,12 +301,22 @@ def _placed(x: torch.Tensor, place: str, device: str, folder: Path) -> pgs.Featu
     return features
 
 
+def _part(text: str) -> float:
+    part = float(text)
+    if not 0 < part <= 1:
+        raise argparse.ArgumentTypeError(f"expected a number in (0, 1], got {text}")
+    return part
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
     parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="arxiv")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
-    parser.add_argument("--features", nargs="+", choices=("device", "pinned", "cpu", "file"))
+    parser.add_argument(
+        "--features", nargs="+", choices=("device", "pinned", "cached", "cpu", "file")
+    )
+    parser.add_argument("--cache", type=_part, help="part of the rows that is cached on the GPU")
     parser.add_argument("--fanouts", type=int, nargs="+", default=[10, 10])
     parser.add_argument("--batch-size", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=100, help="of a round (default: 100)")
@@ -255,9 +325,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--prefetch", type=int, default=4)
     parser.add_argument("--low-mark", type=int)
-    parser.add_argument("--share", type=float, help="sampler_share of the loader")
+    parser.add_argument(
+        "--share",
+        type=float,
+        nargs="+",
+        default=[None],
+        help="values of the loader's sampler_share",
+    )
     parser.add_argument("--note", help="as in python -m benchmarks")
-    parser.add_argument("--out", type=Path, help="folder for pipeline.json, pipeline-cuda.json")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        help="folder for pipeline.json; of a GPU pipeline-cuda.json, and with -cache or -share",
+    )
     return parser
 
 

@@ -6,8 +6,9 @@
     python -m benchmarks.pyg_layers --device cuda --profile loader
 
 Loader alone, and the whole training step of a model of each layer (100 features, hidden 256, 47
-classes, Adam, trimmed), on a graph of the papers' shape with the features where the step is. What
-the layers give, and their gradients, is compared before the clock starts. Then the two kinds of
+classes, Adam, trimmed), and of PyG's own models, on a graph of the papers' shape with the features
+where the step is: as attributes of the data, and for a tensor of edges also by ``features=``. What
+the layers give, and their gradients, is compared before the clock starts. Then the kinds of
 batches take turns, round by round; a time is the median over the rounds of a round's time by its
 steps, and the ratio that of the rounds. On a GPU a round ends when it is done.
 """
@@ -73,6 +74,15 @@ LAYERS: dict[str, Make] = {
     "GATv2Conv": attention(nn.GATv2Conv),
     "TransformerConv": attention(nn.TransformerConv),
 }
+# Whole models of PyG's, which trim by themselves.
+MODELS: dict[str, Callable[[int], torch.nn.Module]] = {
+    "GraphSAGE": lambda hops: nn.GraphSAGE(WIDTH, HIDDEN, hops, CLASSES),
+    "GAT": lambda hops: nn.GAT(WIDTH, HIDDEN, hops, CLASSES, heads=HEADS),
+    "GAT, no loops": lambda hops: nn.GAT(
+        WIDTH, HIDDEN, hops, CLASSES, heads=HEADS, add_self_loops=False
+    ),
+}
+LAYOUT_OF = {"coo": "coo", "edge_index": "edge_index", "features=": "coo"}
 
 
 class Model(torch.nn.Module):
@@ -94,6 +104,29 @@ class Model(torch.nn.Module):
         return h[: batch.batch_size]
 
 
+class Whole(torch.nn.Module):
+    """A model of PyG's on a batch."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Data) -> torch.Tensor:
+        out: torch.Tensor = self.model(
+            batch.x,
+            batch.edge_index,
+            num_sampled_nodes_per_hop=batch.num_sampled_nodes,
+            num_sampled_edges_per_hop=batch.num_sampled_edges,
+        )
+        return out[: batch.batch_size]
+
+
+def model_of(name: str, hops: int) -> torch.nn.Module:
+    """Of a layer, or PyG's, with the same numbers each time."""
+    torch.manual_seed(0)
+    return Whole(MODELS[name](hops)) if name in MODELS else Model(LAYERS[name], hops)
+
+
 class Case:
     """A graph with features, and loaders that sample it."""
 
@@ -113,15 +146,21 @@ class Case:
         count = options.batches * options.batch_size
         self.seeds = torch.from_numpy(rng.choice(graph.num_nodes, count, replace=False))
         self.batch_size = options.batch_size
+        # The same, but for the rows, which are not there.
+        self.bare = Data(y=self.data.y, edge_index=self.data.edge_index)
+        self.bare.num_nodes = graph.num_nodes
+        self.features = {"x": pgs.Features.from_tensor(self.data.x)}
 
-    def loader(self, layout: str, **options: Any) -> NeighborLoader:
+    def loader(self, way: str) -> NeighborLoader:
+        """As ``LAYOUT_OF`` has it."""
+        options = {"features": self.features} if way == "features=" else {}
         loader = NeighborLoader(
-            self.data,
+            self.bare if options else self.data,
             self.sampler.num_neighbors,
             self.seeds,
             neighbor_sampler=self.sampler,
             batch_size=self.batch_size,
-            edge_index=layout,
+            edge_index=LAYOUT_OF[way],
             **options,
         )
         loader.set_epoch(0)
@@ -132,22 +171,22 @@ class Case:
             torch.cuda.synchronize()
 
 
-def check(case: Case, make: Make) -> None:
-    """CheckError unless a step gives the same on either kind of edges."""
-    torch.manual_seed(0)
-    model = Model(make, case.hops).to(case.place)
+def check(case: Case, model: torch.nn.Module, name: str) -> None:
+    """CheckError unless a step gives the same with all kinds of batches."""
     found: list[list[torch.Tensor]] = []
-    for layout in LAYOUTS:
-        batch, same = next(iter(case.loader(layout))), copy.deepcopy(model)
+    for way in LAYOUT_OF:
+        batch, same = next(iter(case.loader(way))), copy.deepcopy(model)
         batch.x.requires_grad_()
         out = same(batch)
         functional.cross_entropy(out, batch.y[: batch.batch_size]).backward()
         gradients = [each.grad for each in same.parameters() if each.grad is not None]
         found.append([out.detach(), batch.x.grad, *gradients])
-    for place, (one, other) in enumerate(zip(*found, strict=True)):
-        most = max(float(one.abs().max()), 1e-6)
-        if float((one - other).abs().max()) > 1e-4 * most:
-            raise CheckError(f"{model.layers[0]}: tensor {place} differs")
+    want, *others = found
+    for way, got in zip(list(LAYOUT_OF)[1:], others, strict=True):
+        for place, (one, other) in enumerate(zip(want, got, strict=True)):
+            most = max(float(one.abs().max()), 1e-6)
+            if float((one - other).abs().max()) > 1e-4 * most:
+                raise CheckError(f"{name}, {way}: tensor {place} differs")
 
 
 def loading(loader: NeighborLoader) -> Iterator[None]:
@@ -156,7 +195,7 @@ def loading(loader: NeighborLoader) -> Iterator[None]:
         yield
 
 
-def training(loader: NeighborLoader, model: Model) -> Iterator[None]:
+def training(loader: NeighborLoader, model: torch.nn.Module) -> Iterator[None]:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for batch in loader:
         loss = functional.cross_entropy(model(batch), batch.y[: batch.batch_size])
@@ -189,23 +228,18 @@ def compare(
 
 
 def measure(case: Case, name: str, rounds: int) -> dict[str, Any]:
-    """A row: the loader's, or of a layer of ``LAYERS``."""
+    """A row: the loader's, or of a layer of ``LAYERS`` or a model of ``MODELS``."""
+    ways: dict[str, Callable[[], Iterator[None]]]
     if name == "loader":
-        features = {"x": pgs.Features.from_tensor(case.data.x)}
-        ways = {layout: lambda layout=layout: loading(case.loader(layout)) for layout in LAYOUTS}
-        ways["features="] = lambda: loading(case.loader("coo", features=features))
-        return compare(case, ways, rounds)
-    check(case, LAYERS[name])
-    torch.manual_seed(0)
-    model = Model(LAYERS[name], case.hops).to(case.place)
-    return compare(
-        case,
-        {
-            layout: lambda layout=layout: training(case.loader(layout), copy.deepcopy(model))
-            for layout in LAYOUTS
-        },
-        rounds,
-    )
+        ways = {way: lambda way=way: loading(case.loader(way)) for way in LAYOUT_OF}
+    else:
+        model = model_of(name, case.hops).to(case.place)
+        check(case, model, name)
+        ways = {
+            way: lambda way=way: training(case.loader(way), copy.deepcopy(model))
+            for way in LAYOUT_OF
+        }
+    return compare(case, ways, rounds)
 
 
 def profile(case: Case, name: str, layout: str) -> None:
@@ -213,7 +247,7 @@ def profile(case: Case, name: str, layout: str) -> None:
     passes = [
         loading(case.loader(layout))
         if name == "loader"
-        else training(case.loader(layout), Model(LAYERS[name], case.hops).to(case.place))
+        else training(case.loader(layout), model_of(name, case.hops).to(case.place))
         for _ in range(2)
     ]
     list(passes[0])
@@ -247,14 +281,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 record["rows"].append({"setting": label, "what": name, **found})
                 one, other = (found[f"{layout}, ms"] for layout in LAYOUTS)
                 ratio = found["coo / edge_index"]
-                more = f"   features= {found['features=, ms']:.2f}" if name == "loader" else ""
+                more = f"   features= {found['features=, ms']:.2f}"
                 tqdm.write(f"  {name:20} {one:10.2f} {other:11.2f} {ratio:6.2f}x{more}")
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)
         return 1
     if options.out:
-        report.write_json(options.out / "pyg_layers.json", record)
-        print(f"\nwritten: {options.out / 'pyg_layers.json'}")
+        path = options.out / f"pyg_layers{'' if options.device == 'cpu' else '-cuda'}.json"
+        report.write_json(path, record)
+        print(f"\nwritten: {path}")
     return 0
 
 
@@ -269,14 +304,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: cpu)")
     parser.add_argument("--batch-size", type=int, default=1024)
     parser.add_argument("--fanouts", type=_fanouts, nargs="+", default=SETTINGS, metavar="15,10,5")
-    parser.add_argument("--layers", nargs="*", choices=tuple(LAYERS), default=list(LAYERS))
+    parser.add_argument(
+        "--layers", nargs="*", choices=(*LAYERS, *MODELS), default=[*LAYERS, *MODELS]
+    )
     parser.add_argument("--batches", type=int, default=40, help="of a round (default: 40)")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--profile", choices=("loader", *LAYERS), help="print where Python's time goes, and end"
+        "--profile",
+        choices=("loader", *LAYERS, *MODELS),
+        help="print where Python's time goes, and end",
     )
     parser.add_argument("--note", help="as in python -m benchmarks")
-    parser.add_argument("--out", type=Path, help="folder for pyg_layers.json")
+    parser.add_argument("--out", type=Path, help="folder for pyg_layers.json, pyg_layers-cuda.json")
     return parser
 
 

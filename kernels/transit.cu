@@ -25,7 +25,8 @@
 // reading more than would be read is no saving. NextDoor keeps rows of sub-warps in registers; one draw a walker
 // and few walkers a row leave nothing to keep, so only where rows begin and end is handed from lane to lane.
 //
-// Packed graphs (walk.cu) have nothing to give here: a row is looked up once for all of its walkers.
+// Packed edges (walk.cu) have nothing to give here: a row is looked up once for all of its walkers. node2vec's
+// filter of pairs is used as it is there.
 //
 // Draws are those of walk.cu, of walk and step: grouping changes no bit.
 //

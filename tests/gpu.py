@@ -20,16 +20,20 @@ import pygsampler as pgs
 FAKE_DRIVER = Path(__file__).parents[1] / "gpu" / "shim" / "testdata" / "fake_libcuda.c"
 
 
-def need_cuda() -> None:
-    """Skips the calling test where there is no CUDA device, or fails it where one is required."""
+def need_cuda(devices: int = 1) -> None:
+    """Skips the calling test where there are fewer CUDA devices, or fails it where so many are
+    required: by ``cuda``, and by ``cuda2`` for two."""
+    wanted = "a CUDA device" if devices == 1 else f"{devices} CUDA devices"
     try:
-        if pgs.cuda.device_count() > 0:
+        found = pgs.cuda.device_count()
+        if found >= devices:
             return
-        reason = "needs a CUDA device, found none"
+        reason = f"needs {wanted}, found {found or 'none'}"
     except pgs.CudaError as error:
-        reason = f"needs a CUDA device, found a driver that fails: {error}"
-    if "cuda" in os.environ.get("PYGSAMPLER_REQUIRE", "").split(","):
-        pytest.fail(f"PYGSAMPLER_REQUIRE names cuda: {reason}", pytrace=False)
+        reason = f"needs {wanted}, found a driver that fails: {error}"
+    name = "cuda" if devices == 1 else f"cuda{devices}"
+    if name in os.environ.get("PYGSAMPLER_REQUIRE", "").split(","):
+        pytest.fail(f"PYGSAMPLER_REQUIRE names {name}: {reason}", pytrace=False)
     pytest.skip(reason)
 
 

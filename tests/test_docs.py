@@ -226,7 +226,10 @@ def test_figures_have_a_place_on_their_pages() -> None:
         for place in re.findall(r"<!-- figures (\w+) -->\n(?:.*\n)*?<!-- end -->", page.read_text())
     }
     of_a_gpu = {place for place in places if place.startswith("gpu_")}
-    assert places - of_a_gpu == {"ratios", "all_rows", "cache_hits", "growth", "threads", "hub"}
+    assert places - of_a_gpu == {
+        *("ratios", "all_rows", "cache_hits", "growth", "threads", "hub"),
+        *("pyg_layers", "pipeline_cache", "pipeline_shares"),
+    }
     # Those of a GPU where there are any: what is kept is shown.
     results = ROOT / "benchmarks" / "results" / "gpu"
     assert {f"gpu_{file.stem}" for file in results.glob("*.json")} <= of_a_gpu

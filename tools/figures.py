@@ -25,7 +25,10 @@ PAGES = tuple(
     ROOT / page
     for page in (
         "README.md",
-        *(f"docs/{name}.md" for name in ("performance", "features", "cuda-graphs", "turbognn")),
+        *(
+            f"docs/{name}.md"
+            for name in ("performance", "features", "cuda-graphs", "turbognn", "pipeline", "pyg")
+        ),
     )
 )
 PLACE = re.compile(r"(<!-- figures (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -46,6 +49,11 @@ Record = dict[str, Any]
 def kept(name: str) -> Record | None:
     path = RESULTS / name
     return json.loads(path.read_text()) if path.exists() else None
+
+
+def unmeasured(command: str) -> str:
+    """Likewise, of what is no part of `make gpu-check`."""
+    return f"No figures of a GPU are kept for this version; `{command}` measures them.\n"
 
 
 def table(head: list[str], rows: list[list[str]], numbers: int) -> str:
@@ -358,6 +366,72 @@ def gpu_steps() -> str:
     )
 
 
+def gpu_pyg_steps() -> str:
+    """Whole training steps of PyG's own layers."""
+    record = kept("gpu/pyg_steps.json")
+    if record is None:
+        return NONE_OF_GPU
+    keys = ("eager_ms", "eager_tf32_ms", "graph_ms", "graph_tf32_ms")
+    rows = []
+    for row in record["rows"]:
+        others = row["dgl_ms"]
+        rows.append(
+            [f"{row['layer']} {row['batch']}x({','.join(map(str, row['fanouts']))})"]
+            + [f"`{row['edges']}`", "" if others is None else f"{others:.1f}"]
+            + [f"{row[key]:.2f}" for key in keys]
+            + ["" if others is None else f"{others / row['graph_ms']:.1f}x"]
+        )
+    head = ["", "edges", "DGL 2.5", "eager", "eager, TF32", "one graph", "one graph, TF32"]
+    text = table([*head, "DGL / graph"], rows, 6)
+    return f"{source(record)}\n{text}"
+
+
+def pyg_layers() -> str:
+    """Steps of PyG's layers on batches of its loader, as ours makes them, on a GPU."""
+    record = kept("pyg_layers-cuda.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.pyg_layers --device cuda")
+    ways = ("coo", "edge_index", "features=")
+    rows = [
+        [row["setting"], row["what"], *(f"{row[f'{way}, ms']:.2f}" for way in ways)]
+        for row in record["rows"]
+    ]
+    head = ["batch x fanouts", "model", '`"coo"`', '`"edge_index"`', '`"coo"`, `features=`']
+    return f"Milliseconds a step. {source(record)}\n{table(head, rows, 3)}"
+
+
+def pipeline_cache() -> str:
+    """Steps whose features are on the host, some of them cached, and what the link allows."""
+    record = kept("pipeline-cuda-cache.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.pipeline --device cuda --cache 0.2")
+    rows = []
+    for row in record["rows"]:
+        part = "none" if "cached" not in row else f"{row['cached']:.0%}"
+        hits = "" if row["hit_rate"] is None else f"{row['hit_rate']:.1%}"
+        cells = [part, hits, f"{row['training, ms']:.2f}", f"{row['both, ms']:.2f}"]
+        cells += [f"{row['waiting_share']:.1%}", f"{row['gathering_share']:.1%}"]
+        cells += [f"{row['link, MB a step']:.1f}", f"{row['link, ms']:.2f}"]
+        rows.append([*cells, f"{row['link / both']:.1%}"])
+    head = ["rows cached", "hits", "training alone, ms", "both, ms", "waits for samples"]
+    head += ["reads rows", "over the link, MB", "the link alone, ms", "the link alone / both"]
+    return f"{source(record)}\n{table(head, rows, 8)}"
+
+
+def pipeline_shares() -> str:
+    """Steps of an eager loop by `sampler_share`."""
+    record = kept("pipeline-cuda-share.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.pipeline --device cuda --share 1 0.5 0.25")
+    keys = ("data, ms", "training, ms", "both, ms")
+    rows = []
+    for row in record["rows"]:
+        share = "none" if row["sampler_share"] is None else f"{row['sampler_share']:g}"
+        rows.append([share, *(f"{row[key]:.3f}" for key in keys), f"{row['waiting_share']:.1%}"])
+    head = ["`sampler_share`", "loading alone, ms", "training alone, ms", "both, ms"]
+    return f"{source(record)}\n{table([*head, 'waits for samples'], rows, 5)}"
+
+
 def gpu_cache() -> str:
     """Rows of which a part is cached, by the share of hits."""
     record = kept("gpu/cache.json")
@@ -491,6 +565,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, cache_hits, growth, threads, hub),
+        *(pyg_layers, pipeline_cache, pipeline_shares),
         *(
             gpu_latency,
             gpu_calls,
@@ -500,6 +575,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_ablation,
             gpu_training,
             gpu_steps,
+            gpu_pyg_steps,
             gpu_cache,
             gpu_roofline,
             gpu_turbo,

@@ -9,14 +9,16 @@ Parts, in the order in which they run when none is named:
 - ablation    bsp, fused, persistent and queue side by side
 - training    the share of a training step that waits for a sample
 - steps       whole training steps: plain torch, the helpers, one CUDA graph
+- pyg_steps   whole training steps of PyG's own layers: our loader and calls, and one CUDA graph
 - weights     weighted sampling beside uniform sampling
 - gather      rows of a table by their ids, beside torch's index_select and a copy
 - turbo       TurboGNN's sampling kernels, their thresholds and switches, beside ours
 - cache       rows that are on the host and in part on the device, and what keeping them takes
+- walks       random walks, beside bare kernels of the same reads
 - roofline    how near the batches are to what the GPU can do
 
-It needs torch with CUDA and matplotlib; roofline needs CuPy. Times of others stand in
-reference.csv and dgl_grid.csv, with where they come from.
+It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others
+stand in reference.csv and dgl_grid.csv, with where they come from.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from pathlib import Path
 
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
-    *("weights", "gather", "turbo", "cache", "roofline"),
+    "pyg_steps",
+    *("weights", "gather", "turbo", "cache", "walks", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -41,10 +44,12 @@ _SHARES = {
     "ablation": 5,
     "training": 1,
     "steps": 2,
+    "pyg_steps": 2,
     "weights": 3,
     "gather": 1,
     "turbo": 3,
     "cache": 1,
+    "walks": 3,
     "roofline": 3,
 }
 

@@ -49,21 +49,26 @@ class Task:
 
     def step(self, name: str, hops: int, helpers: bool) -> Callable[[Any], torch.Tensor]:
         """A step of training of a fresh model."""
-        torch.manual_seed(0)
-        model = models.MODELS[name](hops, self.x, helpers=helpers).cuda()
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, capturable=True, fused=True)
-
-        def step(batch: Any) -> torch.Tensor:
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(batch), batch.y)
-            loss.backward()
-            optimizer.step()
-            return loss.detach()
-
-        return step
+        return training(lambda: models.MODELS[name](hops, self.x, helpers=helpers))
 
 
-def _losses(step: Callable[[Any], torch.Tensor], loader: DataLoader) -> list[float]:
+def training(make: Callable[[], torch.nn.Module]) -> Callable[[Any], torch.Tensor]:
+    """A step of training of a model, made with the same numbers each time."""
+    torch.manual_seed(0)
+    model = make().cuda()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, capturable=True, fused=True)
+
+    def step(batch: Any) -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(batch), batch.y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
+def losses(step: Callable[[Any], torch.Tensor], loader: DataLoader) -> list[float]:
     found = []
     for batch in loader:
         found.append(step(batch))
@@ -72,13 +77,13 @@ def _losses(step: Callable[[Any], torch.Tensor], loader: DataLoader) -> list[flo
     return [float(loss) for loss in found]
 
 
-def _alike(mine: list[float], others: list[float], what: str) -> None:
+def alike(mine: list[float], others: list[float], what: str) -> None:
     for place, (a, b) in enumerate(zip(mine, others, strict=True)):
         if not abs(a - b) < 5e-3 * max(abs(b), 1):
             raise CheckError(f"{what}: batch {place} has loss {a}, plain torch {b}")
 
 
-def _epochs(run: Callable[[], object], steps: int) -> float:
+def epochs(run: Callable[[], object], steps: int) -> float:
     """Median milliseconds of a step."""
     run()
     times = []
@@ -91,8 +96,28 @@ def _epochs(run: Callable[[], object], steps: int) -> float:
     return statistics.median(times)
 
 
+def through(loader: DataLoader, step: Callable[[Any], object]) -> Callable[[], None]:
+    """An epoch of calls of a step."""
+
+    def run() -> None:
+        for batch in loader:
+            step(batch)
+
+    return run
+
+
+def replayed(loop: Any) -> Callable[[], None]:
+    """An epoch of a captured step."""
+
+    def run() -> None:
+        for _ in loop:
+            pass
+
+    return run
+
+
 @contextmanager
-def _tf32(on: bool) -> Iterator[None]:
+def tf32(on: bool) -> Iterator[None]:
     before = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = on
     try:
@@ -107,38 +132,43 @@ def measure(task: Task, name: str, fanouts: tuple[int, ...]) -> dict[str, Any]:
     rows = {"features": {"x": task.x}} if models.MODELS[name].takes_rows else {}
     eager, fixed = task.loader(fanouts), task.loader(fanouts, static=True, **rows)
     helped = task.loader(fanouts, **rows)
-    want = _losses(task.step(name, hops, helpers=False), task.loader(fanouts))
+    want = losses(task.step(name, hops, helpers=False), task.loader(fanouts))
     again = task.loader(fanouts, **rows)
-    _alike(_losses(task.step(name, hops, helpers=True), again), want, "helpers")
+    alike(losses(task.step(name, hops, helpers=True), again), want, "helpers")
     again = task.loader(fanouts, static=True, **rows)
     loop = capture(task.step(name, hops, helpers=True), again)
-    _alike(loop.run()[:_CHECKED].tolist(), want, "one CUDA graph")
-
-    def through(loader: DataLoader, step: Callable[[Any], object]) -> Callable[[], None]:
-        def run() -> None:
-            for batch in loader:
-                step(batch)
-
-        return run
-
-    def replayed(loop: Any) -> Callable[[], None]:
-        def run() -> None:
-            for _ in loop:
-                pass
-
-        return run
+    alike(loop.run()[:_CHECKED].tolist(), want, "one CUDA graph")
 
     row: dict[str, Any] = {"model": name, "fanouts": list(fanouts), "batch": BATCH}
     steps = len(eager)
-    row["plain_ms"] = _epochs(through(eager, task.step(name, hops, helpers=False)), steps)
-    row["helpers_ms"] = _epochs(through(helped, task.step(name, hops, helpers=True)), steps)
-    row["graph_ms"] = _epochs(replayed(loop), steps)
-    row["loader_ms"] = _epochs(through(fixed, lambda batch: None), steps)
-    with _tf32(True):
+    row["plain_ms"] = epochs(through(eager, task.step(name, hops, helpers=False)), steps)
+    row["helpers_ms"] = epochs(through(helped, task.step(name, hops, helpers=True)), steps)
+    row["graph_ms"] = epochs(replayed(loop), steps)
+    row["loader_ms"] = epochs(through(fixed, lambda batch: None), steps)
+    with tf32(True):
         loop = capture(task.step(name, hops, helpers=True), fixed)
-        row["graph_tf32_ms"] = _epochs(replayed(loop), steps)
+        row["graph_tf32_ms"] = epochs(replayed(loop), steps)
     row["capacities"] = fixed.capacities
     row["dgl_ms"] = DGL[name].get(fanouts)
+    return rounded(row)
+
+
+def shrink() -> None:
+    """So small that figures mean nothing."""
+    global BATCH, _STEPS, _CHECKED, _EPOCHS
+    BATCH, _STEPS, _CHECKED, _EPOCHS = 64, 8, 4, 1
+
+
+def about(made: Made) -> dict[str, Any]:
+    """What all models have in common."""
+    return {
+        "features": models.FEATURES, "hidden": models.HIDDEN, "classes": models.CLASSES,
+        "heads": models.HEADS, "optimizer": "Adam, fused", "graph": made.name, "steps": _STEPS,
+    }  # fmt: skip
+
+
+def rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """To a tenth of a microsecond."""
     return {
         key: round(value, 4) if isinstance(value, float) else value for key, value in row.items()
     }
@@ -148,17 +178,13 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
     """Every model with every fanouts."""
     made = make("tiny" if trial else "products")
     if trial:
-        global BATCH, _STEPS, _CHECKED, _EPOCHS
-        BATCH, _STEPS, _CHECKED, _EPOCHS = 64, 8, 4, 1
+        shrink()
     on_cpu = made.on_cpu()
     for fanouts in FANOUTS:
         check.parity(made, on_cpu, fanouts, "auto")
     del on_cpu
     task = Task(made)
-    record.content["model"] = {
-        "features": models.FEATURES, "hidden": models.HIDDEN, "classes": models.CLASSES,
-        "heads": models.HEADS, "optimizer": "Adam, fused", "graph": made.name, "steps": _STEPS,
-    }  # fmt: skip
+    record.content["model"] = about(made)
     for fanouts in FANOUTS:
         for name in models.MODELS:
             if budget.over():

@@ -19,6 +19,7 @@ def lines(folder: Path) -> list[str]:
         "ablation",
         "training",
         "steps",
+        "pyg_steps",
         "weights",
         "gather",
         "turbo",
@@ -104,6 +105,14 @@ def _steps(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _pyg_steps(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['layer']:8} {row['edges']:10} {row['fanouts']!s:11} eager {row['eager_ms']:6.2f} ms,"
+        f" graph {row['graph_ms']:6.3f}, TF32 {row['graph_tf32_ms']:6.3f}"
+        for row in content["rows"]
+    ]
+
+
 def _gather(content: dict[str, Any]) -> list[str]:
     return [
         f"{row['table']:11} rows of {row['row_bytes']:4} B {row['us']['gather']['median']:8.1f} us "
@@ -159,6 +168,7 @@ _OF = {
     "ablation": _ablation,
     "training": _training,
     "steps": _steps,
+    "pyg_steps": _pyg_steps,
     "weights": _weights,
     "gather": _gather,
     "turbo": _turbo,

@@ -448,9 +448,16 @@ class Features:
 
     def _part(self, ids: View, out: int = 0) -> Part:
         """What is to be gathered, by whoever reads these."""
-        known = self._known()
+        self._count(ids.length)
+        return self._described(ids, out)
+
+    def _count(self, rows: int) -> None:
+        """So many rows are read once more."""
         self._counts[0] += 1
-        self._counts[1] += ids.length
+        self._counts[1] += rows
+
+    def _described(self, ids: View, out: int) -> Part:
+        known = self._known()
         table = known._address if self._pins is None else self._pins.addresses[0]
         cache = None if self._cache is None else self._cache.table
         return Part(ids, table, len(known), self._row(), known, out, cache)
@@ -498,9 +505,15 @@ class Features:
 
     def _rows_there(self, ids: Any, place: int) -> tuple[torch.Tensor, Part]:
         """Room for the rows of ids on a device, and what is to be gathered into it."""
+        rows, part = self._room_there(ids, place)
+        self._count(part.ids.length)
+        return rows, part
+
+    def _room_there(self, ids: Any, place: int) -> tuple[torch.Tensor, Part]:
+        """Likewise, of what is read later, and counted then."""
         view = as_ids(ids, "ids", place)
         rows = self._empty(view.length, place)
-        return rows, self._part(view, rows.data_ptr())
+        return rows, self._described(view, rows.data_ptr())
 
     def _empty(self, count: int, place: int) -> torch.Tensor:
         """Room for so many rows on a device, in torch's current stream there."""

@@ -23,7 +23,9 @@ class StaticBlock(TorchBlock):
     up with edges between rows that the batch does not use, dealt out over all of those, and rows
     that it does not use have no edges in ``indptr``. So any layer may work on all of it: what it
     gives for rows in use is what it would give without the rest. ``src_mask``, ``dst_mask`` and
-    ``edge_mask`` tell them apart.
+    ``edge_mask`` tell them apart. For a layer that takes all sources as targets too, as PyG's
+    GCNConv does, the targets of the rest are sources in use: give it
+    ``torch.where(block.edge_mask, dst, src)`` in the place of ``dst``.
     """
 
     # Set by who makes the block, around the dataclass, which is frozen.

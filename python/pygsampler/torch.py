@@ -136,11 +136,13 @@ class DataLoader:
         is, as ``capture`` needs it; on a GPU alone, for samplers of mode ``"auto"`` or
         ``"persistent"`` without ``edge_weights``, ``disjoint`` and ``frontier="new"``. One pass at
         a time: the next ``iter()`` ends the one before. ``prefetch`` is 2.
-    capacities : sequence of (int, int), optional
+    capacities : sequence of (int, int) or "most", optional
         With ``static``, how many sources and edges each block may have, outermost first; seeds are
         at most ``batch_size``. Default: what the batches of the first pass need, which are sampled
         once for that, and a twentieth more. A batch that needs more is noticed, and gets it, in
-        other memory. ``loader.capacities`` are those in use.
+        other memory. ``"most"`` is what no batch can need more than, by the fanouts, of which none
+        may be -1: with several ranks no batch of one of them is then too large, for which the
+        others would not wait. ``loader.capacities`` are those in use.
 
     Notes
     -----
@@ -204,7 +206,7 @@ class DataLoader:
         low_mark: int | None = None,
         sampler_share: float | None = None,
         static: bool = False,
-        capacities: Sequence[Sequence[int]] | None = None,
+        capacities: Sequence[Sequence[int]] | str | None = None,
     ) -> None:
         check_graph(graph)
         self.batch_size = integer(batch_size, "batch_size", 1)
@@ -307,8 +309,8 @@ class DataLoader:
         cache, whose hits are counted there: asking waits then, and so does a pass that begins.
         Iterators that are in use at once have figures of their own, of which these are the latest
         one's; a pickled loader begins without any. Of static batches queues are not counted, and
-        the reading of their rows is part of ``waiting_share``. Of a loop of ``capture`` the rows
-        are not counted either, which its graph reads.
+        rows that fill them up are read and counted too; reading is part of ``waiting_share``, and
+        in a loop of ``capture``, whose graph reads, of neither share.
 
         Returns
         -------
@@ -403,9 +405,10 @@ class DataLoader:
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
         if not isinstance(self.sampler, PGSampler):
             raise TypeError(f"static: expected a PGSampler, got {self.sampler!r}")
-        hops = len(self.sampler.fanouts)
         about = self.graph, self._shards, self.rank, self._rows
-        return StaticPasses(*about, checked(capacities, hops))
+        size = min(self.batch_size, len(self._seeds))
+        given = checked(capacities, self.sampler.fanouts, size, self.graph.num_nodes)
+        return StaticPasses(*about, given)
 
     def _static_pass(self) -> tuple[StaticPasses, int, Meter]:
         """Begins a pass for ``capture``: whose batches, its number, and what counts them."""

@@ -341,6 +341,21 @@ def test_pipeline_compares_and_refuses(
     assert bench.pipeline.main([*arguments, "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "pipeline.json").read_text())["rows"]
     assert [row["features"] for row in rows] == ["cpu", "file"]
+    shares = ["--features", "cpu", "--share", "1", "0.5", "--out", str(tmp_path)]
+    assert bench.pipeline.main([*arguments, *shares]) == 0
+    shown = json.loads((tmp_path / "pipeline-share.json").read_text())["rows"]
+    assert [row["sampler_share"] for row in shown] == [1, 0.5]
+    found = {"bytes": {"cuda:0": 9, "pinned": 4_000_000}, "both, ms": 2.0}
+    link = bench.pipeline.over_the_link(found, 10, 1e9)
+    assert link["link, MB a step"] == link["link, ms"] == pytest.approx(0.4)
+    assert link["link / both"] == pytest.approx(0.2)
+    for wrong in (
+        ["--features", "cached", "--device", "cuda"],
+        ["--cache", "0.2"],
+        ["--cache", "2"],
+    ):
+        with pytest.raises(SystemExit):
+            bench.pipeline.main([*arguments, *wrong])
     for row in rows:
         assert row["bound, ms"] == max(row["data, ms"], row["training, ms"]) > 0
         assert 0 <= row["waiting_share"] <= 1

@@ -15,6 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 US = {"median": 20.0, "q25": 19.0, "q75": 22.0, "best": 18.0}
 WAYS = ("off", "B", "B+S", "B+S+A", "streams", "bsp", "persistent")
 CASE = {"shape": "reddit", "batch": 1024, "fanouts": [10, 10], "ids": "int32", "edges": 1000}
+MODEL = {
+    **{"features": 100, "hidden": 256, "classes": 47, "heads": 4},
+    **{"optimizer": "Adam", "graph": "products"},
+}
 ROWS: dict[str, dict[str, Any]] = {
     "latency": {
         **{"engine_us": US, "public_us": US, "loader_us": US},
@@ -32,6 +36,14 @@ ROWS: dict[str, dict[str, Any]] = {
     "training": {
         **{"name": "in flight", "mode": "auto", "prefetch": 4, "step_us": 900.0},
         **{"wait_us": 9.0, "wait_share": 0.01, "free_step_us": 800.0},
+    },
+    "steps": {
+        **{"model": "SAGE", "plain_ms": 2.0, "helpers_ms": 2.5, "graph_ms": 0.5},
+        **{"graph_tf32_ms": 0.4, "dgl_ms": 5.0},
+    },
+    "pyg_steps": {
+        **{"layer": "GATConv", "edges": "coo", "eager_ms": 4.0, "eager_tf32_ms": 3.0},
+        **{"graph_ms": 2.0, "graph_tf32_ms": 1.0, "dgl_ms": 8.0},
     },
     "turbo": {
         **{"kind": "kernel", "fanouts": [15], "call_us": dict.fromkeys(WAYS, US), "kernels_us": {}},
@@ -55,6 +67,7 @@ def record(part: str) -> dict[str, Any]:
         "versions": {"python": "3.12", "torch": "2.11"},
         "left_out": [],
         "rows": [{**CASE, **ROWS[part]}],
+        "model": MODEL,
     }
 
 
@@ -106,11 +119,58 @@ def test_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RESULTS", folder.parent)
     for part in ROWS:
         text = module.FIGURES[f"gpu_{part}"]()
-        assert text.startswith(
-            "A GPU, 100 GB, driver unknown; Python 3.12, PyTorch 2.11; 2026-01-01"
-        )
+        where = "A GPU, 100 GB, driver unknown; Python 3.12, PyTorch 2.11; 2026-01-01"
+        if part == "steps":
+            assert where in text
+        else:
+            assert text.startswith(where)
         widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
         assert len(widths) == 1
+
+
+def test_ratios_of_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = figures()
+    monkeypatch.setattr(module, "RESULTS", folder.parent)
+    text = module.FIGURES["gpu_pyg_steps"]()
+    assert "| GATConv 1024x(10,10) | `coo` | 8.0 | 4.00 | 3.00 | 2.00 | 1.00 | 4.0x |" in text
+    rows = [{**CASE, **ROWS["pyg_steps"], "dgl_ms": None}]
+    (folder / "pyg_steps.json").write_text(json.dumps({**record("pyg_steps"), "rows": rows}))
+    text = module.FIGURES["gpu_pyg_steps"]()
+    assert "| `coo` |  | 4.00 | 3.00 | 2.00 | 1.00 |  |" in text
+
+
+def test_tables_of_what_lies_beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of benchmarks that are not of benchmarks.gpu, on a GPU."""
+    module = figures()
+    about = {**record("grid"), "hardware": {"cpu": "A CPU", "cores": 16, "memory_gb": 100.0}}
+    about |= {"versions": {"python": "3.12", "dgl": None, "torch": "2.11", "numpy": "2"}}
+    about |= {"commit": "1234567890"}
+    del about["gpu"]
+    monkeypatch.setattr(module, "RESULTS", folder)
+    names = "pyg_layers", "pipeline_cache", "pipeline_shares"
+    assert all("are kept for this version; `python" in module.FIGURES[name]() for name in names)
+    times = {"data, ms": 0.25, "training, ms": 2.0, "both, ms": 2.5}
+    row = {**times, "waiting_share": 0.05, "gathering_share": 0.2, "hit_rate": 0.4}
+    link = {"link, MB a step": 25.0, "link, ms": 0.5, "link / both": 0.2}
+    cached = {**row, **link, "cached": 0.2}
+    rows = {
+        "pyg_layers-cuda": [
+            {"setting": "4x(2)", "what": "GAT", "coo, ms": 3.0, "edge_index, ms": 2.0}
+            | {"features=, ms": 1.0}
+        ],
+        "pipeline-cuda-cache": [cached, {**row, **link, "hit_rate": None}],
+        "pipeline-cuda-share": [{**row, "sampler_share": None}, {**row, "sampler_share": 0.5}],
+    }
+    for name, found in rows.items():
+        (folder / f"{name}.json").write_text(json.dumps({**about, "rows": found}))
+    texts = {name: module.FIGURES[name]() for name in names}
+    assert all("A CPU, 16 cores" in text for text in texts.values())
+    assert "| 4x(2) | GAT | 3.00 | 2.00 | 1.00 |" in texts["pyg_layers"]
+    reads = "2.00 | 2.50 | 5.0% | 20.0% | 25.0 | 0.50 | 20.0% |"
+    assert f"| 20% | 40.0% | {reads}" in texts["pipeline_cache"]
+    assert f"| none |  | {reads}" in texts["pipeline_cache"]
+    assert "| none | 0.250 | 2.000 | 2.500 | 5.0% |" in texts["pipeline_shares"]
+    assert "| 0.5 | 0.250 | 2.000 | 2.500 | 5.0% |" in texts["pipeline_shares"]
 
 
 def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

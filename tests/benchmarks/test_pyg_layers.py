@@ -23,12 +23,13 @@ def layers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
 
 def test_it_times_loader_and_layers(layers: Any, tmp_path: Path) -> None:
-    chosen = ["GATConv", "GraphConv"]
+    chosen = ["GATConv", "GraphConv", "GraphSAGE", "GAT"]
     assert layers.main(["--quick", "--layers", *chosen, "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "pyg_layers.json").read_text())["rows"]
     assert [row["what"] for row in rows] == ["loader", *chosen] * 2
     assert {row["setting"] for row in rows} == {"4x(10,10)", "4x(15,10,5)"}
     assert all(value > 0 for row in rows for key, value in row.items() if "coo" in key)
+    assert all(row["features=, ms"] > 0 for row in rows)
 
 
 def test_it_refuses_another_result(
@@ -42,7 +43,7 @@ def test_it_refuses_another_result(
         layers.LAYERS, "GINConv", lambda inputs, outputs, heads: Wrong(inputs, outputs)
     )
     assert layers.main(["--quick", "--fanouts", "2,2", "--layers", "GINConv"]) == 1
-    assert "refused: Wrong" in capsys.readouterr().err
+    assert "refused: GINConv, edge_index: tensor 0 differs" in capsys.readouterr().err
 
 
 def test_it_profiles(layers: Any, capsys: pytest.CaptureFixture[str]) -> None:

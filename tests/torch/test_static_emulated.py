@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.gpu import run_with_driver
+from tests.support.partners import partner
 
 PRELUDE = """
 import ctypes
@@ -125,6 +126,172 @@ assert pickle.loads(pickle.dumps(again)).capacities == again.capacities == most
     run_with_driver(emulator, PRELUDE + code)
 
 
+def test_the_most_that_a_batch_can_need(emulator: Path) -> None:
+    code = """
+graph = make_graph().to("cuda")
+options = dict(batch_size=64, shuffle=True, seed=3)
+for replace in (False, True):
+    sampler = pgs.PGSampler([5, 3], seed=3, replace=replace)
+    eager = DataLoader(graph, SEEDS, sampler, **options)
+    fixed = DataLoader(graph, SEEDS, sampler, static=True, capacities="most", **options)
+    # 64 seeds have 3 edges each at most; their ends have 5. All sources but seeds are distinct.
+    assert fixed.capacities == [(64 + 1000, 5 * 256), (256, 3 * 64)]
+    for _ in range(3):
+        for expected, batch in zip(eager, fixed, strict=True):
+            assert content(batch.trimmed()) == content(expected)
+    assert fixed._passes.remade == 0
+    assert fixed.capacities == [(64 + 1000, 5 * 256), (256, 3 * 64)]
+# Every seed of a graph in which all have more neighbours than asked for, and no two the same one.
+indices = torch.arange(100, 100 + 4 * 8)
+indptr = torch.zeros(201, dtype=torch.int64)
+indptr[1:9] = torch.arange(4, 33, 4)
+indptr[9:] = 32
+tree = pgs.Graph.from_csc(indptr, indices).to("cuda")
+fixed = DataLoader(tree, range(8), [4], batch_size=8, static=True, capacities="most")
+(block,) = next(iter(fixed)).trimmed().blocks
+assert (block.num_src_nodes, block.num_edges) == fixed.capacities[0] == (40, 32)
+assert fixed._passes.remade == 0
+with pytest.raises(ValueError, match="with a fanout of -1, which has no bound, got 'most'"):
+    DataLoader(graph, SEEDS, [-1, 3], static=True, capacities="most", **options)
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_rows_of_static_batches_are_counted(emulator: Path) -> None:
+    """Those that are read, of each batch; and features that are refused stay refused."""
+    code = """
+from pygsampler import features
+
+def empty(self, count, place):
+    return torch.zeros((count, *self.shape[1:]), dtype=getattr(torch, self.dtype))
+
+Features._empty = empty
+as_ids = features.as_ids
+features.as_ids = lambda ids, name, place=-1: as_ids(ids, name)
+graph, x = make_graph().to("cuda"), torch.randn(1000, 4)
+options = dict(batch_size=64, shuffle=True, seed=3)
+for policy in (None, "degree", "exact"):
+    given = Features.from_tensor(x)
+    if policy:
+        given = given.cache(rows=200, policy=policy)
+    eager = DataLoader(graph, SEEDS, [5, 3], **options)
+    fixed = DataLoader(graph, SEEDS, [5, 3], static=True, features={"x": given}, **options)
+    for _ in range(3):
+        near = 0
+        held = None
+        for expected, batch in zip(eager, fixed, strict=True):
+            assert torch.equal(batch.x[:len(expected.input_nodes)], x[expected.input_nodes])
+            assert torch.equal(batch.x, x[batch.input_nodes])
+            if policy:
+                held = given._cache.rows() if held is None else held
+                near += int(torch.isin(batch.input_nodes, held).sum())
+        told = fixed.stats()["features"]["x"]
+        rows = len(eager) * len(batch.input_nodes)
+        assert (told["reads"], told["rows"]) == (len(eager), rows)
+        if policy:
+            assert told["hits"] == near > 0
+            assert told["bytes"] == {"cuda:0": 16 * near, "pinned": 16 * (rows - near)}
+lru = Features.from_tensor(x).cache(rows=200, policy="lru")
+fixed = DataLoader(graph, SEEDS, [5, 3], static=True, features={"x": lru}, **options)
+for _ in range(2):
+    with pytest.raises(ValueError, match="a cache that does not change while it is read"):
+        next(iter(fixed))
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_layers_of_pyg_ignore_what_fills_up(emulator: Path) -> None:
+    """Outputs and gradients of the layers that are timed, with either kind of edges."""
+    partner("torch_geometric")
+    code = """
+import warnings
+warnings.simplefilter("ignore")
+from benchmarks import models
+from benchmarks.gpu.pyg_steps import LAYERS, LAYOUTS, OfPyg
+
+models.FEATURES, models.HIDDEN, models.CLASSES = 12, 16, 5
+graph, x = make_graph().to("cuda"), torch.randn(1000, 12)
+options = dict(batch_size=64, shuffle=True, seed=3)
+eager = DataLoader(graph, SEEDS, [5, 3], **options)
+fixed = DataLoader(graph, SEEDS, [5, 3], static=True, **options)
+
+def trained(batch, model, seeds, ways):
+    batch._furnish("x", x[batch.input_nodes.long()])
+    model.zero_grad()
+    out = model(batch)[:seeds]
+    out.backward(ways)
+    return out.detach(), [each.grad.clone() for each in model.parameters()]
+
+for _, (expected, batch) in zip(range(3), zip(eager, fixed, strict=True)):
+    seeds = len(expected.output_nodes)
+    ways = torch.randn(seeds, 5)
+    for name in LAYERS:
+        found = []
+        for layout in LAYOUTS:
+            torch.manual_seed(0)
+            model = OfPyg(name, 2, layout)
+            # On the host: layers reduce what lies there.
+            found += trained(expected.to("cpu"), model, seeds, ways), trained(
+                batch, model, seeds, ways
+            )
+        (want, slopes), *others = found
+        assert want.abs().max() > 0.01 and len(slopes) >= 4
+        for out, gradients in others:
+            torch.testing.assert_close(out, want, rtol=1e-4, atol=1e-5)
+            for mine, theirs in zip(gradients, slopes, strict=True):
+                torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-4)
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
+def test_which_batch_is_captured(emulator: Path) -> None:
+    """Never the first of an epoch: what came into a cache then is waited for by a call."""
+    code = """
+import contextlib
+from pygsampler._loading import capture
+
+class Stream:
+    cuda_stream = 1
+    def wait_stream(self, other): pass
+
+class Default(Stream):
+    cuda_stream = 0
+
+torch.cuda.Stream, torch.cuda.current_stream = Stream, Stream
+torch.cuda.stream = contextlib.nullcontext
+
+class Replays:
+    # What a graph would do, by a call.
+    def __init__(self, loop, passes):
+        self.loop, self.passes = loop, passes
+
+    def replay(self):
+        self.loop._out = self.loop._run(self.passes, self.passes._begun, 0)
+
+def captured(self, passes, begun, step):
+    assert self._stream is stream
+    at.append(step)
+    self._graph = Replays(self, passes)
+
+capture.CapturedLoop._capture = captured
+graph, stream = make_graph().to("cuda"), Stream()
+options = dict(batch_size=64, shuffle=True, seed=3)
+for warmup, expected in ((1, 1), (3, 3), (5, 1), (6, 1), (7, 2), (10, 1)):
+    fixed = DataLoader(graph, SEEDS, [5, 3], static=True, capacities="most", **options)
+    eager = DataLoader(graph, SEEDS, [5, 3], **options)
+    assert len(fixed) == 5
+    at = []
+    loop = capture.capture(lambda batch: batch.trimmed(), fixed, warmup=warmup, stream=stream)
+    for _ in range(4):
+        for mine, theirs in zip(loop, eager, strict=True):
+            assert mine.input_nodes.equal(theirs.input_nodes)
+    assert at == [expected], (warmup, at)
+with pytest.raises(ValueError, match="one that can be captured, got the default stream"):
+    capture.capture(print, fixed, stream=Default())
+"""
+    run_with_driver(emulator, PRELUDE + code)
+
+
 def test_one_pass_at_a_time(emulator: Path) -> None:
     code = """
 graph = make_graph().to("cuda")
@@ -169,6 +336,7 @@ for sampler in (
         next(iter(DataLoader(there, SEEDS, sampler, **options)))
 for given, error, text in (
     ([(1, 2)], ValueError, "a pair of sizes for each of 2 blocks"), (3, ValueError, "got int 3"),
+    ("least", ValueError, "outermost first, or 'most', got str 'least'"),
     ([(1, 2), 3], TypeError, r"capacities\\[1\\]: expected \\(num_src_nodes, num_edges\\)"),
     ([(0, 2), (1, 2)], ValueError, r"capacities\\[0\\]\\[0\\]: expected an integer >= 1, got 0"),
 ):
@@ -180,5 +348,7 @@ with pytest.raises(ValueError, match="loader: expected a DataLoader with static=
     loaders.capture(print, DataLoader(there, SEEDS, [5, 3], batch_size=64))
 with pytest.raises(TypeError, match="step: expected a function"):
     loaders.capture(3, DataLoader(there, SEEDS, [5, 3], **options))
+with pytest.raises(TypeError, match="stream: expected a torch.cuda.Stream or None, got int 3"):
+    loaders.capture(print, DataLoader(there, SEEDS, [5, 3], **options), stream=3)
 """
     run_with_driver(emulator, PRELUDE + code)

@@ -14,13 +14,15 @@ import (
 // walkArgs mirrors WalkArgs in kernels/walk.cuh.
 type walkArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                          gpu.Address
-	Indptr, Indices, EdgeIDs, Alias, Sums, Packed                 gpu.Address
+	Indptr, Indices, EdgeIDs, Alias, Sums                         gpu.Address
+	Packed, RowList, Filter                                       gpu.Address
 	BackIndptr, BackIndices                                       gpu.Address
 	Walks, Rows, Nodes, BackRows                                  uint64
 	LengthsAt, NodesAt, EdgesAt                                   uint64
 	Stop, Restart, AcceptBack, AcceptCommon, AcceptFar            uint64
 	OfBack, OfFar, Bound, Extra                                   float64
-	PerSeed, Length, Kinds, PathLength, Jumps                     uint32
+	FilterWords                                                   uint64
+	PerSeed, Length, Kinds, PathLength, Jumps, PerBlock           uint32
 	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits, BackIndptrBits uint32
 	Key0, Key1, Batch0, Batch1                                    uint32
 	Path                                                          [walk.MaxPath]uint16
@@ -29,7 +31,7 @@ type walkArgs struct {
 // packArgs mirrors PackArgs in kernels/walk.cu.
 type packArgs struct {
 	Indptr, Indices, EdgeIDs, Alias, Packed gpu.Address
-	Rows, Edges                             uint64
+	Rows, Edges, Words                      uint64
 	IndptrBits, IDBits, EdgeIDBits, _       uint32
 }
 
@@ -41,7 +43,7 @@ type Walks struct {
 	// where it takes at most half of the memory that is free. The walks are the same.
 	Layout string
 	// Execution is "sample", a thread a walk; "transit", walkers grouped by where they are, step by
-	// step (transit.go), on the graph's own arrays; or "auto" and "", which is "sample". The walks
+	// step (transit.go), without packed edges; or "auto" and "", which is "sample". The walks
 	// are the same.
 	Execution string
 }
@@ -55,9 +57,9 @@ const (
 
 // walkKernels are by weights, packing, what they leave out, and the width of ids.
 type walkKernels struct {
-	walk      [2][2][3][2]gpu.Kernel[walkArgs]
-	pack      [2]gpu.Kernel[packArgs]
-	residents int // blocks of the plainest that a multiprocessor runs at a time
+	walk                          [2][2][3][2]gpu.Kernel[walkArgs]
+	pack, packAlias, rows, filter gpu.Kernel[packArgs]
+	residents                     int // blocks of the plainest that a multiprocessor runs at a time
 }
 
 func loadWalks(e *Engine) (*walkKernels, error) {
@@ -74,9 +76,11 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 			}
 		}
 	}
-	for i, name := range []string{"walk_pack", "walk_pack_alias"} {
+	for name, to := range map[string]*gpu.Kernel[packArgs]{
+		"walk_pack": &k.pack, "walk_pack_alias": &k.packAlias, "walk_rows": &k.rows, "walk_filter": &k.filter,
+	} {
 		var err error
-		if k.pack[i], err = KernelOf[packArgs](e, "walk", name, 0); err != nil {
+		if *to, err = KernelOf[packArgs](e, "walk", name, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -155,18 +159,20 @@ func (p *Walks) Launch(f *Flight) error {
 	words := p.words(g, f.call.NumSeeds)
 	copy(f.space.words()[reportHeader:], words[:])
 	args, kind := p.args(f, &words, out)
+	if err := g.packedFor(p, k, f.stream, &args); err != nil {
+		return err
+	}
 	if p.byTransits() {
 		return p.launchTransits(f, &args, kind)
 	}
-	if args.Packed, err = g.packedFor(p, k, f.stream); err != nil {
-		return err
-	}
-	blocks, threads := k.shape(f, words[batch.WalkNumWalks])
+	blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
+	args.PerBlock = uint32(perBlock)
 	return k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
 		f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
 }
 
-// args are what kernels are told of the walks but for the packed graph, and what they need not do.
+// args are what kernels are told of the walks, but for what the graph keeps for them and how many a
+// block has, and what they need not do.
 func (p *Walks) args(f *Flight, words *[batch.HeaderWords]int64, out gpu.Address) (args walkArgs, kind int) {
 	g, c := f.graph, &f.call
 	chance, random, meeting := p.Chances(), c.random(), f.space.meeting.Address
@@ -198,73 +204,115 @@ func (p *Walks) args(f *Flight, words *[batch.HeaderWords]int64, out gpu.Address
 }
 
 // fewWalks is up to how many walks blocks are a warp: they are for all multiprocessors, of
-// which each has loads of few walks on their way.
+// which each has the reads of few walks on their way.
 const fewWalks = 50_000
 
-// shape is a good grid.
-func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads int) {
-	threads = walkThreads
+// shape is a good grid, and how many walks a block has under way.
+func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock int) {
+	threads, perBlock = walkThreads, walkThreads
+	multiprocessors := f.engine.context.Properties().Multiprocessors
 	if walks <= fewWalks {
 		threads = 32
+		perBlock = int(min(max((walks+int64(multiprocessors)-1)/int64(multiprocessors), 1), 32))
 	}
-	blocks = max(int((walks+int64(threads)-1)/int64(threads)), 1)
+	blocks = max(int((walks+int64(perBlock)-1)/int64(perBlock)), 1)
 	if f.call.Grid > 0 {
-		return min(f.call.Grid, blocks), threads
+		return min(f.call.Grid, blocks), threads, perBlock
 	}
-	if f.call.Share == 0 {
-		return blocks, threads
+	if f.call.Share > 0 {
+		blocks = f.call.within(blocks, k.residents*multiprocessors)
 	}
-	return f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors), threads
+	return blocks, threads, perBlock
 }
 
-// packing is the packed form of a graph, which it keeps until it is closed.
+// packing is what a graph keeps for walks until it is closed.
 type packing struct {
 	sync.Mutex
+	edges, rows, filter form
+}
+
+// form is one of these arrays.
+type form struct {
 	memory  gpu.Memory
 	refused bool // there was no room for it
 }
 
-// packedFor is the packed form that a plan walks on; 0: on the graph's own arrays.
-func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream) (gpu.Address, error) {
-	if p.Layout == "csr" || !g.packable(p) || g.Edges == 0 {
-		return 0, nil
+// packedArgs are those that make a form.
+func (g *Graph) packedArgs() packArgs {
+	return packArgs{
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias,
+		Rows: uint64(g.Rows), Edges: uint64(g.Edges),
+		IndptrBits: uint32(g.IndptrBits), IDBits: uint32(g.IDBits), EdgeIDBits: g.edgeIDBits(),
 	}
-	kept := &g.packing
-	kept.Lock()
-	defer kept.Unlock()
-	if kept.memory.Address != 0 || kept.refused && p.Layout == "auto" {
-		return kept.memory.Address, nil
+}
+
+// packedFor sets what walks of a plan read beside the graph's own arrays, made now where
+// nobody has.
+func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs) (err error) {
+	if g.Edges == 0 || g.Edges>>32 != 0 || g.Nodes>>32 != 0 {
+		return nil
 	}
-	bytes := 16 * uint64(g.Edges)
-	if g.Alias != 0 {
-		bytes *= 2
+	g.packing.Lock()
+	defer g.packing.Unlock()
+	// Of a transit's row the first place is looked up once.
+	if p.Layout != "csr" && !p.byTransits() && g.packable(p) {
+		kernel, bytes, units := k.pack, 16*uint64(g.Edges), g.Edges
+		if g.Alias != 0 {
+			kernel, bytes, units = k.packAlias, 2*bytes, 32*g.Rows
+		}
+		if args.Packed, err = g.formed(&g.packing.edges, p.Layout == "packed", bytes, s, kernel, g.packedArgs(), units); err != nil {
+			return err
+		}
 	}
-	if p.Layout == "auto" {
+	if args.Packed == 0 {
+		if args.RowList, err = g.formed(&g.packing.rows, false, 8*uint64(g.Rows), s, k.rows, g.packedArgs(), g.Rows); err != nil {
+			return err
+		}
+	}
+	if !p.Second() || p.Layout == "csr" {
+		return nil
+	}
+	// 8 bits an edge, in words of 32.
+	words := uint64(g.Back.Edges)/4 + 1
+	back := g.Back.packedArgs()
+	back.Words = words
+	args.FilterWords = words
+	args.Filter, err = g.formed(&g.packing.filter, false, 4*words, s, k.filter, back, 32*g.Back.Rows)
+	return err
+}
+
+// formed is an array that a kernel makes, of so many units of threads; 0 where it would take
+// more than half of the memory that is free, unless it must be there.
+func (g *Graph) formed(
+	f *form, must bool, bytes uint64, s gpu.Stream, k gpu.Kernel[packArgs], args packArgs, units int64,
+) (gpu.Address, error) {
+	if f.memory.Address != 0 || f.refused && !must {
+		return f.memory.Address, nil
+	}
+	if !must {
 		free, _, err := g.engine.context.MemoryInfo()
 		if err != nil {
 			return 0, err
 		}
-		if kept.refused = bytes > uint64(free)/2; kept.refused {
+		if f.refused = bytes > uint64(free)/2; f.refused {
 			return 0, nil
 		}
 	}
 	m, err := g.engine.pool.Alloc(s, bytes)
 	if err != nil {
-		if kept.refused = p.Layout == "auto"; kept.refused {
+		if f.refused = !must; f.refused {
 			return 0, nil
 		}
 		return 0, err
 	}
-	args := packArgs{
-		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Packed: m.Address,
-		Rows: uint64(g.Rows), Edges: uint64(g.Edges), IndptrBits: uint32(g.IndptrBits), IDBits: uint32(g.IDBits), EdgeIDBits: g.edgeIDBits(),
+	args.Packed = m.Address
+	if args.Words > 0 {
+		err = s.Fill32(m.Address, 0, args.Words)
 	}
-	blocks := 32 * g.engine.context.Properties().Multiprocessors
-	units := (g.Edges + packThreads - 1) / packThreads
-	if g.Alias != 0 {
-		units = (32*g.Rows + packThreads - 1) / packThreads
+	blocks := min(int64(32*g.engine.context.Properties().Multiprocessors), (units+packThreads-1)/packThreads)
+	if err == nil {
+		err = k.Launch(s, gpu.Shape{Grid: [3]uint32{uint32(max(blocks, 1))}, Block: [3]uint32{packThreads}}, &args)
 	}
-	err = k.pack[word(g.Alias != 0)].Launch(s, gpu.Shape{Grid: [3]uint32{uint32(min(int64(blocks), max(units, 1)))}, Block: [3]uint32{packThreads}}, &args)
 	if err == nil {
 		// Walks in other streams read it too.
 		err = s.Synchronize()
@@ -272,7 +320,7 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream) (gpu.Address, 
 	if err != nil {
 		return 0, errors.Join(err, m.Free(s))
 	}
-	kept.memory = m
+	f.memory = m
 	return m.Address, nil
 }
 
@@ -280,8 +328,11 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream) (gpu.Address, 
 func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
-	if g.packing.memory.Address == 0 {
-		return nil
+	var errs []error
+	for _, f := range []*form{&g.packing.edges, &g.packing.rows, &g.packing.filter} {
+		if f.memory.Address != 0 {
+			errs = append(errs, f.memory.Free(g.engine.stream))
+		}
 	}
-	return g.packing.memory.Free(g.engine.stream)
+	return errors.Join(errs...)
 }

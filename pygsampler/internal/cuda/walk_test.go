@@ -17,9 +17,6 @@ import (
 func walker(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 	t.Helper()
 	d := upload(t, e, g)
-	if d.Kinds = g.Kinds; g.Back != nil {
-		d.Back = upload(t, e, g.Back)
-	}
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)

@@ -38,9 +38,15 @@ class StaticLoader(Protocol):
 class CapturedLoop:
     """Epochs of a training step that is one CUDA graph; made by ``pygsampler.torch.capture``."""
 
-    def __init__(self, step: Callable[[StaticBatch], Any], loader: Any, warmup: int) -> None:
+    def __init__(
+        self, step: Callable[[StaticBatch], Any], loader: Any, warmup: int, stream: Any
+    ) -> None:
         if not callable(step):
             raise TypeError(f"step: expected a function of a batch, got {describe(step)}")
+        if stream is not None and not isinstance(stream, torch.cuda.Stream):
+            raise TypeError(f"stream: expected a torch.cuda.Stream or None, got {describe(stream)}")
+        if stream is not None and not stream.cuda_stream:
+            raise ValueError("stream: expected one that can be captured, got the default stream")
         self._step = step
         self._loader: StaticLoader = loader
         # Batches that are trained by calls before the step is captured.
@@ -48,7 +54,7 @@ class CapturedLoop:
         self._graph: Any = None
         self._out: Any = None
         self._remade = -1
-        self._stream: Any = None
+        self._stream = stream
 
     @property
     def captured(self) -> bool:
@@ -86,6 +92,10 @@ class CapturedLoop:
                 shown.update()
 
     def _pass(self, passes: StaticPasses, begun: int, meter: Meter) -> Iterator[Any]:
+        if self._graph is None:
+            # Rows may have come into a cache as the pass began: the stream of the calls is ordered
+            # with that by a call, and could not be while it is captured.
+            self._left = max(self._left, 1)
         with meter:
             meter.ask()
             for step in range(len(self)):
@@ -154,7 +164,11 @@ class CapturedLoop:
 
 
 def capture(
-    step: Callable[[StaticBatch], Any], loader: StaticLoader, *, warmup: int = 3
+    step: Callable[[StaticBatch], Any],
+    loader: StaticLoader,
+    *,
+    warmup: int = 3,
+    stream: torch.cuda.Stream | None = None,
 ) -> CapturedLoop:
     """A training step as one CUDA graph: sample, gather, forward, backward, optimiser.
 
@@ -186,7 +200,12 @@ def capture(
         With ``static=True``. Each epoch of the loop is a pass over it.
     warmup : int
         Batches that are trained by calls of ``step`` before it is captured, at least 1; torch's
-        DistributedDataParallel asks for 11.
+        DistributedDataParallel asks for 11. The first batch of an epoch is never the one that is
+        captured.
+    stream : torch.cuda.Stream, optional
+        The stream that ``step`` is called and captured in, other than the default one. None makes
+        one. What keeps nodes of torch's autograd, as DistributedDataParallel does, is to be made in
+        the same stream.
 
     Returns
     -------
@@ -213,7 +232,7 @@ def capture(
         raise TypeError(f"loader: expected a pygsampler.torch.DataLoader, got {describe(loader)}")
     if not loader.static:
         raise ValueError("loader: expected a DataLoader with static=True, got one without")
-    return CapturedLoop(step, loader, warmup)
+    return CapturedLoop(step, loader, warmup, stream)
 
 
 def _detached(value: Any) -> Any:

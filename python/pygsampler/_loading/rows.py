@@ -133,18 +133,18 @@ class Rows:
         gather_there(self._device, parts)
         return batch
 
-    def standing(self, batch: TorchBatch) -> list[Part]:
+    def standing(self, batch: TorchBatch) -> list[tuple[Features, Part]]:
         """Gives a batch whose tensors stay where they are rows that do too, and says what is to be
-        gathered each time that it has other ids."""
-        parts: list[Part] = []
+        gathered of which features each time that it has other ids, and counted then."""
+        parts: list[tuple[Features, Part]] = []
         for owner, name, features, ids in self._wanted(batch):
-            rows, part = features._rows_there(ids, self._device)
+            rows, part = features._room_there(ids, self._device)
             if part.cache is not None and part.cache.uses:
                 raise ValueError(
                     f"features[{name!r}]: expected a cache that does not change while it is read "
                     "with static=True, got one of policy 'lru'"
                 )
-            parts.append(part)
+            parts.append((features, part))
             owner._furnish(name, rows)
         return parts
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
     from pygsampler.converted import TorchBatch
+    from pygsampler.features import Features
     from pygsampler.graph import Graph
     from pygsampler.sampler import PGSampler
     from pygsampler.static import StaticBatch
@@ -57,7 +58,9 @@ class StaticPasses:
         self._standing: Standing | None = None
         self._sampler: PGSampler | None = None
         self._order: torch.Tensor | None = None
+        # What is gathered for each batch, and of which features.
         self._parts: list[Part] = []
+        self._tables: list[Features] = []
         self._begun = 0
         self._side = Side(graph._device)
 
@@ -96,6 +99,7 @@ class StaticPasses:
         self._check(begun)
         assert self._standing is not None
         if self._standing.wait(step - self._first):
+            self._count()
             return
         assert self._sampler is not None
         assert self.capacities is not None
@@ -109,6 +113,7 @@ class StaticPasses:
         self._start(step)
         if not self._standing.wait(0):
             raise Error("static: a batch does not fit into what it needs: a fault of pygsampler")
+        self._count()
 
     def turn(self, begun: int, step: int) -> StaticBatch:
         """Puts the batch that is ready into ``batch``, and has the one after the next sampled."""
@@ -182,9 +187,16 @@ class StaticPasses:
         graph = sampler.graph_of(self._graph)
         size = min(self._shards.batch_size, len(order))
         bits = 8 * order.element_size()
-        self._standing = Standing(graph, sampler, self.capacities, size, bits)
-        self._sampler = sampler
-        self._parts = self._rows.standing(self._standing.batch)
+        standing = Standing(graph, sampler, self.capacities, size, bits)
+        # First, since features may refuse: then there is no memory, and the next pass asks again.
+        read = self._rows.standing(standing.batch)
+        self._tables, self._parts = [table for table, _ in read], [part for _, part in read]
+        self._standing, self._sampler = standing, sampler
+
+    def _count(self) -> None:
+        """Counts the rows that are read for a batch: who replays a graph does not ask for them."""
+        for table, part in zip(self._tables, self._parts, strict=True):
+            table._count(part.ids.length)
 
     def _sampled(self, sampler: PGSampler, step: int) -> TorchBatch:
         """A batch of the pass, in the usual way."""
@@ -229,15 +241,19 @@ class Side:
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
-def checked(given: Any, hops: int) -> list[Capacity] | None:
-    """Capacities as a caller gave them."""
+def checked(
+    given: Any, fanouts: Sequence[int], seeds: int, num_nodes: int
+) -> list[Capacity] | None:
+    """Capacities as a caller gave them, for batches of so many seeds."""
     if given is None:
         return None
-    where = "capacities"
+    where, hops = "capacities", len(fanouts)
+    if isinstance(given, str) and given == "most":
+        return _most(fanouts, seeds, num_nodes)
     if not isinstance(given, Sequence) or len(given) != hops:
         raise ValueError(
-            f"{where}: expected a pair of sizes for each of {hops} blocks, outermost first, "
-            f"got {describe(given)}"
+            f"{where}: expected a pair of sizes for each of {hops} blocks, outermost first, or "
+            f"'most', got {describe(given)}"
         )
     made = []
     for place, pair in enumerate(given):
@@ -247,6 +263,23 @@ def checked(given: Any, hops: int) -> list[Capacity] | None:
             )
         src = integer(pair[0], f"{where}[{place}][0]", 1)
         made.append(Capacity(src, integer(pair[1], f"{where}[{place}][1]", 0)))
+    return made
+
+
+def _most(fanouts: Sequence[int], seeds: int, num_nodes: int) -> list[Capacity]:
+    """What no batch can exceed."""
+    made: list[Capacity] = []
+    rows = seeds
+    for fanout in reversed(fanouts):
+        if fanout < 0:
+            raise ValueError(
+                "capacities: expected pairs of sizes with a fanout of -1, which has no bound, "
+                "got 'most'"
+            )
+        edges = rows * fanout
+        # Seeds may be given twice; all other sources are distinct.
+        rows = min(rows + edges, seeds + num_nodes)
+        made.insert(0, Capacity(max(rows, 1), edges))
     return made
 
 

@@ -45,7 +45,7 @@ func Parse(d *family.Document) family.Plan {
 		d.Refuse(request.ErrValue, "count_jumps: expected False without restart, got True")
 	}
 	if execution == "transit" && layout == "packed" {
-		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='transit', which reads the graph's own arrays, got 'packed'")
+		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='transit', which needs no packed edges, got 'packed'")
 	}
 	p.device = cuda.Walks{Rule: p.Rule, Layout: layout, Execution: execution}
 	return p
