@@ -4,7 +4,7 @@
 // block reads a row into shared memory once for all of its walkers.
 //
 // Kernels of a walk, in a stream; none waits for the host, since all sizes stay on the device:
-//   begin   a thread a walker: its root; it is counted there
+//   begin   a thread a walker: its root; it is counted there. What no step comes to write is written: -1
 //   then for each step
 //   open    gives each transit a place in the order, and a class by the number n of its walkers (NextDoor's
 //           Table 2): up to TRANSIT_WARP share warps with others ("sub-warp"); more make a task for a block
@@ -51,6 +51,7 @@ struct TransitArgs {
   u32* counters;   // two sets of TRANSIT_COUNTERS
   u32 step, kind;  // the step of the walks, and the kind of its edges
   u32 id_bits, second;
+  u64 words;       // of 32 bits, from the walks' vertices on
 };
 
 // A walker in the order: its number, where it is, and with node2vec where it came from.
@@ -111,6 +112,8 @@ extern "C" __global__ void __launch_bounds__(TRANSIT_THREADS) transit_begin(cons
     transits.counters(0)[threadIdx.x] = 0;
     transits.counters(1)[threadIdx.x] = threadIdx.x == TRANSIT_FEW ? (u32)a.walks : 0;
   }
+  for (u64 i = a.walks * (t.id_bits / 32) + (u64)blockIdx.x * TRANSIT_THREADS + threadIdx.x; i < t.words; i += (u64)gridDim.x * TRANSIT_THREADS)
+    ((u32*)(a.out + a.nodes_at))[i] = ~0u;
   // All lanes of a warp go on while one has a walker.
 #pragma unroll 1
   for (u64 w = (u64)blockIdx.x * TRANSIT_THREADS + threadIdx.x; w - lane < a.walks; w += (u64)gridDim.x * TRANSIT_THREADS) {
@@ -120,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(TRANSIT_THREADS) transit_begin(cons
       atomicMin(a.bad_seed, w / a.per_seed);
       going = false;
     }
-    if (is) write(a.out + a.nodes_at, t.id_bits, w, v);
+    if (is) write(a.out + a.nodes_at, t.id_bits, w, v), transits.end((u32)w, a.length);
     if (a.length) transits.enter<false>(is, going, w, (u32)w, transits.state((u32)w), v, NOBODY, 0);
   }
 }

@@ -11,6 +11,7 @@ type transitArgs struct {
 	Walk                                            walkArgs
 	Order, Records, Tasks, Counts, Starts, Counters gpu.Address
 	Step, Kind, IDBits, Second                      uint32
+	Words                                           uint64
 }
 
 // transitKernels are those of kernels/transit.cu. Of step they are by weights, what they leave
@@ -114,19 +115,11 @@ func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
 		Walk: *walks, Order: s.order.Address, Records: s.records.Address, Tasks: s.tasks.Address,
 		Counts: s.counts.Address, Starts: s.starts.Address, Counters: s.counters.Address,
 		IDBits: uint32(g.IDBits), Second: word(kind == walkSecond),
+		Words: (f.need.Out - walks.NodesAt) / 4,
 	}
 	// Launches that come to no end leave counts behind.
 	clean := s.clean
 	s.clean = 0
-	// What no walk comes to write stays as it is.
-	end := f.need.Out
-	err = errors.Join(
-		f.stream.Fill32(walks.Out+gpu.Address(walks.LengthsAt), walks.Length, walks.Walks),
-		f.stream.Fill32(walks.Out+gpu.Address(walks.NodesAt), ^uint32(0), (end-walks.NodesAt)/4),
-	)
-	if err != nil {
-		return err
-	}
 	// Blocks that wait for others to end would begin with what is left.
 	launch := func(kernel *gpu.Kernel[transitArgs], residents int, items uint64) error {
 		most := residents * f.engine.context.Properties().Multiprocessors
@@ -138,18 +131,19 @@ func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
 		shape := gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{transitThreads}}
 		return kernel.Launch(f.stream, shape, &args)
 	}
-	if err := launch(&k.begin, k.residentsOfOthers, walks.Walks); err != nil {
+	if err := launch(&k.begin, k.residentsOfOthers, max(walks.Walks, args.Words/8)); err != nil {
 		return err
 	}
 	// Whether open goes through vertices or walkers is known on the device alone.
 	looks := max(walks.Walks, min(walks.Nodes, transitSparse*walks.Walks)) / transitSide
 	alias, wide := word(g.Alias != 0), g.wide()
 	step, residents := &k.step[alias][kind][wide], k.residents[alias][kind][wide]
-	for i := range walks.Length {
+	length := walks.Length
+	if walks.Walks == 0 {
+		length = 0
+	}
+	for i := range length {
 		args.Step, args.Kind = i, uint32(p.Kind(int64(i)))
-		if walks.Walks == 0 {
-			break
-		}
 		err := errors.Join(
 			launch(&k.open, k.residentsOfOthers, looks), launch(&k.place, k.residentsOfOthers, walks.Walks),
 			launch(step, residents, walks.Walks),
