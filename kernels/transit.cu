@@ -13,7 +13,7 @@
 //           walkers under way alone, those of few in a transit from its front on, those of many from its end
 //   step    blocks take the tasks in turn, then warps take what is in the order's front. A walker takes its edge,
 //           and is counted where it is now, or where it goes back to, for the next step
-//   finish  the report
+//   finish  the report, unless walk_tally (tally.cu) follows
 //
 // What NextDoor sorts by cub's radix sort is grouped here by counting, which any order of transits allows: an
 // atomic counts a walker at its transit (one for all lanes of a warp at the same) and gives it a number there, and
@@ -88,7 +88,7 @@ struct Transits {
     u32 jump = 0;
     if (!PLAINLY && going) {
       u64 draw = draw_bits(state, step);
-      if (a.stop && coin(draw_bits(draw, STOP_DRAW)) < a.stop) {
+      if (a.stop && may_stop(a, step) && coin(draw_bits(draw, STOP_DRAW)) < a.stop) {
         end(walker, step);
         going = false;
       } else if (a.restart && coin(draw_bits(draw, RESTART_DRAW)) < a.restart) {
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(TRANSIT_THREADS) transit_begin(cons
       atomicMin(a.bad_seed, w / a.per_seed);
       going = false;
     }
-    if (is) write(a.out + a.nodes_at, t.id_bits, w, v), transits.end((u32)w, a.length);
+    if (is) write(a.out + a.nodes_at, t.id_bits, w, v), transits.end((u32)w, going ? a.length : 0);
     if (a.length) transits.enter<false>(is, going, w, (u32)w, transits.state((u32)w), v, NOBODY, 0);
   }
 }
@@ -361,9 +361,5 @@ STEPS(32, int)
 STEPS(64, long long)
 
 extern "C" __global__ void __launch_bounds__(32) transit_finish(const __grid_constant__ TransitArgs t) {
-  if (threadIdx.x) return;
-  u64 bad = *t.walk.bad_seed;
-  t.walk.report[REPORT_DETAIL] = bad;
-  __threadfence_system();
-  *(volatile u64*)(t.walk.report + REPORT_STATUS) = bad == ~0ull ? STATUS_OK : STATUS_SEED_OUT_OF_RANGE;
+  if (threadIdx.x == 0) walks_report(t.walk);
 }

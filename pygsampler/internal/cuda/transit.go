@@ -144,7 +144,7 @@ func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
 	}
 	for i := range length {
 		args.Step, args.Kind = i, uint32(p.Kind(int64(i)))
-		err := errors.Join(
+		err = errors.Join(
 			launch(&k.open, k.residentsOfOthers, looks), launch(&k.place, k.residentsOfOthers, walks.Walks),
 			launch(step, residents, walks.Walks),
 		)
@@ -152,7 +152,10 @@ func (p *Walks) launchTransits(f *Flight, walks *walkArgs, kind int) error {
 			return err
 		}
 	}
-	if err := k.finish.Launch(f.stream, gpu.Shape{Grid: [3]uint32{1}, Block: [3]uint32{32}}, &args); err != nil {
+	if p.Top == 0 {
+		err = k.finish.Launch(f.stream, gpu.Shape{Grid: [3]uint32{1}, Block: [3]uint32{32}}, &args)
+	}
+	if err != nil {
 		return err
 	}
 	s.clean = clean
