@@ -69,8 +69,7 @@ struct Walker {
   __device__ __forceinline__ bool goes_on(Walk<PACKED>& k, u64 draw, bool& jumped) const {
     jumped = false;
     if constexpr (KIND != PLAIN) {
-      bool asked = a.stop && (a.stop_every == 0 || (k.step && k.step % a.stop_every == 0));
-      if (asked && coin(draw_bits(draw, STOP_DRAW)) < a.stop) return false;
+      if (a.stop && may_stop(a, k.step) && coin(draw_bits(draw, STOP_DRAW)) < a.stop) return false;
       // After a step the row is that of the next kind; going back asks for the root's.
       if (a.restart && (coin(draw_bits(draw, RESTART_DRAW)) < a.restart || (k.row.degree == 0 && k.v != k.root))) {
         k.v = k.root, k.last = ~0ull;
