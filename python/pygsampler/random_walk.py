@@ -214,7 +214,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             walks: Walks = self._with_edges()._made(graph, roots, epoch, batch)
             return walks
 
-        return Walks._of(memory, epoch, batch, again)
+        return Walks._of(memory, epoch, batch, self.seed, again)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
@@ -224,7 +224,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             walks: TorchWalks = job.result()
             return walks
 
-        return TorchWalks._of_region(region, words, epoch, batch, again)
+        return TorchWalks._of_region(region, words, epoch, batch, self.seed, again)
 
     def _with_edges(self) -> RandomWalk:
         """The sampler that walks once more from each walk's root, and notes the edges."""
