@@ -54,7 +54,7 @@ __device__ __forceinline__ void walk_from(const WalkArgs& a, u64 w, u64 root, bo
     if (going) {
       draw = draw_bits(state, step);
       if constexpr (KIND != PLAIN) {
-        if (a.stop && coin(draw_bits(draw, STOP_DRAW)) < a.stop) going = false;
+        if (a.stop && (a.stop_every == 0 || (step && step % a.stop_every == 0)) && coin(draw_bits(draw, STOP_DRAW)) < a.stop) going = false;
         // After a step the row is that of the next kind; going back asks for the root's.
         bool home = going && a.restart && (coin(draw_bits(draw, RESTART_DRAW)) < a.restart || (row.degree == 0 && v != root));
         if (home) {
@@ -114,12 +114,8 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
     walk_from<I, PACKED, WEIGHTED, KIND>(a, w, v, is);
   }
   __syncthreads();
-  Meeting meeting{a.arrived, 0};
-  if (threadIdx.x || !meeting.come_last()) return;
-  u64 bad = load_relaxed(a.bad_seed);
-  a.report[REPORT_DETAIL] = bad;
-  __threadfence_system();
-  *(volatile u64*)(a.report + REPORT_STATUS) = bad == ~0ull ? STATUS_OK : STATUS_SEED_OUT_OF_RANGE;
+  // walk_tally follows otherwise.
+  if (threadIdx.x == 0 && !a.top) walks_report(a);
 }
 
 #define WALK(NAME, I, PACKED, WEIGHTED, KIND) \

@@ -18,12 +18,15 @@ struct WalkArgs {
   const void *back_indptr, *back_indices;  // the transposed graph, rows sorted
   u64 walks, num_rows, num_nodes, back_rows;
   u64 lengths_at, nodes_at, edges_at;  // edges_at 0: nobody asks for them
+  u64 slots_at, top_at, visits_at;     // of walks of several roots; of visits
   // What coins of 63 bits are compared with, and what node2vec weighs by: walk.Chances.
   u64 stop, restart, accept_back, accept_common, accept_far;
   double of_back, of_far, bound, extra;
   u64 filter_words;
   u32 per_seed, length, kinds, path_length, jumps;
-  u32 per_block;  // walks that a block has under way, at most its threads
+  u32 per_block;         // walks that a block has under way, at most its threads
+  u32 every, top, roots;  // as walk.Rule has them, but for every, which is at least 1
+  u32 stop_every;         // steps between two chances to stop, of which the first is then no one; 0: each step has one
   u32 seed_bits, indptr_bits, edge_id_bits, out_edge_bits, back_indptr_bits;
   u32 key0, key1, batch0, batch1;
   unsigned short path[MOST_PATH];
@@ -44,6 +47,16 @@ __device__ __forceinline__ FilterBits filter_bits(u64 t, u64 x, u64 words) {
 enum WalkKind { PLAIN, FIRST, SECOND };
 
 __device__ __forceinline__ u64 coin(u64 draw) { return draw >> 1; }
+
+// By one thread of a block, once the block has done what it does: the last block reports.
+__device__ __forceinline__ void walks_report(const WalkArgs& a) {
+  Meeting meeting{a.arrived, 0};
+  if (!meeting.come_last()) return;
+  u64 bad = load_relaxed(a.bad_seed);
+  a.report[REPORT_DETAIL] = bad;
+  __threadfence_system();
+  *(volatile u64*)(a.report + REPORT_STATUS) = bad == ~0ull ? STATUS_OK : STATUS_SEED_OUT_OF_RANGE;
+}
 
 // Where a walk is: the row of its edges. Packed rows have fewer than 2^32 edges in all.
 template <bool PACKED>

@@ -74,6 +74,7 @@ const (
 	walkThreads     = 128 // of walk.cu, a walk each, at most
 	packThreads     = 256 // of walk.cu
 	negativeThreads = 256 // of negatives.cu, a number each
+	tallyThreads    = 256 // of tally.cu, a seed, at most
 )
 
 // gatherParts is how many tables a launch of gather.cu reads.

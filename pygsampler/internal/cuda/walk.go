@@ -19,10 +19,12 @@ type walkArgs struct {
 	BackIndptr, BackIndices                                       gpu.Address
 	Walks, Rows, Nodes, BackRows                                  uint64
 	LengthsAt, NodesAt, EdgesAt                                   uint64
+	SlotsAt, TopAt, VisitsAt                                      uint64
 	Stop, Restart, AcceptBack, AcceptCommon, AcceptFar            uint64
 	OfBack, OfFar, Bound, Extra                                   float64
 	FilterWords                                                   uint64
 	PerSeed, Length, Kinds, PathLength, Jumps, PerBlock           uint32
+	Every, Top, Roots, StopEvery                                  uint32
 	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits, BackIndptrBits uint32
 	Key0, Key1, Batch0, Batch1                                    uint32
 	Path                                                          [walk.MaxPath]uint16
@@ -54,6 +56,7 @@ const (
 // walkKernels are by weights, packing, what they leave out, and the width of ids.
 type walkKernels struct {
 	walk                          [2][2][3][2]gpu.Kernel[walkArgs]
+	tally, roots                  [2]gpu.Kernel[walkArgs]
 	pack, packAlias, rows, filter gpu.Kernel[packArgs]
 	residents                     int // blocks of the plainest that a multiprocessor runs at a time
 }
@@ -70,6 +73,15 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 					}
 				}
 			}
+		}
+	}
+	for wide, bits := range []string{"32", "64"} {
+		var err error
+		if k.tally[wide], err = KernelOf[walkArgs](e, "tally", "walk_tally"+bits, 0); err != nil {
+			return nil, err
+		}
+		if k.roots[wide], err = KernelOf[walkArgs](e, "tally", "walk_roots"+bits, walk.MaxRoots*int(12+4*wide)); err != nil {
+			return nil, err
 		}
 	}
 	for name, to := range map[string]*gpu.Kernel[packArgs]{
@@ -92,6 +104,8 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
 	case c.NumSeeds > 0 && (1<<31-1)/c.NumSeeds < max(p.PerSeed, 1):
 		return fmt.Errorf("%w: walks: expected fewer than 2^31 in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, p.PerSeed)
+	case p.Roots > 0 && c.NumSeeds%p.Roots != 0:
+		return p.WrongRoots(c.NumSeeds)
 	case p.Second() && g.Back == nil:
 		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	case p.Layout == "packed" && !g.packable(p):
@@ -107,12 +121,12 @@ func (g *Graph) packable(p *Walks) bool {
 }
 
 // Words is those of walks.
-func (p *Walks) Words() int { return batch.HeaderWords }
+func (p *Walks) Words() int { return batch.WalkWords }
 
 // Shape is nothing: how large walks are is known.
 func (p *Walks) Shape() string { return fmt.Sprint(p.Length, p.PerSeed, p.EdgeIDs) }
 
-func (p *Walks) words(g *Graph, seeds int64) [batch.HeaderWords]int64 {
+func (p *Walks) words(g *Graph, seeds int64) [batch.WalkWords]int64 {
 	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.sampleBits()))
 }
 
@@ -137,7 +151,7 @@ func (p *Walks) Arrived(_ *Flight, status, _ int64) (bool, error) {
 }
 
 // Launch is all walks.
-func (p *Walks) Launch(f *Flight) error {
+func (p *Walks) Launch(f *Flight) (err error) {
 	k, err := Kept(f.engine, "walk", loadWalks)
 	if err != nil {
 		return err
@@ -155,11 +169,13 @@ func (p *Walks) Launch(f *Flight) error {
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums,
 		Walks: uint64(words[batch.WalkNumWalks]), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		LengthsAt: uint64(words[batch.WalkLengths]), NodesAt: uint64(words[batch.WalkNodes]), EdgesAt: uint64(words[batch.WalkEdgeIDs]),
+		SlotsAt: uint64(words[batch.WalkSlots]), TopAt: uint64(words[batch.WalkTopNodes]), VisitsAt: uint64(words[batch.WalkVisits]),
 		Stop: chance.Stop, Restart: chance.Restart,
 		AcceptBack: chance.Return, AcceptCommon: chance.Common, AcceptFar: chance.Far,
 		OfBack: chance.OfReturn, OfFar: chance.OfFar, Bound: chance.Bound, Extra: chance.Extra,
 		PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
 		PathLength: uint32(len(p.Path)), Jumps: word(p.Jumps),
+		Every: uint32(max(p.Every, 1)), Top: uint32(p.Top), Roots: uint32(p.Roots), StopEvery: uint32(p.Every),
 		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
@@ -178,10 +194,48 @@ func (p *Walks) Launch(f *Flight) error {
 	case p.Stop > 0 || p.Restart > 0 || len(p.Path) > 0:
 		kind = walkFirst
 	}
+	if p.Roots > 0 {
+		return p.fromRoots(f, k, &args)
+	}
 	blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
 	args.PerBlock = uint32(perBlock)
+	if p.Top > 0 {
+		defer func() {
+			if err == nil {
+				err = p.tally(f, k, &args)
+			}
+		}()
+	}
 	return k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
 		f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
+}
+
+// fromRoots makes walks of several roots, a warp each.
+func (p *Walks) fromRoots(f *Flight, k *walkKernels, args *walkArgs) error {
+	chunks := (p.Roots + walk.RootChunk - 1) / walk.RootChunk
+	shared := chunks * walk.RootChunk * int64(f.graph.IDBits/8+8)
+	blocks := max(min(int64(args.Walks), 1<<16), 1)
+	if f.call.Grid > 0 {
+		blocks = min(int64(f.call.Grid), blocks)
+	}
+	return k.roots[f.graph.wide()].Launch(f.stream, gpu.Shape{
+		Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{32}, Shared: uint32(shared),
+	}, args)
+}
+
+// tally finds the top visits of walks that are in the stream, and reports.
+func (p *Walks) tally(f *Flight, k *walkKernels, args *walkArgs) error {
+	size := int64(2)
+	for size < p.Visits() {
+		size *= 2
+	}
+	blocks := max(min(int64(args.Walks/uint64(args.PerSeed)), 1<<16), 1)
+	if f.call.Grid > 0 {
+		blocks = min(int64(f.call.Grid), blocks)
+	}
+	return k.tally[f.graph.wide()].Launch(f.stream, gpu.Shape{
+		Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(min(max(size/2, 32), tallyThreads))}, Shared: uint32(16 * size),
+	}, args)
 }
 
 // fewWalks is up to how many walks blocks are a warp: they are for all multiprocessors, of
