@@ -19,6 +19,9 @@ var deviceCalls = []func(a, b, c, d, e int64) (int64, error){
 	func(a, b, c, d, e int64) (int64, error) {
 		return DeviceGraphNew(0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, 1, a|1<<61)
 	},
+	func(a, b, c, d, e int64) (int64, error) {
+		return DeviceGraphForm(0, 0, 64, b, 0, 32, d, 0, 0, e, 0, 0, 1, 0, a, c)
+	},
 	func(a, b, c, d, e int64) (int64, error) { return DeviceUpload(a, 0, b|1, c) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceDownload(a, 0, b|1, c) },
 	func(a, b, c, d, e int64) (int64, error) { return DeviceAlloc(a|1<<40, b, 0) },

@@ -55,6 +55,11 @@ enum {
   WALK_NUM_EDGES = 8,
   WALK_LENGTHS = 10,  // of each walk its steps
   WALK_PER_SEED = 12,  // walks of each seed, one behind another
+  WALK_NUM_TOP = 13,
+  WALK_TOP_NODES = 14,  // [seeds][top]: which vertices its walks have visited most; -1 behind them
+  WALK_VISITS = 15,  // [seeds][top]: how often; 0 behind them
+  WALK_SLOTS = 16,  // [steps][walks]: which of a sample's roots took the step; 0: they have one each
+  WALK_WORDS = 20,
 };
 
 // The words of a block that are offsets stand together.
@@ -118,6 +123,21 @@ enum {
 
 // MOST_PATH is how many kinds of edges a metapath has at most.
 #define MOST_PATH 64
+
+// MOST_VISITS is how many vertices the walks of a seed visit at most where the top ones are asked
+// for: a block sorts them in shared memory. visitShift is where a visit's place among them stands
+// below its vertex.
+enum {
+  MOST_VISITS = 2048,
+  VISIT_SHIFT = 16,
+};
+
+// MOST_ROOTS is how many roots a walk of several has: a block keeps them in shared memory, in
+// chunks of rootChunk.
+enum {
+  MOST_ROOTS = 4096,
+  ROOT_CHUNK = 128,
+};
 
 // ---- pygsampler/internal/cuda/constants.go -----------------------------------------------------
 
@@ -188,6 +208,7 @@ enum {
   DRAW_THREADS = 128,  // of reservoir.cu, a warp a row
   WALK_THREADS = 128,  // of walk.cu, a walk each, at most
   PACK_THREADS = 256,  // of walk.cu
+  TALLY_THREADS = 256,  // of tally.cu, a seed, at most
 };
 
 // GATHER_PARTS is how many tables a launch of gather.cu reads.

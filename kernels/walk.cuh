@@ -12,23 +12,51 @@ struct WalkArgs {
   u64* bad_seed;   // the lowest seed out of range; ~0 if none
   const void *indptr, *indices, *edge_ids;
   const u64 *alias, *sums;  // per edge, of a graph with weights: rng.Weights
-  const uint4* packed;      // per edge what a step needs: Entry, of 16 bytes, or of 32 with weights
+  const uint4* packed;      // per edge what a step needs, 16 bytes, or 32 with weights; walk.cu says what
+  const uint2* rows;        // per row its first place and its edges; null: as indptr says
+  const u32* filter;        // of the edges of the transposed graph; null: none
   const void *back_indptr, *back_indices;  // the transposed graph, rows sorted
   u64 walks, num_rows, num_nodes, back_rows;
   u64 lengths_at, nodes_at, edges_at;  // edges_at 0: nobody asks for them
+  u64 slots_at, top_at, visits_at;     // of walks of several roots; of visits
   // What coins of 63 bits are compared with, and what node2vec weighs by: walk.Chances.
   u64 stop, restart, accept_back, accept_common, accept_far;
   double of_back, of_far, bound, extra;
+  u64 filter_words;
   u32 per_seed, length, kinds, path_length, jumps;
+  u32 per_block;         // walks that a block has under way, at most its threads
+  u32 every, top, roots;  // as walk.Rule has them, but for every, which is at least 1
+  u32 stop_every;         // steps between two chances to stop, of which the first is then no one; 0: each step has one
   u32 seed_bits, indptr_bits, edge_id_bits, out_edge_bits, back_indptr_bits;
   u32 key0, key1, batch0, batch1;
   unsigned short path[MOST_PATH];
 };
 
+// The word of a pair of vertices in a filter, and its bits there. A pair that has been put in has all of
+// them; of 8 bits an edge, about one other pair in thirty has them too.
+struct FilterBits {
+  u64 word;
+  u32 bits;
+};
+__device__ __forceinline__ FilterBits filter_bits(u64 t, u64 x, u64 words) {
+  u64 h = mix(mix(t + GOLDEN) ^ x);
+  return FilterBits{below(h, words), 1u << (h & 31) | 1u << (h >> 5 & 31) | 1u << (h >> 10 & 31)};
+}
+
 // What a kernel leaves out: FIRST: stops, restarts, metapaths, and where a walk came from. SECOND has all.
 enum WalkKind { PLAIN, FIRST, SECOND };
 
 __device__ __forceinline__ u64 coin(u64 draw) { return draw >> 1; }
+
+// By one thread of a block, once the block has done what it does: the last block reports.
+__device__ __forceinline__ void walks_report(const WalkArgs& a) {
+  Meeting meeting{a.arrived, 0};
+  if (!meeting.come_last()) return;
+  u64 bad = load_relaxed(a.bad_seed);
+  a.report[REPORT_DETAIL] = bad;
+  __threadfence_system();
+  *(volatile u64*)(a.report + REPORT_STATUS) = bad == ~0ull ? STATUS_OK : STATUS_SEED_OUT_OF_RANGE;
+}
 
 // Where a walk is: the row of its edges. Packed rows have fewer than 2^32 edges in all.
 template <bool PACKED>
@@ -60,7 +88,10 @@ struct Steps {
     u64 r = v * a.kinds + kind;
     Row<PACKED> row;
     row.start = 0, row.degree = 0;
-    if (r < a.num_rows) {
+    if (r < a.num_rows && !PACKED && a.rows) {
+      uint2 known = __ldg(a.rows + r);
+      row.start = known.x, row.degree = known.y;
+    } else if (r < a.num_rows) {
       u64 start = read(a.indptr, a.indptr_bits, r);
       row.start = start, row.degree = read(a.indptr, a.indptr_bits, r + 1) - start;
     }
@@ -128,6 +159,10 @@ struct Steps {
   // Whether an edge leads from x to t.
   __device__ bool adjacent(u64 t, u64 x) const {
     if (t >= a.back_rows) return false;
+    if (a.filter) {
+      FilterBits f = filter_bits(t, x, a.filter_words);
+      if ((__ldg(a.filter + f.word) & f.bits) != f.bits) return false;
+    }
     const I* ids = (const I*)a.back_indices;
     u64 start = read(a.back_indptr, a.back_indptr_bits, t), end = read(a.back_indptr, a.back_indptr_bits, t + 1);
     u64 at = lower(ids, start, end - start, x);

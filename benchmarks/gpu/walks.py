@@ -223,6 +223,19 @@ def samplers(shape: str) -> dict[str, Callable[..., pgs.RandomWalk]]:
     return found
 
 
+def neighbours() -> dict[str, pgs.RandomWalk]:
+    """Samplers of which the latency is measured alone."""
+    return {
+        "pinsage": pgs.PinSAGE(2, 0.5, 10, 10, direction="in", seed=7),
+        "multirw": pgs.MultiRW(128, LENGTH, direction="in", seed=7),
+    }
+
+
+def sampler_roots(sampler: pgs.RandomWalk) -> int:
+    """How many seeds a walk takes."""
+    return sampler.roots if isinstance(sampler, pgs.MultiRW) else 1
+
+
 def run(kept: Record, budget: Budget, trial: bool) -> None:
     """Rows of every graph and sampler."""
     import cupy
@@ -275,6 +288,12 @@ def run(kept: Record, budget: Budget, trial: bool) -> None:
                 }
             )
         kept.add({**row, "walk": "bare"})
+        for name, sampler in neighbours().items():
+            found = latency(
+                sampler, there, few[: len(few) // sampler_roots(sampler) * sampler_roots(sampler)]
+            )
+            print(f"{shape} {name}: {found['engine_us']['median']} us", flush=True)
+            kept.add({"shape": shape, "walk": name, "few": FEW, **found})
         del made, there, here
         gc.collect()
         torch.cuda.empty_cache()

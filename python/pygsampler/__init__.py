@@ -12,8 +12,11 @@ from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.features import Features
 from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
+from pygsampler.multi_walk import MultiRW
+from pygsampler.pinsage import PinSAGE, RestartNeighbors
 from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
 from pygsampler.sampler import PGSampler, Sampler
+from pygsampler.visits import Visits
 from pygsampler.walks import Walks
 
 if TYPE_CHECKING:
@@ -31,11 +34,15 @@ __all__ = [
     "Features",
     "Graph",
     "MiniBatch",
+    "MultiRW",
     "Node2Vec",
     "PGSampler",
     "PersonalizedPageRank",
+    "PinSAGE",
     "RandomWalk",
+    "RestartNeighbors",
     "Sampler",
+    "Visits",
     "Walks",
     "cuda",
     "datasets",

@@ -588,10 +588,11 @@ class Graph(GraphState):
         """
         _check_values(kind, where, values)
         parts = tables_of(self, where, values, kind == "mask")
-        return self if parts is None else self._with_edges(parts, None)
+        # Copies of what a file has are as sound as that is.
+        return self if parts is None else self._with_edges(parts, self._file)
 
     def _with_edges(self, parts: Parts, file: Pages | None) -> Graph:
-        """A graph of edges of this one; ``file`` is where its tables are mapped from."""
+        """A graph of edges of this one; ``file`` is where its arrays, or some of them, are from."""
         graph = self._form(parts, self._kinds, file, drawn=True)
         graph._handle()
         return graph

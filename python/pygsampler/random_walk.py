@@ -103,27 +103,27 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         layout: str = "auto",
         seed: int | None = None,
     ) -> None:
-        Sampler.__init__(self, seed)
-        EngineSampler.__init__(
-            self,
-            Plan(
-                family="walk",
-                length=length,
-                prob=prob,
-                stop=stop,
-                restart=restart,
-                p=p,
-                q=q,
-                metapath=metapath,
-                edge_types=edge_types,
-                direction=direction,
-                walks_per_seed=walks_per_seed,
-                count_jumps=count_jumps,
-                edge_ids=edge_ids,
-                layout=layout,
-            ),
-            self._numbers.seed,
+        self._begin(
+            seed,
+            length=length,
+            prob=prob,
+            stop=stop,
+            restart=restart,
+            p=p,
+            q=q,
+            metapath=metapath,
+            edge_types=edge_types,
+            direction=direction,
+            walks_per_seed=walks_per_seed,
+            count_jumps=count_jumps,
+            edge_ids=edge_ids,
+            layout=layout,
         )
+
+    def _begin(self, seed: int | None, **fields: Any) -> None:
+        """Takes a plan's fields: those of the walks, and those that a named form adds."""
+        Sampler.__init__(self, seed)
+        EngineSampler.__init__(self, Plan(family="walk", **fields), self._numbers.seed)
 
     @property
     def plan(self) -> Plan:
@@ -196,39 +196,44 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return self._with(seed=seed)
 
-    def _with(self: R, seed: int | None = None, **options: Any) -> R:
+    def _with(self: R, seed: int | None = None, **fields: Any) -> R:
+        """Another sampler, with some fields of the plan replaced, that begins at batch 0."""
         other = object.__new__(type(self))
-        RandomWalk.__init__(
-            other,
-            **{**self._arguments(), **options},
-            seed=self.seed if seed is None else seed,
-        )
+        other._begin(self.seed if seed is None else seed, **{**self._fields(), **fields})
         return other
 
-    def _arguments(self) -> dict[str, Any]:
-        """What ``RandomWalk`` was made with, but for the seed."""
-        return {name: self._plan[name] for name in ("length", *_USUAL)}
+    def _fields(self) -> dict[str, Any]:
+        """The plan's."""
+        return {name: value for name, value in self._plan.items() if name != "family"}
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
         def again(roots: Array) -> Walks:
             walks: Walks = self._with_edges()._made(graph, roots, epoch, batch)
             return walks
 
-        return Walks._of(memory, epoch, batch, again)
+        return Walks._of(memory, epoch, batch, again if self._repeats() else None)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> TorchWalks:
         def again(roots: torch.Tensor) -> TorchWalks:
+            if not self._repeats():
+                raise ValueError("edge_ids: expected a sampler with edge_ids=True, got one without")
             job = TorchJob(graph, self._with_edges(), roots, epoch, batch, False)
             walks: TorchWalks = job.result()
             return walks
 
         return TorchWalks._of_region(region, words, epoch, batch, again)
 
+    def _repeats(self) -> bool:
+        """Whether walks follow from their roots alone."""
+        return self._plan["roots"] is None
+
     def _with_edges(self) -> RandomWalk:
         """The sampler that walks once more from each walk's root, and notes the edges."""
-        return self._with(edge_ids=True, walks_per_seed=1)
+        other = object.__new__(RandomWalk)
+        other._begin(self.seed, **{**self._fields(), "edge_ids": True, "walks_per_seed": 1})
+        return other
 
     def _made(self, graph: Graph, roots: Any, epoch: int, batch: int) -> Any:
         """Walks on a graph that ``graph_of`` gave."""
@@ -242,24 +247,30 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         return super()._many(graph, many, epoch, batch)
 
     def __repr__(self) -> str:
-        """As it is written in a call, but for what is as by default."""
-        given = self._arguments()
-        options = [f"{name}={given[name]!r}" for name in _USUAL if given[name] != _USUAL[name]]
-        return f"RandomWalk({', '.join([str(self.length), *options])}, seed={self.seed})"
+        """As it is written in a call of RandomWalk, but for what is as by default."""
+        fields = self._fields()
+        length = fields.pop("length")
+        options = [
+            f"{name}={value!r}"
+            for name, value in fields.items()
+            if value is not None and value != _USUAL.get(name)
+        ]
+        given = ", ".join([f"length={length}", *options])
+        return f"{type(self).__name__}({given}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
+        return _restored, (type(self), self._fields(), self.seed, self.epoch, self._numbers.next)
 
 
 _USUAL: dict[str, Any] = dict(RandomWalk.__init__.__kwdefaults__ or {})
-_USUAL.pop("seed")
 
 # What the engine takes a share of.
 _WHOLE = 1000
 
 
-def _restored(arguments: dict[str, Any], seed: int, epoch: int, number: int) -> RandomWalk:
-    sampler = RandomWalk(**arguments, seed=seed)
+def _restored(kind: type[R], fields: dict[str, Any], seed: int, epoch: int, number: int) -> R:
+    sampler = object.__new__(kind)
+    sampler._begin(seed, **fields)
     sampler._numbers.epoch = epoch
     sampler._numbers.next = number
     return sampler

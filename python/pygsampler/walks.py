@@ -80,7 +80,7 @@ class Walks:
         again: Callable[[Array], Walks] | None = None,
     ) -> Walks:
         made = object.__new__(cls)
-        words = made._words = memories.read_int64(header, at.HEADER_WORDS)
+        words = made._words = memories.read_int64(header, at.WALK_WORDS)
         assert words[at.SIGNATURE] == at.WALK_MAGIC
         made._memory, made._device, made._again = memory, device, again
         made.epoch, made.batch = epoch, batch
@@ -131,6 +131,15 @@ class Walks:
     def lengths(self) -> Array:
         """The steps of each walk: shape [walks], int32. ``nodes[i, lengths[i]]`` is its end."""
         return self._arrays["lengths"]
+
+    @property
+    def slots(self) -> Array | None:
+        """Of ``MultiRW``: which of its roots took each step, shape [walks, length], int32; -1 after
+        the end. None of other samplers."""
+        flat = self._arrays.get("slots")
+        if flat is None:
+            return None
+        return flat._at(flat._address, (self.length, len(self)))._transposed()
 
     @property
     def num_edges(self) -> int:
@@ -323,6 +332,8 @@ class TorchWalks:
         made._lengths = walks.lengths.torch()
         made._edge_ids = None
         made._ask = lambda: walks._edges().torch()
+        slots = walks.slots
+        made.slots = None if slots is None else slots.torch()
         made.walks_per_seed = walks.walks_per_seed
         return made
 
@@ -359,6 +370,10 @@ class TorchWalks:
                 words[at.WALK_EDGE_IDS], words[at.WALK_NUM_EDGES], words[at.EDGE_ID_BITS]
             ).view(steps, walks)
         made._ask = lambda: again(made._nodes[0]).per_step_edges()
+        made.slots = None
+        if words[at.WALK_SLOTS]:
+            slots = part(words[at.WALK_SLOTS], words[at.WALK_NUM_EDGES], 32)
+            made.slots = slots.view(steps, walks).t()
         return made
 
     _nodes: torch.Tensor
@@ -367,6 +382,8 @@ class TorchWalks:
     _ask: Callable[[], torch.Tensor]
     walks_per_seed: int
     """How many walks each seed has."""
+    slots: torch.Tensor | None
+    """As ``Walks.slots``."""
 
     def __len__(self) -> int:
         return int(self._nodes.shape[1])

@@ -15,6 +15,9 @@ var WalkRows = []table.Row{
 	{Name: "nodes", Bits: WordIDBits, Length: WalkNumNodes, Offset: WalkNodes},
 	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: WalkNumEdges, Offset: WalkEdgeIDs},
 	{Name: "lengths", DType: "int32", Length: WalkNumWalks, Offset: WalkLengths},
+	{Name: "top_nodes", Bits: WordIDBits, Length: WalkNumTop, Offset: WalkTopNodes},
+	{Name: "visits", DType: "int32", Length: WalkNumTop, Offset: WalkVisits},
+	{Name: "slots", DType: "int32", Length: WalkNumEdges, Offset: WalkSlots},
 }
 
 // BlockRows are those of a block: their lengths and offsets are words of the block.

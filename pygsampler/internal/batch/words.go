@@ -54,6 +54,11 @@ const (
 	WalkNumEdges = 8             //
 	WalkLengths  = WordTrees     // of each walk its steps
 	WalkPerSeed  = 12            // walks of each seed, one behind another
+	WalkNumTop   = 13            //
+	WalkTopNodes = 14            // [seeds][top]: which vertices its walks have visited most; -1 behind them
+	WalkVisits   = 15            // [seeds][top]: how often; 0 behind them
+	WalkSlots    = 16            // [steps][walks]: which of a sample's roots took the step; 0: they have one each
+	WalkWords    = 20
 )
 
 // The words of a block that are offsets stand together.

@@ -18,6 +18,10 @@ func TestValidate(t *testing.T) {
 			graph := func(numNodes int64, indptr, indices []int64) *csc.Graph {
 				return &csc.Graph{Indptr: csctest.Array(indptr, bits), Indices: csctest.Array(indices, idBits), NumNodes: numNodes}
 			}
+			split := func(g *csc.Graph, kinds int64) *csc.Graph {
+				g.Kinds = kinds
+				return g
+			}
 			ids := graph(2, []int64{0, 1}, []int64{1})
 			ids.EdgeIDs = csctest.Array([]int64{1, 2}, idBits)
 			for _, k := range []struct {
@@ -28,9 +32,15 @@ func TestValidate(t *testing.T) {
 				{graph(7, []int64{0}, nil), ""},
 				{graph(3, []int64{0, 2, 2, 3}, []int64{2, 2, 0}), ""},
 				{graph(9, []int64{0, 2, 2, 3}, []int64{8, 2, 0}), ""},
+				{split(graph(2, []int64{0, 0, 1, 1, 1}, []int64{1}), 2), ""},
 				{graph(0, nil, nil), "indptr: expected at least 1 element, got 0"},
 				{graph(1, []int64{0, 1, 1}, []int64{0}), "num_nodes: expected at least 2 (len(indptr) - 1), got 1"},
 				{graph(1<<48+1, []int64{0}, nil), "num_nodes: expected at most 2^48, got 281474976710657"},
+				{split(graph(2, []int64{0, 1, 1}, []int64{0}), 2), "indptr: expected 2 rows for each of 2 vertices, got 2 rows"},
+				{split(graph(1, []int64{0, 1, 1, 1}, []int64{0}), 2), "indptr: expected 2 rows for each of 1 vertices, got 3 rows"},
+				{split(graph(1, []int64{0, 1}, []int64{0}), csc.MaxKinds+1), "kinds: expected at most 32768 types, got 32769"},
+				{split(graph(1, []int64{0, 1}, []int64{0}), -1), "kinds: expected at most 32768 types, got -1"},
+				{split(graph(2, []int64{0, 0, 1, 1, 1}, []int64{2}), 2), "indices[0]: expected an id in [0, 2), got 2"},
 				{graph(2, []int64{1, 1, 1}, []int64{0}), "indptr[0]: expected 0, got 1"},
 				{graph(2, []int64{-1, 1, 1}, []int64{0}), "indptr[0]: expected 0, got -1"},
 				{graph(2, []int64{0, 1, 2}, []int64{0}), "indptr[2]: expected 1 (len(indices)), got 2"},

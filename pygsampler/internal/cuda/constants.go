@@ -73,6 +73,7 @@ const (
 	drawThreads     = 128 // of reservoir.cu, a warp a row
 	walkThreads     = 128 // of walk.cu, a walk each, at most
 	packThreads     = 256 // of walk.cu
+	tallyThreads    = 256 // of tally.cu, a seed, at most
 )
 
 // gatherParts is how many tables a launch of gather.cu reads.

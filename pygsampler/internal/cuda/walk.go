@@ -14,13 +14,17 @@ import (
 // walkArgs mirrors WalkArgs in kernels/walk.cuh.
 type walkArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                          gpu.Address
-	Indptr, Indices, EdgeIDs, Alias, Sums, Packed                 gpu.Address
+	Indptr, Indices, EdgeIDs, Alias, Sums                         gpu.Address
+	Packed, RowList, Filter                                       gpu.Address
 	BackIndptr, BackIndices                                       gpu.Address
 	Walks, Rows, Nodes, BackRows                                  uint64
 	LengthsAt, NodesAt, EdgesAt                                   uint64
+	SlotsAt, TopAt, VisitsAt                                      uint64
 	Stop, Restart, AcceptBack, AcceptCommon, AcceptFar            uint64
 	OfBack, OfFar, Bound, Extra                                   float64
-	PerSeed, Length, Kinds, PathLength, Jumps                     uint32
+	FilterWords                                                   uint64
+	PerSeed, Length, Kinds, PathLength, Jumps, PerBlock           uint32
+	Every, Top, Roots, StopEvery                                  uint32
 	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits, BackIndptrBits uint32
 	Key0, Key1, Batch0, Batch1                                    uint32
 	Path                                                          [walk.MaxPath]uint16
@@ -29,7 +33,7 @@ type walkArgs struct {
 // packArgs mirrors PackArgs in kernels/walk.cu.
 type packArgs struct {
 	Indptr, Indices, EdgeIDs, Alias, Packed gpu.Address
-	Rows, Edges                             uint64
+	Rows, Edges, Words                      uint64
 	IndptrBits, IDBits, EdgeIDBits, _       uint32
 }
 
@@ -51,9 +55,10 @@ const (
 
 // walkKernels are by weights, packing, what they leave out, and the width of ids.
 type walkKernels struct {
-	walk      [2][2][3][2]gpu.Kernel[walkArgs]
-	pack      [2]gpu.Kernel[packArgs]
-	residents int // blocks of the plainest that a multiprocessor runs at a time
+	walk                          [2][2][3][2]gpu.Kernel[walkArgs]
+	tally, roots                  [2]gpu.Kernel[walkArgs]
+	pack, packAlias, rows, filter gpu.Kernel[packArgs]
+	residents                     int // blocks of the plainest that a multiprocessor runs at a time
 }
 
 func loadWalks(e *Engine) (*walkKernels, error) {
@@ -70,9 +75,20 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 			}
 		}
 	}
-	for i, name := range []string{"walk_pack", "walk_pack_alias"} {
+	for wide, bits := range []string{"32", "64"} {
 		var err error
-		if k.pack[i], err = KernelOf[packArgs](e, "walk", name, 0); err != nil {
+		if k.tally[wide], err = KernelOf[walkArgs](e, "tally", "walk_tally"+bits, 0); err != nil {
+			return nil, err
+		}
+		if k.roots[wide], err = KernelOf[walkArgs](e, "tally", "walk_roots"+bits, walk.MaxRoots*int(12+4*wide)); err != nil {
+			return nil, err
+		}
+	}
+	for name, to := range map[string]*gpu.Kernel[packArgs]{
+		"walk_pack": &k.pack, "walk_pack_alias": &k.packAlias, "walk_rows": &k.rows, "walk_filter": &k.filter,
+	} {
+		var err error
+		if *to, err = KernelOf[packArgs](e, "walk", name, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -88,6 +104,8 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
 	case c.NumSeeds > 0 && (1<<31-1)/c.NumSeeds < max(p.PerSeed, 1):
 		return fmt.Errorf("%w: walks: expected fewer than 2^31 in a call on a GPU, got %d times %d", request.ErrOverflow, c.NumSeeds, p.PerSeed)
+	case p.Roots > 0 && c.NumSeeds%p.Roots != 0:
+		return p.WrongRoots(c.NumSeeds)
 	case p.Second() && g.Back == nil:
 		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	case p.Layout == "packed" && !g.packable(p):
@@ -103,12 +121,12 @@ func (g *Graph) packable(p *Walks) bool {
 }
 
 // Words is those of walks.
-func (p *Walks) Words() int { return batch.HeaderWords }
+func (p *Walks) Words() int { return batch.WalkWords }
 
 // Shape is nothing: how large walks are is known.
 func (p *Walks) Shape() string { return fmt.Sprint(p.Length, p.PerSeed, p.EdgeIDs) }
 
-func (p *Walks) words(g *Graph, seeds int64) [batch.HeaderWords]int64 {
+func (p *Walks) words(g *Graph, seeds int64) [batch.WalkWords]int64 {
 	return p.Rule.Words(seeds, int64(g.IDBits), int64(g.sampleBits()))
 }
 
@@ -133,16 +151,12 @@ func (p *Walks) Arrived(_ *Flight, status, _ int64) (bool, error) {
 }
 
 // Launch is all walks.
-func (p *Walks) Launch(f *Flight) error {
+func (p *Walks) Launch(f *Flight) (err error) {
 	k, err := Kept(f.engine, "walk", loadWalks)
 	if err != nil {
 		return err
 	}
 	g, c := f.graph, &f.call
-	packed, err := g.packedFor(p, k, f.stream)
-	if err != nil {
-		return err
-	}
 	out, bytes := f.Region()
 	if bytes < f.need.Out {
 		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.need.Out, bytes)
@@ -152,19 +166,24 @@ func (p *Walks) Launch(f *Flight) error {
 	meeting := f.space.meeting.Address
 	args := walkArgs{
 		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
-		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums, Packed: packed,
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums,
 		Walks: uint64(words[batch.WalkNumWalks]), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
 		LengthsAt: uint64(words[batch.WalkLengths]), NodesAt: uint64(words[batch.WalkNodes]), EdgesAt: uint64(words[batch.WalkEdgeIDs]),
+		SlotsAt: uint64(words[batch.WalkSlots]), TopAt: uint64(words[batch.WalkTopNodes]), VisitsAt: uint64(words[batch.WalkVisits]),
 		Stop: chance.Stop, Restart: chance.Restart,
 		AcceptBack: chance.Return, AcceptCommon: chance.Common, AcceptFar: chance.Far,
 		OfBack: chance.OfReturn, OfFar: chance.OfFar, Bound: chance.Bound, Extra: chance.Extra,
 		PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
 		PathLength: uint32(len(p.Path)), Jumps: word(p.Jumps),
+		Every: uint32(max(p.Every, 1)), Top: uint32(p.Top), Roots: uint32(p.Roots), StopEvery: uint32(p.Every),
 		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3],
 	}
 	for i, kind := range p.Path {
 		args.Path[i] = uint16(kind)
+	}
+	if err := g.packedFor(p, k, f.stream, &args); err != nil {
+		return err
 	}
 	kind := walkPlain
 	switch {
@@ -175,79 +194,159 @@ func (p *Walks) Launch(f *Flight) error {
 	case p.Stop > 0 || p.Restart > 0 || len(p.Path) > 0:
 		kind = walkFirst
 	}
-	blocks, threads := k.shape(f, words[batch.WalkNumWalks])
-	return k.walk[word(g.Alias != 0)][word(packed != 0)][kind][g.wide()].Launch(
+	if p.Roots > 0 {
+		return p.fromRoots(f, k, &args)
+	}
+	blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
+	args.PerBlock = uint32(perBlock)
+	if p.Top > 0 {
+		defer func() {
+			if err == nil {
+				err = p.tally(f, k, &args)
+			}
+		}()
+	}
+	return k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
 		f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
 }
 
-// fewWalks is up to how many walks blocks are a warp: they are for all multiprocessors, of
-// which each has loads of few walks on their way.
-const fewWalks = 50_000
-
-// shape is a good grid.
-func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads int) {
-	threads = walkThreads
-	if walks <= fewWalks {
-		threads = 32
-	}
-	blocks = max(int((walks+int64(threads)-1)/int64(threads)), 1)
+// fromRoots makes walks of several roots, a warp each.
+func (p *Walks) fromRoots(f *Flight, k *walkKernels, args *walkArgs) error {
+	chunks := (p.Roots + walk.RootChunk - 1) / walk.RootChunk
+	shared := chunks * walk.RootChunk * int64(f.graph.IDBits/8+8)
+	blocks := max(min(int64(args.Walks), 1<<16), 1)
 	if f.call.Grid > 0 {
-		return min(f.call.Grid, blocks), threads
+		blocks = min(int64(f.call.Grid), blocks)
 	}
-	if f.call.Share == 0 {
-		return blocks, threads
-	}
-	return f.call.within(blocks, k.residents*f.engine.context.Properties().Multiprocessors), threads
+	return k.roots[f.graph.wide()].Launch(f.stream, gpu.Shape{
+		Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{32}, Shared: uint32(shared),
+	}, args)
 }
 
-// packing is the packed form of a graph, which it keeps until it is closed.
+// tally finds the top visits of walks that are in the stream, and reports.
+func (p *Walks) tally(f *Flight, k *walkKernels, args *walkArgs) error {
+	size := int64(2)
+	for size < p.Visits() {
+		size *= 2
+	}
+	blocks := max(min(int64(args.Walks/uint64(args.PerSeed)), 1<<16), 1)
+	if f.call.Grid > 0 {
+		blocks = min(int64(f.call.Grid), blocks)
+	}
+	return k.tally[f.graph.wide()].Launch(f.stream, gpu.Shape{
+		Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(min(max(size/2, 32), tallyThreads))}, Shared: uint32(16 * size),
+	}, args)
+}
+
+// fewWalks is up to how many walks blocks are a warp: they are for all multiprocessors, of
+// which each has the reads of few walks on their way.
+const fewWalks = 50_000
+
+// shape is a good grid, and how many walks a block has under way.
+func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock int) {
+	threads, perBlock = walkThreads, walkThreads
+	multiprocessors := f.engine.context.Properties().Multiprocessors
+	if walks <= fewWalks {
+		threads = 32
+		perBlock = int(min(max((walks+int64(multiprocessors)-1)/int64(multiprocessors), 1), 32))
+	}
+	blocks = max(int((walks+int64(perBlock)-1)/int64(perBlock)), 1)
+	if f.call.Grid > 0 {
+		return min(f.call.Grid, blocks), threads, perBlock
+	}
+	if f.call.Share > 0 {
+		blocks = f.call.within(blocks, k.residents*multiprocessors)
+	}
+	return blocks, threads, perBlock
+}
+
+// packing is what a graph keeps for walks until it is closed.
 type packing struct {
 	sync.Mutex
+	edges, rows, filter form
+}
+
+// form is one of these arrays.
+type form struct {
 	memory  gpu.Memory
 	refused bool // there was no room for it
 }
 
-// packedFor is the packed form that a plan walks on; 0: on the graph's own arrays.
-func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream) (gpu.Address, error) {
-	if p.Layout == "csr" || !g.packable(p) || g.Edges == 0 {
-		return 0, nil
+// packedArgs are those that make a form.
+func (g *Graph) packedArgs() packArgs {
+	return packArgs{
+		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias,
+		Rows: uint64(g.Rows), Edges: uint64(g.Edges),
+		IndptrBits: uint32(g.IndptrBits), IDBits: uint32(g.IDBits), EdgeIDBits: g.edgeIDBits(),
 	}
-	kept := &g.packing
-	kept.Lock()
-	defer kept.Unlock()
-	if kept.memory.Address != 0 || kept.refused && p.Layout == "auto" {
-		return kept.memory.Address, nil
+}
+
+// packedFor sets what walks of a plan read beside the graph's own arrays, made now where
+// nobody has.
+func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs) (err error) {
+	if g.Edges == 0 || g.Edges>>32 != 0 || g.Nodes>>32 != 0 {
+		return nil
 	}
-	bytes := 16 * uint64(g.Edges)
-	if g.Alias != 0 {
-		bytes *= 2
+	g.packing.Lock()
+	defer g.packing.Unlock()
+	if p.Layout != "csr" && g.packable(p) {
+		kernel, bytes, units := k.pack, 16*uint64(g.Edges), g.Edges
+		if g.Alias != 0 {
+			kernel, bytes, units = k.packAlias, 2*bytes, 32*g.Rows
+		}
+		if args.Packed, err = g.formed(&g.packing.edges, p.Layout == "packed", bytes, s, kernel, g.packedArgs(), units); err != nil {
+			return err
+		}
 	}
-	if p.Layout == "auto" {
+	if args.Packed == 0 {
+		if args.RowList, err = g.formed(&g.packing.rows, false, 8*uint64(g.Rows), s, k.rows, g.packedArgs(), g.Rows); err != nil {
+			return err
+		}
+	}
+	if !p.Second() || p.Layout == "csr" {
+		return nil
+	}
+	// 8 bits an edge, in words of 32.
+	words := uint64(g.Back.Edges)/4 + 1
+	back := g.Back.packedArgs()
+	back.Words = words
+	args.FilterWords = words
+	args.Filter, err = g.formed(&g.packing.filter, false, 4*words, s, k.filter, back, 32*g.Back.Rows)
+	return err
+}
+
+// formed is an array that a kernel makes, of so many units of threads; 0 where it would take
+// more than half of the memory that is free, unless it must be there.
+func (g *Graph) formed(
+	f *form, must bool, bytes uint64, s gpu.Stream, k gpu.Kernel[packArgs], args packArgs, units int64,
+) (gpu.Address, error) {
+	if f.memory.Address != 0 || f.refused && !must {
+		return f.memory.Address, nil
+	}
+	if !must {
 		free, _, err := g.engine.context.MemoryInfo()
 		if err != nil {
 			return 0, err
 		}
-		if kept.refused = bytes > uint64(free)/2; kept.refused {
+		if f.refused = bytes > uint64(free)/2; f.refused {
 			return 0, nil
 		}
 	}
 	m, err := g.engine.pool.Alloc(s, bytes)
 	if err != nil {
-		if kept.refused = p.Layout == "auto"; kept.refused {
+		if f.refused = !must; f.refused {
 			return 0, nil
 		}
 		return 0, err
 	}
-	args := packArgs{
-		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Packed: m.Address,
-		Rows: uint64(g.Rows), Edges: uint64(g.Edges), IndptrBits: uint32(g.IndptrBits), IDBits: uint32(g.IDBits), EdgeIDBits: g.edgeIDBits(),
+	args.Packed = m.Address
+	if args.Words > 0 {
+		err = s.Fill32(m.Address, 0, args.Words)
 	}
-	blocks := 32 * g.engine.context.Properties().Multiprocessors
-	units := (g.Edges + packThreads - 1) / packThreads
-	if g.Alias != 0 {
-		units = (32*g.Rows + packThreads - 1) / packThreads
+	blocks := min(int64(32*g.engine.context.Properties().Multiprocessors), (units+packThreads-1)/packThreads)
+	if err == nil {
+		err = k.Launch(s, gpu.Shape{Grid: [3]uint32{uint32(max(blocks, 1))}, Block: [3]uint32{packThreads}}, &args)
 	}
-	err = k.pack[word(g.Alias != 0)].Launch(s, gpu.Shape{Grid: [3]uint32{uint32(min(int64(blocks), max(units, 1)))}, Block: [3]uint32{packThreads}}, &args)
 	if err == nil {
 		// Walks in other streams read it too.
 		err = s.Synchronize()
@@ -255,7 +354,7 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream) (gpu.Address, 
 	if err != nil {
 		return 0, errors.Join(err, m.Free(s))
 	}
-	kept.memory = m
+	f.memory = m
 	return m.Address, nil
 }
 
@@ -263,8 +362,11 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream) (gpu.Address, 
 func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
-	if g.packing.memory.Address == 0 {
-		return nil
+	var errs []error
+	for _, f := range []*form{&g.packing.edges, &g.packing.rows, &g.packing.filter} {
+		if f.memory.Address != 0 {
+			errs = append(errs, f.memory.Free(g.engine.stream))
+		}
 	}
-	return g.packing.memory.Free(g.engine.stream)
+	return errors.Join(errs...)
 }

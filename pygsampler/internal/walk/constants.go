@@ -17,3 +17,18 @@ const (
 
 // mostPath is how many kinds of edges a metapath has at most.
 const mostPath = 64
+
+// mostVisits is how many vertices the walks of a seed visit at most where the top ones are
+// asked for: a block sorts them in shared memory. visitShift is where a visit's place among them
+// stands below its vertex.
+const (
+	mostVisits = 2048
+	visitShift = 16
+)
+
+// mostRoots is how many roots a walk of several has: a block keeps them in shared memory, in
+// chunks of rootChunk.
+const (
+	mostRoots = 4096
+	rootChunk = 128
+)

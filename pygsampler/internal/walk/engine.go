@@ -35,6 +35,9 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 	if r.Second() && g.Back == nil {
 		return m, fmt.Errorf("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	}
+	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
+		return m, r.WrongRoots(r.Seeds.Len())
+	}
 	for i := range r.Seeds.Len() {
 		if v := r.Seeds.At(i); v < 0 || v >= g.NumNodes {
 			return m, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, g.NumNodes, v)
@@ -49,7 +52,7 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		return m, err
 	}
 	m.SetSize(words[batch.WordSize])
-	copy(memory.At[int64](m, 0, batch.HeaderWords), words[:])
+	copy(memory.At[int64](m, 0, batch.WalkWords), words[:])
 	defer func() {
 		if err != nil {
 			m.Release()
@@ -85,9 +88,12 @@ type engine[P, I csc.Index] struct {
 	edges64 []int64 // [steps][walks]; nil where they are narrow, or not asked for
 	lengths []int32
 	walks   int64
+	slots   []int32 // [steps][walks], of walks of several roots
+	top     []I     // [seeds][top]
+	visits  []int32 // likewise
 }
 
-func run[P, I csc.Index](r *Request, words *[batch.HeaderWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
+func run[P, I csc.Index](r *Request, words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	e := &engine[P, I]{
 		Request: r, chance: r.Chances(), walks: words[batch.WalkNumWalks],
 		stream: rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
@@ -100,12 +106,39 @@ func run[P, I csc.Index](r *Request, words *[batch.HeaderWords]int64, m memory.M
 	} else if at != 0 {
 		e.edges64 = memory.At[int64](m, at, words[batch.WalkNumEdges])
 	}
-	units := (e.walks + unitWalks - 1) / unitWalks
+	if e.Roots > 0 {
+		e.slots = memory.At[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])
+		e.inUnits(crew, stop, 1, func() func(first, n int64) { return new(frontier[P, I]).of(e) })
+		return
+	}
+	e.inUnits(crew, stop, unitWalks, func() func(first, n int64) {
+		u := new(unit[P, I])
+		return func(first, n int64) { u.walk(e, first, n) }
+	})
+	if e.Top == 0 {
+		return
+	}
+	e.top = memory.At[I](m, words[batch.WalkTopNodes], words[batch.WalkNumTop])
+	e.visits = memory.At[int32](m, words[batch.WalkVisits], words[batch.WalkNumTop])
+	per := max(e.PerSeed, 1)
+	e.inUnits(crew, stop, per*(unitWalks/min(per, unitWalks)), func() func(first, n int64) {
+		var t tally[P, I]
+		return func(first, n int64) {
+			for w := first; w < first+n; w += per {
+				t.seed(e, w/per)
+			}
+		}
+	})
+}
+
+// inUnits has walks done, so many at a time, by workers that each make one function for it.
+func (e *engine[P, I]) inUnits(crew csc.Crew, stop *atomic.Bool, size int64, worker func() func(first, n int64)) {
+	units := (e.walks + size - 1) / size
 	var next atomic.Int64
 	csc.Crewed(crew, units, func() {
-		u := new(unit[P, I])
+		do := worker()
 		for i := next.Add(1) - 1; i < units && !stop.Load(); i = next.Add(1) - 1 {
-			u.walk(e, i*unitWalks, min(e.walks-i*unitWalks, unitWalks))
+			do(i*size, min(e.walks-i*size, size))
 		}
 	})
 }
@@ -167,12 +200,20 @@ func (u *unit[P, I]) end(i int32, step int64) {
 	}
 }
 
-func (u *unit[P, I]) putEdge(step, w, id int64) {
-	if u.edges32 != nil {
-		u.edges32[step*u.walks+w] = int32(id)
-	} else if u.edges64 != nil {
-		u.edges64[step*u.walks+w] = id
+func (e *engine[P, I]) putEdge(step, w, id int64) {
+	if e.edges32 != nil {
+		e.edges32[step*e.walks+w] = int32(id)
+	} else if e.edges64 != nil {
+		e.edges64[step*e.walks+w] = id
 	}
+}
+
+// id is the edge at a place.
+func (e *engine[P, I]) id(place int64) int64 {
+	if e.Graph.EdgeIDs.Bits == 0 {
+		return place
+	}
+	return e.Graph.EdgeIDs.At(place)
 }
 
 // row is the first place and the number of the edges of a row.
@@ -190,11 +231,12 @@ func (u *unit[P, I]) begin(step int64) {
 	u.moving = u.moving[:0]
 	left := u.alive[:0]
 	simple := u.chance.Stop == 0 && u.chance.Restart == 0
+	mayStop := u.MayStop(step)
 	for _, i := range u.alive {
 		draw := rng.Draw(u.state[i], int(step))
 		u.draws[i] = draw
 		if !simple {
-			if Coin(rng.Draw(draw, stopDraw)) < u.chance.Stop {
+			if mayStop && Coin(rng.Draw(draw, stopDraw)) < u.chance.Stop {
 				u.end(i, step)
 				continue
 			}
@@ -270,11 +312,7 @@ func (u *unit[P, I]) move(step int64) {
 	}
 	if u.edges32 != nil || u.edges64 != nil {
 		for _, i := range u.moving {
-			id := u.pos[i]
-			if u.Graph.EdgeIDs.Bits != 0 {
-				id = u.Graph.EdgeIDs.At(id)
-			}
-			u.putEdge(step, u.first+int64(i), id)
+			u.putEdge(step, u.first+int64(i), u.id(u.pos[i]))
 		}
 	}
 	kind := u.Kind(step + 1)

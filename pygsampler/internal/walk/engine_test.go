@@ -379,6 +379,93 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// PinSAGE's visits: the ends of traversals, of which each but the first comes with a chance.
+func TestVisits(t *testing.T) {
+	// Users 0, 1 and items 2, 3, 4 without kinds: a traversal of two steps leads from user to user.
+	rows := [][]int64{{2, 3}, {3, 4}, {0}, {0, 1}, {1}}
+	g := walktest.Graph(rows, 5, 32, 64, false, nil)
+	const seeds, per = 40_000, 5
+	ids := make([]int64, seeds)
+	w := walks(t, Request{
+		Rule: Rule{Length: 4, Every: 2, Stop: .5, PerSeed: per, Top: 3}, Graph: g,
+		Batch: request.Batch{Seed: 11, Seeds: csctest.Array(ids, 32)},
+	})
+	sums, lengths := make([]float64, 5), make(map[string]float64)
+	for seed := range seeds {
+		counts := make(map[int64]int64)
+		var order []int64
+		for _, nodes := range w.Nodes[seed*per : (seed+1)*per] {
+			for s := 2; s <= 4; s += 2 {
+				if v := nodes[s]; v >= 0 {
+					if counts[v] == 0 {
+						order = append(order, v)
+					}
+					counts[v]++
+				}
+			}
+		}
+		slices.SortStableFunc(order, func(a, b int64) int { return int(counts[b] - counts[a]) })
+		for k := range 3 {
+			v, n := int64(-1), int64(0)
+			if k < len(order) {
+				v, n = order[k], counts[order[k]]
+				sums[v] += float64(n)
+			}
+			if w.Top[seed*3+k] != v || w.Visits[seed*3+k] != n {
+				t.Fatalf("seed %d: %v %v, want %v of %v", seed, w.Top[seed*3:seed*3+3], w.Visits[seed*3:seed*3+3], order, counts)
+			}
+		}
+	}
+	for _, n := range w.Lengths {
+		lengths[fmt.Sprint(n)]++
+	}
+	follows(t, lengths, map[string]float64{"2": .5, "4": .5}, "traversals")
+	for v, want := range []float64{17. / 16, 7. / 16, 0, 0, 0} {
+		// Four standard errors, of at most one visit's variance each.
+		if got := sums[v] / (seeds * per); math.Abs(got-want) > 4/math.Sqrt(seeds*per) {
+			t.Errorf("%g visits of %d a walk, want %g", got, v, want)
+		}
+	}
+}
+
+// Frontier sampling takes each edge that leaves the roots alike: uniform slots would take the last
+// one with 1/2.
+func TestRoots(t *testing.T) {
+	const samples = 100_000
+	var seeds []int64
+	for range samples {
+		seeds = append(seeds, 2, 4)
+	}
+	w := walks(t, Request{
+		Rule: Rule{Length: 6, Roots: 2, EdgeIDs: true}, Graph: tree(false),
+		Batch: request.Batch{Seed: 4, Seeds: csctest.Array(seeds, 32)},
+	})
+	first := make(map[string]float64)
+	for i, nodes := range w.Nodes {
+		first[fmt.Sprint(w.Slots[i][0], nodes[1])]++
+		at := []int64{2, 4}
+		for s, slot := range w.Slots[i] {
+			from := at[slot]
+			if !slices.Contains(treeRows[from], nodes[s+1]) || tree(false).Indices.At(w.EdgeIDs[i][s]) != nodes[s+1] {
+				t.Fatalf("step %d of %v, slots %v: no edge of %d", s, nodes, w.Slots[i], from)
+			}
+			at[slot] = nodes[s+1]
+		}
+	}
+	follows(t, first, map[string]float64{"0 0": .25, "0 1": .25, "0 3": .25, "1 3": .25}, "edges of the frontier")
+	// A root without edges is never left; where all are such there is no step.
+	dead := walktest.Graph([][]int64{{1}, {0}, {}}, 4, 32, 64, false, nil)
+	w = walks(t, Request{Rule: Rule{Length: 3, Roots: 2}, Graph: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{2, 0, 3, 2}, 32)}})
+	want := walktest.Walks{Nodes: [][]int64{{2, 1, 0, 1}, {3, -1, -1, -1}}, Lengths: []int64{3, 0}, Slots: [][]int64{{1, 1, 1}, {-1, -1, -1}}}
+	if !reflect.DeepEqual(w, want) {
+		t.Errorf("%v, want %v", w, want)
+	}
+	_, err := walktest.Sample(&Request{Rule: Rule{Length: 3, Roots: 2}, Graph: dead, Batch: request.Batch{Seeds: csctest.Array([]int64{2, 0, 3}, 32)}})
+	if !errors.Is(err, request.ErrValue) {
+		t.Error(err)
+	}
+}
+
 // Two walkers on one vertex are independent: their next steps agree as often as chance says.
 func TestIndependence(t *testing.T) {
 	rows := [][]int64{{1, 2, 3, 4}}

@@ -21,6 +21,13 @@ type Rule struct {
 	P, Q    float64 // node2vec's return and in-out; both 0: first order
 	Path    []int64 // kinds of edges, step by step, again from the first on; nil: any
 	EdgeIDs bool    // say which edges were taken
+	// Every is after how many steps, again and again, a walk may stop, and visits a vertex; 0: after
+	// each, and before the first. Top is how many of the vertices that the walks of a seed have visited
+	// are told, those that they visited most first, and among these those that came first; 0: none.
+	Every, Top int64
+	// Roots is how many vertices of the seeds a walk begins at, and steps from one of: frontier
+	// sampling. 0: one, by the rules above.
+	Roots int64
 }
 
 // Limits of what a rule is told.
@@ -28,15 +35,29 @@ const (
 	MaxLength = 1 << 20
 	MaxPath   = mostPath
 	MaxKinds  = 1 << 15
+	MaxVisits = mostVisits
+	MaxRoots  = mostRoots
+	RootChunk = rootChunk
 	// Extreme bounds p and q and their inverses, so that products with weights are finite.
 	Extreme = 1e100
 )
 
 // Walks is how many there are of so many seeds.
-func (r *Rule) Walks(seeds int64) int64 { return seeds * max(r.PerSeed, 1) }
+func (r *Rule) Walks(seeds int64) int64 { return seeds / max(r.Roots, 1) * max(r.PerSeed, 1) }
+
+// Visits is how many vertices the walks of a seed visit at most.
+func (r *Rule) Visits() int64 { return r.Length / max(r.Every, 1) * max(r.PerSeed, 1) }
+
+// MayStop says whether the coin of stopping is tossed before a step.
+func (r *Rule) MayStop(step int64) bool { return r.Every == 0 || step > 0 && step%r.Every == 0 }
 
 // Second says whether a step depends on where the walk came from.
 func (r *Rule) Second() bool { return r.P != 0 && (r.P != 1 || r.Q != 1) }
+
+// WrongRoots is an error of seeds that are no multiple of the roots of a walk.
+func (r *Rule) WrongRoots(seeds int64) error {
+	return fmt.Errorf("%w: seeds: expected a multiple of %d, the roots of a walk, got %d", request.ErrValue, r.Roots, seeds)
+}
 
 // Kind is that of the edge of a step.
 func (r *Rule) Kind(step int64) int64 {
@@ -108,18 +129,26 @@ func (c *Chances) Class(draw, back, common, far uint64) int {
 
 // Words describe walks of so many seeds on a graph with ids and edge ids of such widths.
 // They are a function of that alone, and so are the places of the arrays.
-func (r *Rule) Words(seeds, idBits, edgeIDBits int64) (words [batch.HeaderWords]int64) {
+func (r *Rule) Words(seeds, idBits, edgeIDBits int64) (words [batch.WalkWords]int64) {
 	walks := r.Walks(seeds)
 	words[batch.WordSignature] = batch.WalkMagic
 	words[batch.WordIDBits], words[batch.WordEdgeIDBits] = idBits, edgeIDBits
 	words[batch.WalkSteps], words[batch.WalkNumWalks] = r.Length, walks
 	words[batch.WalkPerSeed] = max(r.PerSeed, 1)
 	words[batch.WalkNumNodes], words[batch.WalkNumEdges] = walks*(r.Length+1), walks*r.Length
-	place := batch.NewPlace(0)
+	place := batch.Place(8 * batch.WalkWords)
 	words[batch.WalkLengths] = place.Next(walks * 4)
 	words[batch.WalkNodes] = place.Next(words[batch.WalkNumNodes] * idBits / 8)
 	if r.EdgeIDs {
 		words[batch.WalkEdgeIDs] = place.Next(words[batch.WalkNumEdges] * edgeIDBits / 8)
+	}
+	if r.Roots > 0 {
+		words[batch.WalkSlots] = place.Next(words[batch.WalkNumEdges] * 4)
+	}
+	if r.Top > 0 {
+		words[batch.WalkNumTop] = seeds * r.Top
+		words[batch.WalkTopNodes] = place.Next(words[batch.WalkNumTop] * idBits / 8)
+		words[batch.WalkVisits] = place.Next(words[batch.WalkNumTop] * 4)
 	}
 	words[batch.WordSize] = place.Aligned()
 	return words
@@ -127,10 +156,15 @@ func (r *Rule) Words(seeds, idBits, edgeIDBits int64) (words [batch.HeaderWords]
 
 // Affordable refuses walks that have no room in memory.
 func (r *Rule) Affordable(seeds, idBits, edgeIDBits int64) error {
-	bytes := float64(seeds) * float64(max(r.PerSeed, 1)) * (float64(r.Length+1)*float64(idBits/8) + 8)
+	step := float64(idBits / 8)
 	if r.EdgeIDs {
-		bytes += float64(seeds) * float64(max(r.PerSeed, 1)) * float64(r.Length) * float64(edgeIDBits/8)
+		step += float64(edgeIDBits / 8)
 	}
+	if r.Roots > 0 {
+		step += 4
+	}
+	walks := float64(seeds) / float64(max(r.Roots, 1)) * float64(max(r.PerSeed, 1))
+	bytes := walks*(float64(r.Length+1)*step+8) + float64(seeds)*float64(r.Top)*float64(idBits/8+4)
 	if bytes >= math.MaxInt64/2 {
 		return fmt.Errorf("%w: walks of %g bytes: expected fewer seeds, walks of each, or steps", request.ErrOverflow, bytes)
 	}

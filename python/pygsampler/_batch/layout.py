@@ -56,6 +56,11 @@ WALK_EDGE_IDS = 7  # [steps][walks]; -1 where no edge was taken; 0: not asked fo
 WALK_NUM_EDGES = 8
 WALK_LENGTHS = 10  # of each walk its steps
 WALK_PER_SEED = 12  # walks of each seed, one behind another
+WALK_NUM_TOP = 13
+WALK_TOP_NODES = 14  # [seeds][top]: which vertices its walks have visited most; -1 behind them
+WALK_VISITS = 15  # [seeds][top]: how often; 0 behind them
+WALK_SLOTS = 16  # [steps][walks]: which of a sample's roots took the step; 0: they have one each
+WALK_WORDS = 20
 
 # The words of a block that are offsets stand together.
 FIRST_OFFSET = 3
@@ -74,6 +79,9 @@ WALK_ROWS = (
     Row("nodes", ID_BITS, WALK_NUM_NODES, 0, WALK_NODES),
     Row("edge_ids", EDGE_ID_BITS, WALK_NUM_EDGES, 0, WALK_EDGE_IDS),
     Row("lengths", "int32", WALK_NUM_WALKS, 0, WALK_LENGTHS),
+    Row("top_nodes", ID_BITS, WALK_NUM_TOP, 0, WALK_TOP_NODES),
+    Row("visits", "int32", WALK_NUM_TOP, 0, WALK_VISITS),
+    Row("slots", "int32", WALK_NUM_EDGES, 0, WALK_SLOTS),
 )
 
 # BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.

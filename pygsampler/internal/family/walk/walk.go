@@ -5,6 +5,7 @@ package walk
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
@@ -36,12 +37,21 @@ func Parse(d *family.Document) family.Plan {
 	types := d.Name("edge_types", "an edge array")
 	d.OneOf("direction", "out", "in")
 	r.EdgeIDs = d.Bool("edge_ids", false)
+	r.Every = d.Integer("visit_every", 1, walk.MaxLength, 0)
+	r.Top = d.Integer("top_visits", 1, walk.MaxVisits, 0)
+	r.Roots = d.Integer("roots", 1, walk.MaxRoots, 0)
 	layout := d.OneOf("layout", "auto", "packed", "csr")
 	if (r.Path == nil) != (types == "") {
 		d.Refuse(request.ErrValue, "metapath, edge_types: expected both or neither, got one of them")
 	}
 	if r.Jumps && r.Restart == 0 {
 		d.Refuse(request.ErrValue, "count_jumps: expected False without restart, got True")
+	}
+	if r.Top > 0 && r.Visits() > walk.MaxVisits {
+		d.Refuse(request.ErrValue, "top_visits: expected at most %d visits of a seed's walks, got %d", walk.MaxVisits, r.Visits())
+	}
+	if first := (walk.Rule{Length: r.Length, EdgeIDs: r.EdgeIDs, Roots: r.Roots, P: 1, Q: 1, PerSeed: 1}); r.Roots > 0 && (p.prob != "" || !reflect.DeepEqual(*r, first)) {
+		d.Refuse(request.ErrValue, "roots: expected walks of several roots without other options than length, direction and edge_ids")
 	}
 	p.device = cuda.Walks{Rule: p.Rule, Layout: layout}
 	return p

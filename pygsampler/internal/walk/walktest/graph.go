@@ -46,11 +46,13 @@ func Graph(rows [][]int64, nodes int64, idBits, indptrBits int, withIDs bool, we
 type Walks struct {
 	Nodes, EdgeIDs [][]int64 // a row is a walk; EdgeIDs nil where they were not asked for
 	Lengths        []int64
+	Top, Visits    []int64   // [seeds][top]
+	Slots          [][]int64 // by walk
 }
 
 // Read copies walks.
 func Read(m memory.Memory) (w Walks) {
-	words := memory.At[int64](m, 0, batch.HeaderWords)
+	words := memory.At[int64](m, 0, batch.WalkWords)
 	walks, steps := words[batch.WalkNumWalks], words[batch.WalkSteps]
 	turned := func(at, columns, bits int64) [][]int64 {
 		flat := batchtest.Ints(m, at, walks*columns, bits)
@@ -65,6 +67,13 @@ func Read(m memory.Memory) (w Walks) {
 	w.Nodes = turned(words[batch.WalkNodes], steps+1, words[batch.WordIDBits])
 	if at := words[batch.WalkEdgeIDs]; at != 0 {
 		w.EdgeIDs = turned(at, steps, words[batch.WordEdgeIDBits])
+	}
+	if at := words[batch.WalkSlots]; at != 0 {
+		w.Slots = turned(at, steps, 32)
+	}
+	if at := words[batch.WalkTopNodes]; at != 0 {
+		w.Top = batchtest.Ints(m, at, words[batch.WalkNumTop], words[batch.WordIDBits])
+		w.Visits = batchtest.Ints(m, words[batch.WalkVisits], words[batch.WalkNumTop], 32)
 	}
 	w.Lengths = batchtest.Ints(m, words[batch.WalkLengths], walks, 32)
 	return w
