@@ -23,6 +23,7 @@ MODULES = (
     "graph_files",
     "graph_data",
     "weights",
+    "walks",
     "edge_weights",
     "commands",
     "compiler",
