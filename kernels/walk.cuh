@@ -13,7 +13,7 @@ struct WalkArgs {
   const void *indptr, *indices, *edge_ids;
   const u64 *alias, *sums;  // per edge, of a graph with weights: rng.Weights
   const uint4* packed;      // per edge what a step needs, 16 bytes, or 32 with weights; walk.cu says what
-  const uint2* rows;        // per row its first place and its edges; null: as indptr says
+  const u32* offsets;       // where rows begin, and the last ends; null: as indptr says
   const u32* filter;        // of the edges of the transposed graph; null: none
   const void *back_indptr, *back_indices;  // the transposed graph, rows sorted
   u64 walks, num_rows, num_nodes, back_rows;
@@ -93,9 +93,9 @@ struct Steps {
     u64 r = v * a.kinds + kind;
     Row<PACKED> row;
     row.start = 0, row.degree = 0;
-    if (r < a.num_rows && !PACKED && a.rows) {
-      uint2 known = __ldg(a.rows + r);
-      row.start = known.x, row.degree = known.y;
+    if (r < a.num_rows && !PACKED && a.offsets) {
+      u32 start = __ldg(a.offsets + r);
+      row.start = start, row.degree = __ldg(a.offsets + r + 1) - start;
     } else if (r < a.num_rows) {
       u64 start = read(a.indptr, a.indptr_bits, r);
       row.start = start, row.degree = read(a.indptr, a.indptr_bits, r + 1) - start;

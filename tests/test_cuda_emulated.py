@@ -24,6 +24,7 @@ MODULES = (
     "graph_data",
     "transit",
     "weights",
+    "walks",
     "edge_weights",
     "commands",
     "compiler",

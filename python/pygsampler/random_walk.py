@@ -217,7 +217,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             walks: Walks = self._with_edges()._made(graph, roots, epoch, batch)
             return walks
 
-        return Walks._of(memory, epoch, batch, again if self._repeats() else None)
+        numbers = epoch, batch, self.seed
+        return Walks._of(memory, *numbers, again if self._repeats() else None)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
@@ -229,7 +230,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             walks: TorchWalks = job.result()
             return walks
 
-        return TorchWalks._of_region(region, words, epoch, batch, again)
+        return TorchWalks._of_region(region, words, epoch, batch, self.seed, again)
 
     def _repeats(self) -> bool:
         """Whether walks follow from their roots alone."""

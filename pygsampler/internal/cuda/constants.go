@@ -73,6 +73,7 @@ const (
 	drawThreads     = 128 // of reservoir.cu, a warp a row
 	walkThreads     = 128 // of walk.cu, a walk each, at most
 	packThreads     = 256 // of walk.cu
+	negativeThreads = 256 // of negatives.cu, a number each
 	tallyThreads    = 256 // of tally.cu, a seed, at most
 	transitThreads  = 256 // of transit.cu
 )
@@ -96,6 +97,13 @@ const (
 	transitRow    = 2048
 	transitSide   = 4
 	transitSparse = 16
+)
+
+// Of walks that may end early a warp has endingWalks, and begins further ones once endingIdle of
+// its lanes have none.
+const (
+	endingWalks = 1024
+	endingIdle  = 8
 )
 
 // gatherParts is how many tables a launch of gather.cu reads.

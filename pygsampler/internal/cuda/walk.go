@@ -15,7 +15,7 @@ import (
 type walkArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                          gpu.Address
 	Indptr, Indices, EdgeIDs, Alias, Sums                         gpu.Address
-	Packed, RowList, Filter                                       gpu.Address
+	Packed, Offsets, Filter                                       gpu.Address
 	BackIndptr, BackIndices                                       gpu.Address
 	Walks, Rows, Nodes, BackRows                                  uint64
 	LengthsAt, NodesAt, EdgesAt                                   uint64
@@ -55,21 +55,23 @@ const (
 	walkPlain = iota
 	walkFirst
 	walkSecond
+	walkEnding // as walkFirst, of many walks that may end early
 )
 
 // walkKernels are by weights, packing, what they leave out, and the width of ids.
 type walkKernels struct {
-	walk                          [2][2][3][2]gpu.Kernel[walkArgs]
-	tally, roots                  [2]gpu.Kernel[walkArgs]
-	pack, packAlias, rows, filter gpu.Kernel[packArgs]
-	residents                     int // blocks of the plainest that a multiprocessor runs at a time
+	walk                             [2][2][4][2]gpu.Kernel[walkArgs]
+	tally, roots                     [2]gpu.Kernel[walkArgs]
+	pack, packAlias, offsets, filter gpu.Kernel[packArgs]
+	residents                        int   // blocks of the plainest that a multiprocessor runs at a time
+	few                              int64 // up to how many walks blocks are a warp; a test changes it
 }
 
 func loadWalks(e *Engine) (*walkKernels, error) {
-	k := new(walkKernels)
+	k := &walkKernels{few: fewWalks}
 	for i, alias := range []string{"", "alias_"} {
 		for j, layout := range []string{"csr", "packed"} {
-			for kind, suffix := range []string{"", "_first", "_second"} {
+			for kind, suffix := range []string{"", "_first", "_second", "_ending"} {
 				for wide, bits := range []string{"32", "64"} {
 					var err error
 					if k.walk[i][j][kind][wide], err = KernelOf[walkArgs](e, "walk", "walk_"+alias+layout+suffix+bits, 0); err != nil {
@@ -89,7 +91,7 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 		}
 	}
 	for name, to := range map[string]*gpu.Kernel[packArgs]{
-		"walk_pack": &k.pack, "walk_pack_alias": &k.packAlias, "walk_rows": &k.rows, "walk_filter": &k.filter,
+		"walk_pack": &k.pack, "walk_pack_alias": &k.packAlias, "walk_offsets": &k.offsets, "walk_filter": &k.filter,
 	} {
 		var err error
 		if *to, err = KernelOf[packArgs](e, "walk", name, 0); err != nil {
@@ -186,6 +188,13 @@ func (p *Walks) Launch(f *Flight) error {
 	default:
 		blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
 		args.PerBlock = uint32(perBlock)
+		if kind == walkFirst && p.Stop > 0 && threads > 32 {
+			const walks = endingWalks * walkThreads / 32
+			kind, blocks = walkEnding, int((words[batch.WalkNumWalks]+walks-1)/walks)
+			if err := p.fill(f, &words); err != nil {
+				return err
+			}
+		}
 		err = k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
 			f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
 	}
@@ -229,6 +238,17 @@ func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) 
 	return args, kind
 }
 
+// fill writes -1 wherever a walk may not come.
+func (p *Walks) fill(f *Flight, words *[batch.WalkWords]int64) error {
+	out, _ := f.Region()
+	none := ^uint32(0)
+	err := f.stream.Fill32(out+gpu.Address(words[batch.WalkNodes]), none, uint64(words[batch.WalkNumNodes]*words[batch.WordIDBits]/32))
+	if at := words[batch.WalkEdgeIDs]; at != 0 && err == nil {
+		err = f.stream.Fill32(out+gpu.Address(at), none, uint64(words[batch.WalkNumEdges]*words[batch.WordEdgeIDBits]/32))
+	}
+	return err
+}
+
 // fromRoots makes walks of several roots, a warp each.
 func (p *Walks) fromRoots(f *Flight, k *walkKernels, args *walkArgs) error {
 	chunks := (p.Roots + walk.RootChunk - 1) / walk.RootChunk
@@ -265,9 +285,11 @@ const fewWalks = 50_000
 func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock int) {
 	threads, perBlock = walkThreads, walkThreads
 	multiprocessors := f.engine.context.Properties().Multiprocessors
-	if walks <= fewWalks {
-		threads = 32
-		perBlock = int(min(max((walks+int64(multiprocessors)-1)/int64(multiprocessors), 1), 32))
+	if walks <= k.few {
+		// A warp waits for the slowest read of its lanes, so as many warps as run at a time share them: 1024
+		// walks of 80 steps took 52 us, a walk a warp, and 70 in full warps.
+		warps := int64(32 * multiprocessors)
+		threads, perBlock = 32, int(min(max((walks+warps-1)/warps, 1), 32))
 	}
 	blocks = max(int((walks+int64(perBlock)-1)/int64(perBlock)), 1)
 	if f.call.Grid > 0 {
@@ -282,7 +304,7 @@ func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock i
 // packing is what a graph keeps for walks until it is closed.
 type packing struct {
 	sync.Mutex
-	edges, rows, filter form
+	edges, offsets, filter form
 }
 
 // form is one of these arrays.
@@ -319,7 +341,7 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs
 		}
 	}
 	if args.Packed == 0 {
-		if args.RowList, err = g.formed(&g.packing.rows, false, 8*uint64(g.Rows), s, k.rows, g.packedArgs(), g.Rows); err != nil {
+		if args.Offsets, err = g.formed(&g.packing.offsets, false, 4*uint64(g.Rows+1), s, k.offsets, g.packedArgs(), g.Rows+1); err != nil {
 			return err
 		}
 	}
@@ -383,7 +405,7 @@ func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
 	var errs []error
-	for _, f := range []*form{&g.packing.edges, &g.packing.rows, &g.packing.filter} {
+	for _, f := range []*form{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
 		if f.memory.Address != 0 {
 			errs = append(errs, f.memory.Free(g.engine.stream))
 		}

@@ -81,6 +81,10 @@ var walkRules = []walk.Rule{
 // weight and uniformly.
 func TestWalks(t *testing.T) {
 	e, s := device(t)
+	k, err := Kept(e, "walk", loadWalks)
+	if err != nil {
+		t.Fatal(err)
+	}
 	every, _ := csctest.EveryDegree()
 	graphs := csctest.Awkward(3000)
 	graphs["every degree"], graphs["random"] = every, csctest.RandomRows(500, 3)
@@ -111,8 +115,14 @@ func TestWalks(t *testing.T) {
 					if rule.Roots > 0 && weights != "" {
 						continue
 					}
-					if err := walksAlike(e, s, d, &r, 0, 1); err != nil {
-						t.Fatalf("%s, %d bits, weights %q, %+v: %v", name, bits, weights, rule, err)
+					// With few 0 as many walks are made.
+					for _, k.few = range []int64{fewWalks, 0} {
+						if err := walksAlike(e, s, d, &r, 0, 1); err != nil {
+							t.Fatalf("%s, %d bits, weights %q, few %d, %+v: %v", name, bits, weights, k.few, rule, err)
+						}
+						if rule.Stop == 0 {
+							break
+						}
 					}
 				}
 			}

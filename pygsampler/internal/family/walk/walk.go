@@ -67,7 +67,7 @@ func Parse(d *family.Document) family.Plan {
 // Check refuses graphs without what the walks are drawn by.
 func (p *plan) Check(g family.Arrays) error {
 	switch {
-	case p.prob != "" && !g.Weights:
+	case p.prob != "" && !g.Weights && g.Edges > 0:
 		return fmt.Errorf("%w: prob: expected a graph with tables of %q, got one without", request.ErrValue, p.prob)
 	case p.Second() && !g.Adjacency:
 		return fmt.Errorf("%w: p, q: expected a graph that knows who leads to whom, got one that does not", request.ErrValue)
