@@ -60,9 +60,9 @@ func NewSampler(document string, seed uint64) (*Sampler, error) {
 func (p *Sampler) check(g *Graph) error {
 	if g.device != nil {
 		d := g.device.graph
-		return p.Check(family.Arrays{Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds})
+		return p.Check(family.Arrays{Edges: d.Edges, Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds})
 	}
-	return p.Check(family.Arrays{Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds})
+	return p.Check(family.Arrays{Edges: g.csc.NumEdges(), Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds})
 }
 
 // batch is which batch a call makes, without its seeds.

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.library import get_num_threads, memory_stats, set_num_threads, trim
+from pygsampler._loading.stream import stream
 from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
@@ -51,6 +52,7 @@ __all__ = [
     "memory_stats",
     "pyg",
     "set_num_threads",
+    "stream",
     "torch",
     "trim",
 ]

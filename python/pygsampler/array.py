@@ -184,14 +184,21 @@ class Array(Viewed):
         return array
 
     def _in_order(self) -> Array:
-        """This array, or a copy of one on the CPU whose values are not in its order in memory."""
+        """This array, or a copy of one whose values are not in its order in memory."""
         if not self._turned:
             return self
+        if self._device >= 0:
+            return _on_device(self.cpu()._in_order(), self._device)
         rows = self.shape[0]
-        self._need_cpu()
         raw = memories.integer_view(self._address, self._length, self._bits)
         values = bytearray().join(raw[row::rows].tobytes() for row in range(rows))
         return _from_bytes(values, self._dtype, self.shape)
+
+    def _ordered_bytes(self) -> bytearray:
+        """A copy of the values in their order."""
+        # By a name: the bytes of a copy are there as long as the copy is.
+        values = self._in_order()
+        return bytearray(values._bytes())
 
     def _strides(self) -> tuple[int, int] | None:
         """In bytes; None where the values lie in their order."""
@@ -373,7 +380,7 @@ class Array(Viewed):
             at = self._address - owner.address
             return _from_file, (owner.path, owner.identity, at, self._dtype, self.shape)
         if protocol < 5 or not self._ids:
-            return _from_bytes, (self._in_order()._bytes().tobytes(), self._dtype, self.shape)
+            return _from_bytes, (bytes(self._ordered_bytes()), self._dtype, self.shape)
         values = PickleBuffer(memories.owned_view(self._address, self.nbytes, owner))
         return _from_bytes, (values, self._dtype, self.shape)
 
@@ -543,7 +550,7 @@ class Array(Viewed):
             values = _on_device(self.cpu()._in_order(), self._device)
             return values._capsule(copy=False, versioned=versioned)
         if copy:
-            values = _from_bytes(bytearray(self._in_order()._bytes()), self._dtype, self.shape)
+            values = _from_bytes(self._ordered_bytes(), self._dtype, self.shape)
             return values._capsule(copy=False, versioned=versioned)
         if self._readonly and not versioned:
             raise BufferError(

@@ -87,7 +87,7 @@ class Features:
         if isinstance(values, Features):
             return values
         if isinstance(values, Array):
-            return cls._of(values)
+            return cls._of(values._in_order())
         if is_tensor(values) and values.is_cuda:
             return cls._of(_of_cuda(values))
         return cls._of(as_array(values, "features"))

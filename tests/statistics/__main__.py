@@ -34,6 +34,7 @@ from tests.statistics.cases import CASES
 from tests.statistics.flaws import FLAWS
 from tests.statistics.loaders import LOADERS, workers
 from tests.statistics.sources import Engine
+from tests.statistics.walks import WALK_CASES, WalkEngine
 
 ROOT = Path(__file__).parents[2]
 FAMILY = 1e-3
@@ -44,11 +45,15 @@ BEGIN, END = "<!-- begin statistics -->", "<!-- end statistics -->"
 
 def values(options: argparse.Namespace) -> dict[str, list[float]]:
     """The p-values of every case, by its name."""
-    engine = Engine(options.device, options.mode)
+    engine, walker = Engine(options.device, options.mode), WalkEngine(options.device)
     seeds = range(options.first, options.first + options.seeds)
     runs: list[tuple[str, Callable[[int], float]]] = [
         (case.name, lambda seed, case=case: case.run(engine, seed, options.scale))  # type: ignore[misc]
         for case in CASES
+    ]
+    runs += [
+        (case.name, lambda seed, case=case: case.run(walker, seed, options.scale))  # type: ignore[misc]
+        for case in WALK_CASES
     ]
     if options.device == "cpu":
         runs += [

@@ -8,6 +8,23 @@ from typing import Any, NamedTuple
 from tests.statistics.cases import CASES
 from tests.statistics.loaders import LOADERS, CountsAlike, SameEpoch, SameRank, Swaps, workers
 from tests.statistics.sources import Forgets, Modulo, OffByOne, OneStream, Probing, Source
+from tests.statistics.walks import (
+    WALK_CASES,
+    ByVertex,
+    ByWalk,
+    EdgeNumbers,
+    Forwards,
+    LateStop,
+    MadeUp,
+    Neighbour0,
+    OneEdge,
+    OtherLayout,
+    Unweighted,
+    Walker,
+    Weights,
+    WithoutNumber,
+    exact,
+)
 
 
 class Flaw(NamedTuple):
@@ -32,6 +49,15 @@ def _loader(name: str, make: Any, *cases: str) -> list[Flaw]:
 
     def p(case: str) -> Callable[[int], float]:
         return lambda seed: by_name[case].run(make, seed)
+
+    return [Flaw(name, case, p(case)) for case in cases]
+
+
+def _walker(name: str, walker: Walker, *cases: str) -> list[Flaw]:
+    by_name = {case.name: case for case in WALK_CASES}
+
+    def p(case: str) -> Callable[[int], float]:
+        return lambda seed: by_name[case].run(walker, seed, 1)
 
     return [Flaw(name, case, p(case)) for case in cases]
 
@@ -86,4 +112,35 @@ FLAWS = [
         "workers of torch's loader",
         lambda seed: workers(seed, CountsAlike(seed))["workers of torch's loader"],
     ),
+    *_walker("walks: rows that are steps", OtherLayout(), "walks", "walks, by weight"),
+    *_walker("walks: weights that do nothing", Unweighted(), "walks, by weight"),
+    *_walker("walks: parallel edges as one", OneEdge(), "walks, parallel edges"),
+    *_walker("walks: no stop before the first step", LateStop(), "lengths of walks that stop"),
+    *_walker("walks: draws by vertex and step", ByVertex(), "two walks from a vertex"),
+    *_walker("walks: one draw for all steps", ByWalk(), "steps 0 and 1", "steps 0 and 7"),
+    *_walker("walks: the same for every seed", WithoutNumber(0), "walks, seed + 2^32"),
+    *_walker("walks: the same in every epoch", WithoutNumber(1), "walks, the next epoch"),
+    *_walker("walks: the same in every batch", WithoutNumber(2), "walks, the next batch"),
+    *_walker(
+        "node2vec: factors p, q, 1",
+        Weights(lambda p, q: (p, q, 1.0)),
+        "node2vec, p = 0.25",
+        "node2vec, p = 4, by weight",
+    ),
+    *_walker(
+        "node2vec: factors p, 1/q, 1",
+        Weights(lambda p, q: (p, 1 / q, 1.0)),
+        "node2vec, p = 0.25",
+        "node2vec, p = 4, by weight",
+    ),
+    *_walker(
+        "node2vec: what is refused is tried as far",
+        Weights(lambda p, q: (max(1 / p, 1 / q), max(1.0, 1 / q), 1 / q)),
+        "node2vec, p = 2",
+        "node2vec, p = 4, by weight",
+    ),
+    *_walker("node2vec: t -> x for x -> t", Forwards(exact), "node2vec, arcs"),
+    *_walker("node2vec: places of edges for vertices", EdgeNumbers(), "node2vec, p = 2"),
+    *_walker("node2vec: a first step from vertex 0", MadeUp(), "node2vec, p = 0.25"),
+    *_walker("node2vec: a first step to neighbour 0", Neighbour0(), "node2vec, p = 0.25"),
 ]

@@ -35,6 +35,23 @@ def classes(choices: Positions, probabilities: npt.NDArray[np.float64]) -> float
     return chi_square(float((excess**2 / expected[kept]).sum()), int(kept.sum()) - 1)
 
 
+def several(parts: Iterable[tuple[Positions, npt.NDArray[np.float64]]]) -> float:
+    """Of choices of several kinds at once, each with probabilities of its own.
+
+    0 where there is an outcome that cannot be.
+    """
+    statistic, freedom = 0.0, 0
+    for choices, probabilities in parts:
+        counts = np.bincount(choices, minlength=len(probabilities))
+        kept = probabilities > 0
+        expected = probabilities[kept] * len(choices)
+        if len(counts) > len(probabilities) or counts[~kept].any():
+            return 0.0
+        statistic += float(((counts[kept] - expected) ** 2 / expected).sum())
+        freedom += int(kept.sum()) - 1
+    return chi_square(statistic, freedom)
+
+
 # ---- one row ---------------------------------------------------------------------------------
 
 

@@ -18,10 +18,11 @@ from tests.statistics.cases import CASES, OTHERS, Case
 from tests.statistics.flaws import FLAWS, Flaw
 from tests.statistics.loaders import LOADERS, LoaderCase, workers
 from tests.statistics.sources import Engine, Honest
+from tests.statistics.walks import WALK_CASES, HonestWalker, WalkCase, WalkEngine
 
 FAMILY = 1e-3
 # For each case: the most surprising p-value, and whether all of them are uniform.
-LEVEL = FAMILY / (2 * (len(CASES) + len(LOADERS) + 1))
+LEVEL = FAMILY / (2 * (len(CASES) + len(WALK_CASES) + len(LOADERS) + 1))
 SEEDS = range(100, 130)
 LOADER_SEEDS = range(100, 110)
 
@@ -47,6 +48,11 @@ def test_the_task_queue_has_no_bias(case: Case) -> None:
     plausible([case.run(Engine(mode="queue"), seed, 1) for seed in range(200, 206)])
 
 
+@pytest.mark.parametrize("case", WALK_CASES, ids=lambda case: case.name)
+def test_walks_have_no_bias(case: WalkCase) -> None:
+    plausible([case.run(WalkEngine(), seed, 1) for seed in SEEDS])
+
+
 @pytest.mark.parametrize("case", LOADERS, ids=lambda case: case.name)
 def test_the_loader_has_no_bias(case: LoaderCase) -> None:
     plausible([case.run(DataLoader, seed) for seed in LOADER_SEEDS])
@@ -65,6 +71,11 @@ def test_a_flaw_is_seen(flaw: Flaw) -> None:
 @pytest.mark.parametrize("case", CASES[::4], ids=lambda case: case.name)
 def test_a_sampler_without_a_flaw_passes(case: Case) -> None:
     plausible([case.run(Honest(), seed, 1) for seed in range(10)])
+
+
+@pytest.mark.parametrize("case", WALK_CASES[::4], ids=lambda case: case.name)
+def test_a_walker_without_a_flaw_passes(case: WalkCase) -> None:
+    plausible([case.run(HonestWalker(), seed, 1) for seed in range(10)])
 
 
 def test_p_values_that_are_not_uniform() -> None:

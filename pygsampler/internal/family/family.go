@@ -31,6 +31,7 @@ type Plan interface {
 
 // Arrays says which arrays a graph has beside its CSC.
 type Arrays struct {
+	Edges     int64 // how many there are; of none there are no tables either
 	Weights   bool  // tables that rows draw by
 	Adjacency bool  // the transposed graph, which says who leads to whom
 	Kinds     int64 // of edges that its rows are apart by; 0: they are not

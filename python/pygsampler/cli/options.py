@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from pygsampler._sampling.base import Sampler
     from pygsampler.graph import Graph
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -78,6 +80,23 @@ def open_graph(name: str) -> Graph:
 
         return debian().graph()
     return Graph.open(name)
+
+
+@contextmanager
+def batches(
+    graph: Graph, sampler: Sampler[Any], seeds: Sequence[int], size: int, epoch: int
+) -> Iterator[Iterator[Any]]:
+    """Batches in order, some of them in flight: memory is that of those."""
+    from pygsampler._core import library
+    from pygsampler._loading.stream import MOST_ON_GPU, stream
+
+    depth = MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()
+    chosen = None if seeds == range(graph.num_nodes) else seeds
+    found = stream(graph, sampler, chosen, batch_size=size, epoch=epoch, prefetch=depth)
+    try:
+        yield found
+    finally:
+        found.close()
 
 
 def check_picture(path: Path | None) -> None:

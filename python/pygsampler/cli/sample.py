@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from pygsampler.cli import options
-
-if TYPE_CHECKING:
-    from pygsampler._sampling.base import Pending
-    from pygsampler.graph import Graph
-    from pygsampler.minibatch import MiniBatch
-    from pygsampler.sampler import PGSampler
-
-# The engine has buffers for so many batches of a GPU at once.
-_MOST_ON_GPU = 8
 
 
 @click.command(short_help="Sample neighbourhoods in batches; write their edges.")
@@ -118,7 +108,7 @@ def command(
         with (
             nullcontext() if out is None else edge_table(out, about, node_ids) as table,
             Progress("sampling", "batches") as progress,
-            closing(_batches(graph.to(device), sampler, vertices, batch_size, epoch)) as batches,
+            options.batches(graph.to(device), sampler, vertices, batch_size, epoch) as batches,
         ):
             for number, batch in enumerate(batches):
                 for hop, block in enumerate(reversed(batch.blocks)):
@@ -154,20 +144,3 @@ def command(
         pairs.append(("written", f"{out}, {size(out.stat().st_size)}"))
     output.facts(shown, pairs)
 
-
-def _batches(
-    graph: Graph, sampler: PGSampler, vertices: Sequence[int], size: int, epoch: int
-) -> Generator[MiniBatch, None, None]:
-    """Batches in order, some of them in flight: memory is that of those."""
-    from pygsampler._core import library
-    from pygsampler._loading.prefetch import in_order
-
-    depth = _MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()
-    # With several batches in flight, one core for each wastes nothing on synchronisation.
-    threads = 1 if depth >= 2 else 0
-
-    def submit(step: int) -> Pending[MiniBatch]:
-        chosen = vertices[step * size : (step + 1) * size]
-        return sampler.submit(graph, chosen, epoch=epoch, batch=step, threads=threads)
-
-    return in_order(submit, -(-len(vertices) // size), depth)
