@@ -98,6 +98,7 @@ enum {
   PURPOSE_NEIGHBORS = 0,  // PURPOSE_NEIGHBORS is the choice of in-neighbours of a row.
   PURPOSE_SHUFFLING = 1,  // PURPOSE_SHUFFLING is the order of the seeds in an epoch.
   PURPOSE_WALKING = 2,  // PURPOSE_WALKING is the choice of a walk's edges. What the vertex is to a row is the walk to it.
+  PURPOSE_NEGATIVES = 4,  // PURPOSE_NEGATIVES is what stands beside a walk: negative samples, and the windows of its vertices. What the vertex is to a row is the walk to it.
   PURPOSE_RESERVOIRS = 6,  // PURPOSE_RESERVOIRS is the choice of in-neighbours of a row that reads them through.
 };
 
@@ -208,7 +209,37 @@ enum {
   DRAW_THREADS = 128,  // of reservoir.cu, a warp a row
   WALK_THREADS = 128,  // of walk.cu, a walk each, at most
   PACK_THREADS = 256,  // of walk.cu
+  NEGATIVE_THREADS = 256,  // of negatives.cu, a number each
   TALLY_THREADS = 256,  // of tally.cu, a seed, at most
+  TRANSIT_THREADS = 256,  // of transit.cu
+};
+
+// Counters of a step of transit.cu: walkers on transits that have few of them, and on those that
+// have many, and tasks of the latter. The steps take turns with two sets.
+enum {
+  TRANSIT_FEW = 0,
+  TRANSIT_MANY = 1,
+  TRANSIT_TASKS = 2,
+  TRANSIT_COUNTERS = 3,
+};
+
+// transit.cu: how many walkers a transit has at most that shares a warp with others; how many of
+// them a block takes at most; how many edges of a row are in shared memory; vertices that a thread
+// looks at side by side; and of so many vertices one has to have a walker, else walkers are asked
+// where they are, and not vertices who is there.
+enum {
+  TRANSIT_WARP = 32,
+  TRANSIT_PIECE = 1024,
+  TRANSIT_ROW = 2048,
+  TRANSIT_SIDE = 4,
+  TRANSIT_SPARSE = 16,
+};
+
+// Of walks that may end early a warp has endingWalks, and begins further ones once endingIdle of
+// its lanes have none.
+enum {
+  ENDING_WALKS = 1024,
+  ENDING_IDLE = 8,
 };
 
 // GATHER_PARTS is how many tables a launch of gather.cu reads.

@@ -20,7 +20,7 @@
 // Edges beyond the last offset are padding and not looked at, nor are ids that are no source.
 //
 // Go caller: internal/cuda/transpose.go. Go twin: internal/segment (transpose.h).
-#include "philox.cuh"
+#include "peers.cuh"
 
 // Mirrors transposeArgs in internal/cuda/transpose.go; loading compares the sizes.
 struct TransposeArgs {
@@ -70,17 +70,6 @@ struct Transpose : TransposeArgs {
   __device__ __forceinline__ void put(u64 at, u64 row, u64 e) const {
     write(rows, at, row);
     if (places) write(places, at, e);
-  }
-};
-
-// Lanes with the same value, as their number before this one and their first.
-struct Peers {
-  u32 lanes, before, first;
-
-  __device__ __forceinline__ Peers(u32 value) {
-    lanes = __match_any_sync(~0u, value);
-    before = __popc(lanes & ((1u << (threadIdx.x & 31)) - 1));
-    first = __ffs((int)lanes) - 1;
   }
 };
 

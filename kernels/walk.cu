@@ -1,8 +1,9 @@
 // Random walks: a thread a walk. Steps are dependent reads at random places, so what a kernel can do is to
 // keep them few, and many walks under way.
 //
-//   csr     two reads a step: 8 bytes of where the row of a vertex begins and how many edges it has, which
-//           walk_rows makes once, and the neighbour (with weights a third, of the alias table)
+//   csr     two reads a step: where the row of a vertex begins and ends, in 32 bits, of which walk_offsets
+//           makes an array, so that more of it is in the L2 (8 bytes of both were a sixth slower), and the
+//           neighbour (with weights a third, of the alias table)
 //   packed  one read a step: an edge has, beside its neighbour, where the neighbour's row begins and how
 //           many edges it has, and the edge's id, 16 bytes; with weights both of an alias table's
 //           candidates and its threshold, 32 bytes. walk_pack makes that once of a graph.
@@ -12,7 +13,8 @@
 // of the row says the rest.
 //
 // Walks lie in memory step by step, so that the lanes of a warp write side by side: walk by walk took a
-// third more. A lane whose walk has ended goes on writing -1 beside the others.
+// third more. A lane whose walk has ended goes on writing -1 beside the others; where walks may stop, and
+// there are many, lanes take further walks instead (walk_ending).
 //
 // Draws are the walk's and the step's alone, not the vertex's, so that two walks on one vertex are
 // independent, and neither the grid nor the place of a walk changes a bit. docs/randomness.md has the rules.
@@ -32,94 +34,158 @@ __device__ __forceinline__ void put_edge(const WalkArgs& a, u64 i, u64 id) {
   else __stcs((long long*)(a.out + a.edges_at) + i, (long long)id);
 }
 
-// The walk w from root; without one the lane only goes along, since a warp stays together.
-template <typename I, bool PACKED, bool WEIGHTED, WalkKind KIND>
-__device__ __forceinline__ void walk_from(const WalkArgs& a, u64 w, u64 root, bool is) {
-  const Steps<I, PACKED, WEIGHTED> steps{a};
-  const u64 state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), w), NONE = ~0ull;
-  I* nodes = (I*)(a.out + a.nodes_at);
-  u64 v = root, last = NONE;
-  u32 length = 0, place = 0;  // place: in the metapath
-  Row<PACKED> row{0, 0};
-  if (is) {
-    row = steps.row_of(v, KIND == PLAIN ? 0 : a.path[0]);
-    put(nodes, w, (long long)v);
-  }
-  bool going = is;
-  u32 step = 0;
-#pragma unroll 1
-  for (; step < a.length; step++) {
-    u64 out = (u64)(step + 1) * a.walks + w, draw = 0;
-    bool jumped = false;
-    if (going) {
-      draw = draw_bits(state, step);
-      if constexpr (KIND != PLAIN) {
-        if (a.stop && (a.stop_every == 0 || (step && step % a.stop_every == 0)) && coin(draw_bits(draw, STOP_DRAW)) < a.stop) going = false;
-        // After a step the row is that of the next kind; going back asks for the root's.
-        bool home = going && a.restart && (coin(draw_bits(draw, RESTART_DRAW)) < a.restart || (row.degree == 0 && v != root));
-        if (home) {
-          v = root, last = NONE;
-          row = steps.row_of(v, a.path[place]);
-          jumped = a.jumps;
-        }
-      }
-      if (!jumped && row.degree == 0) going = false;
-    }
-    // What is left of walks that have all ended is written without asking for draws.
-    if (!__any_sync(~0u, going)) break;
-    u64 id = NONE;
-    if (going) {
-      length = step + 1;
-      if (!jumped) {
-        Step<PACKED> s;
-        if constexpr (KIND == SECOND) s = last == NONE ? steps.propose(row, draw) : steps.second(row, draw, last);
-        else s = steps.propose(row, draw);
-        last = v, v = s.to;
-        if (a.edges_at) id = steps.id_of(s);
-        if constexpr (PACKED) row = s.row;
-      }
-      if constexpr (KIND != PLAIN)
-        if (a.path_length > 1 && ++place == a.path_length) place = 0;
-      if constexpr (!PACKED) {
-        if (step + 1 < a.length) row = steps.row_of(v, KIND == PLAIN ? 0 : a.path[place]);
-      }
-    }
-    if (is) {
-      put(nodes, out, going ? (long long)v : -1);
-      if (a.edges_at) put_edge(a, out - a.walks, id);
-    }
-  }
-  if (!is) return;
-  for (; step < a.length; step++) {
-    u64 out = (u64)(step + 1) * a.walks + w;
-    put(nodes, out, -1);
-    if (a.edges_at) put_edge(a, out - a.walks, NONE);
-  }
-  ((int*)(a.out + a.lengths_at))[w] = (int)length;
-}
+// A walk under way.
+template <bool PACKED>
+struct Walk {
+  u64 w, root, v, last, state;  // last: where it came from by an edge; ~0: it did not
+  Row<PACKED> row;              // of the next step
+  u32 step, length, place;      // place: in the metapath
+};
 
 template <typename I, bool PACKED, bool WEIGHTED, WalkKind KIND>
-__device__ __forceinline__ void walk(const WalkArgs& a) {
-#pragma unroll 1
-  for (u64 first = (u64)blockIdx.x * a.per_block; first < a.walks; first += (u64)gridDim.x * a.per_block) {
-    u64 w = first + threadIdx.x, seed = 0, v = 0;
-    bool is = threadIdx.x < a.per_block && w < a.walks;
-    if (is) {
-      seed = w / a.per_seed, v = read(a.seeds, a.seed_bits, seed);
-      if (v >= a.num_nodes) {
-        atomicMin(a.bad_seed, seed);
-        is = false;
+struct Walker {
+  const WalkArgs& a;
+  const Steps<I, PACKED, WEIGHTED> steps;
+  __device__ __forceinline__ explicit Walker(const WalkArgs& args) : a(args), steps{args} {}
+
+  __device__ __forceinline__ I* nodes() const { return (I*)(a.out + a.nodes_at); }
+
+  // Begins walk w; false: its seed is no vertex.
+  __device__ __forceinline__ bool begin(Walk<PACKED>& k, u64 w) const {
+    u64 seed = w / a.per_seed, v = read(a.seeds, a.seed_bits, seed);
+    if (v >= a.num_nodes) {
+      atomicMin(a.bad_seed, seed);
+      return false;
+    }
+    k.w = w, k.root = k.v = v, k.last = ~0ull;
+    k.state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), w);
+    k.row = steps.row_of(v, KIND == PLAIN ? 0 : a.path[0]);
+    k.step = k.length = k.place = 0;
+    put(nodes(), w, (long long)v);
+    return true;
+  }
+
+  // Whether the walk goes on, and if so by a jump; draw is the step's.
+  __device__ __forceinline__ bool goes_on(Walk<PACKED>& k, u64 draw, bool& jumped) const {
+    jumped = false;
+    if constexpr (KIND != PLAIN) {
+      if (a.stop && may_stop(a, k.step) && coin(draw_bits(draw, STOP_DRAW)) < a.stop) return false;
+      // After a step the row is that of the next kind; going back asks for the root's.
+      if (a.restart && (coin(draw_bits(draw, RESTART_DRAW)) < a.restart || (k.row.degree == 0 && k.v != k.root))) {
+        k.v = k.root, k.last = ~0ull;
+        k.row = steps.row_of(k.v, a.path[k.place]);
+        jumped = a.jumps;
       }
     }
-    walk_from<I, PACKED, WEIGHTED, KIND>(a, w, v, is);
+    return jumped || k.row.degree != 0;
+  }
+
+  // Takes the step, and gives the edge's id where somebody asks for it.
+  __device__ __forceinline__ u64 go(Walk<PACKED>& k, u64 draw, bool jumped) const {
+    u64 id = ~0ull;
+    if (!jumped) {
+      Step<PACKED> s;
+      if constexpr (KIND == SECOND) s = k.last == ~0ull ? steps.propose(k.row, draw) : steps.second(k.row, draw, k.last);
+      else s = steps.propose(k.row, draw);
+      k.last = k.v, k.v = s.to;
+      if (a.edges_at) id = steps.id_of(s);
+      if constexpr (PACKED) k.row = s.row;
+    }
+    k.length = ++k.step;
+    if constexpr (KIND != PLAIN)
+      if (a.path_length > 1 && ++k.place == a.path_length) k.place = 0;
+    if constexpr (!PACKED) {
+      if (k.step < a.length) k.row = steps.row_of(k.v, KIND == PLAIN ? 0 : a.path[k.place]);
+    }
+    return id;
+  }
+
+  __device__ __forceinline__ void end(const Walk<PACKED>& k) const { ((int*)(a.out + a.lengths_at))[k.w] = (int)k.length; }
+};
+
+// A lane has one walk after the other, and each of a warp's begins with the others'.
+template <typename I, bool PACKED, bool WEIGHTED, WalkKind KIND>
+__device__ __forceinline__ void walk(const WalkArgs& a) {
+  const Walker<I, PACKED, WEIGHTED, KIND> walker(a);
+  I* nodes = walker.nodes();
+#pragma unroll 1
+  for (u64 first = (u64)blockIdx.x * a.per_block; first < a.walks; first += (u64)gridDim.x * a.per_block) {
+    Walk<PACKED> k;
+    u64 w = first + threadIdx.x;
+    bool is = threadIdx.x < a.per_block && w < a.walks && walker.begin(k, w), going = is;
+    u32 step = 0;
+#pragma unroll 1
+    for (; step < a.length; step++) {
+      u64 draw = 0, id = ~0ull;
+      bool jumped;
+      if (going) {
+        draw = draw_bits(k.state, step);
+        going = walker.goes_on(k, draw, jumped);
+      }
+      // What is left of walks that have all ended is written without asking for draws.
+      if (!__any_sync(~0u, going)) break;
+      if (going) id = walker.go(k, draw, jumped);
+      if (is) {
+        u64 out = (u64)(step + 1) * a.walks + w;
+        put(nodes, out, going ? (long long)k.v : -1);
+        if (a.edges_at) put_edge(a, out - a.walks, id);
+      }
+    }
+    if (!is) continue;
+    for (; step < a.length; step++) {
+      u64 out = (u64)(step + 1) * a.walks + w;
+      put(nodes, out, -1);
+      if (a.edges_at) put_edge(a, out - a.walks, ~0ull);
+    }
+    walker.end(k);
   }
   __syncthreads();
   // walk_tally follows otherwise.
   if (threadIdx.x == 0 && !a.top) walks_report(a);
 }
 
+// Where walks end early a warp has a list of them, and lanes take the next one once enough have ended: a
+// warp of walks that begin together waits for its longest, four times the mean with a stop of 0.15. The
+// arrays are full of -1 before.
+template <typename I, bool PACKED, bool WEIGHTED>
+__device__ __forceinline__ void walk_ending(const WalkArgs& a) {
+  const Walker<I, PACKED, WEIGHTED, FIRST> walker(a);
+  I* nodes = walker.nodes();
+  const u32 lane = threadIdx.x & 31, before = (1u << lane) - 1;
+  u64 next = ((u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * ENDING_WALKS;
+  const u64 end = min(next + ENDING_WALKS, a.walks);
+  Walk<PACKED> k;
+  bool going = false;
+#pragma unroll 1
+  for (;;) {
+    u32 idle = __ballot_sync(~0u, !going);
+    if (next < end && __popc(idle) >= ENDING_IDLE) {
+      u64 w = next + __popc(idle & before);
+      if (!going && w < end) going = walker.begin(k, w);
+      next += __popc(idle);
+    } else if (idle == ~0u) {
+      break;
+    }
+    if (!going) continue;
+    bool jumped;
+    u64 draw = draw_bits(k.state, k.step);
+    if (k.step == a.length || !walker.goes_on(k, draw, jumped)) {
+      walker.end(k);
+      going = false;
+      continue;
+    }
+    u64 id = walker.go(k, draw, jumped), out = (u64)k.step * a.walks + k.w;
+    nodes[out] = (I)k.v;
+    if (a.edges_at) write(a.out + a.edges_at, a.out_edge_bits, out - a.walks, id);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && !a.top) walks_report(a);
+}
+
 #define WALK(NAME, I, PACKED, WEIGHTED, KIND) \
   extern "C" __global__ void __launch_bounds__(WALK_THREADS) NAME(const __grid_constant__ WalkArgs a) { walk<I, PACKED, WEIGHTED, KIND>(a); }
+#define ENDING(NAME, I, PACKED, WEIGHTED) \
+  extern "C" __global__ void __launch_bounds__(WALK_THREADS) NAME(const __grid_constant__ WalkArgs a) { walk_ending<I, PACKED, WEIGHTED>(a); }
 #define WALKS(SUFFIX, I)                                    \
   WALK(walk_csr##SUFFIX, I, false, false, PLAIN)            \
   WALK(walk_csr_first##SUFFIX, I, false, false, FIRST)      \
@@ -132,7 +198,11 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
   WALK(walk_alias_csr_second##SUFFIX, I, false, true, SECOND) \
   WALK(walk_alias_packed##SUFFIX, I, true, true, PLAIN)     \
   WALK(walk_alias_packed_first##SUFFIX, I, true, true, FIRST) \
-  WALK(walk_alias_packed_second##SUFFIX, I, true, true, SECOND)
+  WALK(walk_alias_packed_second##SUFFIX, I, true, true, SECOND) \
+  ENDING(walk_csr_ending##SUFFIX, I, false, false)          \
+  ENDING(walk_packed_ending##SUFFIX, I, true, false)        \
+  ENDING(walk_alias_csr_ending##SUFFIX, I, false, true)     \
+  ENDING(walk_alias_packed_ending##SUFFIX, I, true, true)
 WALKS(32, int)
 WALKS(64, long long)
 
@@ -177,9 +247,9 @@ extern "C" __global__ void __launch_bounds__(PACK_THREADS) walk_pack_alias(const
   }
 }
 
-extern "C" __global__ void __launch_bounds__(PACK_THREADS) walk_rows(const __grid_constant__ PackArgs a) {
-  for (u64 r = (u64)blockIdx.x * blockDim.x + threadIdx.x; r < a.num_rows; r += (u64)gridDim.x * blockDim.x)
-    ((uint2*)a.packed)[r] = packed_row(a, r);
+extern "C" __global__ void __launch_bounds__(PACK_THREADS) walk_offsets(const __grid_constant__ PackArgs a) {
+  for (u64 r = (u64)blockIdx.x * blockDim.x + threadIdx.x; r <= a.num_rows; r += (u64)gridDim.x * blockDim.x)
+    ((u32*)a.packed)[r] = (u32)read(a.indptr, a.indptr_bits, r);
 }
 
 // Of the transposed graph, a warp a row: the pairs of its edges. The words are zero before.

@@ -13,7 +13,7 @@ struct WalkArgs {
   const void *indptr, *indices, *edge_ids;
   const u64 *alias, *sums;  // per edge, of a graph with weights: rng.Weights
   const uint4* packed;      // per edge what a step needs, 16 bytes, or 32 with weights; walk.cu says what
-  const uint2* rows;        // per row its first place and its edges; null: as indptr says
+  const u32* offsets;       // where rows begin, and the last ends; null: as indptr says
   const u32* filter;        // of the edges of the transposed graph; null: none
   const void *back_indptr, *back_indices;  // the transposed graph, rows sorted
   u64 walks, num_rows, num_nodes, back_rows;
@@ -47,6 +47,11 @@ __device__ __forceinline__ FilterBits filter_bits(u64 t, u64 x, u64 words) {
 enum WalkKind { PLAIN, FIRST, SECOND };
 
 __device__ __forceinline__ u64 coin(u64 draw) { return draw >> 1; }
+
+// Whether the coin of stopping is tossed before a step. Go twin: walk.Rule.MayStop.
+__device__ __forceinline__ bool may_stop(const WalkArgs& a, u32 step) {
+  return a.stop_every == 0 || (step && step % a.stop_every == 0);
+}
 
 // By one thread of a block, once the block has done what it does: the last block reports.
 __device__ __forceinline__ void walks_report(const WalkArgs& a) {
@@ -88,9 +93,9 @@ struct Steps {
     u64 r = v * a.kinds + kind;
     Row<PACKED> row;
     row.start = 0, row.degree = 0;
-    if (r < a.num_rows && !PACKED && a.rows) {
-      uint2 known = __ldg(a.rows + r);
-      row.start = known.x, row.degree = known.y;
+    if (r < a.num_rows && !PACKED && a.offsets) {
+      u32 start = __ldg(a.offsets + r);
+      row.start = start, row.degree = __ldg(a.offsets + r + 1) - start;
     } else if (r < a.num_rows) {
       u64 start = read(a.indptr, a.indptr_bits, r);
       row.start = start, row.degree = read(a.indptr, a.indptr_bits, r + 1) - start;
@@ -219,6 +224,11 @@ struct Steps {
 
   // The edge of a step that came from t by an edge. Go twin: unit.chooseSecond.
   __device__ __forceinline__ Step<PACKED> second(const Row<PACKED>& row, u64 draw, u64 t) const {
+    return second(row, draw, t, [&](u64 proposal) { return propose(row, proposal); });
+  }
+  // Likewise, of a row whose edges are proposed in a way of the caller's.
+  template <typename Propose>
+  __device__ __forceinline__ Step<PACKED> second(const Row<PACKED>& row, u64 draw, u64 t, const Propose& proposed) const {
     if (row.degree == 1) return edge(row.start);
     u64 back = 0, backs = 0, share = 0;
     if (a.extra > 0) {
@@ -231,7 +241,7 @@ struct Steps {
     for (u32 k = FIRST_TRY; k < FIRST_TRY + TRY_DRAWS * TRIES; k += TRY_DRAWS) {
       u64 proposal = draw_bits(draw, k);
       if (share && coin(draw_bits(draw, k + 2)) < share) return edge(ranked(row, back, backs, below(proposal, weight(row, back, backs))));
-      Step<PACKED> s = propose(row, proposal);
+      Step<PACKED> s = proposed(proposal);
       u64 toss = coin(draw_bits(draw, k + 1));
       if (s.to == t) {
         if (toss < a.accept_back) return s;

@@ -27,7 +27,10 @@ PAGES = tuple(
         "README.md",
         *(
             f"docs/{name}.md"
-            for name in ("performance", "features", "cuda-graphs", "turbognn", "pipeline", "pyg")
+            for name in (
+                *("performance", "features", "cuda-graphs", "turbognn", "nextdoor"),
+                *("pipeline", "pyg"),
+            )
         ),
     )
 )
@@ -561,6 +564,23 @@ def gpu_turbo_sweep() -> str:
     return table(["threshold", "value", "us, geometric mean", ""], rows, 3)
 
 
+def gpu_transit() -> str:
+    """Walks by transits: 10**9 steps a second of each way, and the paper's share of its index."""
+    record = kept("gpu/transit.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu transit --out FOLDER")
+    rows = []
+    for row in record["rows"]:
+        cells = [row["shape"], row["walk"], f"{row['walks']:,}", f"{row['a_vertex']:.2g}"]
+        cells += [f"{row['gsteps'][way]:.2f}" for way in ("csr", "sample", "transit")]
+        cells += [f"{row['ratio_csr']:.2f}x", f"{row['ratio']:.2f}x"]
+        share = row["index_share"]
+        rows.append([*cells, "" if share is None else f"{100 * share:.0f} %"])
+    head = ["graph", "walk", "walks", "walks a vertex", "by sample, csr", "by sample", "by transit"]
+    head += ["transit to csr", "transit to sample", "index, of transit"]
+    return f"{source(record)}\n{table(head, rows, 8)}"
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
@@ -582,6 +602,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_turbo_ablation,
             gpu_turbo_calls,
             gpu_turbo_sweep,
+            gpu_transit,
         ),
     )
 }

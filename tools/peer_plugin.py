@@ -24,10 +24,17 @@ HERE = Path(__file__).resolve()
 PACKAGES = {"dgl": "dgl", "pyg": "torch_geometric"}
 
 
-def substitute_dgl() -> dict[str, Any]:
-    """Our sampler under DGL's names; returns what they then mean."""
+Marking = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def substitute_dgl(marking: Marking) -> dict[str, Any]:
+    """Our sampler and walks under DGL's names; returns what they then mean.
+
+    ``marking`` makes of a function one that leaves a mark when it is called.
+    """
     import dgl
 
+    from pygsampler import dgl as face
     from pygsampler.dgl import PGSampler
 
     def full(num_layers: int, **options: Any) -> PGSampler:
@@ -40,10 +47,17 @@ def substitute_dgl() -> dict[str, Any]:
     }
     vars(dgl.dataloading).update(ours)
     vars(dgl.dataloading.neighbor_sampler).update(ours)
-    return ours
+    walks: dict[str, Any] = {
+        each.__name__: marking(each)
+        for each in (face.node2vec_random_walk, face.pack_traces, face.random_walk)
+    }
+    for kind in (face.PinSAGESampler, face.RandomWalkNeighborSampler):
+        walks[kind.__name__] = kind
+    vars(dgl.sampling).update(walks)
+    return ours | walks
 
 
-def substitute_pyg() -> dict[str, Any]:
+def substitute_pyg(_: Marking) -> dict[str, Any]:
     """Our loaders, sampler and stores under PyG's names, and pyg-lib where a test asks for it."""
     import torch_geometric
     from torch_geometric import loader, sampler, testing
@@ -107,7 +121,7 @@ class Plugin:
         # Shared with the processes that are forked, where samplers work too.
         self.used = mmap.mmap(-1, 1)
         if not plain:
-            self.ours = SUBSTITUTE[peer]()
+            self.ours = SUBSTITUTE[peer](self.marking)
             self.watch()
 
     @property

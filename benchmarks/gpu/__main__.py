@@ -15,6 +15,7 @@ Parts, in the order in which they run when none is named:
 - turbo       TurboGNN's sampling kernels, their thresholds and switches, beside ours
 - cache       rows that are on the host and in part on the device, and what keeping them takes
 - walks       random walks, beside bare kernels of the same reads
+- transit     NextDoor's transit-parallel walks, beside a thread a walk
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others
@@ -33,7 +34,7 @@ from pathlib import Path
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
-    *("weights", "gather", "turbo", "cache", "walks", "roofline"),
+    *("weights", "gather", "turbo", "cache", "walks", "transit", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -50,6 +51,7 @@ _SHARES = {
     "turbo": 3,
     "cache": 1,
     "walks": 3,
+    "transit": 3,
     "roofline": 3,
 }
 

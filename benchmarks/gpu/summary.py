@@ -24,6 +24,7 @@ def lines(folder: Path) -> list[str]:
         "gather",
         "turbo",
         "cache",
+        "transit",
         "roofline",
     ):
         file = folder / f"{part}.json"
@@ -113,6 +114,14 @@ def _pyg_steps(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def _transit(content: dict[str, Any]) -> list[str]:
+    return [
+        f"{row['shape']:11} {row['walk']:20} {row['walks']:8} walks {row['ratio']:6.2f}x of sample, "
+        f"{row['ratio_csr']:6.2f}x of csr"
+        for row in content["rows"]
+    ]
+
+
 def _gather(content: dict[str, Any]) -> list[str]:
     return [
         f"{row['table']:11} rows of {row['row_bytes']:4} B {row['us']['gather']['median']:8.1f} us "
@@ -172,6 +181,7 @@ _OF = {
     "weights": _weights,
     "gather": _gather,
     "turbo": _turbo,
+    "transit": _transit,
     "cache": _cache,
     "roofline": _roofline,
 }

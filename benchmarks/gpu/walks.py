@@ -231,11 +231,6 @@ def neighbours() -> dict[str, pgs.RandomWalk]:
     }
 
 
-def sampler_roots(sampler: pgs.RandomWalk) -> int:
-    """How many seeds a walk takes."""
-    return sampler.roots if isinstance(sampler, pgs.MultiRW) else 1
-
-
 def run(kept: Record, budget: Budget, trial: bool) -> None:
     """Rows of every graph and sampler."""
     import cupy
@@ -289,9 +284,7 @@ def run(kept: Record, budget: Budget, trial: bool) -> None:
             )
         kept.add({**row, "walk": "bare"})
         for name, sampler in neighbours().items():
-            found = latency(
-                sampler, there, few[: len(few) // sampler_roots(sampler) * sampler_roots(sampler)]
-            )
+            found = latency(sampler, there, few)
             print(f"{shape} {name}: {found['engine_us']['median']} us", flush=True)
             kept.add({"shape": shape, "walk": name, "few": FEW, **found})
         del made, there, here

@@ -6,7 +6,7 @@ import weakref
 from array import array
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import ANYWHERE, as_ids
@@ -18,7 +18,7 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
-from pygsampler._graph.derived import tables_of, transposed_of
+from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Whole
 from pygsampler._graph.stored import names as edge_arrays
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pygsampler._core.progress import Progress
 
 
+# What is kept with a graph.
+K = TypeVar("K")
 # What the transposed form is kept under, whose rows are not split by types.
 _OUT = "out", None, 0
 
@@ -558,8 +560,13 @@ class Graph(GraphState):
         """
         return self._kept((kind, name), lambda: self._derive(kind, name))
 
-    def _kept(self, key: tuple[Any, ...], make: Callable[[], Graph]) -> Graph:
-        """A graph that is made of this one when it is first asked for, and kept as long as it."""
+    def _negatives(self, power: float) -> Negatives:
+        """What negative samples are drawn by, as degrees to a power; made once, and kept."""
+        key = "negatives", power
+        return self._kept(key, lambda: Negatives(negatives_of(self._on_cpu(), power)))
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], K]) -> K:
+        """What is made of this graph when it is first asked for, and kept as long as it."""
         found = self._derived.get(key)
         if found is None:
             self._known()
@@ -567,8 +574,8 @@ class Graph(GraphState):
                 found = self._derived.get(key)
                 if found is None:
                     found = self._derived[key] = make()
-        graph: Graph = found
-        return graph
+        kept: K = found
+        return kept
 
     def _derive(self, kind: str, name: str) -> Graph:
         if self._device >= 0:

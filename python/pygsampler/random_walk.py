@@ -68,6 +68,10 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         On a GPU: ``"packed"`` keeps 16 bytes for each edge there (32 with ``prob``) beside the
         graph, so that a step is one read; ``"csr"`` keeps nothing; ``"auto"`` takes the former
         where that is at most half of the memory that is free. The walks are the same.
+    execution : str
+        On a GPU: ``"sample"`` walks a walk a thread; ``"transit"`` groups walks, step by step, by
+        the vertex that they are at, which needs a ``layout`` other than ``"packed"``
+        (docs/nextdoor.md); ``"auto"`` is ``"sample"``. The walks are the same.
     seed : int, optional
         As for ``PGSampler``.
 
@@ -76,8 +80,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
     A walk along out-edges needs the graph by its out-edges, which is made at the first use, on all
     cores, and kept with the graph (docs/walks.md). With ``p`` and ``q`` edges are proposed by
     weight and accepted with a chance, for up to 64 tries; what is open then is drawn exactly.
-    Sources: DeepWalk (Perozzi et al., 2014), node2vec (Grover and Leskovec, 2016, section 3.2); one
-    walk a thread is NextDoor's sample-parallel execution (Jangda et al., section 5).
+    Sources: DeepWalk (Perozzi et al., 2014), node2vec (Grover and Leskovec, 2016, section 3.2);
+    executions by sample and by transit are NextDoor's (Jangda et al., 2021, section 5).
     docs/randomness.md has the rules.
 
     One sampler may be used from many threads at once.
@@ -101,6 +105,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         count_jumps: bool = False,
         edge_ids: bool = False,
         layout: str = "auto",
+        execution: str = "auto",
         seed: int | None = None,
     ) -> None:
         self._begin(
@@ -118,6 +123,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             count_jumps=count_jumps,
             edge_ids=edge_ids,
             layout=layout,
+            execution=execution,
         )
 
     def _begin(self, seed: int | None, **fields: Any) -> None:
@@ -211,7 +217,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             walks: Walks = self._with_edges()._made(graph, roots, epoch, batch)
             return walks
 
-        return Walks._of(memory, epoch, batch, again if self._repeats() else None)
+        numbers = epoch, batch, self.seed
+        return Walks._of(memory, *numbers, again if self._repeats() else None)
 
     def _torch_view(
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
@@ -223,7 +230,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             walks: TorchWalks = job.result()
             return walks
 
-        return TorchWalks._of_region(region, words, epoch, batch, again)
+        return TorchWalks._of_region(region, words, epoch, batch, self.seed, again)
 
     def _repeats(self) -> bool:
         """Whether walks follow from their roots alone."""

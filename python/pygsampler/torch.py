@@ -28,6 +28,7 @@ from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Shards
+from pygsampler._loading.skip_gram import SkipGram, skip_gram
 from pygsampler._loading.static import StaticPasses, checked
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
@@ -39,7 +40,15 @@ from pygsampler.graph import Graph
 from pygsampler.sampler import PGSampler
 from pygsampler.static import StaticBatch, StaticBlock
 
-__all__ = ["DataLoader", "StaticBatch", "StaticBlock", "capture", "segment_reduce"]
+__all__ = [
+    "DataLoader",
+    "SkipGram",
+    "StaticBatch",
+    "StaticBlock",
+    "capture",
+    "segment_reduce",
+    "skip_gram",
+]
 
 # The engine has buffers and streams for so many batches of a GPU at once.
 MOST_ON_GPU = 8

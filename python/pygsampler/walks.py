@@ -44,10 +44,12 @@ class Walks:
         "_words",
         "batch",
         "epoch",
+        "seed",
     )
 
     epoch: int
     batch: int
+    seed: int
     _memory: Memory | memoryview
     _words: Sequence[int]
     _device: int
@@ -64,9 +66,11 @@ class Walks:
         memory: Memory,
         epoch: int,
         batch: int,
+        seed: int,
         again: Callable[[Array], Walks] | None = None,
     ) -> Walks:
-        return cls._read(memory, memory.data, memory.header, memory.device, epoch, batch, again)
+        place = memory.data, memory.header, memory.device
+        return cls._read(memory, *place, epoch, batch, seed, again)
 
     @classmethod
     def _read(
@@ -77,13 +81,14 @@ class Walks:
         device: int,
         epoch: int,
         batch: int,
+        seed: int,
         again: Callable[[Array], Walks] | None = None,
     ) -> Walks:
         made = object.__new__(cls)
         words = made._words = memories.read_int64(header, at.WALK_WORDS)
         assert words[at.SIGNATURE] == at.WALK_MAGIC
         made._memory, made._device, made._again = memory, device, again
-        made.epoch, made.batch = epoch, batch
+        made.epoch, made.batch, made.seed = epoch, batch, seed
         made._arrays = {}
         for row in at.WALK_ROWS:
             array = Array._of_row(row, words, words, data, memory, device)
@@ -216,9 +221,8 @@ class Walks:
         assert isinstance(memory, Memory)
         raw_words = (ctypes.c_int64 * len(self._words))(*self._words)
         ctypes.memmove(memory.data, raw_words, ctypes.sizeof(raw_words))
-        return Walks._read(
-            memory, memory.data, memory.data, devices.CPU, self.epoch, self.batch, self._again
-        )
+        numbers = self.epoch, self.batch, self.seed
+        return Walks._read(memory, memory.data, memory.data, devices.CPU, *numbers, self._again)
 
     def _data(self) -> int:
         first = self._arrays["lengths"]._address - self._words[at.WALK_LENGTHS]
@@ -262,13 +266,13 @@ class Walks:
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         self._need_cpu("pickle")
         raw = memories.owned_view(self._data(), self._words[at.SIZE], self._memory)
-        return _restore, (bytes(raw), self.epoch, self.batch)
+        return _restore, (bytes(raw), self.epoch, self.batch, self.seed)
 
 
-def _restore(values: Any, epoch: int, batch: int) -> Walks:
+def _restore(values: Any, epoch: int, batch: int, seed: int) -> Walks:
     buffer = memoryview(bytearray(values))
     address = memories.address_of(buffer)
-    return Walks._read(buffer, address, address, devices.CPU, epoch, batch)
+    return Walks._read(buffer, address, address, devices.CPU, epoch, batch, seed)
 
 
 def _lists(pyarrow: Any, rows: Any, lengths: Any) -> Any:
@@ -320,6 +324,7 @@ class TorchWalks:
 
     epoch: int
     batch: int
+    seed: int
 
     def __init__(self) -> None:
         raise TypeError("TorchWalks: made by Walks.torch, and by loaders")
@@ -327,7 +332,7 @@ class TorchWalks:
     @classmethod
     def _of(cls, walks: Walks) -> TorchWalks:
         made = object.__new__(cls)
-        made.epoch, made.batch = walks.epoch, walks.batch
+        made.epoch, made.batch, made.seed = walks.epoch, walks.batch, walks.seed
         made._nodes = walks.per_step().torch()
         made._lengths = walks.lengths.torch()
         made._edge_ids = None
@@ -344,13 +349,14 @@ class TorchWalks:
         words: Sequence[int],
         epoch: int,
         batch: int,
+        seed: int,
         again: Callable[[torch.Tensor], TorchWalks],
     ) -> TorchWalks:
         """Of walks in a tensor of torch's, of the ids' dtype."""
         import torch
 
         made = object.__new__(cls)
-        made.epoch, made.batch = epoch, batch
+        made.epoch, made.batch, made.seed = epoch, batch, seed
         walks, steps = words[at.WALK_NUM_WALKS], words[at.WALK_STEPS]
         made.walks_per_seed = words[at.WALK_PER_SEED]
 
@@ -434,6 +440,15 @@ class TorchWalks:
 
         last = self._lengths.to(torch.int64)
         return self._nodes.gather(0, last.unsqueeze(0)).squeeze(0)
+
+    def staying(self) -> torch.Tensor:
+        """``nodes`` with each walk's last vertex after its end, in the place of -1: a copy.
+
+        So PyG's walks are, which stay where no edge leads on.
+        """
+        import torch
+
+        return torch.where(self._nodes < 0, self.ends(), self._nodes).t()
 
     def torch(self) -> TorchWalks:
         """Itself."""

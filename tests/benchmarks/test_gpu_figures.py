@@ -49,6 +49,10 @@ ROWS: dict[str, dict[str, Any]] = {
         **{"kind": "kernel", "fanouts": [15], "call_us": dict.fromkeys(WAYS, US), "kernels_us": {}},
         **{"draw_us": dict.fromkeys(WAYS, 9.0), "of_copy": dict.fromkeys(WAYS, 0.5), "bytes": 9},
     },
+    "transit": {
+        **{"walk": "PPR", "walks": 5000, "a_vertex": 0.03, "ratio": 0.25, "ratio_csr": 0.5},
+        **{"gsteps": {"sample": 8.0, "csr": 4.0, "transit": 2.0}, "index_share": 0.4},
+    },
     "roofline": {
         **{"engine_us": US, "sectors_per_edge": 0.9, "bytes_per_edge": 10.0, "reads_us": 5.0},
         **{"atomics_us": 9.0, "writes_us": 3.0, "bound_us": 13.0, "sum_us": 20.0},

@@ -73,7 +73,37 @@ const (
 	drawThreads     = 128 // of reservoir.cu, a warp a row
 	walkThreads     = 128 // of walk.cu, a walk each, at most
 	packThreads     = 256 // of walk.cu
+	negativeThreads = 256 // of negatives.cu, a number each
 	tallyThreads    = 256 // of tally.cu, a seed, at most
+	transitThreads  = 256 // of transit.cu
+)
+
+// Counters of a step of transit.cu: walkers on transits that have few of them, and on those that
+// have many, and tasks of the latter. The steps take turns with two sets.
+const (
+	transitFew = iota
+	transitMany
+	transitTasks
+	transitCounters
+)
+
+// transit.cu: how many walkers a transit has at most that shares a warp with others; how many of
+// them a block takes at most; how many edges of a row are in shared memory; vertices that a thread
+// looks at side by side; and of so many vertices one has to have a walker, else walkers are asked
+// where they are, and not vertices who is there.
+const (
+	transitWarp   = 32
+	transitPiece  = 1024
+	transitRow    = 2048
+	transitSide   = 4
+	transitSparse = 16
+)
+
+// Of walks that may end early a warp has endingWalks, and begins further ones once endingIdle of
+// its lanes have none.
+const (
+	endingWalks = 1024
+	endingIdle  = 8
 )
 
 // gatherParts is how many tables a launch of gather.cu reads.

@@ -15,7 +15,7 @@ import (
 type walkArgs struct {
 	Seeds, Out, Report, Arrived, BadSeed                          gpu.Address
 	Indptr, Indices, EdgeIDs, Alias, Sums                         gpu.Address
-	Packed, RowList, Filter                                       gpu.Address
+	Packed, Offsets, Filter                                       gpu.Address
 	BackIndptr, BackIndices                                       gpu.Address
 	Walks, Rows, Nodes, BackRows                                  uint64
 	LengthsAt, NodesAt, EdgesAt                                   uint64
@@ -37,13 +37,17 @@ type packArgs struct {
 	IndptrBits, IDBits, EdgeIDBits, _       uint32
 }
 
-// Walks is random walks, a thread each.
+// Walks is random walks.
 type Walks struct {
 	walk.Rule
 	// Layout is "packed", one read a step of 16 bytes an edge, or 32 with weights, that the graph
 	// keeps on the device; "csr", two or three reads of the graph's own arrays; or "auto": packed
 	// where it takes at most half of the memory that is free. The walks are the same.
 	Layout string
+	// Execution is "sample", a thread a walk; "transit", walkers grouped by where they are, step by
+	// step (transit.go), without packed edges; or "auto" and "", which is "sample". The walks
+	// are the same.
+	Execution string
 }
 
 // Kernels of walk.cu: what they leave out, by name.
@@ -51,21 +55,23 @@ const (
 	walkPlain = iota
 	walkFirst
 	walkSecond
+	walkEnding // as walkFirst, of many walks that may end early
 )
 
 // walkKernels are by weights, packing, what they leave out, and the width of ids.
 type walkKernels struct {
-	walk                          [2][2][3][2]gpu.Kernel[walkArgs]
-	tally, roots                  [2]gpu.Kernel[walkArgs]
-	pack, packAlias, rows, filter gpu.Kernel[packArgs]
-	residents                     int // blocks of the plainest that a multiprocessor runs at a time
+	walk                             [2][2][4][2]gpu.Kernel[walkArgs]
+	tally, roots                     [2]gpu.Kernel[walkArgs]
+	pack, packAlias, offsets, filter gpu.Kernel[packArgs]
+	residents                        int   // blocks of the plainest that a multiprocessor runs at a time
+	few                              int64 // up to how many walks blocks are a warp; a test changes it
 }
 
 func loadWalks(e *Engine) (*walkKernels, error) {
-	k := new(walkKernels)
+	k := &walkKernels{few: fewWalks}
 	for i, alias := range []string{"", "alias_"} {
 		for j, layout := range []string{"csr", "packed"} {
-			for kind, suffix := range []string{"", "_first", "_second"} {
+			for kind, suffix := range []string{"", "_first", "_second", "_ending"} {
 				for wide, bits := range []string{"32", "64"} {
 					var err error
 					if k.walk[i][j][kind][wide], err = KernelOf[walkArgs](e, "walk", "walk_"+alias+layout+suffix+bits, 0); err != nil {
@@ -85,7 +91,7 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 		}
 	}
 	for name, to := range map[string]*gpu.Kernel[packArgs]{
-		"walk_pack": &k.pack, "walk_pack_alias": &k.packAlias, "walk_rows": &k.rows, "walk_filter": &k.filter,
+		"walk_pack": &k.pack, "walk_pack_alias": &k.packAlias, "walk_offsets": &k.offsets, "walk_filter": &k.filter,
 	} {
 		var err error
 		if *to, err = KernelOf[packArgs](e, "walk", name, 0); err != nil {
@@ -110,6 +116,10 @@ func (p *Walks) Check(g *Graph, c *Call) error {
 		return errors.New("walks with p, q: expected a graph with adjacency, got none: a fault of pygsampler")
 	case p.Layout == "packed" && !g.packable(p):
 		return fmt.Errorf("%w: layout: expected 'auto' or 'csr' with a metapath, or a graph of 2^32 edges or vertices and more, got 'packed'", request.ErrValue)
+	case p.byTransits() && p.Roots > 0:
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' with roots, got 'transit'", request.ErrValue)
+	case p.byTransits() && g.Nodes>>32 != 0:
+		return fmt.Errorf("%w: execution: expected 'auto' or 'sample' for a graph of 2^32 vertices and more, got 'transit'", request.ErrValue)
 	}
 	return nil
 }
@@ -139,10 +149,13 @@ func (p *Walks) Guess(g *Graph, seeds int64) Needs {
 // Used tells nothing of other walks, whose guess is exact.
 func (p *Walks) Used(*Flight) Needs { return Needs{} }
 
-// Fit needs no room but the walks'.
+// Fit needs no room but the walks', and what grouping them takes.
 func (p *Walks) Fit(f *Flight) error {
 	f.need.Out = p.Guess(f.graph, f.call.NumSeeds).Out
-	return nil
+	if !p.byTransits() {
+		return nil
+	}
+	return SpaceOf[transitSpace](f.space).fit(f, p)
 }
 
 // Arrived knows no status of its own.
@@ -151,20 +164,52 @@ func (p *Walks) Arrived(_ *Flight, status, _ int64) (bool, error) {
 }
 
 // Launch is all walks.
-func (p *Walks) Launch(f *Flight) (err error) {
+func (p *Walks) Launch(f *Flight) error {
 	k, err := Kept(f.engine, "walk", loadWalks)
 	if err != nil {
 		return err
 	}
-	g, c := f.graph, &f.call
+	g := f.graph
 	out, bytes := f.Region()
 	if bytes < f.need.Out {
 		return fmt.Errorf("%w: out: expected %d bytes, got %d", request.ErrValue, f.need.Out, bytes)
 	}
-	words, chance, random := p.words(g, c.NumSeeds), p.Chances(), c.random()
+	words := p.words(g, f.call.NumSeeds)
 	copy(f.space.words()[reportHeader:], words[:])
-	meeting := f.space.meeting.Address
-	args := walkArgs{
+	args, kind := p.args(f, &words, out)
+	if err := g.packedFor(p, k, f.stream, &args); err != nil {
+		return err
+	}
+	switch {
+	case p.Roots > 0:
+		return p.fromRoots(f, k, &args)
+	case p.byTransits():
+		err = p.launchTransits(f, &args, kind)
+	default:
+		blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
+		args.PerBlock = uint32(perBlock)
+		if kind == walkFirst && p.Stop > 0 && threads > 32 {
+			const walks = endingWalks * walkThreads / 32
+			kind, blocks = walkEnding, int((words[batch.WalkNumWalks]+walks-1)/walks)
+			if err := p.fill(f, &words); err != nil {
+				return err
+			}
+		}
+		err = k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
+			f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
+	}
+	if err == nil && p.Top > 0 {
+		err = p.tally(f, k, &args)
+	}
+	return err
+}
+
+// args are what kernels are told of the walks, but for what the graph keeps for them and how many a
+// block has, and what they need not do.
+func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) (args walkArgs, kind int) {
+	g, c := f.graph, &f.call
+	chance, random, meeting := p.Chances(), c.random(), f.space.meeting.Address
+	args = walkArgs{
 		Seeds: c.Seeds, Out: out, Report: f.Report(), Arrived: meeting, BadSeed: meeting + badSeedAt,
 		Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Alias: g.Alias, Sums: g.Sums,
 		Walks: uint64(words[batch.WalkNumWalks]), Rows: uint64(g.Rows), Nodes: uint64(g.Nodes),
@@ -182,10 +227,6 @@ func (p *Walks) Launch(f *Flight) (err error) {
 	for i, kind := range p.Path {
 		args.Path[i] = uint16(kind)
 	}
-	if err := g.packedFor(p, k, f.stream, &args); err != nil {
-		return err
-	}
-	kind := walkPlain
 	switch {
 	case p.Second():
 		kind = walkSecond
@@ -194,20 +235,18 @@ func (p *Walks) Launch(f *Flight) (err error) {
 	case p.Stop > 0 || p.Restart > 0 || len(p.Path) > 0:
 		kind = walkFirst
 	}
-	if p.Roots > 0 {
-		return p.fromRoots(f, k, &args)
+	return args, kind
+}
+
+// fill writes -1 wherever a walk may not come.
+func (p *Walks) fill(f *Flight, words *[batch.WalkWords]int64) error {
+	out, _ := f.Region()
+	none := ^uint32(0)
+	err := f.stream.Fill32(out+gpu.Address(words[batch.WalkNodes]), none, uint64(words[batch.WalkNumNodes]*words[batch.WordIDBits]/32))
+	if at := words[batch.WalkEdgeIDs]; at != 0 && err == nil {
+		err = f.stream.Fill32(out+gpu.Address(at), none, uint64(words[batch.WalkNumEdges]*words[batch.WordEdgeIDBits]/32))
 	}
-	blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
-	args.PerBlock = uint32(perBlock)
-	if p.Top > 0 {
-		defer func() {
-			if err == nil {
-				err = p.tally(f, k, &args)
-			}
-		}()
-	}
-	return k.walk[word(g.Alias != 0)][word(args.Packed != 0)][kind][g.wide()].Launch(
-		f.stream, gpu.Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}}, &args)
+	return err
 }
 
 // fromRoots makes walks of several roots, a warp each.
@@ -246,9 +285,11 @@ const fewWalks = 50_000
 func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock int) {
 	threads, perBlock = walkThreads, walkThreads
 	multiprocessors := f.engine.context.Properties().Multiprocessors
-	if walks <= fewWalks {
-		threads = 32
-		perBlock = int(min(max((walks+int64(multiprocessors)-1)/int64(multiprocessors), 1), 32))
+	if walks <= k.few {
+		// A warp waits for the slowest read of its lanes, so as many warps as run at a time share them: 1024
+		// walks of 80 steps took 52 us, a walk a warp, and 70 in full warps.
+		warps := int64(32 * multiprocessors)
+		threads, perBlock = 32, int(min(max((walks+warps-1)/warps, 1), 32))
 	}
 	blocks = max(int((walks+int64(perBlock)-1)/int64(perBlock)), 1)
 	if f.call.Grid > 0 {
@@ -263,7 +304,7 @@ func (k *walkKernels) shape(f *Flight, walks int64) (blocks, threads, perBlock i
 // packing is what a graph keeps for walks until it is closed.
 type packing struct {
 	sync.Mutex
-	edges, rows, filter form
+	edges, offsets, filter form
 }
 
 // form is one of these arrays.
@@ -289,7 +330,8 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs
 	}
 	g.packing.Lock()
 	defer g.packing.Unlock()
-	if p.Layout != "csr" && g.packable(p) {
+	// Of a transit's row the first place is looked up once.
+	if p.Layout != "csr" && !p.byTransits() && g.packable(p) {
 		kernel, bytes, units := k.pack, 16*uint64(g.Edges), g.Edges
 		if g.Alias != 0 {
 			kernel, bytes, units = k.packAlias, 2*bytes, 32*g.Rows
@@ -299,7 +341,7 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs
 		}
 	}
 	if args.Packed == 0 {
-		if args.RowList, err = g.formed(&g.packing.rows, false, 8*uint64(g.Rows), s, k.rows, g.packedArgs(), g.Rows); err != nil {
+		if args.Offsets, err = g.formed(&g.packing.offsets, false, 4*uint64(g.Rows+1), s, k.offsets, g.packedArgs(), g.Rows+1); err != nil {
 			return err
 		}
 	}
@@ -363,7 +405,7 @@ func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
 	var errs []error
-	for _, f := range []*form{&g.packing.edges, &g.packing.rows, &g.packing.filter} {
+	for _, f := range []*form{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
 		if f.memory.Address != 0 {
 			errs = append(errs, f.memory.Free(g.engine.stream))
 		}

@@ -25,18 +25,24 @@ func walker(t *testing.T, e *Engine, g *csc.Graph) *Graph {
 	return d
 }
 
-// walksAlike compares walks of the GPU, by each layout and grid, with the CPU's.
+// walksAlike compares walks of the GPU, by each layout, execution and grid, with the CPU's.
 func walksAlike(e *Engine, s gpu.Stream, d *Graph, r *walk.Request, grids ...int) error {
 	want, err := walktest.Sample(r)
 	if err != nil {
 		return err
 	}
-	for _, layout := range []string{"csr", "packed"} {
-		if layout == "packed" && r.Graph.Kinds > 1 {
+	for _, layout := range []string{"csr", "packed", "transit"} {
+		plan := &Walks{Rule: r.Rule, Layout: layout}
+		switch {
+		case layout == "transit" && r.Roots > 0:
+			continue
+		case layout == "transit":
+			plan.Layout, plan.Execution = "auto", "transit"
+		case layout == "packed" && r.Graph.Kinds > 1:
 			continue
 		}
 		for _, grid := range grids {
-			b, err := sample(e, d, Call{Plan: &Walks{Rule: r.Rule, Layout: layout}, Batch: r.Batch, Stream: s.Handle(), Grid: grid})
+			b, err := sample(e, d, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle(), Grid: grid})
 			if err != nil {
 				return fmt.Errorf("%s, grid %d: %w", layout, grid, err)
 			}
@@ -75,6 +81,10 @@ var walkRules = []walk.Rule{
 // weight and uniformly.
 func TestWalks(t *testing.T) {
 	e, s := device(t)
+	k, err := Kept(e, "walk", loadWalks)
+	if err != nil {
+		t.Fatal(err)
+	}
 	every, _ := csctest.EveryDegree()
 	graphs := csctest.Awkward(3000)
 	graphs["every degree"], graphs["random"] = every, csctest.RandomRows(500, 3)
@@ -105,8 +115,14 @@ func TestWalks(t *testing.T) {
 					if rule.Roots > 0 && weights != "" {
 						continue
 					}
-					if err := walksAlike(e, s, d, &r, 0, 1); err != nil {
-						t.Fatalf("%s, %d bits, weights %q, %+v: %v", name, bits, weights, rule, err)
+					// With few 0 as many walks are made.
+					for _, k.few = range []int64{fewWalks, 0} {
+						if err := walksAlike(e, s, d, &r, 0, 1); err != nil {
+							t.Fatalf("%s, %d bits, weights %q, few %d, %+v: %v", name, bits, weights, k.few, rule, err)
+						}
+						if rule.Stop == 0 {
+							break
+						}
 					}
 				}
 			}

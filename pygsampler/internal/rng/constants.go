@@ -42,6 +42,9 @@ const (
 	Shuffling Purpose = 1
 	// Walking is the choice of a walk's edges. What the vertex is to a row is the walk to it.
 	Walking Purpose = 2
+	// Negatives is what stands beside a walk: negative samples, and the windows of its vertices.
+	// What the vertex is to a row is the walk to it.
+	Negatives Purpose = 4
 	// Reservoirs is the choice of in-neighbours of a row that reads them through.
 	Reservoirs Purpose = 6
 )

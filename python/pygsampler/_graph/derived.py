@@ -1,7 +1,8 @@
-"""What the engine makes of a graph: what rows draw by, and the graph by its out-edges."""
+"""What the engine makes of a graph: what rows and negatives draw by, and its out-edges."""
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._core import memories
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
     from pygsampler._graph.state import GraphState
 
 _ALL = 1 << 30
+
+
+class Negatives:
+    """The alias table of ``negatives_of``, and copies of it on devices, by their index."""
+
+    __slots__ = ("copies", "table")
+
+    def __init__(self, table: Array) -> None:
+        self.table = table
+        self.copies: dict[int, Any] = {}
+
+    def close(self) -> None:
+        """Lets go of the copies."""
+        self.copies.clear()
 
 
 class _Job(EngineHandle):
@@ -61,18 +76,31 @@ def transposed_of(
     return Parts(**made), words[at.TRANSPOSED_KINDS]
 
 
-def _made(graph: GraphState, edges: int, text: str, start: str, *arguments: Any) -> memories.Memory:
+def negatives_of(graph: GraphState, power: float) -> Array:
+    """The alias table by which vertices are drawn as their in-degree to a power: shape [num_nodes].
+
+    ``graph`` is on the CPU. A bar is shown where it takes long.
+    """
+    (bits,) = struct.unpack("<q", struct.pack("<d", power))
+    nodes = graph._num_nodes
+    memory = _made(graph, nodes, "negatives", "NegativesStart", bits, unit=" vertices")
+    return Array._of(memory.data, nodes, 64, memory)
+
+
+def _made(
+    graph: GraphState, count: int, text: str, start: str, *arguments: Any, unit: str = " edges"
+) -> memories.Memory:
     """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""
     job = _Job()
     try:
-        with counting(True, edges, text, " edges") as report:
+        with counting(True, count, text, unit) as report:
             job._make(start, graph._handle(), *arguments)
             before = 0
             while (done := job._call("DerivedPoll", SLICE_MS)) >= 0:
-                done = edges * done // _ALL
+                done = count * done // _ALL
                 report(done - before)
                 before = done
-            report(edges - before)
+            report(count - before)
         memory = memories.new("DerivedTake", job._number)
         job._number = 0
     finally:

@@ -19,6 +19,11 @@ _UNSET = -1
 _EPOCH, _SEED = range(2)
 
 
+def batch_of(ids: torch.Tensor) -> int:
+    """The number of the batch of these ids, a tensor on the CPU, in an epoch that was set."""
+    return _number(_content(ids)) & MAX_BATCH
+
+
 class BatchNumber:
     """Gives each batch its (epoch, batch), the same for every number of workers.
 
@@ -76,7 +81,7 @@ class BatchNumber:
         ``more`` are ids with another meaning, and its name. The batch's seed is ``seed``, read
         after this.
         """
-        content = hashlib.blake2b(ids.numpy().tobytes(), digest_size=8)
+        content = _content(ids)
         if more is not None:
             name, others = more
             # The length keeps the two apart from another cut of the same numbers.
@@ -89,7 +94,7 @@ class BatchNumber:
                 self._follow()
             number = self._pass if worker is None else worker.seed
             content.update(b"call %d of %d" % (next(self._calls), number))
-        number = int.from_bytes(content.digest(), "little")
+        number = _number(content)
         return (number >> _BATCH_BITS if epoch == _UNSET else epoch), number & MAX_BATCH
 
     def copy(self) -> BatchNumber:
@@ -118,3 +123,11 @@ class BatchNumber:
         self._calls = itertools.count(state["_calls"])
         if not self._shared.is_shared():
             self._shared.share_memory_()
+
+
+def _content(ids: torch.Tensor) -> hashlib.blake2b:
+    return hashlib.blake2b(ids.numpy().tobytes(), digest_size=8)
+
+
+def _number(content: hashlib.blake2b) -> int:
+    return int.from_bytes(content.digest(), "little")

@@ -1,13 +1,24 @@
-"""A drop-in for ``dgl.dataloading.NeighborSampler``."""
+"""In the places of DGL's: ``dataloading.NeighborSampler``, and the walks of ``dgl.sampling``."""
 
 from __future__ import annotations
 
 try:
+    from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
     from pygsampler.dgl.sampler import PGSampler, Sampler
     from pygsampler.dgl.storage import FeatureStorage
+    from pygsampler.dgl.walk import node2vec_random_walk, pack_traces, random_walk
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
         raise
     raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
 
-__all__ = ["FeatureStorage", "PGSampler", "Sampler"]
+__all__ = [
+    "FeatureStorage",
+    "PGSampler",
+    "PinSAGESampler",
+    "RandomWalkNeighborSampler",
+    "Sampler",
+    "node2vec_random_walk",
+    "pack_traces",
+    "random_walk",
+]

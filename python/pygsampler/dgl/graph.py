@@ -1,8 +1,10 @@
-"""The CSC of DGL's graphs, and what rows draw by, taken once for as long as they live."""
+"""What is made of DGL's graphs, once for as long as they live: their CSC, or several edge types as
+one graph, and what rows draw by."""
 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,9 +14,10 @@ import torch
 from pygsampler._arrays import devices
 from pygsampler._core.checks import describe
 from pygsampler.array import as_array
+from pygsampler.dgl.joint import TYPES, Joint, ends_of
 from pygsampler.graph import Graph
 
-__all__ = ["Places", "drawn_of", "graph_of", "places_of"]
+__all__ = ["Places", "drawn_of", "graph_of", "places_of", "walked_of"]
 
 
 class Places(NamedTuple):
@@ -34,7 +37,7 @@ class Places(NamedTuple):
 class _Drawn(NamedTuple):
     """What was made of weights, or of a mask, as they were at one time."""
 
-    array: weakref.ref[Any]
+    arrays: tuple[weakref.ref[Any], ...]
     state: tuple[Any, ...]
     # The graph of those edges on the CPU, and those that draw by it, by device and kind of memory.
     host: Graph
@@ -42,7 +45,8 @@ class _Drawn(NamedTuple):
 
 
 class _Taken:
-    """What was made of one graph of DGL's, each part when it was first asked for."""
+    """What was made of one graph of DGL's, or of some of its edge types, each part when it was
+    first asked for."""
 
     __slots__ = ("__weakref__", "drawn", "host", "index", "own", "pinned", "places")
 
@@ -53,18 +57,28 @@ class _Taken:
         self.pinned: dict[str, Graph] = {}
         self.places: Places | None = None
         self.host: Graph | None = None
-        # By "prob" or "mask", the name, and the id of the tensor: DGLGraphs that share an index
-        # may have others under one name.
-        self.drawn: dict[tuple[str, str, int], _Drawn] = {}
+        # By what draws ("prob", "mask", "walk"), the name, and the ids of the tensors: DGLGraphs
+        # that share an index may have others under one name.
+        self.drawn: dict[tuple[Any, ...], _Drawn] = {}
+
+    def on_host(self) -> Graph:
+        """The graph on the CPU."""
+        if self.host is None:
+            self.host = self.own.to("cpu")
+        return self.host
 
 
-_graphs: dict[int, _Taken] = {}
-"""By the id of DGL's graph index. No lock: two threads that meet here build equal graphs, and a
-lock that is held while another thread forks would never be released in the child."""
+_graphs: dict[tuple[int, tuple[int, ...]], _Taken] = {}
+"""By the id of DGL's graph index, and the edge types that were joined. No lock: two threads that
+meet here build equal graphs, and a lock that is held while another thread forks would never be
+released in the child."""
 
 
-def graph_of(g: Any, device: torch.device) -> Graph:
+def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     """The in-edges of the DGLGraph ``g`` for seeds on ``device``; arrays are shared, not copied.
+
+    With ``types``, ids of edge types in ascending order, it is a graph of those, as ``Joint`` has
+    them; without, ``g`` has one node type and one edge type.
 
     Where the seeds are says who samples, as in DGL: the CPU or the GPU that ``g`` is on, or, for
     a ``g`` in page-locked host memory (``use_uva=True`` of DGL's loader, ``g.pin_memory_()``),
@@ -81,7 +95,7 @@ def graph_of(g: Any, device: torch.device) -> Graph:
     Raises ``TypeError`` for anything but a DGLGraph, ``NotImplementedError`` for heterographs and
     blocks, ``ValueError`` for seeds where ``g`` can't be sampled.
     """
-    taken = _taken(g)
+    taken = _taken(g, tuple(types))
     own, name = taken.own, str(device)
     if own.device == name:
         return own
@@ -125,31 +139,127 @@ def drawn_of(g: Any, graph: Graph, kind: str, name: str) -> Graph:
     edge and for values that are no weights; ``TypeError`` for other dtypes.
     """
     if name not in g.edata:
-        have = ", ".join(map(repr, g.edata)) or "none"
-        raise ValueError(
-            f"{kind}: expected the name of an array in g.edata ({have}), got {name!r}; "
-            f"{kind}=None samples uniformly"
-        )
+        _refuse(kind, name, g.edata)
     taken, array = _taken(g), g.edata[name]
-    key, state = (kind, name, id(array)), _state(array)
-    drawn = taken.drawn.get(key)
-    if drawn is None or drawn.array() is not array or drawn.state != state:
-        if taken.host is None:
-            taken.host = taken.own.to("cpu")
+
+    def make(host: Graph) -> Graph:
         where = f"g.edata[{name!r}]"
-        found = taken.host._drawing(kind, where, as_array(array, where))
-        forget = partial(_forget_drawn, weakref.ref(taken), key)
-        drawn = taken.drawn[key] = _Drawn(weakref.ref(array, forget), state, found, {})
+        return host._drawing(kind, where, as_array(array, where))
+
+    drawn = _current(taken, (kind, name), [array], make)
     place = graph.device, graph.pinned
     placed = drawn.placed.get(place)
     if placed is None:
-        there = drawn.host
-        if graph.device != "cpu":
-            there = Graph._later(there, devices.parse(graph.device), graph.pinned)
+        there = _put(drawn.host, graph)
         placed = graph.with_data()
         placed._derived[kind, name] = there
         drawn.placed[place] = placed
     return placed
+
+
+def walked_of(
+    g: Any, device: torch.device, name: str | None, types: Sequence[int] = (), second: bool = False
+) -> Graph:
+    """A graph for walks along the out-edges of ``g`` from seeds on ``device``, by weights.
+
+    It is that of ``graph_of`` where ``name`` is None. Else walks with ``prob=name`` draw by
+    ``g.edata[name]``, or with ``types`` by ``g.edges[etype].data[name]``, where edges of types
+    without it are equal. Tables are made as by ``drawn_of``; what does not depend on the weights
+    is made once. ``second`` is for walks that look back.
+
+    Raises as ``graph_of`` and ``drawn_of`` do.
+    """
+    graph = graph_of(g, device, types)
+    if name is None:
+        return graph
+    found = [g.edges[g.canonical_etypes[t]].data for t in types] or [g.edata]
+    arrays = [data[name] for data in found if name in data]
+    if not arrays:
+        _refuse("prob", name, dict.fromkeys(each for data in found for each in data))
+    kinds = TYPES if len(types) > 1 else None
+
+    def make(host: Graph) -> Graph:
+        rows = host._walked("out", types=kinds)
+        made = host.with_data()
+        form = made._form(rows._open(), rows._kinds, rows._file)
+        where = f"edata[{name!r}]"
+        try:
+            values = as_array(_values(g, name, types, found), where)
+            form._derived["prob", name] = form._drawing("prob", where, values)
+        except ValueError:
+            _refuse_weights(g, name, types)
+            raise
+        made._derived["out", kinds, 0] = form
+        return made
+
+    taken = _taken(g, tuple(types))
+    drawn = _current(taken, ("walk", name), arrays, make)
+    if second and ("second", "out", None, None, 0) not in drawn.host._derived:
+        back = taken.on_host()._walked("out", second=True)
+        drawn.host._derived["second", "out", None, None, 0] = back
+    place = graph.device, graph.pinned
+    placed = drawn.placed.get(place)
+    if placed is None:
+        placed = drawn.placed[place] = _put(drawn.host, graph)
+    return placed
+
+
+def _values(g: Any, name: str, types: Sequence[int], found: list[Any]) -> Any:
+    """The weights of all edges, in the order of their ids."""
+    if not types:
+        return found[0][name]
+    sizes = [g.num_edges(g.canonical_etypes[t]) for t in types]
+    return torch.cat(
+        [
+            data[name].detach().cpu() if name in data else torch.ones(size)
+            for data, size in zip(found, sizes, strict=True)
+        ]
+    )
+
+
+def _refuse(kind: str, name: str, arrays: Any) -> None:
+    have = ", ".join(map(repr, arrays)) or "none"
+    raise ValueError(
+        f"{kind}: expected the name of an array in g.edata ({have}), got {name!r}; "
+        f"{kind}=None samples uniformly"
+    )
+
+
+def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
+    """ValueError for the first weight of several types that is none, by its own type and id."""
+    for etype in (g.canonical_etypes[t] for t in types):
+        data = g.edges[etype].data
+        wrong = ~((data[name] >= 0) & data[name].isfinite()) if name in data else torch.empty(0)
+        if wrong.any():
+            edge = int(wrong.nonzero()[0])
+            raise ValueError(
+                f"g.edges[{etype!r}].data[{name!r}][{edge}]: expected a finite weight >= 0, "
+                f"got {data[name][edge].item()}"
+            )
+
+
+def _current(
+    taken: _Taken, about: tuple[str, str], arrays: list[Any], make: Callable[[Graph], Graph]
+) -> _Drawn:
+    """What was made of these arrays, anew where one of them has been written to."""
+    key, state = (*about, *map(id, arrays)), tuple(map(_state, arrays))
+    drawn = taken.drawn.get(key)
+    if drawn is None or drawn.state != state or not _are(drawn.arrays, arrays):
+        forget = partial(_forget_drawn, weakref.ref(taken), key)
+        kept = tuple(weakref.ref(array, forget) for array in arrays)
+        drawn = taken.drawn[key] = _Drawn(kept, state, make(taken.on_host()), {})
+    return drawn
+
+
+def _are(kept: tuple[weakref.ref[Any], ...], arrays: list[Any]) -> bool:
+    return all(ref() is array for ref, array in zip(kept, arrays, strict=True))
+
+
+def _put(host: Graph, graph: Graph) -> Graph:
+    """``host``, or on a device one of it, where ``graph`` is."""
+    if graph.device == "cpu":
+        return host
+    return Graph._later(host, devices.parse(graph.device), graph.pinned)
 
 
 def _state(array: Any) -> tuple[Any, ...]:
@@ -159,12 +269,12 @@ def _state(array: Any) -> tuple[Any, ...]:
     return (array._version, array.data_ptr()) if counted else ()
 
 
-def _forget_drawn(taken: weakref.ref[_Taken], key: tuple[str, str, int], array: Any) -> None:
+def _forget_drawn(taken: weakref.ref[_Taken], key: tuple[Any, ...], array: Any) -> None:
     known = taken()
     if known is not None:
         drawn = known.drawn.get(key)
         # A tensor that came after it may have its id.
-        if drawn is not None and drawn.array is array:
+        if drawn is not None and any(ref is array for ref in drawn.arrays):
             del known.drawn[key]
 
 
@@ -178,20 +288,20 @@ def _make_places(g: Any) -> Places:
     return Places(graph, edge_ids, place)
 
 
-def _taken(g: Any) -> _Taken:
+def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
     if not isinstance(g, dgl.DGLGraph):
         raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
     index = g._graph
-    known = _graphs.get(id(index))
+    key = id(index), types
+    known = _graphs.get(key)
     if known is not None and known.index() is index:
         return known
-    own = _take(g)
-    key = id(index)
+    own = Joint(g, types).graph_of(g).to(str(g.device)) if types else _take(g)
     known = _graphs[key] = _Taken(weakref.ref(index, lambda _: _forget(key)), own)
     return known
 
 
-def _forget(key: int, graphs: dict[int, _Taken] = _graphs) -> None:
+def _forget(key: tuple[int, tuple[int, ...]], graphs: dict[Any, _Taken] = _graphs) -> None:
     # The default argument outlives the module's globals, which are cleared before DGL's graphs
     # at the end of the interpreter.
     graphs.pop(key, None)
@@ -204,10 +314,7 @@ def _take(g: Any) -> Graph:
             f"{len(g.etypes)} edge types; dgl.to_homogeneous(g) makes one of a heterograph"
         )
     if not _has_csc(g):
-        # Not ordered by id, which not every format can do.
-        u, v, eid = g.edges(form="all", order=None)
-        src, dst = torch.empty_like(u), torch.empty_like(v)
-        src[eid.long()], dst[eid.long()] = u, v
+        src, dst = ends_of(g)
         graph = Graph.from_coo(src.cpu(), dst.cpu(), num_nodes=g.num_nodes())
         return graph.to(str(g.device))
     indptr, indices, edge_ids = g.adj_tensors("csc")

@@ -16,6 +16,7 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block
 from pygsampler.dgl.graph import drawn_of, graph_of, places_of
+from pygsampler.dgl.ids import as_ids
 
 __all__ = ["PGSampler", "Sampler"]
 
@@ -113,13 +114,13 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             When the GPU fails.
         """
         given = _only(seed_nodes, "seed_nodes")
-        seeds = _ids(given, "seed_nodes")
+        seeds = as_ids(given, "seed_nodes")
         if not isinstance(given, torch.Tensor) and isinstance(g, DGLGraph):
             seeds = seeds.to(g.device)
         graph = graph_of(g, seeds.device)
         exclude, places = None, None
         if exclude_eids is not None:
-            exclude = _ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").cpu().long()
+            exclude = as_ids(_only(exclude_eids, "exclude_eids"), "exclude_eids").cpu().long()
             # As in DGL, -1 and others that are no edges exclude nothing.
             exclude = exclude[(exclude >= 0) & (exclude < graph.num_edges)]
         others = None if exclude is None else (b"exclude", exclude)
@@ -405,19 +406,6 @@ def _only(values: Any, where: str) -> Any:
             "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
         )
     return next(iter(values.values()))
-
-
-def _ids(values: Any, where: str) -> torch.Tensor:
-    """A 1-D tensor of int32 or int64, on the device of ``values`` if they have one."""
-    ids = torch.as_tensor(values)
-    if not ids.numel() and not isinstance(values, torch.Tensor):
-        ids = ids.long()
-    if ids.dtype not in (torch.int32, torch.int64):
-        hint = "; mask.nonzero().squeeze(1) gives its ids" if ids.dtype == torch.bool else ""
-        raise TypeError(f"{where}: expected int32 or int64 ids, got {ids.dtype}{hint}")
-    if ids.dim() > 1:
-        raise ValueError(f"{where}: expected a 1-D tensor, got shape {tuple(ids.shape)}")
-    return ids.reshape(-1).contiguous()
 
 
 def _complete(device: torch.device) -> torch.device:

@@ -1,10 +1,12 @@
-"""Neighbour sampling for PyG: a sampler for its loaders, loaders that use it, and its stores."""
+"""Sampling for PyG: a sampler for its loaders, loaders that use it, its stores, models of walks."""
 
 from __future__ import annotations
 
 try:
     from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
+    from pygsampler.pyg.metapath2vec import MetaPath2Vec
+    from pygsampler.pyg.node2vec import Node2Vec
     from pygsampler.pyg.sampler import PGSampler, Sampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
 except ImportError as error:
@@ -17,7 +19,9 @@ __all__ = [
     "FeatureStore",
     "GraphStore",
     "LinkNeighborLoader",
+    "MetaPath2Vec",
     "NeighborLoader",
+    "Node2Vec",
     "PGSampler",
     "Sampler",
 ]

@@ -41,6 +41,7 @@ func Parse(d *family.Document) family.Plan {
 	r.Top = d.Integer("top_visits", 1, walk.MaxVisits, 0)
 	r.Roots = d.Integer("roots", 1, walk.MaxRoots, 0)
 	layout := d.OneOf("layout", "auto", "packed", "csr")
+	execution := d.OneOf("execution", "auto", "sample", "transit")
 	if (r.Path == nil) != (types == "") {
 		d.Refuse(request.ErrValue, "metapath, edge_types: expected both or neither, got one of them")
 	}
@@ -53,7 +54,13 @@ func Parse(d *family.Document) family.Plan {
 	if first := (walk.Rule{Length: r.Length, EdgeIDs: r.EdgeIDs, Roots: r.Roots, P: 1, Q: 1, PerSeed: 1}); r.Roots > 0 && (p.prob != "" || !reflect.DeepEqual(*r, first)) {
 		d.Refuse(request.ErrValue, "roots: expected walks of several roots without other options than length, direction and edge_ids")
 	}
-	p.device = cuda.Walks{Rule: p.Rule, Layout: layout}
+	if execution == "transit" && layout == "packed" {
+		d.Refuse(request.ErrValue, "layout: expected 'auto' or 'csr' with execution='transit', which needs no packed edges, got 'packed'")
+	}
+	if execution == "transit" && r.Roots > 0 {
+		d.Refuse(request.ErrValue, "execution: expected 'auto' or 'sample' with roots, got 'transit'")
+	}
+	p.device = cuda.Walks{Rule: p.Rule, Layout: layout, Execution: execution}
 	return p
 }
 

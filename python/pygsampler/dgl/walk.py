@@ -1,0 +1,316 @@
+"""``random_walk``, ``node2vec_random_walk`` and ``pack_traces``, as ``dgl.sampling`` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from dgl import DGLGraph
+
+from pygsampler._core.checks import describe, integer
+from pygsampler.dgl.graph import walked_of
+from pygsampler.dgl.joint import TYPES, Joint
+from pygsampler.dgl.walking import (
+    Numbers,
+    WrongValue,
+    in_names_of_dgl,
+    is_typed,
+    made_by,
+    nodes_of,
+    numbers_of,
+    pattern_of,
+    starts_of,
+    steps_of,
+)
+from pygsampler.random_walk import RandomWalk
+
+__all__ = ["node2vec_random_walk", "pack_traces", "random_walk"]
+
+
+def random_walk(
+    g: Any,
+    nodes: Any,
+    *,
+    metapath: Sequence[Any] | None = None,
+    length: int | None = None,
+    prob: str | None = None,
+    restart_prob: Any = None,
+    return_eids: bool = False,
+    seed: int | None = None,
+) -> tuple[torch.Tensor, ...]:
+    """Random walks from ``nodes`` along the out-edges of ``g``: as ``dgl.sampling.random_walk``.
+
+        traces, types = pygsampler.dgl.random_walk(g, torch.arange(1000), length=10)
+
+    Parameters
+    ----------
+    g : dgl.DGLGraph
+        With several node or edge types it takes a ``metapath``.
+    nodes : int32 or int64, shape [N], or a sequence of int
+        Where the walks begin, on the device of ``g``, or on any GPU for a graph in page-locked host
+        memory; of the node type that the metapath begins with. A node that is given twice has two
+        walks.
+    metapath : list of edge types, optional
+        The edge type of each step, as ``"follow"`` or ``("user", "follow", "user")``. Any length
+        where a pattern of at most 64 repeats.
+    length : int, optional
+        Steps of a walk where there is no metapath.
+    prob : str, optional
+        The name of an edge array of shape [E]: bool, integers, float32 or float64. An edge is taken
+        by its weight, finite and >= 0, among those of its node and type. Edges of types without
+        such an array are equal.
+    restart_prob : float or tensor of shape [steps], optional
+        The chance that a walk ends before a step, the first included; a tensor has one for each
+        step. Nothing restarts: the name is DGL's.
+    return_eids : bool
+        Return the edges, too.
+    seed : int, optional
+        Makes the walks a function of (graph, arguments, seed, nodes). Without, each call draws one
+        number of PyTorch's CPU generator: no call repeats another, but after
+        ``torch.manual_seed``.
+
+    Returns
+    -------
+    traces : tensor, shape [N, steps + 1], dtype ``g.idtype``
+        The nodes of each walk, each an id of its own type; -1 after the end.
+    eids : tensor, shape [N, steps], dtype ``g.idtype``
+        With ``return_eids``: the ids of the edges, each of its own type; -1 likewise.
+    types : tensor on the CPU, shape [steps + 1], dtype ``g.idtype``
+        The id of the node type at each place of a walk.
+
+    Raises
+    ------
+    ValueError, IndexError
+        For values that can't be, chances outside [0, 1] and ids that are no nodes; those that DGL
+        refuses are ``dgl.DGLError`` too.
+    TypeError
+        For an argument of another type or dtype.
+    NotImplementedError
+        For blocks, and for metapaths of more than 64 steps without such a pattern.
+    CudaError
+        When the GPU fails.
+
+    Notes
+    -----
+    The law is DGL's: an edge is drawn uniformly, or by weight, among the out-edges of the step's
+    type, and a walk ends where there is none. A node whose weights are all 0 ends it too, where DGL
+    leaves open what happens. On a GPU the walks are those of the CPU.
+
+    The graph by its out-edges is made at the first call, and kept as long as ``g``; a graph with
+    types is joined to one for each set of edge types. Tables of weights are made as ``PGSampler``
+    of this module says.
+
+    Chances that differ from step to step are drawn before the walks, which are cut then: a walk's
+    end does not depend on where it goes.
+    """
+    if not isinstance(g, DGLGraph):
+        raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
+    path, types = steps_of(g, metapath, length)
+    steps, stop, chances = len(path), 0.0, None
+    if restart_prob is not None:
+        stop, chances = _chances(restart_prob, steps)
+    ids = nodes_of(g, nodes)
+    joint = Joint(g, sorted(set(path))) if is_typed(g) else None
+    options: dict[str, Any] = {"prob": prob, "stop": stop}
+    _check_prob(g, prob, joint)
+    if joint is None:
+        starts = ids
+    else:
+        starts = starts_of(g, joint, ids, types[0])
+        if len(joint.types) > 1:
+            kind = {etype: i for i, etype in enumerate(joint.types)}
+            options |= {"edge_types": TYPES, "metapath": [kind[t] for t in pattern_of(path)]}
+    numbers = numbers_of(ids, seed)
+    with in_names_of_dgl():
+        graph = walked_of(g, ids.device, prob, joint.types if joint else ())
+        walks = made_by(
+            RandomWalk, graph, starts, numbers, length=steps, edge_ids=return_eids, **options
+        )
+    traces, eids = walks.per_step(), walks.per_step_edges() if return_eids else None
+    if joint is not None:
+        traces = _less(traces, [joint.first_node[t] for t in types])
+        eids = None if eids is None else _less(eids, [joint.first_edge[t] for t in path])
+    if chances is not None:
+        traces, eids = _cut(traces, eids, chances, numbers)
+    kinds = torch.tensor(types, dtype=g.idtype)
+    if eids is None:
+        return _by_walk(traces, g.idtype), kinds
+    return _by_walk(traces, g.idtype), _by_walk(eids, g.idtype), kinds
+
+
+def node2vec_random_walk(
+    g: Any,
+    nodes: Any,
+    p: float,
+    q: float,
+    walk_length: int,
+    prob: str | None = None,
+    return_eids: bool = False,
+    *,
+    seed: int | None = None,
+) -> Any:
+    """node2vec's walks from ``nodes``: as ``dgl.sampling.node2vec_random_walk``, on a GPU too.
+
+    Parameters
+    ----------
+    g : dgl.DGLGraph
+        A homogeneous graph.
+    nodes : int32 or int64, shape [N], or a sequence of int
+        As for ``random_walk``.
+    p, q : float
+        Return and in-out, above 0. Having come from t, an edge to x has its weight times 1/p where
+        x is t, 1 where ``g`` has an edge from x to t, and 1/q else.
+    walk_length : int
+        Steps of a walk.
+    prob : str, optional
+        As for ``random_walk``.
+    return_eids : bool
+        Return the edges, too.
+    seed : int, optional
+        As for ``random_walk``.
+
+    Returns
+    -------
+    traces : tensor, shape [N, walk_length + 1], dtype ``g.idtype``
+        The nodes of each walk, -1 after its end.
+    eids : tensor, shape [N, walk_length], dtype ``g.idtype``
+        Only with ``return_eids``, in a pair: the ids of the edges, -1 likewise.
+
+    Raises
+    ------
+    ValueError, IndexError, TypeError, CudaError
+        As ``random_walk``.
+    NotImplementedError
+        For a heterograph.
+    """
+    if not isinstance(g, DGLGraph):
+        raise TypeError(f"g: expected a dgl.DGLGraph, got {describe(g)}")
+    if is_typed(g):
+        raise NotImplementedError(
+            f"g: expected a homogeneous graph for node2vec, got {len(g.ntypes)} node types and "
+            f"{len(g.etypes)} edge types; dgl.to_homogeneous(g) makes one of a heterograph"
+        )
+    steps = integer(walk_length, "walk_length", 0, 1 << 20)
+    ids = nodes_of(g, nodes)
+    _check_prob(g, prob, None)
+    numbers = numbers_of(ids, seed)
+    options = {"prob": prob, "p": p, "q": q, "edge_ids": return_eids}
+    with in_names_of_dgl():
+        graph = walked_of(g, ids.device, prob, second=(p, q) != (1, 1))
+        walks = made_by(RandomWalk, graph, ids, numbers, length=steps, **options)
+    traces = _by_walk(walks.per_step(), g.idtype)
+    return (traces, _by_walk(walks.per_step_edges(), g.idtype)) if return_eids else traces
+
+
+def pack_traces(
+    traces: torch.Tensor, types: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The nodes of walks one after another, without the padding: as ``dgl.sampling.pack_traces``.
+
+    Parameters
+    ----------
+    traces : tensor, shape [N, S]
+        Walks as ``random_walk`` gives them, on any device; a row ends before its first -1.
+    types : tensor, shape [S]
+        The type of each place, as ``random_walk`` gives them.
+
+    Returns
+    -------
+    concat_vids : tensor, shape [K], dtype of ``traces``
+    concat_types : tensor, shape [K], dtype of ``types``
+        The type of each of them.
+    lengths : int64 tensor, shape [N]
+        How many nodes each walk has.
+    offsets : int64 tensor, shape [N]
+        Where its first one stands. All are where ``traces`` are.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what is no tensor, and other shapes.
+    """
+    for name, given, dimensions in (("traces", traces, 2), ("types", types, 1)):
+        if not isinstance(given, torch.Tensor):
+            raise TypeError(f"{name}: expected a tensor, got {describe(given)}")
+        if given.dim() != dimensions:
+            raise WrongValue(
+                f"{name}: expected {dimensions} dimensions, got shape {tuple(given.shape)}"
+            )
+    if len(types) != traces.shape[1]:
+        raise WrongValue(
+            f"types: expected one for each of {traces.shape[1]} places of a walk, got {len(types)}"
+        )
+    inside = (traces != -1).cummin(1).values if traces.numel() else traces != -1
+    lengths = inside.sum(1)
+    kinds = types.to(traces.device).expand(traces.shape)[inside]
+    return traces[inside], kinds, lengths, lengths.cumsum(0) - lengths
+
+
+def _check_prob(g: Any, prob: Any, joint: Joint | None) -> None:
+    """As DGL, which takes one number for each edge."""
+    if prob is None:
+        return
+    if not isinstance(prob, str):
+        raise TypeError(f"prob: expected the name of an edge array, got {describe(prob)}")
+    for etype in [g.canonical_etypes[t] for t in (joint.types if joint else (0,))]:
+        data = g.edges[etype].data
+        if prob in data and data[prob].dim() != 1:
+            raise WrongValue(
+                f"prob: expected g.edges[{etype!r}].data[{prob!r}] of one dimension, got shape "
+                f"{tuple(data[prob].shape)}"
+            )
+
+
+def _chances(restart_prob: Any, steps: int) -> tuple[float, torch.Tensor | None]:
+    """The chance to end before each step: one, or a tensor where they differ."""
+    if isinstance(restart_prob, float):
+        # A chance of 1 is DGL's to refuse too: no walk would have a step.
+        if not 0 <= restart_prob < 1:
+            raise WrongValue(f"restart_prob: expected a number in [0, 1), got {restart_prob}")
+        return restart_prob, None
+    if not isinstance(restart_prob, torch.Tensor):
+        raise TypeError(f"restart_prob: expected a float or a tensor, got {describe(restart_prob)}")
+    if restart_prob.shape != (steps,):
+        raise WrongValue(
+            f"restart_prob: expected one for each of {steps} steps, got shape "
+            f"{tuple(restart_prob.shape)}"
+        )
+    chances = restart_prob.detach().to("cpu", torch.float64)
+    wrong = ~((chances >= 0) & (chances <= 1))
+    if wrong.any():
+        at = int(wrong.nonzero()[0])
+        raise WrongValue(f"restart_prob[{at}]: expected a number in [0, 1], got {chances[at]}")
+    if not steps or bool((chances == chances[0]).all()):
+        return (float(chances[0]) if steps else 0.0), None
+    return 0.0, chances
+
+
+def _less(ids: torch.Tensor, first: list[int]) -> torch.Tensor:
+    """Ids of each type's own, [steps, walks], of those of a joint graph."""
+    if not any(first):
+        return ids
+    offsets = torch.tensor(first, dtype=ids.dtype).to(ids.device).unsqueeze(1)
+    return torch.where(ids < 0, ids, ids - offsets)
+
+
+def _cut(
+    traces: torch.Tensor, eids: torch.Tensor | None, chances: torch.Tensor, numbers: Numbers
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Walks, [steps + 1, walks], that end before each step with its chance.
+
+    A walk takes step s where a number in [0, 1) of its own is below the product of 1 - chance of
+    all steps up to it.
+    """
+    going = (1 - chances).cumprod(0)
+    drawn = torch.rand(traces.shape[1], dtype=torch.float64, generator=numbers.generator())
+    steps = torch.searchsorted(-going, -drawn).to(traces.device)
+    step = torch.arange(len(chances), device=traces.device).unsqueeze(1)
+    ended = step >= steps
+    after = torch.cat([ended.new_zeros(1, len(drawn)), ended])
+    return traces.masked_fill(after, -1), None if eids is None else eids.masked_fill(ended, -1)
+
+
+def _by_walk(by_step: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A row for each walk, contiguous as DGL's."""
+    return by_step.t().to(dtype).contiguous()

@@ -1,0 +1,181 @@
+"""What a call of walks on a DGL graph is: its steps, where they begin, and its random numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from dgl import DGLError
+from torch.utils.data import get_worker_info
+
+from pygsampler._core.checks import describe, integer
+from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._loading.batch_number import batch_of
+from pygsampler._sampling.seed import chosen_seed, fresh_seed
+from pygsampler.dgl.ids import as_ids
+from pygsampler.dgl.joint import Joint
+from pygsampler.random_walk import RandomWalk
+
+__all__ = [
+    "Numbers",
+    "WrongIndex",
+    "WrongValue",
+    "in_names_of_dgl",
+    "is_typed",
+    "made_by",
+    "nodes_of",
+    "numbers_of",
+    "pattern_of",
+    "starts_of",
+    "steps_of",
+]
+
+# What the engine takes of a metapath before it begins again.
+_LONGEST_PATTERN = 64
+
+
+class WrongValue(DGLError, ValueError):  # type: ignore[misc]
+    """A value that DGL refuses with an error of its own, too."""
+
+
+class WrongIndex(DGLError, IndexError):  # type: ignore[misc]
+    """Likewise an id that is no node."""
+
+
+class Numbers(NamedTuple):
+    """What the random numbers of a call are a function of."""
+
+    seed: int
+    epoch: int
+    batch: int
+
+    def generator(self) -> torch.Generator:
+        """Random numbers on the CPU beside those of the engine."""
+        text = b"stop %d %d %d" % self
+        digest = hashlib.blake2b(text, digest_size=8).digest()
+        return torch.Generator().manual_seed(int.from_bytes(digest, "little") >> 1)
+
+
+def is_typed(g: Any) -> bool:
+    return len(g.ntypes) != 1 or len(g.canonical_etypes) != 1
+
+
+def steps_of(g: Any, metapath: Sequence[Any] | None, length: int | None) -> tuple[Any, list[int]]:
+    """The id of the edge type of each step, and that of the node type at each place."""
+    if metapath is None:
+        if is_typed(g):
+            raise WrongValue(
+                f"metapath: expected one for a graph of {len(g.ntypes)} node types and "
+                f"{len(g.canonical_etypes)} edge types, got None"
+            )
+        if length is None:
+            raise ValueError("length: expected a number of steps, or a metapath, got neither")
+        steps = integer(length, "length", 0, 1 << 20)
+        return [0] * steps, [0] * (steps + 1)
+    if g.is_block:
+        raise NotImplementedError("g: expected a graph, got a block, which walks do not take")
+    if isinstance(metapath, str) or not isinstance(metapath, Sequence):
+        raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
+    if length is not None and length != len(metapath):
+        raise ValueError(
+            f"length: expected none beside a metapath of {len(metapath)} steps, got {length}"
+        )
+    path = [g.get_etype_id(etype) for etype in metapath]
+    if not path:
+        raise WrongValue("metapath: expected at least one edge type, got none")
+    types: list[int] = []
+    for i, etype in enumerate(path):
+        before, _, after = (g.canonical_etypes[etype][j] for j in range(3))
+        here, there = g.get_ntype_id(before), g.get_ntype_id(after)
+        if types and types[-1] != here:
+            raise WrongValue(
+                f"metapath[{i}]: expected an edge type from {g.ntypes[types[-1]]!r}, where "
+                f"metapath[{i - 1}] leads, got {g.canonical_etypes[etype]!r}"
+            )
+        types = types or [here]
+        types.append(there)
+    return path, types
+
+
+def pattern_of(path: list[int]) -> list[int]:
+    """The shortest beginning of the path that makes all of it, again from its first on."""
+    for size in range(1, min(len(path), _LONGEST_PATTERN) + 1):
+        if all(path[i] == path[i - size] for i in range(size, len(path))):
+            return path[:size]
+    raise NotImplementedError(
+        f"metapath: expected at most {_LONGEST_PATTERN} steps, or a pattern of so many that "
+        f"repeats, got {len(path)} without one"
+    )
+
+
+def nodes_of(g: Any, nodes: Any, where: str = "nodes") -> torch.Tensor:
+    """Ids where they are given, or those of a list where ``g`` is."""
+    ids = as_ids(nodes, where)
+    return ids if isinstance(nodes, torch.Tensor) else ids.to(g.device)
+
+
+def starts_of(
+    g: Any, joint: Joint, ids: torch.Tensor, ntype: int, where: str = "nodes"
+) -> torch.Tensor:
+    """Nodes of a type by their ids in the joint graph."""
+    count = g.num_nodes(g.ntypes[ntype])
+    wrong = (ids < 0) | (ids >= count)
+    if wrong.any():
+        at = int(wrong.nonzero()[0])
+        raise WrongIndex(
+            f"{where}[{at}]: expected an id of {g.ntypes[ntype]!r} in [0, {count}), "
+            f"got {int(ids[at])}"
+        )
+    first = joint.first_node[ntype]
+    return ids.long() + first if first else ids
+
+
+def numbers_of(ids: torch.Tensor, seed: int | None) -> Numbers:
+    """Those of a call with that seed, or new ones."""
+    if seed is not None:
+        return Numbers(chosen_seed(seed), 0, batch_of(ids.cpu()))
+    # Of torch's own generator, so that torch.manual_seed repeats calls, each differs from the one
+    # before it, and workers, which torch seeds, from one another.
+    drawn = int(torch.empty((), dtype=torch.int64).random_())
+    return Numbers(fresh_seed(), (drawn >> MAX_BATCH.bit_length()) & MAX_EPOCH, drawn & MAX_BATCH)
+
+
+@lru_cache(maxsize=64)
+def _sampler(kind: type[RandomWalk], seed: int, options: tuple[tuple[str, Any], ...]) -> RandomWalk:
+    return kind(**dict(options), seed=seed)
+
+
+def made_by(
+    kind: type[RandomWalk], graph: Any, ids: torch.Tensor, numbers: Numbers, **options: Any
+) -> Any:
+    """What a sampler of that kind makes in one call, in torch's tensors."""
+    listed = {k: tuple(v) if isinstance(v, list) else v for k, v in options.items()}
+    sampler = _sampler(kind, numbers.seed, tuple(listed.items()))
+    threads = 0 if get_worker_info() is None else 1
+    job = sampler.launch(
+        graph, ids, epoch=numbers.epoch, batch=numbers.batch, threads=threads, into="torch"
+    )
+    return job.result().torch()
+
+
+@contextmanager
+def in_names_of_dgl(nodes: str = "nodes") -> Iterator[None]:
+    """Errors of ids and values as errors of DGL's too, by the names of its arguments."""
+    try:
+        yield
+    except IndexError as error:
+        raise WrongIndex(_renamed(error, nodes)) from None
+    except ValueError as error:
+        raise WrongValue(_renamed(error, nodes)) from None
+
+
+def _renamed(error: Exception, nodes: str) -> str:
+    text = str(error)
+    for name in ("seed_nodes", "seeds"):
+        if text.startswith((f"{name}:", f"{name}[")):
+            return f"{nodes}{text[len(name) :]}"
+    return text

@@ -1,0 +1,111 @@
+"""``Walker``: the walks that PyG's models of walks are trained on, and their loader."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, get_worker_info
+
+from pygsampler._arrays import devices
+from pygsampler._loading.batch_number import BatchNumber
+from pygsampler.graph import Graph
+from pygsampler.pyg.options import ids
+from pygsampler.random_walk import RandomWalk
+from pygsampler.walks import TorchWalks
+
+__all__ = ["Walker", "loader", "windows"]
+
+# Positive and negative walks of a batch of seeds; the second argument is where they are to be.
+Sample = Callable[[torch.Tensor, torch.device], tuple[torch.Tensor, torch.Tensor]]
+
+
+class Walker:
+    """Walks on one graph, on any device, with the random numbers of a loader's batch."""
+
+    def __init__(
+        self, graph: Graph, seed: int | None, sampler: type[RandomWalk] = RandomWalk
+    ) -> None:
+        self.numbers = BatchNumber(seed)
+        self._graph = graph
+        self._kind = sampler
+        # The sampler that walked last, and what it was made with.
+        self._last: tuple[tuple[Any, ...], RandomWalk] | None = None
+        # The graph on devices that it was not made on, by their index.
+        self._copies: dict[int, Graph] = {}
+
+    def check(self, length: int, **options: Any) -> None:
+        """Raises what ``walk`` would, of options that are wrong; makes the graph to walk on."""
+        sampler = self._sampler(length, **options)
+        sampler._handle()
+        sampler.graph_of(self._graph)
+
+    def walk(
+        self, batch: torch.Tensor, device: torch.device, length: int, **options: Any
+    ) -> TorchWalks:
+        """A walk from each vertex of ``batch``, of int32 or int64, on ``device``."""
+        seeds = ids(batch, "batch")
+        epoch, number = self.numbers.of(seeds)
+        sampler = self._sampler(length, **options)
+        graph = self._on(device)
+        job = sampler.launch(graph, seeds, epoch=epoch, batch=number, into="torch")
+        walks: TorchWalks = job.result().torch()
+        return walks
+
+    def _sampler(self, length: int, **options: Any) -> RandomWalk:
+        key = length, self.numbers.seed, *options.items()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._kind(length, seed=self.numbers.seed, **options)
+        return self._last[1]
+
+    def _on(self, device: torch.device) -> Graph:
+        index = devices.parse(device)
+        if index == devices.parse(self._graph.device):
+            return self._graph
+        if index not in self._copies:
+            self._copies[index] = self._graph.to(device)
+        return self._copies[index]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process makes its own.
+        return {**self.__dict__, "_copies": {}, "_last": None}
+
+
+class _Loader(DataLoader[Any]):
+    """torch's, which says when a pass begins: ``torch.manual_seed`` before it repeats it."""
+
+    numbers: BatchNumber
+
+    def __iter__(self) -> Any:
+        self.numbers.begin(self.generator)
+        return super().__iter__()
+
+
+def loader(
+    numbers: BatchNumber, count: int, sample: Sample, device: torch.device, options: dict[str, Any]
+) -> DataLoader[Any]:
+    """torch's loader of what is sampled of batches of the seeds from 0 on.
+
+    On ``device`` in this process; in workers, and for ``pin_memory``, on the CPU.
+    """
+    place = torch.device("cpu") if options.get("pin_memory") else device
+    collate = functools.partial(_collated, sample, place)
+    made = _Loader(range(count), collate_fn=collate, **options)  # type: ignore[arg-type]
+    made.numbers = numbers
+    return made
+
+
+def _collated(
+    sample: Sample, device: torch.device, batch: Sequence[int]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if get_worker_info() is not None:
+        device = torch.device("cpu")
+    return sample(torch.tensor(batch, dtype=torch.int64), device)
+
+
+def windows(walks: torch.Tensor, size: int) -> torch.Tensor:
+    """All runs of ``size`` vertices of walks [n, steps + 1], first those from the first vertex on:
+    [n * (steps + 2 - size), size]."""
+    return walks.unfold(1, size, 1).transpose(0, 1).reshape(-1, size)
