@@ -109,9 +109,7 @@ def index_share(us: dict[str, float]) -> float | None:
     return round(sum(of for name, of in own.items() if name in _INDEX) / sum(own.values()), 3)
 
 
-def measure(
-    kind: str, there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor
-) -> dict[str, Any]:
+def measure(kind: str, there: pgs.Graph, here: pgs.Graph, seeds: torch.Tensor) -> dict[str, Any]:
     """A row, but for what it is of."""
     found = samplers(kind)
     steps = proven(found, there, here, seeds)
