@@ -39,7 +39,7 @@ def test_the_page_runs(
         if file:
             Path(file).write_text(shown)
             json.loads(shown)
-    assert {"shop.pgs", "debian.pgs", "sample.arrow", "sample.parquet", "degrees.png"} <= {
+    assert {"shop.pgs", "debian.pgs", "sample.arrow", "sample.parquet", "degrees.png", "walks.parquet"} <= {
         path.name for path in tmp_path.iterdir()
     }
 
