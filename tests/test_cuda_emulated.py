@@ -22,6 +22,7 @@ MODULES = (
     "edges",
     "graph_files",
     "graph_data",
+    "transit",
     "weights",
     "walks",
     "edge_weights",

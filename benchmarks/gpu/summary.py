@@ -116,8 +116,8 @@ def _pyg_steps(content: dict[str, Any]) -> list[str]:
 
 def _transit(content: dict[str, Any]) -> list[str]:
     return [
-        f"{row['shape']:11} {row['walk']:20} {row['walks']:8} walks {row['ratio']:6.2f}x of sample, "
-        f"{row['ratio_csr']:6.2f}x of csr"
+        f"{row['shape']:11} {row['walk']:20} {row['walks']:8} walks {row['ratio']:5.2f}x of sample,"
+        f" {row['ratio_csr']:5.2f}x of csr"
         for row in content["rows"]
     ]
 

@@ -140,7 +140,7 @@ def line(row: dict[str, Any]) -> str:
     rates = "  ".join(f"{way} {rate:.2f}" for way, rate in row["gsteps"].items())
     share = row["index_share"]
     return (
-        f"{row['shape']:11} {row['walk']:20} {row['walks']:8} walks, {row['a_vertex']:.3g} a vertex: "
+        f"{row['shape']:11} {row['walk']:20} {row['walks']:8} walks, {row['a_vertex']:.3g} each: "
         f"G steps/s {rates}; transit {row['ratio']:.2f}x of sample, {row['ratio_csr']:.2f}x of csr"
         + ("" if share is None else f"; index {100 * share:.0f} %")
     )

@@ -50,7 +50,9 @@ def test_on_the_emulator(emulator: Path, tmp_path: Path, seen: bool) -> None:
     content = json.loads((tmp_path / "transit.json").read_text())
     rows = content["rows"]
     kinds = {"DeepWalk", "DeepWalk, unweighted", "PPR", "node2vec"}
-    assert {(row["walks"], row["walk"]) for row in rows} == {(n, k) for n in (100, 5000) for k in kinds}
+    assert {(row["walks"], row["walk"]) for row in rows} == {
+        (n, k) for n in (100, 5000) for k in kinds
+    }
     assert not content["left_out"]
     for row in rows:
         assert set(row["us"]) == set(row["gsteps"]) == {"sample", "csr", "transit"}
