@@ -66,8 +66,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         Make ``Walks.edge_ids`` at once. Without, they are made when they are first asked for.
     layout : str
         On a GPU: ``"packed"`` keeps 16 bytes for each edge there (32 with ``prob``) beside the
-        graph, so that a step is one read; ``"csr"`` keeps nothing; ``"auto"`` takes the former
-        where that is at most half of the memory that is free. The walks are the same.
+        graph, so that a step is one read; ``"csr"`` keeps 4 for each vertex; ``"auto"`` takes the
+        former where that is at most half of the memory that is free. The walks are the same.
     execution : str
         On a GPU: ``"sample"`` walks a walk a thread; ``"transit"`` groups walks, step by step, by
         the vertex that they are at, which needs a ``layout`` other than ``"packed"``

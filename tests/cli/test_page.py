@@ -39,9 +39,9 @@ def test_the_page_runs(
         if file:
             Path(file).write_text(shown)
             json.loads(shown)
-    assert {"shop.pgs", "debian.pgs", "sample.arrow", "sample.parquet", "degrees.png"} <= {
-        path.name for path in tmp_path.iterdir()
-    }
+    made = {"shop.pgs", "debian.pgs", "sample.arrow", "sample.parquet", "degrees.png"}
+    made |= {"walks.parquet", "walks.txt"}
+    assert made <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_page_has_every_command() -> None:

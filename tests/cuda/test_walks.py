@@ -12,7 +12,6 @@ import pygsampler as pgs
 from tests.support.parity import Csc, awkward, emulated, random_graph, scaled, with_degrees
 
 
-
 def layouts(options: dict[str, Any]) -> tuple[str, ...]:
     """Those there are: with types, rows are read as they are."""
     return ("csr", "auto") if "metapath" in options else ("csr", "packed", "auto")
@@ -143,7 +142,7 @@ def test_errors_are_the_cpus() -> None:
 
 
 def test_arrays_are_on_the_device() -> None:
-    cpu, there = both(random_graph(100, 5))
+    _, there = both(random_graph(100, 5))
     walks = sampler_of(OPTIONS["jumps"]).sample(there, range(100), **NUMBERS)
     assert walks.device == "cuda:0" and "device=cuda:0" in repr(walks)
     nodes = walks.nodes
@@ -154,7 +153,7 @@ def test_arrays_are_on_the_device() -> None:
     for name in ("numpy", "arrow"):
         with pytest.raises(TypeError, match=f"Walks.{name}: expected walks on the CPU"):
             getattr(walks, name)()
-    with pytest.raises(TypeError, match="Walks.pickle: expected walks on the CPU"):
+    with pytest.raises(TypeError, match=r"Walks\.pickle: expected walks on the CPU"):
         pickle.dumps(walks)
     with pytest.raises(TypeError, match="on the CPU"):
         nodes.tolist()
@@ -182,7 +181,7 @@ def test_edges_are_made_where_the_walks_are() -> None:
 
 
 def test_nothing_is_kept() -> None:
-    cpu, there = both(random_graph(100, 5))
+    _, there = both(random_graph(100, 5))
     sampler = sampler_of(OPTIONS["far"])
     sampler.sample(there, range(100))
     before = pgs.cuda.memory_stats()["used"]

@@ -107,6 +107,47 @@ def path_number(nodes: Any, num_nodes: int) -> Any:
     return steps @ (num_nodes + 1) ** np.arange(steps.shape[1])
 
 
+def several_roots(edges: Law, roots: tuple[int, ...], steps: int) -> Law:
+    """The chance of each sequence of (root, vertex that it goes to), by ``step_number``."""
+    n, count = len(edges), len(roots)
+    found: dict[tuple[int, ...], tuple[float, tuple[int, ...]]] = {(): (1.0, roots)}
+    for _ in range(steps):
+        longer = {}
+        for done, (chance, at) in found.items():
+            leaving = edges[list(at)].sum()
+            for slot, x in np.argwhere(edges[list(at)]).tolist():
+                moved = (*at[:slot], x, *at[slot + 1 :])
+                part = chance * edges[at[slot], x] / leaving
+                longer[(*done, slot * n + x)] = part, moved
+        found = longer
+    law = np.zeros((count * n) ** steps)
+    for done, (chance, _) in found.items():
+        law[step_number(np.array([done]), count * n)] += chance
+    return law
+
+
+def step_number(steps: Any, outcomes: int) -> Any:
+    """A number for each row of outcomes."""
+    return steps @ outcomes ** np.arange(steps.shape[1])
+
+
+def visited(weights: Law, root: int, traversals: int, ends: float) -> Law:
+    """The chance of each sequence of ends of traversals, as ``paths`` has them.
+
+    The first traversal is sure, and each further one is not made by the chance ``ends``.
+    """
+    n, law = len(weights), paths(first_order(weights), root, traversals)
+    places = np.arange(len(law))
+    found = np.zeros(len(law))
+    for made in range(1, traversals + 1):
+        chance = (1 - ends) ** (made - 1) * (ends if made < traversals else 1)
+        # Whatever stands behind is none.
+        low = (n + 1) ** made
+        none = sum(n * (n + 1) ** step for step in range(made, traversals))
+        np.add.at(found, places % low + none, chance * law)
+    return found
+
+
 def lengths(stop: float, most: int) -> Law:
     """Of walks that never come to a dead end."""
     return np.array([*(stop * (1 - stop) ** n for n in range(most)), (1 - stop) ** most])

@@ -44,6 +44,16 @@ class Walker(Protocol):
     def walk(self, graph: Small, rules: Rules, root: int, count: int, at: At) -> Positions:
         """The vertices of walks from one root, [count, length + 1]."""
 
+    def roots(
+        self, graph: Small, roots: tuple[int, ...], steps: int, count: int, at: At
+    ) -> tuple[Positions, Positions]:
+        """Of walks of several roots: which steps, and where it goes, [count, steps] each."""
+
+    def traversals(
+        self, graph: Small, root: int, most: int, ends: float, count: int, at: At
+    ) -> Positions:
+        """What a walk of PinSAGE's visits, [count, most + 1]: the root and the ends, then -1."""
+
     def choices(self, count: int, steps: int, at: At) -> Positions:
         """Which of DEGREE edges each of ``count`` walks takes at each step.
 
@@ -78,6 +88,27 @@ class WalkEngine:
         there = _there(graph, self.device)
         found = sampler.sample(there, [root], epoch=at.epoch, batch=at.batch).cpu()
         return found.nodes.numpy().astype(np.int64)
+
+    def roots(
+        self, graph: Small, roots: tuple[int, ...], steps: int, count: int, at: At
+    ) -> tuple[Positions, Positions]:
+        sampler = pgs.MultiRW(len(roots), steps, seed=at.seed)
+        there = _there(graph, self.device)
+        found = sampler.sample(there, list(roots) * count, epoch=at.epoch, batch=at.batch).cpu()
+        slots, nodes = found.slots.numpy(), found.nodes.numpy()[:, 1:]
+        return slots.astype(np.int64), nodes.astype(np.int64)
+
+    def traversals(
+        self, graph: Small, root: int, most: int, ends: float, count: int, at: At
+    ) -> Positions:
+        # One walk a seed: its two vertices at most, which stand by their first visits.
+        sampler = pgs.PinSAGE(most, ends, 1, most, seed=at.seed)
+        there = _there(graph, self.device)
+        found = sampler.sample(there, [root] * count, epoch=at.epoch, batch=at.batch)
+        nodes, counts = (array.numpy().astype(np.int64) for array in found.cpu())
+        twice = counts[:, 0] == 2
+        nodes[twice, 1] = nodes[twice, 0]
+        return np.column_stack([np.full(count, root), nodes])
 
     def choices(self, count: int, steps: int, at: At) -> Positions:
         sampler = pgs.RandomWalk(
@@ -123,6 +154,35 @@ class HonestWalker:
 
     def stop(self, rules: Rules, step: int) -> float:
         return rules.stop
+
+    def roots(
+        self, graph: Small, roots: tuple[int, ...], steps: int, count: int, at: At
+    ) -> tuple[Positions, Positions]:
+        random = np.random.default_rng([*at])
+        here = np.tile(roots, (count, 1))
+        slots, nodes = np.empty((count, steps), int), np.empty((count, steps), int)
+        for step in range(steps):
+            chances = self.leaving(graph.even[here])
+            flat = chances.reshape(count, -1).cumsum(axis=1)
+            drawn = (random.random(count)[:, None] * flat[:, -1:] >= flat).sum(axis=1)
+            slots[:, step], nodes[:, step] = np.divmod(drawn, graph.num_nodes)
+            self.arrive(here, slots[:, step], nodes[:, step])
+        return slots, nodes
+
+    def leaving(self, edges: Law) -> Law:
+        """What the edges [walk, root, vertex] weigh."""
+        return edges
+
+    def arrive(self, here: Positions, slots: Positions, nodes: Positions) -> None:
+        here[np.arange(len(here)), slots] = nodes
+
+    def traversals(
+        self, graph: Small, root: int, most: int, ends: float, count: int, at: At
+    ) -> Positions:
+        found = self.walk(graph, Rules(most), root, count, at)
+        going = np.random.default_rng([*at, 1]).random((count, most - 1)) >= ends
+        found[:, 2:][~np.logical_and.accumulate(going, axis=1)] = -1
+        return found
 
     def choices(self, count: int, steps: int, at: At) -> Positions:
         return self.draws([*at], count, steps)
@@ -257,6 +317,31 @@ class OneEdge(HonestWalker):
         return transitions.first_order((graph.even > 0).astype(float))
 
 
+class EvenRoots(HonestWalker):
+    """Takes each root as often as any other."""
+
+    def leaving(self, edges: Law) -> Law:
+        return transitions.rows_to_one(edges)
+
+
+class RootsThatStay(HonestWalker):
+    """Steps from the roots that the walk began with."""
+
+    def arrive(self, here: Positions, slots: Positions, nodes: Positions) -> None:
+        return
+
+
+class FirstMayEnd(HonestWalker):
+    """Ends before the first traversal, too."""
+
+    def traversals(
+        self, graph: Small, root: int, most: int, ends: float, count: int, at: At
+    ) -> Positions:
+        found = super().traversals(graph, root, most, ends, count, at)
+        found[np.random.default_rng([*at, 2]).random(count) < ends, 1:] = -1
+        return found
+
+
 # ---- the experiments -------------------------------------------------------------------------
 
 
@@ -297,6 +382,20 @@ def _restarts(graph: Small, counted: bool, walker: Walker, seed: int, scale: int
     rules = Rules(6, restart=0.3, count_jumps=counted)
     found = walker.walk(graph, rules, 0, WALKS * scale, At(seed))
     return laws.classes(found[:, 6], transitions.with_restarts(graph.even, 0, 0.3, 6, counted))
+
+
+def _roots(walker: Walker, seed: int, scale: int) -> float:
+    """Where edges leave 2 and 4, one edge in four leaves 4; even roots take it in two."""
+    n, steps, start = TRIANGLE.num_nodes, 2, (2, 4)
+    slots, nodes = walker.roots(TRIANGLE, start, steps, WALKS * scale, At(seed))
+    law = transitions.several_roots(TRIANGLE.even, start, steps)
+    return laws.several([(transitions.step_number(slots * n + nodes, len(start) * n), law)])
+
+
+def _visits(walker: Walker, seed: int, scale: int) -> float:
+    found = walker.traversals(TRIANGLE, 2, 2, 0.4, WALKS * scale, At(seed))
+    law = transitions.visited(TRIANGLE.even, 2, 2, 0.4)
+    return laws.several([(transitions.path_number(found, TRIANGLE.num_nodes), law)])
 
 
 def _joint(first: Positions, second: Positions) -> float:
@@ -357,6 +456,8 @@ def _cases() -> list[WalkCase]:
         WalkCase("walks that restart", partial(_restarts, TRIANGLE, False)),
         WalkCase("walks that restart, jumps", partial(_restarts, TRIANGLE, True)),
         WalkCase("walks that restart, dead ends", partial(_restarts, DEAD_END, False)),
+        WalkCase("walks of several roots", _roots),
+        WalkCase("visits of traversals", _visits),
         WalkCase("two walks from a vertex", partial(_two_walks, False)),
         WalkCase("two walks far apart", partial(_two_walks, True)),
         WalkCase("steps 0 and 1", partial(_two_steps, 1)),

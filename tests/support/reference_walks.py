@@ -73,6 +73,10 @@ class Form:
                 self.tables[key] = reference.alias_table(whole)
             self.rows[key] = [Edge(to, i, w) for (to, i), w in zip(row, whole, strict=True)]
 
+    def row(self, v: int) -> list[Edge]:
+        """The edges that leave a vertex, of graphs without types."""
+        return self.rows.get((v, 0), [])
+
 
 def bits(state: int, number: int) -> int:
     """A draw of a state: 64 bits."""
@@ -101,8 +105,10 @@ class Walker:
         q: float = 1.0,
         metapath: Sequence[int] | None = None,
         count_jumps: bool = False,
+        visit_every: int = 0,
     ) -> None:
         self.form, self.length = form, length
+        self.visit_every = visit_every
         self.stop, self.restart = int(stop * WHOLE), int(restart * WHOLE)
         self.returns = restart > 0
         self.second = (p, q) != (1, 1)
@@ -121,7 +127,7 @@ class Walker:
             x = bits(state, step)
             kind = self.path[step % len(self.path)]
             at = nodes[-1]
-            if coin(x, STOP) < self.stop:
+            if self.may_stop(step) and coin(x, STOP) < self.stop:
                 break
             jumped = coin(x, RESTART) < self.restart
             if not jumped:
@@ -140,6 +146,10 @@ class Walker:
             nodes.append(edge.to)
             ids.append(edge.id)
         return nodes, ids
+
+    def may_stop(self, step: int) -> bool:
+        """Before each step, or, of walks that make traversals, between two of them."""
+        return not self.visit_every or (step > 0 and step % self.visit_every == 0)
 
     def choose(self, key: tuple[int, int], last: int, x: int) -> Edge:
         row = self.form.rows[key]
@@ -231,3 +241,51 @@ def walks(
         found.edge_ids.append(ids + [-1] * missing)
         found.lengths.append(len(ids))
     return found
+
+
+def most_visited(
+    found: Walks, walks_per_seed: int, every: int, top: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """What ``PinSAGE.sample`` has to return: vertices and counts."""
+    nodes, counts = [], []
+    for first in range(0, len(found.nodes), walks_per_seed):
+        ends = [v for row in found.nodes[first : first + walks_per_seed] for v in row[every::every]]
+        there = [v for v in ends if v >= 0]
+        by_rank = sorted(set(there), key=lambda v: (-there.count(v), there.index(v)))[:top]
+        missing = top - len(by_rank)
+        nodes.append(by_rank + [-1] * missing)
+        counts.append([there.count(v) for v in by_rank] + [0] * missing)
+    return nodes, counts
+
+
+def of_several_roots(
+    form: Form,
+    roots: int,
+    budget: int,
+    seeds: Sequence[int],
+    *,
+    seed: int = 0,
+    epoch: int = 0,
+    batch: int = 0,
+) -> tuple[Walks, list[list[int]]]:
+    """What ``MultiRW.sample`` has to return: the walks, and which root stepped."""
+    found, slots = Walks([], [], []), []
+    for number in range(len(seeds) // roots):
+        at = list(seeds[number * roots : (number + 1) * roots])
+        state = row_state(seed, epoch, batch, 0, number, reference.WALKS)
+        nodes, ids, moved = [at[0]], [], []
+        for step in range(budget):
+            leaving = [(slot, edge) for slot in range(roots) for edge in form.row(at[slot])]
+            if not leaving:
+                break
+            slot, edge = leaving[below(bits(state, step), len(leaving))]
+            at[slot] = edge.to
+            nodes.append(edge.to)
+            ids.append(edge.id)
+            moved.append(slot)
+        missing = [-1] * (budget - len(ids))
+        found.nodes.append(nodes + missing)
+        found.edge_ids.append(ids + missing)
+        found.lengths.append(len(ids))
+        slots.append(moved + missing)
+    return found, slots

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ def stream(
     shuffle: bool = False,
     epoch: int | None = None,
     prefetch: int = 4,
-) -> Iterator[T]:
+) -> Generator[T, None, None]:
     """What a sampler makes of all seeds, batch after batch, some of them ahead.
 
     It needs neither torch nor NumPy, and works for every sampler: a corpus of walks goes by in the
@@ -64,10 +64,10 @@ def stream(
         each is made by one core, and several at once; on a GPU at most 8 are in flight. Memory is
         that of ``prefetch + 1`` batches.
 
-    Returns
-    -------
-    iterator
-        Of what ``sampler.sample`` returns. The batches, their numbers and their order are those
+    Yields
+    ------
+    object
+        What ``sampler.sample`` returns. The batches, their numbers and their order are those
         that ``pygsampler.torch.DataLoader`` has for the same sampler and epoch. None is begun
         before the first is asked for; closing or dropping the iterator, an error and Ctrl-C cancel
         what is in flight.

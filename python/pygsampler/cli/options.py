@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -84,7 +85,12 @@ def open_graph(name: str) -> Graph:
 
 @contextmanager
 def batches(
-    graph: Graph, sampler: Sampler[Any], seeds: Sequence[int], size: int, epoch: int
+    graph: Graph,
+    sampler: Sampler[Any],
+    seeds: Sequence[int],
+    size: int,
+    epoch: int,
+    shuffle: bool = False,
 ) -> Iterator[Iterator[Any]]:
     """Batches in order, some of them in flight: memory is that of those."""
     from pygsampler._core import library
@@ -92,11 +98,29 @@ def batches(
 
     depth = MOST_ON_GPU if graph.device != "cpu" else 2 * library.get_num_threads()
     chosen = None if seeds == range(graph.num_nodes) else seeds
-    found = stream(graph, sampler, chosen, batch_size=size, epoch=epoch, prefetch=depth)
-    try:
+    found = stream(
+        graph, sampler, chosen, batch_size=size, shuffle=shuffle, epoch=epoch, prefetch=depth
+    )
+    with closing(found):
         yield found
-    finally:
-        found.close()
+
+
+def check_output(out: Path, suffixes: Sequence[str], read: Mapping[str, str]) -> None:
+    """Refuses an ``--out`` that cannot be written, or that is one of the files to be read.
+
+    ``read`` has these by the names of their arguments.
+    """
+    if out.suffix not in suffixes:
+        raise click.BadParameter(
+            f"expected a suffix of {', '.join(suffixes)}, got {str(out)!r}", param_hint="--out"
+        )
+    if not out.parent.is_dir():
+        raise click.BadParameter(f"{out.parent}: no such folder", param_hint="--out")
+    for name, path in read.items():
+        if out.exists() and os.path.exists(path) and out.samefile(path):
+            raise click.BadParameter(
+                f"expected another file than {name}, got {str(out)!r}", param_hint="--out"
+            )
 
 
 def check_picture(path: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -73,18 +72,7 @@ def command(
     from pygsampler.sampler import PGSampler
 
     if out is not None:
-        if out.suffix not in ARROW + PARQUET:
-            raise click.BadParameter(
-                f"expected a suffix of {', '.join(ARROW + PARQUET)}, got {str(out)!r}",
-                param_hint="--out",
-            )
-        if not out.parent.is_dir():
-            raise click.BadParameter(f"{out.parent}: no such folder", param_hint="--out")
-        for name, read in (("FILE", file), ("--seeds", seeds)):
-            if out.exists() and os.path.exists(read) and out.samefile(read):
-                raise click.BadParameter(
-                    f"expected another file than {name}, got {str(out)!r}", param_hint="--out"
-                )
+        options.check_output(out, ARROW + PARQUET, {"FILE": file, "--seeds": seeds})
         # Before any work: it may be missing.
         import pyarrow  # noqa: F401
     given = read_seeds(seeds)
@@ -143,4 +131,3 @@ def command(
     if out is not None:
         pairs.append(("written", f"{out}, {size(out.stat().st_size)}"))
     output.facts(shown, pairs)
-

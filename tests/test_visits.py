@@ -1,0 +1,280 @@
+"""``PinSAGE``, ``RestartNeighbors`` and ``MultiRW``: the reference's, without others' mistakes."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_walks as reference
+import torch
+from walk_graphs import Shape, of_rows, shapes
+
+import pygsampler as pgs
+from pygsampler.torch import DataLoader
+from pygsampler.visits import TorchVisits, Visits
+
+SHAPES = shapes()
+AT = {"epoch": 5, "batch": 1 << 33}
+
+
+def form_of(shape: Shape, **options: Any) -> reference.Form:
+    weights = shape.weights if options.get("prob") else None
+    types = shape.types if options.get("edge_types") else None
+    return reference.Form(
+        shape.indptr,
+        shape.indices,
+        edge_ids=shape.edge_ids,
+        weights=weights,
+        types=types,
+        direction=options.get("direction", "out"),
+    )
+
+
+# ---- PinSAGE ---------------------------------------------------------------------------------
+
+
+def wanted(shape: Shape, seeds: list[int], given: tuple[Any, ...], **options: Any) -> Any:
+    traversals, stop, count, top = given
+    path = options.get("metapath")
+    every = len(path or [0])
+    walker = reference.Walker(
+        form_of(shape, **options), traversals * every, stop=stop, metapath=path, visit_every=every
+    )
+    found = reference.walks(walker, seeds, walks_per_seed=count, seed=9, **AT)
+    return reference.most_visited(found, count, every, top)
+
+
+PINSAGE: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((2, 0.5, 10, 3), {}),
+    ((1, 1.0, 7, 20), {"direction": "in"}),
+    ((5, 0.2, 4, 4), {"prob": "w"}),
+    ((3, 0.0, 3, 1), {"direction": "in", "prob": "w"}),
+    ((2, 0.3, 6, 5), {"metapath": [0, 2], "edge_types": "t"}),
+    ((4, 0.3, 512, 8), {}),
+]
+
+
+@pytest.mark.parametrize("case", range(len(PINSAGE)))
+def test_visits_are_those_of_the_reference(case: int) -> None:
+    given, options = PINSAGE[case]
+    for name, shape in SHAPES.items():
+        if "metapath" in options and not shape.indices:
+            continue
+        seeds = [*range(shape.num_nodes), 0, shape.num_nodes - 1]
+        nodes, counts = wanted(shape, seeds, given, **options)
+        for bits in (32, 64):
+            sampler = pgs.PinSAGE(*given, **options, seed=9)
+            got = sampler.sample(shape.graph(bits), seeds, **AT)
+            assert isinstance(got, Visits) and len(got) == len(seeds)
+            assert got.nodes.tolist() == nodes, name
+            assert got.counts.tolist() == counts, name
+            assert (got.nodes.dtype, got.counts.dtype) == (f"int{bits}", "int32")
+            assert got.nodes.shape == got.counts.shape == (len(seeds), given[3])
+
+
+def test_however_visits_are_asked_for() -> None:
+    shape = SHAPES["ids"]
+    graph, seeds = shape.graph(), list(range(40))
+    sampler = pgs.PinSAGE(3, 0.3, 8, 4, seed=9)
+    want = wanted(shape, seeds, (3, 0.3, 8, 4))
+    jobs = [
+        sampler.sample(graph, seeds, **AT),
+        sampler.sample(graph, seeds, threads=1, **AT),
+        sampler.submit(graph, seeds, **AT).result(),
+        *sampler.sample_many(graph, [seeds], **AT),
+        pickle.loads(pickle.dumps(sampler)).sample(graph, seeds, **AT),
+    ]
+    for got in jobs:
+        assert (got.nodes.tolist(), got.counts.tolist()) == want
+        assert (got.epoch, got.batch) == (5, 1 << 33)
+    other = sampler.with_seed(10).sample(graph, seeds, **AT)
+    assert other.counts.tolist() != want[1]
+    loader = DataLoader(graph, seeds, sampler, batch_size=16)
+    for number, got in enumerate(loader):
+        own = sampler.sample(graph, seeds[16 * number : 16 * number + 16], epoch=0, batch=number)
+        assert isinstance(got, TorchVisits)
+        assert got.nodes.tolist() == own.nodes.tolist()
+        assert got.counts.tolist() == own.counts.tolist()
+
+
+def test_equal_counts_stand_by_the_first_visit() -> None:
+    """A cycle of three visits each of its vertices as often; the start is no visit."""
+    ring = of_rows([[2], [0], [1]], 3)
+    got = pgs.PinSAGE(6, 0.0, 5, 3).sample(ring.graph(), [0, 1, 2])
+    assert got.nodes.tolist() == [[1, 2, 0], [2, 0, 1], [0, 1, 2]]
+    assert got.counts.tolist() == [[10, 10, 10]] * 3
+    first = pgs.PinSAGE(1, 1.0, 5, 3).sample(ring.graph(), [0])
+    assert first.nodes.tolist() == [[1, -1, -1]] and first.counts.tolist() == [[5, 0, 0]]
+
+
+def test_importance_and_edges() -> None:
+    shape = SHAPES["scattered"]
+    visits = pgs.PinSAGE(2, 0.5, 9, 4, seed=1).sample(shape.graph(), range(40)).torch()
+    sums = visits.importance.sum(1)
+    none = visits.counts.sum(1) == 0
+    assert none.any() and (sums[none] == 0).all()
+    torch.testing.assert_close(sums[~none], torch.ones(int((~none).sum())))
+    nodes, places, counts = visits.coo()
+    assert (
+        (nodes >= 0).all() and (counts > 0).all() and len(nodes) == int((visits.nodes >= 0).sum())
+    )
+    for v, place, count in zip(nodes.tolist(), places.tolist(), counts.tolist(), strict=True):
+        row = visits.nodes[place].tolist()
+        assert visits.counts[place][row.index(v)] == count
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"num_traversals": 0}, ValueError, "num_traversals: expected an integer >= 1, got 0"),
+        ({"termination_prob": 1.5}, ValueError, "expected .* got 1.5"),
+        ({"num_random_walks": 0}, ValueError, "num_random_walks: expected an integer >= 1, got 0"),
+        ({"num_neighbors": 0}, ValueError, "num_neighbors: expected an integer >= 1, got 0"),
+        ({"num_neighbors": 2.0}, TypeError, "num_neighbors: expected an integer"),
+        ({"num_random_walks": 2049}, ValueError, "2048"),
+        ({"metapath": [0]}, ValueError, "metapath, edge_types: expected both or neither"),
+    ],
+)
+def test_what_is_no_pinsage(options: dict[str, Any], error: Any, text: str) -> None:
+    with pytest.raises(error, match=text):
+        pgs.PinSAGE(**options)
+
+
+# ---- frontier sampling -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("roots", [1, 2, 5])
+@pytest.mark.parametrize("direction", ["out", "in"])
+def test_several_roots_are_those_of_the_reference(roots: int, direction: str) -> None:
+    for name, shape in SHAPES.items():
+        seeds = [v % shape.num_nodes for v in range(0, 37 * roots, 3)]
+        seeds = seeds[: len(seeds) // roots * roots]
+        form = form_of(shape, direction=direction)
+        want, slots = reference.of_several_roots(form, roots, 30, seeds, seed=9, **AT)
+        for bits in (32, 64):
+            sampler = pgs.MultiRW(roots, 30, direction=direction, edge_ids=True, seed=9)
+            got = sampler.sample(shape.graph(bits), seeds, **AT)
+            assert got.nodes.numpy().tolist() == want.nodes, name
+            assert got.edge_ids.numpy().tolist() == want.edge_ids, name
+            assert got.lengths.tolist() == want.lengths, name
+            assert got.slots.numpy().tolist() == slots, name
+
+
+def test_many_roots() -> None:
+    """More than a chunk of them."""
+    shape = SHAPES["scattered"]
+    seeds = [v * 7 % 40 for v in range(1000)]
+    want, slots = reference.of_several_roots(form_of(shape), 500, 60, seeds, seed=9, **AT)
+    got = pgs.MultiRW(500, 60, seed=9).sample(shape.graph(), seeds, **AT)
+    assert got.nodes.numpy().tolist() == want.nodes
+    assert got.slots.numpy().tolist() == slots
+
+
+def test_roots_are_chosen_by_their_degree() -> None:
+    """And not evenly: of 99 edges of a hub and one of another vertex each is as likely."""
+    rows = [[] for _ in range(103)]
+    for v in range(2, 101):
+        rows[v] = [0]
+    rows[101] = [1]
+    # Whatever is arrived at has no edges: the first step says all.
+    walks = pgs.MultiRW(2, 1, seed=3).sample(of_rows(rows, 103).graph(), [0, 1] * 20000)
+    share = (walks.slots.numpy() == 1).mean()
+    assert abs(share - 0.01) < 5 * (0.01 * 0.99 / 20000) ** 0.5
+
+
+def test_a_root_moves_from_its_first_step_on() -> None:
+    ring = of_rows([[(v - 1) % 50] for v in range(50)], 50)
+    walks = pgs.MultiRW(3, 40, seed=3).sample(ring.graph(), [0, 10, 20] * 30)
+    for nodes, slots in zip(walks.nodes.tolist(), walks.slots.tolist(), strict=True):
+        at = [0, 10, 20]
+        for slot, v in zip(slots, nodes[1:], strict=True):
+            at[slot] = (at[slot] + 1) % 50
+            assert v == at[slot]
+    assert set(np.unique(walks.slots.numpy())) == {0, 1, 2}
+
+
+def test_roots_without_edges() -> None:
+    shape = of_rows([[], [0], [1], [], []], 5)  # 0 -> 1 -> 2, and two more vertices
+    walks = pgs.MultiRW(3, 4, seed=3).sample(shape.graph(), [3, 4, 0, 3, 4, 4])
+    assert walks.nodes.tolist() == [[3, 1, 2, -1, -1], [3, -1, -1, -1, -1]]
+    assert walks.slots.tolist() == [[2, 2, -1, -1], [-1] * 4]
+    assert walks.lengths.tolist() == [2, 0]
+
+
+def test_what_is_no_frontier() -> None:
+    for roots in (0, 4097):
+        with pytest.raises(ValueError, match="roots: expected"):
+            pgs.MultiRW(roots, 5)
+    with pytest.raises(ValueError, match=r"length|budget"):
+        pgs.MultiRW(3, -1)
+    with pytest.raises(ValueError, match=r"seeds: expected a multiple of 3, .* got 4"):
+        pgs.MultiRW(3, 5).sample(SHAPES["scattered"].graph(), [0, 1, 2, 3])
+
+
+# ---- HetGNN ----------------------------------------------------------------------------------
+
+
+def collected(
+    walk: list[int], kinds: Any, caps: dict[int, int], most: int
+) -> dict[int, Counter[int]]:
+    """Vertices in the order of their arrival: of each type up to its cap, and not the seed."""
+    found = {kind: Counter[int]() for kind in caps}
+    total = 0
+    for v in walk[1:]:
+        kind = int(kinds[v])
+        if v < 0 or total == most:
+            break
+        if v == walk[0] or kind not in caps or found[kind].total() == caps[kind]:
+            continue
+        found[kind][v] += 1
+        total += 1
+    return found
+
+
+def test_neighbours_by_types() -> None:
+    shape = of_rows(np.random.default_rng(3).integers(0, 60, (60, 6)).tolist(), 60)
+    kinds = np.random.default_rng(4).integers(0, 4, 60)
+    graph = shape.graph().with_data(node_data={"kind": kinds})
+    top, caps, most = {0: 3, 1: 5, 2: 2}, {0: 9, 1: 20, 2: 4}, 25
+    sampler = pgs.RestartNeighbors(
+        "kind", top, caps=caps, collect=most, restart=0.4, max_steps=200, seed=5
+    )
+    found = sampler.sample(graph, range(60), epoch=1, batch=2)
+    walks = pgs.RandomWalk(200, restart=0.4, seed=5).sample(graph, range(60), epoch=1, batch=2)
+    for seed, walk in enumerate(walks.nodes.numpy().tolist()):
+        want = collected(walk, kinds, caps, most)
+        for kind, count in top.items():
+            nodes, counts = found[kind].nodes[seed].tolist(), found[kind].counts[seed].tolist()
+            there = [v for v in nodes if v >= 0]
+            assert nodes == there + [-1] * (count - len(there))
+            assert len(there) == min(count, len(want[kind])) and seed not in there
+            # Counter keeps the order of the first visits, and sorts are stable.
+            ranked = [v for v, _ in want[kind].most_common(count)]
+            assert there == ranked
+            assert counts[: len(there)] == [want[kind][v] for v in there]
+
+
+def test_types_that_cannot_be_reached_end() -> None:
+    """The public code walks on for ever there."""
+    ring = of_rows([[1], [0]], 3)
+    graph = ring.graph().with_data(node_data={"kind": [0, 0, 1]})
+    found = pgs.RestartNeighbors("kind", {0: 2, 1: 2}, collect=10, seed=5).sample(graph, [0, 2])
+    assert found[0].nodes.tolist() == [[1, -1], [-1, -1]]
+    assert found[0].counts[0, 0] == 10
+    assert found[1].nodes.tolist() == [[-1, -1], [-1, -1]]
+
+
+def test_what_is_no_neighbourhood() -> None:
+    graph = SHAPES["scattered"].graph()
+    with pytest.raises(ValueError, match="types: expected the name of a vertex array"):
+        pgs.RestartNeighbors("kind", {0: 2}).sample(graph, [0])
+    for given, error, text in (
+        (("kind", [3]), TypeError, "top: expected a mapping"),
+        (("kind", {0: 0}), ValueError, r"top\[0\]: expected an integer >= 1, got 0"),
+        ((3, {0: 1}), TypeError, "types: expected the name"),
+    ):
+        with pytest.raises(error, match=text):
+            pgs.RestartNeighbors(*given)
