@@ -25,6 +25,7 @@ MODULES = (
     "transit",
     "weights",
     "walks",
+    "walk_forms",
     "edge_weights",
     "commands",
     "compiler",

@@ -14,6 +14,9 @@ import torch
 from walk_graphs import Shape, of_rows, scattered
 
 import pygsampler as pgs
+from pygsampler._arrays import dlpack
+from pygsampler._arrays.dtypes import Region
+from pygsampler.array import Array
 from pygsampler.walks import NumpyWalks, TorchWalks, Walks
 
 SHAPE = of_rows(scattered(40, 9, 2), 40, "mixed")
@@ -227,22 +230,46 @@ def test_a_turned_array_goes_everywhere_with_its_strides(turned: Any) -> None:
     assert found.strides == strides and found.flags.writeable
     np.testing.assert_array_equal(found, want)
     np.testing.assert_array_equal(np.asarray(array, dtype=np.float64), want)
-    for taken in (np.from_dlpack(array), np.from_dlpack(array, copy=None)):
-        assert taken.strides == strides and np.shares_memory(taken, found)
-        np.testing.assert_array_equal(taken, want)
+    taken = np.from_dlpack(array)
+    assert taken.strides == strides and np.shares_memory(taken, found)
+    np.testing.assert_array_equal(taken, want)
     for tensor in (array.torch(), torch.from_dlpack(array)):
         assert tensor.stride() == (1, len(want)) and tensor.data_ptr() == found.ctypes.data
         np.testing.assert_array_equal(tensor.numpy(), want)
-    copied = np.from_dlpack(array, copy=True)
-    np.testing.assert_array_equal(copied, want)
-    assert not np.shares_memory(copied, found)
 
 
-def test_legacy_capsules_have_strides(turned: Any) -> None:
+class Capsule:
+    """Another library's array, which hands out a capsule of one of ours."""
+
+    def __init__(self, array: Any, **options: Any) -> None:
+        self.array, self.options = array, options
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self.array.__dlpack_device__()
+        return device
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self.array.__dlpack__(**self.options)
+
+
+VERSIONED = {"max_version": (1, 0)}
+
+
+@pytest.mark.parametrize("options", [{}, {"copy": True}, VERSIONED, {**VERSIONED, "copy": True}])
+def test_capsules_have_strides(turned: Any, options: dict[str, Any]) -> None:
     array, want = turned
-    for options in ({}, {"max_version": (1, 0)}, {"max_version": (1, 0), "copy": True}):
+    copied = options.get("copy", False)
+    taken = dlpack.borrow(Capsule(array, **options))
+    assert taken.shape == want.shape
+    assert taken.strides == ((7, 1) if copied else (1, 120))
+    assert (taken.address == array._address) is not copied
+    if copied:
+        shown = Region(taken.address, array.dtype, taken.shape, taken.capsule, True)
+        np.testing.assert_array_equal(Array._of_region(shown).numpy(), want)
+    if "max_version" not in options:
         tensor = torch.utils.dlpack.from_dlpack(array.__dlpack__(**options))
         np.testing.assert_array_equal(tensor.numpy(), want)
+        assert (tensor.data_ptr() == array._address) is not copied
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))

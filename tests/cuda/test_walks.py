@@ -190,3 +190,44 @@ def test_nothing_is_kept() -> None:
         del walks
     assert pgs.cuda.memory_stats()["used"] == before
     assert emulated() or before < 1 << 30
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIONS if "types" not in name])
+def test_by_transits(name: str) -> None:
+    """The other execution, which groups walks by where they are."""
+    cpu, there = both(random_graph(scaled(20000, 300), 2), 32)
+    seeds = np.random.default_rng(1).integers(0, cpu.num_nodes, scaled(5000, 300))
+    seeds[::3] = 5  # a third of all walks from one vertex
+    want = sampler_of(OPTIONS[name]).sample(cpu, seeds, **NUMBERS)
+    sampler = sampler_of(OPTIONS[name], execution="transit", layout="csr")
+    same(sampler.sample(there, seeds, **NUMBERS), want, name)
+
+
+@pytest.mark.parametrize("graph", ["random", *sorted(awkward())])
+def test_visits(graph: str) -> None:
+    csc = random_graph(scaled(20000, 300), 2) if graph == "random" else awkward()[graph]
+    cpu, there = both(csc)
+    seeds = np.arange(min(csc.num_nodes, scaled(2000, 60)))
+    for given, options in (
+        ((2, 0.5, 10, 3), {}),
+        ((1, 1.0, 3, 9), {"direction": "in"}),
+        ((4, 0.1, 512, 5), {"prob": "w"}),
+    ):
+        sampler = pgs.PinSAGE(*given, **options, seed=77)
+        want = sampler.sample(cpu, seeds, **NUMBERS)
+        got = sampler.sample(there, seeds, **NUMBERS)
+        assert got.device == "cuda:0" and (got.epoch, got.batch) == (want.epoch, want.batch)
+        for mine, theirs in zip(got.cpu(), want.cpu(), strict=True):
+            assert mine.dtype == theirs.dtype and mine.shape == theirs.shape
+            np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+
+
+@pytest.mark.parametrize("roots", [1, 7, 300])
+def test_several_roots(roots: int) -> None:
+    cpu, there = both(random_graph(scaled(20000, 300), 2), 32, 32)
+    seeds = np.random.default_rng(1).integers(0, cpu.num_nodes, 20 * roots)
+    for direction in ("out", "in"):
+        sampler = pgs.MultiRW(roots, 60, direction=direction, edge_ids=True, seed=77)
+        want, got = (sampler.sample(graph, seeds, **NUMBERS) for graph in (cpu, there))
+        same(got, want, direction)
+        np.testing.assert_array_equal(got.slots.cpu().numpy(), want.slots.numpy())
