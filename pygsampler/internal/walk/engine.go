@@ -165,7 +165,7 @@ type unit[P, I csc.Index] struct {
 	proposed     [unitWalks]I
 	coin, area   [unitWalks]uint64
 	back, backs  [unitWalks]int64
-	lo, hi       [unitWalks]int64
+	lo, hi, edge [unitWalks]int64
 }
 
 // walk makes n walks from the given one on.

@@ -40,13 +40,49 @@ func (u *unit[P, I]) chooseSecond() {
 // findBack finds the edges that lead back, and how large the area is that they have.
 func (u *unit[P, I]) findBack(walks []int32) {
 	for _, i := range walks {
-		row := u.indices[u.start[i] : u.start[i]+u.degree[i]]
-		t := u.last[i]
-		lo := sort.Search(len(row), func(j int) bool { return row[j] >= t })
-		n := sort.Search(len(row)-lo, func(j int) bool { return row[lo+j] > t })
-		u.back[i], u.backs[i], u.area[i] = u.start[i]+int64(lo), int64(n), 0
+		u.lo[i], u.hi[i], u.proposed[i] = u.start[i], u.start[i]+u.degree[i], u.last[i]
+	}
+	u.search(u.indices, walks)
+	for _, i := range walks {
+		end, n, t := u.start[i]+u.degree[i], int64(0), u.last[i]
+		for at := u.lo[i]; at+n < end && u.indices[at+n] == t; n++ {
+			if n == fewBack {
+				// A row of parallel edges, perhaps.
+				n += int64(sort.Search(int(end-at-n), func(j int) bool { return u.indices[at+n+int64(j)] > t }))
+				break
+			}
+		}
+		u.back[i], u.backs[i], u.area[i] = u.lo[i], n, 0
 		if n > 0 {
-			u.area[i] = u.chance.Area(u.weight(i, u.back[i], int64(n)), u.weight(i, u.start[i], u.degree[i]))
+			u.area[i] = u.chance.Area(u.weight(i, u.back[i], n), u.weight(i, u.start[i], u.degree[i]))
+		}
+	}
+}
+
+// fewBack is up to how many edges between two vertices are looked at one after the other.
+const fewBack = 8
+
+// search moves lo of each walk to the first place in [lo, hi) of sorted ids that is not below what is
+// proposed to it, or to hi. All search side by side, so that their reads do.
+func (u *unit[P, I]) search(ids []I, walks []int32) {
+	longest := int64(0)
+	for _, i := range walks {
+		longest = max(longest, u.hi[i]-u.lo[i])
+	}
+	for ; longest > 0; longest /= 2 {
+		middle := u.scratch[:0]
+		for _, i := range walks {
+			middle = append(middle, (u.lo[i]+u.hi[i])/2)
+		}
+		fetch.At(ids, middle)
+		for j, i := range walks {
+			if at := middle[j]; u.lo[i] < u.hi[i] {
+				if ids[at] < u.proposed[i] {
+					u.lo[i] = at + 1
+				} else {
+					u.hi[i] = at
+				}
+			}
 		}
 	}
 }
@@ -125,8 +161,7 @@ func (u *unit[P, I]) try(first int) {
 }
 
 // adjacent says in lo of each walk whether an edge leads from what is proposed to where it came
-// from: its place in the row of the transposed graph, or -1. All search side by side, so that
-// their reads do.
+// from: its place in the row of the transposed graph, or -1.
 func (u *unit[P, I]) adjacent(walks []int32) {
 	back := u.Graph.Back
 	rows := u.scratch[:0]
@@ -138,35 +173,17 @@ func (u *unit[P, I]) adjacent(walks []int32) {
 	} else {
 		fetch.At(back.Indptr.I64, rows)
 	}
-	longest := int64(0)
 	for _, i := range walks {
 		u.lo[i], u.hi[i] = 0, 0
 		if t := int64(u.last[i]); t < back.Rows() {
 			u.lo[i], u.hi[i] = back.Indptr.At(t), back.Indptr.At(t+1)
 		}
-		longest = max(longest, u.hi[i]-u.lo[i])
+		u.edge[i] = u.hi[i]
 	}
-	// [lo, hi) has the place, if there is any.
-	indices := indicesOf[I](back)
-	for ; longest > 1; longest -= longest / 2 {
-		middle := u.scratch[:0]
-		for _, i := range walks {
-			middle = append(middle, (u.lo[i]+u.hi[i])/2)
-		}
-		fetch.At(indices, middle)
-		for j, i := range walks {
-			if u.hi[i]-u.lo[i] <= 1 {
-				continue
-			}
-			if indices[middle[j]] <= u.proposed[i] {
-				u.lo[i] = middle[j]
-			} else {
-				u.hi[i] = middle[j]
-			}
-		}
-	}
+	ids := indicesOf[I](back)
+	u.search(ids, walks)
 	for _, i := range walks {
-		if u.lo[i] == u.hi[i] || indices[u.lo[i]] != u.proposed[i] {
+		if u.lo[i] == u.edge[i] || ids[u.lo[i]] != u.proposed[i] {
 			u.lo[i] = -1
 		}
 	}
