@@ -235,13 +235,6 @@ enum {
   TRANSIT_SPARSE = 16,
 };
 
-// Of walks that may end early a warp has endingWalks, and begins further ones once endingIdle of
-// its lanes have none.
-enum {
-  ENDING_WALKS = 1024,
-  ENDING_IDLE = 8,
-};
-
 // GATHER_PARTS is how many tables a launch of gather.cu reads.
 #define GATHER_PARTS 8
 

@@ -125,7 +125,7 @@ __device__ __forceinline__ void walk_roots(const WalkArgs& a) {
     u64 total = mine;
     for (u32 d = 16; d; d >>= 1) total += __shfl_xor_sync(~0u, total, d);
     const u64 state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), w);
-    if (lane == 0) __stcs(nodes + w, at[0]);
+    if (lane == 0) nodes[w] = at[0];
     u32 step = 0;
     for (; step < a.length && total; step++) {
       u64 rank = below(draw_bits(state, step), total);
@@ -139,8 +139,8 @@ __device__ __forceinline__ void walk_roots(const WalkArgs& a) {
       __syncwarp();
       if (lane == 0) {
         at[slot] = (I)v, degrees[slot] = after;
-        __stcs(nodes + (u64)(step + 1) * a.walks + w, (I)v);
-        __stcs(slots + (u64)step * a.walks + w, (int)slot);
+        nodes[(u64)(step + 1) * a.walks + w] = (I)v;
+        slots[(u64)step * a.walks + w] = (int)slot;
         if (a.edges_at) write(a.out + a.edges_at, a.out_edge_bits, (u64)step * a.walks + w, a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, place) : place);
       }
       if (lane == chunk) mine += after - before;

@@ -13,8 +13,10 @@
 // of the row says the rest.
 //
 // Walks lie in memory step by step, so that the lanes of a warp write side by side: walk by walk took a
-// third more. A lane whose walk has ended goes on writing -1 beside the others; where walks may stop, and
-// there are many, lanes take further walks instead (walk_ending).
+// third more. A lane whose walk has ended goes on writing -1 beside the others, up to the end of the warp's
+// last walk. What lies behind, most of the memory where walks may stop, the host fills before there are many:
+// 128 bytes of each step at a time took 24 us a step of 5 million walks, where a fill takes 5.
+// Tried, and no better: lanes that take further walks once theirs have ended, whose writes are 4 bytes each.
 //
 // Draws are the walk's and the step's alone, not the vertex's, so that two walks on one vertex are
 // independent, and neither the grid nor the place of a walk changes a bit. docs/randomness.md has the rules.
@@ -24,15 +26,12 @@
 // Go caller: internal/cuda/walk.go. Go twin: internal/walk.
 #include "walk.cuh"
 
+// Plain stores: streaming ones leave the L2 a warp's 128 bytes at a time, each for another page of memory.
 template <typename I>
 __device__ __forceinline__ void put(I* nodes, u64 i, long long v) {
-  // Nobody reads it here again.
-  __stcs(nodes + i, (I)v);
+  nodes[i] = (I)v;
 }
-__device__ __forceinline__ void put_edge(const WalkArgs& a, u64 i, u64 id) {
-  if (a.out_edge_bits == 32) __stcs((int*)(a.out + a.edges_at) + i, (int)id);
-  else __stcs((long long*)(a.out + a.edges_at) + i, (long long)id);
-}
+__device__ __forceinline__ void put_edge(const WalkArgs& a, u64 i, u64 id) { write(a.out + a.edges_at, a.out_edge_bits, i, id); }
 
 // A walk under way.
 template <bool PACKED>
@@ -132,7 +131,7 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
       }
     }
     if (!is) continue;
-    for (; step < a.length; step++) {
+    for (; step < a.length && !a.filled; step++) {
       u64 out = (u64)(step + 1) * a.walks + w;
       put(nodes, out, -1);
       if (a.edges_at) put_edge(a, out - a.walks, ~0ull);
@@ -144,48 +143,8 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
   if (threadIdx.x == 0 && !a.top) walks_report(a);
 }
 
-// Where walks end early a warp has a list of them, and lanes take the next one once enough have ended: a
-// warp of walks that begin together waits for its longest, four times the mean with a stop of 0.15. The
-// arrays are full of -1 before.
-template <typename I, bool PACKED, bool WEIGHTED>
-__device__ __forceinline__ void walk_ending(const WalkArgs& a) {
-  const Walker<I, PACKED, WEIGHTED, FIRST> walker(a);
-  I* nodes = walker.nodes();
-  const u32 lane = threadIdx.x & 31, before = (1u << lane) - 1;
-  u64 next = ((u64)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32) * ENDING_WALKS;
-  const u64 end = min(next + ENDING_WALKS, a.walks);
-  Walk<PACKED> k;
-  bool going = false;
-#pragma unroll 1
-  for (;;) {
-    u32 idle = __ballot_sync(~0u, !going);
-    if (next < end && __popc(idle) >= ENDING_IDLE) {
-      u64 w = next + __popc(idle & before);
-      if (!going && w < end) going = walker.begin(k, w);
-      next += __popc(idle);
-    } else if (idle == ~0u) {
-      break;
-    }
-    if (!going) continue;
-    bool jumped;
-    u64 draw = draw_bits(k.state, k.step);
-    if (k.step == a.length || !walker.goes_on(k, draw, jumped)) {
-      walker.end(k);
-      going = false;
-      continue;
-    }
-    u64 id = walker.go(k, draw, jumped), out = (u64)k.step * a.walks + k.w;
-    nodes[out] = (I)k.v;
-    if (a.edges_at) write(a.out + a.edges_at, a.out_edge_bits, out - a.walks, id);
-  }
-  __syncthreads();
-  if (threadIdx.x == 0 && !a.top) walks_report(a);
-}
-
 #define WALK(NAME, I, PACKED, WEIGHTED, KIND) \
   extern "C" __global__ void __launch_bounds__(WALK_THREADS) NAME(const __grid_constant__ WalkArgs a) { walk<I, PACKED, WEIGHTED, KIND>(a); }
-#define ENDING(NAME, I, PACKED, WEIGHTED) \
-  extern "C" __global__ void __launch_bounds__(WALK_THREADS) NAME(const __grid_constant__ WalkArgs a) { walk_ending<I, PACKED, WEIGHTED>(a); }
 #define WALKS(SUFFIX, I)                                    \
   WALK(walk_csr##SUFFIX, I, false, false, PLAIN)            \
   WALK(walk_csr_first##SUFFIX, I, false, false, FIRST)      \
@@ -198,11 +157,7 @@ __device__ __forceinline__ void walk_ending(const WalkArgs& a) {
   WALK(walk_alias_csr_second##SUFFIX, I, false, true, SECOND) \
   WALK(walk_alias_packed##SUFFIX, I, true, true, PLAIN)     \
   WALK(walk_alias_packed_first##SUFFIX, I, true, true, FIRST) \
-  WALK(walk_alias_packed_second##SUFFIX, I, true, true, SECOND) \
-  ENDING(walk_csr_ending##SUFFIX, I, false, false)          \
-  ENDING(walk_packed_ending##SUFFIX, I, true, false)        \
-  ENDING(walk_alias_csr_ending##SUFFIX, I, false, true)     \
-  ENDING(walk_alias_packed_ending##SUFFIX, I, true, true)
+  WALK(walk_alias_packed_second##SUFFIX, I, true, true, SECOND)
 WALKS(32, int)
 WALKS(64, long long)
 

@@ -40,6 +40,17 @@ def test_it_learns(name: str, needs: str) -> None:
     assert float(found[1]) > 3 * GUESSING
 
 
+def test_packages_of_a_section_lie_together(tmp_path: Path) -> None:
+    partner("torch")
+    partner("matplotlib")
+    path = tmp_path / "node2vec.png"
+    told = run("node2vec.py", "--epochs", "2", "--picture", str(path))
+    found = re.search(r"validation accuracy: ([\d.]+)%", told)
+    assert found is not None
+    assert float(found[1]) > 4 * GUESSING
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
 def test_processes_share_an_epoch_exactly() -> None:
     partner("torch")
     seeds = len(partner("pygsampler").datasets.debian().train)

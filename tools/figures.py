@@ -581,6 +581,32 @@ def gpu_transit() -> str:
     return f"{source(record)}\n{table(head, rows, 8)}"
 
 
+def gpu_walks() -> str:
+    """Walks on a GPU: 10**9 steps a second of whole calls, and of bare kernels of such reads."""
+    record = kept("gpu/walks.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu walks --out FOLDER")
+    bare = {row["shape"]: row["bare"] for row in record["rows"] if row["walk"] == "bare"}
+    rows = []
+    for row in record["rows"]:
+        if row["walk"] == "bare":
+            continue
+        name = row["walk"]
+        like = {"uniform": "packed", "csr": "two", "weighted": "alias"}.get(name)
+        cells = [row["shape"], name]
+        if "gsteps" in row:
+            cells += [f"{row['walks']:,}", f"{row['gsteps']:.1f}"]
+            most = bare[row["shape"]][like]["gsteps"] if like else None
+            cells += [f"{most:.1f}", f"{row['gsteps'] / most:.0%}"] if most else ["", ""]
+        else:
+            cells += ["", "", "", ""]
+        cells += [f"{row['engine_us']['median']:.0f}", f"{row['torch_us']['median']:.0f}"]
+        rows.append(cells)
+    head = ["graph", "walks of 80 steps", "how many", "G steps/s", "bare kernel", "of it"]
+    head += ["1024 seeds, us", "as torch tensors, us"]
+    return f"{source(record)}\n{table(head, rows, 6)}"
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
@@ -603,6 +629,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_turbo_calls,
             gpu_turbo_sweep,
             gpu_transit,
+            gpu_walks,
         ),
     )
 }

@@ -58,9 +58,10 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
 
 
 def substitute_pyg(_: Marking) -> dict[str, Any]:
-    """Our loaders, sampler and stores under PyG's names, and pyg-lib where a test asks for it."""
+    """Our loaders, sampler, stores and models under PyG's names, and pyg-lib where a test asks for
+    it."""
     import torch_geometric
-    from torch_geometric import loader, sampler, testing
+    from torch_geometric import loader, nn, sampler, testing
 
     from pygsampler import pyg
 
@@ -88,7 +89,9 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
         "MyGraphStore": type("MyGraphStore", (pyg.GraphStore,), {}),
     }
     vars(testing).update(stores)
-    return loaders | stores | {"NeighborSampler": pyg.PGSampler}
+    models = {"Node2Vec": pyg.Node2Vec, "MetaPath2Vec": pyg.MetaPath2Vec}
+    vars(nn).update(models)
+    return loaders | stores | models | {"NeighborSampler": pyg.PGSampler}
 
 
 SUBSTITUTE = {"dgl": substitute_dgl, "pyg": substitute_pyg}

@@ -71,6 +71,8 @@ PEERS = {
             "NeighborSampler",
             "MyFeatureStore",
             "MyGraphStore",
+            "Node2Vec",
+            "MetaPath2Vec",
         ),
         without=("distributed",),
     ),

@@ -1,4 +1,4 @@
-"""PGSampler with graphs of ours on a GPU, through the CUDA engine on the emulator.
+"""PGSampler and walks with graphs of ours on a GPU, through the CUDA engine on the emulator.
 
 DGL from PyPI has no GPU and torch does not take the emulator for one: DGL's graphs and the seeds
 are on the host, and so are the blocks. What samples them is on the emulator.
@@ -70,3 +70,76 @@ print(pgs.cuda.memory_stats(0)["flights"])
 
 def test_batches_of_the_cpu(emulator: Path) -> None:
     assert run_with_driver(emulator, CODE) == "0\n"
+
+
+WALKS = """
+import warnings
+warnings.simplefilter("ignore")
+import sys
+sys.path += ["tests/support", "tests/dgl"]
+import dgl, torch
+import pygsampler as pgs
+from dgl_graphs import random_graph
+import torch_on_host
+from pygsampler import dgl as face
+from pygsampler.dgl import graph as dgl_graph
+
+made, on_cpu = pgs.RandomWalk.launch, dgl_graph.graph_of
+CPU, devices = torch.device("cpu"), []
+
+def noted(self, graph, *values, **options):
+    devices.append(graph.device)
+    return made(self, graph, *values, **options)
+
+pgs.RandomWalk.launch = noted
+for dtype in (torch.int32, torch.int64):
+    g = random_graph(dtype=dtype)
+    g.edata["w"] = (g.edata["weight"] - 0.3).clamp(min=0)
+    users, items = torch.arange(40).repeat(3) % 37, torch.arange(120) % 23
+    typed = dgl.heterograph(
+        {("user", "buys", "item"): (users, items), ("item", "of", "user"): (items, users)},
+        idtype=dtype,
+    )
+    typed.edges["of"].data["w"] = torch.rand(120) + 0.1
+    nodes = torch.arange(0, 500, 7, dtype=dtype)
+    few = torch.arange(20, dtype=dtype)
+    path = ["buys", "of"] * 3
+    chances = torch.tensor([0, 0.2, 0, 0.4, 0, 0])
+
+    def all_of_them():
+        seeded = dict(return_eids=True, seed=5)
+        walks = [
+            *face.random_walk(g, nodes, length=6, restart_prob=0.1, **seeded),
+            *face.random_walk(g, nodes, length=6, prob="w", **seeded),
+            *face.node2vec_random_walk(g, nodes, 0.5, 2, 6, **seeded),
+            *face.node2vec_random_walk(g, nodes, 0.5, 2, 6, "w", **seeded),
+            *face.random_walk(typed, few, metapath=path, restart_prob=chances, **seeded),
+            *face.random_walk(typed, few, metapath=path, prob="w", **seeded),
+        ]
+        for sampler in (
+            face.PinSAGESampler(typed, "user", "item", 3, 0.5, 10, 3, seed=5),
+            face.RandomWalkNeighborSampler(g, 3, 0.5, 10, 3, seed=5),
+        ):
+            found = sampler(few)
+            walks += [*found.edges(order="eid"), found.edata["weights"]]
+        return walks
+
+    dgl_graph.graph_of = on_cpu
+    face.pinsage.graph_of = on_cpu
+    expected = all_of_them()
+    for put in ("to", "pin"):
+        there = {}
+        def on_gpu(g, device, types=()):
+            own = on_cpu(g, CPU, types)
+            return there.setdefault(own, getattr(own, put)("cuda"))
+        dgl_graph.graph_of = face.pinsage.graph_of = on_gpu
+        devices.clear()
+        found = all_of_them()
+        assert devices == ["cuda:0"] * 8
+        assert all(mine.equal(other) for mine, other in zip(found, expected, strict=True))
+print("the same")
+"""
+
+
+def test_walks_of_the_cpu(emulator: Path) -> None:
+    assert run_with_driver(emulator, WALKS) == "the same\n"

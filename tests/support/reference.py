@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MASK32 = (1 << 32) - 1
 MASK64 = (1 << 64) - 1
 GAMMA = 0x9E3779B97F4A7C15
-NEIGHBORS, WALKS, RESERVOIRS = 0, 2, 6  # the purposes of the draws
+NEIGHBORS, WALKS, NEGATIVES, RESERVOIRS = 0, 2, 4, 6  # the purposes of the draws
 
 
 def philox4x32(counter: tuple[int, ...], key: tuple[int, int], rounds: int = 10) -> tuple[int, ...]:

@@ -99,13 +99,6 @@ const (
 	transitSparse = 16
 )
 
-// Of walks that may end early a warp has endingWalks, and begins further ones once endingIdle of
-// its lanes have none.
-const (
-	endingWalks = 1024
-	endingIdle  = 8
-)
-
 // gatherParts is how many tables a launch of gather.cu reads.
 const gatherParts = 8
 

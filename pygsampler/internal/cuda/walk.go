@@ -23,7 +23,7 @@ type walkArgs struct {
 	Stop, Restart, AcceptBack, AcceptCommon, AcceptFar            uint64
 	OfBack, OfFar, Bound, Extra                                   float64
 	FilterWords                                                   uint64
-	PerSeed, Length, Kinds, PathLength, Jumps, PerBlock           uint32
+	PerSeed, Length, Kinds, PathLength, Jumps, Filled, PerBlock   uint32
 	Every, Top, Roots, StopEvery                                  uint32
 	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits, BackIndptrBits uint32
 	Key0, Key1, Batch0, Batch1                                    uint32
@@ -55,12 +55,11 @@ const (
 	walkPlain = iota
 	walkFirst
 	walkSecond
-	walkEnding // as walkFirst, of many walks that may end early
 )
 
 // walkKernels are by weights, packing, what they leave out, and the width of ids.
 type walkKernels struct {
-	walk                             [2][2][4][2]gpu.Kernel[walkArgs]
+	walk                             [2][2][3][2]gpu.Kernel[walkArgs]
 	tally, roots                     [2]gpu.Kernel[walkArgs]
 	pack, packAlias, offsets, filter gpu.Kernel[packArgs]
 	residents                        int   // blocks of the plainest that a multiprocessor runs at a time
@@ -71,7 +70,7 @@ func loadWalks(e *Engine) (*walkKernels, error) {
 	k := &walkKernels{few: fewWalks}
 	for i, alias := range []string{"", "alias_"} {
 		for j, layout := range []string{"csr", "packed"} {
-			for kind, suffix := range []string{"", "_first", "_second", "_ending"} {
+			for kind, suffix := range []string{"", "_first", "_second"} {
 				for wide, bits := range []string{"32", "64"} {
 					var err error
 					if k.walk[i][j][kind][wide], err = KernelOf[walkArgs](e, "walk", "walk_"+alias+layout+suffix+bits, 0); err != nil {
@@ -188,9 +187,8 @@ func (p *Walks) Launch(f *Flight) error {
 	default:
 		blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
 		args.PerBlock = uint32(perBlock)
-		if kind == walkFirst && p.Stop > 0 && threads > 32 {
-			const walks = endingWalks * walkThreads / 32
-			kind, blocks = walkEnding, int((words[batch.WalkNumWalks]+walks-1)/walks)
+		if p.Stop > 0 && threads > 32 {
+			args.Filled = 1
 			if err := p.fill(f, &words); err != nil {
 				return err
 			}

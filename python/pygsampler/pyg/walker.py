@@ -38,9 +38,7 @@ class Walker:
 
     def check(self, length: int, **options: Any) -> None:
         """Raises what ``walk`` would, of options that are wrong; makes the graph to walk on."""
-        sampler = self._sampler(length, **options)
-        sampler._handle()
-        sampler.graph_of(self._graph)
+        self._sampler(length, **options).graph_of(self._graph)
 
     def walk(
         self, batch: torch.Tensor, device: torch.device, length: int, **options: Any
