@@ -152,7 +152,7 @@ type unit[P, I csc.Index] struct {
 	at    [unitWalks]I
 	last  [unitWalks]I // where the walk came from by an edge; -1: it did not
 
-	lists         [4][unitWalks]int32
+	lists         [5][unitWalks]int32
 	alive, moving []int32 // those under way, and of them those that take an edge in this step
 	draws         [unitWalks]uint64
 	start, degree [unitWalks]int64 // of the row

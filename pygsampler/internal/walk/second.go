@@ -65,23 +65,28 @@ const fewBack = 8
 // search moves lo of each walk to the first place in [lo, hi) of sorted ids that is not below what is
 // proposed to it, or to hi. All search side by side, so that their reads do.
 func (u *unit[P, I]) search(ids []I, walks []int32) {
-	longest := int64(0)
+	left := u.lists[4][:0]
 	for _, i := range walks {
-		longest = max(longest, u.hi[i]-u.lo[i])
+		if u.lo[i] < u.hi[i] {
+			left = append(left, i)
+		}
 	}
-	for ; longest > 0; longest /= 2 {
+	for len(left) > 0 {
 		middle := u.scratch[:0]
-		for _, i := range walks {
+		for _, i := range left {
 			middle = append(middle, (u.lo[i]+u.hi[i])/2)
 		}
 		fetch.At(ids, middle)
-		for j, i := range walks {
-			if at := middle[j]; u.lo[i] < u.hi[i] {
-				if ids[at] < u.proposed[i] {
-					u.lo[i] = at + 1
-				} else {
-					u.hi[i] = at
-				}
+		searching := left
+		left = left[:0]
+		for j, i := range searching {
+			if at := middle[j]; ids[at] < u.proposed[i] {
+				u.lo[i] = at + 1
+			} else {
+				u.hi[i] = at
+			}
+			if u.lo[i] < u.hi[i] {
+				left = append(left, i)
 			}
 		}
 	}
