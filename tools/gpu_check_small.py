@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Every kernel a few times on small graphs, checked: what tools/gpu_check.sh runs in a sanitizer.
 
+Names of parts (PARTS) choose among them.
+
 Small, since a sanitizer makes a kernel a hundred times slower; with more than one block a launch
 all the same, so that what blocks tell each other is looked at, too.
 """
@@ -8,6 +10,7 @@ all the same, so that what blocks tell each other is looked at, too.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -138,7 +141,48 @@ def statics(device: str) -> None:
                 assert torch.equal(means, real.mean(want.x))
 
 
-def main() -> None:
+def walks(device: str) -> None:
+    """Walks of every kind, visits and negatives: the CPU's bytes."""
+    import torch
+
+    from pygsampler.torch import skip_gram
+
+    csc = random_graph(3000, seed=1, most=70)
+    draw = np.random.default_rng(5)
+    for bits in (32, 64):
+        edges = csc.graph(bits).num_edges
+        data = {"w": draw.pareto(0.6, edges), "t": draw.integers(0, 2, edges)}
+        cpu = csc.graph(bits).with_data(edge_data=data)
+        there = cpu.to(device)
+        for options in (
+            {"edge_ids": True},
+            {"prob": "w", "stop": 0.1},
+            {"restart": 0.2, "count_jumps": True},
+            {"p": 0.25, "q": 4.0},
+            {"p": 2.0, "q": 0.5, "prob": "w"},
+            {"metapath": [0, 1], "edge_types": "t"},
+        ):
+            for way in ({"layout": "packed"}, {"layout": "csr"}, {"execution": "transit"}):
+                if "metapath" in options and way == {"layout": "packed"}:
+                    continue
+                sampler = pgs.RandomWalk(12, walks_per_seed=2, seed=1, **options, **way)
+                got = sampler.sample(there, np.arange(300), batch=0).cpu().numpy()
+                want = sampler.sample(cpu, np.arange(300), batch=0).numpy()
+                assert (got.nodes == want.nodes).all(), (options, way)
+                assert (got.edge_ids == want.edge_ids).all(), (options, way)
+        for sampler in (pgs.PinSAGE(2, 0.5, 10, 5, seed=1), pgs.MultiRW(150, 40, seed=1)):
+            found = [sampler.sample(g, np.arange(300), batch=0).torch() for g in (there, cpu)]
+            assert torch.equal(found[0].nodes.cpu(), found[1].nodes), sampler
+        # So many that blocks are full, and what lies behind ended walks is filled before.
+        many = pgs.RandomWalk(4, stop=0.3, walks_per_seed=200, seed=1)
+        found = [many.sample(g, np.arange(300), batch=0).torch() for g in (there, cpu)]
+        assert torch.equal(found[0].nodes.cpu(), found[1].nodes)
+        pairs = [skip_gram(g, w, 3, negatives=2) for g, w in zip((there, cpu), found, strict=True)]
+        assert torch.equal(pairs[0].negatives.cpu(), pairs[1].negatives)
+
+
+def batches() -> None:
+    """Batches of blocks, by every mode."""
     graphs = {"random": random_graph(3000, seed=1, most=70), **awkward()}
     for name in ("random", "star", "parallel_edges", "trailing"):
         csc = graphs[name]
@@ -208,10 +252,21 @@ def main() -> None:
     loose = pgs.PGSampler([6, 5], seed=1, mode="queue", ordered=False)
     want = loose.sample(cpu, np.arange(100), batch=0)
     assert edges_of(loose.sample(there, np.arange(100), batch=0)) == edges_of(want)
-    gathers("cuda")
-    segments("cuda")
-    statics("cuda")
-    print("all batches, rows and reductions are the CPU's")
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "batches": batches,
+    "gathers": lambda: gathers("cuda"),
+    "segments": lambda: segments("cuda"),
+    "statics": lambda: statics("cuda"),
+    "walks": lambda: walks("cuda"),
+}
+
+
+def main() -> None:
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
+    print("all batches, rows, reductions and walks are the CPU's")
 
 
 if __name__ == "__main__":
