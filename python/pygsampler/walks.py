@@ -176,7 +176,9 @@ class Walks:
                 )
             roots = self._arrays["nodes"]
             again = self._again(roots._at(roots._address, (len(self),)))
-            known = self._arrays["edge_ids"] = again._arrays["edge_ids"]
+            # A copy's walks are made once more where the graph is.
+            edges = again._arrays["edge_ids"]
+            known = self._arrays["edge_ids"] = edges.cpu() if self._device < 0 else edges
         return known._at(known._address, (self.length, len(self)))
 
     def torch(self) -> TorchWalks:

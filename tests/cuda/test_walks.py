@@ -177,7 +177,8 @@ def test_edges_are_made_where_the_walks_are() -> None:
     assert walks.edge_ids.device == "cuda:0"
     assert walks.edge_ids.cpu().tolist() == want
     # A copy on the CPU asks the device for them.
-    assert copied.edge_ids.cpu().tolist() == want
+    assert copied.edge_ids.device == "cpu"
+    assert copied.edge_ids.tolist() == want
 
 
 def test_nothing_is_kept() -> None:
@@ -189,7 +190,6 @@ def test_nothing_is_kept() -> None:
         walks = sampler.sample(there, range(100 - number))
         del walks
     assert pgs.cuda.memory_stats()["used"] == before
-    assert emulated() or before < 1 << 30
 
 
 @pytest.mark.parametrize("name", [name for name in OPTIONS if "types" not in name])
