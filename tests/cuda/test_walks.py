@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.support.parity import Csc, awkward, emulated, random_graph, scaled, with_degrees
+from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
 
 def layouts(options: dict[str, Any]) -> tuple[str, ...]:
