@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar
+
 from pygsampler.random_walk import RandomWalk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["MultiRW"]
 
@@ -30,6 +35,8 @@ class MultiRW(RandomWalk):
     """
 
     __slots__ = ()
+
+    _called: ClassVar[Mapping[str, str]] = {"length": "budget"}
 
     def __init__(
         self,

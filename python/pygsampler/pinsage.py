@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._sampling.base import Pending, Sampler
@@ -48,6 +48,13 @@ class PinSAGE(RandomWalk):
     """
 
     __slots__ = ()
+
+    _called: ClassVar[Mapping[str, str]] = {
+        "length": "num_traversals",
+        "stop": "termination_prob",
+        "walks_per_seed": "num_random_walks",
+        "top_visits": "num_neighbors",
+    }
 
     def __init__(
         self,

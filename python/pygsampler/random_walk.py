@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
@@ -13,7 +13,7 @@ from pygsampler._sampling.plan import Plan
 from pygsampler.walks import TorchWalks, Walks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import torch
 
@@ -89,6 +89,9 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
     __slots__ = ("__weakref__", "_numbers")
 
+    # What a named form calls a plan's fields, for errors.
+    _called: ClassVar[Mapping[str, str]] = {}
+
     def __init__(
         self,
         length: int,
@@ -129,7 +132,12 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
     def _begin(self, seed: int | None, **fields: Any) -> None:
         """Takes a plan's fields: those of the walks, and those that a named form adds."""
         Sampler.__init__(self, seed)
-        EngineSampler.__init__(self, Plan(family="walk", **fields), self._numbers.seed)
+        try:
+            plan = Plan(family="walk", **fields)
+        except (TypeError, ValueError) as error:
+            field, _, rest = str(error).partition(":")
+            raise type(error)(f"{self._called.get(field, field)}:{rest}") from None
+        EngineSampler.__init__(self, plan, self._numbers.seed)
 
     @property
     def plan(self) -> Plan:
@@ -254,13 +262,14 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         return super()._many(graph, many, epoch, batch)
 
     def __repr__(self) -> str:
-        """As it is written in a call of RandomWalk, but for what is as by default."""
+        """The plan's fields, but for what is as by default."""
+        usual = {**_USUAL, **(type(self).__init__.__kwdefaults__ or {})}
         fields = self._fields()
         length = fields.pop("length")
         options = [
             f"{name}={value!r}"
             for name, value in fields.items()
-            if value is not None and value != _USUAL.get(name)
+            if value is not None and value != usual.get(name)
         ]
         given = ", ".join([f"length={length}", *options])
         return f"{type(self).__name__}({given}, seed={self.seed})"

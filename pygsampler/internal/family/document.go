@@ -158,7 +158,12 @@ func (d *Document) Number(name string, low, high, usual float64, within string) 
 	}
 	text := string(raw)
 	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
-		d.Refuse(request.ErrType, "%s: expected a number %s, got %s", name, within, describe(raw))
+		// What is no number though it is a float: nan, and the infinities.
+		kind := request.ErrType
+		if strings.HasPrefix(describe(raw), "float") {
+			kind = request.ErrValue
+		}
+		d.Refuse(kind, "%s: expected a number %s, got %s", name, within, describe(raw))
 	} else if value, _ = strconv.ParseFloat(text, 64); !(low <= value && value <= high) {
 		d.Refuse(request.ErrValue, "%s: expected a number %s, got %s", name, within, short(text))
 	}
