@@ -278,3 +278,24 @@ def test_what_is_no_neighbourhood() -> None:
     ):
         with pytest.raises(error, match=text):
             pgs.RestartNeighbors(*given)
+
+
+def test_visits_of_any_walks() -> None:
+    """Counted by hand, whatever the walks; ends alone, too."""
+    graph = pgs.Graph.from_coo([0, 0, 1, 2, 3, 3], [1, 2, 0, 3, 0, 2])
+    walks = pgs.PersonalizedPageRank(0.3, walks_per_seed=40, length=12, seed=3)
+    found = walks.sample(graph, [0, 3, 0], batch=0).torch()
+    for ends in (False, True):
+        made = found.visits(3, ends=ends)
+        for seed in range(3):
+            rows = found.nodes[seed * 40 : seed * 40 + 40].tolist()
+            lists = [[v for v in row if v >= 0] for row in rows]
+            order = [row[-1] for row in lists] if ends else [v for row in lists for v in row]
+            counts = {v: order.count(v) for v in dict.fromkeys(order)}
+            want = sorted(counts, key=lambda v: -counts[v])[:3]
+            want += [-1] * (3 - len(want))
+            assert made.nodes[seed].tolist() == want
+            assert made.counts[seed].tolist() == [counts.get(v, 0) for v in want]
+    assert made.nodes.dtype == torch.int64 and len(made) == 3
+    with pytest.raises(ValueError, match="top: expected an integer >= 1, got 0"):
+        found.visits(0)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
 from pygsampler._core import memories
+from pygsampler._core.checks import integer
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
+from pygsampler.visits import TorchVisits, top_visits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -451,6 +453,16 @@ class TorchWalks:
         import torch
 
         return torch.where(self._nodes < 0, self.ends(), self._nodes).t()
+
+    def visits(self, top: int, *, ends: bool = False) -> TorchVisits:
+        """Of each seed the ``top`` vertices that its walks are at most often, and how often.
+
+        All places of its walks count, the first too; with ``ends`` the last one of each alone,
+        which for ``PersonalizedPageRank`` are draws by that law.
+        """
+        seeds = len(self) // self.walks_per_seed
+        places = self.ends() if ends else self.nodes
+        return TorchVisits(*top_visits(places.reshape(seeds, -1), integer(top, "top", 1)))
 
     def torch(self) -> TorchWalks:
         """Itself."""
