@@ -148,7 +148,7 @@ def line(row: dict[str, Any]) -> str:
 
 def run(record: Record, budget: Budget, trial: bool) -> None:
     """Rows of every graph, number of walks and kind of walk."""
-    shapes, counts = (("tiny",), (100, 5000)) if trial else (SHAPES, WALKS)
+    shapes, counts = (("tiny",), (100, 1000)) if trial else (SHAPES, WALKS)
     for place, shape in enumerate(shapes):
         share = Budget(budget.left() / (len(shapes) - place))
         if share.over():

@@ -44,7 +44,7 @@ func walks(t *testing.T, r Request) walktest.Walks {
 // many is n walks from a vertex.
 func many(t *testing.T, g *csc.Graph, from, n int64, rule Rule) walktest.Walks {
 	t.Helper()
-	rule.PerSeed = n
+	rule.PerSeed = often(n)
 	seeds := csctest.Array([]int64{from}, g.Indices.Bits)
 	return walks(t, Request{Rule: rule, Graph: g, Batch: request.Batch{Seed: 7, Epoch: 1, Number: 2, Seeds: seeds}})
 }
@@ -85,6 +85,15 @@ func counted(w walktest.Walks, key func(nodes []int64) string) map[string]float6
 
 func at(i int) func([]int64) string {
 	return func(nodes []int64) string { return fmt.Sprint(nodes[i]) }
+}
+
+// often is so many walks as show a law, or fewer under the race detector, which has nothing to find
+// in their number.
+func often(n int64) int64 {
+	if testing.Short() {
+		return n / 20
+	}
+	return n
 }
 
 const manyWalks = 200_000
@@ -212,7 +221,7 @@ func TestSecondOrderOfRandomGraphs(t *testing.T) {
 				seen := make(map[[2]int64]map[string]float64)
 				// One call, whose walks have random numbers of their own.
 				seeds := csctest.Array([]int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 32)
-				w := walks(t, Request{Rule: Rule{Length: 4, P: p, Q: q, PerSeed: 20_000}, Graph: g, Batch: request.Batch{Seed: 5, Seeds: seeds}})
+				w := walks(t, Request{Rule: Rule{Length: 4, P: p, Q: q, PerSeed: often(20_000)}, Graph: g, Batch: request.Batch{Seed: 5, Seeds: seeds}})
 				for _, nodes := range w.Nodes {
 					for s := 2; s < len(nodes) && nodes[s] >= 0; s++ {
 						key := [2]int64{nodes[s-2], nodes[s-1]}
@@ -227,7 +236,7 @@ func TestSecondOrderOfRandomGraphs(t *testing.T) {
 					for _, n := range counts {
 						total += n
 					}
-					if total >= 2000 {
+					if total >= float64(often(2000)) {
 						follows(t, counts, exact(g, weight, p, q, key[0], key[1]), "p %g, q %g, weighted %v, %v", p, q, weight != nil, key)
 					}
 				}
@@ -384,10 +393,10 @@ func TestVisits(t *testing.T) {
 	// Users 0, 1 and items 2, 3, 4 without kinds: a traversal of two steps leads from user to user.
 	rows := [][]int64{{2, 3}, {3, 4}, {0}, {0, 1}, {1}}
 	g := walktest.Graph(rows, 5, 32, 64, false, nil)
-	const seeds, per = 40_000, 5
+	seeds, per := int(often(40_000)), 5
 	ids := make([]int64, seeds)
 	w := walks(t, Request{
-		Rule: Rule{Length: 4, Every: 2, Stop: .5, PerSeed: per, Top: 3}, Graph: g,
+		Rule: Rule{Length: 4, Every: 2, Stop: .5, PerSeed: int64(per), Top: 3}, Graph: g,
 		Batch: request.Batch{Seed: 11, Seeds: csctest.Array(ids, 32)},
 	})
 	sums, lengths := make([]float64, 5), make(map[string]float64)
@@ -422,7 +431,7 @@ func TestVisits(t *testing.T) {
 	follows(t, lengths, map[string]float64{"2": .5, "4": .5}, "traversals")
 	for v, want := range []float64{17. / 16, 7. / 16, 0, 0, 0} {
 		// Four standard errors, of at most one visit's variance each.
-		if got := sums[v] / (seeds * per); math.Abs(got-want) > 4/math.Sqrt(seeds*per) {
+		if got := sums[v] / float64(seeds*per); math.Abs(got-want) > 4/math.Sqrt(float64(seeds*per)) {
 			t.Errorf("%g visits of %d a walk, want %g", got, v, want)
 		}
 	}
@@ -431,9 +440,8 @@ func TestVisits(t *testing.T) {
 // Frontier sampling takes each edge that leaves the roots alike: uniform slots would take the last
 // one with 1/2.
 func TestRoots(t *testing.T) {
-	const samples = 100_000
 	var seeds []int64
-	for range samples {
+	for range often(100_000) {
 		seeds = append(seeds, 2, 4)
 	}
 	w := walks(t, Request{
