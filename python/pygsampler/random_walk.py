@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
-from pygsampler._sampling.device_job import DeviceJob, TorchJob, sample_many
+from pygsampler._sampling.device_job import TorchJob, sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
-from pygsampler._sampling.job import Job
+from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
 from pygsampler.walks import TorchWalks, Walks
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from pygsampler._core.memories import Memory
+    from pygsampler._sampling.job import Job
     from pygsampler.array import Array
     from pygsampler.graph import Graph
 
@@ -185,25 +186,21 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
                 f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "
                 "(prob=) leave edges out"
             )
-        walked = self.graph_of(graph)
-        if walked._device < 0:
-            return Job.start(
-                walked,
-                self,
-                seeds,
-                epoch=epoch,
-                batch=batch,
-                threads=threads,
-                prompt=not beside,
-            )
-        if into == "torch":
-            return TorchJob(walked, self, seeds, epoch, batch, beside)
-        return DeviceJob.submit(walked, self, seeds, epoch=epoch, batch=batch, own=beside)
+        return launched(
+            self,
+            self.graph_of(graph),
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
 
     def within(self, share: float) -> RandomWalk:
         """As ``Sampler.within``."""
         other = self._with()
-        other._share = max(round(share * _WHOLE), 1)
+        other._keep_within(share)
         return other
 
     def with_seed(self: R, seed: int | None) -> R:
@@ -222,7 +219,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
         def again(roots: Array) -> Walks:
-            walks: Walks = self._with_edges()._made(graph, roots, epoch, batch)
+            job = launched(self._with_edges(), graph, roots, epoch=epoch, batch=batch)
+            walks: Walks = job.result()
             return walks
 
         numbers = epoch, batch, self.seed
@@ -250,12 +248,6 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         other._begin(self.seed, **{**self._fields(), "edge_ids": True, "walks_per_seed": 1})
         return other
 
-    def _made(self, graph: Graph, roots: Any, epoch: int, batch: int) -> Any:
-        """Walks on a graph that ``graph_of`` gave."""
-        if graph._device < 0:
-            return Job.start(graph, self, roots, epoch=epoch, batch=batch, prompt=True).result()
-        return DeviceJob.submit(graph, self, roots, epoch=epoch, batch=batch, own=False).result()
-
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks]:
         if graph._device >= 0:
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
@@ -279,9 +271,6 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
 
 _USUAL: dict[str, Any] = dict(RandomWalk.__init__.__kwdefaults__ or {})
-
-# What the engine takes a share of.
-_WHOLE = 1000
 
 
 def _restored(kind: type[R], fields: dict[str, Any], seed: int, epoch: int, number: int) -> R:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._batch.views import RegionViews
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler
-from pygsampler._sampling.device_job import DeviceJob, TorchJob, sample_many
+from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
+from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.converted import TorchBatch
@@ -239,22 +240,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         beside: bool = False,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
-        graph = self.graph_of(graph)
-        if graph._device < 0:
-            return Job.start(
-                graph,
-                self,
-                seeds,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                threads=threads,
-                prompt=not beside,
-            )
-        if into == "torch" and exclude is None:
-            return TorchJob(graph, self, seeds, epoch, batch, beside)
-        return DeviceJob.submit(
-            graph, self, seeds, epoch=epoch, batch=batch, exclude=exclude, own=beside
+        return launched(
+            self,
+            self.graph_of(graph),
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
         )
 
     def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
@@ -274,7 +269,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         if type(self) is not PGSampler:
             return super().within(share)
         other = self._with()
-        other._share = max(round(share * _WHOLE), 1)
+        other._keep_within(share)
         return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> MiniBatch:
@@ -310,9 +305,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
 _USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
 _USUAL.pop("seed")
-
-# What the engine takes a share of.
-_WHOLE = 1000
 
 # The modes of the family of neighbours; the others are families of their own.
 _NEIGHBOR = ("auto", "persistent")

@@ -51,9 +51,6 @@ class Visits:
             if array is not None and row.name in ("top_nodes", "visits"):
                 top = words[at.WALK_NUM_TOP] // max(seeds, 1)
                 made._rows[row.name] = array._at(array._address, (seeds, top))
-            elif array is not None and row.name == "nodes":
-                roots = array[: words[at.WALK_NUM_WALKS]]
-                made._rows["roots"] = roots
         return made
 
     def __len__(self) -> int:

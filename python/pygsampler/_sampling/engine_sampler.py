@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from pygsampler.graph import Graph
 
 
+# What the engine takes a share of.
+_WHOLE = 1000
+
+
 class EngineSampler(EngineHandle):
     """What jobs need of a sampler.
 
@@ -54,6 +58,10 @@ class EngineSampler(EngineHandle):
                 else:
                     self._make("SamplerNew", *about)
             return self._number
+
+    def _keep_within(self, share: float) -> None:
+        """Bounds launches by that part of a GPU, above 0, at most 1; before there is a handle."""
+        self._share = max(round(share * _WHOLE), 1)
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
         """What callers get of a memory that the engine has made."""

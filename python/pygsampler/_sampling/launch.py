@@ -1,0 +1,43 @@
+"""``launched``: the engine's way to a batch, whatever the sampler makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._sampling.device_job import DeviceJob, TorchJob
+from pygsampler._sampling.job import Job
+
+if TYPE_CHECKING:
+    from pygsampler._sampling.engine_sampler import EngineSampler
+    from pygsampler.graph import Graph
+
+
+def launched(
+    sampler: EngineSampler,
+    graph: Graph,
+    seeds: Any,
+    *,
+    epoch: int,
+    batch: int,
+    exclude: Any = None,
+    threads: int = 0,
+    into: str | None = None,
+    beside: bool = False,
+) -> Job:
+    """``Sampler.launch`` of a graph that ``graph_of`` gave, where it is."""
+    if graph._device < 0:
+        return Job.start(
+            graph,
+            sampler,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            prompt=not beside,
+        )
+    if into == "torch" and exclude is None:
+        return TorchJob(graph, sampler, seeds, epoch, batch, beside)
+    return DeviceJob.submit(
+        graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude, own=beside
+    )
