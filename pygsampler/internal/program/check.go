@@ -1,0 +1,231 @@
+package program
+
+import (
+	"fmt"
+	"strings"
+)
+
+var kinds = map[byte]Kind{'l': List, 'm': Matrix, 'v': Vector}
+
+var kindNames = []string{"a list of vertices", "a matrix", "a vector", "a scalar"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// typeOf is what node i makes; an error says what it may not take.
+func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
+	s := specs[n.Op]
+	least := len(strings.TrimSuffix(s.in, "?"))
+	most := least
+	if least < len(s.in) {
+		least--
+	}
+	if len(n.In) < least || len(n.In) > most {
+		return t, fmt.Errorf("%s: expected %d inputs, got %d", n.Op, most, len(n.In))
+	}
+	in := make([]Type, len(n.In))
+	for k, node := range n.In {
+		in[k] = p.Nodes[node].Type
+		want, one := kinds[s.in[k]]
+		if one && in[k].Kind != want || !one && in[k].Kind == List {
+			return t, fmt.Errorf("%s: expected %s as input %d, got %s", n.Op, map[bool]string{true: want.String(), false: "values"}[one], k, in[k].Kind)
+		}
+	}
+	own := Along{Of, i}
+	switch n.Op {
+	case Seeds, Concat:
+		return Type{Kind: List, Along: own}, nil
+	case Draw:
+		return Type{Kind: List, Along: own, Distinct: !n.Replace}, nil
+	case Union, Unique:
+		return Type{Kind: List, Along: own, Distinct: true}, nil
+	case Pick:
+		if in[1].Along != in[0].Along {
+			return t, fmt.Errorf("pick: expected a vector along the list")
+		}
+		return Type{Kind: List, Along: own, Distinct: in[0].Distinct}, nil
+	case Column:
+		return Type{Kind: List, Along: p.columns(in[0].Edges), Distinct: true}, nil
+	case Row:
+		return Type{Kind: List, Along: p.rows(in[0].Edges), Distinct: true}, nil
+	case Whole, Slice:
+		return Type{Kind: Matrix, Edges: i}, nil
+	case Cross:
+		if !in[0].Distinct || !in[1].Distinct {
+			return t, fmt.Errorf("A[rows, columns]: expected lists of distinct vertices: unique() makes them so")
+		}
+		return Type{Kind: Matrix, Edges: i}, nil
+	case Data:
+		return Type{Kind: Matrix, Edges: in[0].Edges}, nil
+	case Individual, Filter, TopK:
+		if len(in) > 1 && in[1].Edges != in[0].Edges {
+			return t, fmt.Errorf("%s: expected values of the same edges, got those of others", n.Op)
+		}
+		return Type{Kind: Matrix, Edges: i}, nil
+	case Collective:
+		if len(in) > 1 && !p.fits(in[1].Along, in[0].Edges, 1) {
+			return t, fmt.Errorf("collective: expected a vector along the matrix's rows, got one along something else")
+		}
+		return Type{Kind: Matrix, Edges: i}, nil
+	case Vertices, Degree:
+		return Type{Kind: Vector}, nil
+	case Const:
+		return Type{Kind: Scalar}, nil
+	case Random:
+		if len(in) == 0 {
+			return Type{Kind: Vector}, nil
+		}
+		return Type{Kind: Matrix, Edges: in[0].Edges}, nil
+	case Sum, Mean, Largest, Smallest, Count:
+		switch {
+		case in[0].Kind == Scalar:
+			return t, fmt.Errorf("%s: expected a matrix or a vector, got a scalar", n.Op)
+		case in[0].Kind == Vector && n.Axis < 0:
+			return Type{Kind: Scalar}, nil
+		case in[0].Kind == Vector:
+			return t, fmt.Errorf("%s: axis: expected None for a vector, got %d", n.Op, n.Axis)
+		case n.Axis == 0:
+			return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
+		case n.Axis == 1:
+			return Type{Kind: Vector, Along: p.rows(in[0].Edges)}, nil
+		}
+		return t, fmt.Errorf("%s: axis: expected 0 (a value a column) or 1 (a value a row) for a matrix, got None", n.Op)
+	case Times:
+		if p.Nodes[n.In[0]].Op != Collective {
+			return t, fmt.Errorf("times: expected what collective_sample has returned, got %s", p.Nodes[n.In[0]].Op)
+		}
+		return Type{Kind: Vector, Along: p.rows(in[0].Edges)}, nil
+	case Gather:
+		if in[0].Along.Space == All || in[0].Along == in[1].Along {
+			return Type{Kind: Vector, Along: in[1].Along}, nil
+		}
+		return t, fmt.Errorf("gather: expected a vector of all vertices, got one along a list")
+	}
+	return p.mapType(n, in)
+}
+
+// mapType is that of an operator that makes each value of one of each input: of a matrix where one is among
+// them, else of the vector.
+func (p *Program) mapType(n *Node, in []Type) (t Type, err error) {
+	t = Type{Kind: Scalar}
+	for _, x := range in {
+		switch {
+		case x.Kind == Matrix && t.Kind != Matrix:
+			t = x
+		case x.Kind == Matrix && x.Edges != t.Edges:
+			return t, fmt.Errorf("%s: expected matrices of the same edges, got those of others", n.Op)
+		case x.Kind == Vector && t.Kind == Scalar:
+			t = x
+		case x.Kind == Vector && t.Kind == Vector && t.Along.Space == All:
+			t = x
+		case x.Kind == Vector && t.Kind == Vector && x.Along.Space != All && x.Along != t.Along:
+			return t, fmt.Errorf("%s: expected vectors along the same list, got some along others", n.Op)
+		}
+	}
+	for _, x := range in {
+		if t.Kind != Matrix || x.Kind != Vector {
+			continue
+		}
+		if n.Axis < 0 {
+			return t, fmt.Errorf("%s: axis: expected 0 (a vector along columns) or 1 (along rows), got None", n.Op)
+		}
+		if !p.fits(x.Along, t.Edges, n.Axis) {
+			return t, fmt.Errorf("%s: expected a vector along the matrix's %s, got one along something else", n.Op, []string{"columns", "rows"}[n.Axis])
+		}
+	}
+	return Type{Kind: t.Kind, Edges: t.Edges, Along: t.Along}, nil
+}
+
+// columns is what a vector along a matrix's columns runs along: those of the matrix of the graph that its
+// edges come from, since choosing edges leaves columns as they are.
+func (p *Program) columns(edges int) Along {
+	for p.edgesOp(edges) >= Individual {
+		edges = p.Nodes[p.Nodes[edges].In[0]].Type.Edges
+	}
+	switch p.edgesOp(edges) {
+	case Whole:
+		return Along{All, 0}
+	case Cross:
+		return p.Nodes[p.Nodes[edges].In[1]].Type.Along
+	}
+	if list := p.Nodes[p.Nodes[edges].In[0]].Type; list.Distinct {
+		return list.Along
+	}
+	return Along{Columns, edges}
+}
+
+// rows is what a vector along a matrix's rows runs along.
+func (p *Program) rows(edges int) Along {
+	if p.edgesOp(edges) == Whole {
+		return Along{All, 0}
+	}
+	return Along{Rows, edges}
+}
+
+func (p *Program) edgesOp(edges int) Op { return p.Nodes[edges].Op }
+
+// fits says whether each edge of a matrix knows its element of a vector: along its own columns, its own rows
+// or those of a matrix that it was chosen from, or of all vertices.
+func (p *Program) fits(a Along, edges, axis int) bool {
+	if a.Space == All {
+		return true
+	}
+	if axis == 0 {
+		return a == p.columns(edges)
+	}
+	for ; edges >= 0; edges = p.Parent(edges) {
+		if a == p.rows(edges) || p.edgesOp(edges) == Cross && a == p.Nodes[p.Nodes[edges].In[0]].Type.Along {
+			return true
+		}
+	}
+	return false
+}
+
+// Check looks at what is returned, and that no two nodes draw the same numbers. Every pass ends with it.
+func (p *Program) Check() error {
+	sites := map[int]int{}
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		for _, in := range n.In {
+			if in < 0 || in >= i {
+				return fmt.Errorf("%%%d: takes %%%d, which is not before it", i, in)
+			}
+		}
+		t, err := p.typeOf(n, i)
+		if err != nil {
+			return fmt.Errorf("%%%d: %w", i, err)
+		}
+		if t != n.Type {
+			return fmt.Errorf("%%%d: has another type than its inputs make", i)
+		}
+		if !n.Draws() {
+			continue
+		}
+		if other, twice := sites[n.Site]; twice {
+			return fmt.Errorf("%%%d: draws at site %d as %%%d does", i, n.Site, other)
+		}
+		sites[n.Site] = i
+	}
+	switch {
+	case p.Result == Vectors && len(p.Matrices) > 0 || p.Result != Vectors && len(p.Matrices) == 0:
+		return fmt.Errorf("return: expected matrices of blocks, or of a subgraph, got %d", len(p.Matrices))
+	case p.Result == Vectors && len(p.Extras) == 0:
+		return fmt.Errorf("return: expected something, got nothing")
+	case p.Result == Subgraph && p.Nodes[p.List].Type.Kind != List:
+		return fmt.Errorf("return: expected a list of vertices for a subgraph, got %s", p.Nodes[p.List].Type.Kind)
+	case p.Result == Subgraph && (p.columns(p.Nodes[p.Matrices[0]].Type.Edges) != p.Nodes[p.List].Type.Along || !p.Nodes[p.List].Type.Distinct):
+		return fmt.Errorf("return: expected the matrix A[list, list] of a subgraph's vertices, got another")
+	}
+	for _, m := range p.Matrices {
+		if t := p.Nodes[m].Type; t.Kind != Matrix || p.edgesOp(t.Edges) == Whole {
+			return fmt.Errorf("return: %%%d: expected a matrix of chosen edges, got %s", m, t.Kind)
+		}
+	}
+	names := map[string]bool{}
+	for _, e := range p.Extras {
+		if names[e.Name] {
+			return fmt.Errorf("return: %q: expected a name once, got it twice", e.Name)
+		}
+		names[e.Name] = true
+	}
+	return nil
+}

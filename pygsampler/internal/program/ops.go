@@ -1,0 +1,101 @@
+package program
+
+// Op is what a node does.
+type Op uint8
+
+// The operators, by what they make.
+const (
+	// Lists of vertices.
+	Seeds  Op = iota // as they were given
+	Column           // of a matrix: its columns, which are distinct
+	Row              // of a matrix: the rows of its edges, distinct, by first occurrence
+	Union            // of two lists: distinct, by first occurrence
+	Unique           // of a list: likewise
+	Concat           // of two lists: one behind the other
+	Pick             // of a list: those where a vector along it is not 0
+	Draw             // k vertices by a vector, along a list or of all vertices
+
+	// Matrices of the graph's edges.
+	Whole // A: all edges
+	Slice // A[:, list]: all in-edges of the list's vertices
+	Cross // A[list, list]: the edges from vertices of the first to such of the second
+	Data  // a matrix's edges with the values of an edge array
+
+	// Matrices of some edges of another.
+	Individual // k edges a column
+	Collective // those of k rows
+	Filter     // those whose value of a mask is not 0
+	TopK       // the k largest a column
+
+	// What is there for all vertices.
+	Vertices // a vertex array
+	Degree   // in-degrees
+
+	// Maps, of scalars, vectors and matrices.
+	Const
+	Random // a uniform number in (0, 1)
+	Neg
+	Abs
+	Sqrt
+	Exp
+	Log
+	Relu
+	Not
+	Add
+	Sub
+	Mul
+	Div
+	Pow
+	Min
+	Max
+	Less
+	LessEqual
+	Equal
+	NotEqual
+	Where // the second where the first is not 0, else the third
+
+	// Reductions: of a matrix along an axis to a vector, of a vector to a scalar.
+	Sum
+	Mean
+	Largest
+	Smallest
+	Count // edges of a matrix, elements of a vector
+
+	// Vectors.
+	Times  // of a Collective: how often each of its rows was drawn
+	Gather // a vector's elements of the vertices of a list
+
+	numOps
+)
+
+// spec is what an operator is called, and how its node is written.
+type spec struct {
+	name  string
+	in    string // of each input: l list, m matrix, v vector, x any of them but a list, or a scalar; ? the one before may be missing
+	attrs string // names of attributes, with blanks between
+}
+
+// specs are the operators' texts: `name in, in attr=value`.
+var specs = [numOps]spec{
+	Seeds:  {"seeds", "", ""},
+	Column: {"column", "m", ""}, Row: {"row", "m", ""},
+	Union: {"union", "ll", ""}, Unique: {"unique", "l", ""}, Concat: {"concat", "ll", ""},
+	Pick: {"pick", "lv", ""}, Draw: {"draw", "v", "k replace site"},
+	Whole: {"whole", "", ""}, Slice: {"slice", "l", ""}, Cross: {"cross", "ll", ""}, Data: {"data", "m", "name"},
+	Individual: {"individual", "mm?", "k replace site"}, Collective: {"collective", "mv?", "k replace site"},
+	Filter: {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"},
+	Vertices: {"vertices", "", "name"}, Degree: {"degree", "", ""},
+	Const: {"const", "", "value"}, Random: {"random", "m?", "site"},
+	Neg: {"neg", "x", ""}, Abs: {"abs", "x", ""}, Sqrt: {"sqrt", "x", ""}, Exp: {"exp", "x", ""}, Log: {"log", "x", ""},
+	Relu: {"relu", "x", ""}, Not: {"not", "x", ""},
+	Add: {"add", "xx", "axis"}, Sub: {"sub", "xx", "axis"}, Mul: {"mul", "xx", "axis"}, Div: {"div", "xx", "axis"},
+	Pow: {"pow", "xx", "axis"}, Min: {"min", "xx", "axis"}, Max: {"max", "xx", "axis"},
+	Less: {"lt", "xx", "axis"}, LessEqual: {"le", "xx", "axis"}, Equal: {"eq", "xx", "axis"}, NotEqual: {"ne", "xx", "axis"},
+	Where: {"where", "xxx", ""},
+	Sum:   {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
+	Count: {"count", "x", "axis"},
+	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""},
+}
+
+// String is the name in texts.
+func (o Op) String() string { return specs[o].name }
