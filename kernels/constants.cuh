@@ -25,6 +25,7 @@ enum {
   WORD_SIZE = 9,  // bytes of the batch
   WORD_TREES = 10,  // for each vertex the seed whose tree it is in; 0 where trees share vertices
   WORD_CAPACITY = 11,  // of a batch in a caller's memory on a device: bytes that would do for the next
+  WORD_EXTRAS = 12,  // how many arrays more there are, described behind the blocks
   HEADER_WORDS = 16,
 };
 
@@ -39,6 +40,14 @@ enum {
   BLOCK_FIRST_DST = 6,  // place of the first destination among the vertices
   BLOCK_EDGE_WEIGHTS = 7,  // for each edge its factor, in float32; 0 where the plan asks for none
   BLOCK_WORDS = 8,
+};
+
+// Words of an array more; they follow the blocks.
+enum {
+  EXTRA_KIND = 0,  // 0: float32; 1: ids
+  EXTRA_LENGTH = 1,
+  EXTRA_OFFSET = 2,
+  EXTRA_WORDS = 4,
 };
 
 // WALK_MAGIC is the first word of walks ("PGSW").

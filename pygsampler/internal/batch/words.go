@@ -24,6 +24,7 @@ const (
 	WordSize        // bytes of the batch
 	WordTrees       // for each vertex the seed whose tree it is in; 0 where trees share vertices
 	WordCapacity    // of a batch in a caller's memory on a device: bytes that would do for the next
+	WordExtras      // how many arrays more there are, described behind the blocks
 	HeaderWords     = 16
 )
 
@@ -38,6 +39,14 @@ const (
 	BlockFirstDst    // place of the first destination among the vertices
 	BlockEdgeWeights // for each edge its factor, in float32; 0 where the plan asks for none
 	BlockWords       = 8
+)
+
+// Words of an array more; they follow the blocks.
+const (
+	ExtraKind   = iota // 0: float32; 1: ids
+	ExtraLength        //
+	ExtraOffset        //
+	ExtraWords  = 4
 )
 
 // WalkMagic is the first word of walks ("PGSW").

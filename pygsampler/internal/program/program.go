@@ -61,6 +61,10 @@ type Node struct {
 	Name    string  // of an array
 	Value   float64 // of a Const
 	Type    Type
+
+	// What passes decide; it changes no value.
+	Inline bool // made anew where it is taken, rather than stored: of maps, and of a Slice whose edges are drawn at once
+	Once   bool // a function of the graph alone: made once for a graph, and kept with it
 }
 
 // Extra is a vector or a list that is returned by a name.

@@ -30,6 +30,7 @@ OUTPUT_INDEX = 8  # for each seed its position in nodes
 SIZE = 9  # bytes of the batch
 TREES = 10  # for each vertex the seed whose tree it is in; 0 where trees share vertices
 CAPACITY = 11  # of a batch in a caller's memory on a device: bytes that would do for the next
+EXTRAS = 12  # how many arrays more there are, described behind the blocks
 HEADER_WORDS = 16
 
 # Words of a block; blocks follow the header, outermost hop first.
@@ -42,6 +43,12 @@ EDGE_IDS = 5
 FIRST_DST = 6  # place of the first destination among the vertices
 EDGE_WEIGHTS = 7  # for each edge its factor, in float32; 0 where the plan asks for none
 WORDS = 8
+
+# Words of an array more; they follow the blocks.
+EXTRA_KIND = 0  # 0: float32; 1: ids
+EXTRA_LENGTH = 1
+EXTRA_OFFSET = 2
+EXTRA_WORDS = 4
 
 # WALK_MAGIC is the first word of walks ("PGSW").
 WALK_MAGIC = 0x50475357
