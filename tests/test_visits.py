@@ -13,6 +13,7 @@ import torch
 from walk_graphs import Shape, of_rows, shapes
 
 import pygsampler as pgs
+from pygsampler._batch import layout as at
 from pygsampler.torch import DataLoader
 from pygsampler.visits import TorchVisits, Visits
 
@@ -299,3 +300,14 @@ def test_visits_of_any_walks() -> None:
     assert made.nodes.dtype == torch.int64 and len(made) == 3
     with pytest.raises(ValueError, match="top: expected an integer >= 1, got 0"):
         found.visits(0)
+
+
+def test_visits_of_no_seeds_have_no_rows() -> None:
+    """As tensors too, whose shape does not follow from their length then."""
+    graph = pgs.Graph.from_csc(np.array([0, 1, 2]), np.array([1, 0]))
+    made = pgs.PinSAGE(num_neighbors=3, seed=1).sample(graph, np.zeros(0, np.int64))
+    assert made.nodes.shape == (0, 0)
+    words = [0] * at.WALK_WORDS
+    words[at.WALK_PER_SEED] = 10
+    tensors = TorchVisits._of_region(torch.zeros(64, dtype=torch.int64), words, 0, 0)
+    assert tensors.nodes.shape == tensors.counts.shape == made.torch().nodes.shape

@@ -114,12 +114,13 @@ class TorchVisits:
 
         seeds = words[at.WALK_NUM_WALKS] // words[at.WALK_PER_SEED]
         count, width = words[at.WALK_NUM_TOP], region.element_size()
+        shape = seeds, count // max(seeds, 1)
         first = words[at.WALK_TOP_NODES] // width
         narrow = region if width == 4 else region.view(torch.int32)
         visits = words[at.WALK_VISITS] // 4
         made = cls(
-            region[first : first + count].view(seeds, -1),
-            narrow[visits : visits + count].view(seeds, -1),
+            region[first : first + count].view(shape),
+            narrow[visits : visits + count].view(shape),
         )
         made.epoch, made.batch = epoch, batch
         return made
