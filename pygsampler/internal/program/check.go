@@ -61,11 +61,21 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return t, fmt.Errorf("%s: expected values of the same edges, got those of others", n.Op)
 		}
 		return Type{Kind: Matrix, Edges: i}, nil
+	case Merge:
+		if p.columns(in[0].Edges) != p.columns(in[1].Edges) {
+			return t, fmt.Errorf("merge: expected matrices with the same columns, got others")
+		}
+		return Type{Kind: Matrix, Edges: i}, nil
 	case Collective:
 		if len(in) > 1 && !p.fits(in[1].Along, in[0].Edges, 1) {
 			return t, fmt.Errorf("collective: expected a vector along the matrix's rows, got one along something else")
 		}
 		return Type{Kind: Matrix, Edges: i}, nil
+	case Cap:
+		if n.K < 0 {
+			return t, fmt.Errorf("cap: k: expected an integer >= 0, got %d", n.K)
+		}
+		return Type{Kind: Vector, Along: in[0].Along}, nil
 	case Vertices, Degree:
 		return Type{Kind: Vector}, nil
 	case Const:

@@ -27,6 +27,8 @@ const (
 	Filter     // those whose value of a mask is not 0
 	TopK       // the k largest a column
 
+	Merge // of two matrices with the same columns: in each those of the first, then those of the second
+
 	// What is there for all vertices.
 	Vertices // a vertex array
 	Degree   // in-degrees
@@ -52,7 +54,8 @@ const (
 	LessEqual
 	Equal
 	NotEqual
-	Where // the second where the first is not 0, else the third
+	Where  // the second where the first is not 0, else the third
+	Spread // a matrix's edges with the values of a vector
 
 	// Reductions: of a matrix along an axis to a vector, of a vector to a scalar.
 	Sum
@@ -64,6 +67,7 @@ const (
 	// Vectors.
 	Times  // of a Collective: how often each of its rows was drawn
 	Gather // a vector's elements of the vertices of a list
+	Cap    // chances in the ratio of a vector's elements, of which k is the sum
 
 	numOps
 )
@@ -83,7 +87,7 @@ var specs = [numOps]spec{
 	Pick: {"pick", "lv", ""}, Draw: {"draw", "v", "k replace site"},
 	Whole: {"whole", "", ""}, Slice: {"slice", "l", ""}, Cross: {"cross", "ll", ""}, Data: {"data", "m", "name"},
 	Individual: {"individual", "mm?", "k replace site"}, Collective: {"collective", "mv?", "k replace site"},
-	Filter: {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"},
+	Filter: {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"}, Merge: {"merge", "mm", ""},
 	Vertices: {"vertices", "", "name"}, Degree: {"degree", "", ""},
 	Const: {"const", "", "value"}, Random: {"random", "m?", "site"},
 	Neg: {"neg", "x", ""}, Abs: {"abs", "x", ""}, Sqrt: {"sqrt", "x", ""}, Exp: {"exp", "x", ""}, Log: {"log", "x", ""},
@@ -91,10 +95,10 @@ var specs = [numOps]spec{
 	Add: {"add", "xx", "axis"}, Sub: {"sub", "xx", "axis"}, Mul: {"mul", "xx", "axis"}, Div: {"div", "xx", "axis"},
 	Pow: {"pow", "xx", "axis"}, Min: {"min", "xx", "axis"}, Max: {"max", "xx", "axis"},
 	Less: {"lt", "xx", "axis"}, LessEqual: {"le", "xx", "axis"}, Equal: {"eq", "xx", "axis"}, NotEqual: {"ne", "xx", "axis"},
-	Where: {"where", "xxx", ""},
+	Where: {"where", "xxx", ""}, Spread: {"spread", "mv", "axis"},
 	Sum:   {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
-	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""},
+	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
 }
 
 // String is the name in texts.

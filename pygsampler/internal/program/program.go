@@ -154,11 +154,11 @@ func (n *Node) Key() string { return n.text() }
 func (n *Node) Draws() bool { return slices.Contains(strings.Fields(specs[n.Op].attrs), "site") }
 
 // Maps says that the node makes each value of one element of each input.
-func (n *Node) Maps() bool { return n.Op >= Const && n.Op <= Where }
+func (n *Node) Maps() bool { return n.Op >= Const && n.Op <= Spread }
 
 // Chooses says that the node makes a matrix of edges of its own.
 func (n *Node) Chooses() bool {
-	return n.Op == Whole || n.Op == Slice || n.Op == Cross || n.Op >= Individual && n.Op <= TopK
+	return n.Op == Whole || n.Op == Slice || n.Op == Cross || n.Op >= Individual && n.Op <= Merge
 }
 
 // Parent is the matrix of whose edges a chosen matrix has some; -1: the graph's.
