@@ -96,7 +96,7 @@ var specs = [numOps]spec{
 	Pow: {"pow", "xx", "axis"}, Min: {"min", "xx", "axis"}, Max: {"max", "xx", "axis"},
 	Less: {"lt", "xx", "axis"}, LessEqual: {"le", "xx", "axis"}, Equal: {"eq", "xx", "axis"}, NotEqual: {"ne", "xx", "axis"},
 	Where: {"where", "xxx", ""}, Spread: {"spread", "mv", "axis"},
-	Sum:   {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
+	Sum: {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
 	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
 }
