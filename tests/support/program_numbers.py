@@ -1,0 +1,256 @@
+"""The numbers of programs: maps, sums and draws, to the bit, as docs/operators.md has them."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from reference import integers, log, row_state, splitmix64
+
+MASK64 = (1 << 64) - 1
+GAMMA = 0x9E3779B97F4A7C15
+ROW, CANDIDATE, INDEX, EDGE = 0, 3, 4, 5  # the purposes of the draws
+
+
+class BatchError(ValueError):
+    """An error of the batch: values that an operator does not take."""
+
+
+def single(x: float) -> float:
+    """The nearest number of 32 bits."""
+    return ctypes.c_float(x).value
+
+
+def full_log(x: float) -> float:
+    if x == 0:
+        return -math.inf
+    if x == math.inf:
+        return x
+    return log(x) if x > 0 else math.nan
+
+
+def exp(x: float) -> float:
+    if x != x:
+        return x
+    if x > 709.78:
+        return math.inf
+    if x < -745.14:
+        return 0.0
+    n = math.floor(x * float.fromhex("0x1.71547652b82fep+0") + 0.5)
+    high, low = float.fromhex("0x1.62e42fefa3p-1"), float.fromhex("0x1.3de6af278ece6p-42")
+    r, p = (x - n * high) - n * low, 1.0
+    for k in range(14, 0, -1):
+        p = 1 + (r * (1 / k)) * p
+    half = int(n / 2)  # toward zero
+    return p * 2.0 ** (n - half) * 2.0**half
+
+
+def sqrt(x: float) -> float:
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
+def divided(x: float, y: float) -> float:
+    if y:
+        return x / y
+    if x == 0 or x != x:
+        return math.nan
+    return math.copysign(math.inf, x) * math.copysign(1, y)
+
+
+def power(x: float, y: float) -> float:
+    if abs(y) <= 64 and y == math.floor(y):
+        r, b, digits = 1.0, x, int(abs(y))
+        while digits:
+            if digits & 1:
+                r *= b
+            digits >>= 1
+            if digits:
+                b *= b
+        return divided(1.0, r) if y < 0 else r
+    return sqrt(x) if y == 0.5 else exp(y * full_log(x))
+
+
+MAPS: dict[str, Callable[..., float]] = {
+    "neg": lambda x: -x,
+    "abs": lambda x: abs(x),
+    "sqrt": sqrt,
+    "exp": exp,
+    "log": full_log,
+    "relu": lambda x: x if x > 0 else 0.0,
+    "not": lambda x: float(x == 0),
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": divided,
+    "pow": power,
+    "min": lambda x, y: y if y < x else x,
+    "max": lambda x, y: y if y > x else x,
+    "lt": lambda x, y: float(x < y),
+    "le": lambda x, y: float(x <= y),
+    "eq": lambda x, y: float(x == y),
+    "ne": lambda x, y: float(x != y),
+    "where": lambda c, a, b: b if c == 0 else a,
+}
+
+
+# Reductions
+
+REDUCTIONS = ("sum", "mean", "largest", "smallest", "count")
+
+
+def tree_sum(values: list[float]) -> float:
+    total = 0.0
+    for start in range(0, len(values), 32):
+        part = values[start : start + 32]
+        part += [0.0] * (32 - len(part))
+        for half in (16, 8, 4, 2, 1):
+            part = [part[i] + part[i + half] for i in range(half)]
+        total += part[0]
+    return total
+
+
+def scaled(x: float, e: int) -> float:
+    try:
+        return math.ldexp(x, e)
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def binned_sums(groups: list[list[float]], op: str) -> list[float]:
+    """The sums of groups of one operand; the bins are those of the whole of it."""
+    every = [x for group in groups for x in group]
+    for x in every:
+        if not math.isfinite(x):
+            raise BatchError(f"{op}: expected finite values, got {x}")
+    top = max(map(abs, every), default=0.0)
+    if top == 0:
+        return [0.0] * len(groups)
+    b, e = 62 - len(every).bit_length(), math.frexp(top)[1]
+    sums = []
+    for group in groups:
+        upper = lower = 0
+        for x in group:
+            exact = Fraction(x)
+            q = int(exact * Fraction(2) ** (b - e))
+            upper += q
+            lower += int((exact - q * Fraction(2) ** (e - b)) * Fraction(2) ** (2 * b - e))
+        sums.append(scaled(float(upper), e - b) + scaled(float(lower), e - 2 * b))
+    return sums
+
+
+def extreme(values: list[float], better: Callable[[float, float], float]) -> float:
+    if any(x != x for x in values):
+        return math.nan
+    found = values[0] if values else 0.0
+    for x in values[1:]:
+        found = better(found, x)
+    return found
+
+
+def reduced(op: str, groups: list[list[float]], binned: bool) -> list[float]:
+    if op == "count":
+        return [float(len(group)) for group in groups]
+    if op in ("largest", "smallest"):
+        better = MAPS["max" if op == "largest" else "min"]
+        return [extreme(group, better) for group in groups]
+    sums = binned_sums(groups, op) if binned else [tree_sum(group) for group in groups]
+    if op == "sum":
+        return sums
+    return [s / len(group) if group else 0.0 for s, group in zip(sums, groups, strict=True)]
+
+
+def largest_places(values: list[float], k: int) -> list[int]:
+    """The places of the k largest, in order of places; NaN is the smallest."""
+    by = [(x == x, x if x == x else 0.0) for x in values]
+    order = sorted(range(len(values)), key=lambda i: by[i], reverse=True)  # stable all the same
+    return sorted(order if k < 0 else order[:k])
+
+
+# Sampling
+
+
+def bits_of_draw(state: int, j: int) -> int:
+    return splitmix64((state + (j + 1) * GAMMA) & MASK64)
+
+
+def uniform(bits: int) -> float:
+    return ((bits >> 12) + 0.5) * 2.0**-52
+
+
+def race_key(bits: int, weight: float) -> int:
+    (m, a), (n, c) = math.frexp(-log(uniform(bits))), math.frexp(weight)
+    r, k = m / n, a - c  # halves of both m and n, and so the same quotient
+    if r < 1:
+        r, k = 2 * r, k - 1
+    return (k + 2048 << 52) + int((r - 1) * 2.0**52)
+
+
+def checked(op: str, values: Iterable[float]) -> list[float]:
+    found = list(values)
+    for x in found:
+        if not 0 <= x < math.inf:
+            raise BatchError(f"{op}: expected finite values >= 0, got {x}")
+    return found
+
+
+def by_weight(weights: list[float], number: int) -> int:
+    """The element in whose part of the whole a draw of 64 bits falls."""
+    whole = integers(weights)
+    x, end = number * sum(whole) >> 64, 0
+    for i, w in enumerate(whole):
+        end += w
+        if x < end:
+            return i
+    raise AssertionError(x)
+
+
+def smallest(keys: Sequence[tuple[int, ...]], k: int) -> list[int]:
+    """The places of the k smallest keys, in order of places."""
+    return sorted(sorted(range(len(keys)), key=lambda i: keys[i])[:k])
+
+
+@dataclass
+class Numbers:
+    seed: int
+    epoch: int
+    batch: int
+
+    def state(self, site: int, owner: int, purpose: int) -> int:
+        return row_state(self.seed, self.epoch, self.batch, site, owner, purpose)
+
+
+def race_of_column(p: list[float], k: int, state: int) -> list[int]:
+    candidates = [j for j, x in enumerate(p) if x > 0]
+    if k < 0 or len(candidates) <= k:
+        return candidates
+    keys = [(race_key(bits_of_draw(state, j), p[j]), j) for j in candidates]
+    return [candidates[i] for i in smallest(keys, k)]
+
+
+def draws_of_column(p: list[float], k: int, state: int) -> list[int]:
+    candidates = [j for j, x in enumerate(p) if x > 0]
+    if k < 0 or not candidates:
+        return candidates
+    weights = [p[j] for j in candidates]
+    return [candidates[by_weight(weights, bits_of_draw(state, j))] for j in range(k)]
+
+
+def choose_vertices(
+    numbers: Numbers, site: int, vertices: list[int], p: list[float], k: int, replace: bool
+) -> list[int]:
+    """The places of the vertices chosen: in order of places, or with replace in that of draws."""
+    candidates = [i for i, x in enumerate(p) if x > 0]
+    if k < 0 or not candidates or (not replace and len(candidates) <= k):
+        return candidates
+    if replace:
+        weights = [p[i] for i in candidates]
+        states = [numbers.state(site, j, INDEX) for j in range(k)]
+        return [candidates[by_weight(weights, bits_of_draw(state, 0))] for state in states]
+    keys = []
+    for i in candidates:
+        state = numbers.state(site, vertices[i], CANDIDATE)
+        keys.append((race_key(bits_of_draw(state, 0), p[i]), vertices[i], i))
+    return [candidates[i] for i in smallest(keys, k)]

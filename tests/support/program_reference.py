@@ -1,0 +1,464 @@
+"""Programs once more, slowly and in plain Python.
+
+Written from docs/operators.md and not from the engine. A program is its text, a line a node; it is
+taken to be well typed. What no result needs is not made, unless ``everything`` is asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from program_numbers import (
+    CANDIDATE,
+    EDGE,
+    MAPS,
+    REDUCTIONS,
+    ROW,
+    Numbers,
+    bits_of_draw,
+    checked,
+    choose_vertices,
+    draws_of_column,
+    largest_places,
+    race_of_column,
+    reduced,
+    single,
+    uniform,
+)
+from reference import choose
+
+
+class GraphLists(Protocol):
+    """A graph in lists: a CSC, and arrays by name, of edges by their ids and of vertices."""
+
+    indptr: list[int]
+    indices: list[int]
+    edge_ids: list[int] | None
+    num_nodes: int
+    edge_data: dict[str, list[float]]
+    node_data: dict[str, list[float]]
+
+
+# The text
+
+
+@dataclass
+class Node:
+    op: str
+    inputs: list[int]
+    attrs: dict[str, str]
+
+
+@dataclass
+class Program:
+    nodes: list[Node]
+    result: str
+    returned: list[int]
+    extras: dict[str, int]
+
+    @cached_property
+    def needed(self) -> set[int]:
+        """The nodes that the result is made of."""
+        found: set[int] = set()
+        left = [*self.returned, *self.extras.values()]
+        while left:
+            i = left.pop()
+            if i not in found:
+                found.add(i)
+                left += self.nodes[i].inputs
+        return found
+
+
+INPUTS = re.compile(r"%(\d+)(?:, |$| )")
+ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)(?: |$)')
+EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%(\d+)(?: |$)')
+
+
+def name_of(attrs: dict[str, str]) -> str:
+    return unquoted(attrs["name"])
+
+
+def unquoted(text: str) -> str:
+    """A name in Go's quotes, whose escapes are Python's too."""
+    return str(ast.literal_eval(text))
+
+
+def _inputs(text: str) -> tuple[list[int], str]:
+    found = []
+    while match := INPUTS.match(text):
+        found.append(int(match[1]))
+        text = text[match.end() :]
+    return found, text
+
+
+def parse(code: str) -> Program:
+    """The program of a text: ``%0 = seeds``, ..., ``return blocks %2 "name"=%1``."""
+    *lines, last = code.rstrip("\n").split("\n")
+    nodes = []
+    for i, line in enumerate(lines):
+        head, _, rest = line.partition(" = ")
+        assert head == f"%{i}", line
+        op, _, rest = rest.partition(" ")
+        inputs, rest = _inputs(rest)
+        attrs = {}
+        while match := ATTRIBUTE.match(rest):
+            attrs[match[1]] = match[2]
+            rest = rest[match.end() :]
+        assert not rest, line
+        nodes.append(Node(op, inputs, attrs))
+    word, result, rest = (last + " ").split(" ", 2)
+    assert word == "return", last
+    returned, rest = _inputs(rest)
+    extras = {}
+    while match := EXTRA.match(rest):
+        extras[unquoted(match[1])] = int(match[2])
+        rest = rest[match.end() :]
+    assert not rest.strip(), last
+    return Program(nodes, result, returned, extras)
+
+
+# Values
+
+
+@dataclass
+class Vertices:
+    """A list; ``every``: that of all vertices, in order."""
+
+    of: list[int]
+    every: bool = False
+
+
+@dataclass
+class Vector:
+    along: Vertices
+    values: list[float]
+
+    @cached_property
+    def at(self) -> dict[int, float]:
+        return dict(zip(self.along.of, self.values, strict=True))
+
+    def taken(self, vertices: Vertices) -> list[float]:
+        """Its elements along a list: its own, or any for a vector of all vertices."""
+        if self.along.every:
+            return [self.values[v] for v in vertices.of]
+        return self.values
+
+
+@dataclass
+class Edges:
+    """Edges of a matrix by their places in the CSC, column by column."""
+
+    columns: Vertices
+    places: list[list[int]]
+    graph: GraphLists
+    whole: bool = False
+
+    @cached_property
+    def flat(self) -> list[int]:
+        return [e for column in self.places for e in column]
+
+    @cached_property
+    def row_of(self) -> list[int]:
+        return [self.graph.indices[e] for e in self.flat]
+
+    @cached_property
+    def column_of(self) -> list[int]:
+        return [v for v, es in zip(self.columns.of, self.places, strict=True) for _ in es]
+
+    @cached_property
+    def rows(self) -> Vertices:
+        if self.whole:
+            return self.columns
+        return distinct(self.row_of)
+
+    @cached_property
+    def ids(self) -> list[int]:
+        ids = self.graph.edge_ids
+        return self.flat if ids is None else [ids[e] for e in self.flat]
+
+    def by_column(self, values: Sequence[float]) -> list[list[float]]:
+        found, start = [], 0
+        for column in self.places:
+            found.append(list(values[start : start + len(column)]))
+            start += len(column)
+        return found
+
+    def by_row(self, values: Sequence[float]) -> list[list[float]]:
+        found: dict[int, list[float]] = {u: [] for u in self.rows.of}
+        for u, value in zip(self.row_of, values, strict=True):
+            found[u].append(value)
+        return list(found.values())
+
+
+@dataclass
+class Matrix:
+    edges: Edges
+    values: list[float]
+    times: dict[int, int] = field(default_factory=dict)
+
+    def some(self, chosen: list[list[int]], times: dict[int, int] | None = None) -> Matrix:
+        """Those edges of each column that stand at these places of it."""
+        edges = self.edges
+        columns = list(zip(edges.places, edges.by_column(self.values), chosen, strict=True))
+        places = [[of[i] for i in at] for of, _, at in columns]
+        values = [own[i] for _, own, at in columns for i in at]
+        return Matrix(Edges(edges.columns, places, edges.graph), values, times or {})
+
+
+def distinct(of: list[int]) -> Vertices:
+    """By first occurrence."""
+    return Vertices(list(dict.fromkeys(of)))
+
+
+Value = Vertices | Matrix | Vector | float
+
+
+# The call
+
+
+@dataclass
+class Machine:
+    """A batch in the making: the values of its nodes."""
+
+    graph: GraphLists
+    seeds: list[int]
+    numbers: Numbers
+    weight: str | None
+    values: dict[int, Any] = field(default_factory=dict)
+
+    def every(self) -> Vertices:
+        return Vertices(list(range(self.graph.num_nodes)), every=True)
+
+    def in_edges(self, v: int) -> list[int]:
+        starts = self.graph.indptr
+        return list(range(starts[v], starts[v + 1])) if v + 1 < len(starts) else []
+
+    def matrix(self, edges: Edges) -> Matrix:
+        if self.weight is None:
+            return Matrix(edges, [1.0] * len(edges.flat))
+        return self.data(edges, self.weight)
+
+    def data(self, edges: Edges, name: str) -> Matrix:
+        array = self.graph.edge_data[name]
+        return Matrix(edges, [float(array[i]) for i in edges.ids])
+
+    def make(self, node: Node) -> Any:
+        given: list[Any] = [self.values[i] for i in node.inputs]
+        attrs, op = node.attrs, node.op
+        if op in REDUCTIONS:
+            return self.reduce(op, given[0], attrs.get("axis"))
+        if op in MAPS:
+            return self.map(MAPS[op], given, attrs.get("axis"))
+        if "site" in attrs:
+            k, replace = int(attrs.get("k", 0)), attrs.get("replace") == "true"
+            return self.sample(op, given, k, replace, int(attrs["site"]))
+        match op:
+            case "seeds":
+                return Vertices(self.seeds)
+            case "column":
+                return given[0].edges.columns
+            case "row":
+                return given[0].edges.rows
+            case "union":
+                return distinct(given[0].of + given[1].of)
+            case "unique":
+                return distinct(given[0].of)
+            case "concat":
+                return Vertices(given[0].of + given[1].of)
+            case "pick":
+                of = given[0].of
+                return Vertices([u for u, x in zip(of, given[1].taken(given[0]), strict=True) if x])
+            case "whole":
+                return self.slice(self.every(), whole=True)
+            case "slice":
+                return self.slice(given[0] if given[0].every else distinct(given[0].of))
+            case "cross":
+                return self.slice(given[1], set(given[0].of))
+            case "data":
+                return self.data(given[0].edges, name_of(attrs))
+            case "filter":
+                c, mask = given
+                columns = c.edges.by_column(mask.values)
+                return c.some([[i for i, x in enumerate(xs) if x] for xs in columns])
+            case "top_k":
+                c, by = given
+                columns = c.edges.by_column(by.values)
+                return c.some([largest_places(xs, int(attrs["k"])) for xs in columns])
+            case "vertices":
+                return Vector(
+                    self.every(), [float(x) for x in self.graph.node_data[name_of(attrs)]]
+                )
+            case "degree":
+                every = self.every()
+                return Vector(every, [float(len(self.in_edges(v))) for v in every.of])
+            case "const":
+                return float(attrs["value"])
+            case "times":
+                b = given[0]
+                return Vector(b.edges.rows, [float(b.times[u]) for u in b.edges.rows.of])
+            case "gather":
+                return Vector(given[1], given[0].taken(given[1]))
+        raise AssertionError(op)
+
+    def slice(self, s: Vertices, rows: set[int] | None = None, whole: bool = False) -> Matrix:
+        source = self.graph.indices
+        places = [[e for e in self.in_edges(v) if rows is None or source[e] in rows] for v in s.of]
+        return self.matrix(Edges(s, places, self.graph, whole))
+
+    def map(self, function: Callable[..., float], given: list[Value], axis: str | None) -> Value:
+        matrix = next((x for x in given if isinstance(x, Matrix)), None)
+        vectors = [x for x in given if isinstance(x, Vector)]
+        if matrix is None and not vectors:
+            return function(*given)
+        if matrix is not None:
+            edges = matrix.edges
+            owners = edges.column_of if axis == "0" else edges.row_of
+            count = len(edges.flat)
+        else:
+            along = next((v.along for v in vectors if not v.along.every), vectors[0].along)
+            count = len(along.of)
+        columns = []
+        for x in given:
+            if isinstance(x, Matrix):
+                columns.append(x.values)
+            elif isinstance(x, Vector):
+                columns.append([x.at[v] for v in owners] if matrix else x.taken(along))
+            else:
+                assert isinstance(x, float)
+                columns.append([x] * count)
+        values = [function(*xs) for xs in zip(*columns, strict=True)]
+        return Vector(along, values) if matrix is None else Matrix(matrix.edges, values)
+
+    def reduce(self, op: str, x: Value, axis: str | None) -> Value:
+        if isinstance(x, Vector):
+            return reduced(op, [x.values], True)[0]
+        assert isinstance(x, Matrix)
+        if axis == "0":
+            return Vector(x.edges.columns, reduced(op, x.edges.by_column(x.values), False))
+        return Vector(x.edges.rows, reduced(op, x.edges.by_row(x.values), True))
+
+    def sample(self, op: str, given: list[Any], k: int, replace: bool, site: int) -> Value:
+        numbers = self.numbers
+        if op == "random":
+            if not given:
+                every = self.every()
+                states = [numbers.state(site, v, CANDIDATE) for v in every.of]
+                return Vector(every, [uniform(bits_of_draw(s, 0)) for s in states])
+            edges = given[0].edges
+            states = [numbers.state(site, i, EDGE) for i in edges.ids]
+            return Matrix(edges, [uniform(bits_of_draw(s, 0)) for s in states])
+        if op == "draw":
+            v = given[0]
+            p = checked(op, v.values)
+            places = choose_vertices(numbers, site, v.along.of, p, k, replace)
+            return Vertices([v.along.of[i] for i in places])
+        c: Matrix = given[0]
+        edges = c.edges
+        if op == "individual":
+            states = [numbers.state(site, v, ROW) for v in edges.columns.of]
+            if len(given) == 1:
+                columns = zip(edges.places, states, strict=True)
+                return c.some([choose(len(es), k, replace, state) for es, state in columns])
+            p = checked(op, given[1].values)
+            rule = draws_of_column if replace else race_of_column
+            pairs = zip(edges.by_column(p), states, strict=True)
+            return c.some([rule(column, k, state) for column, state in pairs])
+        assert op == "collective", op
+        rows = edges.rows.of
+        if len(given) == 1:
+            p = [float(len(group)) for group in edges.by_row([0.0] * len(edges.flat))]
+        else:
+            p = checked(op, [given[1].at[u] for u in rows])
+        times = Counter(rows[i] for i in choose_vertices(numbers, site, rows, p, k, replace))
+        source = self.graph.indices
+        kept = [[i for i, e in enumerate(es) if source[e] in times] for es in edges.places]
+        return c.some(kept, dict(times))
+
+
+@dataclass
+class Block:
+    indptr: list[int]
+    indices: list[int]
+    edge_ids: list[int]
+    values: list[float]
+    num_src: int
+    num_dst: int
+
+
+@dataclass
+class Result:
+    """What a batch has to be; a subgraph is one block from all ``nodes`` to all of them."""
+
+    nodes: list[int]
+    output_nodes: list[int]
+    output_index: list[int]
+    blocks: list[Block]
+    extras: dict[str, list[Any]]
+
+
+def as_block(m: Matrix, place: dict[int, int], num_dst: int) -> Block:
+    edges = m.edges
+    local: dict[int, list[tuple[int, int, float]]] = {}
+    columns = zip(edges.column_of, edges.row_of, edges.ids, m.values, strict=True)
+    for v, u, edge_id, value in columns:
+        local.setdefault(place[v], []).append((place[u], edge_id, single(value)))
+    block = Block([0], [], [], [], len(place), num_dst)
+    for i in range(num_dst):
+        for u, edge_id, value in local.get(i, []):
+            block.indices.append(u)
+            block.edge_ids.append(edge_id)
+            block.values.append(value)
+        block.indptr.append(len(block.indices))
+    return block
+
+
+def reference(
+    code: str,
+    graph: GraphLists,
+    seeds: Sequence[int],
+    *,
+    seed: int = 0,
+    epoch: int = 0,
+    batch: int = 0,
+    weight: str | None = None,
+    everything: bool = False,
+) -> Result:
+    """The batch that a program makes; ``BatchError`` where it has none.
+
+    ``everything`` makes also the nodes that no result needs, which may have errors of their own.
+    """
+    program = parse(code)
+    machine = Machine(graph, list(seeds), Numbers(seed, epoch, batch), weight)
+    for i, node in enumerate(program.nodes):
+        if everything or i in program.needed:
+            machine.values[i] = machine.make(node)
+    values = machine.values
+    extras: dict[str, list[Any]] = {}
+    for name, i in program.extras.items():
+        value = values[i]
+        extras[name] = (
+            list(value.of) if isinstance(value, Vertices) else [single(x) for x in value.values]
+        )
+    blocks: list[Block] = []
+    place = {v: i for i, v in enumerate(dict.fromkeys(seeds))}
+    if program.result == "subgraph":
+        chosen, m = (values[i] for i in program.returned)
+        place = {v: i for i, v in enumerate(chosen.of)}
+        blocks = [as_block(m, place, len(place))]
+    elif program.result == "blocks":
+        for i in reversed(program.returned):
+            edges = values[i].edges
+            for v in edges.columns.of:
+                place.setdefault(v, len(place))
+            num_dst = len(place)
+            for u in edges.row_of:
+                place.setdefault(u, len(place))
+            blocks.insert(0, as_block(values[i], place, num_dst))
+    index = [place.get(v, -1) for v in seeds]
+    return Result(list(place), list(seeds), index, blocks, extras)
