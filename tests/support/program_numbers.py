@@ -162,6 +162,22 @@ def reduced(op: str, groups: list[list[float]], binned: bool) -> list[float]:
     return [s / len(group) if group else 0.0 for s, group in zip(sums, groups, strict=True)]
 
 
+def capped(values: list[float], k: int) -> list[float]:
+    """Chances in the ratio of values, of which k is the sum."""
+    values = checked("cap", values)
+    if sum(x > 0 for x in values) <= k:
+        return [float(x > 0) for x in values]
+    full: set[int] = set()
+    while True:
+        rest = [0.0 if i in full else x for i, x in enumerate(values)]
+        c = divided(float(k - len(full)), binned_sums([rest], "cap")[0])
+        more = {i for i, x in enumerate(values) if i not in full and c * x >= 1}
+        if not more:
+            break
+        full |= more
+    return [1.0 if i in full else c * x if x else 0.0 for i, x in enumerate(values)]
+
+
 def largest_places(values: list[float], k: int) -> list[int]:
     """The places of the k largest, in order of places; NaN is the smallest."""
     by = [(x == x, x if x == x else 0.0) for x in values]

@@ -22,6 +22,7 @@ from program_numbers import (
     ROW,
     Numbers,
     bits_of_draw,
+    capped,
     checked,
     choose_vertices,
     draws_of_column,
@@ -216,6 +217,14 @@ def distinct(of: list[int]) -> Vertices:
     return Vertices(list(dict.fromkeys(of)))
 
 
+def merged(c: Matrix, d: Matrix) -> Matrix:
+    """In each column the edges of the first, then those of the second."""
+    places = [a + b for a, b in zip(c.edges.places, d.edges.places, strict=True)]
+    columns = zip(c.edges.by_column(c.values), d.edges.by_column(d.values), strict=True)
+    values = [x for a, b in columns for x in a + b]
+    return Matrix(Edges(c.edges.columns, places, c.edges.graph), values)
+
+
 Value = Vertices | Matrix | Vector | float
 
 
@@ -290,6 +299,13 @@ class Machine:
                 c, by = given
                 columns = c.edges.by_column(by.values)
                 return c.some([largest_places(xs, int(attrs["k"])) for xs in columns])
+            case "merge":
+                return merged(*given)
+            case "spread":
+                axis = attrs["axis"]
+                return self.map(lambda _, y: y, given, axis)
+            case "cap":
+                return Vector(given[0].along, capped(given[0].values, int(attrs["k"])))
             case "vertices":
                 return Vector(
                     self.every(), [float(x) for x in self.graph.node_data[name_of(attrs)]]

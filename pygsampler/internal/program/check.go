@@ -35,7 +35,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 	case Seeds, Concat:
 		return Type{Kind: List, Along: own}, nil
 	case Draw:
-		return Type{Kind: List, Along: own, Distinct: !n.Replace}, nil
+		return Type{Kind: List, Along: own, Distinct: !n.Replace && p.distinct(in[0].Along)}, nil
 	case Union, Unique:
 		return Type{Kind: List, Along: own, Distinct: true}, nil
 	case Pick:
@@ -173,6 +173,31 @@ func (p *Program) rows(edges int) Along {
 
 func (p *Program) edgesOp(edges int) Op { return p.Nodes[edges].Op }
 
+// distinct says that no vertex has two elements in a vector along a.
+func (p *Program) distinct(a Along) bool {
+	return a.Space != Of || p.Nodes[a.Node].Type.Distinct
+}
+
+// induced says that a matrix's columns are a list's vertices, and that its rows are among them.
+func (p *Program) induced(m Node, list Type) bool {
+	return m.Type.Kind == Matrix && list.Distinct && p.columns(m.Type.Edges) == list.Along &&
+		(list.Along.Space == All || p.within(m.Type.Edges, list.Along))
+}
+
+// within says that the rows of edges are vertices of the list along a.
+func (p *Program) within(edges int, a Along) bool {
+	n := &p.Nodes[edges]
+	switch {
+	case n.Op == Cross:
+		return p.Nodes[n.In[0]].Type.Along == a
+	case n.Op == Merge:
+		return p.within(p.Nodes[n.In[0]].Type.Edges, a) && p.within(p.Nodes[n.In[1]].Type.Edges, a)
+	case n.Op >= Individual:
+		return p.within(p.Nodes[n.In[0]].Type.Edges, a)
+	}
+	return false
+}
+
 // fits says whether each edge of a matrix knows its element of a vector: along its own columns, its own rows
 // or those of a matrix that it was chosen from, or of all vertices.
 func (p *Program) fits(a Along, edges, axis int) bool {
@@ -222,7 +247,7 @@ func (p *Program) Check() error {
 		return fmt.Errorf("return: expected something, got nothing")
 	case p.Result == Subgraph && p.Nodes[p.List].Type.Kind != List:
 		return fmt.Errorf("return: expected a list of vertices for a subgraph, got %s", p.Nodes[p.List].Type.Kind)
-	case p.Result == Subgraph && (p.columns(p.Nodes[p.Matrices[0]].Type.Edges) != p.Nodes[p.List].Type.Along || !p.Nodes[p.List].Type.Distinct):
+	case p.Result == Subgraph && !p.induced(p.Nodes[p.Matrices[0]], p.Nodes[p.List].Type):
 		return fmt.Errorf("return: expected the matrix A[list, list] of a subgraph's vertices, got another")
 	}
 	for _, m := range p.Matrices {

@@ -47,7 +47,11 @@ func TestRefusedTexts(t *testing.T) {
 		head + "%5 = whole\n%6 = mul %5, %4 axis=1\nreturn blocks %6":                "expected a vector along the matrix's rows",
 		head + "return blocks %4":                                                    "%4: expected a matrix",
 		head + "return blocks %3 \"a\"=%4 \"a\"=%4":                                  `"a": expected a name once`,
-		head + "%5 = random site=3\n%6 = random site=3\nreturn blocks %3":            "draws at site 3 as %5 does",
+		head + "%5 = row %1\nreturn subgraph %5, %1":                                 "expected the matrix A[list, list]",
+		"%0 = seeds\n%1 = unique %0\n%2 = slice %1\nreturn subgraph %1, %2":          "expected the matrix A[list, list]",
+		"%0 = seeds\n%1 = unique %0\n%2 = slice %1\nreturn subgraph %1, %1":          "expected the matrix A[list, list]",
+		"%0 = seeds\n%1 = degree\n%2 = slice %0\n%3 = gather %1, %0\n%4 = draw %3 k=2 replace=false site=0\n%5 = cross %4, %4\nreturn blocks %5": "lists of distinct vertices",
+		head + "%5 = random site=3\n%6 = random site=3\nreturn blocks %3":                                                                        "draws at site 3 as %5 does",
 	} {
 		if _, err := Parse(text, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
