@@ -1,0 +1,421 @@
+"""Random programs that are well typed, as texts: a grammar of all operators."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from program_graphs import CHANCES, EDGE_ARRAYS, NODE_ARRAYS
+from program_reference import parse
+
+Along = tuple[str, int]
+EVERY: Along = ("all", 0)
+LIST, MATRIX, VECTOR, SCALAR = "list", "matrix", "vector", "scalar"
+BINARY = ["add", "sub", "mul", "div", "min", "max", "lt", "le", "eq", "ne"]
+UNARY = ["neg", "abs", "sqrt", "exp", "log", "relu", "not"]
+TRUTHS = {"not", "lt", "le", "eq", "ne"}
+KEEPS = {"add", "mul", "min", "max", "where", "relu", "abs", "sqrt"}  # of chances they make chances
+EXPONENTS = [2, 2, 3, -1, 0, 0.5, 1, -2, 64, 65, 1.5, -0.5]
+CONSTANTS = [0, 1, 2, -1, 0.5, 1e-3, -2.5, 1e300, 3]
+COUNTS = [0, 1, 1, 2, 2, 2, 3, 3, 4, 7, 7, 33, 64, 1000, -1]
+
+
+@dataclass
+class Node:
+    """What is known of a value, as the engine's checks know it."""
+
+    op: str
+    inputs: list[int]
+    kind: str
+    edges: int = -1
+    along: Along = EVERY
+    distinct: bool = False
+    chance: bool = False  # finite and >= 0, as far as one can say
+    size: int = 1  # of lists and matrices that grow by being joined
+
+
+class Writer:
+    """A program in the making: every operator where there is something that it takes."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.nodes: list[Node] = []
+        self.lines: list[str] = []
+        self.sites = 0
+        self.list("seeds", [])
+
+    def add(self, node: Node, attrs: str = "") -> int:
+        i = len(self.nodes)
+        inputs = ", ".join(f"%{k}" for k in node.inputs)
+        words = [node.op, inputs, attrs]
+        self.lines.append(f"%{i} = " + " ".join(word for word in words if word))
+        self.nodes.append(node)
+        return i
+
+    def list(self, op: str, inputs: list[int], attrs: str = "", **known: Any) -> int:
+        known.setdefault("along", ("of", len(self.nodes)))
+        return self.add(Node(op, inputs, LIST, **known), attrs)
+
+    def chosen(self, op: str, inputs: list[int], attrs: str = "", **known: Any) -> int:
+        """A matrix of edges of its own, with the values of the first input."""
+        return self.add(Node(op, inputs, MATRIX, len(self.nodes), **known), attrs)
+
+    def site(self, replace: bool | None = None) -> str:
+        self.sites += 1
+        k = f"k={self.rng.choice(COUNTS)} replace={str(replace).lower()} "
+        return (k if replace is not None else "") + f"site={self.sites - 1}"
+
+    # What goes with what
+
+    def pick(self, fits: Callable[[Node], bool]) -> int | None:
+        """A node, later ones more often."""
+        found = [i for i, n in enumerate(self.nodes) if fits(n)]
+        return found[int(len(found) * self.rng.random() ** 0.5)] if found else None
+
+    def of(self, kind: str) -> int | None:
+        return self.pick(lambda n: n.kind == kind)
+
+    def value(self, fits: Callable[[Node], bool], chance: bool) -> int | None:
+        """A value; one that can be a chance, nearly always, where that is asked for."""
+        if chance and self.rng.random() < 0.9:
+            return self.pick(lambda n: n.chance and fits(n))
+        return self.pick(fits)
+
+    def parents(self, edges: int) -> list[int]:
+        """Matrices of whose edges this one has some."""
+        node = self.nodes[edges]
+        if node.op not in ("individual", "collective", "filter", "top_k"):
+            return [edges]
+        return [edges, *self.parents(self.nodes[node.inputs[0]].edges)]
+
+    def columns(self, edges: int) -> Along:
+        node = self.nodes[edges]
+        if node.op == "whole":
+            return EVERY
+        if node.op == "cross":
+            return self.nodes[node.inputs[1]].along
+        if node.op == "slice":
+            of = self.nodes[node.inputs[0]]
+            return of.along if of.distinct else ("columns", edges)
+        return self.columns(self.nodes[node.inputs[0]].edges)
+
+    def rows(self, edges: int) -> Along:
+        return EVERY if self.nodes[edges].op == "whole" else ("rows", edges)
+
+    def fits(self, along: Along, edges: int, axis: int) -> bool:
+        if along == EVERY:
+            return True
+        if axis == 0:
+            return along == self.columns(edges)
+        for parent in self.parents(edges):
+            node = self.nodes[parent]
+            if along == self.rows(parent):
+                return True
+            if node.op == "cross" and along == self.nodes[node.inputs[0]].along:
+                return True
+        return False
+
+    def within(self, edges: int, along: Along) -> bool:
+        """Are the rows vertices of the list along which these vectors run?"""
+        node = self.nodes[edges]
+        if node.op in ("whole", "slice"):
+            return along == EVERY
+        if node.op == "cross":
+            return self.nodes[node.inputs[0]].along == along
+        inputs = node.inputs if node.op == "merge" else node.inputs[:1]
+        return all(self.within(self.nodes[i].edges, along) for i in inputs)
+
+    def repeats(self, along: Along) -> bool:
+        return along[0] == "of" and not self.nodes[along[1]].distinct
+
+    # Operators
+
+    def more_lists(self) -> int | None:
+        a, b = self.of(LIST), self.of(LIST)
+        assert a is not None and b is not None
+        op = self.rng.choice(["union", "unique", "concat", "pick", "draw", "row", "column"])
+        if op == "union":
+            return self.list(op, [a, b], distinct=True)
+        if op == "unique":
+            return self.list(op, [a], distinct=True)
+        if op == "concat":
+            size = self.nodes[a].size + self.nodes[b].size
+            return self.list(op, [a, b], size=size) if size <= 6 else None
+        if op in ("row", "column"):
+            c = self.of(MATRIX)
+            if c is None:
+                return None
+            edges = self.nodes[c].edges
+            along = self.rows(edges) if op == "row" else self.columns(edges)
+            return self.list(op, [c], along=along, distinct=True)
+        if op == "pick":
+            own = self.nodes[a]
+            v = self.pick(lambda n: n.kind == VECTOR and n.along == own.along)
+            known = {"distinct": own.distinct, "size": own.size}
+            return None if v is None else self.list(op, [a, v], **known)
+        v = self.value(lambda n: n.kind == VECTOR, chance=True)
+        if v is None:
+            return None
+        replace = self.rng.random() < 0.4
+        distinct = not replace and not self.repeats(self.nodes[v].along)
+        return self.list(op, [v], self.site(replace), distinct=distinct)
+
+    def matrix_of_graph(self) -> int | None:
+        op = self.rng.choice(["whole", "slice", "slice", "slice", "cross"])
+        if op == "whole":
+            return self.chosen(op, [], chance=True)
+        if op == "slice":
+            s = self.of(LIST)
+            assert s is not None
+            return self.chosen(op, [s], chance=True)
+        r, s = (self.pick(lambda n: n.kind == LIST and n.distinct) for _ in range(2))
+        if r is None or s is None:
+            return None
+        return self.chosen(op, [self.rng.choice([r, s]), s], chance=True)
+
+    def some_edges(self) -> int | None:
+        c = self.of(MATRIX)
+        if c is None:
+            return None
+        own = self.nodes[c]
+        same = {"chance": own.chance, "size": own.size}
+        op = self.rng.choice(["individual", "individual", "collective", "filter", "top_k", "merge"])
+        if op == "merge":
+            columns = self.columns(own.edges)
+            d = self.pick(lambda n: n.kind == MATRIX and self.columns(n.edges) == columns)
+            assert d is not None
+            other = self.nodes[d]
+            size = own.size + other.size
+            if size > 4:
+                return None
+            return self.chosen(op, [c, d], size=size, chance=own.chance and other.chance)
+        inputs, along = [c], own.edges
+        if op == "collective":
+            p = self.value(lambda n: n.kind == VECTOR and self.fits(n.along, along, 1), chance=True)
+        else:
+            drawn = op == "individual"
+            p = self.value(lambda n: n.kind == MATRIX and n.edges == along, chance=drawn)
+        if op in ("filter", "top_k") or self.rng.random() < 0.7:
+            if p is None:
+                return None
+            inputs.append(p)
+        if op == "filter":
+            return self.chosen(op, inputs, **same)
+        if op == "top_k":
+            return self.chosen(op, inputs, f"k={self.rng.choice(COUNTS)}", **same)
+        return self.chosen(op, inputs, self.site(self.rng.random() < 0.4), **same)
+
+    def leaf(self) -> int | None:
+        op = self.rng.choice(["data", "vertices", "degree", "const", "random", "random"])
+        if op == "const":
+            x = self.rng.choice(CONSTANTS)
+            return self.add(Node(op, [], SCALAR, chance=x >= 0), f"value={x}")
+        if op == "degree":
+            return self.add(Node(op, [], VECTOR, chance=True))
+        if op == "vertices":
+            name = self.rng.choice(list(NODE_ARRAYS))
+            return self.add(
+                Node(op, [], VECTOR, chance=name in CHANCES), f"name={json.dumps(name)}"
+            )
+        c = self.of(MATRIX)
+        if op == "random" and (c is None or self.rng.random() < 0.4):
+            return self.add(Node(op, [], VECTOR, chance=True), self.site())
+        if c is None:
+            return None
+        known = {"edges": self.nodes[c].edges, "chance": True}
+        if op == "random":
+            return self.add(Node(op, [c], MATRIX, **known), self.site())
+        name = self.rng.choice(list(EDGE_ARRAYS))
+        known["chance"] = name in CHANCES
+        return self.add(Node(op, [c], MATRIX, **known), f"name={json.dumps(name)}")
+
+    def map(self) -> int | None:
+        op = self.rng.choice([*BINARY, *BINARY, *UNARY, "pow", "where", "spread"])
+        a = self.pick(lambda n: n.kind != LIST)
+        if a is None:
+            return None
+        x = self.nodes[a]
+        if op in UNARY:
+            chance = op in TRUTHS or (op in KEEPS and x.chance)
+            return self.add(Node(op, [a], x.kind, x.edges, x.along, chance=chance))
+        if op == "spread":
+            return self.spread()
+        if op == "pow":
+            y = self.rng.choice(EXPONENTS)
+            b = self.add(Node("const", [], SCALAR), f"value={y}")
+            chance = x.chance and y in (0, 0.5, 1, 2)
+            return self.add(Node(op, [a, b], x.kind, x.edges, x.along, chance=chance))
+        axis = self.rng.randrange(2) if op != "where" else -1
+        inputs = [a]
+        for _ in range(2 if op == "where" else 1):
+            known = [self.nodes[i] for i in inputs]
+            b = self.pick(lambda n, known=known: self.together([*known, n], axis))
+            if b is None:
+                return None
+            inputs.append(b)
+        self.rng.shuffle(inputs)
+        known = [self.nodes[i] for i in inputs]
+        kind, edges, along = self.joined(known)
+        chance = op in TRUTHS or (op in KEEPS and all(n.chance for n in known))
+        attrs = f"axis={axis}" if kind == MATRIX and axis >= 0 else ""
+        return self.add(Node(op, inputs, kind, edges, along, chance=chance), attrs)
+
+    def spread(self) -> int | None:
+        c, axis = self.of(MATRIX), self.rng.randrange(2)
+        if c is None:
+            return None
+        edges = self.nodes[c].edges
+        v = self.pick(lambda n: n.kind == VECTOR and self.fits(n.along, edges, axis))
+        if v is None:
+            return None
+        chance = self.nodes[v].chance
+        return self.add(Node("spread", [c, v], MATRIX, edges, chance=chance), f"axis={axis}")
+
+    def joined(self, nodes: list[Node]) -> tuple[str, int, Along]:
+        matrix = next((n for n in nodes if n.kind == MATRIX), None)
+        if matrix:
+            return MATRIX, matrix.edges, EVERY
+        vectors = [n.along for n in nodes if n.kind == VECTOR]
+        if not vectors:
+            return SCALAR, -1, EVERY
+        return VECTOR, -1, next((a for a in vectors if a != EVERY), EVERY)
+
+    def together(self, nodes: list[Node], axis: int) -> bool:
+        if any(n.kind == LIST for n in nodes):
+            return False
+        kind, edges, along = self.joined(nodes)
+        if axis < 0 and kind == MATRIX and any(n.kind == VECTOR for n in nodes):
+            return False
+        for n in nodes:
+            if n.kind == MATRIX and n.edges != edges:
+                return False
+            if n.kind == VECTOR and n.along not in (EVERY, along) and kind == VECTOR:
+                return False
+            if n.kind == VECTOR and kind == MATRIX and not self.fits(n.along, edges, axis):
+                return False
+        return True
+
+    def reduction(self) -> int | None:
+        op = self.rng.choice(["sum", "sum", "mean", "largest", "smallest", "count"])
+        axis = self.rng.randrange(2)
+        binned = op in ("sum", "mean")
+        a = self.value(lambda n: n.kind in (MATRIX, VECTOR), chance=binned)
+        if a is None:
+            return None
+        x = self.nodes[a]
+        chance = op == "count" or x.chance
+        if x.kind == VECTOR:
+            return self.add(Node(op, [a], SCALAR, chance=chance))
+        along = self.rows(x.edges) if axis else self.columns(x.edges)
+        return self.add(Node(op, [a], VECTOR, along=along, chance=chance), f"axis={axis}")
+
+    def vector(self) -> int | None:
+        op = self.rng.choice(["times", "gather", "gather", "cap"])
+        if op == "times":
+            b = self.pick(lambda n: n.op == "collective")
+            if b is None:
+                return None
+            along = self.rows(self.nodes[b].edges)
+            return self.add(Node(op, [b], VECTOR, along=along, chance=True))
+        if op == "cap":
+            v = self.value(lambda n: n.kind == VECTOR, chance=True)
+            if v is None:
+                return None
+            k = self.rng.choice([k for k in COUNTS if k >= 0])
+            return self.add(Node(op, [v], VECTOR, along=self.nodes[v].along, chance=True), f"k={k}")
+        s = self.of(LIST)
+        assert s is not None
+        along = self.nodes[s].along
+        v = self.pick(lambda n: n.kind == VECTOR and n.along in (EVERY, along))
+        if v is None:
+            return None
+        chance = self.nodes[v].chance
+        return self.add(Node(op, [v, s], VECTOR, along=along, chance=chance))
+
+    def hop(self) -> int | None:
+        """A layer as samplers have it: in-edges, a draw, and the vertices reached."""
+        s = self.of(LIST)
+        assert s is not None
+        c = self.chosen("slice", [s], chance=True)
+        for _ in range(self.rng.randrange(3)):
+            self.rng.choice([self.leaf, self.map, self.reduction])()
+        b = self.some_edges()
+        row = self.of(MATRIX) if b is None else b
+        assert row is not None
+        r = self.list("row", [row], along=self.rows(self.nodes[row].edges), distinct=True)
+        self.list("union", [s, r], distinct=True)
+        return c
+
+    # The result
+
+    def result(self) -> str:
+        matrices = [
+            i
+            for i, n in enumerate(self.nodes)
+            if n.kind == MATRIX and self.nodes[n.edges].op != "whole"
+        ]
+        named = [i for i, n in enumerate(self.nodes) if n.kind in (LIST, VECTOR)]
+        extras = [i for i in named if self.rng.random() < (0.4 if i > len(self.nodes) / 2 else 0.1)]
+        subgraphs = [
+            (s, m)
+            for m in matrices
+            for s, n in enumerate(self.nodes)
+            if n.kind == LIST and n.distinct and n.along == self.columns(self.nodes[m].edges)
+            if self.within(self.nodes[m].edges, n.along)
+        ]
+        what = self.rng.random()
+        if subgraphs and what < 0.5:
+            s, m = self.rng.choice(subgraphs)
+            text = f"return subgraph %{s}, %{m}"
+        elif matrices and what < 0.9:
+            last = matrices[-6:]
+            hops = self.rng.sample(last, min(len(last), self.rng.choice([1, 1, 2, 3])))
+            text = "return blocks " + ", ".join(f"%{m}" for m in hops)
+        else:
+            text = "return vectors"
+            extras = extras or [self.rng.choice(named)]
+        return text + "".join(f' "e{i}"=%{i}' for i in extras)
+
+
+def program(rng: random.Random, most: int = 30) -> str:
+    """The text of a program of some operators."""
+    writer = Writer(rng)
+    makers = [
+        writer.hop,
+        writer.more_lists,
+        writer.matrix_of_graph,
+        writer.some_edges,
+        writer.leaf,
+        writer.map,
+        writer.map,
+        writer.reduction,
+        writer.vector,
+    ]
+    for _ in range(rng.randrange(2, most)):
+        rng.choice(makers)()
+    return "\n".join([*writer.lines, writer.result()])
+
+
+def only(code: str, i: int, matrix: bool) -> str:
+    """The part of a program that makes node i, which it returns, and nothing else."""
+    whole = parse(code)
+    needed: set[int] = set()
+    left = [i]
+    while left:
+        k = left.pop()
+        needed.add(k)
+        left += whole.nodes[k].inputs
+    number = {old: new for new, old in enumerate(sorted(needed))}
+
+    def renumbered(line: str) -> str:
+        # Names may have signs of percent; numbers stand before them.
+        head, quote, rest = line.partition('"')
+        return re.sub(r"%(\d+)", lambda m: f"%{number[int(m[1])]}", head) + quote + rest
+
+    lines = [renumbered(line) for k, line in enumerate(code.split("\n")) if k in needed]
+    result = f"return blocks %{number[i]}" if matrix else f'return vectors "e"=%{number[i]}'
+    return "\n".join([*lines, result])
