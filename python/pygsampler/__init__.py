@@ -15,13 +15,15 @@ from pygsampler.graph import Graph
 from pygsampler.minibatch import MiniBatch
 from pygsampler.multi_walk import MultiRW
 from pygsampler.pinsage import PinSAGE, RestartNeighbors
+from pygsampler.programs import Program, program
 from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
 from pygsampler.sampler import PGSampler, Sampler
+from pygsampler.subgraph import Subgraph
 from pygsampler.visits import Visits
 from pygsampler.walks import Walks
 
 if TYPE_CHECKING:
-    from pygsampler import cuda, datasets, dgl, pyg, torch
+    from pygsampler import cuda, datasets, dgl, pyg, samplers, torch
 
     __version__: str
 
@@ -40,9 +42,11 @@ __all__ = [
     "PGSampler",
     "PersonalizedPageRank",
     "PinSAGE",
+    "Program",
     "RandomWalk",
     "RestartNeighbors",
     "Sampler",
+    "Subgraph",
     "Visits",
     "Walks",
     "cuda",
@@ -50,7 +54,9 @@ __all__ = [
     "dgl",
     "get_num_threads",
     "memory_stats",
+    "program",
     "pyg",
+    "samplers",
     "set_num_threads",
     "stream",
     "torch",
@@ -58,7 +64,7 @@ __all__ = [
 ]
 
 # Loaded when they are first named: the adapters import their framework.
-_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "pyg", "torch"})
+_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "pyg", "samplers", "torch"})
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from pygsampler._arrays import devices
@@ -121,6 +121,12 @@ class Block:
         a destination is, in the mean over samples, the sum of ``y`` over all its edges.
         """
         return self._one("edge_weights")
+
+    @property
+    def edge_data(self) -> Mapping[str, Array]:
+        """Values of the edges by name, shape [num_edges]: a program's as ``"w"``, float32."""
+        values = self.edge_weights
+        return {} if values is None else {"w": values}
 
     @property
     def src_nodes(self) -> Array:

@@ -35,6 +35,12 @@ class ConvertedBlock(Generic[ArrayT]):
     edge_weights: ArrayT | None = field(default_factory=lambda: None)
 
     @property
+    def edge_data(self) -> Mapping[str, ArrayT]:
+        """Values of the edges by name, shape [num_edges]: a program's as ``"w"``, float32."""
+        values = self.edge_weights
+        return {} if values is None else {"w": values}
+
+    @property
     def num_src_nodes(self) -> int:
         """Number of source vertices, the destinations among them."""
         return len(self.src_nodes)  # type: ignore[arg-type]
@@ -494,6 +500,8 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
     epoch: int
     batch: int
     trees: ArrayT | None = None
+    # What a program has returned beside its blocks, by name.
+    extra: Mapping[str, ArrayT] = field(default_factory=dict)
 
     @property
     def num_edges(self) -> int:
@@ -520,9 +528,12 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
     """
 
     @classmethod
-    def _of(cls, views: Views, epoch: int, batch: int) -> TorchBatch:
+    def _of(
+        cls, views: Views, epoch: int, batch: int, extra: Mapping[str, Any] | None = None
+    ) -> TorchBatch:
         made = object.__new__(cls)
         known = made.__dict__
+        known["extra"] = extra or {}
         known["_views"] = views
         known["trees"] = views.of_batch("trees")
         known["epoch"] = epoch
@@ -562,8 +573,9 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
         """Without the rows that a loader read."""
         views: Views | None = self.__dict__.get("_views")
         moved = None if views is None else views.moved(move)
+        extra = {name: move(values) for name, values in self.extra.items()}
         if moved is not None:
-            return TorchBatch._of(moved, self.epoch, self.batch)
+            return TorchBatch._of(moved, self.epoch, self.batch, extra)
         nodes = move(self.input_nodes)
         blocks = tuple(
             TorchBlock(
@@ -579,7 +591,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
         )
         seeds, index = move(self.output_nodes), move(self.output_index)
         trees = None if self.trees is None else move(self.trees)
-        return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch, trees)
+        return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch, trees, extra)
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (
@@ -590,6 +602,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
             self.epoch,
             self.batch,
             self.trees,
+            self.extra,
         )
         return type(self), parts, dict(self.features)
 

@@ -13,6 +13,7 @@ from pygsampler._batch.packed import packed
 from pygsampler._batch.views import HostViews, RegionViews
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
+from pygsampler._core.row import Row
 from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.converted import (
@@ -25,15 +26,20 @@ from pygsampler.converted import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["ArrowBatch", "MiniBatch", "NumpyBatch", "TorchBatch"]
 
 # A pickle of less reserve than this is not worth a copy.
 _WORTH_A_COPY = 1 << 12
-_DESCRIBED = frozenset({"_data", "_device", "_size", "_words"})
+_DESCRIBED = frozenset({"_data", "_device", "_extra_words", "_size", "_words"})
+# By its kind: values, or vertices.
+_EXTRAS = (
+    Row("values", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+    Row("vertices", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+)
 _EDGES = slice(at.HEADER_WORDS + at.NUM_EDGES, None, at.WORDS)
-_PARTS = frozenset({"_output_index", "_output_nodes", "_trees", "blocks"})
+_PARTS = frozenset({"_input_nodes", "_output_index", "_output_nodes", "_trees", "blocks"})
 
 
 class MiniBatch:
@@ -54,7 +60,10 @@ class MiniBatch:
         "__weakref__",
         "_data",
         "_device",
+        "_extra_words",
+        "_input_nodes",
         "_memory",
+        "_names",
         "_output_index",
         "_output_nodes",
         "_size",
@@ -75,6 +84,10 @@ class MiniBatch:
     _device: int
     # What describes the batch: see _batch.layout.
     _words: list[int]
+    # What describes the arrays beside the blocks, and their names.
+    _extra_words: list[int]
+    _names: tuple[str, ...]
+    _input_nodes: Array
     _output_nodes: Array
     _output_index: Array
     _trees: Array | None
@@ -120,10 +133,11 @@ class MiniBatch:
         return cls._read(region, address, address, devices.CPU, epoch, batch)
 
     @classmethod
-    def _of(cls, memory: Memory, epoch: int, batch: int) -> MiniBatch:
+    def _of(cls, memory: Memory, epoch: int, batch: int, names: tuple[str, ...] = ()) -> MiniBatch:
         """Of a batch of the engine's; what is in it is looked at when it is asked for."""
         made = object.__new__(cls)
         made._memory = memory
+        made._names = names
         made.epoch = epoch
         made.batch = batch
         return made
@@ -137,9 +151,11 @@ class MiniBatch:
         device: int,
         epoch: int,
         batch: int,
+        names: tuple[str, ...] = (),
     ) -> MiniBatch:
         made = object.__new__(cls)
         made._memory = memory
+        made._names = names
         made.epoch = epoch
         made.batch = batch
         made._describe(data, header, device)
@@ -160,7 +176,11 @@ class MiniBatch:
     def _describe(self, data: int, header: int, device: int) -> None:
         magic, _, _, hops = memories.read_int64(header, at.HOPS + 1)
         assert magic == at.MAGIC
-        words = self._words = memories.read_int64(header, at.num_words(hops))
+        count = at.num_words(hops)
+        words = memories.read_int64(header, count + len(self._names) * at.EXTRA_WORDS)
+        self._extra_words = words[count:]
+        del words[count:]
+        self._words = words
         self._data = data
         self._size = words[at.SIZE]
         self._device = device
@@ -174,6 +194,7 @@ class MiniBatch:
         assert output_nodes is not None
         assert output_index is not None
         self._output_nodes, self._output_index = output_nodes, output_index
+        self._input_nodes = nodes
         blocks = []
         before = 0
         dst: list[Memory] = []
@@ -195,7 +216,7 @@ class MiniBatch:
 
         The seeds are first; these are the sources of ``blocks[0]``.
         """
-        return self.blocks[0].src_nodes
+        return self._input_nodes
 
     @property
     def output_nodes(self) -> Array:
@@ -219,6 +240,18 @@ class MiniBatch:
         return self._trees
 
     @property
+    def extra(self) -> Mapping[str, Array]:
+        """What a program has returned beside its blocks, by name: float32, or ids."""
+        words, found = self._extra_words, {}
+        for name, start in zip(self._names, range(0, len(words), at.EXTRA_WORDS), strict=True):
+            about = words[start : start + at.EXTRA_WORDS]
+            row = _EXTRAS[about[at.EXTRA_KIND]]
+            array = Array._of_row(row, about, self._words, self._data, self._memory, self._device)
+            assert array is not None
+            found[name] = array
+        return found
+
+    @property
     def num_edges(self) -> int:
         """Number of sampled edges of all blocks."""
         return sum(self._words[_EDGES])
@@ -234,7 +267,8 @@ class MiniBatch:
             length = (self._size + 7) // 8 * 64 // bits
             region = Array._of(self._data, length, bits, self._memory, device=self._device)
             views = RegionViews(region.torch(), self._words, self._device)
-        return TorchBatch._of(views, self.epoch, self.batch)
+        extra = {name: array.torch() for name, array in self.extra.items()}
+        return TorchBatch._of(views, self.epoch, self.batch, extra)
 
     def cpu(self) -> MiniBatch:
         """This batch on the CPU: itself, or a copy of a batch on a device."""
@@ -243,12 +277,11 @@ class MiniBatch:
         values = Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
         memory = values.cpu()._owner
         assert isinstance(memory, Memory)
-        words = self._words
+        words = [*self._words, *self._extra_words]
         raw = (ctypes.c_int64 * len(words))(*words)
         ctypes.memmove(memory.data, raw, ctypes.sizeof(raw))
-        return MiniBatch._read(
-            memory, memory.data, memory.data, devices.CPU, self.epoch, self.batch
-        )
+        numbers = self.epoch, self.batch
+        return self._read(memory, memory.data, memory.data, devices.CPU, *numbers, self._names)
 
     def numpy(self) -> NumpyBatch:
         """The same batch with NumPy arrays, which share its memory.
@@ -312,7 +345,7 @@ class MiniBatch:
         self._need_cpu("pickle")
         raw = self._without_reserve()
         values = PickleBuffer(raw) if protocol >= 5 else bytes(raw)
-        return _restore, (values, self.epoch, self.batch)
+        return _restore, (values, self.epoch, self.batch, type(self), self._names)
 
     def _without_reserve(self) -> memoryview | bytearray:
         """The batch's bytes, less the room that was reserved for vertices and never used."""
@@ -354,14 +387,21 @@ class MiniBatch:
         )
         output_nodes, output_index = convert(self._output_nodes), convert(self._output_index)
         trees = None if self._trees is None else convert(self._trees)
-        return nodes, output_nodes, output_index, blocks, self.epoch, self.batch, trees
+        extra = {name: convert(array) for name, array in self.extra.items()}
+        return nodes, output_nodes, output_index, blocks, self.epoch, self.batch, trees, extra
 
 
-def _restore(values: Any, epoch: int, batch: int) -> MiniBatch:
+def _restore(
+    values: Any,
+    epoch: int,
+    batch: int,
+    kind: type[MiniBatch] = MiniBatch,
+    names: tuple[str, ...] = (),
+) -> MiniBatch:
     buffer = memoryview(values)
     address = memories.address_of(buffer)
     if buffer.readonly or address % 8:
         # A batch may be written to; and bytes handed over out of band may lie anywhere.
         buffer = memoryview(bytearray(buffer))
         address = memories.address_of(buffer)
-    return MiniBatch._read(buffer, address, address, devices.CPU, epoch, batch)
+    return kind._read(buffer, address, address, devices.CPU, epoch, batch, names)

@@ -1,0 +1,235 @@
+"""Algorithms as programs against the same ones in torch's own operators, on the CPU::
+
+    python -m benchmarks.programs --quick
+    python -m benchmarks.programs
+
+Both sample the same seeds in turn. Before the clock starts both sample a few batches, whose edges
+and vertices must agree in number within their noise. A batch of ours has numbered vertices and a
+CSR of local ids for each hop; torch's (``benchmarks/eager.py``) is what its operators leave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+import pygsampler as pgs
+from pygsampler import samplers
+from pygsampler.bench.check import CheckError
+from pygsampler.bench.csc import Csc
+
+from . import eager, environment, graphs, report
+from .weights import weights_of
+
+# Batches of a check, and the standard errors that means may differ by.
+_CHECKED, _ERRORS = 12, 6.0
+
+
+class Setting(NamedTuple):
+    """An algorithm with its parameters: ours, torch's, and the seeds of a batch."""
+
+    name: str
+    seeds: int
+    ours: Callable[[], Any]
+    torch: Callable[[Tables, torch.Tensor], list[eager.Hop]]
+
+
+class Tables(NamedTuple):
+    """What torch's need: the graph, and vectors that depend on it alone."""
+
+    graph: eager.Graph
+    norms: torch.Tensor  # [V]: the squared norm of each row's weights
+    degrees: torch.Tensor  # [V], float64
+    scores: torch.Tensor  # [V, 2]
+
+
+SETTINGS = (
+    Setting(
+        "graphsage 25,10",
+        512,
+        lambda: samplers.graphsage(fanouts=[10, 25], seed=1),
+        lambda t, seeds: eager.sage(t.graph, seeds, [25, 10]),
+    ),
+    Setting(
+        "ladies 4000,4000,4000",
+        512,
+        lambda: samplers.ladies(nodes=[4000] * 3, weight="w", seed=1),
+        lambda t, seeds: eager.ladies(t.graph, seeds, [4000] * 3),
+    ),
+    Setting(
+        "ladies 512,512",
+        512,
+        lambda: samplers.ladies(nodes=[512] * 2, weight="w", seed=1),
+        lambda t, seeds: eager.ladies(t.graph, seeds, [512] * 2),
+    ),
+    Setting(
+        "fastgcn 2000,2000",
+        512,
+        lambda: samplers.fastgcn(nodes=[2000] * 2, weight="w", seed=1),
+        lambda t, seeds: eager.fastgcn(t.graph, seeds, [2000] * 2, t.norms),
+    ),
+    Setting(
+        "asgcn 512,512",
+        256,
+        lambda: samplers.asgcn(nodes=[512] * 2, weight="w", seed=1),
+        lambda t, seeds: eager.asgcn(t.graph, seeds, [512] * 2, t.scores),
+    ),
+    Setting(
+        "labor 10,10",
+        1024,
+        lambda: samplers.labor(fanouts=[10, 10], seed=1),
+        lambda t, seeds: eager.labor(t.graph, seeds, [10, 10]),
+    ),
+    Setting(
+        "kgcn 8,8",
+        1024,
+        lambda: samplers.kgcn(fanouts=[8, 8], seed=1),
+        lambda t, seeds: eager.kgcn(t.graph, seeds, [8, 8]),
+    ),
+    Setting(
+        "shadow 10,10",
+        512,
+        lambda: samplers.shadow(fanouts=[10, 10], seed=1),
+        lambda t, seeds: eager.shadow(t.graph, seeds, [10, 10]),
+    ),
+    Setting(
+        "saint, 6000 nodes",
+        0,
+        lambda: samplers.saint_node(budget=6000, seed=1),
+        lambda t, seeds: eager.saint_nodes(t.graph, 6000, t.degrees),
+    ),
+)
+
+
+def prepare(graph: Csc) -> tuple[pgs.Graph, Tables]:
+    """The graph of both, with weights that sum to 1 over each column, and scores of vertices."""
+    random = np.random.default_rng(5)
+    degree = np.diff(graph.indptr)
+    weights = weights_of(graph, "[1, 5)") / np.maximum(degree, 1).repeat(degree).astype(np.float32)
+    scores = random.standard_normal((graph.num_nodes, 2)).astype(np.float32)
+    ours = pgs.Graph.from_csc(
+        graph.indptr,
+        graph.indices,
+        edge_data={"w": weights},
+        node_data={"h_source": scores[:, 0].copy(), "h_target": scores[:, 1].copy()},
+    )
+    indices, weight = torch.from_numpy(graph.indices).long(), torch.from_numpy(weights)
+    norms = torch.zeros(graph.num_nodes).index_add_(0, indices, weight * weight)
+    tables = Tables(
+        eager.Graph(torch.from_numpy(graph.indptr).long(), indices, weight),
+        norms,
+        torch.from_numpy(degree.astype(np.float64)),
+        torch.from_numpy(scores),
+    )
+    return ours, tables
+
+
+def _counts_of_ours(made: Any) -> list[int]:
+    """Edges of each hop, from the seeds on."""
+    blocks = made.blocks if hasattr(made, "blocks") else [made]
+    return [block.num_edges for block in reversed(blocks)]
+
+
+def check(at: Setting, graph: pgs.Graph, tables: Tables, seeds: Sequence[torch.Tensor]) -> None:
+    """CheckError where the edges of a hop differ by more than noise."""
+    sampler = at.ours()
+    found = np.array([_counts_of_ours(sampler.sample(graph, ids)) for ids in seeds], float)
+    want = np.array([[len(h.rows) for h in at.torch(tables, ids)] for ids in seeds], float)
+    noise = np.hypot(found.std(axis=0, ddof=1), want.std(axis=0, ddof=1)) / np.sqrt(len(seeds))
+    if (np.abs(found.mean(axis=0) - want.mean(axis=0)) > _ERRORS * noise + 1e-9).any():
+        raise CheckError(
+            f"{at.name}: expected about {want.mean(axis=0).round(1)} edges a hop, "
+            f"got {found.mean(axis=0).round(1)}"
+        )
+
+
+def measure(
+    name: str, at: Setting, graph: pgs.Graph, tables: Tables, rounds: int, tick: Callable[[], Any]
+) -> dict[str, Any]:
+    """Both in turn, a batch each; the first round is for what is made at a first call."""
+    random = np.random.default_rng(3)
+    sampler = at.ours()
+    contenders: list[Callable[[torch.Tensor], Any]] = [
+        lambda ids: sampler.sample(graph, ids),
+        lambda ids: at.torch(tables, ids),
+    ]
+    times: list[list[float]] = [[], []]
+    others = environment.OtherLoad()
+    for turn in range(rounds + 1):
+        ids = torch.from_numpy(random.choice(graph.num_nodes, at.seeds, replace=False))
+        for who in (turn % 2, 1 - turn % 2):
+            begin = time.perf_counter()
+            contenders[who](ids)
+            if turn:
+                times[who].append(time.perf_counter() - begin)
+        tick()
+    ours, theirs = times
+    return {
+        "graph": name,
+        "setting": at.name,
+        "seeds": at.seeds,
+        "ms_a_batch": 1e3 * statistics.median(ours),
+        "torch_ms_a_batch": 1e3 * statistics.median(theirs),
+        "ratio": statistics.median(t / o for o, t in zip(ours, theirs, strict=True)),
+        "others": others.share(),
+        "seconds": ours,
+        "torch_seconds": theirs,
+    }
+
+
+def line(row: dict[str, Any]) -> str:
+    busy = f"  (others took {row['others']:.0%})" if row["others"] > 0.05 else ""
+    return (
+        f"{row['graph']:11} {row['setting']:22} {row['seeds']:>5} seeds "
+        f"{row['ms_a_batch']:9.3f} ms, torch {row['torch_ms_a_batch']:9.3f} ms, "
+        f"{row['ratio']:7.2f} x{busy}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0, or 1 after a failed check."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.programs", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a small graph, seconds")
+    parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="products")
+    parser.add_argument("--setting", action="append", choices=[at.name for at in SETTINGS])
+    parser.add_argument("--repeat", type=int, default=11, help="rounds (default: 11)")
+    parser.add_argument("--out", type=Path, help="folder for programs.json")
+    options = parser.parse_args(given)
+    name = "quick" if options.quick else options.graph
+    record = environment.describe(given, module="benchmarks.programs")
+    print(environment.summary(record), end="\n\n")
+    graph, tables = prepare(graphs.load(name))
+    random = np.random.default_rng(7)
+    rows = []
+    try:
+        for at in SETTINGS:
+            if at.name not in (options.setting or [at.name]):
+                continue
+            checked = [
+                torch.from_numpy(random.choice(graph.num_nodes, at.seeds, replace=False))
+                for _ in range(_CHECKED)
+            ]
+            check(at, graph, tables, checked)
+            with tqdm(total=options.repeat + 1, desc=at.name, unit="round", leave=False) as bar:
+                rows.append(measure(name, at, graph, tables, options.repeat, bar.update))
+            print(line(rows[-1]), flush=True)
+    except CheckError as error:
+        print(f"refused: {error}", file=sys.stderr)
+        return 1
+    if options.out:
+        report.write_json(options.out / "programs.json", record | {"rows": rows})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What programs are written in, and how they are traced."""

@@ -1,0 +1,538 @@
+"""What a program's function computes with: stand-ins that note what is done with them.
+
+The operators and their names are those of gSampler (Gong et al., SOSP 2023), Table 4, and what
+docs/operators.md has beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from pygsampler._core.checks import describe, index
+from pygsampler._program.trace import Trace
+
+Number = (bool, int, float)
+
+
+class Symbol:
+    """A value of a batch that is to come."""
+
+    __slots__ = ("_node", "_trace")
+
+    _trace: Trace
+    _node: int
+    # As errors call it.
+    _what = "a value"
+
+    def __init__(self, trace: Trace, node: int) -> None:
+        self._trace = trace
+        self._node = node
+
+    def _make(self, kind: type[Any], op: str, *others: Any, **attributes: Any) -> Any:
+        """What an operator makes of this and others of the trace."""
+        nodes = [self._node, *(self._other(other) for other in others)]
+        return kind(self._trace, self._trace.add(op, *nodes, **attributes))
+
+    def _other(self, other: Any) -> int:
+        if isinstance(other, Symbol):
+            if other._trace is not self._trace:
+                raise self._trace.refuse(
+                    "a value of another program", "expected one of this program"
+                )
+            return other._node
+        if isinstance(other, Number):
+            return self._trace.add("const", value=float(other))
+        raise self._trace.refuse(
+            describe(other), f"expected a number or a value of the program beside {self._what}"
+        )
+
+    def _refuse(self, what: str, hint: str) -> NoReturn:
+        raise self._trace.refuse(f"{what} {self._what}", hint)
+
+    def __bool__(self) -> bool:
+        self._refuse(
+            "a branch on",
+            "expected a constant, since a program is traced once for all batches; "
+            "where(mask) and mask.select(a, b) choose by values",
+        )
+
+    def __iter__(self) -> Any:
+        self._refuse("a loop over", "expected a constant number of rounds")
+
+    def __len__(self) -> int:
+        self._refuse("the length of", "expected count(), since it differs from batch to batch")
+
+    def __float__(self) -> float:
+        self._refuse("a number made of", "it is known in a batch alone")
+
+    def __int__(self) -> int:
+        self._refuse("a number made of", "it is known in a batch alone")
+
+    def __index__(self) -> int:
+        self._refuse("an index made of", "it is known in a batch alone")
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        self._refuse("NumPy's function of", "expected operators of the program")
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        found = [x for x in args if isinstance(x, Symbol)]
+        name = getattr(function, "__name__", "function")
+        if found:
+            found[0]._refuse(f"torch's {name} of", "expected operators of the program")
+        raise TypeError(f"torch's {name}: expected operators of the program")
+
+    def __contains__(self, item: Any) -> bool:
+        self._refuse("a search in", "expected operators of the program")
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{self._what} %{self._node} of program {self._trace.name}>"
+
+
+class Vertices(Symbol):
+    """A list of vertices of the graph, in an order."""
+
+    __slots__ = ()
+    _what = "a list of vertices"
+
+    def __or__(self, other: Vertices) -> Vertices:
+        """The vertices of both, distinct, in the order of their first occurrence."""
+        return self._with("union", other)
+
+    def concat(self, other: Vertices) -> Vertices:
+        """The vertices of both, one behind the other."""
+        return self._with("concat", other)
+
+    def unique(self) -> Vertices:
+        """Distinct vertices, in the order of their first occurrence."""
+        made: Vertices = self._make(Vertices, "unique")
+        return made
+
+    def __getitem__(self, mask: Vector) -> Vertices:
+        """The vertices whose value in a vector along this list is not 0."""
+        if not isinstance(mask, Vector):
+            self._refuse(f"{describe(mask)} as an index of", "expected a vector along it")
+        made: Vertices = self._make(Vertices, "pick", mask)
+        return made
+
+    def _with(self, op: str, other: Any) -> Vertices:
+        if not isinstance(other, Vertices):
+            self._refuse(f"{describe(other)} beside", "expected another list of vertices")
+        made: Vertices = self._make(Vertices, op, other)
+        return made
+
+
+class Values(Symbol):
+    """What operators of arithmetic take."""
+
+    __slots__ = ()
+
+    def _joined(self, other: Any) -> type[Values]:
+        """What a map of this and another makes."""
+        rank = {Scalar: 0, Vector: 1, Matrix: 2}
+        kinds = [type(self), *([type(other)] if isinstance(other, Values) else [])]
+        return max(kinds, key=lambda kind: next(r for k, r in rank.items() if issubclass(kind, k)))
+
+    def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
+        kind = self._joined(other)
+        mine, theirs = self._node, self._other(other)
+        nodes = (theirs, mine) if swapped else (mine, theirs)
+        return kind(self._trace, self._trace.add(op, *nodes, axis=axis))
+
+    def _alone(self, op: str) -> Any:
+        return self._make(type(self), op)
+
+    def __add__(self, other: Any) -> Any:
+        return self._map("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._map("add", other, swapped=True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._map("sub", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._map("sub", other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._map("mul", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._map("mul", other, swapped=True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._map("div", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._map("div", other, swapped=True)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._map("pow", other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._map("pow", other, swapped=True)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._map("lt", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._map("le", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._map("lt", other, swapped=True)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._map("le", other, swapped=True)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._map("eq", other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._map("ne", other)
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other: Any) -> Any:
+        """1 where neither is 0."""
+        return self._map("ne", 0)._map("mul", _truth(other))
+
+    def __or__(self, other: Any) -> Any:
+        """1 where one of them is not 0."""
+        return self._map("ne", 0)._map("max", _truth(other))
+
+    def __invert__(self) -> Any:
+        """1 where it is 0, else 0."""
+        return self._alone("not")
+
+    def __neg__(self) -> Any:
+        return self._alone("neg")
+
+    def __abs__(self) -> Any:
+        return self._alone("abs")
+
+    def abs(self) -> Any:
+        return self._alone("abs")
+
+    def sqrt(self) -> Any:
+        return self._alone("sqrt")
+
+    def exp(self) -> Any:
+        return self._alone("exp")
+
+    def log(self) -> Any:
+        return self._alone("log")
+
+    def relu(self) -> Any:
+        """The value where it is above 0, else 0."""
+        return self._alone("relu")
+
+    def add(self, other: Any, axis: int | None = None) -> Any:
+        """The sum; ``axis`` says along what a vector stands to a matrix: 0 columns, 1 rows."""
+        return self._map("add", other, axis)
+
+    def sub(self, other: Any, axis: int | None = None) -> Any:
+        """The difference: see ``add``."""
+        return self._map("sub", other, axis)
+
+    def mul(self, other: Any, axis: int | None = None) -> Any:
+        """The product: see ``add``."""
+        return self._map("mul", other, axis)
+
+    def div(self, other: Any, axis: int | None = None) -> Any:
+        """The quotient: see ``add``."""
+        return self._map("div", other, axis)
+
+    def pow(self, other: Any, axis: int | None = None) -> Any:
+        """The power: see ``add``."""
+        return self._map("pow", other, axis)
+
+    def minimum(self, other: Any, axis: int | None = None) -> Any:
+        """The smaller: see ``add``."""
+        return self._map("min", other, axis)
+
+    def maximum(self, other: Any, axis: int | None = None) -> Any:
+        """The larger: see ``add``."""
+        return self._map("max", other, axis)
+
+    def select(self, a: Any, b: Any) -> Any:
+        """``a`` where this is not 0, else ``b``."""
+        kind = max(self._joined(a), self._joined(b), key=(Scalar, Vector, Matrix).index)
+        return self._make(kind, "where", a, b)
+
+
+def _truth(other: Any) -> Any:
+    return other._map("ne", 0) if isinstance(other, Values) else float(bool(other))
+
+
+class Scalar(Values):
+    """One value of a batch."""
+
+    __slots__ = ()
+    _what = "a scalar"
+
+
+class Vector(Values):
+    """A value for each vertex of a list, or for each vertex of the graph."""
+
+    __slots__ = ()
+    _what = "a vector"
+
+    def __getitem__(self, vertices: Vertices) -> Vector:
+        """Of a vector of all vertices: its values along a list."""
+        if not isinstance(vertices, Vertices):
+            self._refuse(f"{describe(vertices)} as an index of", "expected a list of vertices")
+        made: Vector = self._make(Vector, "gather", vertices)
+        return made
+
+    def sum(self) -> Scalar:
+        return self._total("sum")
+
+    def mean(self) -> Scalar:
+        return self._total("mean")
+
+    def max(self) -> Scalar:
+        return self._total("largest")
+
+    def min(self) -> Scalar:
+        return self._total("smallest")
+
+    def count(self) -> Scalar:
+        """How many elements there are."""
+        return self._total("count")
+
+    def cap(self, K: int) -> Vector:
+        """Chances in the ratio of the values, at most 1, whose sum is K."""
+        made: Vector = self._make(Vector, "cap", k=_number(self, "cap", K))
+        return made
+
+    def draw(self, K: int, replace: bool = False) -> Vertices:
+        """K vertices of the list that this runs along, or of the graph, by its values."""
+        trace = self._trace
+        made: Vertices = self._make(
+            Vertices, "draw", k=_number(self, "draw", K), replace=bool(replace), site=trace.site()
+        )
+        return made
+
+    def _total(self, op: str) -> Scalar:
+        made: Scalar = self._make(Scalar, op)
+        return made
+
+
+class Data:
+    """Arrays of the graph by their names."""
+
+    __slots__ = ("_get", "_trace")
+
+    def __init__(self, trace: Trace, get: Any) -> None:
+        self._trace = trace
+        self._get = get
+
+    def __getitem__(self, name: str) -> Any:
+        if not isinstance(name, str) or not name:
+            raise self._trace.refuse(describe(name), "expected the name of an array")
+        return self._get(name)
+
+
+class Matrix(Values):
+    """Edges of the graph, column by column, each with a value."""
+
+    __slots__ = ()
+    _what = "a matrix"
+
+    def row(self) -> Vertices:
+        """The distinct rows of its edges, by first occurrence."""
+        made: Vertices = self._make(Vertices, "row")
+        return made
+
+    def column(self) -> Vertices:
+        """Its columns."""
+        made: Vertices = self._make(Vertices, "column")
+        return made
+
+    @property
+    def edata(self) -> Data:
+        """``C.edata["t"]``: these edges with the values of an edge array of the graph."""
+        return Data(self._trace, self._data)
+
+    def _data(self, name: str) -> Matrix:
+        self._trace.edge_names[name] = None
+        made: Matrix = self._make(Matrix, "data", name=name)
+        return made
+
+    def random(self) -> Matrix:
+        """These edges with a uniform number in (0, 1) each, which is the edge's own."""
+        made: Matrix = self._make(Matrix, "random", site=self._trace.site())
+        return made
+
+    def spread(self, v: Any, axis: int) -> Matrix:
+        """These edges with the values of a vector along the columns (0) or rows (1)."""
+        if not isinstance(v, Vector):
+            self._refuse(f"{describe(v)} spread over", "expected a vector")
+        made: Matrix = self._make(Matrix, "spread", v, axis=axis)
+        return made
+
+    def where(self, mask: Matrix) -> Matrix:
+        """The edges whose value in ``mask``, a matrix of the same edges, is not 0."""
+        made: Matrix = self._make(Matrix, "filter", self._matrix(mask, "where"))
+        return made
+
+    def merge(self, other: Matrix) -> Matrix:
+        """In each column these edges and then the other's, whose columns are the same."""
+        made: Matrix = self._make(Matrix, "merge", self._matrix(other, "merge"))
+        return made
+
+    def top_k(self, K: int, m: Matrix | None = None) -> Matrix:
+        """The K edges of each column with the largest values, or those in ``m``."""
+        by = self if m is None else self._matrix(m, "top_k")
+        made: Matrix = self._make(Matrix, "top_k", by, k=_number(self, "top_k", K))
+        return made
+
+    def individual_sample(
+        self, K: int, probs: Matrix | None = None, replace: bool = False
+    ) -> Matrix:
+        """K edges of each column, uniformly or by ``probs``, a matrix of the same edges."""
+        by = [] if probs is None else [self._matrix(probs, "individual_sample: probs")]
+        k = _number(self, "individual_sample", K)
+        made: Matrix = self._make(
+            Matrix, "individual", *by, k=k, replace=bool(replace), site=self._trace.site()
+        )
+        return made
+
+    def collective_sample(
+        self, K: int, node_probs: Vector | None = None, replace: bool = False
+    ) -> Matrix:
+        """The edges of K rows, drawn by ``node_probs``, a vector along rows, or by their edges."""
+        by = []
+        if node_probs is not None:
+            if not isinstance(node_probs, Vector):
+                self._refuse(
+                    f"collective_sample: node_probs: {describe(node_probs)} for",
+                    "expected a vector along its rows",
+                )
+            by.append(node_probs)
+        k = _number(self, "collective_sample", K)
+        made: Matrix = self._make(
+            Matrix, "collective", *by, k=k, replace=bool(replace), site=self._trace.site()
+        )
+        return made
+
+    def times(self) -> Vector:
+        """Of what ``collective_sample`` returned: how often each of its rows was drawn."""
+        made: Vector = self._make(Vector, "times")
+        return made
+
+    def sum(self, axis: int) -> Vector:
+        """A value for each column (axis 0) or row (axis 1): the sum over its edges."""
+        return self._reduced("sum", axis)
+
+    def mean(self, axis: int) -> Vector:
+        """The mean: see ``sum``."""
+        return self._reduced("mean", axis)
+
+    def max(self, axis: int) -> Vector:
+        """The largest: see ``sum``; 0 of no edges."""
+        return self._reduced("largest", axis)
+
+    def min(self, axis: int) -> Vector:
+        """The smallest: see ``sum``; 0 of no edges."""
+        return self._reduced("smallest", axis)
+
+    def count(self, axis: int) -> Vector:
+        """The number of edges: see ``sum``."""
+        return self._reduced("count", axis)
+
+    def _reduced(self, op: str, axis: Any) -> Vector:
+        if axis not in (0, 1) or isinstance(axis, bool):
+            self._refuse(f"{op}: axis={axis!r} of", "expected 0 (columns) or 1 (rows)")
+        made: Vector = self._make(Vector, op, axis=axis)
+        return made
+
+    def _matrix(self, other: Any, what: str) -> Matrix:
+        if not isinstance(other, Matrix):
+            self._refuse(f"{what}: {describe(other)} for", "expected a matrix")
+        return other
+
+
+class Graph(Matrix):
+    """The graph as a matrix: A[u, v] is the edge from u to v."""
+
+    __slots__ = ("_weight",)
+    _what = "the graph's matrix"
+
+    def __init__(self, trace: Trace, weight: str | None) -> None:
+        super().__init__(trace, -1)
+        self._weight = weight
+
+    @property
+    def weighted(self) -> bool:
+        """Whether its values are those of an edge array, ``weight=``; else they are ones."""
+        return self._weight is not None
+
+    def __getattribute__(self, name: str) -> Any:
+        # The matrix of all edges is a node of programs that use it as such, and of no other.
+        if name == "_node" and object.__getattribute__(self, "_node") < 0:
+            trace: Trace = self._trace
+            self._node = trace.add("whole")
+        return object.__getattribute__(self, name)
+
+    def __getitem__(self, key: Any) -> Matrix:
+        """``A[:, S]``: all in-edges of a list; ``A[R, S]``: those from vertices of R."""
+        trace = self._trace
+        if not isinstance(key, tuple) or len(key) != 2:
+            raise trace.refuse(f"A[{describe(key)}]", "expected A[:, S] or A[R, S]")
+        rows, columns = key
+        if not isinstance(columns, Vertices):
+            raise trace.refuse(
+                f"A[..., {describe(columns)}]", "expected a list of vertices for columns"
+            )
+        if rows == slice(None):
+            return Matrix(trace, trace.add("slice", columns._node))
+        if not isinstance(rows, Vertices):
+            raise trace.refuse(f"A[{describe(rows)}, ...]", "expected : or a list of vertices")
+        return Matrix(trace, trace.add("cross", rows._node, columns._node))
+
+    def induce(self, vertices: Vertices) -> Induced:
+        """``A[V, V]``: the edges among distinct vertices."""
+        if not isinstance(vertices, Vertices):
+            raise self._trace.refuse(describe(vertices), "expected a list of vertices")
+        made = Induced(self._trace, self[vertices, vertices]._node)
+        made.vertices = vertices
+        return made
+
+    @property
+    def ndata(self) -> Data:
+        """``A.ndata["x"]``: a vertex array of the graph, as a vector of all vertices."""
+
+        def get(name: str) -> Vector:
+            self._trace.node_names[name] = None
+            return Vector(self._trace, self._trace.add("vertices", name=name))
+
+        return Data(self._trace, get)
+
+    def degree(self) -> Vector:
+        """The in-degree of each vertex."""
+        return Vector(self._trace, self._trace.add("degree"))
+
+    def random(self) -> Vector:  # type: ignore[override]
+        """A uniform number in (0, 1) for each vertex, the same wherever it is met."""
+        return Vector(self._trace, self._trace.add("random", site=self._trace.site()))
+
+
+class Induced(Matrix):
+    """The matrix of a subgraph, which knows its vertices."""
+
+    __slots__ = ("vertices",)
+    vertices: Vertices
+
+
+def _number(symbol: Symbol, what: str, K: Any) -> int:
+    if isinstance(K, Symbol):
+        symbol._refuse(f"{what}: K: {K._what} for", "expected a constant")
+    try:
+        return index(K)
+    except TypeError:
+        raise symbol._trace.refuse(f"{what}: K: {describe(K)}", "expected an integer") from None

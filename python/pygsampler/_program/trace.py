@@ -1,0 +1,101 @@
+"""``Trace``: the nodes of a program, as its function is run on stand-ins."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pygsampler._core.checks import describe, index
+
+_MOST_SITES = 256
+# Frames of these files are ours and not the user's.
+_OURS = {__file__, str(Path(__file__).with_name("symbols.py"))}
+_NODE = re.compile(r"(?:\w+: )?%(\d+): ")
+
+
+class Trace:
+    """The lines of a program, and where in the user's source each comes from."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines: list[str] = []
+        self.places: list[str] = []
+        self.edge_names: dict[str, None] = {}
+        self.node_names: dict[str, None] = {}
+        self._sites = 0
+
+    def add(self, op: str, *inputs: int, **attributes: Any) -> int:
+        """Another node, by the number of which later ones take it."""
+        text = f"%{len(self.lines)} = {op}"
+        if inputs:
+            text += " " + ", ".join(f"%{node}" for node in inputs)
+        for name, value in attributes.items():
+            if value is not None:
+                text += f" {name}={_text(value)}"
+        self.lines.append(text)
+        self.places.append(_place())
+        return len(self.lines) - 1
+
+    def site(self) -> int:
+        """The number of the next sampling call."""
+        if self._sites == _MOST_SITES:
+            raise ValueError(
+                f"{self.where()}: expected at most {_MOST_SITES} sampling calls in a program, got "
+                "more"
+            )
+        self._sites += 1
+        return self._sites - 1
+
+    def where(self) -> str:
+        """The program, and the line of the user's that runs."""
+        return f"program {self.name}, {_place()}"
+
+    def refuse(self, what: str, hint: str) -> TypeError:
+        """The error of what cannot be traced."""
+        return TypeError(f"{self.where()}: {what}: {hint}")
+
+    def located(self, error: Exception) -> Exception:
+        """An error of the engine's check, with the user's line in the place of the node."""
+        match = _NODE.match(str(error))
+        if match is None or int(match[1]) >= len(self.places):
+            return type(error)(f"program {self.name}: {error}")
+        place = self.places[int(match[1])]
+        return type(error)(f"program {self.name}, {place}: {str(error)[match.end() :]}")
+
+
+def constant(value: Any, name: str) -> Any:
+    """A constant of a trace: a number, a string, None, or a sequence of them."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [constant(item, f"{name}[{i}]") for i, item in enumerate(value)]
+    try:
+        return index(value)
+    except TypeError:
+        pass
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return float(value)
+    raise TypeError(
+        f"{name}: expected a number, a string, or a list of them, got {describe(value)}; arrays "
+        "belong to the graph (with_data)"
+    )
+
+
+def _text(value: Any) -> str:
+    """As the engine reads it: names in quotes, with the escapes that it knows."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value)
+
+
+def _place() -> str:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename in _OURS:
+        frame = frame.f_back
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -1,0 +1,356 @@
+"""``program``: samplers that are written as functions over the graph as a matrix."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._core import library
+from pygsampler._core.checks import describe
+from pygsampler._program.symbols import (
+    Graph,
+    Induced,
+    Matrix,
+    Scalar,
+    Vector,
+    Vertices,
+)
+from pygsampler._program.trace import Trace, constant
+from pygsampler._sampling.base import Sampler, check_graph
+from pygsampler._sampling.device_job import sample_many
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.launch import launched
+from pygsampler._sampling.plan import Plan
+from pygsampler.minibatch import MiniBatch
+from pygsampler.subgraph import Subgraph
+
+if TYPE_CHECKING:
+    import torch
+
+    from pygsampler._core.memories import Memory
+    from pygsampler._sampling.job import Job
+    from pygsampler.graph import Graph as Stored
+
+__all__ = [
+    "Explanation",
+    "Graph",
+    "Matrix",
+    "Program",
+    "ProgramFunction",
+    "Scalar",
+    "Vector",
+    "Vertices",
+    "program",
+]
+
+# Options of the sampler, which no program has as arguments.
+_OWN = ("passes", "seed", "weight")
+# A name in the last line.
+_EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%\d+')
+
+
+def program(function: Callable[..., Any]) -> ProgramFunction:
+    """Makes samplers of a function over the graph as a matrix.
+
+    The function takes the graph ``A`` and the vertices ``seeds`` of a batch, and by name constants:
+    numbers, strings, and lists of them. It is run once for each sampler, on stand-ins that note the
+    operators, so loops and branches on constants unroll.
+
+        @pgs.program
+        def sage(A, seeds, fanouts):
+            blocks = []
+            for K in reversed(fanouts):
+                B = A[:, seeds].individual_sample(K)
+                blocks.insert(0, B)
+                seeds = seeds | B.row()
+            return blocks
+
+        sampler = sage(fanouts=[10, 10], seed=1)
+
+    It returns matrices, outermost hop first, for a ``MiniBatch``; ``A.induce(V)``, or V and a
+    matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
+    name; or a tuple of one of the former and a dictionary. docs/operators.md has the operators,
+    which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
+    """
+    return ProgramFunction(function)
+
+
+class ProgramFunction:
+    """A traced function: called with its constants it gives a ``Program``.
+
+    Beside the function's own arguments it takes ``weight``, the name of the edge array that the
+    values of A are, ones by default; ``seed``, as ``PGSampler`` has it; and ``passes``, the names
+    of passes to leave out, for experiments: the batches are the same.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise TypeError(f"program: expected a function, got {describe(function)}")
+        parameters = list(inspect.signature(function).parameters.values())
+        if len(parameters) < 2:
+            raise TypeError("program: expected a function of the graph, seeds and constants")
+        for parameter in parameters[2:]:
+            if parameter.name in _OWN:
+                raise TypeError(
+                    f"program: {parameter.name}: expected another name, since samplers have that"
+                )
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._known = {p.name: p for p in parameters[2:]}
+
+    def __call__(
+        self,
+        *,
+        weight: str | None = None,
+        seed: int | None = None,
+        passes: Sequence[str] = (),
+        **constants: Any,
+    ) -> Program:
+        """The sampler of these constants.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For arguments that the function does not have, or that are no constants; for what cannot
+            be traced, with the line; and for operators that do not fit, with the line.
+        """
+        name = self._function.__name__
+        for given in constants:
+            if given not in self._known:
+                known = ", ".join([*self._known, *_OWN])
+                raise TypeError(f"{name}: {given}: expected one of {known}")
+        missing = [
+            p.name
+            for p in self._known.values()
+            if p.default is p.empty and p.name not in constants and p.kind != p.VAR_KEYWORD
+        ]
+        if missing:
+            raise TypeError(f"{name}: expected {missing[0]}=, got none")
+        fixed = {key: constant(value, key) for key, value in constants.items()}
+        trace = Trace(name)
+        seeds = Vertices(trace, trace.add("seeds"))
+        made = self._function(Graph(trace, weight), seeds, **fixed)
+        # It may add a node: the whole matrix, where that is returned.
+        last = _returned(trace, made)
+        lines = [*trace.lines, last]
+        fields: dict[str, Any] = {"code": lines, "weight": weight, "passes": list(passes)}
+        try:
+            return Program(fields, seed, name, fixed)
+        except (TypeError, ValueError) as error:
+            raise trace.located(error) from None
+
+    def __repr__(self) -> str:
+        return f"<program {self._function.__name__}{inspect.signature(self._function)}>"
+
+
+def _returned(trace: Trace, made: Any) -> str:
+    """The last line of a program's text."""
+    extras: Mapping[str, Any] = {}
+    if isinstance(made, tuple) and made and isinstance(made[-1], Mapping):
+        *rest, extras = made
+        made = rest[0] if len(rest) == 1 else tuple(rest)
+    elif isinstance(made, Mapping):
+        extras, made = made, None
+    for name, value in extras.items():
+        if not isinstance(name, str) or not name:
+            raise trace.refuse(f"return: {describe(name)}", "expected names of what is returned")
+        if not isinstance(value, (Vector, Vertices)):
+            raise trace.refuse(
+                f"return: {name}: {describe(value)}", "expected a vector or a list of vertices"
+            )
+    if made is None:
+        kind, nodes = "vectors", []
+    elif isinstance(made, Induced):
+        kind, nodes = "subgraph", [made.vertices, made]
+    elif isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices):
+        kind, nodes = "subgraph", list(made)
+    else:
+        kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
+    for node in nodes[kind == "subgraph" :]:
+        if not isinstance(node, Matrix):
+            raise trace.refuse(
+                f"return: {describe(node)}",
+                "expected matrices, A.induce(V), (V, matrix) or a dictionary of vectors",
+            )
+    text = f"return {kind}"
+    if nodes:
+        text += " " + ", ".join(f"%{node._node}" for node in nodes)
+    for name, value in extras.items():
+        text += f" {json.dumps(name, ensure_ascii=False)}=%{value._node}"
+    return text
+
+
+class Program(EngineSampler, Sampler[Any]):
+    """A sampler that a program makes; from a ``ProgramFunction``.
+
+    Its batches are a pure function of (graph, plan, seed, epoch, batch, seeds): the same for every
+    number of threads, and with each pass on or off. One may be used from many threads at once. A
+    pickle has the plan, and needs no source.
+    """
+
+    __slots__ = ("__weakref__", "_constants", "_extras", "_name", "_names", "_numbers", "_result")
+
+    def __init__(
+        self, fields: Mapping[str, Any], seed: int | None, name: str, constants: Mapping[str, Any]
+    ) -> None:
+        Sampler.__init__(self, seed)
+        plan = Plan(family="program", **fields)
+        EngineSampler.__init__(self, plan, self._numbers.seed)
+        self._name = name
+        self._constants = dict(constants)
+        lines: Sequence[str] = plan["code"]
+        self._names = _arrays(lines)
+        self._result = lines[-1].split(" ")[1]
+        self._extras = tuple(json.loads(text) for text in _EXTRA.findall(lines[-1]))
+
+    @property
+    def plan(self) -> Plan:
+        """The program's text and the options: immutable, hashable, and picklable."""
+        return self._plan
+
+    @property
+    def name(self) -> str:
+        """What its function is called."""
+        return self._name
+
+    @property
+    def code(self) -> str:
+        """The program's text, a line for each operator."""
+        return "\n".join(self._plan["code"])
+
+    def graph_of(self, graph: Stored) -> Stored:
+        """The graph with the arrays that the program reads."""
+        edges, nodes = self._names
+        return graph._with_arrays(edges, nodes, self._plan["weight"])
+
+    def explain(self, graph: Stored, seeds: int = 1024) -> Explanation:
+        """The plan before and after each pass, and what a batch of so many seeds of a graph costs.
+
+        Parameters
+        ----------
+        graph : Graph
+        seeds : int
+            How many a batch has.
+
+        Returns
+        -------
+        Explanation
+            Its text is for people, in notebooks too.
+        """
+        check_graph(graph)
+        text = library.call(
+            "ProgramExplain", self.graph_of(graph)._handle(), self._plan.document, seeds
+        )
+        return Explanation(text)
+
+    def launch(
+        self,
+        graph: Stored,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Job:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if exclude is not None:
+            raise NotImplementedError(
+                f"exclude: expected None for a program, got {describe(exclude)}"
+            )
+        return launched(
+            self,
+            self.graph_of(graph),
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+
+    def within(self, share: float) -> Program:
+        """As ``Sampler.within``."""
+        other = self._with(self.seed)
+        other._keep_within(share)
+        return other
+
+    def with_seed(self, seed: int | None) -> Program:
+        """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
+        return self._with(seed)
+
+    def _with(self, seed: int | None) -> Program:
+        return Program(self._fields(), seed, self._name, self._constants)
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: value for name, value in self._plan.items() if name != "family"}
+
+    def _view(self, graph: Stored, memory: Memory, epoch: int, batch: int) -> MiniBatch | Subgraph:
+        if self._result == "subgraph":
+            return Subgraph._of(memory, epoch, batch, self._extras)
+        return MiniBatch._of(memory, epoch, batch, self._extras)
+
+    def _torch_view(
+        self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
+    ) -> Any:
+        raise NotImplementedError("programs in torch's memory on a GPU")
+
+    def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
+        if graph._device >= 0:
+            return sample_many(self.graph_of(graph), self, many, epoch, batch)
+        return super()._many(graph, many, epoch, batch)
+
+    def __repr__(self) -> str:
+        given = [f"{key}={value!r}" for key, value in self._constants.items()]
+        if self._plan["weight"] is not None:
+            given.append(f"weight={self._plan['weight']!r}")
+        return f"{self._name}({', '.join([*given, f'seed={self.seed}'])})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        about = self._fields(), self._name, self._constants
+        return _restored, (*about, self.seed, self.epoch, self._numbers.next)
+
+
+def _restored(
+    fields: dict[str, Any],
+    name: str,
+    constants: dict[str, Any],
+    seed: int,
+    epoch: int,
+    number: int,
+) -> Program:
+    made = Program(fields, seed, name, constants)
+    made._numbers.epoch = epoch
+    made._numbers.next = number
+    return made
+
+
+def _arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the edge and of the vertex arrays that lines read."""
+    edges: list[str] = []
+    nodes: list[str] = []
+    for line in lines[:-1]:
+        op = line.split(" ")[2]
+        if op in ("data", "vertices"):
+            name = json.loads(line[line.index(" name=") + len(" name=") :])
+            (edges if op == "data" else nodes).append(name)
+    return tuple(dict.fromkeys(edges)), tuple(dict.fromkeys(nodes))
+
+
+class Explanation(str):
+    """What ``Program.explain`` tells: a text, which notebooks show as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"

@@ -1,0 +1,243 @@
+"""``pgs.program``: what a function is traced to, and what cannot be traced."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import pygsampler as pgs
+
+
+def code(function: Any, **constants: Any) -> list[str]:
+    return list(pgs.program(function)(seed=0, **constants).code.split("\n"))
+
+
+def body(function: Any, **constants: Any) -> list[str]:
+    """Without the numbers of nodes."""
+    return [line.partition(" = ")[2] or line for line in code(function, **constants)]
+
+
+def test_ladies_as_the_paper_writes_it() -> None:
+    @pgs.program
+    def ladies(A: Any, seeds: Any, K: int, hops: int) -> Any:
+        out: list[Any] = []
+        for _ in range(hops):
+            C = A[:, seeds]
+            p = (C**2).sum(axis=1)
+            B = C.collective_sample(K, p)
+            B = B.div(p, axis=1)
+            B = B.div(B.sum(axis=0), axis=0)
+            out.insert(0, B)
+            seeds = seeds | B.row()
+        return out
+
+    sampler = ladies(K=4, hops=2, weight="w", seed=3)
+    lines = sampler.code.split("\n")
+    assert lines[:9] == [
+        "%0 = seeds",
+        "%1 = slice %0",
+        "%2 = const value=2",
+        "%3 = pow %1, %2",
+        "%4 = sum %3 axis=1",
+        "%5 = collective %1, %4 k=4 replace=false site=0",
+        "%6 = div %5, %4 axis=1",
+        "%7 = sum %6 axis=0",
+        "%8 = div %6, %7 axis=0",
+    ]
+    assert lines[-1] == "return blocks %18, %8"
+    assert sum(" site=1" in line for line in lines) == 1
+    assert repr(sampler) == "ladies(K=4, hops=2, weight='w', seed=3)"
+    assert sampler.name == "ladies"
+
+
+def everything(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds.unique()]
+    r = A.random()
+    x = A.ndata["x"]
+    V = seeds.concat(seeds).unique() | C.row() | C.column()
+    V = V[(x[V] >= 1) & ~(x[V] > 5) | (x[V] == 2)]
+    D = A[V, seeds.unique()].edata["t"]
+    D = D.where((D != 0) & (D.random() <= 0.5)).merge(D.top_k(2)).top_k(3, None)
+    D = D.add(r, axis=1).sub(r, axis=1).mul(x, axis=0).div(x, axis=0).pow(2.0).minimum(1)
+    D = (-D).abs().sqrt().exp().log().relu().maximum(0.5) + abs(D) ** 0.5 - 1 / D * 2
+    D = D.spread(D.max(axis=0) - D.min(axis=0), axis=0).add(D.mean(axis=1), axis=1)
+    D = (D < 1).select(D, 1 - D) * (2**D).count(axis=0).sum().log()
+    E = D.individual_sample(3, D * D, replace=True).individual_sample(1)
+    F = E.collective_sample(2, E.count(axis=1), replace=True)
+    F = F.mul(F.times(), axis=1).collective_sample(2)
+    W = A.degree().draw(5, replace=True).unique()
+    c = x[W].cap(2)
+    s = c.sum() + c.mean() + c.max() + c.min() + c.count()
+    q = A.sum(axis=1) / (A**2).sum(axis=0)
+    return F, {"c": c * s, "W": W, 'a "name"': q[W]}
+
+
+def test_all_operators() -> None:
+    lines = code(everything)
+    ops = {line.split(" ")[2] for line in lines[:-1]}
+    assert ops == {
+        "seeds", "column", "row", "union", "unique", "concat", "pick", "draw", "whole", "slice",
+        "cross", "data", "individual", "collective", "filter", "top_k", "merge", "vertices",
+        "degree", "const", "random", "neg", "abs", "sqrt", "exp", "log", "relu", "not", "add",
+        "sub", "mul", "div", "pow", "min", "max", "lt", "le", "eq", "ne", "where", "spread", "sum",
+        "mean", "largest", "smallest", "count", "times", "gather", "cap",
+    }  # fmt: skip
+    sites = [int(line.rpartition(" site=")[2]) for line in lines if " site=" in line]
+    assert sites == list(range(len(sites)))
+    assert lines[-1].count("=") == 3
+    assert ' "a \\"name\\""=%' in lines[-1]
+
+
+def test_loops_and_branches_on_constants_unroll() -> None:
+    def made(A: Any, seeds: Any, fanouts: list[int], twice: bool = False, name: str = "w") -> Any:
+        for K in fanouts:
+            B = A[:, seeds].individual_sample(K, replace=twice)
+            seeds = seeds | B.row()
+        return B.edata[name]
+
+    lines = body(made, fanouts=np.array([3, 4]).tolist(), twice=True)
+    assert [x for x in lines if "individual" in x] == [
+        "individual %1 k=3 replace=true site=0",
+        "individual %5 k=4 replace=true site=1",
+    ]
+    assert 'data %6 name="w"' in lines
+    hostile = 'a"; return 1\n%9 = seeds'
+    assert body(made, fanouts=[1], name=hostile)[-2] == (
+        'data %2 name="a\\"; return 1\\n%9 = seeds"'
+    )
+
+
+def branch(A: Any, seeds: Any) -> Any:
+    if A[:, seeds].sum(axis=0) > 3:
+        return A[:, seeds]
+    return None
+
+
+def loop(A: Any, seeds: Any) -> Any:
+    return [A[:, v] for v in seeds]
+
+
+def length(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(len(seeds))
+
+
+def numpy_function(A: Any, seeds: Any) -> Any:
+    return np.sqrt(A[:, seeds])
+
+
+def torch_function(A: Any, seeds: Any) -> Any:
+    return torch.sqrt(A[:, seeds])
+
+
+def tensor(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] * torch.ones(3)
+
+
+def index(A: Any, seeds: Any) -> Any:
+    return A[seeds]
+
+
+def other_edges(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    return C.individual_sample(2) * C
+
+
+def other_rows(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    return C.mul(C.sum(axis=1), axis=0)
+
+
+def no_axis(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    return C * C.sum(axis=1)
+
+
+def symbolic(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(A.degree().sum())
+
+
+def negative(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(-2)
+
+
+def vector(A: Any, seeds: Any) -> Any:
+    return A.degree()
+
+
+def sites(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    for _ in range(257):
+        C = C.individual_sample(3)
+    return C
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "message"),
+    [
+        (branch, TypeError, r"a branch on a vector: expected a constant"),
+        (loop, TypeError, r"a loop over a list of vertices"),
+        (length, TypeError, r"the length of a list of vertices"),
+        (numpy_function, TypeError, r"NumPy's function of a matrix"),
+        (torch_function, TypeError, r"torch's sqrt of a matrix"),
+        (tensor, TypeError, r"expected (a number or a value|operators) of the program"),
+        (index, TypeError, r"expected A\[:, S\] or A\[R, S\]"),
+        (other_edges, ValueError, r"expected matrices of the same edges"),
+        (other_rows, ValueError, r"expected a vector along the matrix's columns"),
+        (no_axis, ValueError, r"axis: expected 0 .* got None"),
+        (symbolic, TypeError, r"K: a scalar for a matrix: expected a constant"),
+        (negative, ValueError, r"k: expected an integer from -1"),
+        (vector, TypeError, r"expected matrices, A\.induce"),
+        (sites, ValueError, r"expected at most 256 sampling calls"),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_line(
+    function: Any, kind: type[Exception], message: str
+) -> None:
+    first = function.__code__.co_firstlineno
+    with pytest.raises(kind, match=message) as found:
+        pgs.program(function)(seed=0)
+    text = str(found.value)
+    assert text.startswith(f"program {function.__name__}, test_trace.py:")
+    line = int(text.partition("test_trace.py:")[2].partition(":")[0])
+    # A result is refused where it was returned to.
+    assert first < line < first + 6 or function is vector
+
+
+def test_arguments() -> None:
+    @pgs.program
+    def one(A: Any, seeds: Any, K: Any, name: str = "w") -> Any:
+        return A[:, seeds].individual_sample(K)
+
+    with pytest.raises(TypeError, match="one: k: expected one of K, name, passes, seed, weight"):
+        one(k=3)
+    with pytest.raises(TypeError, match="one: expected K=, got none"):
+        one(name="x")
+    with pytest.raises(TypeError, match=r"K: expected a number, a string.*belong to the graph"):
+        one(K=np.ones(3))
+    with pytest.raises(TypeError, match=r"K\[1\]: expected a number"):
+        one(K=[1, object()])
+    with pytest.raises(TypeError, match="program: seed: expected another name"):
+        pgs.program(lambda A, seeds, seed: A)
+    with pytest.raises(TypeError, match="expected a function of the graph"):
+        pgs.program(lambda A: A)
+    with pytest.raises((TypeError, ValueError), match="weight"):
+        one(K=3, weight=7)
+    with pytest.raises(ValueError, match="passes"):
+        one(K=3, passes=["no such pass"])
+
+
+def test_a_sampler_is_one_like_any_other() -> None:
+    sampler = pgs.program(everything)(seed=5)
+    sampler.set_epoch(3)
+    again = pickle.loads(pickle.dumps(sampler))
+    assert (again.plan, again.seed, again.epoch) == (sampler.plan, 5, 3)
+    assert hash(again.plan) == hash(sampler.plan)
+    assert copy.copy(sampler).plan == sampler.plan
+    assert sampler.with_seed(9).seed == 9
+    assert pgs.program(everything)(seed=1).plan == sampler.plan
+    assert isinstance(sampler, pgs.Sampler)

@@ -1,0 +1,279 @@
+"""The algorithms of ``pygsampler.samplers`` against their exact laws, on small graphs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from pygsampler import samplers
+
+# 0-1, 0-2, 1-2, 2-3, 3-4: both ways, and by P = D^-1 (A + I) with loops.
+EDGES = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4)]
+BOTH = EDGES + [(v, u) for u, v in EDGES]
+LOOPS = BOTH + [(v, v) for v in range(5)]
+DEGREES = np.array([2, 2, 3, 2, 1])
+BATCHES = 6000
+
+
+def of(edges: list[tuple[int, int]], **data: Any) -> pgs.Graph:
+    src, dst = np.array(edges).T
+    return pgs.Graph.from_coo(src, dst, num_nodes=5, **data)
+
+
+@pytest.fixture(scope="module")
+def plain() -> pgs.Graph:
+    return of(BOTH)
+
+
+@pytest.fixture(scope="module")
+def normalized() -> pgs.Graph:
+    return of(LOOPS, edge_data={"w": 1 / (DEGREES[[v for _, v in LOOPS]] + 1)})
+
+
+def batches(sampler: Any, graph: pgs.Graph, seeds: list[int], count: int = BATCHES) -> list[Any]:
+    return [b.numpy() for b in sampler.sample_many(graph, [np.array(seeds)] * count, epoch=0)]
+
+
+def edges_of(block: Any) -> list[tuple[int, int, float]]:
+    """(source, destination, value) in original ids."""
+    dst = np.repeat(np.arange(len(block.indptr) - 1), np.diff(block.indptr))
+    return [
+        (int(block.src_nodes[u]), int(block.dst_nodes[v]), float(w))
+        for u, v, w in zip(block.indices, dst, block.edge_data["w"], strict=True)
+    ]
+
+
+def plausible(counts: Mapping[Any, int], law: Mapping[Any, float]) -> None:
+    """Chi-square within five standard deviations of its mean, of cells that are no rarer than 5."""
+    assert set(counts) <= {cell for cell, p in law.items() if p > 0}
+    total = sum(counts.values())
+    assert math.isclose(sum(law.values()), 1, abs_tol=1e-9)
+    statistic = sum((counts.get(c, 0) - p * total) ** 2 / (p * total) for c, p in law.items() if p)
+    free = sum(p > 0 for p in law.values()) - 1
+    assert abs(statistic - free) < 5 * math.sqrt(2 * free)
+
+
+def near(values: list[float] | np.ndarray[Any, Any], mean: float) -> None:
+    """Their mean is that within four standard errors."""
+    found = np.asarray(values, float)
+    error = found.std(ddof=1) / math.sqrt(len(found))
+    assert abs(found.mean() - mean) <= 4 * error + 1e-6
+
+
+# ---- layer-wise ------------------------------------------------------------------------------
+
+
+def successive(weights: Mapping[int, float], k: int) -> dict[frozenset[int], float]:
+    """The law of k distinct ones, drawn one after another by weight."""
+    law: dict[frozenset[int], float] = Counter()
+    for order in itertools.permutations(weights, k):
+        p, left = 1.0, sum(weights.values())
+        for v in order:
+            p, left = p * weights[v] / left, left - weights[v]
+        law[frozenset(order)] += p
+    return law
+
+
+def test_ladies_draws_rows_by_their_squares(normalized: pgs.Graph) -> None:
+    """Of the frontier's edges alone, each set as successive sampling has it."""
+    sampler = samplers.ladies(nodes=[2], normalize=False, weight="w", seed=1)
+    p = {0: 1 / 9, 2: 2 / 9, 1: 1 / 9, 3: 1 / 9, 4: 1 / 9}
+    found: Counter[frozenset[int]] = Counter()
+    for batch in batches(sampler, normalized, [0, 3]):
+        edges = edges_of(batch.blocks[0])
+        found[frozenset(u for u, _, _ in edges)] += 1
+        for u, _, value in edges:
+            assert value == pytest.approx(1 / 3 / p[u])
+    plausible(found, successive(p, 2))
+
+
+def test_iid_ladies_is_unbiased(normalized: pgs.Graph) -> None:
+    sampler = samplers.ladies(nodes=[2], method="iid", normalize=False, weight="w", seed=2)
+    x = np.arange(1, 6)
+    sums: dict[int, list[float]] = {0: [], 3: []}
+    for batch in batches(sampler, normalized, [0, 3]):
+        got = Counter({0: 0.0, 3: 0.0})
+        for u, v, value in edges_of(batch.blocks[0]):
+            got[v] += value * x[u]
+        for v, value in got.items():
+            sums[v].append(value)
+    near(sums[0], 2)
+    near(sums[3], 4)
+
+
+def test_normalized_ladies_keeps_the_sums_of_columns(normalized: pgs.Graph) -> None:
+    sampler = samplers.ladies(nodes=[3, 2], weight="w", seed=3)
+    for batch in batches(sampler, normalized, [0, 3], 50):
+        for block in batch.blocks:
+            sums = Counter[int]()
+            for _, v, value in edges_of(block):
+                sums[v] += value
+            assert all(value == pytest.approx(1) for value in sums.values())
+
+
+def test_fastgcn_is_unbiased(normalized: pgs.Graph) -> None:
+    """q is (41, 41, 57, 61, 52) / 252 of the whole graph, renormalised over the frontier's rows."""
+    sampler = samplers.fastgcn(nodes=[3], weight="w", seed=4)
+    x = np.array([3, 1, 4, 1, 5])
+    q = np.array([41, 41, 57, 61, 52]) / 252
+    sums, drawn = [], Counter[int]()
+    for batch in batches(sampler, normalized, [4]):
+        edges = edges_of(batch.blocks[0])
+        sums.append(sum(value * x[u] for u, _, value in edges))
+        for u, _, value in edges:
+            drawn[u] += round(value * 2 * 3 * q[u] / q[[3, 4]].sum())
+    near(sums, (x[3] + x[4]) / 2)
+    assert sum(drawn.values()) == 3 * BATCHES
+    plausible(drawn, {3: 61 / 113, 4: 52 / 113})
+
+
+def test_asgcn_draws_by_scores(normalized: pgs.Graph) -> None:
+    x = np.array([0, 1, -1, 2, 0], float)
+    graph = normalized.with_data(node_data={"h_source": x, "h_target": x})
+    law = dict(enumerate([0.0943, 0.2513, 0.0889, 0.4713, 0.0943]))
+    total = sum(law.values())
+    law = {v: p / total for v, p in law.items()}
+    sampler = samplers.asgcn(nodes=[1], weight="w", seed=5)
+    found: Counter[int] = Counter()
+    sums = []
+    for batch in batches(sampler, graph, [0, 3]):
+        edges = edges_of(batch.blocks[0])
+        (u,) = {u for u, _, _ in edges}
+        found[u] += 1
+        sums.append(sum(value for _, v, value in edges if v == 0))
+    plausible(found, law)
+    attention = np.maximum(x + x[0], 0) + 1
+    near(sums, sum(attention[u] / 3 for u in (0, 1, 2)))
+
+
+def labor_graph() -> pgs.Graph:
+    """s1 = 0 has a = 2 and b = 3, s2 = 1 has b, c = 4, d = 5."""
+    return pgs.Graph.from_coo(np.array([2, 3, 3, 4, 5]), np.array([0, 0, 1, 1, 1]), num_nodes=6)
+
+
+def test_labor_shares_numbers_among_columns() -> None:
+    sampler = samplers.labor(fanouts=[1], seed=6)
+    single: Counter[tuple[int, int]] = Counter()
+    both = vertices = 0
+    for batch in batches(sampler, labor_graph(), [0, 1]):
+        edges = {(u, v) for u, v, _ in edges_of(batch.blocks[0])}
+        single.update(edges)
+        both += {(3, 0), (3, 1)} <= edges
+        vertices += len({u for u, _ in edges})
+        assert all(
+            value == pytest.approx(3 if v else 2) for _, v, value in edges_of(batch.blocks[0])
+        )
+    chances = {(2, 0): 1 / 2, (3, 0): 1 / 2, (3, 1): 1 / 3, (4, 1): 1 / 3, (5, 1): 1 / 3}
+    for edge, p in chances.items():
+        assert abs(single[edge] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
+    assert abs(both - BATCHES / 3) < 4 * math.sqrt(2 / 9 * BATCHES)
+    assert abs(vertices / BATCHES - 5 / 3) < 0.05
+
+
+# ---- node-wise -------------------------------------------------------------------------------
+
+
+def test_graphsage_is_pgsampler(plain: pgs.Graph) -> None:
+    ours = samplers.graphsage(fanouts=[2, 1], seed=7)
+    theirs = pgs.PGSampler([2, 1], seed=7)
+    for number in range(20):
+        a = ours.sample(plain, [0, 2], epoch=0, batch=number).numpy()
+        b = theirs.sample(plain, [0, 2], epoch=0, batch=number).numpy()
+        for one, two in zip(a.blocks, b.blocks, strict=True):
+            for name in ("src_nodes", "indptr", "indices", "edge_ids"):
+                assert getattr(one, name).tolist() == getattr(two, name).tolist()
+
+
+def test_kgcn_repeats_only_where_it_must() -> None:
+    graph = pgs.Graph.from_coo(
+        np.array([2, 3, 2, 3, 4, 5, 6]), np.array([0, 0, 1, 1, 1, 1, 1]), num_nodes=8
+    )
+    sampler = samplers.kgcn(fanouts=[4], seed=8)
+    found: Counter[tuple[int, ...]] = Counter()
+    for batch in batches(sampler, graph, [0, 1, 7]):
+        edges = edges_of(batch.blocks[0])
+        found[tuple(u for u, v, _ in edges if v == 0)] += 1
+        ones = [u for u, v, _ in edges if v == 1]
+        assert len(ones) == len(set(ones)) == 4
+        assert not any(v == 7 for _, v, _ in edges)
+    plausible(found, dict.fromkeys(itertools.product([2, 3], repeat=4), 1 / 16))
+
+
+def test_vrgcn_weighs_what_is_there_for_all(plain: pgs.Graph) -> None:
+    sampler = samplers.vrgcn(fanouts=[2], seed=9)
+    x, sums = np.array([3, 1, 4, 1, 5]), []
+    for batch in batches(sampler, plain, [2]):
+        edges = edges_of(batch.blocks[0])
+        assert len(edges) == 2
+        sums.append(sum(value * x[u] for u, _, value in edges))
+    near(sums, x[[0, 1, 3]].sum())
+
+
+def test_locality_draws_by_marks() -> None:
+    graph = pgs.Graph.from_coo(np.array([1, 2, 3]), np.zeros(3, int), num_nodes=4)
+    graph = graph.with_data(node_data={"locality": np.array([0, 1, 0, 0])})
+    sampler = samplers.locality(fanouts=[1], beta=3.0, seed=10)
+    found = Counter(edges_of(b.blocks[0])[0][0] for b in batches(sampler, graph, [0]))
+    plausible(found, {1: 3 / 5, 2: 1 / 5, 3: 1 / 5})
+    with pytest.raises(ValueError, match=r"beta: expected a number >= 1, got 0\.5"):
+        samplers.locality(fanouts=[1], beta=0.5)
+
+
+# ---- subgraphs -------------------------------------------------------------------------------
+
+
+def test_saint_norms_are_exact(plain: pgs.Graph) -> None:
+    sampler = samplers.saint_node(budget=2, seed=11)
+    met, chance = Counter[int](), [0.36, 0.36, 0.51, 0.36, 0.19]
+    for graph in batches(sampler, plain, []):
+        met.update(graph.nodes.tolist())
+        norm = graph.extra["node_norm"]
+        for v, p in zip(graph.nodes.tolist(), norm.tolist(), strict=True):
+            assert p == pytest.approx(chance[v], rel=1e-6)
+        for u, v, value in edges_of(graph):
+            if (u, v) in ((0, 2), (2, 0)):
+                assert value == pytest.approx(4 / 17 if v == 2 else 1 / 3, rel=1e-5)
+    for v, p in enumerate(chance):
+        assert abs(met[v] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
+
+
+def test_shadow_has_all_edges_among_its_vertices(plain: pgs.Graph) -> None:
+    sampler = samplers.shadow(fanouts=[1], seed=12)
+    found: Counter[tuple[int, ...]] = Counter()
+    for graph in batches(sampler, plain, [0]):
+        found[tuple(sorted(graph.nodes.tolist()))] += 1
+        inside = set(graph.nodes.tolist())
+        assert {(u, v) for u, v, _ in edges_of(graph)} == {
+            (u, v) for u, v in BOTH if {u, v} <= inside
+        }
+    plausible(found, {(0, 1): 0.5, (0, 2): 0.5})
+
+
+def test_clusters_keep_the_edges_between_them(plain: pgs.Graph) -> None:
+    graph = samplers.cluster_gcn(seed=0).sample(plain, [0, 2, 3]).numpy()
+    assert {(u, v): round(w, 4) for u, v, w in edges_of(graph)} == {
+        (2, 0): 0.5, (0, 2): 0.3333, (3, 2): 0.3333, (2, 3): 0.5,
+    }  # fmt: skip
+
+
+def test_mvs_keeps_seeds_by_their_gradients() -> None:
+    graph = pgs.Graph.from_coo(np.array([4, 4, 4, 4]), np.arange(4), num_nodes=5)
+    graph = graph.with_data(node_data={"gradient_norm": np.array([8, 3, 2, 1, 1.0])})
+    sampler = samplers.mvs(size=2, seed=13)
+    weights = np.array([1 / 4, 1 / 2, 3 / 4, 3 / 2])
+    kept = np.zeros(4)
+    for batch in batches(sampler, graph, [0, 1, 2, 3]):
+        got = np.asarray(batch.extra["loss_weight"])
+        there = got > 0
+        assert got[there] == pytest.approx(weights[there])
+        assert {v for _, v, _ in edges_of(batch.blocks[0])} == set(np.flatnonzero(there))
+        kept += there
+    for i, p in enumerate([1, 1 / 2, 1 / 3, 1 / 6]):
+        assert abs(kept[i] - p * BATCHES) <= 4 * math.sqrt(p * (1 - p) * BATCHES)

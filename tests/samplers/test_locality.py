@@ -1,0 +1,68 @@
+"""``locality_scores``: GNNSampler's measure, as published and repaired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from pygsampler import samplers
+from pygsampler.samplers import locality as module
+
+# Neighbours with the published and the repaired score.
+RUN = list(range(3, 8))
+LAW = [
+    ([0, 50, 100, 150], 0.654, 0.020),
+    ([v + 100_000 for v in (0, 50, 100, 150)], 1.000, 0.020),
+    ([100_000, 150_000, 200_000, 250_000], 0.907, 2e-5),
+    (RUN, 1.185, 1.0),
+    ([10, 11, 12, 20], 0.956, 0.247),
+    ([v + 10**6 for v in (10, 11, 12, 20)], 1.000, 0.247),
+    ([7, 3, 4, 4, 5, 6, 6], None, 1.0),  # in any order, and once
+    ([1, 2, 3], 0.0, 0.0),  # too few
+]
+
+
+def of_neighbors(lists: list[list[int]], num_nodes: int = 1_100_000, **how: Any) -> pgs.Graph:
+    indptr = np.concatenate([[0], np.cumsum([len(part) for part in lists])])
+    return pgs.Graph.from_csc(indptr, np.concatenate(lists), num_nodes=num_nodes, **how)
+
+
+@pytest.mark.parametrize("chunk", [1, 9, 1 << 20])
+@pytest.mark.parametrize("place", [1, 2])
+def test_the_table(monkeypatch: pytest.MonkeyPatch, chunk: int, place: int) -> None:
+    monkeypatch.setattr(module, "_CHUNK", chunk)
+    graph = of_neighbors([list(row[0]) for row in LAW])
+    measure = ["published", "repaired"][place - 1]
+    scores = samplers.locality_scores(graph, measure=measure)
+    assert scores.shape == (graph.num_nodes,)
+    for score, row in zip(scores, LAW, strict=False):
+        if row[place] is not None:
+            assert score == pytest.approx(row[place], abs=6e-4, rel=2e-2)
+    assert not scores[len(LAW) :].any()
+
+
+def test_scores_do_not_know_where_ids_lie() -> None:
+    random = np.random.default_rng(3)
+    lists = [random.integers(0, 1000, n).tolist() for n in range(1, 60)]
+    here = module._repaired(np.concatenate(lists), np.arange(1, 60), 2)
+    far = module._repaired(np.concatenate(lists) + (1 << 47), np.arange(1, 60), 2)
+    np.testing.assert_array_equal(here, far)
+    assert here[2:].all()
+
+
+def test_marks() -> None:
+    graph = of_neighbors([RUN, [0, 2, 4, 6], [0, 50, 100, 150], [1, 2]], num_nodes=200)
+    assert samplers.locality_scores(graph, threshold=0.4).nonzero()[0].tolist() == [0, 1]
+    assert samplers.locality_scores(graph, share=0.005).nonzero()[0].tolist() == [0]
+    assert samplers.locality_scores(graph, share=1.0).nonzero()[0].tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="expected one of them, got both"):
+        samplers.locality_scores(graph, threshold=0.4, share=0.5)
+    with pytest.raises(ValueError, match="share: expected a number above 0 and at most 1, got 0"):
+        samplers.locality_scores(graph, share=0)
+    with pytest.raises(ValueError, match="measure: expected 'repaired' or 'published', got 'x'"):
+        samplers.locality_scores(graph, measure="x")
+    with pytest.raises(ValueError, match="min_neighbors"):
+        samplers.locality_scores(graph, min_neighbors=1)
