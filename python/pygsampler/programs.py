@@ -193,6 +193,8 @@ class Program(EngineSampler, Sampler[Any]):
     pickle has the plan, and needs no source.
     """
 
+    edge_values = "w"
+
     __slots__ = ("__weakref__", "_constants", "_extras", "_name", "_names", "_numbers", "_result")
 
     def __init__(

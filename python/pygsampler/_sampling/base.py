@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._sampling.numbers import Numbers
@@ -103,6 +103,9 @@ class Sampler(ABC, Generic[T_co]):
 
     # A class with slots declares it, and "__weakref__".
     _numbers: Numbers
+
+    edge_values: ClassVar[str] = "edge_weights"
+    """What DGL's blocks have a sampler's values of edges as, in ``edata``."""
 
     def __init__(self, seed: int | None = None) -> None:
         self._numbers = Numbers(seed)  # type: ignore[misc]

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Hop", "hops_of", "make_block"]
 
-_FACTORS = "edge_weights"
-
 
 class Hop(NamedTuple):
     """The arrays of one block: CSC over local ids, original ids of nodes and edges.
@@ -97,18 +95,18 @@ def _repeat(hop: Hop, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: 
     )
 
 
-def make_block(g: Any, hop: Hop) -> Any:
+def make_block(g: Any, hop: Hop, values: str = "edge_weights") -> Any:
     """The DGLBlock of one hop over the arrays of ``hop``, as DGL's own samplers make them.
 
     ``srcdata`` and ``dstdata`` hold ``dgl.NID``, ``edata`` holds ``dgl.EID``, and beside them stand
-    the features of ``g``, gathered when they are first read, and ``edge_weights`` where the sampler
-    makes them. All ids have ``g``'s id type. The block is where ``hop`` is, and so are its
+    the features of ``g``, gathered when they are first read, and, by the name ``values``, what the
+    sampler has made for each edge. All ids have ``g``'s id type. The block is where ``hop`` is, and so are its
     features, wherever ``g`` has them.
     """
-    if hop.edge_weights is not None and _FACTORS in g.edata:
+    if hop.edge_weights is not None and values in g.edata:
         raise ValueError(
-            f"edge_weights: expected a graph without edata[{_FACTORS!r}], where blocks have their "
-            "factors, got one with it; rename the graph's own"
+            f"{values}: expected a graph without edata[{values!r}], where blocks have what was "
+            "sampled, got one with it; rename the graph's own"
         )
     edge_ids = hop.edge_ids.to(hop.src.dtype)
     # dgl.create_block says the same in 0.2 ms instead of 0.01: it looks for the largest index,
@@ -136,7 +134,7 @@ def make_block(g: Any, hop: Hop) -> Any:
         utils.extract_edge_subframes(frames, [edge_ids]),
     )
     if hop.edge_weights is not None:
-        block.edata[_FACTORS] = hop.edge_weights
+        block.edata[values] = hop.edge_weights
     return block
 
 

@@ -148,7 +148,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         hops = hops_of(sampled)
         if places is not None:
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
-        blocks = [make_block(g, hop) for hop in hops]
+        blocks = [make_block(g, hop, sampler.edge_values) for hop in hops]
         input_nodes, output_nodes = hops[0].src, seed_nodes
         if self.output_device is not None:
             device = _complete(torch.device(self.output_device))
