@@ -1,0 +1,185 @@
+"""What programs return, and that every loader takes them."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from graphs import circulant
+
+import pygsampler as pgs
+from pygsampler.torch import DataLoader
+
+
+@pgs.program
+def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
+    blocks: list[Any] = []
+    for K in reversed(fanouts):
+        C = A[:, seeds]
+        B = C.individual_sample(K, C.edata["t"])
+        blocks.insert(0, B.mul(A.ndata["x"], axis=1))
+        seeds = seeds | B.row()
+    return blocks, {"reached": seeds, "x": A.ndata["x"][seeds]}
+
+
+@pgs.program
+def around(A: Any, seeds: Any) -> Any:
+    V = A[:, seeds].row() | seeds
+    return A.induce(V)
+
+
+@pgs.program
+def numbers(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    return {"degree": C.count(axis=0), "sum": C.sum(axis=0), "rows": C.row()}
+
+
+@pytest.fixture(params=[32, 64])
+def graph(request: pytest.FixtureRequest) -> pgs.Graph:
+    made = circulant(50, 5, bits=request.param)
+    edges = np.arange(made.num_edges)
+    return made.with_data(
+        edge_data={"t": edges % 3 + 1.0, "w": (edges % 7).astype(np.int16)},
+        node_data={"x": np.arange(50, dtype=np.uint8)},
+    )
+
+
+def lists(batch: Any) -> Any:
+    return [
+        [getattr(b, name).tolist() for name in ("indptr", "indices", "edge_ids", "edge_weights")]
+        for b in batch.blocks
+    ]
+
+
+def test_blocks_with_values_and_more(graph: pgs.Graph) -> None:
+    sampler = hops(fanouts=[2, 3], weight="w", seed=4)
+    batch = sampler.sample(graph, [7, 3, 7], epoch=0, batch=0)
+    assert isinstance(batch, pgs.MiniBatch)
+    inner, outer = batch.blocks[1], batch.blocks[0]
+    assert inner.num_dst_nodes == 2
+    assert np.diff(inner.indptr.numpy()).tolist() == [3, 3]
+    assert (np.diff(outer.indptr.numpy()) == 2).all()
+    assert batch.output_nodes.tolist() == [7, 3, 7]
+    assert batch.output_index.tolist() == [0, 1, 0]
+    for block in batch.blocks:
+        ids = np.asarray(block.edge_ids)
+        sources = block.src_nodes.numpy()[block.indices.numpy()]
+        values = block.edge_data["w"].numpy()
+        assert values.dtype == np.float32
+        np.testing.assert_array_equal(values, (ids % 7) * sources)
+    reached = batch.extra["reached"]
+    assert reached.dtype == graph.indices.dtype
+    np.testing.assert_array_equal(reached.numpy(), batch.input_nodes.numpy())
+    np.testing.assert_array_equal(batch.extra["x"].numpy(), batch.input_nodes.numpy())
+
+
+def test_conversions_and_pickles_have_all(graph: pgs.Graph) -> None:
+    batch = hops(fanouts=[2, 3], weight="w", seed=4).sample(graph, [7, 3], epoch=0, batch=0)
+    want = lists(batch)
+    for made in (batch.numpy(), batch.torch(), batch.arrow(), pickle.loads(pickle.dumps(batch))):
+        assert lists(made) == want
+        assert list(made.extra) == ["reached", "x"]
+        assert made.extra["x"].tolist() == batch.extra["x"].tolist()
+    tensors = pickle.loads(pickle.dumps(batch.torch().to("cpu")))
+    assert lists(tensors) == want
+    assert tensors.extra["reached"].tolist() == batch.extra["reached"].tolist()
+    assert tensors.blocks[0].edge_data["w"].dtype == torch.float32
+
+
+def test_subgraphs(graph: pgs.Graph) -> None:
+    made = around(seed=0).sample(graph, [7, 3, 7])
+    assert isinstance(made, pgs.Subgraph)
+    vertices = made.nodes.tolist()
+    assert vertices[-2:] in ([7, 3], [3, 7]) or {7, 3} <= set(vertices)
+    src, dst = (np.asarray(part) for part in made.coo())
+    indptr, indices = graph.indptr.numpy(), graph.indices.numpy()
+    inside = set(vertices)
+    want = {
+        (int(u), v) for v in vertices for u in indices[indptr[v] : indptr[v + 1]] if u in inside
+    }
+    assert {(vertices[u], vertices[v]) for u, v in zip(src, dst, strict=True)} == want
+    assert [vertices[i] for i in made.root_index] == [7, 3, 7]
+    assert made.num_nodes == len(vertices)
+    again = pickle.loads(pickle.dumps(made))
+    assert isinstance(again, pgs.Subgraph)
+    assert again.nodes.tolist() == vertices
+    assert "Subgraph(nodes=" in repr(made)
+    assert "Subgraph" in made._repr_html_()
+
+
+def test_vectors_alone(graph: pgs.Graph) -> None:
+    made = numbers(weight="w", seed=0).sample(graph, [4, 9])
+    assert made.blocks == ()
+    assert made.extra["degree"].tolist() == [5, 5]
+    indptr = graph.indptr.numpy()
+    want = [sum(e % 7 for e in range(indptr[v], indptr[v + 1])) for v in (4, 9)]
+    assert made.extra["sum"].tolist() == want
+    assert made.numpy().extra["rows"].shape == (10,)
+
+
+def test_many_and_submitted_batches_are_those_of_sample(graph: pgs.Graph) -> None:
+    sampler = hops(fanouts=[2, 3], weight="w", seed=4)
+    seeds = [[1, 2], [3], [], [4, 4, 5]]
+    one = [lists(sampler.sample(graph, ids, epoch=1, batch=i)) for i, ids in enumerate(seeds)]
+    many = sampler.sample_many(graph, seeds, epoch=1, batch=0)
+    assert [lists(batch) for batch in many] == one
+    jobs = [sampler.submit(graph, ids, epoch=1, batch=i) for i, ids in enumerate(seeds)]
+    assert [lists(job.result()) for job in jobs] == one
+
+
+def test_arrays_are_read_when_a_batch_is_sampled(graph: pgs.Graph) -> None:
+    values = np.zeros(50)
+    changing = graph.with_data(node_data={"x": values})
+    sampler = hops(fanouts=[2], seed=4)
+    assert not sampler.sample(changing, [7]).extra["x"].numpy().any()
+    values[:] = np.arange(50)
+    batch = sampler.sample(changing, [7])
+    np.testing.assert_array_equal(batch.extra["x"].numpy(), batch.input_nodes.numpy())
+
+
+def test_wrong_arrays_and_seeds(graph: pgs.Graph) -> None:
+    with pytest.raises(ValueError, match=r"weight: expected an edge array.*got 'nothing'"):
+        hops(fanouts=[2], weight="nothing", seed=0).sample(graph, [1])
+    with pytest.raises(IndexError, match=r"seeds\[1\]"):
+        hops(fanouts=[2], seed=0).sample(graph, [1, 50])
+    with pytest.raises(NotImplementedError, match="exclude"):
+        hops(fanouts=[2], seed=0).sample(graph, [1], exclude=[3])
+    negative = graph.with_data(edge_data={"t": -np.ones(graph.num_edges)})
+    with pytest.raises(ValueError, match=r"individual_sample: expected .*got -1"):
+        hops(fanouts=[2], seed=0).sample(negative, [1])
+
+
+def test_the_loader_of_torch(graph: pgs.Graph) -> None:
+    sampler = hops(fanouts=[2, 3], weight="w", seed=4)
+    x = torch.arange(50.0)[:, None]
+    loader = DataLoader(graph, torch.arange(20), sampler, batch_size=8, features={"x": x})
+    batches = list(loader)
+    assert [len(batch.output_nodes) for batch in batches] == [8, 8, 4]
+    for number, batch in enumerate(batches):
+        alone = sampler.sample(graph, batch.output_nodes, epoch=0, batch=number)
+        assert lists(batch) == lists(alone)
+        assert batch.x[:, 0].long().tolist() == batch.input_nodes.tolist()
+        block = batch.blocks[-1]
+        h = block.weighted_sum(batch.x[: block.num_src_nodes], block.edge_data["w"])
+        assert h.shape == (block.num_dst_nodes, 1)
+
+
+def test_the_loader_of_dgl(graph: pgs.Graph) -> None:
+    dgl = pytest.importorskip("dgl")
+    from pygsampler.dgl import Sampler
+
+    indptr, indices = graph.indptr.torch().long(), graph.indices.torch().long()
+    g = dgl.graph(("csc", (indptr, indices, torch.empty(0, dtype=torch.int64))), num_nodes=50)
+    g.edata["t"] = torch.arange(250) % 3 + 1.0
+    g.edata["v"] = torch.arange(250).float()
+    g.ndata["x"] = torch.arange(50.0)
+    sampler = Sampler(hops(fanouts=[2, 3], weight="v", seed=4))
+    loader = dgl.dataloading.DataLoader(g, torch.arange(20), sampler, batch_size=8)
+    for _, _, blocks in loader:
+        for block in blocks:
+            assert (
+                block.edata["w"] == block.edata["v"] * block.srcdata["x"][block.edges()[0]]
+            ).all()
