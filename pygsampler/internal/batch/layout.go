@@ -10,6 +10,12 @@ import (
 // Words is how many words describe a batch.
 func Words(hops int) int { return BlockAt(hops) }
 
+// ProgramWords is how many words describe a batch with so many arrays beside its blocks.
+func ProgramWords(blocks, extras int) int { return ExtraAt(blocks, extras) }
+
+// ExtraAt is the first word of an array beside the blocks of a batch, of which there are so many.
+func ExtraAt(blocks, extra int) int { return BlockAt(blocks) + ExtraWords*extra }
+
 // BlockAt is the first word of a block, of which 0 is the outermost.
 func BlockAt(block int) int { return HeaderWords + BlockWords*block }
 
@@ -56,17 +62,32 @@ type Builder struct {
 
 // NewBuilder begins a batch of the given number of hops, with room for a first
 // guess of its bytes.
-func NewBuilder(hops int, guess int64) (*Builder, error) {
-	used := NewPlace(hops)
+func NewBuilder(hops int, guess int64) (*Builder, error) { return NewProgramBuilder(hops, 0, guess) }
+
+// NewProgramBuilder is NewBuilder for a batch with so many arrays beside its blocks.
+func NewProgramBuilder(blocks, extras int, guess int64) (*Builder, error) {
+	words := int64(ProgramWords(blocks, extras))
+	used := Place(words * 8)
 	m, err := memory.New(int64(used) + guess)
 	if err != nil {
 		return nil, err
 	}
 	b := &Builder{Memory: m, used: used}
-	clear(memory.At[int64](m, 0, int64(Words(hops))))
+	clear(memory.At[int64](m, 0, words))
 	b.Set(WordSignature, Magic)
-	b.Set(WordHops, int64(hops))
+	b.Set(WordHops, int64(blocks))
+	b.Set(WordExtras, int64(extras))
 	return b, nil
+}
+
+// SetExtra writes the words of an array beside so many blocks: ids where it is a list, else float32.
+func (b *Builder) SetExtra(blocks, extra int, list bool, length, offset int64) {
+	at := ExtraAt(blocks, extra)
+	if list {
+		b.Set(at+ExtraKind, 1)
+	}
+	b.Set(at+ExtraLength, length)
+	b.Set(at+ExtraOffset, offset)
 }
 
 // Alloc reserves n bytes on a cache line of their own and returns their offset.

@@ -72,6 +72,10 @@ type Graph struct {
 	// Back is this graph transposed, its rows ascending and not split by type, for the
 	// question whether an edge exists: of walks that look at the vertex before. Nil: none.
 	Back *Graph
+	// EdgeData and VertexData are arrays by name, an element for each original edge id, or
+	// for each vertex. Kept is what programs have made of them and of the graph.
+	EdgeData, VertexData map[string]Values
+	Kept                 Kept
 
 	lookup     sync.Once
 	inverse    []int64 // CSC position by edge id, where ids are dense

@@ -53,6 +53,62 @@ func Log(x float64) float64 {
 	return float64(float64(e)*ln2) + (twice + float64(twice*float64(z*series)))
 }
 
+// FullLog is Log of any number: of 0 minus infinity, of less and of NaN NaN.
+func FullLog(x float64) float64 {
+	switch {
+	case x > 0 && x <= math.MaxFloat64:
+		return Log(x)
+	case x == 0:
+		return math.Inf(-1)
+	case x > 0:
+		return x
+	}
+	return math.NaN()
+}
+
+// From where on Exp is infinite, and 0.
+const (
+	expInf  = 709.78
+	expZero = -745.14
+)
+
+// Exp is the exponential of any number.
+//
+// x is n log(2) + r with r within log(2)/2 of 0, and exp(r) = 1 + r (1 + r/2 (1 + r/3 (1 + ...))): fourteen
+// terms are enough. The power of two is multiplied in two steps, since it may be outside of the doubles
+// where the result is not.
+func Exp(x float64) float64 {
+	switch {
+	case x > expInf:
+		return math.Inf(1)
+	case x < expZero:
+		return 0
+	case x != x:
+		return x
+	}
+	n := math.Floor(float64(x*perLn2) + 0.5)
+	r := (x - float64(n*ln2High)) - float64(n*ln2Low)
+	series := 1 + float64(float64(r*(1.0/14))*1)
+	series = 1 + float64(float64(r*(1.0/13))*series)
+	series = 1 + float64(float64(r*(1.0/12))*series)
+	series = 1 + float64(float64(r*(1.0/11))*series)
+	series = 1 + float64(float64(r*(1.0/10))*series)
+	series = 1 + float64(float64(r*(1.0/9))*series)
+	series = 1 + float64(float64(r*(1.0/8))*series)
+	series = 1 + float64(float64(r*(1.0/7))*series)
+	series = 1 + float64(float64(r*(1.0/6))*series)
+	series = 1 + float64(float64(r*(1.0/5))*series)
+	series = 1 + float64(float64(r*(1.0/4))*series)
+	series = 1 + float64(float64(r*(1.0/3))*series)
+	series = 1 + float64(float64(r*(1.0/2))*series)
+	series = 1 + float64(r*series)
+	half := int64(n) / 2
+	return float64(series*power(int64(n)-half)) * power(half)
+}
+
+// power is 2^n of a normal double.
+func power(n int64) float64 { return math.Float64frombits(uint64(1023+n) << fraction) }
+
 // OneMinusExp is 1 - exp(-x) of a number that is not negative, also where x is so small
 // that exp(-x) is 1.
 //

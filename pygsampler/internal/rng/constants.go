@@ -42,9 +42,13 @@ const (
 	Shuffling Purpose = 1
 	// Walking is the choice of a walk's edges. What the vertex is to a row is the walk to it.
 	Walking Purpose = 2
+	// Candidates is what a vertex draws for itself, whichever row asks: of a program.
+	Candidates Purpose = 3
 	// Negatives is what stands beside a walk: negative samples, and the windows of its vertices.
-	// What the vertex is to a row is the walk to it.
+	// What the vertex is to a row is the walk to it, and to a draw of a program its number.
 	Negatives Purpose = 4
+	// Edges is what an edge draws for itself, by its original id: of a program.
+	Edges Purpose = 5
 	// Reservoirs is the choice of in-neighbours of a row that reads them through.
 	Reservoirs Purpose = 6
 )

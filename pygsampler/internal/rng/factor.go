@@ -5,8 +5,11 @@ import "github.com/pygsampler/pygsampler/pygsampler/internal/real"
 // Exponential is the exponential variate, of mean 1, that a draw gives: -log(u), where u is
 // the middle of one of 2^52 parts of (0, 1), so that it is neither 0 nor infinite.
 func Exponential(x uint64) float64 {
-	return -real.Log(float64(x>>12<<1|1) * 0x1p-53)
+	return -real.Log(Uniform(x))
 }
+
+// Uniform is the middle of one of 2^52 parts of (0, 1) that a draw gives.
+func Uniform(x uint64) float64 { return float64(x>>12<<1|1) * 0x1p-53 }
 
 // Chosen is the first step of Factors, for callers who take it for many rows before the
 // next, so that their reads overlap: the weights of the edges at positions that count from

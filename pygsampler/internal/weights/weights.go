@@ -313,16 +313,19 @@ type Scratch struct {
 const room = 62
 
 // Row makes the tables of a row of positive weights.
-//
-// Sums: the weights as integers, the largest of n one just below 2^(62 - log2 n), so
+func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
+	if len(weights) > 0 {
+		Sums(weights, sums)
+		s.vose(sums, alias)
+	}
+}
+
+// Sums adds up positive weights as integers, the largest of n one just below 2^(62 - log2 n), so
 // that they are exact to 2^-35 of it in a row of ten million and to a double's last bit in
 // one of five hundred; and at least 1, so that all can be drawn. Weights times a power of
 // two are the same integers.
-func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
+func Sums(weights []float64, sums []uint64) {
 	n := len(weights)
-	if n == 0 {
-		return
-	}
 	largest := 0.0
 	for _, w := range weights {
 		largest = max(largest, w)
@@ -334,7 +337,6 @@ func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
 		total += max(scaled(w, shift), 1)
 		sums[i] = total
 	}
-	s.vose(sums, alias)
 }
 
 // scaled is the integer part of w * 2^shift, for a positive w.

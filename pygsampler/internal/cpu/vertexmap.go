@@ -1,0 +1,94 @@
+package cpu
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+)
+
+// VertexMap gives vertices local numbers by first occurrence, for engines beside this one. It
+// serves one numbering at a time, and is reused without clearing; the zero value is ready. Free
+// gives its memory back.
+type VertexMap struct {
+	narrow directMap[uint32]
+	wide   directMap[uint64]
+	table  hashTable
+	nodes  int64
+	by     numbering
+}
+
+// Begin starts a numbering of some of so many vertices, at most the given number of them.
+func (m *VertexMap) Begin(nodes, most int64) error {
+	most = min(most, nodes)
+	m.nodes = nodes
+	switch {
+	case most < narrowNumbers && nodes*4 <= DefaultMapLimit:
+		m.by = narrowMap
+		return m.narrow.begin(nodes, narrowNumbers)
+	case most >= narrowNumbers && most < wideNumbers && nodes*8 <= DefaultMapLimit:
+		m.by = wideMap
+		return m.wide.begin(nodes, wideNumbers)
+	}
+	m.by = hashed
+	m.table.begin()
+	return nil
+}
+
+// Claim replaces ids by their numbers, of which n are given so far, and appends new vertices to
+// nodes[:n]; it returns the new n. nodes has room for one more than all there will be.
+func Claim[I csc.Index](m *VertexMap, ids, nodes []I, n int64) (int64, error) {
+	switch m.by {
+	case narrowMap:
+		return claimDirect(&m.narrow, ids, nodes, n), nil
+	case wideMap:
+		return claimDirect(&m.wide, ids, nodes, n), nil
+	}
+	if err := m.table.reserve(min(n+int64(len(ids)), m.nodes), n, func(i int64) uint64 { return uint64(nodes[i]) }); err != nil {
+		return n, err
+	}
+	return claimHashed(&m.table, ids, nodes, n), nil
+}
+
+// Find replaces ids by their numbers, and by -1 where they have none.
+func Find[I csc.Index](m *VertexMap, ids []I) {
+	switch m.by {
+	case narrowMap:
+		findDirect(&m.narrow, ids)
+	case wideMap:
+		findDirect(&m.wide, ids)
+	default:
+		for k, v := range ids {
+			ids[k] = -1
+			if len(m.table.entries) == 0 {
+				continue
+			}
+			if slot, found := m.table.find(uint64(v)); found {
+				ids[k] = I(m.table.entries[slot+1])
+			}
+		}
+	}
+}
+
+func findDirect[I csc.Index, W word](d *directMap[W], ids []I) {
+	for k, v := range ids {
+		number := d.words[v] ^ d.tag
+		at := I(number)
+		if number >= d.limit {
+			at = -1
+		}
+		ids[k] = at
+	}
+}
+
+// Free gives the memory back.
+func (m *VertexMap) Free() {
+	m.narrow.free()
+	m.wide.free()
+	if m.table.pages != nil {
+		m.table.pages.Free()
+	}
+	*m = VertexMap{}
+}
+
+// Bytes is how much memory there is.
+func (m *VertexMap) Bytes() int64 {
+	return int64(len(m.narrow.words))*4 + int64(len(m.wide.words)+len(m.table.entries))*8
+}

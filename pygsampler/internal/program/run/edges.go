@@ -1,0 +1,333 @@
+package run
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// list is vertices in an order.
+type list[I csc.Index] struct{ ids []I }
+
+// edges is a matrix without its values: columns, and edges column by column. Those of whole columns
+// are ranges of the CSC; others stand in places.
+type edges[I csc.Index] struct {
+	node    int       // that made it
+	parent  *edges[I] // whose edges these are some of; nil: the graph's
+	columns *list[I]
+	indptr  []int64 // where each column's edges begin
+	ranged  bool    // edge k of column c is at k + shift[c] of the CSC; no shift: at k
+	shift   []int64
+	places  []int64 // where they are not ranged
+	from    []int64 // and, where the parent's are not either: which of the parent's edges they are
+	inRow   []I     // of a Cross: where their rows stand in its list
+	whole   bool    // all edges of the graph
+
+	// What rowsOf makes: the rows, and of each edge which one it has.
+	rows  *list[I]
+	local []I
+}
+
+func (e *edges[I]) count() int64 { return e.indptr[len(e.indptr)-1] }
+
+// columnAt is the column of an edge.
+func (e *edges[I]) columnAt(edge int64) int64 {
+	return int64(sort.Search(len(e.indptr)-1, func(c int) bool { return e.indptr[c+1] > edge }))
+}
+
+// makeEdges makes the matrix of a node that chooses edges.
+func (c *call[I]) makeEdges(i int) {
+	n := &c.Nodes[i]
+	var e *edges[I]
+	switch n.Op {
+	case program.Whole:
+		e = c.wholeEdges()
+	case program.Slice:
+		e = c.slice(c.distinct(n.In[0]))
+	case program.Cross:
+		e = c.cross(c.values[n.In[0]].list, c.values[n.In[1]].list)
+	case program.Individual:
+		if len(n.In) == 1 {
+			e = c.uniform(n)
+		} else {
+			e = c.weighted(n)
+		}
+	case program.Collective:
+		e = c.collective(i)
+	case program.Filter:
+		e = c.filter(n)
+	case program.TopK:
+		e = c.topK(n)
+	case program.Merge:
+		e = c.merge(n)
+	}
+	if e.whole { // it is many programs'
+		own := *e
+		e = &own
+	}
+	e.node = i
+	c.values[i].edges = e
+}
+
+// distinct is the list of a node without repeats.
+func (c *call[I]) distinct(i int) *list[I] {
+	if l := c.values[i].list; !c.Nodes[i].Type.Distinct {
+		return c.unique(l)
+	}
+	return c.values[i].list
+}
+
+// wholeEdges is all edges: kept with the graph, since offsets that are not as these need an array.
+func (c *call[I]) wholeEdges() *edges[I] {
+	g := c.Graph
+	text := "whole 64"
+	if g.Indices.Bits == 32 {
+		text = "whole 32"
+	}
+	if kept, ok := g.Kept.Get(text).(*edges[I]); ok {
+		return kept
+	}
+	e := &edges[I]{ranged: true, whole: true, indptr: g.Indptr.I64, columns: &list[I]{make([]I, g.NumNodes)}}
+	for v := range e.columns.ids {
+		e.columns.ids[v] = I(v)
+	}
+	if int64(len(e.indptr)) != g.NumNodes+1 {
+		e.indptr = make([]int64, g.NumNodes+1)
+		for v := range e.indptr {
+			e.indptr[v] = g.Indptr.At(min(int64(v), g.Rows()))
+		}
+	}
+	e.rows, e.local = e.columns, c.indices
+	return g.Kept.Put(text, e).(*edges[I])
+}
+
+// slice is all in-edges of a list's vertices.
+func (c *call[I]) slice(columns *list[I]) *edges[I] {
+	n := int64(len(columns.ids))
+	e := &edges[I]{ranged: true, columns: columns, indptr: take[int64](&c.arena, n+1), shift: take[int64](&c.arena, n)}
+	if c.Graph.Indptr.Bits == 32 {
+		readColumns(c.Graph.Indptr.I32, c.Graph.NumEdges(), e)
+	} else {
+		readColumns(c.Graph.Indptr.I64, c.Graph.NumEdges(), e)
+	}
+	return e
+}
+
+// readColumns finds where the columns of a slice begin.
+func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
+	rows, at := int64(len(indptr))-1, int64(0)
+	for i, v := range e.columns.ids {
+		start, end := int64(0), int64(0)
+		if int64(v) < rows {
+			start, end = int64(indptr[v]), int64(indptr[v+1])
+		}
+		if uint64(start) > uint64(end) || end > edges {
+			panic("offsets of a row that descend")
+		}
+		e.indptr[i], e.shift[i] = at, start-at
+		at += end - start
+	}
+	e.indptr[len(e.indptr)-1] = at
+}
+
+// numbering begins a numbering of at most so many vertices, and is a list with room for them.
+func (c *call[I]) numbering(most int64) []I {
+	most = min(most, c.Graph.NumNodes)
+	if err := c.numbers.Begin(c.Graph.NumNodes, most); err != nil {
+		panic(failure{err})
+	}
+	return take[I](&c.arena, most+1)
+}
+
+// claim numbers ids in place.
+func (c *call[I]) claim(ids, nodes []I, n int64) int64 {
+	n, err := cpu.Claim(&c.numbers, ids, nodes, n)
+	if err != nil {
+		panic(failure{err})
+	}
+	return n
+}
+
+// claimed is how many edges are numbered at a time: their vertices stay in the cache.
+const claimed = 1 << 12
+
+// rowsOf finds the rows of a matrix, by first occurrence, and which one each edge has.
+func (c *call[I]) rowsOf(e *edges[I]) *edges[I] {
+	if e.rows != nil {
+		return e
+	}
+	count := e.count()
+	local := take[I](&c.arena, count)
+	switch p := e.parent; {
+	case e.inRow != nil:
+		lists := c.values[c.Nodes[e.node].In[0]].list
+		e.rows = c.renumbered(local, lists.ids, func(lo, hi int64) { copy(local[lo:hi], e.inRow[lo:hi]) })
+	case p != nil && !p.whole && p.rows != nil:
+		ev := evaluatorOf[I](c.worker(0), c)
+		e.rows = c.renumbered(local, p.rows.ids, func(lo, hi int64) {
+			for ; lo < hi; lo += tileEdges {
+				t := ev.begin(e, lo, min(tileEdges, hi-lo))
+				for k, from := range ev.from(t) {
+					local[lo+int64(k)] = p.local[from]
+				}
+			}
+		})
+	default:
+		nodes, n := c.numbering(count), int64(0)
+		for lo := int64(0); lo < count; lo += claimed {
+			c.check()
+			hi := min(lo+claimed, count)
+			c.sources(e, lo, hi, local[lo:hi])
+			n = c.claim(local[lo:hi], nodes, n)
+		}
+		e.rows = &list[I]{nodes[:n]}
+	}
+	e.local = local
+	return e
+}
+
+// renumbered gives new numbers, by first occurrence, to those that fill writes of other rows.
+func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) *list[I] {
+	numbers := take[I](&c.arena, int64(len(rows)))
+	for i := range numbers {
+		numbers[i] = -1
+	}
+	nodes := take[I](&c.arena, int64(min(len(rows), len(local)))+1)
+	n := I(0)
+	for lo := int64(0); lo < int64(len(local)); lo += claimed {
+		hi := min(lo+claimed, int64(len(local)))
+		fill(lo, hi)
+		for k, r := range local[lo:hi] {
+			if numbers[r] < 0 {
+				numbers[r] = n
+				nodes[n] = rows[r]
+				n++
+			}
+			local[lo+int64(k)] = numbers[r]
+		}
+	}
+	return &list[I]{nodes[:n]}
+}
+
+// sources writes the vertices that edges come from.
+func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
+	if !e.ranged {
+		for k, place := range e.places[lo:hi] {
+			to[k] = c.indices[place]
+		}
+		return
+	}
+	e.runs(lo, hi, func(_, at, n, place int64) { copy(to[at-lo:at-lo+n], c.indices[place:place+n]) })
+}
+
+// runs tells, of a range of the edges of whole columns, the parts of each column: where it begins among the
+// edges, how long it is, and where it begins in the CSC.
+func (e *edges[I]) runs(lo, hi int64, run func(column, at, n, place int64)) {
+	if lo >= hi {
+		return
+	}
+	for col := e.columnAt(lo); lo < hi; col++ {
+		end := min(e.indptr[col+1], hi)
+		if end == lo {
+			continue
+		}
+		place := lo
+		if e.shift != nil {
+			place += e.shift[col]
+		}
+		run(col, lo, end-lo, place)
+		lo = end
+	}
+}
+
+// cross is the edges between the vertices of two lists.
+func (c *call[I]) cross(rows, columns *list[I]) *edges[I] {
+	all := c.slice(columns)
+	nodes := c.numbering(int64(len(rows.ids)))
+	c.claim(slices.Clone(rows.ids), nodes, 0)
+	count := all.count()
+	places, inRow := take[int64](&c.arena, count), take[I](&c.arena, count)
+	e := &edges[I]{columns: columns, indptr: take[int64](&c.arena, int64(len(all.indptr)))}
+	at := int64(0)
+	found := take[I](&c.arena, claimed)
+	for col, end := range all.indptr[1:] {
+		e.indptr[col] = at
+		for lo := all.indptr[col]; lo < end; lo += claimed {
+			n := min(end-lo, claimed)
+			place := lo + all.shift[col]
+			copy(found, c.indices[place:place+n])
+			cpu.Find(&c.numbers, found[:n])
+			for k, row := range found[:n] {
+				places[at], inRow[at] = place+int64(k), row
+				kept := int64(0)
+				if row >= 0 {
+					kept = 1
+				}
+				at += kept
+			}
+		}
+		if col&0xFFF == 0 {
+			c.check()
+		}
+	}
+	e.indptr[len(e.indptr)-1] = at
+	e.places, e.inRow = places[:at], inRow[:at]
+	return e
+}
+
+// merge is of each column the edges of one matrix, then those of another.
+func (c *call[I]) merge(n *program.Node) *edges[I] {
+	a, b := c.edgesOf(n.In[0]), c.edgesOf(n.In[1])
+	e := &edges[I]{columns: a.columns, indptr: take[int64](&c.arena, int64(len(a.indptr)))}
+	for col := range a.indptr {
+		e.indptr[col] = a.indptr[col] + b.indptr[col]
+	}
+	e.places = take[int64](&c.arena, e.count())
+	ev := evaluatorOf[I](c.worker(0), c)
+	place := func(m *edges[I], lo, hi, to int64) {
+		for ; lo < hi; lo += tileEdges {
+			n := min(hi-lo, tileEdges)
+			to += int64(copy(e.places[to:], ev.placesOf(m, lo, n)))
+		}
+	}
+	for col := range len(a.indptr) - 1 {
+		to := e.indptr[col]
+		place(a, a.indptr[col], a.indptr[col+1], to)
+		place(b, b.indptr[col], b.indptr[col+1], to+a.indptr[col+1]-a.indptr[col])
+	}
+	return e
+}
+
+// mergeValues are the values of a merged matrix.
+func (c *call[I]) mergeValues(i int) {
+	n, e := &c.Nodes[i], c.values[i].edges
+	to, at := take[float64](&c.arena, e.count()), int64(0)
+	a, b := c.edgesOf(n.In[0]), c.edgesOf(n.In[1])
+	x, y := c.stored(n.In[0]), c.stored(n.In[1])
+	for col := range len(a.indptr) - 1 {
+		at += int64(copy(to[at:], x[a.indptr[col]:a.indptr[col+1]]))
+		at += int64(copy(to[at:], y[b.indptr[col]:b.indptr[col+1]]))
+	}
+	c.values[i].matrix, c.values[i].made = to, true
+}
+
+// stored is the values of a matrix in an array: its own, or one that is made now.
+func (c *call[I]) stored(i int) []float64 {
+	if m := c.values[i].matrix; m != nil {
+		return m
+	}
+	return c.materialise(i)
+}
+
+// array is a named array of the graph.
+func array(of map[string]csc.Values, kind, what, name string) csc.Values {
+	v, there := of[name]
+	if !there {
+		fail(request.ErrValue, "%s: expected %s array '%s' of the graph, got none", what, kind, name)
+	}
+	return v
+}

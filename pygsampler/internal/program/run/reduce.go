@@ -1,0 +1,451 @@
+package run
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// reduceColumns is a value for each column of a matrix.
+func (c *call[I]) reduceColumns(n *program.Node) []float64 {
+	e, in := c.edgesOf(n.In[0]), n.In[0]
+	columns := int64(len(e.indptr)) - 1
+	to := take[float64](&c.arena, columns)
+	if n.Op == program.Count {
+		for col := range to {
+			to[col] = float64(e.indptr[col+1] - e.indptr[col])
+		}
+		return to
+	}
+	c.columnsIn(e, func(w *worker, _, first, end int64) {
+		ev, col := evaluatorOf[I](w, c), first
+		var of running
+		of.begin(n.Op)
+		buffer := w.values[:]
+		for lo, hi := e.indptr[first], e.indptr[end]; lo < hi; lo += tileEdges {
+			size := min(hi-lo, tileEdges)
+			values := buffer[:size]
+			ev.fill(in, ev.begin(e, lo, size), values)
+			for k := int64(0); k < size; {
+				stop := min(e.indptr[col+1]-lo, size)
+				if stop > k {
+					of.take(values[k:stop])
+					k = stop
+				}
+				for col < end && e.indptr[col+1] == lo+k {
+					to[col] = of.end()
+					col++
+				}
+			}
+		}
+		for ; col < end; col++ {
+			to[col] = of.end()
+		}
+	})
+	return to
+}
+
+// running is the reduction of one column, whose values come in parts.
+type running struct {
+	op    program.Op
+	sum   float64
+	count int64
+	part  [32]float64 // of a sum: the elements behind the last 32 that were added
+}
+
+func (r *running) begin(op program.Op) { r.op, r.sum, r.count = op, 0, 0 }
+
+func (r *running) take(values []float64) {
+	if r.op == program.Largest || r.op == program.Smallest {
+		r.extreme(values)
+		return
+	}
+	at := r.count & 31
+	r.count += int64(len(values))
+	for len(values) > 0 {
+		n := copy(r.part[at:], values)
+		values = values[n:]
+		if at += int64(n); at == 32 {
+			r.sum += tree(&r.part, 32)
+			at = 0
+		}
+	}
+}
+
+func (r *running) extreme(values []float64) {
+	if r.count == 0 {
+		r.sum = values[0]
+	}
+	r.count += int64(len(values))
+	for _, x := range values {
+		if r.op == program.Largest && x > r.sum || r.op == program.Smallest && x < r.sum || x != x {
+			r.sum = x
+		}
+		if r.sum != r.sum {
+			return
+		}
+	}
+}
+
+// end is the value, and begins the next column.
+func (r *running) end() float64 {
+	if r.op == program.Sum || r.op == program.Mean {
+		if left := int(r.count & 31); left > 0 {
+			r.sum += tree(&r.part, left)
+		}
+		if r.op == program.Mean && r.count > 0 {
+			r.sum /= float64(r.count)
+		}
+	}
+	sum := r.sum
+	r.sum, r.count = 0, 0
+	return sum
+}
+
+// tree adds the first n of 32 elements, with zeros behind them: element i takes i + 16, then i + 8 and so
+// on. Zeros that are not there would change the sign of a zero alone, which the sum of all 32s, that
+// begins with 0, has not.
+func tree(a *[32]float64, n int) float64 {
+	for half := 16; half > 0; half /= 2 {
+		for i := half; i < n; i++ {
+			a[(i-half)&31] += a[i&31]
+		}
+		n = min(n, half)
+	}
+	return a[0]
+}
+
+// reduceRows is a value for each row of a matrix.
+func (c *call[I]) reduceRows(n *program.Node) []float64 {
+	e := c.rowsOf(c.edgesOf(n.In[0]))
+	rows := int64(len(e.rows.ids))
+	to := take[float64](&c.arena, rows)
+	clear(to)
+	if n.Op == program.Count || n.Op == program.Mean {
+		for _, row := range e.local {
+			to[row]++
+		}
+		if n.Op == program.Count {
+			return to
+		}
+	}
+	if n.Op == program.Sum || n.Op == program.Mean {
+		values := c.values[n.In[0]].matrix
+		var b bins
+		if values == nil {
+			values, b = c.measured(n.In[0])
+		} else {
+			b = c.measure(n.Op, values)
+		}
+		b.check(n.Op, values)
+		parts := take[int64](&c.arena, 2*rows)
+		clear(parts)
+		if b.scale(int64(len(values))) {
+			for lo := 0; lo < len(values); lo += unitEdges {
+				c.check()
+				hi := min(lo+unitEdges, len(values))
+				addTo(&b, parts, values[lo:hi], e.local[lo:hi])
+			}
+		}
+		for row := range to {
+			sum := b.value(parts[2*row], parts[2*row+1])
+			if n.Op == program.Mean && to[row] > 0 {
+				sum /= to[row]
+			}
+			to[row] = sum
+		}
+		return to
+	}
+	values := c.stored(n.In[0])
+	seen := take[bool](&c.arena, rows)
+	clear(seen)
+	for k, row := range e.local {
+		switch x, best := values[k], to[row]; {
+		case !seen[row]:
+			seen[row] = true
+			to[row] = x
+		case n.Op == program.Largest && x > best, n.Op == program.Smallest && x < best, x != x && best == best:
+			to[row] = x
+		}
+	}
+	return to
+}
+
+// reduceVector is one value of a vector.
+func (c *call[I]) reduceVector(n *program.Node) float64 {
+	if n.Op == program.Count {
+		return float64(c.lengthOf(n.In[0]))
+	}
+	values := c.vectorOf(n.In[0])
+	if n.Op == program.Largest || n.Op == program.Smallest {
+		var r running
+		if r.begin(n.Op); len(values) > 0 {
+			r.take(values)
+		}
+		return r.end()
+	}
+	sum := c.sumOf(n.Op, values)
+	if n.Op == program.Mean && len(values) > 0 {
+		sum /= float64(len(values))
+	}
+	return sum
+}
+
+// sumOf is a sum in which the order of the terms does not count.
+func (c *call[I]) sumOf(op program.Op, values []float64) float64 {
+	b := c.measure(op, values)
+	b.check(op, values)
+	if !b.scale(int64(len(values))) {
+		return 0
+	}
+	var parts [2]int64
+	for _, x := range values {
+		q1, q2 := b.parts(x)
+		parts[0] += q1
+		parts[1] += q2
+	}
+	return b.value(parts[0], parts[1])
+}
+
+// bins cut values into two integers below the largest of all, which add up exactly.
+type bins struct {
+	largest          uint64 // the bits of the largest size
+	b, e             int
+	plain            bool    // the powers of two are normal doubles:
+	up, down, second float64 // 2^(b-e), 2^(e-b), 2^(2b-e)
+}
+
+// measure finds the largest size.
+func (c *call[I]) measure(op program.Op, values []float64) bins {
+	var largest atomic.Uint64
+	c.ranges(int64(len(values)), func(_ *worker, lo, hi int64) { raise(&largest, values[lo:hi]) })
+	return bins{largest: largest.Load()}
+}
+
+// measured is the values of a matrix in an array, and what measure finds.
+func (c *call[I]) measured(i int) ([]float64, bins) {
+	e := c.edgesOf(i)
+	to := take[float64](&c.arena, e.count())
+	var largest atomic.Uint64
+	c.tiles(e, func(w *worker, lo, hi int64) {
+		ev := evaluatorOf[I](w, c)
+		for ; lo < hi; lo += tileEdges {
+			part := to[lo:min(hi, lo+tileEdges)]
+			ev.fill(i, ev.begin(e, lo, int64(len(part))), part)
+			raise(&largest, part)
+		}
+	})
+	return to, bins{largest: largest.Load()}
+}
+
+func raise(largest *atomic.Uint64, values []float64) {
+	most := uint64(0)
+	for _, x := range values {
+		most = max(most, math.Float64bits(x)&^(1<<63))
+	}
+	for old := largest.Load(); most > old && !largest.CompareAndSwap(old, most); old = largest.Load() {
+	}
+}
+
+// check refuses values that are not finite.
+func (b *bins) check(op program.Op, values []float64) {
+	if b.largest < math.Float64bits(math.Inf(1)) {
+		return
+	}
+	for _, x := range values {
+		if x-x != 0 {
+			fail(request.ErrValue, "%s: expected finite values, got %v", op, x)
+		}
+	}
+}
+
+// scale finds the powers for so many terms; false: all of them are 0.
+func (b *bins) scale(terms int64) bool {
+	if b.largest == 0 {
+		return false
+	}
+	_, b.e = math.Frexp(math.Float64frombits(b.largest))
+	b.b = 62 - bits.Len64(uint64(terms))
+	if b.plain = b.e > -700 && b.e < 700; b.plain {
+		b.up, b.down = math.Ldexp(1, b.b-b.e), math.Ldexp(1, b.e-b.b)
+		b.second = math.Ldexp(1, 2*b.b-b.e)
+	}
+	return true
+}
+
+// parts are the integers of a term. What is too small for a normal double becomes 0 in any case.
+func (b *bins) parts(x float64) (q1, q2 int64) {
+	if b.plain {
+		q1 = int64(x * b.up)
+		return q1, int64((x - float64(float64(q1)*b.down)) * b.second)
+	}
+	q1 = int64(math.Ldexp(x, b.b-b.e))
+	return q1, int64(math.Ldexp(x-math.Ldexp(float64(q1), b.e-b.b), 2*b.b-b.e))
+}
+
+// value is what sums of parts stand for.
+func (b *bins) value(q1, q2 int64) float64 {
+	return math.Ldexp(float64(q1), b.e-b.b) + math.Ldexp(float64(q2), b.e-2*b.b)
+}
+
+// addTo adds the parts of values to those of their rows.
+func addTo[I csc.Index](b *bins, parts []int64, values []float64, rows []I) {
+	rows = rows[:len(values)]
+	for k, x := range values {
+		q1, q2 := b.parts(x)
+		row := parts[2*rows[k]:][:2]
+		row[0] += q1
+		row[1] += q2
+	}
+}
+
+// lengthOf is how many elements a vector has.
+func (c *call[I]) lengthOf(i int) int64 {
+	if along := c.Nodes[i].Type.Along; along.Space != program.All {
+		return int64(len(c.listAlong(along).ids))
+	}
+	return c.Graph.NumNodes
+}
+
+// listAlong is what a vector runs along.
+func (c *call[I]) listAlong(along program.Along) *list[I] {
+	switch along.Space {
+	case program.All:
+		return c.wholeEdges().columns
+	case program.Columns:
+		return c.values[along.Node].edges.columns
+	case program.Rows:
+		return c.rowsOf(c.values[along.Node].edges).rows
+	}
+	return c.values[along.Node].list
+}
+
+// vectorOf is a vector in an array.
+func (c *call[I]) vectorOf(i int) []float64 {
+	if v := &c.values[i]; v.made {
+		return v.vector
+	}
+	n := c.lengthOf(i)
+	to := take[float64](&c.arena, n)
+	var ids []I
+	if along := c.Nodes[i].Type.Along; along.Space != program.All {
+		ids = c.listAlong(along).ids
+	}
+	c.ranges(n, func(w *worker, lo, hi int64) {
+		ev := evaluatorOf[I](w, c)
+		for ; lo < hi; lo += tileEdges {
+			end := min(hi, lo+tileEdges)
+			s := span[I]{n: end - lo, lo: lo}
+			if ids != nil {
+				s.ids = ids[lo:end]
+			}
+			ev.begin(nil, 0, 0)
+			ev.vector(i, s, to[lo:end])
+		}
+	})
+	return to
+}
+
+// makeVector makes a vector, unless it is one of all vertices whose elements are made where they are taken.
+func (c *call[I]) makeVector(i int) {
+	n, v := &c.Nodes[i], &c.values[i]
+	switch n.Op {
+	case program.Sum, program.Mean, program.Largest, program.Smallest, program.Count:
+		if n.Axis == 0 {
+			v.vector = c.reduceColumns(n)
+		} else {
+			v.vector = c.reduceRows(n)
+		}
+	case program.Times:
+		v.vector = c.times(n)
+	case program.Cap:
+		v.vector = c.capped(n)
+	default:
+		if n.Type.Along.Space == program.All && !n.Once && c.work(i) < mostWork {
+			return
+		}
+		v.vector = c.vectorOf(i)
+	}
+	v.made = true
+}
+
+// mostWork is how many operators one that is not stored may stand for: a value that is taken twice is made twice.
+const mostWork = 256
+
+// work is about how many operators make one element of a node.
+func (c *call[I]) work(i int) int {
+	sum := 1
+	for _, in := range c.Nodes[i].In {
+		if kind := c.Nodes[in].Type.Kind; !c.values[in].made && (kind == program.Vector || kind == program.Matrix) && sum < mostWork {
+			sum += c.work(in)
+		}
+	}
+	return sum
+}
+
+// makeScalar makes a scalar.
+func (c *call[I]) makeScalar(i int) float64 {
+	n := &c.Nodes[i]
+	switch n.Op {
+	case program.Const:
+		return n.Value
+	case program.Sum, program.Mean, program.Largest, program.Smallest, program.Count:
+		return c.reduceVector(n)
+	}
+	ev := evaluatorOf[I](c.worker(0), c)
+	ev.begin(nil, 0, 0)
+	var to [1]float64
+	ev.mapped(n, to[:], func(in int, buffer []float64) []float64 {
+		buffer[0] = c.values[in].scalar
+		return buffer
+	})
+	return to[0]
+}
+
+// capped is chances in the ratio of a vector's elements, of which k is the sum.
+func (c *call[I]) capped(n *program.Node) []float64 {
+	v := c.vectorOf(n.In[0])
+	c.chances("cap", v, c.Nodes[n.In[0]].Type.Along)
+	to, rest := take[float64](&c.arena, int64(len(v))), take[float64](&c.arena, int64(len(v)))
+	positive, k := int64(0), n.K
+	for i, x := range v {
+		to[i] = truth(x > 0)
+		if x > 0 {
+			positive++
+		}
+	}
+	if positive <= k {
+		return to
+	}
+	copy(rest, v)
+	full := int64(0)
+	factor := 0.0
+	for {
+		factor = float64(k-full) / c.sumOf(n.Op, rest)
+		more := int64(0)
+		for i, x := range rest {
+			if factor*x >= 1 {
+				rest[i] = 0
+				more++
+			}
+		}
+		if more == 0 {
+			break
+		}
+		full += more
+		c.check()
+	}
+	for i, x := range v {
+		switch {
+		case x == 0:
+			to[i] = 0
+		case rest[i] != 0:
+			to[i] = factor * x
+		}
+	}
+	return to
+}

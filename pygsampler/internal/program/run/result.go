@@ -1,0 +1,291 @@
+package run
+
+import (
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// block is a matrix on its way into the batch.
+type block[I csc.Index] struct {
+	node     int
+	edges    *edges[I]
+	dst, src int64
+	columns  []I // local numbers of the columns; nil: their places
+	rows     []I // local numbers of the matrix's rows, or
+	sources  []I // of the edges
+}
+
+// result writes what the program returns.
+func (c *call[I]) result() (m memory.Memory, err error) {
+	var nodes, index []I
+	var blocks []block[I]
+	distinct := false
+	if c.Result == program.Subgraph {
+		nodes, index, blocks = c.subgraph()
+	} else {
+		nodes, index, blocks, distinct = c.numbered()
+	}
+	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(c.Graph.EdgeIDBits()) / 8}
+	extras := make([]extra[I], len(c.Extras))
+	size := width.Vertices(int64(len(nodes))+2*int64(len(index))) + 3*batch.Alignment
+	for i, e := range c.Extras {
+		extras[i] = c.extra(e.Node)
+		size += width.Vertices(extras[i].length()) + batch.Alignment
+	}
+	for i := range blocks {
+		if err := fits32[I](blocks[i].edges.count()); err != nil {
+			return m, err
+		}
+		indptr, indices, ids := width.Block(blocks[i].dst, blocks[i].edges.count())
+		size += indptr + indices + ids + batch.EdgeWeights(blocks[i].edges.count()) + 4*batch.Alignment
+	}
+	if err := memory.Affordable(size); err != nil {
+		return m, err
+	}
+	out, err := batch.NewProgramBuilder(len(blocks), len(extras), size)
+	if err != nil {
+		return m, err
+	}
+	complete := false
+	defer func() {
+		if !complete {
+			out.Discard()
+		}
+	}()
+	// There is room for all: no array moves any more.
+	place := func(bytes int64) int64 {
+		offset, err := out.Alloc(bytes)
+		if err != nil {
+			panic(failure{err})
+		}
+		return offset
+	}
+	putIDs := func(ids []I) int64 {
+		offset := place(width.Vertices(int64(len(ids))))
+		copy(memory.At[I](out.Memory, offset, int64(len(ids))), ids)
+		return offset
+	}
+	out.Set(batch.WordIDBits, width.ID*8)
+	out.Set(batch.WordEdgeIDBits, width.EdgeID*8)
+	out.Set(batch.WordNumOutput, c.Seeds.Len())
+	out.Set(batch.WordNumNodes, int64(len(nodes)))
+	at := putIDs(nodes)
+	out.Set(batch.WordNodes, at)
+	out.Set(batch.WordOutputIndex, putIDs(index))
+	if !distinct {
+		at = place(width.Vertices(c.Seeds.Len()))
+		for i, seeds := int64(0), memory.At[I](out.Memory, at, c.Seeds.Len()); i < c.Seeds.Len(); i++ {
+			seeds[i] = I(c.Seeds.At(i))
+		}
+	}
+	out.Set(batch.WordOutputNodes, at)
+	for i := range blocks {
+		c.check()
+		b := &blocks[i]
+		n := b.edges.count()
+		indptr, indices, ids := width.Block(b.dst, n)
+		words := [batch.BlockWords]int64{b.src, b.dst, n, place(indptr), place(indices), place(ids), 0, place(batch.EdgeWeights(n))}
+		out.SetBlock(i, words)
+		c.write(b, out.Memory, &words)
+	}
+	for i := range extras {
+		e := &extras[i]
+		offset := int64(0)
+		if e.list {
+			offset = putIDs(e.ids)
+		} else {
+			offset = place(e.length() * 4)
+			for k, to := 0, memory.At[float32](out.Memory, offset, e.length()); k < len(to); k++ {
+				to[k] = single(e.values[k])
+			}
+		}
+		out.SetExtra(len(blocks), i, e.list, e.length(), offset)
+	}
+	complete = true
+	return out.Finish(0), nil
+}
+
+// numbered gives all vertices their numbers: the seeds, then of each matrix, from the innermost on, the columns, then
+// the rows.
+func (c *call[I]) numbered() (nodes, index []I, blocks []block[I], distinct bool) {
+	most := c.Seeds.Len()
+	for _, m := range c.Matrices {
+		e := c.edgesOf(m)
+		most += int64(len(e.columns.ids)) + e.count()
+	}
+	nodes = c.numbering(most)
+	index = take[I](&c.arena, c.Seeds.Len())
+	for i := range index {
+		index[i] = I(c.Seeds.At(int64(i)))
+	}
+	n := c.claim(index, nodes, 0)
+	distinct = n == c.Seeds.Len()
+	claim := func(of []I) []I {
+		ids := take[I](&c.arena, int64(len(of)))
+		copy(ids, of)
+		n = c.claim(ids, nodes, n)
+		return ids
+	}
+	blocks = make([]block[I], len(c.Matrices))
+	for i := len(c.Matrices) - 1; i >= 0; i-- {
+		e := c.edgesOf(c.Matrices[i])
+		b := block[I]{node: c.Matrices[i], edges: e, columns: claim(e.columns.ids), dst: n}
+		if c.check(); e.rows != nil {
+			b.rows = claim(e.rows.ids)
+		} else {
+			b.sources = take[I](&c.arena, e.count())
+			for lo := int64(0); lo < e.count(); lo += claimed {
+				part := b.sources[lo:min(lo+claimed, e.count())]
+				c.sources(e, lo, lo+int64(len(part)), part)
+				n = c.claim(part, nodes, n)
+			}
+		}
+		b.src = n
+		blocks[i] = b
+	}
+	return nodes[:n], index, blocks, distinct
+}
+
+// subgraph is the vertices of a list, where the seeds are among them, and one block of edges between them.
+func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
+	ids := c.values[c.List].list.ids
+	nodes = c.numbering(int64(len(ids)))
+	own := take[I](&c.arena, int64(len(ids)))
+	copy(own, ids)
+	n := c.claim(own, nodes, 0)
+	index = take[I](&c.arena, c.Seeds.Len())
+	for i := range index {
+		index[i] = I(c.Seeds.At(int64(i)))
+	}
+	cpu.Find(&c.numbers, index)
+	b := block[I]{node: c.Matrices[0], edges: c.edgesOf(c.Matrices[0]), dst: n, src: n}
+	b.sources = take[I](&c.arena, b.edges.count())
+	for lo := int64(0); lo < b.edges.count(); lo += claimed {
+		part := b.sources[lo:min(lo+claimed, b.edges.count())]
+		c.sources(b.edges, lo, lo+int64(len(part)), part)
+		cpu.Find(&c.numbers, part)
+		for k, number := range part {
+			if number < 0 {
+				c.sources(b.edges, lo, lo+int64(len(part)), part)
+				fail(request.ErrValue, "return: expected edges between the vertices of the subgraph, got one from vertex %d", int64(part[k]))
+			}
+		}
+	}
+	return nodes[:n], index, []block[I]{b}
+}
+
+// write writes the arrays of a block: destination by destination, the edges of each in the matrix's order.
+func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]int64) {
+	e, n := b.edges, b.edges.count()
+	indptr := memory.At[I](m, words[batch.BlockIndptr], b.dst+1)
+	move := c.moves(b, indptr)
+	indices := memory.At[I](m, words[batch.BlockIndices], n)
+	weights := memory.At[float32](m, words[batch.BlockEdgeWeights], n)
+	var narrow []int32
+	var wide []int64
+	if c.Graph.EdgeIDBits() == 32 {
+		narrow = memory.At[int32](m, words[batch.BlockEdgeIDs], n)
+	} else {
+		wide = memory.At[int64](m, words[batch.BlockEdgeIDs], n)
+	}
+	c.tiles(e, func(w *worker, lo, hi int64) {
+		ev := evaluatorOf[I](w, c)
+		for ; lo < hi; lo += tileEdges {
+			size := min(hi-lo, tileEdges)
+			t, values := ev.begin(e, lo, size), w.values[:size]
+			ev.fill(b.node, t, values)
+			ids, sources := ev.edgeIDs(), b.sources
+			if b.rows != nil {
+				sources = ev.numbers.take(size)
+				for k, row := range e.local[lo : lo+size] {
+					sources[k] = b.rows[row]
+				}
+			} else {
+				sources = sources[lo : lo+size]
+			}
+			if move == nil {
+				copy(indices[lo:], sources)
+				for k, x := range values {
+					weights[lo+int64(k)] = single(x)
+				}
+				if narrow != nil {
+					for k, id := range ids {
+						narrow[lo+int64(k)] = int32(id)
+					}
+				} else {
+					copy(wide[lo:], ids)
+				}
+				continue
+			}
+			for k, column := range ev.columns() {
+				to := lo + int64(k) + move[column]
+				indices[to], weights[to] = sources[k], single(values[k])
+				if narrow != nil {
+					narrow[to] = int32(ids[k])
+				} else {
+					wide[to] = ids[k]
+				}
+			}
+		}
+	})
+}
+
+// moves writes where each destination's edges begin, and says by how much those of each column move; nil: none does.
+func (c *call[I]) moves(b *block[I], indptr []I) []int64 {
+	e := b.edges
+	ordered := true
+	for col, number := range b.columns {
+		ordered = ordered && int64(number) == int64(col)
+	}
+	columns := len(e.indptr) - 1
+	if ordered {
+		for col, at := range e.indptr[:columns] {
+			indptr[col] = I(at)
+		}
+		for i := columns; i < len(indptr); i++ {
+			indptr[i] = I(e.count())
+		}
+		return nil
+	}
+	clear(indptr)
+	for col, number := range b.columns {
+		indptr[number] = I(e.indptr[col+1] - e.indptr[col])
+	}
+	at := I(0)
+	for i, degree := range indptr {
+		indptr[i] = at
+		at += degree
+	}
+	move := take[int64](&c.arena, int64(columns))
+	for col, number := range b.columns {
+		move[col] = int64(indptr[number]) - e.indptr[col]
+	}
+	return move
+}
+
+// extra is what is returned by a name.
+type extra[I csc.Index] struct {
+	list   bool
+	ids    []I
+	values []float64
+}
+
+func (e *extra[I]) length() int64 { return int64(max(len(e.ids), len(e.values))) }
+
+func (c *call[I]) extra(i int) extra[I] {
+	switch c.Nodes[i].Type.Kind {
+	case program.List:
+		return extra[I]{list: true, ids: c.values[i].list.ids}
+	case program.Vector:
+		return extra[I]{values: c.vectorOf(i)}
+	case program.Matrix:
+		return extra[I]{values: c.stored(i)}
+	}
+	return extra[I]{values: []float64{c.values[i].scalar}}
+}

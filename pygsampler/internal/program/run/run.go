@@ -1,0 +1,336 @@
+// Package run makes batches of programs on the CPU, by docs/operators.md.
+//
+// Nodes are made in their order. What a matrix is, its edges, is apart from its values: edges that
+// are whole columns of the graph are ranges and take no memory, those that were chosen are places in
+// the CSC. Values are made tile by tile, of a tree of operators at a time, where they are taken;
+// a node that is to be stored has them in one array. So a sum over a function of a slice reads the
+// graph and writes the sums.
+package run
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Request says which batch of a program to make, on which graph. It is read-only meanwhile.
+type Request struct {
+	*program.Program
+	request.Batch
+	Graph *csc.Graph
+}
+
+// failure is an error of the batch, on its way out of loops by a panic.
+type failure struct{ err error }
+
+func fail(kind error, format string, args ...any) {
+	panic(failure{fmt.Errorf("%w: "+format, append([]any{kind}, args...)...)})
+}
+
+// Sample makes the batch and hands its memory, with one reference, to the caller. It returns
+// request.ErrCancelled soon after stop is set.
+func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			m, err = memory.Memory{}, p.err
+		default:
+			m, err = memory.Memory{}, fmt.Errorf("the graph's arrays changed while a batch was made, or a fault of pygsampler: %v", p)
+		}
+	}()
+	if r.Graph.Indices.Bits == 32 {
+		return sample[int32](r, crew, stop)
+	}
+	return sample[int64](r, crew, stop)
+}
+
+// value is what a node has made.
+type value[I csc.Index] struct {
+	list   *list[I]
+	edges  *edges[I]
+	vector []float64 // along its list, or of all vertices
+	matrix []float64 // of stored matrices
+	scalar float64
+	times  []float64 // of a Collective: along its rows
+	made   bool      // the values are there
+}
+
+// call is one batch in the making.
+type call[I csc.Index] struct {
+	*Request
+	*scratch
+	crew    csc.Crew
+	stop    *atomic.Bool
+	indices []I
+	values  []value[I]
+	need    []need
+}
+
+// need says what of a node is wanted.
+type need uint8
+
+const (
+	wantEdges  need = 1 << iota // of a matrix
+	wantValues                  // or what a list, vector, scalar is
+)
+
+func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.Memory, error) {
+	c := &call[I]{
+		Request: r, scratch: takeScratch(), crew: crew, stop: stop,
+		indices: csc.Of[I](r.Graph.Indices), values: make([]value[I], len(r.Nodes)),
+	}
+	defer c.scratch.put()
+	for i := range r.Seeds.Len() {
+		if v := r.Seeds.At(i); uint64(v) >= uint64(r.Graph.NumNodes) {
+			return memory.Memory{}, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, r.Graph.NumNodes, v)
+		}
+	}
+	c.wants()
+	for i := range r.Nodes {
+		if c.need[i] == 0 {
+			continue
+		}
+		if c.check(); !c.values[i].made {
+			c.make(i)
+		}
+	}
+	return c.result()
+}
+
+// check ends a batch that nobody waits for any more.
+func (c *call[I]) check() {
+	if c.stop.Load() {
+		panic(failure{request.ErrCancelled})
+	}
+}
+
+// wants finds what is needed of each node, from those that are returned backwards.
+func (c *call[I]) wants() {
+	c.need = make([]need, len(c.Nodes))
+	for _, m := range c.Matrices {
+		c.need[m] |= wantEdges | wantValues
+	}
+	if c.Result == program.Subgraph {
+		c.need[c.List] |= wantValues
+	}
+	for _, e := range c.Extras {
+		c.need[e.Node] |= wantEdges | wantValues
+	}
+	for i := len(c.Nodes) - 1; i >= 0; i-- {
+		n, want := &c.Nodes[i], c.need[i]
+		if want == 0 {
+			continue
+		}
+		if n.Type.Kind == program.Matrix {
+			c.need[n.Type.Edges] |= wantEdges
+			if !n.Chooses() && want&wantValues == 0 {
+				continue
+			}
+		} else if c.recall(i) {
+			continue
+		}
+		for k, in := range n.In {
+			matrix := c.Nodes[in].Type.Kind == program.Matrix
+			switch {
+			case !matrix:
+				c.need[in] |= wantValues
+			case n.Op == program.Column, n.Op == program.Row, n.Op == program.Count, n.Op == program.Times,
+				n.Op == program.Data, n.Op == program.Random, n.Op == program.Spread,
+				n.Chooses() && want&wantValues == 0 && (k == 0 || n.Op == program.Merge):
+				c.need[in] |= wantEdges
+			default:
+				c.need[in] |= wantEdges | wantValues
+			}
+		}
+	}
+}
+
+// recall takes what a node of the graph alone has made before.
+func (c *call[I]) recall(i int) bool {
+	n := &c.Nodes[i]
+	if !n.Once || n.Type.Kind != program.Vector && n.Type.Kind != program.Scalar {
+		return false
+	}
+	kept, ok := c.Graph.Kept.Get(c.textOf(i)).(*value[I])
+	if ok {
+		c.values[i] = *kept
+	}
+	return ok
+}
+
+// keep keeps what a node of the graph alone has made.
+func (c *call[I]) keep(i int) {
+	n, v := &c.Nodes[i], &c.values[i]
+	if !n.Once || !v.made || n.Type.Kind == program.Vector && n.Type.Along.Space != program.All {
+		return
+	}
+	if n.Type.Kind == program.Vector || n.Type.Kind == program.Scalar {
+		v.vector = append([]float64(nil), v.vector...)
+		kept := *v
+		c.Graph.Kept.Put(c.textOf(i), &kept)
+	}
+}
+
+// textOf is a text of what a node is made of, which is equal for equal values whatever program it stands in.
+func (c *call[I]) textOf(i int) string {
+	used := make([]bool, i+1)
+	used[i] = true
+	place := make([]int, i+1)
+	text := fmt.Sprintf("%d %q\n", c.Graph.Indices.Bits, c.Weight)
+	for k := i; k >= 0; k-- {
+		if used[k] {
+			for _, in := range c.Nodes[k].In {
+				used[in] = true
+			}
+		}
+	}
+	for k, at := 0, 0; k <= i; k++ {
+		if !used[k] {
+			continue
+		}
+		place[k] = at
+		at++
+		n := c.Nodes[k]
+		n.In = append([]int(nil), n.In...)
+		for j, in := range n.In {
+			n.In[j] = place[in]
+		}
+		text += n.Key() + "\n"
+	}
+	return text
+}
+
+// make makes node i of those that it takes.
+func (c *call[I]) make(i int) {
+	n, v := &c.Nodes[i], &c.values[i]
+	switch n.Type.Kind {
+	case program.List:
+		v.list, v.made = c.makeList(i), true
+	case program.Scalar:
+		v.scalar, v.made = c.makeScalar(i), true
+	case program.Vector:
+		c.makeVector(i)
+	case program.Matrix:
+		if n.Chooses() {
+			c.makeEdges(i)
+			if n.Op == program.Merge && c.need[i]&wantValues != 0 {
+				c.mergeValues(i)
+			}
+		} else if c.need[i]&wantValues != 0 && c.stores(i) {
+			v.matrix, v.made = c.materialise(i), true
+		}
+	}
+	c.keep(i)
+}
+
+// stores says that a map over a matrix has its values in an array, rather than made where they are taken.
+func (c *call[I]) stores(i int) bool {
+	n := &c.Nodes[i]
+	return n.Maps() && !n.Inline
+}
+
+// materialise is the values of a matrix in one array.
+func (c *call[I]) materialise(i int) []float64 {
+	e := c.edgesOf(i)
+	to := take[float64](&c.arena, e.count())
+	c.tiles(e, func(w *worker, lo, hi int64) {
+		ev := evaluatorOf[I](w, c)
+		for ; lo < hi; lo += tileEdges {
+			ev.fill(i, ev.begin(e, lo, min(hi-lo, tileEdges)), to[lo:min(hi, lo+tileEdges)])
+		}
+	})
+	return to
+}
+
+func (c *call[I]) edgesOf(i int) *edges[I] { return c.values[c.Nodes[i].Type.Edges].edges }
+
+// stream is that of a site.
+func (c *call[I]) stream(site int, purpose rng.Purpose) rng.Stream {
+	return rng.NewStream(c.Seed, c.Epoch, c.Number, uint8(site), purpose)
+}
+
+// unitEdges is about how many edges a worker takes at a time.
+const unitEdges = 1 << 14
+
+// units runs work for each of so many units, by several workers where the crew has some. What they make
+// may not depend on which worker made which unit, nor on when.
+func (c *call[I]) units(n int64, work func(w *worker, unit int64)) {
+	if n <= 1 || c.crew == nil {
+		for u := range n {
+			c.check()
+			work(c.worker(0), u)
+		}
+		return
+	}
+	var next, joined atomic.Int64
+	// Workers are there before they are taken: the list of them does not grow under their feet.
+	for w := range min(n, 257) {
+		c.worker(int(w))
+	}
+	csc.Crewed(c.crew, n, func() {
+		w := c.workers[joined.Add(1)-1]
+		for u := next.Add(1) - 1; u < n && !c.stop.Load(); u = next.Add(1) - 1 {
+			work(w, u)
+		}
+	})
+	c.check()
+}
+
+// tiles runs work for ranges of edges.
+func (c *call[I]) tiles(e *edges[I], work func(w *worker, lo, hi int64)) {
+	c.ranges(e.count(), work)
+}
+
+// ranges runs work for ranges of so many elements.
+func (c *call[I]) ranges(n int64, work func(w *worker, lo, hi int64)) {
+	c.units((n+unitEdges-1)/unitEdges, func(w *worker, unit int64) {
+		work(w, unit*unitEdges, min((unit+1)*unitEdges, n))
+	})
+}
+
+// columnsIn runs work for ranges of columns that have about so many edges each.
+func (c *call[I]) columnsIn(e *edges[I], work func(w *worker, unit, first, end int64)) {
+	weight := func(col int64) int64 { return e.indptr[col] + col }
+	columns, units := int64(len(e.indptr))-1, c.columnUnits(e)
+	begin := func(unit int64) int64 {
+		goal := unit * unitEdges
+		lo, hi := int64(0), columns
+		for lo < hi {
+			if middle := (lo + hi) / 2; weight(middle) < goal {
+				lo = middle + 1
+			} else {
+				hi = middle
+			}
+		}
+		return lo
+	}
+	c.units(units, func(w *worker, unit int64) {
+		end := columns
+		if unit+1 < units {
+			end = begin(unit + 1)
+		}
+		if first := begin(unit); first < end {
+			work(w, unit, first, end)
+		}
+	})
+}
+
+// columnUnits is how many such ranges there are.
+func (c *call[I]) columnUnits(e *edges[I]) int64 {
+	return (e.count() + int64(len(e.indptr)) - 1 + unitEdges - 1) / unitEdges
+}
+
+// fits32 refuses what ids of 32 bits cannot number.
+func fits32[I csc.Index](edges int64) error {
+	if _, narrow := any(I(0)).(int32); narrow && edges > math.MaxInt32 {
+		return fmt.Errorf("%w: a block of %d edges needs int64 ids", request.ErrOverflow, edges)
+	}
+	return nil
+}

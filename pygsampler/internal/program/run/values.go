@@ -1,0 +1,431 @@
+package run
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// tileEdges is how many elements are made at a time: their arrays stay in the first-level cache.
+const tileEdges = 512
+
+// tile is some edges of a matrix: one behind another from lo on, or those in at.
+type tile[I csc.Index] struct {
+	set    *edges[I]
+	n, lo  int64
+	at     []int64
+	parent *tile[I] // the same edges among those of the parent
+}
+
+// span is some elements of a list: from lo on; ids are their vertices, nil where the list is all vertices.
+type span[I csc.Index] struct {
+	n, lo int64
+	ids   []I
+}
+
+// evaluator makes values of tiles; one goroutine uses it.
+type evaluator[I csc.Index] struct {
+	*call[I]
+	// The tile, and what is known of its edges, made when it is asked for: the columns that they are in,
+	// their places in the CSC, original ids, and the vertices they come from.
+	root               tile[I]
+	column, place, ids []int64
+	source             []I
+	tiles              []*tile[I]
+	depth              int
+	ints               pool[int64]
+	numbers            pool[I]
+	floats             pool[float64]
+	guess              int64 // the column of the last edge of the last tile
+}
+
+// pool is buffers of a tile's length, which are given one after another, and all taken back at once or the last first.
+type pool[T any] struct {
+	buffers [][]T
+	used    int
+}
+
+func (p *pool[T]) take(n int64) []T {
+	if p.used == len(p.buffers) {
+		p.buffers = append(p.buffers, make([]T, tileEdges))
+	}
+	p.used++
+	return p.buffers[p.used-1][:n]
+}
+
+// worker is the scratch of one goroutine within a batch.
+type worker struct {
+	evaluator any
+	selection
+}
+
+func (c *call[I]) worker(i int) *worker {
+	for len(c.workers) <= i {
+		c.workers = append(c.workers, &worker{})
+	}
+	return c.workers[i]
+}
+
+// evaluatorOf is a worker's.
+func evaluatorOf[I csc.Index](w *worker, c *call[I]) *evaluator[I] {
+	ev, ok := w.evaluator.(*evaluator[I])
+	if !ok {
+		ev = &evaluator[I]{}
+		w.evaluator = ev
+	}
+	ev.call = c
+	return ev
+}
+
+// begin is n edges of a matrix from lo on. Tiles before it are void.
+func (ev *evaluator[I]) begin(e *edges[I], lo, n int64) *tile[I] {
+	ev.ints.used, ev.numbers.used, ev.floats.used, ev.depth = 0, 0, 0, 0
+	ev.column, ev.place, ev.ids, ev.source = nil, nil, nil, nil
+	ev.root = tile[I]{set: e, n: n, lo: lo}
+	return &ev.root
+}
+
+// up is the same edges among those of the matrix that they were chosen from.
+func (ev *evaluator[I]) up(t *tile[I]) *tile[I] {
+	if t.parent == nil {
+		if ev.depth == len(ev.tiles) {
+			ev.tiles = append(ev.tiles, &tile[I]{})
+		}
+		p := ev.tiles[ev.depth]
+		ev.depth++
+		*p = tile[I]{set: t.set.parent, n: t.n, at: ev.from(t)}
+		t.parent = p
+	}
+	return t.parent
+}
+
+// from is which of the parent's edges a tile's are.
+func (ev *evaluator[I]) from(t *tile[I]) []int64 {
+	e := t.set
+	if e.from != nil {
+		return pick(&ev.ints, e.from, t)
+	}
+	places, shift := ev.places(), e.parent.shift
+	if shift == nil {
+		return places
+	}
+	from := ev.ints.take(t.n)
+	for i, column := range ev.columns() {
+		from[i] = places[i] - shift[column]
+	}
+	return from
+}
+
+// pick is the elements of an array along the edges of a tile.
+func pick[T any, I csc.Index](p *pool[T], of []T, t *tile[I]) []T {
+	if t.at == nil {
+		return of[t.lo : t.lo+t.n]
+	}
+	to := p.take(t.n)
+	for i, k := range t.at {
+		to[i] = of[k]
+	}
+	return to
+}
+
+// columns is which column each edge is in: of the tile, and so of the same edges among a parent's.
+func (ev *evaluator[I]) columns() []int64 {
+	t := &ev.root
+	if ev.column != nil || t.n == 0 {
+		return ev.column
+	}
+	to, indptr := ev.ints.take(t.n), t.set.indptr
+	ev.column = to
+	col := ev.guess
+	if col+1 >= int64(len(indptr)) || indptr[col] > t.lo || indptr[col+1] <= t.lo && t.lo-indptr[col] > tileEdges {
+		col = t.set.columnAt(t.lo)
+	}
+	for i := int64(0); i < t.n; {
+		for indptr[col+1] <= t.lo+i {
+			col++
+		}
+		for end := min(indptr[col+1]-t.lo, t.n); i < end; i++ {
+			to[i] = col
+		}
+	}
+	ev.guess = col
+	return to
+}
+
+// places is where the edges are in the CSC.
+func (ev *evaluator[I]) places() []int64 {
+	t := &ev.root
+	if ev.place != nil || t.n == 0 {
+		return ev.place
+	}
+	if !t.set.ranged {
+		ev.place = t.set.places[t.lo : t.lo+t.n]
+		return ev.place
+	}
+	to := ev.ints.take(t.n)
+	ev.place = to
+	for i := range to {
+		to[i] = t.lo + int64(i)
+	}
+	if t.set.shift != nil {
+		for i, column := range ev.columns() {
+			to[i] += t.set.shift[column]
+		}
+	}
+	return to
+}
+
+// placesOf is places of a range of edges.
+func (ev *evaluator[I]) placesOf(e *edges[I], lo, n int64) []int64 {
+	ev.begin(e, lo, n)
+	return ev.places()
+}
+
+// edgeIDs are the original ids of the edges.
+func (ev *evaluator[I]) edgeIDs() []int64 {
+	if ev.ids != nil {
+		return ev.ids
+	}
+	places, of := ev.places(), ev.Graph.EdgeIDs
+	ev.ids = places
+	if of.Bits == 0 || len(places) == 0 {
+		return places
+	}
+	ev.ids = ev.ints.take(int64(len(places)))
+	if of.Bits == 32 {
+		for i, p := range places {
+			ev.ids[i] = int64(of.I32[p])
+		}
+	} else {
+		for i, p := range places {
+			ev.ids[i] = of.I64[p]
+		}
+	}
+	return ev.ids
+}
+
+// sourceVertices are the vertices that the edges come from.
+func (ev *evaluator[I]) sourceVertices() []I {
+	if ev.source == nil {
+		ev.source = ev.numbers.take(ev.root.n)
+		for i, p := range ev.places() {
+			ev.source[i] = ev.indices[p]
+		}
+	}
+	return ev.source
+}
+
+// columnVertices are the vertices that the edges lead to.
+func (ev *evaluator[I]) columnVertices() []I {
+	to, ids := ev.numbers.take(ev.root.n), ev.root.set.columns.ids
+	for i, column := range ev.columns() {
+		to[i] = ids[column]
+	}
+	return to
+}
+
+// rowsAlong is where the rows of the edges stand in what a vector runs along.
+func (ev *evaluator[I]) rowsAlong(t *tile[I], along program.Along) []I {
+	for {
+		e := t.set
+		switch {
+		case along == (program.Along{Space: program.Rows, Node: e.node}):
+			return pick(&ev.numbers, e.local, t)
+		case e.inRow != nil && along == ev.Nodes[ev.Nodes[e.node].In[0]].Type.Along:
+			return pick(&ev.numbers, e.inRow, t)
+		case e.parent == nil:
+			panic("a vector along rows that no matrix here has")
+		}
+		t = ev.up(t)
+	}
+}
+
+// edgeArray writes the elements of an edge array.
+func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
+	v := array(ev.Graph.EdgeData, "an edge", what, name)
+	ids, wrong := ev.edgeIDs(), int64(0)
+	for _, id := range ids {
+		wrong |= id | (v.Len() - 1 - id)
+	}
+	if wrong < 0 {
+		for _, id := range ids {
+			if id < 0 || id >= v.Len() {
+				fail(request.ErrValue, "%s: expected a value for each edge id in '%s', got %d of them and an edge with id %d", what, name, v.Len(), id)
+			}
+		}
+	}
+	csc.Gather(v, to, ids)
+}
+
+// fill writes the values of a matrix.
+func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
+	n := &ev.Nodes[i]
+	if m := ev.values[i].matrix; m != nil {
+		if t.at == nil {
+			copy(to, m[t.lo:t.lo+t.n])
+			return
+		}
+		for k, at := range t.at {
+			to[k] = m[at]
+		}
+		return
+	}
+	switch n.Op {
+	case program.Whole, program.Slice, program.Cross:
+		if ev.Weight != "" {
+			ev.edgeArray("weight", ev.Weight, t, to)
+			return
+		}
+		broadcast(to, 1)
+	case program.Individual, program.Collective, program.Filter, program.TopK:
+		ev.fill(n.In[0], ev.up(t), to)
+	case program.Data:
+		ev.edgeArray("edata", n.Name, t, to)
+	case program.Random:
+		ev.uniforms(ev.stream(n.Site, rng.Edges), ev.edgeIDs(), to)
+	case program.Spread:
+		ev.along(n.In[1], n.Axis, t, to)
+	default:
+		ev.mapped(n, to, func(in int, buffer []float64) []float64 {
+			switch kind := ev.Nodes[in].Type.Kind; {
+			case kind == program.Matrix && ev.values[in].matrix != nil && t.at == nil:
+				return ev.values[in].matrix[t.lo : t.lo+t.n]
+			case kind == program.Matrix:
+				ev.fill(in, t, buffer)
+			case kind == program.Vector:
+				ev.along(in, n.Axis, t, buffer)
+			default:
+				broadcast(buffer, ev.values[in].scalar)
+			}
+			return buffer
+		})
+	}
+}
+
+// uniforms are the uniform numbers of edges.
+func (ev *evaluator[I]) uniforms(stream rng.Stream, ids []int64, to []float64) {
+	for i, id := range ids {
+		to[i] = rng.Uniform(rng.Draw(stream.State(uint64(id)), 0))
+	}
+}
+
+// along writes the elements of a vector for each edge.
+func (ev *evaluator[I]) along(i, axis int, t *tile[I], to []float64) {
+	n := &ev.Nodes[i]
+	switch {
+	case n.Type.Along.Space == program.All && axis == 0:
+		ev.vector(i, span[I]{n: t.n, ids: ev.columnVertices()}, to)
+	case n.Type.Along.Space == program.All:
+		ev.vector(i, span[I]{n: t.n, ids: ev.sourceVertices()}, to)
+	case axis == 0:
+		of := ev.values[i].vector
+		for k, column := range ev.columns() {
+			to[k] = of[column]
+		}
+	default:
+		of := ev.values[i].vector
+		for k, row := range ev.rowsAlong(t, n.Type.Along) {
+			to[k] = of[row]
+		}
+	}
+}
+
+// vector writes the elements of a vector for some of a list.
+func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
+	n, v := &ev.Nodes[i], &ev.values[i]
+	if v.made {
+		if n.Type.Along.Space != program.All || s.ids == nil {
+			copy(to, v.vector[s.lo:s.lo+s.n])
+			return
+		}
+		for k, u := range s.ids {
+			to[k] = v.vector[u]
+		}
+		return
+	}
+	switch n.Op {
+	case program.Vertices:
+		of := array(ev.Graph.VertexData, "a vertex", "ndata", n.Name)
+		if of.Len() != ev.Graph.NumNodes {
+			fail(request.ErrValue, "ndata: expected a value for each of %d vertices in '%s', got %d", ev.Graph.NumNodes, n.Name, of.Len())
+		}
+		if s.ids == nil {
+			of.Range(to, s.lo)
+			return
+		}
+		csc.Gather(of, to, s.ids)
+	case program.Degree:
+		for k := range to {
+			to[k] = float64(ev.degree(s.vertex(k)))
+		}
+	case program.Random:
+		stream := ev.stream(n.Site, rng.Candidates)
+		for k := range to {
+			to[k] = rng.Uniform(rng.Draw(stream.State(uint64(s.vertex(k))), 0))
+		}
+	case program.Gather:
+		ev.vector(n.In[0], s, to)
+	default:
+		ev.mapped(n, to, func(in int, buffer []float64) []float64 {
+			if ev.Nodes[in].Type.Kind == program.Scalar {
+				broadcast(buffer, ev.values[in].scalar)
+			} else {
+				ev.vector(in, s, buffer)
+			}
+			return buffer
+		})
+	}
+}
+
+// vertex is element k of a span.
+func (s span[I]) vertex(k int) int64 {
+	if s.ids == nil {
+		return s.lo + int64(k)
+	}
+	return int64(s.ids[k])
+}
+
+func (c *call[I]) degree(v int64) int64 {
+	if p := c.Graph.Indptr; v < c.Graph.Rows() {
+		return p.At(v+1) - p.At(v)
+	}
+	return 0
+}
+
+// mapped writes what an operator makes of its inputs, each of which operand writes into a buffer, or has.
+func (ev *evaluator[I]) mapped(n *program.Node, to []float64, operand func(in int, buffer []float64) []float64) {
+	used := ev.floats.used
+	x := operand(n.In[0], to)
+	if len(n.In) == 1 {
+		unary(n.Op, to, x)
+		return
+	}
+	if n.Op == program.Pow && ev.Nodes[n.In[1]].Type.Kind == program.Scalar {
+		powers(to, x, ev.values[n.In[1]].scalar)
+		return
+	}
+	y := operand(n.In[1], ev.floats.take(int64(len(to))))
+	if n.Op == program.Where {
+		where(to, x, y, operand(n.In[2], ev.floats.take(int64(len(to)))))
+	} else {
+		binary(n.Op, to, x, y)
+	}
+	ev.floats.used = used
+}
+
+func broadcast(to []float64, x float64) {
+	for i := range to {
+		to[i] = x
+	}
+}
+
+// single is a value as results have it.
+func single(x float64) float32 {
+	if x != x {
+		return float32(math.NaN())
+	}
+	return float32(x)
+}
