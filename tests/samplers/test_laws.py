@@ -44,9 +44,10 @@ def batches(sampler: Any, graph: pgs.Graph, seeds: list[int], count: int = BATCH
 def edges_of(block: Any) -> list[tuple[int, int, float]]:
     """(source, destination, value) in original ids."""
     dst = np.repeat(np.arange(len(block.indptr) - 1), np.diff(block.indptr))
+    values = block.edge_data.get("w", np.ones(block.num_edges))
     return [
         (int(block.src_nodes[u]), int(block.dst_nodes[v]), float(w))
-        for u, v, w in zip(block.indices, dst, block.edge_data["w"], strict=True)
+        for u, v, w in zip(block.indices, dst, values, strict=True)
     ]
 
 

@@ -168,3 +168,18 @@ func (p *Program) Parent(edges int) int {
 	}
 	return -1
 }
+
+// Ones says that a matrix has the values of a graph's matrix without weights, which nobody has changed: a
+// batch has no array of them.
+func (p *Program) Ones(matrix int) bool {
+	n := &p.Nodes[matrix]
+	switch n.Op {
+	case Whole, Slice, Cross:
+		return p.Weight == ""
+	case Individual, Collective, Filter, TopK:
+		return p.Ones(n.In[0])
+	case Merge:
+		return p.Ones(n.In[0]) && p.Ones(n.In[1])
+	}
+	return false
+}

@@ -90,7 +90,10 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		b := &blocks[i]
 		n := b.edges.count()
 		indptr, indices, ids := width.Block(b.dst, n)
-		words := [batch.BlockWords]int64{b.src, b.dst, n, place(indptr), place(indices), place(ids), 0, place(batch.EdgeWeights(n))}
+		words := [batch.BlockWords]int64{b.src, b.dst, n, place(indptr), place(indices), place(ids)}
+		if !c.Ones(b.node) {
+			words[batch.BlockEdgeWeights] = place(batch.EdgeWeights(n))
+		}
 		out.SetBlock(i, words)
 		c.write(b, out.Memory, &words)
 	}
@@ -186,7 +189,10 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 	indptr := memory.At[I](m, words[batch.BlockIndptr], b.dst+1)
 	move := c.moves(b, indptr)
 	indices := memory.At[I](m, words[batch.BlockIndices], n)
-	weights := memory.At[float32](m, words[batch.BlockEdgeWeights], n)
+	var weights []float32
+	if at := words[batch.BlockEdgeWeights]; at != 0 {
+		weights = memory.At[float32](m, at, n)
+	}
 	var narrow []int32
 	var wide []int64
 	if c.Graph.EdgeIDBits() == 32 {
@@ -199,7 +205,9 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 		for ; lo < hi; lo += tileEdges {
 			size := min(hi-lo, tileEdges)
 			t, values := ev.begin(e, lo, size), w.values[:size]
-			ev.fill(b.node, t, values)
+			if weights != nil {
+				ev.fill(b.node, t, values)
+			}
 			ids, sources := ev.edgeIDs(), b.sources
 			if b.rows != nil {
 				sources = ev.numbers.take(size)
@@ -211,8 +219,10 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 			}
 			if move == nil {
 				copy(indices[lo:], sources)
-				for k, x := range values {
-					weights[lo+int64(k)] = single(x)
+				if weights != nil {
+					for k, x := range values {
+						weights[lo+int64(k)] = single(x)
+					}
 				}
 				if narrow != nil {
 					for k, id := range ids {
@@ -225,7 +235,10 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 			}
 			for k, column := range ev.columns() {
 				to := lo + int64(k) + move[column]
-				indices[to], weights[to] = sources[k], single(values[k])
+				indices[to] = sources[k]
+				if weights != nil {
+					weights[to] = single(values[k])
+				}
 				if narrow != nil {
 					narrow[to] = int32(ids[k])
 				} else {
