@@ -12,7 +12,8 @@ import numpy as np
 import program_numbers as numbers
 import pytest
 import reference as neighbors
-from program_graphs import Arrays, graphs, seeds_of, with_arrays
+from program_examples import ASGCN, FASTGCN, LABOR, LADIES, T, hops, rows_of
+from program_graphs import Arrays, graphs, seeds_of
 from program_reference import Result, reference
 from random_programs import only, program
 from weighted import LEVEL, successive
@@ -20,14 +21,6 @@ from weighted import LEVEL, successive
 from tests.statistics import laws
 
 BATCHES = 3000
-
-
-def rows_of(*rows: list[int], weights: list[float] | None = None) -> Arrays:
-    """A graph by the in-neighbours of its vertices, with the weights of its edges."""
-    case = with_arrays(list(rows), 1 + max(map(max, filter(None, rows))), "none", 0)
-    if weights is not None:
-        case.edge_data["w"] = weights
-    return case
 
 
 def vector(code: str, case: Arrays, seeds: list[int], **given: Any) -> list[Any]:
@@ -44,24 +37,6 @@ def counted(law: dict[Any, Any], outcomes: list[Any]) -> float:
 
 
 # ---- laws of the worked examples ----------------------------------------------------------------
-
-# The undirected path 0-1, 0-2, 1-2, 2-3, 3-4 with self loops, its rows divided by their lengths.
-T_ROWS = [[0, 1, 2], [0, 1, 2], [0, 1, 2, 3], [2, 3, 4], [3, 4]]
-T = rows_of(*T_ROWS, weights=[1 / len(row) for row in T_ROWS for _ in row])
-
-LADIES = """%0 = seeds
-%1 = slice %0
-%2 = const value=2
-%3 = pow %1, %2
-%4 = sum %3 axis=1
-%5 = collective %1, %4 k=2 replace={} site=0
-%6 = div %5, %4 axis=1
-%7 = sum %6 axis=0
-%8 = div %6, %7 axis=0
-%9 = row %8
-%10 = row %1
-%11 = times %5
-return blocks %8 "p"=%4 "candidates"=%10 "chosen"=%9 "times"=%11"""
 
 
 def ladies(replace: str, batch: int) -> Result:
@@ -126,20 +101,6 @@ def test_draws_of_a_column_with_replacement() -> None:
     assert counted(law, found) > LEVEL
 
 
-LABOR = """%0 = seeds
-%1 = slice %0
-%2 = random site=0
-%3 = const value=1
-%4 = count %1 axis=0
-%5 = div %3, %4
-%6 = spread %1, %5 axis=0
-%7 = le %2, %6 axis=1
-%8 = filter %1, %7
-%9 = spread %8, %5 axis=0
-%10 = div %8, %9
-return blocks %10"""
-
-
 def test_labor() -> None:
     case = rows_of([2, 3], [3, 4, 5])  # a and b; b, c and d
     law: dict[Any, float] = collections.Counter()
@@ -150,10 +111,31 @@ def test_labor() -> None:
             law[tuple(edges)] += p * share
     found = []
     for batch in range(BATCHES):
-        (block,) = reference(LABOR, case, [0, 1], seed=2, batch=batch).blocks
+        (block,) = reference(LABOR.format(1), case, [0, 1], seed=2, batch=batch).blocks
         found.append(tuple(block.edge_ids))
         assert block.values == [[2.0, 2.0, 3.0, 3.0, 3.0][e] for e in block.edge_ids]
     assert counted(law, found) > LEVEL
+
+
+def test_fastgcn() -> None:
+    q = np.array([41, 41, 57, 61, 52]) / 252
+    drawn: list[int] = []
+    for batch in range(BATCHES):
+        found = reference(FASTGCN, T, [0, 3], batch=batch, weight="w")
+        assert np.allclose(found.extras["q"], q)
+        drawn += found.extras["drawn"]
+    assert len(drawn) == 3 * BATCHES
+    assert counted(dict(enumerate(q)), drawn) > LEVEL
+
+
+def test_asgcn() -> None:
+    q, total = vector(ASGCN, T, [0, 3], weight="w"), np.zeros(2)
+    assert np.allclose(q, [0.0943, 0.2513, 0.0889, 0.4713, 0.0943], atol=1e-4)
+    for batch in range(BATCHES):
+        (block,) = reference(ASGCN, T, [0, 3], batch=batch, weight="w").blocks
+        total += [sum(block.values[a:b]) / 2 for a, b in itertools.pairwise(block.indptr)]
+    # Unbiased: the columns' sums are 1.
+    assert np.allclose(total / BATCHES, 1, atol=0.05)
 
 
 def test_sites_differ_and_numbers_repeat() -> None:
@@ -165,21 +147,6 @@ def test_sites_differ_and_numbers_repeat() -> None:
 
 
 # ---- PGSampler as a program ---------------------------------------------------------------------
-
-
-def hops(fanouts: list[int], replace: bool) -> str:
-    lines, s, made = ["%0 = seeds"], 0, []
-    for site, fanout in enumerate(reversed(fanouts)):
-        n = len(lines)
-        lines += [
-            f"%{n} = slice %{s}",
-            f"%{n + 1} = individual %{n} k={fanout} replace={str(replace).lower()} site={site}",
-            f"%{n + 2} = row %{n + 1}",
-            f"%{n + 3} = union %{s}, %{n + 2}",
-        ]
-        made.insert(0, f"%{n + 1}")
-        s = n + 3
-    return "\n".join([*lines, "return blocks " + ", ".join(made)])
 
 
 @pytest.mark.parametrize("replace", [False, True])
