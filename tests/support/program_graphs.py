@@ -96,3 +96,11 @@ def graphs(seed: int = 0) -> dict[str, Arrays]:
 def seeds_of(case: Arrays, rng: random.Random) -> list[int]:
     """Some vertices, some of them twice, sometimes none."""
     return [rng.randrange(case.num_nodes) for _ in range(rng.choice([0, 1, 2, 3, 4, 5, 7, 9, 12]))]
+
+
+def larger(seed: int = 0) -> Arrays:
+    """Some hundred vertices, one of which has more edges than a tile."""
+    rng = random.Random(seed)
+    rows = [[rng.randrange(400) for _ in range(rng.randrange(12))] for _ in range(390)]
+    rows[7] = [rng.randrange(400) for _ in range(1300)]
+    return with_arrays(rows, 400, "mixed", seed)

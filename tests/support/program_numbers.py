@@ -131,14 +131,15 @@ def binned_sums(groups: list[list[float]], op: str) -> list[float]:
     if top == 0:
         return [0.0] * len(groups)
     b, e = 62 - len(every).bit_length(), math.frexp(top)[1]
-    sums = []
+    to_upper, of_upper = Fraction(2) ** (b - e), Fraction(2) ** (e - b)
+    to_lower, sums = Fraction(2) ** (2 * b - e), []
     for group in groups:
         upper = lower = 0
         for x in group:
             exact = Fraction(x)
-            q = int(exact * Fraction(2) ** (b - e))
+            q = int(exact * to_upper)
             upper += q
-            lower += int((exact - q * Fraction(2) ** (e - b)) * Fraction(2) ** (2 * b - e))
+            lower += int((exact - q * of_upper) * to_lower)
         sums.append(scaled(float(upper), e - b) + scaled(float(lower), e - 2 * b))
     return sums
 
