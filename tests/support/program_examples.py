@@ -18,7 +18,7 @@ def rows_of(*rows: list[int], weights: list[float] | None = None) -> Arrays:
 # The undirected path 0-1, 0-2, 1-2, 2-3, 3-4 with self loops, its rows divided by their lengths.
 T_ROWS = [[0, 1, 2], [0, 1, 2], [0, 1, 2, 3], [2, 3, 4], [3, 4]]
 T = rows_of(*T_ROWS, weights=[1 / len(row) for row in T_ROWS for _ in row])
-T.node_data["x"] = [0.0, 1.0, -1.0, 2.0, 0.0]
+T.node_data["y"] = [0.0, 1.0, -1.0, 2.0, 0.0]
 
 # Zou et al., NeurIPS 2019. As its authors' code has it.
 LADIES = """%0 = seeds
@@ -70,7 +70,7 @@ ASGCN = """%0 = seeds
 %2 = mul %1, %1
 %3 = sum %2 axis=1
 %4 = sqrt %3
-%5 = vertices name="x"
+%5 = vertices name="y"
 %6 = gather %5, %0
 %7 = sum %6
 %8 = add %5, %7
