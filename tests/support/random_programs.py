@@ -6,7 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -360,6 +360,19 @@ class Writer:
         self.vertices("union", [s, r], distinct=True)
         return c
 
+    def again(self) -> int:
+        """A node once more: the same value, but where it draws, by numbers of its own."""
+        i, new = self.rng.randrange(len(self.nodes)), len(self.nodes)
+        node = self.nodes[i]
+        _, _, text = self.lines[i].partition(" = ")
+        if " site=" in text:
+            text = re.sub(r"site=\d+$", self.site(), text)
+        edges = new if node.edges == i else node.edges
+        along = ("of", new) if node.along == ("of", i) else node.along
+        self.lines.append(f"%{new} = {text}")
+        self.nodes.append(replace(node, edges=edges, along=along))
+        return new
+
     # The result
 
     def result(self) -> str:
@@ -404,6 +417,7 @@ def program(rng: random.Random, most: int = 30) -> str:
         writer.map,
         writer.reduction,
         writer.vector,
+        writer.again,
     ]
     for _ in range(rng.randrange(2, most)):
         rng.choice(makers)()
