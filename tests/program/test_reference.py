@@ -338,11 +338,21 @@ def test_errors_of_batches(line: str, value: float, error: str) -> None:
     text = f"%0 = seeds\n%1 = slice %0\n%2 = {line}\nreturn {result}"
     with pytest.raises(numbers.BatchError, match=error):
         reference(text, case, [0], weight="w")
-    # What no result needs is not made.
-    rest = text.rpartition("\n")[0] + "\nreturn blocks %1"
-    reference(rest, case, [0], weight="w")
-    with pytest.raises(numbers.BatchError, match=error):
-        reference(rest, case, [0], weight="w", everything=True)
+
+
+@pytest.mark.parametrize("line", ["individual %1, %1 k=1 replace=false site=0", "sum %1 axis=1"])
+def test_values_that_nobody_needs(line: str) -> None:
+    """Their errors are not seen, also where their edges are needed."""
+    case = rows_of([1, 2], weights=[1.0, math.nan])
+    text = f"%0 = seeds\n%1 = slice %0\n%2 = {line}\n"
+    reference(text + "return blocks %1", case, [0], weight="w")
+    with pytest.raises(numbers.BatchError):
+        reference(text + "return blocks %1", case, [0], weight="w", everything=True)
+    if "axis" in line:
+        text += "%3 = mul %1, %2 axis=1\n%4 = merge %1, %3\n%5 = count %4 axis=0\n"
+        assert vector(text + 'return vectors "n"=%5', case, [0], weight="w") == [4]
+        with pytest.raises(numbers.BatchError):
+            reference(text + "return blocks %4", case, [0], weight="w")
 
 
 # ---- random programs ----------------------------------------------------------------------------
