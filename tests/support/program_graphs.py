@@ -52,7 +52,11 @@ def values_of(dtype: str, chance: bool, count: int, rng: random.Random) -> list[
         return [rng.choice(BIG) for _ in range(count)]
     if "int" in dtype:
         return [rng.randrange(0 if dtype[0] == "u" or chance else -4, 9) for _ in range(count)]
-    found = [rng.choice(WEIGHTS if chance else PLAIN) for _ in range(count)]
+    some = WEIGHTS if chance else PLAIN
+    found = [
+        rng.choice(some) if rng.random() < 0.5 else rng.uniform(0 if chance else -3, 3)
+        for _ in range(count)
+    ]
     return [float(x) for x in np.array(found, dtype)]
 
 

@@ -382,7 +382,10 @@ class Writer:
             if n.kind == MATRIX and self.nodes[n.edges].op != "whole"
         ]
         named = [i for i, n in enumerate(self.nodes) if n.kind in (LIST, VECTOR)]
-        extras = [i for i in named if self.rng.random() < (0.4 if i > len(self.nodes) / 2 else 0.1)]
+        # Much of it, so that little is made for nothing; nodes that others take are seen in those.
+        taken = {i for n in self.nodes for i in n.inputs}
+        extras = [i for i in named if self.rng.random() < (0.2 if i in taken else 0.8)]
+        last = [i for i in matrices if i not in taken] or matrices[-6:]
         subgraphs = [
             (s, m)
             for m in matrices
@@ -395,8 +398,7 @@ class Writer:
             s, m = self.rng.choice(subgraphs)
             text = f"return subgraph %{s}, %{m}"
         elif matrices and what < 0.9:
-            last = matrices[-6:]
-            hops = self.rng.sample(last, min(len(last), self.rng.choice([1, 1, 2, 3])))
+            hops = self.rng.sample(last, min(len(last), self.rng.choice([1, 2, 3, 5])))
             text = "return blocks " + ", ".join(f"%{m}" for m in hops)
         else:
             text = "return vectors"
@@ -413,6 +415,8 @@ def program(rng: random.Random, most: int = 30) -> str:
         writer.matrix_of_graph,
         writer.some_edges,
         writer.leaf,
+        writer.map,
+        writer.map,
         writer.map,
         writer.map,
         writer.reduction,
