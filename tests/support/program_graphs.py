@@ -52,7 +52,11 @@ def values_of(dtype: str, chance: bool, count: int, rng: random.Random) -> list[
         return [rng.choice(BIG) for _ in range(count)]
     if "int" in dtype:
         return [rng.randrange(0 if dtype[0] == "u" or chance else -4, 9) for _ in range(count)]
-    found = [rng.choice(WEIGHTS if chance else PLAIN) for _ in range(count)]
+    some = WEIGHTS if chance else PLAIN
+    found = [
+        rng.choice(some) if rng.random() < 0.5 else rng.uniform(0 if chance else -3, 3)
+        for _ in range(count)
+    ]
     return [float(x) for x in np.array(found, dtype)]
 
 
@@ -96,3 +100,11 @@ def graphs(seed: int = 0) -> dict[str, Arrays]:
 def seeds_of(case: Arrays, rng: random.Random) -> list[int]:
     """Some vertices, some of them twice, sometimes none."""
     return [rng.randrange(case.num_nodes) for _ in range(rng.choice([0, 1, 2, 3, 4, 5, 7, 9, 12]))]
+
+
+def larger(seed: int = 0) -> Arrays:
+    """Some hundred vertices, one of which has more edges than a tile."""
+    rng = random.Random(seed)
+    rows = [[rng.randrange(400) for _ in range(rng.randrange(12))] for _ in range(390)]
+    rows[7] = [rng.randrange(400) for _ in range(1300)]
+    return with_arrays(rows, 400, "mixed", seed)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 from reference import integers, log, row_state, splitmix64
 
@@ -129,14 +131,15 @@ def binned_sums(groups: list[list[float]], op: str) -> list[float]:
     if top == 0:
         return [0.0] * len(groups)
     b, e = 62 - len(every).bit_length(), math.frexp(top)[1]
-    sums = []
+    to_upper, of_upper = Fraction(2) ** (b - e), Fraction(2) ** (e - b)
+    to_lower, sums = Fraction(2) ** (2 * b - e), []
     for group in groups:
         upper = lower = 0
         for x in group:
             exact = Fraction(x)
-            q = int(exact * Fraction(2) ** (b - e))
+            q = int(exact * to_upper)
             upper += q
-            lower += int((exact - q * Fraction(2) ** (e - b)) * Fraction(2) ** (2 * b - e))
+            lower += int((exact - q * of_upper) * to_lower)
         sums.append(scaled(float(upper), e - b) + scaled(float(lower), e - 2 * b))
     return sums
 
@@ -212,15 +215,10 @@ def checked(op: str, values: Iterable[float]) -> list[float]:
     return found
 
 
-def by_weight(weights: list[float], number: int) -> int:
-    """The element in whose part of the whole a draw of 64 bits falls."""
-    whole = integers(weights)
-    x, end = number * sum(whole) >> 64, 0
-    for i, w in enumerate(whole):
-        end += w
-        if x < end:
-            return i
-    raise AssertionError(x)
+def by_weight(weights: list[float], draws: Iterable[int]) -> list[int]:
+    """For each draw of 64 bits the element in whose part of the whole it falls."""
+    ends = list(accumulate(integers(weights)))
+    return [bisect_right(ends, number * ends[-1] >> 64) for number in draws]
 
 
 def smallest(keys: Sequence[tuple[int, ...]], k: int) -> list[int]:
@@ -251,7 +249,7 @@ def draws_of_column(p: list[float], k: int, state: int) -> list[int]:
     if k < 0 or not candidates:
         return candidates
     weights = [p[j] for j in candidates]
-    return [candidates[by_weight(weights, bits_of_draw(state, j))] for j in range(k)]
+    return [candidates[i] for i in by_weight(weights, (bits_of_draw(state, j) for j in range(k)))]
 
 
 def choose_vertices(
@@ -263,8 +261,8 @@ def choose_vertices(
         return candidates
     if replace:
         weights = [p[i] for i in candidates]
-        states = [numbers.state(site, j, INDEX) for j in range(k)]
-        return [candidates[by_weight(weights, bits_of_draw(state, 0))] for state in states]
+        draws = (bits_of_draw(numbers.state(site, j, INDEX), 0) for j in range(k))
+        return [candidates[i] for i in by_weight(weights, draws)]
     keys = []
     for i in candidates:
         state = numbers.state(site, vertices[i], CANDIDATE)

@@ -20,6 +20,7 @@ from program_numbers import (
     MAPS,
     REDUCTIONS,
     ROW,
+    BatchError,
     Numbers,
     bits_of_draw,
     capped,
@@ -200,16 +201,24 @@ class Edges:
 @dataclass
 class Matrix:
     edges: Edges
-    values: list[float]
+    made: list[float] | BatchError  # an error of values that may not be needed
     times: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def values(self) -> list[float]:
+        if isinstance(self.made, BatchError):
+            raise self.made
+        return self.made
 
     def some(self, chosen: list[list[int]], times: dict[int, int] | None = None) -> Matrix:
         """Those edges of each column that stand at these places of it."""
         edges = self.edges
-        columns = list(zip(edges.places, edges.by_column(self.values), chosen, strict=True))
-        places = [[of[i] for i in at] for of, _, at in columns]
-        values = [own[i] for _, own, at in columns for i in at]
-        return Matrix(Edges(edges.columns, places, edges.graph), values, times or {})
+        places = [[of[i] for i in at] for of, at in zip(edges.places, chosen, strict=True)]
+        made = self.made
+        if not isinstance(made, BatchError):
+            columns = zip(edges.by_column(made), chosen, strict=True)
+            made = [own[i] for own, at in columns for i in at]
+        return Matrix(Edges(edges.columns, places, edges.graph), made, times or {})
 
 
 def distinct(of: list[int]) -> Vertices:
@@ -220,9 +229,12 @@ def distinct(of: list[int]) -> Vertices:
 def merged(c: Matrix, d: Matrix) -> Matrix:
     """In each column the edges of the first, then those of the second."""
     places = [a + b for a, b in zip(c.edges.places, d.edges.places, strict=True)]
+    edges = Edges(c.edges.columns, places, c.edges.graph)
+    for m in (c, d):
+        if isinstance(m.made, BatchError):
+            return Matrix(edges, m.made)
     columns = zip(c.edges.by_column(c.values), d.edges.by_column(d.values), strict=True)
-    values = [x for a, b in columns for x in a + b]
-    return Matrix(Edges(c.edges.columns, places, c.edges.graph), values)
+    return Matrix(edges, [x for a, b in columns for x in a + b])
 
 
 Value = Vertices | Matrix | Vector | float
@@ -257,8 +269,26 @@ class Machine:
         array = self.graph.edge_data[name]
         return Matrix(edges, [float(array[i]) for i in edges.ids])
 
+    def value(self, i: int) -> Any:
+        """What a node has made; the error that it has ended with."""
+        if isinstance(self.values[i], BatchError):
+            raise self.values[i]
+        return self.values[i]
+
+    def tried(self, node: Node) -> Any:
+        """The value of a node, or its error, which matters where the value is needed.
+
+        Of a map it is that of the values: the edges are there.
+        """
+        try:
+            return self.make(node)
+        except BatchError as error:
+            given = [self.values[i] for i in node.inputs]
+            edges = [x.edges for x in given if isinstance(x, Matrix)]
+            return Matrix(edges[0], error) if edges and node.op in (*MAPS, "spread") else error
+
     def make(self, node: Node) -> Any:
-        given: list[Any] = [self.values[i] for i in node.inputs]
+        given: list[Any] = [self.value(i) for i in node.inputs]
         attrs, op = node.attrs, node.op
         if op in REDUCTIONS:
             return self.reduce(op, given[0], attrs.get("axis"))
@@ -355,9 +385,10 @@ class Machine:
         if isinstance(x, Vector):
             return reduced(op, [x.values], True)[0]
         assert isinstance(x, Matrix)
+        edges, values = x.edges, [0.0] * len(x.edges.flat) if op == "count" else x.values
         if axis == "0":
-            return Vector(x.edges.columns, reduced(op, x.edges.by_column(x.values), False))
-        return Vector(x.edges.rows, reduced(op, x.edges.by_row(x.values), True))
+            return Vector(edges.columns, reduced(op, edges.by_column(values), False))
+        return Vector(edges.rows, reduced(op, edges.by_row(values), True))
 
     def sample(self, op: str, given: list[Any], k: int, replace: bool, site: int) -> Value:
         numbers = self.numbers
@@ -447,14 +478,16 @@ def reference(
 ) -> Result:
     """The batch that a program makes; ``BatchError`` where it has none.
 
-    ``everything`` makes also the nodes that no result needs, which may have errors of their own.
+    ``everything`` makes also the values that no result needs, which may have errors of their own.
     """
     program = parse(code)
     machine = Machine(graph, list(seeds), Numbers(seed, epoch, batch), weight)
     for i, node in enumerate(program.nodes):
-        if everything or i in program.needed:
+        if everything:
             machine.values[i] = machine.make(node)
-    values = machine.values
+        elif i in program.needed:
+            machine.values[i] = machine.tried(node)
+    values = {i: machine.value(i) for i in {*program.returned, *program.extras.values()}}
     extras: dict[str, list[Any]] = {}
     for name, i in program.extras.items():
         value = values[i]

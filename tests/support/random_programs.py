@@ -6,7 +6,8 @@ import json
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from program_graphs import CHANCES, EDGE_ARRAYS, NODE_ARRAYS
@@ -46,7 +47,7 @@ class Writer:
         self.nodes: list[Node] = []
         self.lines: list[str] = []
         self.sites = 0
-        self.list("seeds", [])
+        self.vertices("seeds", [])
 
     def add(self, node: Node, attrs: str = "") -> int:
         i = len(self.nodes)
@@ -56,7 +57,7 @@ class Writer:
         self.nodes.append(node)
         return i
 
-    def list(self, op: str, inputs: list[int], attrs: str = "", **known: Any) -> int:
+    def vertices(self, op: str, inputs: list[int], attrs: str = "", **known: Any) -> int:
         known.setdefault("along", ("of", len(self.nodes)))
         return self.add(Node(op, inputs, LIST, **known), attrs)
 
@@ -139,30 +140,38 @@ class Writer:
         assert a is not None and b is not None
         op = self.rng.choice(["union", "unique", "concat", "pick", "draw", "row", "column"])
         if op == "union":
-            return self.list(op, [a, b], distinct=True)
+            return self.vertices(op, [a, b], distinct=True)
         if op == "unique":
-            return self.list(op, [a], distinct=True)
+            return self.vertices(op, [a], distinct=True)
         if op == "concat":
             size = self.nodes[a].size + self.nodes[b].size
-            return self.list(op, [a, b], size=size) if size <= 6 else None
+            return self.vertices(op, [a, b], size=size) if size <= 6 else None
         if op in ("row", "column"):
             c = self.of(MATRIX)
             if c is None:
                 return None
             edges = self.nodes[c].edges
             along = self.rows(edges) if op == "row" else self.columns(edges)
-            return self.list(op, [c], along=along, distinct=True)
+            return self.vertices(op, [c], along=along, distinct=True)
         if op == "pick":
-            own = self.nodes[a]
-            v = self.pick(lambda n: n.kind == VECTOR and n.along == own.along)
-            known = {"distinct": own.distinct, "size": own.size}
-            return None if v is None else self.list(op, [a, v], **known)
+            return self.those()
         v = self.value(lambda n: n.kind == VECTOR, chance=True)
         if v is None:
             return None
         replace = self.rng.random() < 0.4
         distinct = not replace and not self.repeats(self.nodes[v].along)
-        return self.list(op, [v], self.site(replace), distinct=distinct)
+        return self.vertices(op, [v], self.site(replace), distinct=distinct)
+
+    def those(self) -> int | None:
+        lists = {n.along for n in self.nodes if n.kind == LIST}
+        v = self.pick(lambda n: n.kind == VECTOR and n.along in lists)
+        if v is None:
+            return None
+        along = self.nodes[v].along
+        a = self.pick(lambda n: n.kind == LIST and n.along == along)
+        assert a is not None
+        of = self.nodes[a]
+        return self.vertices("pick", [a, v], distinct=of.distinct, size=of.size)
 
     def matrix_of_graph(self) -> int | None:
         op = self.rng.choice(["whole", "slice", "slice", "slice", "cross"])
@@ -182,7 +191,7 @@ class Writer:
         if c is None:
             return None
         own = self.nodes[c]
-        same = {"chance": own.chance, "size": own.size}
+        same: dict[str, Any] = {"chance": own.chance, "size": own.size}
         op = self.rng.choice(["individual", "individual", "collective", "filter", "top_k", "merge"])
         if op == "merge":
             columns = self.columns(own.edges)
@@ -226,7 +235,7 @@ class Writer:
             return self.add(Node(op, [], VECTOR, chance=True), self.site())
         if c is None:
             return None
-        known = {"edges": self.nodes[c].edges, "chance": True}
+        known: dict[str, Any] = {"edges": self.nodes[c].edges, "chance": True}
         if op == "random":
             return self.add(Node(op, [c], MATRIX, **known), self.site())
         name = self.rng.choice(list(EDGE_ARRAYS))
@@ -253,10 +262,10 @@ class Writer:
         inputs = [a]
         for _ in range(2 if op == "where" else 1):
             known = [self.nodes[i] for i in inputs]
-            b = self.pick(lambda n, known=known: self.together([*known, n], axis))
-            if b is None:
+            other = self.pick(partial(self.together, known, axis))
+            if other is None:
                 return None
-            inputs.append(b)
+            inputs.append(other)
         self.rng.shuffle(inputs)
         known = [self.nodes[i] for i in inputs]
         kind, edges, along = self.joined(known)
@@ -284,7 +293,8 @@ class Writer:
             return SCALAR, -1, EVERY
         return VECTOR, -1, next((a for a in vectors if a != EVERY), EVERY)
 
-    def together(self, nodes: list[Node], axis: int) -> bool:
+    def together(self, others: list[Node], axis: int, node: Node) -> bool:
+        nodes = [*others, node]
         if any(n.kind == LIST for n in nodes):
             return False
         kind, edges, along = self.joined(nodes)
@@ -346,9 +356,22 @@ class Writer:
         b = self.some_edges()
         row = self.of(MATRIX) if b is None else b
         assert row is not None
-        r = self.list("row", [row], along=self.rows(self.nodes[row].edges), distinct=True)
-        self.list("union", [s, r], distinct=True)
+        r = self.vertices("row", [row], along=self.rows(self.nodes[row].edges), distinct=True)
+        self.vertices("union", [s, r], distinct=True)
         return c
+
+    def again(self) -> int:
+        """A node once more: the same value, but where it draws, by numbers of its own."""
+        i, new = self.rng.randrange(len(self.nodes)), len(self.nodes)
+        node = self.nodes[i]
+        _, _, text = self.lines[i].partition(" = ")
+        if " site=" in text:
+            text = re.sub(r"site=\d+$", self.site(), text)
+        edges = new if node.edges == i else node.edges
+        along = ("of", new) if node.along == ("of", i) else node.along
+        self.lines.append(f"%{new} = {text}")
+        self.nodes.append(replace(node, edges=edges, along=along))
+        return new
 
     # The result
 
@@ -359,7 +382,10 @@ class Writer:
             if n.kind == MATRIX and self.nodes[n.edges].op != "whole"
         ]
         named = [i for i, n in enumerate(self.nodes) if n.kind in (LIST, VECTOR)]
-        extras = [i for i in named if self.rng.random() < (0.4 if i > len(self.nodes) / 2 else 0.1)]
+        # Much of it, so that little is made for nothing; nodes that others take are seen in those.
+        taken = {i for n in self.nodes for i in n.inputs}
+        extras = [i for i in named if self.rng.random() < (0.2 if i in taken else 0.8)]
+        last = [i for i in matrices if i not in taken] or matrices[-6:]
         subgraphs = [
             (s, m)
             for m in matrices
@@ -372,8 +398,7 @@ class Writer:
             s, m = self.rng.choice(subgraphs)
             text = f"return subgraph %{s}, %{m}"
         elif matrices and what < 0.9:
-            last = matrices[-6:]
-            hops = self.rng.sample(last, min(len(last), self.rng.choice([1, 1, 2, 3])))
+            hops = self.rng.sample(last, min(len(last), self.rng.choice([1, 2, 3, 5])))
             text = "return blocks " + ", ".join(f"%{m}" for m in hops)
         else:
             text = "return vectors"
@@ -392,8 +417,11 @@ def program(rng: random.Random, most: int = 30) -> str:
         writer.leaf,
         writer.map,
         writer.map,
+        writer.map,
+        writer.map,
         writer.reduction,
         writer.vector,
+        writer.again,
     ]
     for _ in range(rng.randrange(2, most)):
         rng.choice(makers)()

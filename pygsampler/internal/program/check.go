@@ -260,6 +260,9 @@ func (p *Program) Check() error {
 		if names[e.Name] {
 			return fmt.Errorf("return: %q: expected a name once, got it twice", e.Name)
 		}
+		if k := p.Nodes[e.Node].Type.Kind; k != List && k != Vector {
+			return fmt.Errorf("return: %q: expected a vector or a list, got %s", e.Name, k)
+		}
 		names[e.Name] = true
 	}
 	return nil

@@ -1,0 +1,255 @@
+"""The engine's batch of a program's text beside the reference's."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from program_graphs import Arrays
+from program_numbers import BatchError
+from program_reference import Block, Program, Result, parse, reference, unquoted
+from random_programs import only
+
+import pygsampler as pgs
+from pygsampler._batch import layout as at
+from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.launch import launched
+from pygsampler._sampling.plan import Plan
+
+PASSES = (
+    "fold",
+    "cse",
+    "dce",
+    "preprocess",
+    "extract_select",
+    "edge_map",
+    "edge_map_reduce",
+    "recognise",
+)
+
+
+class TextProgram(EngineSampler, Sampler[Result]):
+    """A program by its text, and its batches as lists: without Python's surface."""
+
+    def __init__(
+        self, code: str, weight: str | None, seed: int, without: tuple[str, ...] = ()
+    ) -> None:
+        Sampler.__init__(self, seed)
+        plan = Plan(family="program", code=code.split("\n"), weight=weight, passes=without)
+        EngineSampler.__init__(self, plan, seed)
+        nodes = parse(code).nodes
+        names = [
+            {unquoted(n.attrs["name"]) for n in nodes if n.op == op} for op in ("data", "vertices")
+        ]
+        self.names = sorted(names[0] | ({weight} if weight else set())), sorted(names[1])
+
+    @property
+    def plan(self) -> Plan:
+        return self._plan
+
+    def graph_of(self, graph: pgs.Graph) -> pgs.Graph:
+        return graph._with_arrays(*self.names)
+
+    def launch(self, graph: pgs.Graph, seeds: Any, *, epoch: int, batch: int, **how: Any) -> Any:
+        return launched(self, self.graph_of(graph), seeds, epoch=epoch, batch=batch, **how)
+
+    def _view(self, graph: pgs.Graph, memory: Any, epoch: int, batch: int) -> Result:
+        return read(memory)
+
+
+def read(memory: Any) -> Result:
+    """A batch in lists, of the words that describe it."""
+
+    def array(dtype: str, offset: int, count: int) -> Any:
+        text = ctypes.string_at(memory.data + offset, count * np.dtype(dtype).itemsize)
+        return np.frombuffer(text, dtype)
+
+    def words_at(start: int, count: int) -> list[int]:
+        text = ctypes.string_at(memory.header + 8 * start, 8 * count)
+        return [int(word) for word in np.frombuffer(text, np.int64)]
+
+    words = words_at(0, at.HEADER_WORDS)
+    ids, edge_ids = f"int{words[at.ID_BITS]}", f"int{words[at.EDGE_ID_BITS]}"
+    seeds = words[at.NUM_OUTPUT]
+    found = Result(
+        array(ids, words[at.NODES], words[at.NUM_NODES]).tolist(),
+        array(ids, words[at.OUTPUT_NODES], seeds).tolist(),
+        array(ids, words[at.OUTPUT_INDEX], seeds).tolist(),
+        [],
+        {},
+    )
+    start = at.HEADER_WORDS
+    for _ in range(words[at.HOPS]):
+        block = words_at(start, at.WORDS)
+        assert block[at.FIRST_DST] == 0
+        edges, values = block[at.NUM_EDGES], block[at.EDGE_WEIGHTS]
+        found.blocks.append(
+            Block(
+                array(ids, block[at.INDPTR], block[at.NUM_DST] + 1).tolist(),
+                array(ids, block[at.INDICES], edges).tolist(),
+                array(edge_ids, block[at.EDGE_IDS], edges).tolist(),
+                # A program that the persistent kernel runs has no values: they are ones.
+                array("float32", values, edges).tolist() if values else [1.0] * edges,
+                block[at.NUM_SRC],
+                block[at.NUM_DST],
+            )
+        )
+        start += at.WORDS
+    for i in range(words[at.EXTRAS]):
+        kind, count, offset, _ = words_at(start, at.EXTRA_WORDS)
+        dtype = ids if kind else "float32"
+        found.extras[str(i)] = array(dtype, offset, count).tolist()
+        start += at.EXTRA_WORDS
+    return found
+
+
+def bits(values: list[Any]) -> npt.NDArray[Any]:
+    """Of lists ids, of vectors bits; all NaN are one."""
+    if all(isinstance(x, int) for x in values):
+        return np.array(values, np.int64)
+    return np.array([math.nan if x != x else x for x in values], np.float32).view(np.int32)
+
+
+def difference(got: Result, want: Result, vectors: bool = False) -> str:
+    """The first array that is not the same to the bit; nothing where all are.
+
+    Of a program that returns ``vectors`` alone the vertices are not compared.
+    """
+    pairs = [("output_nodes", got.output_nodes, want.output_nodes)]
+    if not vectors:
+        pairs += [
+            ("nodes", got.nodes, want.nodes),
+            ("output_index", got.output_index, want.output_index),
+        ]
+    pairs.append(("blocks", [len(got.blocks)], [len(want.blocks)]))
+    for i, (mine, theirs) in enumerate(zip(got.blocks, want.blocks, strict=False)):
+        sizes = [[b.num_src, b.num_dst] for b in (mine, theirs)]
+        pairs.append((f"blocks[{i}]: sources and destinations", *sizes))
+        for name in ("indptr", "indices", "edge_ids", "values"):
+            pairs.append((f"blocks[{i}].{name}", getattr(mine, name), getattr(theirs, name)))
+    pairs.append(("extras", [len(got.extras)], [len(want.extras)]))
+    extras = zip(got.extras.values(), want.extras.items(), strict=False)
+    pairs += [(f"extra {name!r}", mine, theirs) for mine, (name, theirs) in extras]
+    for name, mine, theirs in pairs:
+        if len(mine) != len(theirs) or (bits(mine) != bits(theirs)).any():
+            return f"{name}: expected\n{theirs}\ngot\n{mine}"
+    return ""
+
+
+class Trial:
+    """A program on a graph, and what its batch has to be."""
+
+    def __init__(
+        self, code: str, case: Arrays, seeds: list[int], weight: str | None, seed: int
+    ) -> None:
+        self.code = code
+        self.case = case
+        self.seeds = seeds
+        self.weight = weight
+        self.numbers = {"epoch": seed % 1000, "batch": seed << 7 & (1 << 40) - 1}
+        self.seed = seed
+
+    def want(self, code: str, more: int = 0, everything: bool = False) -> Result | BatchError:
+        numbers = {**self.numbers, "batch": self.numbers["batch"] + more}
+        given: dict[str, Any] = {"seed": self.seed, "weight": self.weight, **numbers}
+        try:
+            return reference(code, self.case, self.seeds, everything=everything, **given)
+        except BatchError as error:
+            return error
+
+    def got(self, code: str, without: tuple[str, ...], threads: int, width: int) -> Any:
+        sampler = TextProgram(code, self.weight, self.seed, without)
+        seeds = np.array(self.seeds, f"int{width}")
+        try:
+            return sampler.sample(self.case.graph(width), seeds, threads=threads, **self.numbers)
+        except ValueError as error:
+            return error
+
+    def judged(self, code: str, got: Any, want: Result | BatchError) -> str:
+        if isinstance(got, Exception):
+            if isinstance(want, BatchError) or isinstance(
+                self.want(code, everything=True), BatchError
+            ):
+                return ""
+            return f"expected a batch, got {type(got).__name__}: {got}"
+        if isinstance(want, BatchError):
+            return f"expected an error, {want}, got a batch"
+        return difference(got, want, parse(code).result == "vectors")
+
+    def wrong(self, code: str, without: tuple[str, ...], threads: int, width: int) -> str:
+        got = self.got(code, without, threads, width)
+        return self.judged(code, got, self.want(code))
+
+    def check(self, without: tuple[str, ...] = (), threads: int = 1, width: int = 64) -> None:
+        """AssertionError with the smallest part of the program that differs."""
+        what = self.wrong(self.code, without, threads, width)
+        if not what:
+            return
+        code, why = self.part(without, threads, width) or (self.code, what)
+        case = self.case
+        raise AssertionError(
+            f"{why}\nof the program, weight={self.weight!r},\n{code}\nwithout {without}, "
+            f"{threads} threads, int{width}, seed={self.seed}, {self.numbers}, seeds={self.seeds}\n"
+            f"indptr={case.indptr}\nindices={case.indices}\nedge_ids={case.edge_ids}"[:6000]
+        )
+
+    def part(self, without: tuple[str, ...], threads: int, width: int) -> tuple[str, str] | None:
+        """The first node whose value differs, alone."""
+        program = parse(self.code)
+        kinds = kinds_of(program)
+        for i in sorted(program.needed):
+            if kinds[i] not in ("matrix", "other"):
+                continue
+            if program.nodes[i].op == "whole":
+                continue
+            code = only(self.code, i, matrix=kinds[i] == "matrix")
+            try:
+                why = self.wrong(code, without, threads, width)
+            except Exception:  # of a value that is no result by itself
+                continue
+            if why:
+                return code, why
+        return None
+
+    def many(self, width: int = 64, batches: int = 3) -> None:
+        """The same batches by ``sample_many``."""
+        want = [self.want(self.code, more) for more in range(batches)]
+        if any(isinstance(one, BatchError) for one in want):
+            return
+        sampler = TextProgram(self.code, self.weight, self.seed)
+        seeds = [np.array(self.seeds, f"int{width}")] * batches
+        try:
+            got = sampler.sample_many(self.case.graph(width), seeds, **self.numbers)
+        except ValueError as error:
+            why = self.judged(self.code, error, want[0])
+            assert not why, f"{why}\n{self.code}"
+            return
+        for mine, theirs in zip(got, want, strict=True):
+            why = self.judged(self.code, mine, theirs)
+            assert not why, f"sample_many: {why}\n{self.code}"
+
+
+def kinds_of(program: Program) -> list[str]:
+    """Of each node: a matrix, a scalar, or another value."""
+    kinds: list[str] = []
+    lists = {"seeds", "column", "row", "union", "unique", "concat", "pick", "draw"}
+    matrices = {"whole", "slice", "cross", "data", "individual", "collective", "filter", "top_k"}
+    for node in program.nodes:
+        given = [kinds[i] for i in node.inputs]
+        if node.op in lists or node.op in ("vertices", "degree", "gather", "times", "cap"):
+            kinds.append("other")
+        elif node.op in matrices or node.op in ("merge", "spread"):
+            kinds.append("matrix")
+        elif node.op in ("sum", "mean", "largest", "smallest", "count"):
+            kinds.append("other" if "axis" in node.attrs else "scalar")
+        elif node.op == "random":
+            kinds.append("matrix" if given else "other")
+        elif "matrix" in given:
+            kinds.append("matrix")
+        else:
+            kinds.append("other" if "other" in given else "scalar")
+    return kinds
