@@ -66,6 +66,17 @@ func newRing(t testing.TB, n int64) *ring {
 	return r
 }
 
+// withData is the ring's graph once more, with arrays that a text tells of.
+func withData(r *ring, data string) (int64, error) {
+	n := int64(len(r.indptr)) - 1
+	return GraphForm(address(r.indptr), 64, n, address(r.indices), 64, 2*n, 0, 0, n, 0, 0, 0, 0, 0, data)
+}
+
+// edgeData tells of an edge array "w".
+func edgeData(dtype string, address, length int64) string {
+	return fmt.Sprintf(`{"edges": {"w": {"dtype": %q, "address": %d, "length": %d}}}`, dtype, address, length)
+}
+
 // document is that of a plan of fanouts in a mode.
 func document(mode string, ordered bool, fanouts []int64) string {
 	family := mode
@@ -225,10 +236,18 @@ func TestBadArguments(t *testing.T) {
 		{func() (int64, error) { return GraphNew(at, 64, 1, at, 0, 1, 0, 0, 1, 0, 0, 0) }, "TypeError: indices: expected 32 or 64 bits, got 0"},
 		{func() (int64, error) { return GraphNew(at, 64, 1, 0, 64, 1, 0, 0, 1, 0, 0, 0) }, ""},
 		{func() (int64, error) { return GraphNew(at, 64, 1, at, 64, 1, at, 0, 1, 0, 0, 0) }, "TypeError: edge_ids: expected 32 or 64 bits, got 0"},
-		{func() (int64, error) { return GraphForm(at, 64, 3, 0, 64, 0, 0, 0, 2, 0, 0, 0, 2, 0) }, "ValueError: indptr: expected 2 rows for each of 2 vertices, got 3 rows"},
-		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, -1, 0) }, "ValueError: kinds: expected at most 32768 types, got -1"},
-		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, 0, 1<<60) }, "ClosedError: graph: expected an open one, got a closed one"},
-		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, 0, g.handle) }, "ValueError: graph: expected a transposed one of 1 nodes, got 10"},
+		{func() (int64, error) { return GraphForm(at, 64, 3, 0, 64, 0, 0, 0, 2, 0, 0, 0, 2, 0, "") }, "ValueError: indptr: expected 2 rows for each of 2 vertices, got 3 rows"},
+		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, -1, 0, "") }, "ValueError: kinds: expected at most 32768 types, got -1"},
+		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, 0, 1<<60, "") }, "ClosedError: graph: expected an open one, got a closed one"},
+		{func() (int64, error) { return GraphForm(at, 64, 1, at, 64, 1, 0, 0, 1, 0, 0, 0, 0, g.handle, "") }, "ValueError: graph: expected a transposed one of 1 nodes, got 10"},
+		{func() (int64, error) { return withData(g, "{") }, "ValueError: graph: expected arrays in JSON, got unexpected end of JSON input"},
+		{func() (int64, error) { return withData(g, edgeData("complex64", at, 10)) }, `TypeError: edata["w"]: expected bool, integers or floats, got complex64`},
+		{func() (int64, error) { return withData(g, edgeData("float32", at, -1)) }, `ValueError: edata["w"]: expected an address and a length from 0 to 2^48, ` + fmt.Sprintf("got -1 elements at %#x", at)},
+		{func() (int64, error) { return withData(g, edgeData("float32", 0, 10)) }, `ValueError: edata["w"]: expected an address and a length from 0 to 2^48, got 10 elements at 0x0`},
+		{func() (int64, error) { return withData(g, edgeData("int8", at, 3)) }, `ValueError: edata["w"]: expected a value for each of 20 edges, got 3`},
+		{func() (int64, error) {
+			return withData(g, strings.Replace(edgeData("int8", at, 3), "edges", "vertices", 1))
+		}, `ValueError: ndata["w"]: expected a value for each of 10 vertices, got 3`},
 		{func() (int64, error) { return TransposeStart(1<<60, "t", "", 0, 0, 0, 0) }, "ClosedError: graph: expected an open one, got a closed one"},
 		{func() (int64, error) { return TransposeStart(g.handle, "t", "float32", at, 20, 0, 0) }, "TypeError: t: expected integers, got float32"},
 		{func() (int64, error) { return TransposeStart(g.handle, "t", "int64", at, -1, 0, 0) }, "ValueError: t: expected a length >= 0, got -1"},

@@ -73,15 +73,16 @@ func DerivedCancel(job int64) (zero int64, err error) {
 
 // GraphForm is GraphMapped for arrays that the engine has derived of a graph's, which are
 // trusted: rows are split by so many types, or by none (0), and back is the same graph
-// transposed, for walks that look back, or 0.
-func GraphForm(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole, kinds, back int64) (graph int64, err error) {
+// transposed, for walks that look back, or 0. data is where the arrays lie that programs
+// read, as core.CSC has it.
+func GraphForm(indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole, kinds, back int64, data string) (graph int64, err error) {
 	defer finish(&err)
 	transposed, err := graphAt(back)
 	if err != nil {
 		return 0, err
 	}
 	return newGraph(func(c core.CSC) (*core.Graph, error) {
-		c.Kinds, c.Back = kinds, transposed
+		c.Kinds, c.Back, c.Data = kinds, transposed, data
 		return core.NewMappedGraph(c)
 	}, indptr, indptrBits, numRows, indices, idBits, numEdges, edgeIDs, edgeIDBits, numNodes, alias, sums, whole)
 }

@@ -38,6 +38,7 @@ type CSC struct {
 	Whole      *Graph // the graph on the host of which this one has some edges; nil: it has all there are
 	Kinds      int64  // how many types of edges rows are split by; 0: one row a vertex
 	Back       *Graph // the transposed graph, on the same device; nil: none
+	Data       string // arrays that programs read, as readData has them; "": none
 }
 
 // check refuses sizes and widths that no graph has.
@@ -103,6 +104,11 @@ func newHostGraph(c CSC) (*Graph, error) {
 			return nil, Errorf(KindValue, "graph: expected its transposed one on the CPU, got one on cuda:%d", c.Back.device.index)
 		}
 		g.csc.Back = &c.Back.csc
+	}
+	if c.Data != "" {
+		if err := g.readData(c.Data); err != nil {
+			return nil, err
+		}
 	}
 	g.idle = sync.NewCond(&g.mu)
 	return g, nil

@@ -19,6 +19,7 @@ from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
+from pygsampler._graph.lent import Lent
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Whole
 from pygsampler._graph.stored import names as edge_arrays
@@ -621,6 +622,37 @@ class Graph(GraphState):
         whole = host._whole
         shared = whole is not None and whole.parts is not None and host._open().shares(whole.parts)
         graph._whole = Whole.of(self) if shared else Whole(weakref.ref(self), None)
+        return graph
+
+    def _with_arrays(
+        self, edge_names: Iterable[str], node_names: Iterable[str], weight: str | None = None
+    ) -> Graph:
+        """The graph for programs that read edge and vertex arrays of these names.
+
+        ``weight`` is the one that ``weight=`` names. It shares everything with this one, is made
+        once and kept as long as it, and is this one where no array is asked for. Values of the
+        arrays that are changed in place count from the next batch on, but for float16, bfloat16 and
+        unsigned integers beyond uint8, of which there are copies, and for what programs have
+        computed of the graph alone.
+
+        ValueError for a name without an array, and for an array that has more than a value a row.
+        """
+        edges, nodes = sorted({*edge_names} - {weight}), sorted({*node_names})
+        if not edges and not nodes and weight is None:
+            return self
+        key = "arrays", tuple(edges), tuple(nodes), weight
+        return self._kept(key, lambda: self._lending(edges, nodes, weight))
+
+    def _lending(self, edges: list[str], nodes: list[str], weight: str | None) -> Graph:
+        if self._device >= 0:
+            return self._twin(self._on_cpu()._with_arrays(edges, nodes, weight))
+        lent = Lent.of(edges, nodes, weight, self.edata, self.ndata)
+        # So that its arrays are validated: a form's are trusted.
+        self._handle()
+        graph = self._form(self._open(), self._kinds, self._file)
+        graph._arrays, graph._ndata, graph._lent = self._arrays, self._ndata, lent
+        graph._back = self._back
+        graph._handle()
         return graph
 
     def _edge_array(self, kind: str, name: str) -> Array:

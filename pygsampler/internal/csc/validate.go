@@ -2,6 +2,8 @@ package csc
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 )
 
@@ -33,6 +35,26 @@ func (g *Graph) Validate() error {
 	}
 	if g.EdgeIDs.Bits != 0 && g.EdgeIDs.Len() != g.NumEdges() {
 		return valueError("edge_ids: expected %d elements (len(indices)), got %d", g.NumEdges(), g.EdgeIDs.Len())
+	}
+	return nil
+}
+
+// CheckEdgeData refuses arrays of edges that have no value for the id of some edge. Where
+// ids are the caller's own all of them are read.
+func (g *Graph) CheckEdgeData() error {
+	for _, name := range slices.Sorted(maps.Keys(g.EdgeData)) {
+		length := g.EdgeData[name].Len()
+		if g.EdgeIDs.Bits == 0 && length < g.NumEdges() {
+			return valueError("edata[%q]: expected a value for each of %d edges, got %d", name, g.NumEdges(), length)
+		}
+		bad32 := func(a []int32) int64 { return outsideIn(a, length) }
+		bad64 := func(a []int64) int64 { return outsideIn(a, length) }
+		if g.EdgeIDs.Bits == 0 {
+			continue
+		}
+		if i := firstIn(g.EdgeIDs, bad32, bad64); i >= 0 {
+			return valueError("edata[%q]: expected a value for each edge id, got %d of them and an edge with id %d", name, length, g.EdgeIDs.At(i))
+		}
 	}
 	return nil
 }

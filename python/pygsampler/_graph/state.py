@@ -13,6 +13,7 @@ from pygsampler._core.notes import log_notes
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import host as host_graph
 from pygsampler._graph.data import NO_DATA, Named
+from pygsampler._graph.lent import NONE_LENT, Lent
 from pygsampler._graph.parts import Parts
 from pygsampler.errors import ClosedError, CudaError
 
@@ -64,6 +65,7 @@ class GraphState(EngineHandle):
         "_file",
         "_host",
         "_kinds",
+        "_lent",
         "_ndata",
         "_num_nodes",
         "_parts",
@@ -99,6 +101,8 @@ class GraphState(EngineHandle):
     # handle is there: that graph may be closed before this one.
     _back: GraphState | None
     _behind: tuple[Any, ...]
+    # Those of the arrays below that programs read.
+    _lent: Lent
     # A row for the edge of each id, and one for each vertex; on the CPU, wherever the graph is.
     _edata: Named
     _ndata: Named
@@ -124,6 +128,7 @@ class GraphState(EngineHandle):
         self._kinds = 0
         self._back = None
         self._behind = ()
+        self._lent = NONE_LENT
         self._file = None
         self._arrays = _NO_ARRAYS if host is None else host._arrays
         self._edata = NO_DATA if host is None else host._edata
@@ -141,11 +146,12 @@ class GraphState(EngineHandle):
             self._give_back()
             let_go = self._pins, self._parts, self._host, self._arrays, self._file, self._whole
             data = self._edata, self._ndata, self._back, self._behind
+            lent, self._lent = self._lent, NONE_LENT
             self._back, self._behind = None, ()
             self._pins = self._parts = self._host = self._file = self._whole = None
             self._arrays, self._edata, self._ndata = _NO_ARRAYS, NO_DATA, NO_DATA
             derived, self._derived = list(self._derived.values()), {}
-        del let_go, data
+        del let_go, data, lent
         for graph in derived:
             graph.close()
 
@@ -191,7 +197,9 @@ class GraphState(EngineHandle):
                 # Those of a file were validated before they were written, and what the engine
                 # makes of a graph's is sound as that is.
                 if self._is_form():
-                    self._make("GraphForm", *about, self._whole_handle(), *self._walk_arguments())
+                    self._lent = self._lent.now(self._edata, self._ndata)
+                    form = *about, self._whole_handle(), *self._walk_arguments()
+                    self._make("GraphForm", *form, self._lent.text())
                 else:
                     self._make("GraphNew" if self._file is None else "GraphMapped", *about, 0)
             return self._number
@@ -252,7 +260,7 @@ class GraphState(EngineHandle):
 
     def _moved(self) -> bool:
         """Whether torch has put an array that is on the host elsewhere meanwhile."""
-        if self._back is not None and self._back._moved():
+        if (self._back is not None and self._back._moved()) or self._lent.moved():
             return True
         on_device = self._device >= 0 and not self._pinned
         return not on_device and self._parts is not None and host_graph.moved(self._parts)

@@ -1,0 +1,78 @@
+"""``Lent``: the named arrays of a graph that the engine reads for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pygsampler._arrays.ids import has_moved
+from pygsampler.array import Array
+
+
+class Lent(NamedTuple):
+    """Arrays by name: a value for each edge id, and one for each vertex."""
+
+    edges: Mapping[str, Array] = {}
+    vertices: Mapping[str, Array] = {}
+
+    @classmethod
+    def of(
+        cls,
+        edge_names: Iterable[str],
+        node_names: Iterable[str],
+        weight: str | None,
+        edata: Mapping[str, Array],
+        ndata: Mapping[str, Array],
+    ) -> Lent:
+        """Those of that name; ValueError for names without an array, and arrays of rows."""
+        edges, vertices = {}, {}
+        if weight is not None:
+            edges[weight] = _one("weight", "an edge array", weight, edata)
+        for name in edge_names:
+            if name not in edges:
+                edges[name] = _one("edata", "an edge array", name, edata)
+        for name in node_names:
+            vertices[name] = _one("ndata", "a vertex array", name, ndata)
+        return cls(edges, vertices)
+
+    def now(self, edata: Mapping[str, Array], ndata: Mapping[str, Array]) -> Lent:
+        """The same ones where they are now."""
+        return Lent.of(self.edges, self.vertices, None, edata, ndata)
+
+    def moved(self) -> bool:
+        """Whether torch has put one of them elsewhere meanwhile."""
+        arrays = (*self.edges.values(), *self.vertices.values())
+        return any(has_moved(array._owner, array._address) for array in arrays)
+
+    def text(self) -> str:
+        """Where they lie, as the engine is told; nothing where there are none."""
+        if not self.edges and not self.vertices:
+            return ""
+        kinds = self._asdict()
+        return json.dumps(
+            {
+                kind: {
+                    name: {"dtype": a.dtype, "address": a._address, "length": len(a)}
+                    for name, a in arrays.items()
+                }
+                for kind, arrays in kinds.items()
+            }
+        )
+
+
+NONE_LENT = Lent()
+
+
+def _one(kind: str, what: str, name: str, arrays: Mapping[str, Array]) -> Array:
+    array = arrays.get(name)
+    if array is None:
+        have = f"one of {tuple(arrays)}" if arrays else "which has none"
+        raise ValueError(f"{kind}: expected {what} of the graph, {have}, got {name!r}")
+    if len(array.shape) != 1:
+        where = f"{kind}[{name!r}]" if kind != "weight" else f"edata[{name!r}]"
+        each = "edge" if what == "an edge array" else "vertex"
+        raise ValueError(
+            f"{kind}: expected a value for each {each}, got {where} of shape {array.shape}"
+        )
+    return array
