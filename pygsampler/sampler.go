@@ -9,16 +9,18 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/bsp"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/fused"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/reservoir"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
 // families are the kinds of samplers by the names that documents have for them.
 var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
-	"reservoir": reservoir.Parse, "walk": walk.Parse,
+	"reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.
@@ -62,10 +64,34 @@ func (p *Sampler) check(g *Graph) error {
 		d := g.device.graph
 		return p.Check(family.Arrays{Edges: d.Edges, Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds})
 	}
-	return p.Check(family.Arrays{Edges: g.csc.NumEdges(), Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds})
+	return p.Check(family.Arrays{
+		Edges: g.csc.NumEdges(), Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds,
+		EdgeData: g.csc.EdgeData, VertexData: g.csc.VertexData,
+	})
 }
 
 // batch is which batch a call makes, without its seeds.
 func (p *Sampler) batch(c *Call) request.Batch {
 	return request.Batch{Seed: p.Seed, Epoch: uint32(c.Epoch), Number: uint64(c.Batch)}
+}
+
+// Explain says what a program does on a graph, and what a batch of so many seeds costs
+// there: text for people.
+func (p *Sampler) Explain(g *Graph, seeds int64) (string, error) {
+	plan, is := p.Plan.(*program.Plan)
+	if !is {
+		return "", Errorf(KindValue, "plan: expected one of a program, got one of another family")
+	}
+	if seeds < 0 {
+		return "", Errorf(KindValue, "seeds: expected a number >= 0, got %d", seeds)
+	}
+	if err := g.enter(); err != nil {
+		return "", err
+	}
+	defer g.leave()
+	about := explain.Graph{Nodes: g.nodes(), Edges: g.csc.NumEdges()}
+	if g.device != nil {
+		about.Edges = g.device.graph.Edges
+	}
+	return plan.Explain(about, seeds), nil
 }

@@ -196,6 +196,35 @@ func (d *Document) Integers(name string, least, most int, low, high int64) (valu
 	return values
 }
 
+// Texts are up to so many texts, or nil where none or null are given; of known ones, where
+// some are known.
+func (d *Document) Texts(name string, most int, known ...string) (values []string) {
+	raw, given := d.take(name)
+	if !given || string(raw) == "null" {
+		d.note(name, []string{})
+		return nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		d.Refuse(request.ErrType, "%s: expected a sequence of str, got %s", name, describe(raw))
+		return nil
+	}
+	if len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected at most %d texts, got %d", name, most, len(items))
+		return nil
+	}
+	values = make([]string, len(items))
+	for i, item := range items {
+		if json.Unmarshal(item, &values[i]) != nil || string(item) == "null" {
+			d.Refuse(request.ErrType, "%s[%d]: expected a str, got %s", name, i, describe(item))
+		} else if len(known) > 0 && !slices.Contains(known, values[i]) {
+			d.Refuse(request.ErrValue, "%s[%d]: expected one of ('%s'), got %s", name, i, strings.Join(known, "', '"), describe(item))
+		}
+	}
+	d.note(name, values)
+	return values
+}
+
 // Fanouts are the edges that each hop takes of a row, outermost hop first; -1: all.
 func (d *Document) Fanouts(most int) []int64 {
 	const name = "fanouts"

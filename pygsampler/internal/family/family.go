@@ -35,6 +35,8 @@ type Arrays struct {
 	Weights   bool  // tables that rows draw by
 	Adjacency bool  // the transposed graph, which says who leads to whom
 	Kinds     int64 // of edges that its rows are apart by; 0: they are not
+	// EdgeData and VertexData are those that it has by name.
+	EdgeData, VertexData map[string]csc.Values
 }
 
 // Work is a batch to be made on the CPU.

@@ -1,0 +1,19 @@
+package bridge
+
+import core "github.com/pygsampler/pygsampler/pygsampler"
+
+// ProgramExplain says what the program of a plan's document does on a graph: before and
+// after each pass, where it runs, and about what a batch of so many seeds costs. A text in
+// aligned columns.
+func ProgramExplain(graph int64, document string, seeds int64) (text string, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return "", closed("graph")
+	}
+	p, err := core.NewSampler(document, 0)
+	if err != nil {
+		return "", err
+	}
+	return p.Explain(g, seeds)
+}

@@ -1,0 +1,149 @@
+// Package program is the family of samplers that users write: a program's text, checked and
+// rewritten by passes, or the plan of another family where the program is one of its.
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/passes"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/run"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Plan is a program as it runs.
+type Plan struct {
+	Program         *program.Program // after all passes
+	traced          *program.Program // before them
+	steps           []passes.Step
+	edges, vertices []string    // the arrays that it reads
+	known           family.Plan // what it was recognised as; nil: nothing
+}
+
+// Parse makes the plan of a document: code is the program's text, a line an operator, weight
+// names the values of the graph's matrix, and passes are those that are left out.
+func Parse(d *family.Document) family.Plan {
+	code := d.Texts("code", program.MaxNodes+1)
+	weight := d.Name("weight", "an edge array")
+	off := d.Texts("passes", len(passes.Names()), passes.Names()...)
+	p := new(Plan)
+	traced, err := parsed(code, weight)
+	if err == nil {
+		p.traced = traced
+		p.Program, p.steps, err = passes.Run(traced, off)
+	}
+	if err != nil {
+		d.Refuse(request.ErrValue, "%v", err)
+		return p
+	}
+	p.edges, p.vertices = p.Program.Arrays()
+	if hops, is := passes.Neighbors(p.Program); is && !slices.Contains(off, passes.Recognise) {
+		p.known = neighbors(hops)
+	}
+	return p
+}
+
+// parsed reads lines, none of which may hold another.
+func parsed(code []string, weight string) (*program.Program, error) {
+	for i, line := range code {
+		if strings.ContainsRune(line, '\n') {
+			return nil, fmt.Errorf("code[%d]: expected a line, got several", i)
+		}
+	}
+	return program.Parse(strings.Join(code, "\n"), weight)
+}
+
+// neighbors is the plan of the neighbour family that makes these hops.
+func neighbors(hops request.Hops) family.Plan {
+	text, err := json.Marshal(map[string]any{"fanouts": hops.Fanouts, "replace": hops.Replace})
+	if err != nil {
+		panic(err)
+	}
+	d := family.Read(string(text))
+	p := neighbor.Parse(d)
+	if err := d.Err(); err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// Check refuses graphs without the arrays that the program reads.
+func (p *Plan) Check(g family.Arrays) error {
+	if p.known != nil {
+		return p.known.Check(g)
+	}
+	for _, name := range p.edges {
+		what := "edata"
+		if name == p.Program.Weight {
+			what = "weight"
+		}
+		if _, has := g.EdgeData[name]; !has {
+			return fmt.Errorf("%w: %s: expected a graph with the edge array %q, got one without", request.ErrValue, what, name)
+		}
+	}
+	for _, name := range p.vertices {
+		if _, has := g.VertexData[name]; !has {
+			return fmt.Errorf("%w: ndata: expected a graph with the vertex array %q, got one without", request.ErrValue, name)
+		}
+	}
+	if g.Kinds > 0 {
+		return fmt.Errorf("%w: graph: expected one whose rows are not split by types, got %d types", request.ErrValue, g.Kinds)
+	}
+	return nil
+}
+
+// Expected is what the model of explain says that the batch touches.
+func (p *Plan) Expected(w *family.Work) int64 {
+	if p.known != nil {
+		return p.known.Expected(w)
+	}
+	g := explain.Graph{Nodes: w.Graph.NumNodes, Edges: w.Graph.NumEdges()}
+	return int64(min(explain.Work(p.Program, g, w.Batch.Seeds.Len()), math.MaxInt32))
+}
+
+// CPU makes the batch, by the family that knows it where one does.
+func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
+	if p.known != nil {
+		return p.known.CPU(w)
+	}
+	if w.Exclude != nil {
+		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for a program, got some", request.ErrValue)
+	}
+	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Graph: w.Graph}, w.Crew, w.Stop)
+}
+
+// CUDA is how a device makes batches.
+func (p *Plan) CUDA() cuda.Plan {
+	if p.known != nil {
+		return p.known.CUDA()
+	}
+	return &refused{p.words()}
+}
+
+// words is how many describe a batch: blocks, and what is beside them.
+func (p *Plan) words() int {
+	if p.Program == nil {
+		return 0
+	}
+	return batch.Words(len(p.Program.Matrices)) + batch.ExtraWords*len(p.Program.Extras)
+}
+
+// Explain is the plan as text, for a graph and so many seeds.
+func (p *Plan) Explain(g explain.Graph, seeds int64) string {
+	where := "the executor of programs on the CPU"
+	if p.known != nil {
+		hops, _ := passes.Neighbors(p.Program)
+		where = fmt.Sprintf("PGSampler: fanouts %v, replace %t", hops.Fanouts, hops.Replace)
+	}
+	return explain.Text(p.traced, p.steps, p.Program, where, g, seeds)
+}

@@ -1,0 +1,197 @@
+package program
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+var (
+	hop    = []string{"%0 = seeds", "%1 = slice %0", "%2 = individual %1 k=10 replace=false site=0", "return blocks %2"}
+	values = []string{"%0 = seeds", "%1 = slice %0", `%2 = data %1 name="t"`, `%3 = vertices name="x"`, "%4 = mul %2, %3 axis=1", `return blocks %4 "x"=%3`}
+)
+
+// planOf is the plan of fields beside the code.
+func planOf(code any, more map[string]any) (*Plan, *family.Document) {
+	fields := map[string]any{"code": code}
+	for name, value := range more {
+		fields[name] = value
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		panic(err)
+	}
+	d := family.Read(string(text))
+	return Parse(d).(*Plan), d
+}
+
+func TestDocumentErrors(t *testing.T) {
+	for _, k := range []struct {
+		code any
+		more map[string]any
+		kind error
+		want string
+	}{
+		{nil, nil, request.ErrValue, "return: expected 'return blocks|subgraph|vectors ...', got \"\""},
+		{"seeds", nil, request.ErrType, "code: expected a sequence of str, got str 'seeds'"},
+		{[]any{1}, nil, request.ErrType, "code[0]: expected a str, got int 1"},
+		{[]any{nil}, nil, request.ErrType, "code[0]: expected a str, got NoneType None"},
+		{make([]string, 1<<12+2), nil, request.ErrValue, "code: expected at most 4097 texts, got 4098"},
+		{[]string{"%0 = seeds\n%1 = slice %0", "return blocks %1"}, nil, request.ErrValue, "code[0]: expected a line, got several"},
+		{[]string{"%0 = seeds", "%1 = slide %0", "return blocks %1"}, nil, request.ErrValue, `%1: expected an operator, got "slide"`},
+		{[]string{"%0 = seeds", "return blocks %0"}, nil, request.ErrValue, "return: %0: expected a matrix of chosen edges, got a list of vertices"},
+		{hop, map[string]any{"weight": 3}, request.ErrType, "weight: expected the name of an edge array, got int 3"},
+		{hop, map[string]any{"passes": []string{"dce", "cle"}}, request.ErrValue, "passes[1]: expected one of ('fold', 'cse', 'dce', 'preprocess', 'extract_select', 'edge_map', 'edge_map_reduce', 'recognise'), got str 'cle'"},
+		{hop, map[string]any{"passes": "dce"}, request.ErrType, "passes: expected a sequence of str, got str 'dce'"},
+		{hop, map[string]any{"fanouts": 1}, request.ErrType, "fanouts: expected no such option here, got int 1"},
+	} {
+		_, d := planOf(k.code, k.more)
+		if err := d.Err(); !errors.Is(err, k.kind) || err.Error() != k.kind.Error()+": "+k.want {
+			t.Errorf("got %v, want %v: %s", err, k.kind, k.want)
+		}
+	}
+}
+
+func TestDocument(t *testing.T) {
+	_, d := planOf(hop, nil)
+	want := `{"code": ["%0 = seeds","%1 = slice %0","%2 = individual %1 k=10 replace=false site=0","return blocks %2"], "weight": null, "passes": []}`
+	if d.Err() != nil || d.String() != want {
+		t.Errorf("got %v and %s", d.Err(), d)
+	}
+}
+
+func TestRecognised(t *testing.T) {
+	for _, k := range []struct {
+		more map[string]any
+		is   bool
+	}{
+		{nil, true},
+		{map[string]any{"passes": []string{"recognise"}}, false},
+		{map[string]any{"weight": "w"}, false},
+	} {
+		p, d := planOf(hop, k.more)
+		if _, is := p.known.(*neighbor.Plan); is != k.is || d.Err() != nil {
+			t.Errorf("%v: got the plan %T, %v", k.more, p.known, d.Err())
+		}
+		if _, refuses := p.CUDA().(*refused); refuses == k.is || p.CUDA().Words() != batch.Words(1) {
+			t.Errorf("%v: got %T of %d words on a device", k.more, p.CUDA(), p.CUDA().Words())
+		}
+	}
+	p, _ := planOf(values, nil)
+	if words := p.CUDA().Words(); words != batch.Words(1)+batch.ExtraWords {
+		t.Errorf("got %d words", words)
+	}
+	if err := p.CUDA().Check(nil, nil); !errors.Is(err, request.ErrValue) || p.CUDA().Fit(nil) == nil || p.CUDA().Launch(nil) == nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	p, _ := planOf(values, map[string]any{"weight": "w"})
+	some := func(names ...string) map[string]csc.Values {
+		m := map[string]csc.Values{}
+		for _, name := range names {
+			m[name] = csc.Values{}
+		}
+		return m
+	}
+	for _, k := range []struct {
+		graph family.Arrays
+		want  string
+	}{
+		{family.Arrays{EdgeData: some("t", "w"), VertexData: some("x")}, "<nil>"},
+		{family.Arrays{EdgeData: some("t", "x"), VertexData: some("x")}, `value error: weight: expected a graph with the edge array "w", got one without`},
+		{family.Arrays{EdgeData: some("w"), VertexData: some("x")}, `value error: edata: expected a graph with the edge array "t", got one without`},
+		{family.Arrays{EdgeData: some("t", "w")}, `value error: ndata: expected a graph with the vertex array "x", got one without`},
+		{family.Arrays{EdgeData: some("t", "w"), VertexData: some("x"), Kinds: 2}, "value error: graph: expected one whose rows are not split by types, got 2 types"},
+	} {
+		if err := p.Check(k.graph); fmt.Sprint(err) != k.want {
+			t.Errorf("got %v, want %s", err, k.want)
+		}
+	}
+}
+
+func TestExclude(t *testing.T) {
+	p, _ := planOf(values, nil)
+	if _, err := p.CPU(&family.Work{Exclude: &csc.Exclusions{}}); !errors.Is(err, request.ErrValue) || !strings.Contains(err.Error(), "exclude: expected no edges for a program") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	code := []string{
+		"%0 = seeds", "%1 = slice %0", "%2 = const value=2", "%3 = pow %1, %2", "%4 = sum %3 axis=1",
+		"%5 = collective %1, %4 k=50 replace=false site=0", "%6 = degree", "%7 = sqrt %6", "%8 = mul %5, %7 axis=1", "return blocks %8",
+	}
+	p, d := planOf(code, map[string]any{"weight": "w"})
+	if d.Err() != nil {
+		t.Fatal(d.Err())
+	}
+	got := p.Explain(explain.Graph{Nodes: 1000, Edges: 10000}, 100)
+	want := `as traced
+  %0 = seeds
+  %1 = slice %0
+  %2 = const value=2
+  %3 = pow %1, %2
+  %4 = sum %3 axis=1
+  %5 = collective %1, %4 k=50 replace=false site=0
+  %6 = degree
+  %7 = sqrt %6
+  %8 = mul %5, %7 axis=1
+  return blocks %8
+
+after preprocess: what depends on the graph alone is made once for a graph
+  %0 = seeds
+  %1 = slice %0
+  %2 = const value=2
+  %3 = pow %1, %2
+  %4 = sum %3 axis=1
+  %5 = collective %1, %4 k=50 replace=false site=0
+  %6 = degree
+  %7 = sqrt %6                                      # once a graph
+  %8 = mul %5, %7 axis=1
+  return blocks %8
+
+after edge_map: values of edges that one node takes are made there
+  %0 = seeds
+  %1 = slice %0
+  %2 = const value=2
+  %3 = pow %1, %2                                   # made where it is taken
+  %4 = sum %3 axis=1
+  %5 = collective %1, %4 k=50 replace=false site=0
+  %6 = degree
+  %7 = sqrt %6                                      # once a graph
+  %8 = mul %5, %7 axis=1
+  return blocks %8
+
+runs as the executor of programs on the CPU
+a batch of 100 seeds on a graph of 1000 vertices and 10000 edges, if all had the mean degree:
+  node                                              kind    elements  bytes
+  %0 = seeds                                        list    100       800
+  %1 = slice %0                                     matrix  1.0K      1.6K
+  %2 = const value=2                                scalar  1         8
+  %3 = pow %1, %2                                   matrix  1.0K      0      made where it is taken
+  %4 = sum %3 axis=1                                vector  632       5.1K
+  %5 = collective %1, %4 k=50 replace=false site=0  matrix  79        1.3K
+  %6 = degree                                       vector  1.0K      0
+  %7 = sqrt %6                                      vector  1.0K      8.0K   once a graph
+  %8 = mul %5, %7 axis=1                            matrix  79        633
+  in all 9.4K bytes a batch, and 8.0K kept with the graph
+`
+	if got != want {
+		t.Errorf("got\n%s", got)
+	}
+	p, _ = planOf(hop, nil)
+	if got := p.Explain(explain.Graph{}, 5); !strings.Contains(got, "\nruns as PGSampler: fanouts [10], replace false\n") {
+		t.Errorf("got\n%s", got)
+	}
+}

@@ -1,0 +1,96 @@
+// Package explain says in words what a program does, pass by pass, and what it will cost
+// on a graph.
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/passes"
+)
+
+// Text is the program as it was traced, after each pass that changed it, and as it runs: its
+// nodes with about how many elements and bytes a batch of so many seeds has there.
+func Text(traced *program.Program, steps []passes.Step, runs *program.Program, where string, g Graph, seeds int64) string {
+	var b strings.Builder
+	b.WriteString("as traced\n")
+	writeMarked(&b, traced)
+	for _, s := range steps {
+		fmt.Fprintf(&b, "\nafter %s: %s\n", s.Pass.Name, s.Pass.Rule)
+		writeMarked(&b, s.Program)
+	}
+	fmt.Fprintf(&b, "\nruns as %s\n", where)
+	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d vertices and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
+	writeCosts(&b, runs, g, seeds)
+	return b.String()
+}
+
+// writeMarked writes the program's lines, marks behind them.
+func writeMarked(b *strings.Builder, p *program.Program) {
+	lines := strings.Split(p.String(), "\n")
+	width := 0
+	for _, line := range lines[:len(lines)-1] {
+		width = max(width, len(line))
+	}
+	for i, line := range lines {
+		if i < len(p.Nodes) && mark(&p.Nodes[i]) != "" {
+			line = fmt.Sprintf("%-*s  # %s", width, line, mark(&p.Nodes[i]))
+		}
+		b.WriteString("  " + line + "\n")
+	}
+}
+
+// mark is what passes have decided of a node.
+func mark(n *program.Node) string {
+	switch {
+	case n.Inline:
+		return "made where it is taken"
+	case n.Once:
+		return "once a graph"
+	}
+	return ""
+}
+
+var kinds = map[program.Kind]string{program.List: "list", program.Matrix: "matrix", program.Vector: "vector", program.Scalar: "scalar"}
+
+// writeCosts writes the table of nodes, columns aligned.
+func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  node\tkind\telements\tbytes\t")
+	lines := strings.Split(p.String(), "\n")
+	batch, graph, fixed := 0.0, 0.0, p.Fixed()
+	for i, s := range sizes(p, g, seeds) {
+		n := &p.Nodes[i]
+		cost := bytes(n, s)
+		switch {
+		case n.Once:
+			graph += cost
+		case !fixed[i]:
+			batch += cost
+		}
+		line := strings.TrimRight(fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", lines[i], kinds[n.Type.Kind], short(s.elements), short(cost), mark(n)), " \t")
+		fmt.Fprintln(w, line)
+	}
+	_ = w.Flush()
+	fmt.Fprintf(b, "  in all %s bytes a batch", short(batch))
+	if graph > 0 {
+		fmt.Fprintf(b, ", and %s kept with the graph", short(graph))
+	}
+	b.WriteString("\n")
+}
+
+// short is a number in few digits: 12, 3.4K, 56M.
+func short(x float64) string {
+	for _, unit := range []string{"", "K", "M", "G"} {
+		switch {
+		case x < 9.95 && unit != "":
+			return fmt.Sprintf("%.1f%s", x, unit)
+		case x < 999.5:
+			return fmt.Sprintf("%.0f%s", x, unit)
+		}
+		x /= 1000
+	}
+	return fmt.Sprintf("%.0fT", x)
+}

@@ -1,0 +1,158 @@
+package explain
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+)
+
+// Graph is what the model knows of a graph.
+type Graph struct{ Nodes, Edges int64 }
+
+// size is about how large a node's value is: of a list and of a vector the elements; of
+// a matrix the edges, its columns and its distinct rows.
+type size struct{ elements, columns, rows float64 }
+
+// Sizes of things in the engine's memory: a vertex and a value, and what an edge that was
+// chosen is known by: its place, column and row.
+const (
+	idBytes     = 8
+	valueBytes  = 8
+	chosenBytes = 16
+)
+
+// sizes are those of all nodes for a batch of so many seeds, if every vertex has the mean
+// degree, vertices are as good as drawn at random, and masks leave half.
+func sizes(p *program.Program, g Graph, seeds int64) []size {
+	nodes, edges := float64(g.Nodes), float64(g.Edges)
+	degree := edges / max(nodes, 1)
+	found := make([]size, len(p.Nodes))
+	for i := range p.Nodes {
+		n, s := &p.Nodes[i], &found[i]
+		in := make([]size, 3)
+		for k, node := range n.In {
+			in[k] = found[node]
+		}
+		most := float64(n.K)
+		if n.K < 0 {
+			most = math.Inf(1)
+		}
+		a, b := in[0], in[1]
+		switch n.Op {
+		case program.Seeds:
+			s.elements = float64(seeds)
+		case program.Column:
+			s.elements = a.columns
+		case program.Row:
+			s.elements = a.rows
+		case program.Union:
+			s.elements = distinct(a.elements+b.elements, nodes)
+		case program.Unique:
+			s.elements = distinct(a.elements, nodes)
+		case program.Concat:
+			s.elements = a.elements + b.elements
+		case program.Pick:
+			s.elements = a.elements / 2
+		case program.Draw:
+			if s.elements = min(most, a.elements); n.Replace && n.K >= 0 {
+				s.elements = most
+			}
+		case program.Whole:
+			*s = size{edges, nodes, nodes}
+		case program.Slice:
+			s.columns = min(a.elements, nodes)
+			s.elements = s.columns * degree
+			s.rows = distinct(s.elements, nodes)
+		case program.Cross:
+			s.columns = b.elements
+			s.elements = b.elements * degree * a.elements / max(nodes, 1)
+			s.rows = min(a.elements, s.elements)
+		case program.Individual, program.TopK:
+			each := min(a.elements/max(a.columns, 1), most)
+			if n.Replace && n.K >= 0 {
+				each = most
+			}
+			*s = size{a.columns * each, a.columns, distinct(a.columns*each, a.rows)}
+		case program.Collective:
+			s.columns, s.rows = a.columns, min(most, a.rows)
+			s.elements = a.elements * s.rows / max(a.rows, 1)
+		case program.Filter:
+			*s = size{a.elements / 2, a.columns, distinct(a.elements/2, a.rows)}
+		case program.Merge:
+			*s = size{a.elements + b.elements, a.columns, distinct(a.elements+b.elements, nodes)}
+		case program.Vertices, program.Degree:
+			s.elements = nodes
+		case program.Gather:
+			s.elements = b.elements
+		default:
+			*s = derived(p, n, in, nodes)
+		}
+	}
+	return found
+}
+
+// derived is the size of what is as large as one of its inputs.
+func derived(p *program.Program, n *program.Node, in []size, nodes float64) size {
+	switch {
+	case n.Type.Kind == program.Scalar:
+		return size{elements: 1}
+	case n.Type.Kind == program.Vector && len(n.In) == 0:
+		return size{elements: nodes}
+	case n.Type.Kind == program.Vector && p.Nodes[n.In[0]].Type.Kind == program.Matrix:
+		if n.Op == program.Times || n.Axis == 1 {
+			return size{elements: in[0].rows}
+		}
+		return size{elements: in[0].columns}
+	}
+	var largest size
+	for k, node := range n.In {
+		if p.Nodes[node].Type.Kind == n.Type.Kind && in[k].elements >= largest.elements {
+			largest = in[k]
+		}
+	}
+	return largest
+}
+
+// distinct is how many of so many things are seen in that many looks.
+func distinct(looks, things float64) float64 {
+	if things <= 0 {
+		return 0
+	}
+	return things * -math.Expm1(-looks/things)
+}
+
+// bytes is what a node stores for a batch.
+func bytes(n *program.Node, s size) float64 {
+	switch {
+	case n.Inline:
+		return 0
+	case n.Type.Kind == program.Scalar:
+		return valueBytes
+	case n.Type.Kind == program.List:
+		return idBytes * s.elements
+	case n.Type.Kind == program.Vector:
+		if n.Op == program.Vertices || n.Op == program.Degree {
+			return 0
+		}
+		return valueBytes * s.elements
+	case n.Op == program.Whole || n.Op == program.Data:
+		return 0
+	case n.Op == program.Slice:
+		// Whole columns are ranges of the graph's.
+		return 2 * idBytes * s.columns
+	case n.Chooses():
+		return chosenBytes * s.elements
+	}
+	return valueBytes * s.elements
+}
+
+// Work is about how many elements a batch touches that are not kept with the graph.
+func Work(p *program.Program, g Graph, seeds int64) float64 {
+	total, fixed := 0.0, p.Fixed()
+	for i, s := range sizes(p, g, seeds) {
+		if !fixed[i] {
+			total += s.elements
+		}
+	}
+	return total
+}

@@ -1,0 +1,18 @@
+package passes
+
+import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
+
+// edgeMap makes values of edges where they are taken, if they are taken once: nothing is
+// made twice and nothing is stored. Legal, since each value is a function of values of the
+// same edge, of its row and of its column; what is returned is stored anyway.
+func edgeMap(p *program.Program) (*program.Program, error) {
+	takers := takersOf(p)
+	return p.Marked(func(i int, n *program.Node) {
+		if edgeValues(n) && !takers[i].returned && len(takers[i].nodes) == 1 {
+			n.Inline = true
+		}
+	}), nil
+}
+
+// reduces says that a node reduces the values of its input.
+func reduces(n *program.Node) bool { return n.Op >= program.Sum && n.Op <= program.Smallest }

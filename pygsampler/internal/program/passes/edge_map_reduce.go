@@ -1,0 +1,46 @@
+package passes
+
+import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
+
+// cheapest is up to how many operations a value is sooner made again than written and read.
+const cheapest = 4
+
+// edgeMapReduce makes values of edges anew for each that takes them, where one of these is
+// a reduction and they cost no more than writing and reading them, or where they are values
+// of all edges of the graph, which are reduced once. Legal as edge_map is.
+func edgeMapReduce(p *program.Program) (*program.Program, error) {
+	takers, fixed := takersOf(p), p.Fixed()
+	cost := make([]int, len(p.Nodes))
+	return p.Marked(func(i int, n *program.Node) {
+		if !edgeValues(n) {
+			return
+		}
+		cost[i] = operations(n)
+		for _, in := range n.In {
+			cost[i] = min(cost[i]+cost[in], cheapest+1)
+		}
+		if takers[i].returned || n.Inline {
+			return
+		}
+		for _, taker := range takers[i].nodes {
+			if reduces(&p.Nodes[taker]) && (cost[i] <= cheapest || fixed[i]) {
+				n.Inline = true
+			}
+		}
+		if !n.Inline {
+			// Who takes it reads it where it is stored.
+			cost[i] = 0
+		}
+	}), nil
+}
+
+// operations is how many an operator is worth of those that take a cycle or so.
+func operations(n *program.Node) int {
+	switch n.Op {
+	case program.Exp, program.Log:
+		return cheapest + 1
+	case program.Pow, program.Div, program.Sqrt:
+		return 2
+	}
+	return 1
+}

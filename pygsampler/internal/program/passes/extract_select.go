@@ -1,0 +1,18 @@
+package passes
+
+import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
+
+// extractSelect leaves the edges of a slice where they are in the graph if nothing takes
+// them but one uniform draw of each column, which asks for places alone. Legal, since that
+// draw is of places in a row, whose length is the degree.
+func extractSelect(p *program.Program) (*program.Program, error) {
+	takers := takersOf(p)
+	return p.Marked(func(i int, n *program.Node) {
+		by := takers[i]
+		if n.Op != program.Slice || by.returned || len(by.nodes) != 1 {
+			return
+		}
+		draw := &p.Nodes[by.nodes[0]]
+		n.Inline = draw.Op == program.Individual && len(draw.In) == 1
+	}), nil
+}
