@@ -57,7 +57,8 @@ var kinds = map[program.Kind]string{program.List: "list", program.Matrix: "matri
 
 // writeCosts writes the table of nodes, columns aligned.
 func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  node\tkind\telements\tbytes\t")
 	lines := strings.Split(p.String(), "\n")
 	batch, graph, fixed := 0.0, 0.0, p.Fixed()
@@ -70,10 +71,12 @@ func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
 		case !fixed[i]:
 			batch += cost
 		}
-		line := strings.TrimRight(fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", lines[i], kinds[n.Type.Kind], short(s.elements), short(cost), mark(n)), " \t")
-		fmt.Fprintln(w, line)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", lines[i], kinds[n.Type.Kind], short(s.elements), short(cost), mark(n))
 	}
 	_ = w.Flush()
+	for line := range strings.Lines(table.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
 	fmt.Fprintf(b, "  in all %s bytes a batch", short(batch))
 	if graph > 0 {
 		fmt.Fprintf(b, ", and %s kept with the graph", short(graph))
