@@ -575,7 +575,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
         moved = None if views is None else views.moved(move)
         extra = {name: move(values) for name, values in self.extra.items()}
         if moved is not None:
-            return TorchBatch._of(moved, self.epoch, self.batch, extra)
+            return self._of(moved, self.epoch, self.batch, extra)
         nodes = move(self.input_nodes)
         blocks = tuple(
             TorchBlock(
@@ -591,7 +591,7 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
         )
         seeds, index = move(self.output_nodes), move(self.output_index)
         trees = None if self.trees is None else move(self.trees)
-        return TorchBatch(nodes, seeds, index, blocks, self.epoch, self.batch, trees, extra)
+        return type(self)(nodes, seeds, index, blocks, self.epoch, self.batch, trees, extra)
 
     def __reduce__(self) -> tuple[Any, ...]:
         parts = (

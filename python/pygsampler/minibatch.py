@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from html import escape
 from pickle import PickleBuffer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
@@ -73,6 +73,11 @@ class MiniBatch:
         "blocks",
         "epoch",
     )
+
+    # What it becomes in the arrays of another library.
+    _torch: ClassVar[type[TorchBatch]] = TorchBatch
+    _numpy: ClassVar[type[NumpyBatch]] = NumpyBatch
+    _arrow: ClassVar[type[ArrowBatch]] = ArrowBatch
 
     blocks: tuple[Block, ...]
     epoch: int
@@ -268,7 +273,7 @@ class MiniBatch:
             region = Array._of(self._data, length, bits, self._memory, device=self._device)
             views = RegionViews(region.torch(), self._words, self._device)
         extra = {name: array.torch() for name, array in self.extra.items()}
-        return TorchBatch._of(views, self.epoch, self.batch, extra)
+        return self._torch._of(views, self.epoch, self.batch, extra)
 
     def cpu(self) -> MiniBatch:
         """This batch on the CPU: itself, or a copy of a batch on a device."""
@@ -289,7 +294,7 @@ class MiniBatch:
         TypeError for a batch on a device, which ``cpu()`` copies.
         """
         self._need_cpu("numpy")
-        return NumpyBatch(*self._parts(Array.numpy, NumpyBlock))
+        return self._numpy(*self._parts(Array.numpy, NumpyBlock))
 
     def arrow(self) -> ArrowBatch:
         """The same batch with pyarrow arrays, which share its memory.
@@ -297,7 +302,7 @@ class MiniBatch:
         TypeError for a batch on a device, which ``cpu()`` copies; ImportError without pyarrow.
         """
         self._need_cpu("arrow")
-        return ArrowBatch(*self._parts(arrow_array, ArrowBlock))
+        return self._arrow(*self._parts(arrow_array, ArrowBlock))
 
     def __repr__(self) -> str:
         hops = ", ".join(

@@ -225,6 +225,12 @@ class Program(EngineSampler, Sampler[Any]):
         """The program's text, a line for each operator."""
         return "\n".join(self._plan["code"])
 
+    @property
+    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge and of the vertex arrays that the program reads, ``weight`` too."""
+        (edges, nodes), weight = self._names, self._plan["weight"]
+        return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
+
     def graph_of(self, graph: Stored) -> Stored:
         """The graph with the arrays that the program reads."""
         edges, nodes = self._names

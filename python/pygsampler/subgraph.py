@@ -2,73 +2,118 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pygsampler.array import Array
+from pygsampler.converted import ArrowBatch, NumpyBatch, TorchBatch
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pygsampler.block import Block
+    import torch
+
+__all__ = ["ArrowSubgraph", "NumpySubgraph", "Subgraph", "TorchSubgraph"]
+
+ArrayT = TypeVar("ArrayT")
 
 
-class Subgraph(MiniBatch):
-    """Vertices of the graph, and edges among them in local ids: what ``A.induce(V)`` gives.
-
-    It is a batch of one block, from all of its vertices to all of them, and has what that has
-    beside the names here: ``torch()``, ``numpy()`` and ``arrow()`` give such a batch.
-    """
+class _Names(Generic[ArrayT]):
+    """A batch of one block, from all of its vertices to all of them, by the names of a graph."""
 
     __slots__ = ()
 
-    @property
-    def block(self) -> Block:
-        """The edges: sources and destinations are ``nodes``, in their order."""
-        return self.blocks[0]
+    if TYPE_CHECKING:
+        blocks: Any
+        input_nodes: Any
+        output_index: Any
 
     @property
-    def nodes(self) -> Array:
+    def nodes(self) -> ArrayT:
         """Original ids of the vertices, distinct: shape [V], in the graph's id dtype."""
-        return self.input_nodes
+        found: ArrayT = self.input_nodes
+        return found
 
     @property
     def num_nodes(self) -> int:
         """How many vertices there are."""
-        return len(self.nodes)
+        count: int = self.blocks[0].num_dst_nodes
+        return count
 
     @property
-    def root_index(self) -> Array:
+    def root_index(self) -> ArrayT:
         """For each seed its place in ``nodes``, -1 for one that is not there: shape [N]."""
-        return self.output_index
+        found: ArrayT = self.output_index
+        return found
 
     @property
-    def indptr(self) -> Array:
+    def indptr(self) -> ArrayT:
         """Where the in-edges of each vertex begin: shape [V + 1], in the graph's id dtype."""
-        return self.block.indptr
+        found: ArrayT = self.blocks[0].indptr
+        return found
 
     @property
-    def indices(self) -> Array:
+    def indices(self) -> ArrayT:
         """The source of each edge, a place in ``nodes``: shape [E], in the graph's id dtype."""
-        return self.block.indices
+        found: ArrayT = self.blocks[0].indices
+        return found
 
     @property
-    def edge_ids(self) -> Array:
+    def edge_ids(self) -> ArrayT:
         """Original id of each edge: shape [E]."""
-        return self.block.edge_ids
+        found: ArrayT = self.blocks[0].edge_ids
+        return found
 
     @property
-    def edge_data(self) -> Mapping[str, Array]:
+    def edge_data(self) -> Mapping[str, ArrayT]:
         """Values of the edges: ``"w"``, float32, shape [E]."""
-        return self.block.edge_data
+        found: Mapping[str, ArrayT] = self.blocks[0].edge_data
+        return found
 
-    def coo(self) -> tuple[Array, Array]:
+    def coo(self) -> tuple[ArrayT, ArrayT]:
         """The edges as (source, destination), places in ``nodes``: each of shape [E]."""
-        return self.block.coo()
+        found: tuple[ArrayT, ArrayT] = self.blocks[0].coo()
+        return found
+
+    def __repr__(self) -> str:
+        edges = self.blocks[0].num_edges
+        return f"{type(self).__name__}(nodes={self.num_nodes}, edges={edges})"
+
+
+class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
+    """A subgraph of torch tensors. A loader's ``features`` are those of ``nodes``."""
+
+    @property
+    def edge_index(self) -> torch.Tensor:
+        """The edges as PyG takes them: int64, shape [2, E], row 0 the sources."""
+        found: torch.Tensor = self.blocks[0].edge_index
+        return found
+
+
+class NumpySubgraph(_Names[Any], NumpyBatch):
+    """A subgraph of NumPy arrays."""
+
+
+class ArrowSubgraph(_Names[Any], ArrowBatch):
+    """A subgraph of ``pyarrow.Array``."""
+
+
+class Subgraph(_Names[Array], MiniBatch):
+    """Vertices of the graph, and edges among them in local ids: what ``A.induce(V)`` gives.
+
+    It is a batch of one block, from all of its vertices to all of them, and has what that has
+    beside the names here.
+    """
+
+    __slots__ = ()
+
+    _torch = TorchSubgraph
+    _numpy = NumpySubgraph
+    _arrow = ArrowSubgraph
 
     def __repr__(self) -> str:
         numbers = f"epoch={self.epoch}, batch={self.batch}"
         return f"Subgraph(nodes={self.num_nodes}, edges={self.num_edges}, {numbers}{self._where()})"
 
-    def _repr_html_(self) -> Any:
+    def _repr_html_(self) -> str:
         return super()._repr_html_().replace("MiniBatch", "Subgraph", 1)

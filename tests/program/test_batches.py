@@ -165,21 +165,3 @@ def test_the_loader_of_torch(graph: pgs.Graph) -> None:
         block = batch.blocks[-1]
         h = block.weighted_sum(batch.x[: block.num_src_nodes], block.edge_data["w"])
         assert h.shape == (block.num_dst_nodes, 1)
-
-
-def test_the_loader_of_dgl(graph: pgs.Graph) -> None:
-    dgl = pytest.importorskip("dgl")
-    from pygsampler.dgl import Sampler
-
-    indptr, indices = graph.indptr.torch().long(), graph.indices.torch().long()
-    g = dgl.graph(("csc", (indptr, indices, torch.empty(0, dtype=torch.int64))), num_nodes=50)
-    g.edata["t"] = torch.arange(250) % 3 + 1.0
-    g.edata["v"] = torch.arange(250).float()
-    g.ndata["x"] = torch.arange(50.0)
-    sampler = Sampler(hops(fanouts=[2, 3], weight="v", seed=4))
-    loader = dgl.dataloading.DataLoader(g, torch.arange(20), sampler, batch_size=8)
-    for _, _, blocks in loader:
-        for block in blocks:
-            assert (
-                block.edata["w"] == block.edata["v"] * block.srcdata["x"][block.edges()[0]]
-            ).all()

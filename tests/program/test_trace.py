@@ -41,7 +41,7 @@ def test_ladies_as_the_paper_writes_it() -> None:
     assert lines[:9] == [
         "%0 = seeds",
         "%1 = slice %0",
-        "%2 = const value=2",
+        "%2 = const value=2.0",
         "%3 = pow %1, %2",
         "%4 = sum %3 axis=1",
         "%5 = collective %1, %4 k=4 replace=false site=0",
@@ -91,6 +91,22 @@ def test_all_operators() -> None:
     assert sites == list(range(len(sites)))
     assert lines[-1].count("=") == 3
     assert ' "a \\"name\\""=%' in lines[-1]
+
+
+def test_what_is_made_of_the_graph_is_another_matrix() -> None:
+    def norms(A: Any, seeds: Any) -> Any:
+        return {"q": (A * A + A.sqrt()).sum(axis=1), "d": A.count(axis=0)}
+
+    assert body(norms) == [
+        "seeds",
+        "whole",
+        "mul %1, %1",
+        "sqrt %1",
+        "add %2, %3",
+        "sum %4 axis=1",
+        "count %1 axis=0",
+        'return vectors "q"=%5 "d"=%6',
+    ]
 
 
 def test_loops_and_branches_on_constants_unroll() -> None:
@@ -204,7 +220,7 @@ def test_what_cannot_be_is_told_with_its_line(
     text = str(found.value)
     assert text.startswith(f"program {function.__name__}, test_trace.py:")
     line = int(text.partition("test_trace.py:")[2].partition(":")[0])
-    # A result is refused where it was returned to.
+    # A result is refused where the sampler is made.
     assert first < line < first + 6 or function is vector
 
 

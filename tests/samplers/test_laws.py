@@ -23,7 +23,7 @@ BATCHES = 6000
 
 
 def of(edges: list[tuple[int, int]], **data: Any) -> pgs.Graph:
-    src, dst = np.array(edges).T
+    src, dst = np.array(edges).T.copy()
     return pgs.Graph.from_coo(src, dst, num_nodes=5, **data)
 
 
@@ -38,11 +38,14 @@ def normalized() -> pgs.Graph:
 
 
 def batches(sampler: Any, graph: pgs.Graph, seeds: list[int], count: int = BATCHES) -> list[Any]:
-    return [b.numpy() for b in sampler.sample_many(graph, [np.array(seeds)] * count, epoch=0)]
+    return [
+        b.numpy() for b in sampler.sample_many(graph, [np.array(seeds, np.int64)] * count, epoch=0)
+    ]
 
 
-def edges_of(block: Any) -> list[tuple[int, int, float]]:
-    """(source, destination, value) in original ids."""
+def edges_of(made: Any) -> list[tuple[int, int, float]]:
+    """(source, destination, value) in original ids, of a block or a subgraph."""
+    block = made.blocks[0] if hasattr(made, "blocks") else made
     dst = np.repeat(np.arange(len(block.indptr) - 1), np.diff(block.indptr))
     values = block.edge_data.get("w", np.ones(block.num_edges))
     return [

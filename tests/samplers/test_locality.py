@@ -9,7 +9,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.samplers import locality as module
+from pygsampler.samplers import locality_aware as module
 
 # Neighbours with the published and the repaired score.
 RUN = list(range(3, 8))

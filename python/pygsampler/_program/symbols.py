@@ -131,11 +131,12 @@ class Values(Symbol):
 
     __slots__ = ()
 
-    def _joined(self, other: Any) -> type[Values]:
-        """What a map of this and another makes."""
-        rank = {Scalar: 0, Vector: 1, Matrix: 2}
-        kinds = [type(self), *([type(other)] if isinstance(other, Values) else [])]
-        return max(kinds, key=lambda kind: next(r for k, r in rank.items() if issubclass(kind, k)))
+    # 0: a scalar, 1: a vector, 2: a matrix. What a map makes is of the largest that it takes.
+    _rank = 0
+
+    def _joined(self, *others: Any) -> type[Values]:
+        ranks = [x._rank for x in (self, *others) if isinstance(x, Values)]
+        return (Scalar, Vector, Matrix)[max(ranks)]
 
     def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
         kind = self._joined(other)
@@ -144,7 +145,7 @@ class Values(Symbol):
         return kind(self._trace, self._trace.add(op, *nodes, axis=axis))
 
     def _alone(self, op: str) -> Any:
-        return self._make(type(self), op)
+        return self._make(self._joined(), op)
 
     def __add__(self, other: Any) -> Any:
         return self._map("add", other)
@@ -260,8 +261,7 @@ class Values(Symbol):
 
     def select(self, a: Any, b: Any) -> Any:
         """``a`` where this is not 0, else ``b``."""
-        kind = max(self._joined(a), self._joined(b), key=(Scalar, Vector, Matrix).index)
-        return self._make(kind, "where", a, b)
+        return self._make(self._joined(a, b), "where", a, b)
 
 
 def _truth(other: Any) -> Any:
@@ -280,6 +280,7 @@ class Vector(Values):
 
     __slots__ = ()
     _what = "a vector"
+    _rank = 1
 
     def __getitem__(self, vertices: Vertices) -> Vector:
         """Of a vector of all vertices: its values along a list."""
@@ -342,6 +343,7 @@ class Matrix(Values):
 
     __slots__ = ()
     _what = "a matrix"
+    _rank = 2
 
     def row(self) -> Vertices:
         """The distinct rows of its edges, by first occurrence."""

@@ -13,7 +13,12 @@ from pygsampler._core.checks import describe, index
 
 _MOST_SITES = 256
 # Frames of these files are ours and not the user's.
-_OURS = {__file__, str(Path(__file__).with_name("symbols.py"))}
+_HERE = Path(__file__)
+_OURS = {
+    __file__,
+    str(_HERE.with_name("symbols.py")),
+    str(_HERE.parent.with_name("programs.py")),
+}
 _NODE = re.compile(r"(?:\w+: )?%(\d+): ")
 
 

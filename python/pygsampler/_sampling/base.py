@@ -177,6 +177,14 @@ class Sampler(ABC, Generic[T_co]):
         """
         return None
 
+    @property
+    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the edge and of the vertex arrays that are read when a batch is sampled.
+
+        DGL's and PyG's faces bring those along, too.
+        """
+        return (), ()
+
     def graph_of(self, graph: Graph) -> Graph:
         """The graph that is sampled in the place of ``graph``: of the edges that may be drawn."""
         return graph

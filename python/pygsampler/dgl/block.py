@@ -100,8 +100,8 @@ def make_block(g: Any, hop: Hop, values: str = "edge_weights") -> Any:
 
     ``srcdata`` and ``dstdata`` hold ``dgl.NID``, ``edata`` holds ``dgl.EID``, and beside them stand
     the features of ``g``, gathered when they are first read, and, by the name ``values``, what the
-    sampler has made for each edge. All ids have ``g``'s id type. The block is where ``hop`` is, and so are its
-    features, wherever ``g`` has them.
+    sampler has made for each edge. All ids have ``g``'s id type. The block is where ``hop`` is, and
+    so are its features, wherever ``g`` has them.
     """
     if hop.edge_weights is not None and values in g.edata:
         raise ValueError(

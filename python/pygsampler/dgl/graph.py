@@ -157,6 +157,36 @@ def drawn_of(g: Any, graph: Graph, kind: str, name: str) -> Graph:
     return placed
 
 
+def lent_of(g: Any, graph: Graph, edges: Sequence[str], nodes: Sequence[str]) -> Graph:
+    """``graph``, made of ``g`` by ``graph_of``, with the arrays that a program reads.
+
+    They are those of these names in ``g.edata`` and ``g.ndata``, of one value a row, and are looked
+    at anew where one is another tensor or was written to.
+
+    Raises ``ValueError`` for an array that ``g`` does not have, ``NotImplementedError`` on a GPU.
+    """
+    if graph.device != "cpu":
+        raise NotImplementedError(
+            f"a program that reads arrays: expected a graph on the CPU, got one on {graph.device}"
+        )
+    parts = [("edata", name, g.edata) for name in edges]
+    parts += [("ndata", name, g.ndata) for name in nodes]
+    for where, name, data in parts:
+        if name not in data:
+            have = ", ".join(map(repr, data)) or "none"
+            raise ValueError(f"{where}: expected one of g.{where} ({have}), got {name!r}")
+
+    def make(host: Graph) -> Graph:
+        found: dict[str, dict[str, torch.Tensor]] = {"edata": {}, "ndata": {}}
+        for where, name, data in parts:
+            values = data[name].detach().cpu()
+            found[where][name] = values.reshape(len(values)).contiguous()
+        return host.with_data(found["edata"], found["ndata"])
+
+    about = ("reads", *edges, "", *nodes)
+    return _current(_taken(g), about, [data[name] for _, name, data in parts], make).host
+
+
 def walked_of(
     g: Any, device: torch.device, name: str | None, types: Sequence[int] = (), second: bool = False
 ) -> Graph:
@@ -239,7 +269,7 @@ def _refuse_weights(g: Any, name: str, types: Sequence[int]) -> None:
 
 
 def _current(
-    taken: _Taken, about: tuple[str, str], arrays: list[Any], make: Callable[[Graph], Graph]
+    taken: _Taken, about: tuple[str, ...], arrays: list[Any], make: Callable[[Graph], Graph]
 ) -> _Drawn:
     """What was made of these arrays, anew where one of them has been written to."""
     key, state = (*about, *map(id, arrays)), tuple(map(_state, arrays))

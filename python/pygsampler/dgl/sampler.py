@@ -15,7 +15,7 @@ from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block
-from pygsampler.dgl.graph import drawn_of, graph_of, places_of
+from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of
 from pygsampler.dgl.ids import as_ids
 
 __all__ = ["PGSampler", "Sampler"]
@@ -128,8 +128,11 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         # By the seed of that number.
         sampler = self._current()
         drawn_by = sampler.drawn_by
+        edges, nodes = sampler.reads
         if drawn_by is not None:
             graph = drawn_of(g, graph, *drawn_by)
+        elif edges or nodes:
+            graph = lent_of(g, graph, edges, nodes)
         elif exclude is not None:
             places = places_of(g, graph)
             if places is not None:

@@ -25,6 +25,7 @@ def graph_of(
     is_sorted: bool = False,
     backward: bool = False,
     array: tuple[str, str] | None = None,
+    reads: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
 ) -> Graph:
     """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
 
@@ -34,7 +35,8 @@ def graph_of(
     sorted, nor copied. ``backward``
     gives the out-edges, and ``is_sorted`` is about row 0. ``array``, an option and a name, asks for
     that attribute of edges in ``edata``, by a copy: of a Data in the order of its edges, where
-    "edge_weight" may be the values of an ``adj_t``; of a Graph an array that it has.
+    "edge_weight" may be the values of an ``adj_t``; of a Graph an array that it has. ``reads``
+    names more attributes of edges, and of nodes.
 
     Raises ``TypeError`` for anything else, ``ValueError`` for a broken promise and an attribute
     that is not there or has another length, and ``NotImplementedError`` for graphs with types and
@@ -49,8 +51,11 @@ def graph_of(
         if backward:
             place = data.device if device is None else device
             graph = _reversed(data.to("cpu"))
-            if array is not None:
-                graph = graph.with_data({array[1]: data.edata[array[1]]})
+            names = [*([array[1]] if array else []), *reads[0]]
+            graph = graph.with_data(
+                {name: data.edata[name] for name in names if name in data.edata},
+                {name: data.ndata[name] for name in reads[1] if name in data.ndata},
+            )
             return graph.pin(place) if data.pinned and device is None else graph.to(place)
         return data if device is None else data.to(device)
     homogeneous(data)
@@ -61,6 +66,12 @@ def graph_of(
         graph, place = _of_data(data, is_sorted, backward)
     if array is not None:
         graph = graph.with_data({array[1]: _edge_attribute(data, *array, graph.num_edges)})
+    if any(reads):
+        count = graph.num_edges
+        graph = graph.with_data(
+            {name: _edge_attribute(data, "edata", name, count) for name in reads[0]},
+            {name: _node_attribute(data, name, graph.num_nodes) for name in reads[1]},
+        )
     if device is None:
         device = place
     return graph if device is None else graph.to(device)
@@ -111,6 +122,24 @@ def with_edge_index(data: Any) -> Any:
                 f"edge_index keeps them"
             )
     return data
+
+
+def _node_attribute(data: Any, name: str, num_nodes: int) -> torch.Tensor:
+    """A copy, on the CPU, of the attribute of nodes with that name."""
+    if isinstance(data, (tuple, list)):
+        raise NotImplementedError(
+            f"ndata: expected none with (FeatureStore, GraphStore), got {name!r}; it is an "
+            "attribute of a Data"
+        )
+    if name not in data:
+        raise _unknown("ndata", name, "an attribute of the nodes of data", data.node_attrs())
+    values = data[name]
+    if not isinstance(values, torch.Tensor) or values.numel() != num_nodes:
+        raise ValueError(
+            f"ndata: expected a number for each of {num_nodes} nodes in data.{name}, got "
+            f"{describe(values)}"
+        )
+    return values.detach().cpu().reshape(num_nodes).clone()
 
 
 def _edge_attribute(data: Any, option: str, name: str, num_edges: int) -> torch.Tensor:

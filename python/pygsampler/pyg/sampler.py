@@ -85,7 +85,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             kind, name = sampler.drawn_by
             array = self._options_names.get(kind, kind), name
         # Last, since it may sort many gigabytes.
-        self._graph = graph_of(data, device, boolean(is_sorted, "is_sorted"), backward, array)
+        in_order = boolean(is_sorted, "is_sorted")
+        self._graph = graph_of(data, device, in_order, backward, array, sampler.reads)
         self._sample_direction = sample_direction
         # Now, and by what the array is now: wrong weights are wrong arguments.
         self._drawn()
