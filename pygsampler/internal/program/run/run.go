@@ -260,22 +260,28 @@ const unitEdges = 1 << 14
 // units runs work for each of so many units, by several workers where the crew has some. What they make
 // may not depend on which worker made which unit, nor on when.
 func (c *call[I]) units(n int64, work func(w *worker, unit int64)) {
-	if n <= 1 || c.crew == nil {
+	extra := 0
+	if n > 1 && c.crew != nil {
+		extra = c.crew.Borrow(int(min(n-1, 256)))
+		defer c.crew.Return(extra)
+	}
+	if extra == 0 {
 		for u := range n {
 			c.check()
 			work(c.worker(0), u)
 		}
 		return
 	}
-	var next, joined atomic.Int64
-	// Workers are there before they are taken: the list of them does not grow under their feet.
-	for w := range min(n, 257) {
-		c.worker(int(w))
-	}
-	csc.Crewed(c.crew, n, func() {
-		w := c.workers[joined.Add(1)-1]
+	c.together(extra+1, n, work)
+}
+
+// together is units by several workers.
+func (c *call[I]) together(workers int, n int64, work func(w *worker, unit int64)) {
+	c.worker(workers - 1)
+	var next atomic.Int64
+	csc.Together(int64(workers), func(k int64) {
 		for u := next.Add(1) - 1; u < n && !c.stop.Load(); u = next.Add(1) - 1 {
-			work(w, u)
+			work(c.workers[k], u)
 		}
 	})
 	c.check()

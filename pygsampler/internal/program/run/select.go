@@ -623,15 +623,22 @@ const sampledKeys = 4096
 func (c *call[I]) repeatedly(n *program.Node, by []float64, text string) []int64 {
 	of, there := c.Graph.Kept.Get(text).(*drawn)
 	if !there || text == "" {
-		of = &drawn{}
-		positive := make([]float64, 0, len(by))
-		for i, x := range by {
+		positive := take[float64](&c.arena, int64(len(by)))[:0]
+		for _, x := range by {
 			if x > 0 {
-				of.candidates = append(of.candidates, int64(i))
 				positive = append(positive, x)
 			}
 		}
-		of.sums = make([]uint64, len(positive))
+		if text != "" { // they outlive the batch
+			of = &drawn{make([]int64, 0, len(positive)), make([]uint64, len(positive))}
+		} else {
+			of = &drawn{take[int64](&c.arena, int64(len(positive)))[:0], take[uint64](&c.arena, int64(len(positive)))}
+		}
+		for i, x := range by {
+			if x > 0 {
+				of.candidates = append(of.candidates, int64(i))
+			}
+		}
 		if len(positive) > 0 {
 			weights.Sums(positive, of.sums)
 		}
