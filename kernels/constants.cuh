@@ -107,7 +107,9 @@ enum {
   PURPOSE_NEIGHBORS = 0,  // PURPOSE_NEIGHBORS is the choice of in-neighbours of a row.
   PURPOSE_SHUFFLING = 1,  // PURPOSE_SHUFFLING is the order of the seeds in an epoch.
   PURPOSE_WALKING = 2,  // PURPOSE_WALKING is the choice of a walk's edges. What the vertex is to a row is the walk to it.
-  PURPOSE_NEGATIVES = 4,  // PURPOSE_NEGATIVES is what stands beside a walk: negative samples, and the windows of its vertices. What the vertex is to a row is the walk to it.
+  PURPOSE_CANDIDATES = 3,  // PURPOSE_CANDIDATES is what a vertex draws for itself, whichever row asks: of a program.
+  PURPOSE_NEGATIVES = 4,  // PURPOSE_NEGATIVES is what stands beside a walk: negative samples, and the windows of its vertices. What the vertex is to a row is the walk to it, and to a draw of a program its number.
+  PURPOSE_EDGES = 5,  // PURPOSE_EDGES is what an edge draws for itself, by its original id: of a program.
   PURPOSE_RESERVOIRS = 6,  // PURPOSE_RESERVOIRS is the choice of in-neighbours of a row that reads them through.
 };
 

@@ -50,3 +50,40 @@ func TestNearTheTruth(t *testing.T) {
 		}
 	}
 }
+
+// Exp is near the truth, subnormal results included, and exact at the ends; so are the ends of FullLog.
+func TestExp(t *testing.T) {
+	inf := math.Inf(1)
+	for x, want := range map[float64]float64{
+		0: 1, math.Copysign(0, -1): 1, inf: inf, -inf: 0, 709.79: inf, -745.15: 0, 5e-324: 1, -1e-300: 1, math.MaxFloat64: inf, -math.MaxFloat64: 0,
+	} {
+		if got := Exp(x); got != want {
+			t.Errorf("Exp(%g) is %g, want %g", x, got, want)
+		}
+	}
+	if got := Exp(math.NaN()); got == got {
+		t.Errorf("Exp(NaN) is %g", got)
+	}
+	edges := []float64{1, -1, math.Ln2, math.Ln2 / 2, math.Nextafter(math.Ln2/2, 1), -math.Ln2 / 2, 709.78, -708.39, -708.4, -745.1, -745.13, 20.5, 1e-17}
+	draw := rand.New(rand.NewPCG(3, 4))
+	for range 1_000_000 {
+		edges = append(edges, (draw.Float64()-0.5)*1418, (draw.Float64()-0.5)*4)
+	}
+	for _, x := range edges {
+		got, want := Exp(x), math.Exp(x)
+		// A subnormal number is near where it is the next one at most.
+		if off(got, want) > 8e-16 && math.Abs(got-want) > 5e-324 {
+			t.Fatalf("Exp(%g) is %g, want %g", x, got, want)
+		}
+	}
+	for x, want := range map[float64]float64{0: -inf, math.Copysign(0, -1): -inf, inf: inf, 1: 0, math.MaxFloat64: Log(math.MaxFloat64)} {
+		if got := FullLog(x); got != want {
+			t.Errorf("FullLog(%g) is %g, want %g", x, got, want)
+		}
+	}
+	for _, x := range []float64{-1, -inf, math.NaN(), -5e-324} {
+		if got := FullLog(x); got == got {
+			t.Errorf("FullLog(%g) is %g", x, got)
+		}
+	}
+}

@@ -217,6 +217,7 @@ type bins struct {
 	b, e             int
 	plain            bool    // the powers of two are normal doubles:
 	up, down, second float64 // 2^(b-e), 2^(e-b), 2^(2b-e)
+	last             float64 // 2^(e-2b)
 }
 
 // measure finds the largest size.
@@ -272,7 +273,7 @@ func (b *bins) scale(terms int64) bool {
 	b.b = 62 - bits.Len64(uint64(terms))
 	if b.plain = b.e > -700 && b.e < 700; b.plain {
 		b.up, b.down = math.Ldexp(1, b.b-b.e), math.Ldexp(1, b.e-b.b)
-		b.second = math.Ldexp(1, 2*b.b-b.e)
+		b.second, b.last = math.Ldexp(1, 2*b.b-b.e), math.Ldexp(1, b.e-2*b.b)
 	}
 	return true
 }
@@ -289,6 +290,9 @@ func (b *bins) parts(x float64) (q1, q2 int64) {
 
 // value is what sums of parts stand for.
 func (b *bins) value(q1, q2 int64) float64 {
+	if b.plain {
+		return float64(float64(q1)*b.down) + float64(float64(q2)*b.last)
+	}
 	return math.Ldexp(float64(q1), b.e-b.b) + math.Ldexp(float64(q2), b.e-2*b.b)
 }
 

@@ -111,7 +111,8 @@ func (c *call[I]) check() {
 	}
 }
 
-// wants finds what is needed of each node, from those that are returned backwards.
+// wants finds what is needed of each node, from those that are returned backwards. Whose values nobody takes has its
+// vectors made all the same, so that an error in them is seen however little is made of them.
 func (c *call[I]) wants() {
 	c.need = make([]need, len(c.Nodes))
 	for _, m := range c.Matrices {
@@ -130,9 +131,6 @@ func (c *call[I]) wants() {
 		}
 		if n.Type.Kind == program.Matrix {
 			c.need[n.Type.Edges] |= wantEdges
-			if !n.Chooses() && want&wantValues == 0 {
-				continue
-			}
 		} else if c.recall(i) {
 			continue
 		}
@@ -143,7 +141,7 @@ func (c *call[I]) wants() {
 				c.need[in] |= wantValues
 			case n.Op == program.Column, n.Op == program.Row, n.Op == program.Count, n.Op == program.Times,
 				n.Op == program.Data, n.Op == program.Random, n.Op == program.Spread,
-				n.Chooses() && want&wantValues == 0 && (k == 0 || n.Op == program.Merge):
+				want&wantValues == 0 && (k == 0 || n.Op == program.Merge || !n.Chooses()):
 				c.need[in] |= wantEdges
 			default:
 				c.need[in] |= wantEdges | wantValues
@@ -262,22 +260,28 @@ const unitEdges = 1 << 14
 // units runs work for each of so many units, by several workers where the crew has some. What they make
 // may not depend on which worker made which unit, nor on when.
 func (c *call[I]) units(n int64, work func(w *worker, unit int64)) {
-	if n <= 1 || c.crew == nil {
+	extra := 0
+	if n > 1 && c.crew != nil {
+		extra = c.crew.Borrow(int(min(n-1, 256)))
+		defer c.crew.Return(extra)
+	}
+	if extra == 0 {
 		for u := range n {
 			c.check()
 			work(c.worker(0), u)
 		}
 		return
 	}
-	var next, joined atomic.Int64
-	// Workers are there before they are taken: the list of them does not grow under their feet.
-	for w := range min(n, 257) {
-		c.worker(int(w))
-	}
-	csc.Crewed(c.crew, n, func() {
-		w := c.workers[joined.Add(1)-1]
+	c.together(extra+1, n, work)
+}
+
+// together is units by several workers.
+func (c *call[I]) together(workers int, n int64, work func(w *worker, unit int64)) {
+	c.worker(workers - 1)
+	var next atomic.Int64
+	csc.Together(int64(workers), func(k int64) {
 		for u := next.Add(1) - 1; u < n && !c.stop.Load(); u = next.Add(1) - 1 {
-			work(w, u)
+			work(c.workers[k], u)
 		}
 	})
 	c.check()

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -259,26 +260,76 @@ func checkChance(op string, x float64, v int64) {
 
 // race chooses the candidates with the smallest keys, in their order; equal ones: the first.
 func (s *selection) race(p []float64, candidates []int32, state uint64, to []int64) {
-	keys, order := sized(&s.keys, len(candidates)), sized(&s.order, len(candidates))
+	// Keys apart from what is made of them: no branch depends on one, so they overlap.
+	keys := sized(&s.keys, len(candidates))
 	for k, j := range candidates {
 		keys[k] = raceKey(rng.Draw(state, int(j)), p[j])
 	}
-	copy(order, keys)
-	last := kth(order, len(to)-1)
-	equal := len(to)
+	s.keep(keys, len(to), func(at, k int) { to[at] = int64(candidates[k]) })
+}
+
+// insertedKeys is how many of the smallest keys are held in order, rather than found by parting all.
+const insertedKeys = 16
+
+// keep tells which so many keys are the smallest, in their order; equal ones: the first.
+func (s *selection) keep(keys []uint64, n int, chosen func(at, k int)) {
+	var last uint64
+	if n <= insertedKeys {
+		last = kthOfFew(keys, n-1)
+	} else {
+		order := sized(&s.order, len(keys))
+		copy(order, keys)
+		last = kth(order, n-1)
+	}
+	equal := n
 	for _, key := range keys {
 		equal -= int(mask(key < last) & 1)
 	}
 	at := 0
 	for k, key := range keys {
-		if key < last || key == last && equal > 0 {
-			if key == last {
-				equal--
-			}
-			to[at] = int64(candidates[k])
-			at++
+		if key > last || key == last && equal == 0 {
+			continue
 		}
+		if key == last {
+			equal--
+		}
+		chosen(at, k)
+		at++
 	}
+}
+
+// kthOfFew is kth for a small k; it leaves a as it is.
+func kthOfFew(a []uint64, k int) uint64 {
+	var few [insertedKeys]uint64
+	for i := range few[:k+1] {
+		few[i] = math.MaxUint64
+	}
+	last := uint64(math.MaxUint64)
+	for _, key := range a {
+		if key >= last {
+			continue
+		}
+		i := k
+		for ; i > 0 && few[(i-1)&(insertedKeys-1)] > key; i-- {
+			few[i&(insertedKeys-1)] = few[(i-1)&(insertedKeys-1)]
+		}
+		few[i&(insertedKeys-1)] = key
+		last = few[k&(insertedKeys-1)]
+	}
+	return last
+}
+
+// tooLate says that the key of a draw and a weight is surely above that of a bound, without a logarithm:
+// -log(u) is at least 1 - u, and its error is far below the bound's slack.
+func tooLate(x uint64, weight, bound float64) bool {
+	return float64(1<<53-(x>>12<<1|1))*0x1p-53 > float64(bound*weight)
+}
+
+// ratioAbove is a bound of the quotients whose keys are at most this one.
+func ratioAbove(key uint64) float64 {
+	const fraction = 1<<52 - 1
+	exponent := int(key>>52) - 2048
+	return math.Ldexp(math.Float64frombits(key&fraction|1023<<52)*(1+0x1p-40), max(exponent, -1000))
 }
 
 // repeated draws candidates by their weights, as often as to has elements.
@@ -357,27 +408,12 @@ func (c *call[I]) topK(n *program.Node) *edges[I] {
 			}
 			return int64(min(len(to), len(values))) * int64(mask(n.K != 0)&1)
 		}
-		keys, order := sized(&w.keys, len(values)), sized(&w.order, len(values))
+		keys := sized(&w.keys, len(values))
 		for j, x := range values {
 			keys[j] = descending(x)
 		}
-		copy(order, keys)
-		last := kth(order, int(n.K)-1)
-		equal := n.K
-		for _, key := range keys {
-			equal -= int64(mask(key < last) & 1)
-		}
-		at := int64(0)
-		for j, key := range keys {
-			if key < last || key == last && equal > 0 {
-				if key == last {
-					equal--
-				}
-				to[at] = int64(j)
-				at++
-			}
-		}
-		return at
+		w.keep(keys, int(n.K), func(at, k int) { to[at] = int64(k) })
+		return n.K
 	})
 }
 
@@ -518,23 +554,55 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 	if n.K == 0 {
 		return nil
 	}
-	keys, order := take[uint64](&c.arena, int64(len(candidates))), take[uint64](&c.arena, int64(len(candidates)))
 	stream := c.stream(n.Site, rng.Candidates)
-	c.ranges(int64(len(candidates)), func(w *worker, lo, hi int64) {
-		for ; lo < hi; lo += tileEdges {
-			end := min(hi, lo+tileEdges)
-			states := w.states[:end-lo]
-			for k, i := range candidates[lo:end] {
-				states[k] = stream.State(uint64(vertices[i]))
+	count := int64(len(candidates))
+	keys := take[uint64](&c.arena, count)
+	race := func(step int64, bound float64) {
+		c.ranges((count+step-1)/step, func(w *worker, lo, hi int64) {
+			for ; lo < hi; lo += tileEdges {
+				end := min(hi, lo+tileEdges)
+				states := w.states[:end-lo]
+				for k := range states {
+					states[k] = stream.State(uint64(vertices[candidates[(lo+int64(k))*step]]))
+				}
+				for k, state := range states {
+					at := (lo + int64(k)) * step
+					x, weight := rng.Draw(state, 0), by[candidates[at]]
+					if keys[at] = math.MaxUint64; !tooLate(x, weight, bound) {
+						keys[at] = raceKey(x, weight)
+					}
+				}
 			}
-			for k, i := range candidates[lo:end] {
-				keys[lo+int64(k)] = raceKey(rng.Draw(states[k], 0), by[i])
-			}
+		})
+	}
+	// Some keys tell about where the last chosen one is: of draws far behind it none is made. Should they have
+	// told too little, all are made.
+	order := take[uint64](&c.arena, count)[:0]
+	if step := count / sampledKeys; step > 1 {
+		race(step, math.Inf(1))
+		for at := int64(0); at < count; at += step {
+			order = append(order, keys[at])
 		}
-	})
-	copy(order, keys)
+		guess := n.K/step + n.K/step/4 + 40
+		if guess < int64(len(order)) {
+			limit := kth(order, int(guess))
+			race(1, ratioAbove(limit))
+			order = order[:0]
+			for _, key := range keys {
+				if key <= limit {
+					order = append(order, key)
+				}
+			}
+		} else {
+			order = order[:0]
+		}
+	}
+	if int64(len(order)) < n.K {
+		race(1, math.Inf(1))
+		order = append(order[:0], keys...)
+	}
 	last := kth(order, int(n.K)-1)
-	to, equal := take[int64](&c.arena, int64(len(candidates)))[:0], []int64(nil)
+	to, equal := take[int64](&c.arena, n.K)[:0], []int64(nil)
 	for k, i := range candidates {
 		if keys[k] < last {
 			to = append(to, i)
@@ -543,24 +611,34 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 		}
 	}
 	// Equal keys: the lower vertex, then the first.
-	slices.SortStableFunc(equal, func(a, b int64) int { return int(max(-1, min(1, int64(vertices[a])-int64(vertices[b])))) })
+	slices.SortStableFunc(equal, func(a, b int64) int { return cmp.Compare(vertices[a], vertices[b]) })
 	to = append(to, equal[:n.K-int64(len(to))]...)
 	slices.Sort(to)
 	return to
 }
 
+// sampledKeys is how many keys are made to guess by.
+const sampledKeys = 4096
+
 func (c *call[I]) repeatedly(n *program.Node, by []float64, text string) []int64 {
 	of, there := c.Graph.Kept.Get(text).(*drawn)
 	if !there || text == "" {
-		of = &drawn{}
-		positive := make([]float64, 0, len(by))
-		for i, x := range by {
+		positive := take[float64](&c.arena, int64(len(by)))[:0]
+		for _, x := range by {
 			if x > 0 {
-				of.candidates = append(of.candidates, int64(i))
 				positive = append(positive, x)
 			}
 		}
-		of.sums = make([]uint64, len(positive))
+		if text != "" { // they outlive the batch
+			of = &drawn{make([]int64, 0, len(positive)), make([]uint64, len(positive))}
+		} else {
+			of = &drawn{take[int64](&c.arena, int64(len(positive)))[:0], take[uint64](&c.arena, int64(len(positive)))}
+		}
+		for i, x := range by {
+			if x > 0 {
+				of.candidates = append(of.candidates, int64(i))
+			}
+		}
 		if len(positive) > 0 {
 			weights.Sums(positive, of.sums)
 		}
