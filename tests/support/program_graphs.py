@@ -108,3 +108,11 @@ def larger(seed: int = 0) -> Arrays:
     rows = [[rng.randrange(400) for _ in range(rng.randrange(12))] for _ in range(390)]
     rows[7] = [rng.randrange(400) for _ in range(1300)]
     return with_arrays(rows, 400, "mixed", seed)
+
+
+def large(seed: int = 0) -> Arrays:
+    """Edges for several threads: the reference takes a second for a program."""
+    rng = random.Random(seed)
+    rows = [[rng.randrange(2000) for _ in range(rng.randrange(24))] for _ in range(1990)]
+    rows[7] = [rng.randrange(2000) for _ in range(20_000)]
+    return with_arrays(rows, 2000, "mixed", seed)
