@@ -55,6 +55,26 @@ def test_ladies_as_the_paper_writes_it() -> None:
     assert sampler.name == "ladies"
 
 
+def test_maps_of_the_graphs_matrix_are_matrices_of_their_own() -> None:
+    def squares(A: Any, seeds: Any) -> Any:
+        return {"q": (A**2).sum(axis=1), "r": abs(A).sum(axis=0), "s": A.select(1, 2).sum(axis=0)}
+
+    assert body(squares) == [
+        "seeds",
+        "whole",
+        "const value=2",
+        "pow %1, %2",
+        "sum %3 axis=1",
+        "abs %1",
+        "sum %5 axis=0",
+        "const value=1",
+        "const value=2",
+        "where %1, %7, %8",
+        "sum %9 axis=0",
+        'return vectors "q"=%4 "r"=%6 "s"=%10',
+    ]
+
+
 def everything(A: Any, seeds: Any) -> Any:
     C = A[:, seeds.unique()]
     r = A.random()

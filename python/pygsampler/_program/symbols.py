@@ -133,9 +133,11 @@ class Values(Symbol):
 
     def _joined(self, other: Any) -> type[Values]:
         """What a map of this and another makes."""
-        rank = {Scalar: 0, Vector: 1, Matrix: 2}
-        kinds = [type(self), *([type(other)] if isinstance(other, Values) else [])]
-        return max(kinds, key=lambda kind: next(r for k, r in rank.items() if issubclass(kind, k)))
+        # Not the type of this: what is made of the graph's matrix is another one.
+        both = (self, other)
+        return next(
+            kind for kind in (Matrix, Vector, Scalar) if any(isinstance(x, kind) for x in both)
+        )
 
     def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
         kind = self._joined(other)
@@ -144,7 +146,7 @@ class Values(Symbol):
         return kind(self._trace, self._trace.add(op, *nodes, axis=axis))
 
     def _alone(self, op: str) -> Any:
-        return self._make(type(self), op)
+        return self._make(self._joined(None), op)
 
     def __add__(self, other: Any) -> Any:
         return self._map("add", other)
