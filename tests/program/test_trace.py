@@ -41,7 +41,7 @@ def test_ladies_as_the_paper_writes_it() -> None:
     assert lines[:9] == [
         "%0 = seeds",
         "%1 = slice %0",
-        "%2 = const value=2.0",
+        "%2 = const value=2",
         "%3 = pow %1, %2",
         "%4 = sum %3 axis=1",
         "%5 = collective %1, %4 k=4 replace=false site=0",
@@ -53,6 +53,26 @@ def test_ladies_as_the_paper_writes_it() -> None:
     assert sum(" site=1" in line for line in lines) == 1
     assert repr(sampler) == "ladies(K=4, hops=2, weight='w', seed=3)"
     assert sampler.name == "ladies"
+
+
+def test_maps_of_the_graphs_matrix_are_matrices_of_their_own() -> None:
+    def squares(A: Any, seeds: Any) -> Any:
+        return {"q": (A**2).sum(axis=1), "r": abs(A).sum(axis=0), "s": A.select(1, 2).sum(axis=0)}
+
+    assert body(squares) == [
+        "seeds",
+        "whole",
+        "const value=2",
+        "pow %1, %2",
+        "sum %3 axis=1",
+        "abs %1",
+        "sum %5 axis=0",
+        "const value=1",
+        "const value=2",
+        "where %1, %7, %8",
+        "sum %9 axis=0",
+        'return vectors "q"=%4 "r"=%6 "s"=%10',
+    ]
 
 
 def everything(A: Any, seeds: Any) -> Any:

@@ -7,7 +7,7 @@ import (
 )
 
 // widened reads an array in each of its ways.
-func widened(t *testing.T, v Values, want []float64) {
+func asFloats(t *testing.T, v Values, want []float64) {
 	t.Helper()
 	to := make([]float64, len(want))
 	v.Range(to, 0)
@@ -32,14 +32,14 @@ func widened(t *testing.T, v Values, want []float64) {
 }
 
 func TestValues(t *testing.T) {
-	widened(t, ValuesOf([]int8{-128, 0, 127}), []float64{-128, 0, 127})
-	widened(t, ValuesOf([]uint8{0, 1, 255}), []float64{0, 1, 255})
-	widened(t, ValuesOf([]int16{-32768, 32767}), []float64{-32768, 32767})
-	widened(t, ValuesOf([]int32{math.MinInt32, math.MaxInt32}), []float64{math.MinInt32, math.MaxInt32})
-	widened(t, ValuesOf([]int64{1<<53 + 1, -(1<<53 + 3), math.MaxInt64}), []float64{1 << 53, -(1<<53 + 4), 1 << 63})
-	widened(t, ValuesOf([]float32{0.1, float32(math.Inf(-1)), float32(math.NaN())}), []float64{float64(float32(0.1)), math.Inf(-1), math.NaN()})
-	widened(t, ValuesOf([]float64{0.1, 5e-324}), []float64{0.1, 5e-324})
-	widened(t, Values{}, nil)
+	asFloats(t, ValuesOf([]int8{-128, 0, 127}), []float64{-128, 0, 127})
+	asFloats(t, ValuesOf([]uint8{0, 1, 255}), []float64{0, 1, 255})
+	asFloats(t, ValuesOf([]int16{-32768, 32767}), []float64{-32768, 32767})
+	asFloats(t, ValuesOf([]int32{math.MinInt32, math.MaxInt32}), []float64{math.MinInt32, math.MaxInt32})
+	asFloats(t, ValuesOf([]int64{1<<53 + 1, -(1<<53 + 3), math.MaxInt64}), []float64{1 << 53, -(1<<53 + 4), 1 << 63})
+	asFloats(t, ValuesOf([]float32{0.1, float32(math.Inf(-1)), float32(math.NaN())}), []float64{float64(float32(0.1)), math.Inf(-1), math.NaN()})
+	asFloats(t, ValuesOf([]float64{0.1, 5e-324}), []float64{0.1, 5e-324})
+	asFloats(t, Values{}, nil)
 	for d := range dtypes {
 		if got, ok := ParseDType(DType(d).String()); !ok || got != DType(d) {
 			t.Errorf("%s: got %v, %v", DType(d), got, ok)

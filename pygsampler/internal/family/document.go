@@ -61,6 +61,9 @@ func (d *Document) take(name string) (value json.RawMessage, given bool) {
 	return value, given
 }
 
+// Note writes a field down that was read without.
+func (d *Document) Note(name string, value any) { d.note(name, value) }
+
 // note writes a field down.
 func (d *Document) note(name string, value any) {
 	if d.text.Len() > 0 {
@@ -197,11 +200,10 @@ func (d *Document) Integers(name string, least, most int, low, high int64) (valu
 }
 
 // Texts are up to so many texts, or nil where none or null are given; of known ones, where
-// some are known.
+// some are known. The caller writes down by Note what it has made of them.
 func (d *Document) Texts(name string, most int, known ...string) (values []string) {
 	raw, given := d.take(name)
 	if !given || string(raw) == "null" {
-		d.note(name, []string{})
 		return nil
 	}
 	var items []json.RawMessage
@@ -221,7 +223,6 @@ func (d *Document) Texts(name string, most int, known ...string) (values []strin
 			d.Refuse(request.ErrValue, "%s[%d]: expected one of ('%s'), got %s", name, i, strings.Join(known, "', '"), describe(item))
 		}
 	}
-	d.note(name, values)
 	return values
 }
 

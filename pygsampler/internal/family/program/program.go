@@ -36,10 +36,13 @@ func Parse(d *family.Document) family.Plan {
 	code := d.Texts("code", program.MaxNodes+1)
 	weight := d.Name("weight", "an edge array")
 	off := d.Texts("passes", len(passes.Names()), passes.Names()...)
+	d.Note("passes", append([]string{}, off...))
 	p := new(Plan)
 	traced, err := parsed(code, weight)
 	if err == nil {
 		p.traced = traced
+		// As the program has it, so that equal ones have equal plans.
+		d.Note("code", strings.Split(traced.String(), "\n"))
 		p.Program, p.steps, err = passes.Run(traced, off)
 	}
 	if err != nil {
@@ -135,7 +138,7 @@ func (p *Plan) words() int {
 	if p.Program == nil {
 		return 0
 	}
-	return batch.Words(len(p.Program.Matrices)) + batch.ExtraWords*len(p.Program.Extras)
+	return batch.ProgramWords(len(p.Program.Matrices), len(p.Program.Extras))
 }
 
 // Explain is the plan as text, for a graph and so many seeds.

@@ -62,8 +62,8 @@ func TestDocumentErrors(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
-	_, d := planOf(hop, nil)
-	want := `{"code": ["%0 = seeds","%1 = slice %0","%2 = individual %1 k=10 replace=false site=0","return blocks %2"], "weight": null, "passes": []}`
+	_, d := planOf([]string{"%0 = seeds", "%1 = slice %0", "%2 = const  value=2.0", "%3 = mul %1, %2", "return blocks %3"}, nil)
+	want := `{"weight": null, "passes": [], "code": ["%0 = seeds","%1 = slice %0","%2 = const value=2","%3 = mul %1, %2","return blocks %3"]}`
 	if d.Err() != nil || d.String() != want {
 		t.Errorf("got %v and %s", d.Err(), d)
 	}
@@ -87,7 +87,7 @@ func TestRecognised(t *testing.T) {
 		}
 	}
 	p, _ := planOf(values, nil)
-	if words := p.CUDA().Words(); words != batch.Words(1)+batch.ExtraWords {
+	if words := p.CUDA().Words(); words != batch.ProgramWords(1, 1) {
 		t.Errorf("got %d words", words)
 	}
 	if err := p.CUDA().Check(nil, nil); !errors.Is(err, request.ErrValue) || p.CUDA().Fit(nil) == nil || p.CUDA().Launch(nil) == nil {
