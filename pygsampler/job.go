@@ -15,6 +15,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/owner"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/run"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -362,5 +363,6 @@ func NewMemory(size int64) (int64, error) {
 // Trim gives pooled and scratch memory that no batch uses back to the system.
 func Trim() {
 	cpu.Trim()
+	run.Trim()
 	memory.Trim()
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// widened reads an array in each of its ways.
+// asFloats reads an array in each of its ways.
 func asFloats(t *testing.T, v Values, want []float64) {
 	t.Helper()
 	to := make([]float64, len(want))

@@ -103,6 +103,11 @@ func takeScratch() *scratch {
 
 func (s *scratch) put() {
 	s.arena.reset()
+	for _, w := range s.workers {
+		if w.evaluator != nil {
+			w.evaluator.forget()
+		}
+	}
 	shelf.Lock()
 	defer shelf.Unlock()
 	shelf.free = append(shelf.free, s)

@@ -58,7 +58,7 @@ func (p *pool[T]) take(n int64) []T {
 
 // worker is the scratch of one goroutine within a batch.
 type worker struct {
-	evaluator any
+	evaluator interface{ forget() } // of the type of ids that it was last used for
 	selection
 }
 
@@ -67,6 +67,15 @@ func (c *call[I]) worker(i int) *worker {
 		c.workers = append(c.workers, &worker{})
 	}
 	return c.workers[i]
+}
+
+// forget lets go of the batch and of its graph, which the scratch outlives.
+func (ev *evaluator[I]) forget() {
+	ev.begin(nil, 0, 0)
+	for _, t := range ev.tiles {
+		*t = tile[I]{}
+	}
+	ev.call = nil
 }
 
 // evaluatorOf is a worker's.
