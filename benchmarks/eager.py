@@ -87,10 +87,14 @@ def sage(graph: Graph, seeds: Tensor, fanouts: list[int]) -> list[Hop]:
 
 
 def kgcn(graph: Graph, seeds: Tensor, fanouts: list[int]) -> list[Hop]:
-    """KGCN as gSampler has it: with replacement."""
+    """KGCN: distinct edges where there are ``fanout``, else with replacement."""
     hops = []
     for fanout in fanouts:
-        hops.append(repeated(graph, seeds, fanout))
+        many = graph.indptr[seeds + 1] - graph.indptr[seeds] >= fanout
+        places = many.nonzero().squeeze(1), (~many).nonzero().squeeze(1)
+        parts = uniform(graph, seeds[many], fanout), repeated(graph, seeds[~many], fanout)
+        columns = [own[part.columns] for own, part in zip(places, parts, strict=True)]
+        hops.append(Hop(seeds, torch.cat([p.rows for p in parts]), torch.cat(columns)))
         seeds = torch.unique(torch.cat([seeds, hops[-1].rows]))
     return hops
 
