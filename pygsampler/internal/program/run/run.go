@@ -111,8 +111,7 @@ func (c *call[I]) check() {
 	}
 }
 
-// wants finds what is needed of each node, from those that are returned backwards. Whose values nobody takes has its
-// vectors made all the same, so that an error in them is seen however little is made of them.
+// wants finds what is needed of each node, from those that are returned backwards.
 func (c *call[I]) wants() {
 	c.need = make([]need, len(c.Nodes))
 	for _, m := range c.Matrices {
@@ -131,6 +130,9 @@ func (c *call[I]) wants() {
 		}
 		if n.Type.Kind == program.Matrix {
 			c.need[n.Type.Edges] |= wantEdges
+			if !n.Chooses() && want&wantValues == 0 {
+				continue
+			}
 		} else if c.recall(i) {
 			continue
 		}
@@ -141,7 +143,7 @@ func (c *call[I]) wants() {
 				c.need[in] |= wantValues
 			case n.Op == program.Column, n.Op == program.Row, n.Op == program.Count, n.Op == program.Times,
 				n.Op == program.Data, n.Op == program.Random, n.Op == program.Spread,
-				want&wantValues == 0 && (k == 0 || n.Op == program.Merge || !n.Chooses()):
+				n.Chooses() && want&wantValues == 0 && (k == 0 || n.Op == program.Merge):
 				c.need[in] |= wantEdges
 			default:
 				c.need[in] |= wantEdges | wantValues
