@@ -51,11 +51,11 @@ func (c *call[I]) uniform(n *program.Node) *edges[I] {
 	c.columnsIn(e, func(w *worker, _, first, end int64) {
 		for ; first < end; first += tileEdges {
 			stop := min(end, first+tileEdges)
-			// The states of many columns at once: their chains of multiplications overlap.
 			states := w.states[:stop-first]
 			for k, v := range e.columns.ids[first:stop] {
-				states[k] = stream.State(uint64(v))
+				states[k] = uint64(v)
 			}
+			stream.States(states)
 			for k, state := range states {
 				col := first + int64(k)
 				start, degree := p.indptr[col], p.indptr[col+1]-p.indptr[col]
@@ -563,8 +563,9 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 				end := min(hi, lo+tileEdges)
 				states := w.states[:end-lo]
 				for k := range states {
-					states[k] = stream.State(uint64(vertices[candidates[(lo+int64(k))*step]]))
+					states[k] = uint64(vertices[candidates[(lo+int64(k))*step]])
 				}
+				stream.States(states)
 				for k, state := range states {
 					at := (lo + int64(k)) * step
 					x, weight := rng.Draw(state, 0), by[candidates[at]]

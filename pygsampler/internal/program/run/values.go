@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
@@ -294,7 +295,8 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	case program.Data:
 		ev.edgeArray("edata", n.Name, t, to)
 	case program.Random:
-		ev.uniforms(ev.stream(n.Site, rng.Edges), ev.edgeIDs(), to)
+		ids := ev.edgeIDs()
+		uniforms(ev.stream(n.Site, rng.Edges), func(k int) int64 { return ids[k] }, to)
 	case program.Spread:
 		ev.along(n.In[1], n.Axis, t, to)
 	default:
@@ -314,10 +316,16 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	}
 }
 
-// uniforms are the uniform numbers of edges.
-func (ev *evaluator[I]) uniforms(stream rng.Stream, ids []int64, to []float64) {
-	for i, id := range ids {
-		to[i] = rng.Uniform(rng.Draw(stream.State(uint64(id)), 0))
+// uniforms are the uniform numbers of so many vertices or edges.
+func uniforms(stream rng.Stream, of func(k int) int64, to []float64) {
+	// A state takes the place of its vertex, and a number that of its state.
+	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
+	for k := range words {
+		words[k] = uint64(of(k))
+	}
+	stream.States(words)
+	for k, state := range words {
+		to[k] = rng.Uniform(rng.Draw(state, 0))
 	}
 }
 
@@ -371,10 +379,7 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 			to[k] = float64(ev.degree(s.vertex(k)))
 		}
 	case program.Random:
-		stream := ev.stream(n.Site, rng.Candidates)
-		for k := range to {
-			to[k] = rng.Uniform(rng.Draw(stream.State(uint64(s.vertex(k))), 0))
-		}
+		uniforms(ev.stream(n.Site, rng.Candidates), s.vertex, to)
 	case program.Gather:
 		ev.vector(n.In[0], s, to)
 	default:
