@@ -20,11 +20,21 @@ type Arrays struct {
 	Kinds                          int64       // how many types of edges rows are split by, as csc.Graph has it
 }
 
+// Data is an array of one number for each edge id, or vertex, in memory that the device reads. It is
+// borrowed.
+type Data struct {
+	Address gpu.Address
+	Type    string // as NumPy names it: "float32"
+	Length  int64
+}
+
 // Graph is a CSC that an engine samples, with what batches of it have needed so far.
 type Graph struct {
 	Arrays
 	Back    *Graph  // the transposed graph, as csc.Graph has it; nil: none
 	packing packing // what walks read
+	// What programs read, by name. Nothing is added while batches are on their way.
+	EdgeData, VertexData map[string]Data
 
 	engine *Engine
 
