@@ -30,6 +30,7 @@ struct Named {
   const void* data;
   u32 type, unused;
 };
+// csc.DType.
 enum { BOOL_TYPE, INT8_TYPE, UINT8_TYPE, INT16_TYPE, INT32_TYPE, INT64_TYPE, FLOAT32_TYPE, FLOAT64_TYPE };
 
 // Mirrors programArgs in internal/cuda/program.go.

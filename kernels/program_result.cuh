@@ -90,15 +90,15 @@ __device__ __forceinline__ bool destinations(Machine& m, u32*& begins, u32 n, co
 }
 
 // Block i of the batch: edges of a matrix whose column c is destination to(c), and whose edge k comes from
-// vertex number from(k).
+// vertex number from(k). Its values are left out where they are ones.
 template <class To, class From, class Value>
-__device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 sources, u32 count, const Edges& e, To to, From from, Value value) {
+__device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 sources, u32 count, const Edges& e, To to, From from, bool valued, Value value) {
   u32 words = HEADER_WORDS + BLOCK_WORDS * i;
   b.set(words + BLOCK_NUM_SRC, sources), b.set(words + BLOCK_NUM_DST, count), b.set(words + BLOCK_NUM_EDGES, e.n);
   Id* indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)count + 1, sizeof(Id));
   Id* indices = (Id*)b.put(words + BLOCK_INDICES, e.n, sizeof(Id));
   void* ids = b.put(words + BLOCK_EDGE_IDS, e.n, m.a.out_edge_bits / 8);
-  float* values = (float*)b.put(words + BLOCK_EDGE_WEIGHTS, e.n, 4);
+  float* values = valued ? (float*)b.put(words + BLOCK_EDGE_WEIGHTS, e.n, 4) : nullptr;
   u32* begins;
   if (!b.fits()) return true;
   if (!destinations(m, begins, count, e, to)) return false;
@@ -108,7 +108,7 @@ __device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 source
     u32 c = e.column[k], at = begins[to(c)] + (k - e.begins[c]);
     indices[at] = (Id)from(k);
     write(ids, m.a.out_edge_bits, at, m.edge_id(e.place[k]));
-    values[at] = single(value(k));
+    if (valued) values[at] = single(value(k));
   });
   return true;
 }

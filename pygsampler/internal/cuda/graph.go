@@ -24,7 +24,7 @@ type Arrays struct {
 // borrowed.
 type Data struct {
 	Address gpu.Address
-	Type    string // as NumPy names it: "float32"
+	DType   csc.DType
 	Length  int64
 }
 
@@ -66,7 +66,7 @@ func (g *Graph) edgeIDBits() uint32 {
 // wide is 1 where ids are int64, else 0.
 func (g *Graph) wide() int { return g.IDBits/32 - 1 }
 
-// Upload copies a graph to the device, and its transposed one; free gives the copies back.
+// Upload copies a graph to the device, its named arrays and its transposed one; free gives the copies back.
 func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 	if g.Back != nil {
 		back, freeBack, err := e.Upload(g.Back)
@@ -75,7 +75,7 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 		}
 		plain := &csc.Graph{
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumNodes: g.NumNodes,
-			Alias: g.Alias, Sums: g.Sums, Kinds: g.Kinds,
+			Alias: g.Alias, Sums: g.Sums, Kinds: g.Kinds, EdgeData: g.EdgeData, VertexData: g.VertexData,
 		}
 		d, free, err := e.Upload(plain)
 		if err != nil {
@@ -122,5 +122,27 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 			return nil, nil, errors.Join(err, free())
 		}
 	}
-	return e.NewGraph(a), free, stream.Synchronize()
+	d = e.NewGraph(a)
+	data := func(of map[string]csc.Values) (map[string]Data, error) {
+		found := make(map[string]Data, len(of))
+		for name, v := range of {
+			m, err := e.pool.Alloc(stream, uint64(v.Bytes()))
+			if err != nil {
+				return nil, err
+			}
+			held = append(held, m)
+			if err := stream.Upload(m.Address, v.Pointer(), uint64(v.Bytes())); err != nil {
+				return nil, err
+			}
+			found[name] = Data{m.Address, v.DType, v.Len()}
+		}
+		return found, nil
+	}
+	if d.EdgeData, err = data(g.EdgeData); err == nil {
+		d.VertexData, err = data(g.VertexData)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, free())
+	}
+	return d, free, stream.Synchronize()
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -15,7 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// programNamed mirrors Named in kernels/program.cuh.
+// programNamed mirrors Named in kernels/program.cuh; Type is a csc.DType.
 type programNamed struct {
 	Data    gpu.Address
 	Type, _ uint32
@@ -32,9 +31,6 @@ type programArgs struct {
 	Tag, Key0, Key1, Batch0, Batch1, _            uint32
 	Arrays                                        [programArrays]programNamed
 }
-
-// programTypes are the types of arrays that programs read, as Named has them.
-var programTypes = []string{"bool", "int8", "uint8", "int16", "int32", "int64", "float32", "float64"}
 
 // Programs is batches of a program: one kernel, generated and compiled at the first batch on a device, and one
 // cooperative launch a batch. Its zero value is none; NewProgram makes one.
@@ -85,11 +81,10 @@ func (p *Programs) arrays(g *Graph) (found [programArrays]programNamed, err erro
 		if a.Vertex {
 			least = g.Nodes
 		}
-		kind := slices.Index(programTypes, data.Type)
-		if kind < 0 || data.Length < least {
-			return found, fmt.Errorf("%w: %s[%q]: expected %d elements of one of %v, got %d of %s", request.ErrValue, from, a.Name, least, programTypes, data.Length, data.Type)
+		if data.Length < least {
+			return found, fmt.Errorf("%w: %s[%q]: expected %d elements, got %d", request.ErrValue, from, a.Name, least, data.Length)
 		}
-		found[i] = programNamed{Data: data.Address, Type: uint32(kind)}
+		found[i] = programNamed{Data: data.Address, Type: uint32(data.DType)}
 	}
 	return found, nil
 }

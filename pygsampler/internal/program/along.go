@@ -6,25 +6,48 @@ func (p *Program) ColumnsOf(edges int) Along { return p.columns(edges) }
 // RowsOf is what a vector along the rows of edges runs along.
 func (p *Program) RowsOf(edges int) Along { return p.rows(edges) }
 
-// Needed says of each node whether the result is made of it.
-func (p *Program) Needed() []bool {
-	needed := make([]bool, len(p.Nodes))
+// Want says what of a node a result needs.
+type Want uint8
+
+const (
+	WantEdges  Want = 1 << iota // of a matrix
+	WantValues                  // or what a list, vector, scalar is
+)
+
+// Wants is what the result needs of each node: of a matrix its edges may be needed and its values not.
+func (p *Program) Wants() []Want {
+	wants := make([]Want, len(p.Nodes))
 	for _, m := range p.Matrices {
-		needed[m] = true
+		wants[m] |= WantEdges | WantValues
 	}
 	if p.Result == Subgraph {
-		needed[p.List] = true
+		wants[p.List] |= WantValues
 	}
 	for _, e := range p.Extras {
-		needed[e.Node] = true
+		wants[e.Node] |= WantEdges | WantValues
 	}
 	for i := len(p.Nodes) - 1; i >= 0; i-- {
-		if !needed[i] {
+		n, want := &p.Nodes[i], wants[i]
+		if want == 0 {
 			continue
 		}
-		for _, in := range p.Nodes[i].In {
-			needed[in] = true
+		if n.Type.Kind == Matrix {
+			wants[n.Type.Edges] |= WantEdges
+			if !n.Chooses() && want&WantValues == 0 {
+				continue
+			}
+		}
+		for k, in := range n.In {
+			switch {
+			case p.Nodes[in].Type.Kind != Matrix:
+				wants[in] |= WantValues
+			case n.Op == Column, n.Op == Row, n.Op == Count, n.Op == Times, n.Op == Data, n.Op == Random, n.Op == Spread,
+				n.Chooses() && want&WantValues == 0 && (k == 0 || n.Op == Merge):
+				wants[in] |= WantEdges
+			default:
+				wants[in] |= WantEdges | WantValues
+			}
 		}
 	}
-	return needed
+	return wants
 }

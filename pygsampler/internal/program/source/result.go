@@ -54,7 +54,7 @@ func (w *writer) blocks() {
 	for k, m := range w.p.Matrices {
 		e := w.edges(m)
 		w.step("block(m, b, %d, o.before[to%d], o.before[from%d], %s, [&](u32 c) { return o.before[m.first(%s.columns(c))]; }, "+
-			"[&](u32 i) { return o.before[m.first(%s.row[i])]; }, v%d)", k, k, k, e, e, e, m)
+			"[&](u32 i) { return o.before[m.first(%s.row[i])]; }, %t, v%d)", k, k, k, e, e, e, !w.p.Ones(m), m)
 	}
 	w.step("vertices(m, b, o, numbered)")
 }
@@ -64,6 +64,6 @@ func (w *writer) subgraph() {
 	m := w.p.Matrices[0]
 	e, of := w.edges(m), fmt.Sprintf("l%d", w.p.List)
 	w.line("m.claim(%s.n, %s);", of, of)
-	w.step("block(m, b, 0, %s.n, %s.n, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, v%d)", of, of, e, e, m)
+	w.step("block(m, b, 0, %s.n, %s.n, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, v%d)", of, of, e, e, !w.p.Ones(m), m)
 	w.step("subgraph_vertices(m, b, %s, seeds)", of)
 }

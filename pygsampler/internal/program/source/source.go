@@ -37,18 +37,18 @@ const selectCells = 3 * 8 * 256
 // writer is a text in the making.
 type writer struct {
 	strings.Builder
-	p      *program.Program
-	needed []bool
-	uses   []int
-	rows   []bool // of a matrix of edges: its rows are numbered
-	cost   []int  // of an element, as far as it is made where it is taken
-	text   Text
-	err    error
+	p     *program.Program
+	wants []program.Want
+	uses  []int
+	rows  []bool // of a matrix of edges: its rows are numbered
+	cost  []int  // of an element, as far as it is made where it is taken
+	text  Text
+	err   error
 }
 
 // Of is the program's text, or says which operator has no kernel yet.
 func Of(p *program.Program) (Text, error) {
-	w := &writer{p: p, needed: p.Needed(), uses: make([]int, len(p.Nodes)), rows: make([]bool, len(p.Nodes)), cost: make([]int, len(p.Nodes))}
+	w := &writer{p: p, wants: p.Wants(), uses: make([]int, len(p.Nodes)), rows: make([]bool, len(p.Nodes)), cost: make([]int, len(p.Nodes))}
 	w.survey()
 	w.WriteString(`#include "program_result.cuh"
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) ` + Kernel + `(con
 `)
 	w.step("m.seeds(seeds)")
 	for i := range p.Nodes {
-		if w.needed[i] {
+		if w.wants[i] != 0 {
 			w.node(i)
 		}
 	}
@@ -78,7 +78,7 @@ func (w *writer) survey() {
 	}
 	for i := range w.p.Nodes {
 		n := &w.p.Nodes[i]
-		if !w.needed[i] {
+		if w.wants[i] == 0 {
 			continue
 		}
 		for _, in := range n.In {
@@ -202,6 +202,9 @@ func (w *writer) matrix(i int, n *program.Node) {
 			w.text.Numberings++
 			w.step("number_rows(m, e%d)", i)
 		}
+	}
+	if w.wants[i]&program.WantValues == 0 {
+		return
 	}
 	expression, cost := w.element(i, n)
 	w.values(i, w.edges(i)+".n", expression, cost, cost <= 6 || w.uses[i] <= 1 && cost <= 40)
