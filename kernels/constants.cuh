@@ -166,7 +166,7 @@ enum {
 // vertices and edges there were stands where the header would. Ranks full: the detail is how many
 // there are. Work too small: the detail is how many bytes of working memory the program got to.
 // Value refused: the detail is a node of the program; where the header would be stand the bits of
-// the value.
+// the value, and whose it is.
 enum {
   STATUS_OK = 1,
   STATUS_SEED_OUT_OF_RANGE = 2,
@@ -318,9 +318,8 @@ enum {
 };
 
 // PROGRAM_ARRAYS is how many of a graph's named arrays a program reads at most; selectCells how
-// many counters it takes to find the smallest of many keys; capRounds how often chances are capped.
+// many counters it takes to find the smallest of many keys.
 enum {
   PROGRAM_ARRAYS = 64,
-  CAP_ROUNDS = 64,
   SELECT_CELLS = 6144,
 };

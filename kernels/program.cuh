@@ -64,7 +64,7 @@ struct ProgramShared {
 struct Machine {
   const ProgramArgs& a;
   ProgramShared& s;
-  u64 status = STATUS_OK, detail = 0, value = 0;  // alike in all threads of the grid
+  u64 status = STATUS_OK, detail = 0, value = 0, owner = 0;  // alike in all threads of the grid
   u64 used = 0;       // bytes of working memory
   u32 exchanges = 0, numberings = 0, cells = 0;
 
@@ -203,18 +203,19 @@ struct Machine {
     return bad == ~0ull || fail(STATUS_SEED_OUT_OF_RANGE, bad);
   }
 
-  // The first of n values that is refused is an error of the batch, of a node: of(i) is the value. It is
-  // found in a counter that is 0 where there is none.
-  template <class Refused, class Of>
-  __device__ __forceinline__ bool look(u32 n, u32 node, Refused refused, Of of) {
+  // The first of n chances that nothing can be drawn by is an error of the batch, of a node and of vertex(i). It
+  // is found in a counter that is 0 where there is none.
+  template <class Vertex, class P>
+  __device__ __forceinline__ bool chances(u32 n, u32 node, Vertex vertex, P p) {
     u32* worst = counters(2);
     each(n, [&](u32 i) {
-      if (refused(of(i))) atomicMax(worst, ~i);
+      double x = p(i);
+      if (!(x >= 0 && finite(x))) atomicMax(worst, ~i);
     });
     barrier();
     u32 found = load_relaxed(worst);
     if (!found) return true;
-    value = bits_of(of(~found));
+    value = bits_of(p(~found)), owner = (u64)vertex(~found);
     return fail(STATUS_VALUE_REFUSED, node);
   }
 
@@ -246,7 +247,7 @@ struct Machine {
   __device__ __forceinline__ void end() {
     __syncthreads();
     if (reporter()) {
-      if (status == STATUS_VALUE_REFUSED) a.report[REPORT_HEADER] = value;
+      if (status == STATUS_VALUE_REFUSED) a.report[REPORT_HEADER] = value, a.report[REPORT_HEADER + 1] = owner;
       __threadfence_system();
     }
     if (threadIdx.x || !s.meeting.come_last()) return;

@@ -91,7 +91,7 @@ __device__ __forceinline__ bool race(Machine& m, Bound& bound, u32 n, long long 
 // The keys of n weights p, of draw 0 of states: vertex(i)'s.
 template <class Vertex, class P>
 __device__ __forceinline__ bool vertex_keys(Machine& m, u64*& keys, u32 n, u32 node, u32 site, Vertex vertex, P p) {
-  if (!m.look(n, node, no_weight, p)) return false;
+  if (!m.chances(n, node, vertex, p)) return false;
   keys = m.take<u64>(n);
   if (!m.well()) return false;
   Stream stream = m.stream(site, PURPOSE_CANDIDATES);
@@ -202,7 +202,7 @@ __device__ __forceinline__ u64* column_states(Machine& m, const Edges& c, u32 si
 // k edges of each column by their weights p.
 template <class P>
 __device__ __forceinline__ bool individual_by(Machine& m, Edges& e, const Edges& c, long long k, u32 node, u32 site, P p) {
-  if (!m.look(c.n, node, no_weight, p)) return false;
+  if (!m.chances(c.n, node, [&](u32 i) { return c.columns(c.column[i]); }, p)) return false;
   u64* states = column_states(m, c, site);
   if (!m.well()) return false;
   return choose_columns(m, e, c, k, [&](u32 i) -> u64 {

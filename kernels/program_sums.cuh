@@ -166,13 +166,11 @@ __device__ __forceinline__ bool extreme_columns(Machine& m, const double*& found
   return true;
 }
 
-// A weight that an operator does not take.
-__device__ __forceinline__ bool no_weight(double p) { return !(p >= 0 && bits_of(p + 0.0) < INFINITE); }
-
-// Chances in the ratio of n elements v, of which k is the sum.
+// Chances in the ratio of the elements v along a list, of which k is the sum.
 template <class Of>
-__device__ __forceinline__ bool cap(Machine& m, const double*& chances, u32 n, long long k, u32 node, Of v) {
-  if (!m.look(n, node, no_weight, v)) return false;
+__device__ __forceinline__ bool cap(Machine& m, const double*& chances, List list, long long k, u32 node, Of v) {
+  u32 n = list.n;
+  if (!m.chances(n, node, list, v)) return false;
   double* to = m.take<double>(n);
   u32* full = m.zeros<u32>(n);
   if (!m.well()) return false;

@@ -16,7 +16,7 @@ const (
 // not fit; else how many tasks, vertices and edges there were stands where the header
 // would. Ranks full: the detail is how many there are. Work too small: the detail is how
 // many bytes of working memory the program got to. Value refused: the detail is a node of the program;
-// where the header would be stand the bits of the value.
+// where the header would be stand the bits of the value, and whose it is.
 const (
 	statusOK             = 1
 	statusSeedOutOfRange = 2

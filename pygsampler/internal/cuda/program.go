@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -149,28 +148,18 @@ func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err err
 		f.noted(Needs{Work: max(2*f.need.Work, uint64(detail)*5/4)})
 		return true, nil
 	case statusValueRefused:
-		n := &p.program.Nodes[detail]
-		want := "finite values"
-		if n.Op != program.Sum && n.Op != program.Mean {
-			want += " >= 0"
+		words := f.space.words()[reportHeader:]
+		op, x := p.program.Nodes[detail].Op, program.ValueText(math.Float64frombits(uint64(words[0])))
+		if op == program.Sum || op == program.Mean {
+			return false, fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, op, x)
 		}
-		value := math.Float64frombits(uint64(f.space.words()[reportHeader]))
-		return false, fmt.Errorf("%w: %s: expected %s, got %s", request.ErrValue, n.Op, want, valueText(value))
+		name := op.String()
+		if op == program.Individual || op == program.Collective {
+			name += "_sample"
+		}
+		return false, fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for vertex %d", request.ErrValue, name, x, words[1])
 	}
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
-}
-
-// valueText is a number as Python writes it.
-func valueText(x float64) string {
-	switch {
-	case x != x:
-		return "nan"
-	case math.IsInf(x, 1):
-		return "inf"
-	case math.IsInf(x, -1):
-		return "-inf"
-	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
 // programKernel is a program's, for ids and edges of some width.

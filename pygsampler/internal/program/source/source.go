@@ -106,12 +106,6 @@ func (w *writer) step(format string, args ...any) {
 	w.line("if (!"+format+") return m.end();", args...)
 }
 
-func (w *writer) refuse(n *program.Node, what string) {
-	if w.err == nil {
-		w.err = fmt.Errorf("%s: expected %s for a program on a GPU", n.Op, what)
-	}
-}
-
 func (w *writer) typeOf(i int) program.Type { return w.p.Nodes[i].Type }
 
 // edges is the variable of a matrix's edges.
@@ -186,7 +180,9 @@ func (w *writer) list(i int, n *program.Node) {
 		w.step("some(m, %s, l%d, [&](u32 i) -> u32 { return v%d(i) != 0; })", l, n.In[0], n.In[1])
 	case program.Draw:
 		if n.Replace && n.K >= 0 {
-			w.refuse(n, "no replace")
+			w.text.Cells += 4
+			w.step("draw_again(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
+			return
 		}
 		w.text.Cells += selectCells + 2
 		w.step("draw(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
@@ -242,15 +238,13 @@ func (w *writer) choose(i int, n *program.Node) {
 		case len(n.In) == 1:
 			w.step("individual(m, e%d, %s, %d, %t, %d)", i, c, n.K, n.Replace, n.Site)
 		case n.Replace && n.K >= 0:
-			w.refuse(n, "no replace with probabilities")
+			w.text.Cells += 2
+			w.step("individual_again(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		default:
 			w.text.Cells += 2
 			w.step("individual_by(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		}
 	case program.Collective:
-		if n.Replace && n.K >= 0 {
-			w.refuse(n, "no replace")
-		}
 		w.collective(i, n, c)
 	}
 }
@@ -275,6 +269,12 @@ func (w *writer) collective(i int, n *program.Node, c string) {
 		default:
 			p = fmt.Sprintf("[&](u32 r) -> double { u32 i = %s.first[r]; return %s; }", c, w.along(v, edges, 1))
 		}
+	}
+	if n.Replace && n.K >= 0 {
+		w.text.Cells += 4
+		w.line("const u32* t%d;", i)
+		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %s, %s)", i, i, c, rows, n.K, i, n.Site, row, p)
+		return
 	}
 	w.text.Cells += selectCells + 2
 	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %s, %s, %s)", i, c, rows, n.K, i, n.Site, rows, row, p)
@@ -399,15 +399,23 @@ func (w *writer) vector(i int, n *program.Node) {
 		w.values(i, of+".n", fmt.Sprintf("m.random(%d, PURPOSE_CANDIDATES, i)", n.Site), 8, true)
 		return
 	case program.Times:
-		if n := &w.p.Nodes[n.In[0]]; n.Replace && n.K >= 0 {
-			w.refuse(n, "no replace")
+		// By the row's first edge.
+		b := &w.p.Nodes[n.In[0]]
+		if !b.Replace || b.K < 0 {
+			w.values(i, of+".n", "1.0", 1, true)
+			return
 		}
-		w.values(i, of+".n", "1.0", 1, true)
+		at, c := fmt.Sprintf("e%d.parent[e%d.first[i]]", n.In[0], n.In[0]), w.typeOf(b.In[0]).Edges
+		row := fmt.Sprintf("e%d.number[%s]", c, at)
+		if w.p.RowsOf(c).Space == program.All {
+			row = fmt.Sprintf("e%d.row[%s]", c, at)
+		}
+		w.values(i, of+".n", fmt.Sprintf("(double)t%d[%s]", n.In[0], row), 2, true)
 		return
 	case program.Cap:
 		w.text.Cells += 2
 		w.line("const double* %s;", s)
-		w.step("cap(m, %s, %s.n, %d, %d, v%d)", s, of, n.K, i, n.In[0])
+		w.step("cap(m, %s, %s, %d, %d, v%d)", s, of, n.K, i, n.In[0])
 		w.stored(i)
 		return
 	}

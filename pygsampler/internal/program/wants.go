@@ -1,5 +1,10 @@
 package program
 
+import (
+	"math"
+	"strconv"
+)
+
 // ColumnsOf is what a vector along the columns of edges runs along.
 func (p *Program) ColumnsOf(edges int) Along { return p.columns(edges) }
 
@@ -50,4 +55,17 @@ func (p *Program) Wants() []Want {
 		}
 	}
 	return wants
+}
+
+// ValueText is a number as errors of a batch write it.
+func ValueText(x float64) string {
+	switch {
+	case x != x:
+		return "nan"
+	case math.IsInf(x, 1):
+		return "inf"
+	case math.IsInf(x, -1):
+		return "-inf"
+	}
+	return strconv.FormatFloat(x, 'g', -1, 64)
 }
