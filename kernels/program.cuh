@@ -65,10 +65,11 @@ struct Machine {
   const ProgramArgs& a;
   ProgramShared& s;
   u64 status = STATUS_OK, detail = 0, value = 0, owner = 0;  // alike in all threads of the grid
-  u64 used = 0;       // bytes of working memory
+  u64 used = 0;  // bytes of working memory
+  List all;      // every vertex
   u32 exchanges = 0, numberings = 0, cells = 0;
 
-  __device__ Machine(const ProgramArgs& a, ProgramShared& s) : a(a), s(s) {
+  __device__ Machine(const ProgramArgs& a, ProgramShared& s) : a(a), s(s), all{(u32)a.num_nodes, nullptr} {
     if (threadIdx.x == 0) s.meeting.begin(a.arrived);
   }
 

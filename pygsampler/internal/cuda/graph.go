@@ -20,21 +20,12 @@ type Arrays struct {
 	Kinds                          int64       // how many types of edges rows are split by, as csc.Graph has it
 }
 
-// Data is an array of one number for each edge id, or vertex, in memory that the device reads. It is
-// borrowed.
-type Data struct {
-	Address gpu.Address
-	DType   csc.DType
-	Length  int64
-}
-
 // Graph is a CSC that an engine samples, with what batches of it have needed so far.
 type Graph struct {
 	Arrays
 	Back    *Graph  // the transposed graph, as csc.Graph has it; nil: none
 	packing packing // what walks read
-	// What programs read, by name. Nothing is added while batches are on their way.
-	EdgeData, VertexData map[string]Data
+	named   named   // what programs read
 
 	engine *Engine
 
@@ -123,26 +114,10 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 		}
 	}
 	d = e.NewGraph(a)
-	data := func(of map[string]csc.Values) (map[string]Data, error) {
-		found := make(map[string]Data, len(of))
-		for name, v := range of {
-			m, err := e.pool.Alloc(stream, uint64(v.Bytes()))
-			if err != nil {
-				return nil, err
-			}
-			held = append(held, m)
-			if err := stream.Upload(m.Address, v.Pointer(), uint64(v.Bytes())); err != nil {
-				return nil, err
-			}
-			found[name] = Data{m.Address, v.DType, v.Len()}
-		}
-		return found, nil
-	}
-	if d.EdgeData, err = data(g.EdgeData); err == nil {
-		d.VertexData, err = data(g.VertexData)
-	}
-	if err != nil {
+	if err := d.Bring(g.EdgeData, g.VertexData); err != nil {
 		return nil, nil, errors.Join(err, free())
 	}
+	arrays := free
+	free = func() error { return errors.Join(d.named.free(e.stream), arrays()) }
 	return d, free, stream.Synchronize()
 }

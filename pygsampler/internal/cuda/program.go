@@ -7,7 +7,6 @@ import (
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
@@ -68,29 +67,25 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 // arrays are those of the graph that the kernel reads.
 func (p *Programs) arrays(g *Graph) (found [programArrays]programNamed, err error) {
 	for i, a := range p.text.Arrays {
-		of, from, what := g.EdgeData, "edata", "edge"
+		of, from, what := g.named.edges, "edata", "an edge"
 		if a.Vertex {
-			of, from, what = g.VertexData, "ndata", "vertex"
+			of, from, what = g.named.vertices, "ndata", "a vertex"
 		}
 		data, ok := of[a.Name]
 		if !ok {
-			return found, fmt.Errorf("%w: %s[%q]: expected an %s array of the graph on the device, got none", request.ErrValue, from, a.Name, what)
+			return found, fmt.Errorf("%w: %s[%q]: expected %s array of the graph on the device, got none", request.ErrValue, from, a.Name, what)
 		}
-		least := g.Edges
-		if a.Vertex {
-			least = g.Nodes
+		if a.Vertex && data.length < g.Nodes {
+			return found, fmt.Errorf("%w: %s[%q]: expected %d elements, got %d", request.ErrValue, from, a.Name, g.Nodes, data.length)
 		}
-		if data.Length < least {
-			return found, fmt.Errorf("%w: %s[%q]: expected %d elements, got %d", request.ErrValue, from, a.Name, least, data.Length)
-		}
-		found[i] = programNamed{Data: data.Address, Type: uint32(data.DType)}
+		found[i] = programNamed{Data: data.address, Type: uint32(data.dtype)}
 	}
 	return found, nil
 }
 
 // Words is those of blocks, and of arrays beside them.
 func (p *Programs) Words() int {
-	return batch.Words(len(p.program.Matrices)) + batch.ExtraWords*len(p.program.Extras)
+	return batch.ProgramWords(len(p.program.Matrices), len(p.program.Extras))
 }
 
 // Shape is the program.
@@ -174,10 +169,8 @@ func (p *Programs) kernel(g *Graph) (*programKernel, error) {
 	if g.Edges>>32 != 0 {
 		placeBits = 64
 	}
-	options := []string{fmt.Sprintf("-DPROGRAM_ID_BITS=%d", g.IDBits), fmt.Sprintf("-DPROGRAM_PLACE_BITS=%d", placeBits), "--fmad=false"}
-	code := compiler.Program{Name: source.Kernel, Source: p.text.Source, Options: options}
 	return Kept(g.engine, fmt.Sprintf("program %d %d\n%s", g.IDBits, placeBits, p.text.Source), func(e *Engine) (*programKernel, error) {
-		k, err := CompiledOf[programArgs](e, code, source.Kernel)
+		k, err := CompiledOf[programArgs](e, p.text.Program(g.IDBits, placeBits), source.Kernel)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -132,9 +133,167 @@ func checkProgram(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, d *Graph,
 	}
 }
 
-func TestProgramLadies(t *testing.T) {
+// programs are samplers of papers, and what these leave out.
+func programs(t testing.TB) map[string]*program.Program {
+	return map[string]*program.Program{
+		"ladies": ladies(t, 2, 20),
+		"fastgcn": parsed(t, "w", "seeds", "whole", "const value=2", "pow %1, %2", "sum %3 axis=1", "draw %4 k=40 replace=false site=0",
+			"draw %4 k=9 replace=true site=1", "unique %0", "cross %5, %7", "div %8, %4 axis=1", "sum %4", "unique %6",
+			`return blocks %9 "q"=%4 "drawn"=%6 "distinct"=%11`),
+		"weighted": parsed(t, "w", "seeds", "slice %0", "individual %1, %1 k=4 replace=false site=0", "row %2", "slice %3",
+			"individual %4, %4 k=3 replace=true site=1", "union %0, %3", `return blocks %5, %2 "reached"=%6`),
+		"labor": parsed(t, "", "seeds", "slice %0", "random site=0", "const value=3", "count %1 axis=0", "div %3, %4",
+			"spread %1, %5 axis=0", "le %2, %6 axis=1", "filter %1, %7", "random %8 site=1", "add %8, %9", "return blocks %10"),
+		"shadow": parsed(t, "w", "seeds", "unique %0", "slice %1", "individual %2 k=3 replace=false site=0", "row %3", "union %1, %4",
+			"cross %5, %5", "degree", "gather %7, %5", `return subgraph %5, %6 "degree"=%8`),
+		"again": parsed(t, "w", "seeds", "slice %0", "collective %1 k=7 replace=true site=0", "times %2", "mul %2, %3 axis=1",
+			"individual %1 k=5 replace=true site=1", "merge %4, %5", `data %6 name="t"`, "top_k %6, %7 k=4", "return blocks %8"),
+		"reductions": parsed(t, "w", "seeds", "slice %0", "neg %1", "largest %2 axis=1", "smallest %1 axis=0", "mean %1 axis=1",
+			"mean %1 axis=0", "count %1 axis=1", "mean %5", "largest %5", "sub %5, %8", "cap %5 k=3", "exp %10", `vertices name="x"`,
+			"row %1", "gather %13, %14", "mul %15, %3", "div %10, %9", "pick %14, %15",
+			`return vectors "a"=%3 "b"=%4 "c"=%6 "d"=%7 "e"=%17 "f"=%11 "g"=%12 "h"=%16 "i"=%18`),
+	}
+}
+
+func TestPrograms(t *testing.T) {
 	e, s := programDevice(t)
-	g := withData(csctest.Graph(csctest.RandomRows(300, 1), 300, 64, 32, true))
+	graphs := csctest.Awkward(3000)
+	graphs["random"] = csctest.RandomRows(600, 1)
+	for name, p := range programs(t) {
+		t.Run(name, func(t *testing.T) {
+			for of, rows := range graphs {
+				n, narrow := int64(len(rows)), of == "random"
+				g := withData(csctest.Graph(rows, n+2, 64-32*int(word(narrow)), 64, !narrow))
+				d := upload(t, e, g)
+				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}, csctest.Steps(int(min(n, 150)), 1)} {
+					checkProgram(t, e, s, g, d, p, seeds, 1, 4)
+				}
+			}
+		})
+	}
+}
+
+// A batch is made again with more room until it fits, whatever was too small at first; in a caller's memory
+// that is too small there is none.
+func TestProgramRoom(t *testing.T) {
+	e, s := programDevice(t)
+	g := withData(csctest.Graph(csctest.RandomRows(600, 3), 600, 32, 32, false))
+	d, p := upload(t, e, g), ladies(t, 2, 50)
+	plan := NewProgram(p)
+	call := Call{Plan: plan, Batch: request.Batch{Seeds: csctest.Array(csctest.Steps(300, 2), 32)}, Stream: s.Handle()}
+	make := func(n Needs) (string, int) {
+		t.Helper()
+		f, err := e.flight(d, &call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.need = n
+		if err := f.start(); err != nil {
+			t.Fatal(err)
+		}
+		b, _, err := f.Wait(-1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := b.Download(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Release()
+		return outcome(m), f.tries
+	}
+	small, tries := make(Needs{Out: 64, Work: 64, Rows: 64, Edges: 64})
+	// Buffers of 64 KiB, the least there are, are too small for either.
+	if tries < 3 {
+		t.Errorf("expected to make the batch anew, got it at the first of %d", tries)
+	}
+	call.Batch.Seeds = csctest.Array(csctest.Steps(300, 2), 32)
+	if again, tries := make(d.need(plan, 300)); again != small || tries != 1 {
+		t.Errorf("expected the same batch at once, got it after %d", tries)
+	}
+	region, err := e.pool.Alloc(s, 1<<12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.Out, call.OutBytes = region.Address, 1<<12
+	call.Batch.Seeds = csctest.Array(csctest.Steps(300, 2), 32)
+	if b, err := sample(e, d, call); err != nil || b.Needed <= 1<<12 {
+		t.Errorf("got %+v, %v", b, err)
+	}
+	if err := region.Free(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// Batches on their way at once have vertex maps and memory of their own.
+func TestProgramsInFlight(t *testing.T) {
+	e, s := programDevice(t)
+	g := withData(csctest.Graph(csctest.RandomRows(600, 3), 600, 32, 32, true))
+	d, p := upload(t, e, g), ladies(t, 2, 50)
+	plan := NewProgram(p)
+	var flights []*Flight
+	for number := range uint64(6) {
+		b := request.Batch{Number: number, Seeds: csctest.Array(csctest.Steps(100, 5), 32)}
+		f, err := e.Start(d, &Call{Plan: plan, Batch: b, Stream: s.Handle(), Own: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		flights = append(flights, f)
+	}
+	seen := map[string]bool{}
+	for number, f := range flights {
+		made, _, err := f.Wait(-1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := made.Download(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := request.Batch{Number: uint64(number), Seeds: csctest.Array(csctest.Steps(100, 5), 32)}
+		want, err := run.Sample(&run.Request{Program: p, Batch: b, Graph: g}, nil, new(atomic.Bool))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := outcome(m); found != outcome(want) || seen[found] {
+			t.Errorf("batch %d: got %.300s", number, found)
+		} else {
+			seen[found] = true
+		}
+		m.Release()
+		want.Release()
+		if err := made.Memory.Free(made.Stream); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestProgramErrors(t *testing.T) {
+	e, s := programDevice(t)
+	g := withData(csctest.Graph([][]int64{{1, 2}, {0, 0, 2}, {1}}, 3, 32, 32, false))
+	g.EdgeData["bad"] = csc.ValuesOf([]float64{1, 2, -3, math.Inf(1), 1, 1})
 	d := upload(t, e, g)
-	checkProgram(t, e, s, g, d, ladies(t, 2, 20), []int64{3, 9, 3, 200, 150, 7}, 1, 4)
+	for want, p := range map[string]*program.Program{
+		"individual_sample: expected probabilities that are finite and >= 0, got -3 for vertex 1": parsed(t, "bad", "seeds", "slice %0", "individual %1, %1 k=-1 replace=false site=0", "return blocks %2"),
+		"sum: expected finite values, got inf":                                                    parsed(t, "bad", "seeds", "slice %0", "sum %1 axis=1", `return vectors "a"=%2`),
+		"collective_sample: expected probabilities that are finite and >= 0, got -1 for vertex 1": parsed(t, "", "seeds", "slice %0", "sum %1 axis=1", "const value=1", "sub %3, %2", "collective %1, %4 k=1 replace=true site=0", "return blocks %5"),
+	} {
+		checkProgram(t, e, s, g, d, p, []int64{2, 1, 0}, 1, 3)
+		_, err := sample(e, d, Call{Plan: NewProgram(p), Batch: request.Batch{Seeds: csctest.Array([]int64{2, 1, 0}, 64)}, Stream: s.Handle()})
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("expected %s, got %v", want, err)
+		}
+	}
+	// What a launch left that failed does not disturb the next one.
+	checkProgram(t, e, s, g, d, ladies(t, 1, 2), []int64{1, 7}, 2)
+	checkProgram(t, e, s, g, d, ladies(t, 1, 2), []int64{1, 2}, 2)
+	for want, p := range map[string]*program.Program{
+		`edata["none"]: expected an edge array of the graph on the device, got none`: parsed(t, "none", "seeds", "slice %0", "return blocks %1"),
+		`ndata["w"]: expected a vertex array of the graph on the device, got none`:   parsed(t, "", "seeds", `vertices name="w"`, `return vectors "a"=%1`),
+	} {
+		_, err := sample(e, d, Call{Plan: NewProgram(p), Batch: request.Batch{Seeds: csctest.Array([]int64{2}, 64)}, Stream: s.Handle()})
+		if !errors.Is(err, request.ErrValue) || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("expected %s, got %v", want, err)
+		}
+	}
 }

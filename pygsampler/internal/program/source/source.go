@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
@@ -30,6 +31,12 @@ type Text struct {
 
 // Kernel is the kernel's name.
 const Kernel = "program"
+
+// Program is the kernel for ids, and for places in the CSC, of so many bits.
+func (t Text) Program(idBits, placeBits int) compiler.Program {
+	options := []string{fmt.Sprintf("-DPROGRAM_ID_BITS=%d", idBits), fmt.Sprintf("-DPROGRAM_PLACE_BITS=%d", placeBits), "--fmad=false"}
+	return compiler.Program{Name: Kernel, Source: t.Source, Options: options}
+}
 
 // selectCells is SELECT_CELLS of the kernels.
 const selectCells = 3 * 8 * 256
@@ -54,7 +61,6 @@ func Of(p *program.Program) (Text, error) {
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
   __shared__ ProgramShared shared;
   Machine m(a, shared);
-  const List all{(u32)a.num_nodes, nullptr};
   List seeds;
 `)
 	w.step("m.seeds(seeds)")
@@ -121,7 +127,7 @@ func list(a program.Along) string {
 	case program.Of:
 		return fmt.Sprintf("l%d", a.Node)
 	}
-	return "all"
+	return "m.all"
 }
 
 // array is the place of a named array among those that the kernel reads.
@@ -213,7 +219,7 @@ func (w *writer) choose(i int, n *program.Node) {
 	}
 	switch n.Op {
 	case program.Whole:
-		w.step("slice(m, e%d, all)", i)
+		w.step("slice(m, e%d, m.all)", i)
 	case program.Slice:
 		columns := fmt.Sprintf("l%d", n.In[0])
 		if !w.typeOf(n.In[0]).Distinct {
@@ -284,7 +290,7 @@ func (w *writer) collective(i int, n *program.Node, c string) {
 func (w *writer) groups(edges int) (rows, row string) {
 	e := fmt.Sprintf("e%d", edges)
 	if w.p.RowsOf(edges).Space == program.All {
-		return "all", fmt.Sprintf("[&](u32 i) -> u32 { return (u32)%s.row[i]; }", e)
+		return "m.all", fmt.Sprintf("[&](u32 i) -> u32 { return (u32)%s.row[i]; }", e)
 	}
 	return e + ".rows", fmt.Sprintf("[&](u32 i) -> u32 { return %s.number[i]; }", e)
 }

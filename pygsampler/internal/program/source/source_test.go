@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
@@ -33,6 +34,32 @@ return blocks %8 "reached"=%9`,
 %4 = union %0, %3
 %5 = cross %4, %4
 return subgraph %4, %5`,
+	"many": `%0 = seeds
+%1 = whole
+%2 = sum %1 axis=1
+%3 = cap %2 k=9
+%4 = draw %3 k=9 replace=true site=0
+%5 = draw %3 k=9 replace=false site=1
+%6 = concat %4, %5
+%7 = slice %6
+%8 = largest %7 axis=1
+%9 = largest %7 axis=0
+%10 = div %7, %8 axis=1
+%11 = exp %10
+%12 = individual %7, %11 k=4 replace=false site=2
+%13 = individual %7, %11 k=4 replace=true site=3
+%14 = merge %12, %13
+%15 = collective %14 k=5 replace=true site=4
+%16 = times %15
+%17 = random %15 site=5
+%18 = mul %17, %16 axis=1
+%19 = top_k %15, %18 k=3
+%20 = mean %9
+%21 = sub %19, %20
+%22 = row %21
+%23 = gather %2, %22
+%24 = pick %22, %23
+return blocks %21, %14 "picked"=%24 "mean"=%9`,
 	"named": `%0 = seeds
 %1 = unique %0
 %2 = slice %1
@@ -143,5 +170,22 @@ func TestShared(t *testing.T) {
 	text, err := Of(p)
 	if stored := strings.Count(text.Source, "store(m,"); err != nil || stored < 20 || len(text.Source) > 200*len(lines) {
 		t.Errorf("expected values to be stored now and then, got %d times in %d bytes, %v", stored, len(text.Source), err)
+	}
+}
+
+// The NVRTC of the build takes the texts, for ids of either width, and has nothing to say of them.
+func TestCompiled(t *testing.T) {
+	files, _ := filepath.Glob("../../../../.venv/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+	if len(files) == 0 {
+		t.Skip("needs the build's NVRTC")
+	}
+	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
+	t.Setenv("PYGSAMPLER_NVRTC", files[0])
+	for name, bits := range map[string]int{"many": 32, "subgraph": 64} {
+		var c compiler.Compiler
+		image, err := c.Compile(textOf(t, name).Program(bits, bits), 8, 0)
+		if err != nil || image.Log != "" {
+			t.Errorf("%s: got %q, %v", name, image.Log, err)
+		}
 	}
 }

@@ -2,7 +2,6 @@
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __grid_constant__ ProgramArgs a) {
   __shared__ ProgramShared shared;
   Machine m(a, shared);
-  const List all{(u32)a.num_nodes, nullptr};
   List seeds;
   if (!m.seeds(seeds)) return m.end();
   List l0;
@@ -32,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __gr
   if (!number(m, o, numbered)) return m.end();
   if (!block(m, b, 0, o.before[to0], o.before[from0], e8, [&](u32 c) { return o.before[m.first(e8.columns(c))]; }, [&](u32 i) { return o.before[m.first(e8.row[i])]; }, true, v8)) return m.end();
   if (!vertices(m, b, o, numbered)) return m.end();
-  if (!extra_values(m, b, 1, 0, all.n, v4)) return m.end();
+  if (!extra_values(m, b, 1, 0, m.all.n, v4)) return m.end();
   if (!b.end()) return m.end();
   m.end();
 }

@@ -2,7 +2,6 @@
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __grid_constant__ ProgramArgs a) {
   __shared__ ProgramShared shared;
   Machine m(a, shared);
-  const List all{(u32)a.num_nodes, nullptr};
   List seeds;
   if (!m.seeds(seeds)) return m.end();
   List l0;
