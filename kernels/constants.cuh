@@ -164,7 +164,9 @@ enum {
 // the kernel got. Bins full: some vertex came too often; again, without bins. Queue full: the
 // detail is the bytes that the batch needs, where only those did not fit; else how many tasks,
 // vertices and edges there were stands where the header would. Ranks full: the detail is how many
-// there are.
+// there are. Work too small: the detail is how many bytes of working memory the program got to.
+// Value refused: the detail is a node of the program; where the header would be stand the bits of
+// the value, and whose it is.
 enum {
   STATUS_OK = 1,
   STATUS_SEED_OUT_OF_RANGE = 2,
@@ -173,6 +175,8 @@ enum {
   STATUS_BINS_FULL = 5,
   STATUS_QUEUE_FULL = 6,
   STATUS_RANKS_FULL = 7,
+  STATUS_WORK_TOO_SMALL = 8,
+  STATUS_VALUE_REFUSED = 9,
 };
 
 // What is in the report's header of a launch that ended with statusQueueFull.
@@ -223,6 +227,7 @@ enum {
   NEGATIVE_THREADS = 256,  // of negatives.cu, a number each
   TALLY_THREADS = 256,  // of tally.cu, a seed, at most
   TRANSIT_THREADS = 256,  // of transit.cu
+  PROGRAM_THREADS = 256,  // of programs
 };
 
 // Counters of a step of transit.cu: walkers on transits that have few of them, and on those that
@@ -310,4 +315,11 @@ enum {
 enum {
   CACHE_THREADS = 256,
   CACHE_CHOICES = 8,
+};
+
+// PROGRAM_ARRAYS is how many of a graph's named arrays a program reads at most; selectCells how
+// many counters it takes to find the smallest of many keys.
+enum {
+  PROGRAM_ARRAYS = 64,
+  SELECT_CELLS = 6144,
 };

@@ -44,7 +44,8 @@ func openDevice(device int64) (*cuda.Engine, error) {
 
 // NewDeviceGraph borrows the arrays of a CSC that a device reads: its own memory, or
 // the host's page-locked. Unless they are trusted a kernel validates them, once all
-// work of the device has been done. host, if there is one, is the same graph.
+// work of the device has been done. host, if there is one, is the same graph; of its named arrays
+// the device has copies.
 func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -99,6 +100,11 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 	}
 	if err := graph.Load(); err != nil {
 		return nil, onDevice(err)
+	}
+	if host != nil {
+		if err := graph.Bring(host.csc.EdgeData, host.csc.VertexData); err != nil {
+			return nil, onDevice(err)
+		}
 	}
 	g := &Graph{device: &deviceGraph{int(device), e, graph, host}, flying: make(map[*DeviceJob]struct{})}
 	g.idle = sync.NewCond(&g.mu)

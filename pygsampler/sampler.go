@@ -62,7 +62,11 @@ func NewSampler(document string, seed uint64) (*Sampler, error) {
 func (p *Sampler) check(g *Graph) error {
 	if g.device != nil {
 		d := g.device.graph
-		return p.Check(family.Arrays{Edges: d.Edges, Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds})
+		has := family.Arrays{Edges: d.Edges, Weights: d.Alias != 0, Adjacency: d.Back != nil, Kinds: d.Kinds}
+		if host := g.device.host; host != nil {
+			has.EdgeData, has.VertexData = host.csc.EdgeData, host.csc.VertexData
+		}
+		return p.Check(has)
 	}
 	return p.Check(family.Arrays{
 		Edges: g.csc.NumEdges(), Weights: g.csc.Alias != nil, Adjacency: g.csc.Back != nil, Kinds: g.csc.Kinds,

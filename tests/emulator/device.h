@@ -266,6 +266,7 @@ inline double __dmul_rn(double x, double y) {
   return product;
 }
 inline double __ddiv_rn(double x, double y) { return x / y; }
+inline double __dsqrt_rn(double x) { return std::sqrt(x); }
 inline float __fadd_rn(float x, float y) {
   volatile float sum = x + y;
   return sum;

@@ -87,6 +87,12 @@ func ValuesOf[T Number](a []T) Values {
 // Len is the number of elements.
 func (v Values) Len() int64 { return v.length }
 
+// Pointer and Bytes are where the elements lie, for copies of them as they are.
+func (v Values) Pointer() unsafe.Pointer { return v.data }
+
+// Bytes is the size of all elements.
+func (v Values) Bytes() int64 { return v.length * dtypes[v.DType].size }
+
 func elements[T Number](v Values) []T { return unsafe.Slice((*T)(v.data), v.length) }
 
 // At is element i as the double nearest to it.

@@ -28,6 +28,7 @@ func (g *Graph) need(p Plan, seeds int64) Needs {
 	// One may have met a limit.
 	guess := p.Guess(g, seeds)
 	guess.Out, guess.Ranks, guess.NoBins = max(guess.Out, known.Out), known.Ranks, known.NoBins
+	guess.Work = max(guess.Work, known.Work)
 	return guess
 }
 

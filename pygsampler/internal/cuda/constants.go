@@ -14,7 +14,9 @@ const (
 // many bytes the kernel got. Bins full: some vertex came too often; again, without
 // bins. Queue full: the detail is the bytes that the batch needs, where only those did
 // not fit; else how many tasks, vertices and edges there were stands where the header
-// would. Ranks full: the detail is how many there are.
+// would. Ranks full: the detail is how many there are. Work too small: the detail is how
+// many bytes of working memory the program got to. Value refused: the detail is a node of the program;
+// where the header would be stand the bits of the value, and whose it is.
 const (
 	statusOK             = 1
 	statusSeedOutOfRange = 2
@@ -23,6 +25,8 @@ const (
 	statusBinsFull       = 5
 	statusQueueFull      = 6
 	statusRanksFull      = 7
+	statusWorkTooSmall   = 8
+	statusValueRefused   = 9
 )
 
 // What is in the report's header of a launch that ended with statusQueueFull.
@@ -76,6 +80,7 @@ const (
 	negativeThreads = 256 // of negatives.cu, a number each
 	tallyThreads    = 256 // of tally.cu, a seed, at most
 	transitThreads  = 256 // of transit.cu
+	programThreads  = 256 // of programs
 )
 
 // Counters of a step of transit.cu: walkers on transits that have few of them, and on those that
@@ -163,4 +168,11 @@ const (
 const (
 	cacheThreads = 256
 	cacheChoices = 8
+)
+
+// programArrays is how many of a graph's named arrays a program reads at most; selectCells how many
+// counters it takes to find the smallest of many keys.
+const (
+	programArrays = 64
+	selectCells   = 3 * 8 * 256
 )

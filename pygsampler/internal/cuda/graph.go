@@ -25,6 +25,7 @@ type Graph struct {
 	Arrays
 	Back    *Graph  // the transposed graph, as csc.Graph has it; nil: none
 	packing packing // what walks read
+	named   named   // what programs read
 
 	engine *Engine
 
@@ -56,7 +57,7 @@ func (g *Graph) edgeIDBits() uint32 {
 // wide is 1 where ids are int64, else 0.
 func (g *Graph) wide() int { return g.IDBits/32 - 1 }
 
-// Upload copies a graph to the device, and its transposed one; free gives the copies back.
+// Upload copies a graph to the device, its named arrays and its transposed one; free gives the copies back.
 func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 	if g.Back != nil {
 		back, freeBack, err := e.Upload(g.Back)
@@ -65,7 +66,7 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 		}
 		plain := &csc.Graph{
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumNodes: g.NumNodes,
-			Alias: g.Alias, Sums: g.Sums, Kinds: g.Kinds,
+			Alias: g.Alias, Sums: g.Sums, Kinds: g.Kinds, EdgeData: g.EdgeData, VertexData: g.VertexData,
 		}
 		d, free, err := e.Upload(plain)
 		if err != nil {
@@ -112,5 +113,11 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 			return nil, nil, errors.Join(err, free())
 		}
 	}
-	return e.NewGraph(a), free, stream.Synchronize()
+	d = e.NewGraph(a)
+	if err := d.Bring(g.EdgeData, g.VertexData); err != nil {
+		return nil, nil, errors.Join(err, free())
+	}
+	arrays := free
+	free = func() error { return errors.Join(d.named.free(e.stream), arrays()) }
+	return d, free, stream.Synchronize()
 }

@@ -48,6 +48,7 @@ type Needs struct {
 	Out         uint64 // bytes of the batch
 	Rows, Edges int64  // of a hop
 	Ranks       int64  // seeds and edges of all hops
+	Work        uint64 // bytes that a program works in
 	NoBins      bool   // some vertex comes too often
 	Arrived     bool   // some batch did; else Rows and Edges are guesses
 }
@@ -56,7 +57,7 @@ type Needs struct {
 func (n Needs) with(o Needs) Needs {
 	return Needs{
 		Out: max(n.Out, o.Out), Rows: max(n.Rows, o.Rows), Edges: max(n.Edges, o.Edges),
-		Ranks: max(n.Ranks, o.Ranks), NoBins: n.NoBins || o.NoBins, Arrived: n.Arrived || o.Arrived,
+		Ranks: max(n.Ranks, o.Ranks), Work: max(n.Work, o.Work), NoBins: n.NoBins || o.NoBins, Arrived: n.Arrived || o.Arrived,
 	}
 }
 

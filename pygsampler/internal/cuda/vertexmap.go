@@ -57,3 +57,17 @@ func (m *vertexMap) tag(w *Workspace, nodes int64, shift int, s gpu.Stream) (uin
 	m.next--
 	return m.next, nil
 }
+
+// tags is tag for so many numberings of one launch: the first has the tag below the one that is returned,
+// and those after it the next lower ones.
+func (m *vertexMap) tags(w *Workspace, nodes int64, shift int, s gpu.Stream, n uint32) (uint32, error) {
+	if m.next < n {
+		m.next = 0
+	}
+	first, err := m.tag(w, nodes, shift, s)
+	if err != nil {
+		return 0, err
+	}
+	m.next = first + 1 - n
+	return first + 1, nil
+}

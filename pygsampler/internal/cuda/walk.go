@@ -398,11 +398,11 @@ func (g *Graph) formed(
 	return m.Address, nil
 }
 
-// Close gives back what the graph keeps on the device for walks; nothing may be in flight.
+// Close gives back what the graph keeps on the device for walks and programs; nothing may be in flight.
 func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
-	var errs []error
+	errs := []error{g.named.free(g.engine.stream)}
 	for _, f := range []*form{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
 		if f.memory.Address != 0 {
 			errs = append(errs, f.memory.Free(g.engine.stream))

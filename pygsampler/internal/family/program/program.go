@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
-	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
@@ -28,6 +28,7 @@ type Plan struct {
 	steps           []passes.Step
 	edges, vertices []string    // the arrays that it reads
 	known           family.Plan // what it was recognised as; nil: nothing
+	onDevice        func() cuda.Plan
 }
 
 // Parse makes the plan of a document: code is the program's text, a line an operator, weight
@@ -49,6 +50,7 @@ func Parse(d *family.Document) family.Plan {
 		d.Refuse(request.ErrValue, "%v", err)
 		return p
 	}
+	p.onDevice = sync.OnceValue(func() cuda.Plan { return cuda.NewProgram(p.Program) })
 	p.edges, p.vertices = p.Program.Arrays()
 	if hops, is := passes.Neighbors(p.Program); is && !slices.Contains(off, passes.Recognise) {
 		p.known = neighbors(hops)
@@ -130,15 +132,7 @@ func (p *Plan) CUDA() cuda.Plan {
 	if p.known != nil {
 		return p.known.CUDA()
 	}
-	return &refused{p.words()}
-}
-
-// words is how many describe a batch: blocks, and what is beside them.
-func (p *Plan) words() int {
-	if p.Program == nil {
-		return 0
-	}
-	return batch.ProgramWords(len(p.Program.Matrices), len(p.Program.Extras))
+	return p.onDevice()
 }
 
 // Explain is the plan as text, for a graph and so many seeds.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
@@ -82,7 +83,8 @@ func TestRecognised(t *testing.T) {
 		if _, is := p.known.(*neighbor.Plan); is != k.is || d.Err() != nil {
 			t.Errorf("%v: got the plan %T, %v", k.more, p.known, d.Err())
 		}
-		if _, refuses := p.CUDA().(*refused); refuses == k.is || p.CUDA().Words() != batch.Words(1) {
+		first := p.CUDA()
+		if _, own := first.(*cuda.Programs); own == k.is || first.Words() != batch.Words(1) || own && p.CUDA() != first {
 			t.Errorf("%v: got %T of %d words on a device", k.more, p.CUDA(), p.CUDA().Words())
 		}
 	}
@@ -90,7 +92,7 @@ func TestRecognised(t *testing.T) {
 	if words := p.CUDA().Words(); words != batch.ProgramWords(1, 1) {
 		t.Errorf("got %d words", words)
 	}
-	if err := p.CUDA().Check(nil, nil); !errors.Is(err, request.ErrValue) || p.CUDA().Fit(nil) == nil || p.CUDA().Launch(nil) == nil {
+	if err := p.CUDA().Check(new(cuda.Graph), new(cuda.Call)); !errors.Is(err, request.ErrValue) || !strings.Contains(err.Error(), `edata["t"]`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -259,7 +259,7 @@ func (b *bins) check(op program.Op, values []float64) {
 	}
 	for _, x := range values {
 		if x-x != 0 {
-			fail(request.ErrValue, "%s: expected finite values, got %v", op, x)
+			fail(request.ErrValue, "%s: expected finite values, got %s", op, program.ValueText(x))
 		}
 	}
 }

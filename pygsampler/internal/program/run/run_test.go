@@ -217,13 +217,14 @@ func TestErrors(t *testing.T) {
 		"weight: expected a value for each edge id in 'short', got 1 of them and an edge with id 1": parse(t, "short", "seeds", "slice %0", "return blocks %1"),
 		"individual_sample: expected probabilities that are finite and >= 0, got -1 for vertex 0":   parse(t, "minus", "seeds", "slice %0", "individual %1, %1 k=1 replace=false site=0", "return blocks %2"),
 		"collective_sample: expected probabilities that are finite and >= 0, got -1 for vertex 2":   parse(t, "minus", "seeds", "slice %0", "sum %1 axis=1", "collective %1, %2 k=1 replace=false site=0", "return blocks %3"),
-		"sum: expected finite values, got +Inf":                                                     parse(t, "inf", "seeds", "slice %0", "sum %1 axis=1", "return vectors \"p\"=%2"),
+		"sum: expected finite values, got inf":                                                      parse(t, "inf", "seeds", "slice %0", "sum %1 axis=1", "return vectors \"p\"=%2"),
 		"draw: expected probabilities that are finite and >= 0, got -1 for vertex 2":                parse(t, "minus", "seeds", "slice %0", "sum %1 axis=1", "draw %2 k=1 replace=true site=0", "return vectors \"p\"=%3"),
 	} {
 		if want[:6] == "return" {
 			p = parse(t, "", "seeds", "unique %0", "slice %1", "return subgraph %1, %2")
 		}
 		if _, err := attempt(p, g, batchOf(0, 0), lender(0)); !errors.Is(err, request.ErrValue) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -1,0 +1,259 @@
+// What a generated program runs on: one cooperative launch, whose blocks go through the program's steps
+// together. Sizes are found on the device: every thread of the grid knows them, since a step that makes
+// something ends in a sum over all blocks. So all threads take the same memory of one working region, fail
+// together, and the host waits once.
+//
+// A step is a template, and what is of the program (which values, which edges) comes as functors that
+// the generator prints (Go: internal/program/source). Parts: program_numbers.cuh has the values,
+// program_edges.cuh matrices and lists, program_choose.cuh samples, program_sums.cuh reductions,
+// program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
+#pragma once
+#include "choose.cuh"
+#include "grid.cuh"
+#include "program_numbers.cuh"
+
+#define PROGRAM_WARPS (PROGRAM_THREADS / 32)
+
+#if PROGRAM_ID_BITS == 64
+typedef long long Id;
+#else
+typedef int Id;
+#endif
+#if PROGRAM_PLACE_BITS == 64
+typedef u64 Place;
+#else
+typedef u32 Place;
+#endif
+
+// An array of the graph's, of one number for each edge id or vertex.
+struct Named {
+  const void* data;
+  u32 type, unused;
+};
+// csc.DType.
+enum { BOOL_TYPE, INT8_TYPE, UINT8_TYPE, INT16_TYPE, INT32_TYPE, INT64_TYPE, FLOAT32_TYPE, FLOAT64_TYPE };
+
+// Mirrors programArgs in internal/cuda/program.go.
+struct ProgramArgs {
+  const void *seeds, *indptr, *indices, *edge_ids;
+  u64* map;           // a word for every vertex: a tag above a rank
+  u32* arrived;       // the meetings' counter
+  ulonglong2* slots;  // two rows of gridDim.x, which take turns
+  char *work, *out;   // working memory; the batch
+  u32* cells;         // counters, 0 at first
+  u64 *report, *bad_seed;
+  u64 work_bytes, out_bytes, num_seeds, num_rows, num_nodes, num_edges;
+  u32 seed_bits, indptr_bits, edge_id_bits, out_edge_bits;
+  u32 tag, key0, key1, batch0, batch1, unused;  // tag: of the first numbering; those after it have lower ones
+  Named arrays[PROGRAM_ARRAYS];
+};
+
+// Vertices in an order; without an array all of them.
+struct List {
+  u32 n;
+  const Id* vertices;
+  __device__ __forceinline__ Id operator()(u32 i) const { return vertices ? vertices[i] : (Id)i; }
+};
+
+struct ProgramShared {
+  Meeting meeting;
+  SumSpace sums[2];
+  u32 digits[PROGRAM_WARPS][256];
+};
+
+struct Machine {
+  const ProgramArgs& a;
+  ProgramShared& s;
+  u64 status = STATUS_OK, detail = 0, value = 0, owner = 0;  // alike in all threads of the grid
+  u64 used = 0;  // bytes of working memory
+  List all;      // every vertex
+  u32 exchanges = 0, numberings = 0, cells = 0;
+
+  __device__ Machine(const ProgramArgs& a, ProgramShared& s) : a(a), s(s), all{(u32)a.num_nodes, nullptr} {
+    if (threadIdx.x == 0) s.meeting.begin(a.arrived);
+  }
+
+  // What a step returns: whether the program goes on.
+  __device__ __forceinline__ bool well() const { return status == STATUS_OK; }
+  __device__ __forceinline__ bool fail(u64 why, u64 what) {
+    status = why, detail = what;
+    return false;
+  }
+
+  __device__ __forceinline__ void barrier() { grid_barrier(s.meeting); }
+  __device__ __forceinline__ Sums sums(u32 x, u32 y = 0, u32 z = 0) {
+    u32 turn = exchanges++ & 1;
+    return grid_sums(x, y, z, a.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
+  }
+
+  // n elements of the working memory. Beyond its end the program fails, and nothing is to be written.
+  template <class T>
+  __device__ __forceinline__ T* take(u64 n) {
+    T* found = (T*)(a.work + used);
+    used = align64(used + n * sizeof(T));
+    if (used > a.work_bytes) fail(STATUS_WORK_TOO_SMALL, used);
+    return found;
+  }
+  // Counters of the launch's, 0 at first: an even number, so that a pair can be a word of 64 bits.
+  __device__ __forceinline__ u32* counters(u32 n) { return a.cells + (cells += n) - n; }
+
+  // Likewise, of zeros; a barrier comes before they are used.
+  template <class T>
+  __device__ __forceinline__ T* zeros(u64 n) {
+    T* found = take<T>(n);
+    if (well()) each((u32)n, [&](u32 i) { found[i] = 0; });
+    return found;
+  }
+
+  // f of each of n, by all threads.
+  template <class F>
+  __device__ __forceinline__ void each(u32 n, F f) {
+#pragma unroll 1
+    for (u64 i = blockIdx.x * PROGRAM_THREADS + threadIdx.x; i < n; i += gridDim.x * PROGRAM_THREADS) f((u32)i);
+  }
+  // Likewise by whole warps, each of them alone.
+  template <class F>
+  __device__ __forceinline__ void each_warp(u32 n, F f) {
+#pragma unroll 1
+    for (u64 i = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5); i < n; i += gridDim.x * PROGRAM_WARPS) f((u32)i);
+  }
+
+  // A warp's part of n things: those of a block, and of its warps, stand one behind another.
+  struct Span {
+    u32 lo, hi;
+  };
+  __device__ __forceinline__ Span span(u32 n) const {
+    u32 step = (n / (gridDim.x * PROGRAM_WARPS) + 32) & ~31u, warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5);
+    u32 lo = (u32)min((u64)step * warp, (u64)n);
+    return Span{lo, (u32)min((u64)lo + step, (u64)n)};
+  }
+
+  // Where things begin that stand one behind another, count(i) of each. Two steps, since between them
+  // memory is taken for `total`; then emit(i, begin, count).
+  struct Scan {
+    u32 total, before;
+  };
+  template <class Count>
+  __device__ __forceinline__ bool counted(u32 n, Scan& scan, Count count) {
+    Span mine = span(n);
+    u64 sum = 0;
+#pragma unroll 1
+    for (u32 i = mine.lo + (threadIdx.x & 31); i < mine.hi; i += 32) sum += count(i);
+    Sums all = sums(at_most(warp_sum(at_most(sum))));
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    scan.total = all.total[0];
+    scan.before = all.before[0] + (u32)warp_sum(lane < warp ? s.sums[(exchanges - 1) & 1].parts[0][lane] : 0);
+    return scan.total < TOO_MUCH || fail(STATUS_TOO_MANY_EDGES, scan.total);
+  }
+  template <class Count, class Emit>
+  __device__ __forceinline__ void placed(u32 n, const Scan& scan, Count count, Emit emit) {
+    Span mine = span(n);
+    u32 at = scan.before;
+#pragma unroll 1
+    for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
+      u32 i = i0 + (threadIdx.x & 31), own = i < mine.hi ? count(i) : 0, all;
+      u32 begin = at + lanes_before(own, all);
+      if (i < mine.hi) emit(i, begin, own);
+      at += all;
+    }
+  }
+
+  // Numbers vertex(i) of n places by first occurrence: claims, and meets. Then first(v) is the place of v's
+  // first one, until the next numbering.
+  template <class Vertex>
+  __device__ __forceinline__ void claim(u32 n, Vertex vertex) {
+    numberings++;
+    each(n, [&](u32 i) {
+      u64 word = (u64)(a.tag - numberings) << 32 | i, *at = a.map + (u64)vertex(i);
+      if (load_relaxed(at) > word) atomicMin(at, word);
+    });
+    barrier();
+  }
+  __device__ __forceinline__ u32 first(Id v) const { return (u32)load_relaxed(a.map + (u64)v); }
+  __device__ __forceinline__ bool claimed(Id v) const { return load_relaxed(a.map + (u64)v) >> 32 == a.tag - numberings; }
+
+  // The distinct vertices of n places.
+  template <class Vertex>
+  __device__ __forceinline__ bool distinct(u32 n, List& list, Vertex vertex) {
+    claim(n, vertex);
+    auto is_first = [&](u32 i) -> u32 { return first(vertex(i)) == i; };
+    Scan scan;
+    if (!counted(n, scan, is_first)) return false;
+    Id* of = take<Id>(scan.total);
+    if (!well()) return false;
+    placed(n, scan, is_first, [&](u32 i, u32 at, u32 is) {
+      if (is) of[at] = vertex(i);
+    });
+    barrier();
+    list = List{scan.total, of};
+    return true;
+  }
+
+  // The seeds.
+  __device__ __forceinline__ bool seeds(List& list) {
+    Id* of = take<Id>(a.num_seeds);
+    if (!well()) return false;
+    each((u32)a.num_seeds, [&](u32 i) {
+      u64 v = read(a.seeds, a.seed_bits, i);
+      if (v >= a.num_nodes) atomicMin(a.bad_seed, (u64)i);
+      of[i] = (Id)v;
+    });
+    barrier();
+    u64 bad = load_relaxed(a.bad_seed);
+    list = List{(u32)a.num_seeds, of};
+    return bad == ~0ull || fail(STATUS_SEED_OUT_OF_RANGE, bad);
+  }
+
+  // The first of n chances that nothing can be drawn by is an error of the batch, of a node and of vertex(i). It
+  // is found in a counter that is 0 where there is none.
+  template <class Vertex, class P>
+  __device__ __forceinline__ bool chances(u32 n, u32 node, Vertex vertex, P p) {
+    u32* worst = counters(2);
+    each(n, [&](u32 i) {
+      double x = p(i);
+      if (!(x >= 0 && finite(x))) atomicMax(worst, ~i);
+    });
+    barrier();
+    u32 found = load_relaxed(worst);
+    if (!found) return true;
+    value = bits_of(p(~found)), owner = (u64)vertex(~found);
+    return fail(STATUS_VALUE_REFUSED, node);
+  }
+
+  // Element i of an array of the graph's.
+  __device__ __forceinline__ double named(u32 k, u64 i) const {
+    const Named& array = a.arrays[k];
+    switch (array.type) {
+      case BOOL_TYPE:
+      case UINT8_TYPE: return ((const unsigned char*)array.data)[i];
+      case INT8_TYPE: return ((const signed char*)array.data)[i];
+      case INT16_TYPE: return ((const short*)array.data)[i];
+      case INT32_TYPE: return ((const int*)array.data)[i];
+      case INT64_TYPE: return (double)((const long long*)array.data)[i];
+      case FLOAT32_TYPE: return ((const float*)array.data)[i];
+    }
+    return ((const double*)array.data)[i];
+  }
+  __device__ __forceinline__ u64 start(u64 v) const { return read(a.indptr, a.indptr_bits, min(v, a.num_rows)); }
+  __device__ __forceinline__ u64 edge_id(Place p) const { return a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, p) : p; }
+  __device__ __forceinline__ Stream stream(u32 site, u32 purpose) const {
+    return stream_of(a.key0, a.key1, site, a.batch0, a.batch1, purpose);
+  }
+  __device__ __forceinline__ double random(u32 site, u32 purpose, u64 of) const {
+    return uniform(draw_bits(row_state(stream(site, purpose), of), 0));
+  }
+
+  __device__ __forceinline__ bool reporter() const { return blockIdx.x == 0 && threadIdx.x == 0; }
+  // The block that comes last reports: then no block works on the batch any more.
+  __device__ __forceinline__ void end() {
+    __syncthreads();
+    if (reporter()) {
+      if (status == STATUS_VALUE_REFUSED) a.report[REPORT_HEADER] = value, a.report[REPORT_HEADER + 1] = owner;
+      __threadfence_system();
+    }
+    if (threadIdx.x || !s.meeting.come_last()) return;
+    a.report[REPORT_DETAIL] = detail;
+    __threadfence_system();
+    *(volatile u64*)a.report = status;
+  }
+};

@@ -1,0 +1,252 @@
+// How a program chooses some of many: by the smallest keys, of all or of each column, and uniformly.
+#pragma once
+#include "program_sums.cuh"
+
+// The last of those that are chosen, by key, then by the second, then by place.
+struct Bound {
+  u64 words[3];
+  __device__ __forceinline__ bool has(u64 key, u64 second, u64 place) const {
+    if (key == NO_KEY || key > words[0]) return false;
+    if (key < words[0]) return true;
+    return second < words[1] || (second == words[1] && place <= words[2]);
+  }
+};
+
+// Which digit the k-th smallest has, of counts of 256 digits; k becomes its place among those of the digit.
+// By a warp.
+__device__ __forceinline__ u32 digit_of(const u32* counts, u32& k, u32& of_digit) {
+  u32 lane = threadIdx.x & 31, own[8], sum = 0, all;
+  for (int i = 0; i < 8; i++) sum += own[i] = counts[8 * lane + i];
+  u32 before = lanes_before(sum, all);
+  u32 mine = __ballot_sync(~0u, k > before && k <= before + sum), from = __ffs((int)mine) - 1;
+  u32 digit = 0, left = k - before, count = 0;
+  if (lane == from)
+    for (int i = 0; i < 8; i++) {
+      count = own[i], digit = 8 * lane + i;
+      if (left <= count) break;
+      left -= count;
+    }
+  k = __shfl_sync(~0u, left, from);
+  of_digit = __shfl_sync(~0u, count, from);
+  return __shfl_sync(~0u, digit, from);
+}
+
+// The bound of the k smallest of n keys, of which more than k are there: digit by digit of (key, second,
+// place), until those before the digit's end are just as many. The counts of all blocks meet in counters.
+template <class Key, class Second>
+__device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k, Key key, Second second) {
+  u32* counts = m.counters(SELECT_CELLS);
+  u32* block = m.s.digits[0];
+  bound = Bound{{0, 0, 0}};
+  bool open = true;
+  for (int word = 0; word < 3; word++) {
+    if (!open) bound.words[word] = ~0ull;
+    for (int shift = 56; open && shift >= 0; shift -= 8, counts += 256) {
+      for (u32 i = threadIdx.x; i < 256; i += PROGRAM_THREADS) block[i] = 0;
+      __syncthreads();
+      u64 known = shift == 56 ? 0 : ~0ull << (shift + 8), want = bound.words[word];
+      m.each(n, [&](u32 i) {
+        u64 own = key(i);
+        if (own == NO_KEY || (word > 0 && own != bound.words[0])) return;
+        if (word > 0) own = second(i);
+        if (word > 1) {
+          if (own != bound.words[1]) return;
+          own = i;
+        }
+        if ((own & known) == want) atomicAdd(block + (own >> shift & 255), 1u);
+      });
+      __syncthreads();
+      for (u32 i = threadIdx.x; i < 256; i += PROGRAM_THREADS)
+        if (block[i]) atomicAdd(counts + i, block[i]);
+      m.barrier();
+      u32 of_digit;
+      bound.words[word] |= (u64)digit_of(counts, k, of_digit) << shift;
+      if (k == of_digit) {
+        open = false;
+        bound.words[word] |= (1ull << shift) - 1;
+      }
+    }
+  }
+}
+
+// Which of n elements win a race: those with the k smallest keys, or all that have one where k is at least
+// their number or negative.
+template <class Key, class Second>
+__device__ __forceinline__ bool race(Machine& m, Bound& bound, u32 n, long long k, Key key, Second second) {
+  bound = Bound{{NO_KEY - 1, ~0ull, ~0ull}};
+  if (k < 0) return true;
+  u32 own = 0;
+  m.each(n, [&](u32 i) { own += key(i) != NO_KEY; });
+  u32 there = m.sums(warp_sum32(own)).total[0];
+  if (there <= (u64)k) return true;
+  if (k == 0) {
+    bound = Bound{{0, 0, 0}};
+    // No key is 0, since a race has an exponent of at least 2048 - 1100.
+    return true;
+  }
+  smallest(m, bound, n, (u32)k, key, second);
+  return true;
+}
+
+// The keys of n weights p, of draw 0 of states: vertex(i)'s.
+template <class Vertex, class P>
+__device__ __forceinline__ bool vertex_keys(Machine& m, u64*& keys, u32 n, u32 node, u32 site, Vertex vertex, P p) {
+  if (!m.chances(n, node, vertex, p)) return false;
+  keys = m.take<u64>(n);
+  if (!m.well()) return false;
+  Stream stream = m.stream(site, PURPOSE_CANDIDATES);
+  m.each(n, [&](u32 i) {
+    double w = p(i);
+    keys[i] = w > 0 ? race_key(draw_bits(row_state(stream, (u64)vertex(i)), 0), w) : NO_KEY;
+  });
+  m.barrier();
+  return true;
+}
+
+// The edges of k rows. p(r) is that of row r; a row has vertex(r), and an edge the row row_of(i).
+template <class Vertex, class RowOf, class P>
+__device__ __forceinline__ bool collective(Machine& m, Edges& e, const Edges& c, u32 rows, long long k, u32 node, u32 site,
+                                           Vertex vertex, RowOf row_of, P p) {
+  u64* keys;
+  if (!vertex_keys(m, keys, rows, node, site, vertex, p)) return false;
+  Bound bound;
+  race(m, bound, rows, k, [&](u32 r) { return keys[r]; }, [&](u32 r) { return (u64)vertex(r); });
+  return filter(m, e, c, [&](u32 i) -> u32 {
+    u32 r = row_of(i);
+    return bound.has(keys[r], (u64)vertex(r), r);
+  });
+}
+
+// k vertices of a list by p, in the list's order.
+template <class P>
+__device__ __forceinline__ bool draw(Machine& m, List& list, List of, long long k, u32 node, u32 site, P p) {
+  u64* keys;
+  if (!vertex_keys(m, keys, of.n, node, site, of, p)) return false;
+  Bound bound;
+  race(m, bound, of.n, k, [&](u32 i) { return keys[i]; }, [&](u32 i) { return (u64)of(i); });
+  return some(m, list, of, [&](u32 i) -> u32 { return bound.has(keys[i], (u64)of(i), i); });
+}
+
+// Of each column the bound of its k smallest keys, by key and place; a warp a column.
+__device__ __forceinline__ void column_bounds(Machine& m, const Edges& c, const u64* keys, long long k, u64* bounds, u32* last) {
+  m.each_warp(c.columns.n, [&](u32 column) {
+    u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31, there = 0;
+    u32* counts = m.s.digits[threadIdx.x >> 5];
+    u64 bound = NO_KEY - 1;
+    u32 upto = ~0u, left = (u32)k;
+    if (k >= 0) {
+      for (u32 i = lo + lane; i < hi; i += 32) there += keys[i] != NO_KEY;
+      there = warp_sum32(there);
+    }
+    if (k == 0) bound = upto = 0;
+    if (k > 0 && there > (u64)k) {
+      bound = 0;
+      bool open = true;
+      for (int shift = 56; open && shift >= 0; shift -= 8) {
+        for (u32 i = lane; i < 256; i += 32) counts[i] = 0;
+        __syncwarp();
+        u64 known = shift == 56 ? 0 : ~0ull << (shift + 8);
+        for (u32 i = lo + lane; i < hi; i += 32) {
+          u64 key = keys[i];
+          if (key != NO_KEY && (key & known) == bound) atomicAdd_block(counts + (key >> shift & 255), 1u);
+        }
+        __syncwarp();
+        u32 of_digit;
+        bound |= (u64)digit_of(counts, left, of_digit) << shift;
+        open = left != of_digit;
+        if (!open) bound |= (1ull << shift) - 1;
+      }
+      // Equal keys: the first `left` of them.
+      for (u32 i0 = lo; open && i0 < hi; i0 += 32) {
+        u32 same = __ballot_sync(~0u, i0 + lane < hi && keys[i0 + lane] == bound), n = __popc(same);
+        if (left > n) {
+          left -= n;
+          continue;
+        }
+        for (; left > 1; left--) same &= same - 1;
+        upto = i0 - lo + (__ffs((int)same) - 1);
+        open = false;
+      }
+    }
+    if (lane == 0) bounds[column] = bound, last[column] = upto;
+  });
+  m.barrier();
+}
+
+// Of each column the edges with the k smallest keys, equal ones: the first.
+template <class Key>
+__device__ __forceinline__ bool choose_columns(Machine& m, Edges& e, const Edges& c, long long k, Key key) {
+  u64 *keys = m.take<u64>(c.n), *bounds = m.take<u64>(c.columns.n);
+  u32* last = m.take<u32>(c.columns.n);
+  if (!m.well()) return false;
+  m.each(c.n, [&](u32 i) { keys[i] = key(i); });
+  m.barrier();
+  column_bounds(m, c, keys, k, bounds, last);
+  return filter(m, e, c, [&](u32 i) -> u32 {
+    u32 column = c.column[i];
+    u64 bound = bounds[column];
+    return keys[i] != NO_KEY && (keys[i] < bound || (keys[i] == bound && i - c.begins[column] <= last[column]));
+  });
+}
+
+// The state of each column's vertex.
+__device__ __forceinline__ u64* column_states(Machine& m, const Edges& c, u32 site) {
+  u64* states = m.take<u64>(c.columns.n);
+  if (!m.well()) return states;
+  Stream stream = m.stream(site, PURPOSE_NEIGHBORS);
+  m.each(c.columns.n, [&](u32 k) { states[k] = row_state(stream, (u64)c.columns(k)); });
+  m.barrier();
+  return states;
+}
+
+// k edges of each column by their weights p.
+template <class P>
+__device__ __forceinline__ bool individual_by(Machine& m, Edges& e, const Edges& c, long long k, u32 node, u32 site, P p) {
+  if (!m.chances(c.n, node, [&](u32 i) { return c.columns(c.column[i]); }, p)) return false;
+  u64* states = column_states(m, c, site);
+  if (!m.well()) return false;
+  return choose_columns(m, e, c, k, [&](u32 i) -> u64 {
+    double w = p(i);
+    u32 column = c.column[i];
+    return w > 0 ? race_key(draw_bits(states[column], i - c.begins[column]), w) : NO_KEY;
+  });
+}
+
+// The k edges of each column with the largest values.
+template <class By>
+__device__ __forceinline__ bool top_k(Machine& m, Edges& e, const Edges& c, long long k, By by) {
+  return choose_columns(m, e, c, k, [&](u32 i) -> u64 {
+    double x = by(i);
+    return x != x ? NO_KEY - 1 : ~ascending(x);
+  });
+}
+
+// k edges of each column, uniformly.
+__device__ __forceinline__ bool individual(Machine& m, Edges& e, const Edges& c, long long k, bool replace, u32 site) {
+  u64* states = column_states(m, c, site);
+  if (!m.well()) return false;
+  auto whole = [&](u32 degree) { return k < 0 || degree == 0 || (!replace && degree <= (u64)k); };
+  auto count = [&](u32 column) -> u32 {
+    u32 degree = c.begins[column + 1] - c.begins[column];
+    return whole(degree) ? degree : (u32)k;
+  };
+  return pick(m, e, c, count, [&](u32* from) {
+    u32* draws = m.take<u32>(e.n);
+    u32* columns = (u32*)e.column;
+    if (!m.well()) return false;
+    m.each(e.n, [&](u32 i) {
+      u32 column = column_of(e.begins, c.columns.n, i), j = i - e.begins[column];
+      u32 degree = c.begins[column + 1] - c.begins[column];
+      columns[i] = column;
+      draws[i] = whole(degree) ? j : draw_below32(states[column], j, replace ? degree : degree - (u32)k + j + 1);
+    });
+    m.barrier();
+    m.each(e.n, [&](u32 i) {
+      u32 column = columns[i], begin = e.begins[column], degree = c.begins[column + 1] - c.begins[column];
+      u32 at = whole(degree) || replace ? draws[i] : floyd(draws + begin, i - begin, degree - (u32)k);
+      from[i] = c.begins[column] + at;
+    });
+    m.barrier();
+    return true;
+  });
+}

@@ -1,0 +1,151 @@
+// How a program draws with replacement, by weight: integers in the ratio of the weights (docs/randomness.md),
+// their sums, and a draw in the part of one of them. Go twin: internal/weights, internal/program/run.
+#pragma once
+#include "program_choose.cuh"
+
+// The integer of a weight among n positive ones, of which the largest is below 2^e.
+__device__ __forceinline__ u64 integer(double w, int e, u32 n) {
+  if (!(w > 0)) return 0;
+  Parts p = parts_of(bits_of(w));
+  int shift = p.unit + 62 - (32 - __clz((int)n)) - e;
+  u64 whole = shift >= 0 ? p.whole << shift : shift > -64 ? p.whole >> -shift : 0;
+  return whole ? whole : 1;
+}
+
+// The first of n ascending sums that is above x.
+__device__ __forceinline__ u32 part_of(const u64* sums, u32 n, u64 x) {
+  u32 lo = 0;
+  while (lo < n) {
+    u32 middle = (lo + n) / 2;
+    if (sums[middle] > x) n = middle;
+    else lo = middle + 1;
+  }
+  return lo;
+}
+
+// The sums of a warp's values up to and with each lane's.
+__device__ __forceinline__ u64 lanes_upto(u64 x) {
+  u32 lane = threadIdx.x & 31;
+  for (u32 d = 1; d < 32; d <<= 1) {
+    u64 y = __shfl_up_sync(~0u, x, d);
+    if (lane >= d) x += y;
+  }
+  return x;
+}
+
+// The sums of the integers of the weights p along a list, and of all of them.
+template <class P>
+__device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total, List list, u32 node, P p) {
+  u32 n = list.n;
+  if (!m.chances(n, node, list, p)) return false;
+  u64* most = (u64*)m.counters(2);
+  u32 warps = gridDim.x * PROGRAM_WARPS, warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31;
+  u64* parts = m.take<u64>(warps);
+  u64* to = sums = m.take<u64>(n);
+  if (!m.well()) return false;
+  u32 own = 0;
+  u64 largest = 0;
+  m.each(n, [&](u32 i) {
+    double w = p(i);
+    if (w > 0) own++, largest = max(largest, bits_of(w));
+  });
+  largest = warp_max(largest);
+  if (lane == 0 && largest) atomicMax(most, largest);
+  u32 there = m.sums(warp_sum32(own)).total[0];
+  total = 0;
+  if (!there) return true;
+  int e = exponent_above(load_relaxed(most));
+  Machine::Span mine = m.span(n);
+  u64 sum = 0;
+  for (u32 i = mine.lo + lane; i < mine.hi; i += 32) sum += integer(p(i), e, there);
+  sum = __shfl_sync(~0u, lanes_upto(sum), 31);
+  if (lane == 0) parts[warp] = sum;
+  m.barrier();
+  u64 before = 0, all = 0;
+  for (u32 k = lane; k < warps; k += 32) {
+    u64 part = parts[k];
+    all += part;
+    if (k < warp) before += part;
+  }
+  total = __shfl_sync(~0u, lanes_upto(all), 31);
+  before = __shfl_sync(~0u, lanes_upto(before), 31);
+  for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
+    u32 i = i0 + lane;
+    u64 upto = before + lanes_upto(i < mine.hi ? integer(p(i), e, there) : 0);
+    if (i < mine.hi) to[i] = upto;
+    before = __shfl_sync(~0u, upto, 31);
+  }
+  m.barrier();
+  return true;
+}
+
+// Which element draw k of a site takes.
+__device__ __forceinline__ u32 drawn(const Stream& stream, u32 k, const u64* sums, u32 n, u64 total) {
+  return part_of(sums, n, below(draw_bits(row_state(stream, k), 0), total));
+}
+
+// The edges of the rows that k draws choose; `times` is how often each row was.
+template <class RowOf, class P>
+__device__ __forceinline__ bool collective_again(Machine& m, Edges& e, const u32*& times, const Edges& c, List list, u32 k, u32 node,
+                                                 u32 site, RowOf row_of, P p) {
+  u32 rows = list.n;
+  u64 *sums, total;
+  u32* to = m.zeros<u32>(rows);
+  if (!m.well() || !integer_sums(m, sums, total, list, node, p)) return false;
+  Stream stream = m.stream(site, PURPOSE_NEGATIVES);
+  if (total) m.each(k, [&](u32 i) { atomicAdd(to + drawn(stream, i, sums, rows, total), 1u); });
+  m.barrier();
+  times = to;
+  return filter(m, e, c, [&](u32 i) -> u32 { return to[row_of(i)] != 0; });
+}
+
+// The vertices of a list that k draws choose, in the order of the draws.
+template <class P>
+__device__ __forceinline__ bool draw_again(Machine& m, List& list, List of, u32 k, u32 node, u32 site, P p) {
+  u64 *sums, total;
+  if (!integer_sums(m, sums, total, of, node, p)) return false;
+  if (!total) k = 0;
+  Id* to = m.take<Id>(k);
+  if (!m.well()) return false;
+  Stream stream = m.stream(site, PURPOSE_NEGATIVES);
+  m.each(k, [&](u32 i) { to[i] = of(drawn(stream, i, sums, of.n, total)); });
+  m.barrier();
+  list = List{k, to};
+  return true;
+}
+
+// k draws of each column by its weights p.
+template <class P>
+__device__ __forceinline__ bool individual_again(Machine& m, Edges& e, const Edges& c, u32 k, u32 node, u32 site, P p) {
+  if (!m.chances(c.n, node, [&](u32 i) { return c.columns(c.column[i]); }, p)) return false;
+  u64 *states = column_states(m, c, site), *sums = m.take<u64>(c.n);
+  if (!m.well()) return false;
+  m.each_warp(c.columns.n, [&](u32 column) {
+    u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31, there = 0;
+    u64 largest = 0, before = 0;
+    for (u32 i = lo + lane; i < hi; i += 32) {
+      double w = p(i);
+      if (w > 0) there++, largest = max(largest, bits_of(w));
+    }
+    there = warp_sum32(there), largest = warp_max(largest);
+    int above = there ? exponent_above(largest) : 0;
+    for (u32 i0 = lo; i0 < hi; i0 += 32) {
+      u64 upto = before + lanes_upto(i0 + lane < hi ? integer(p(i0 + lane), above, there) : 0);
+      if (i0 + lane < hi) sums[i0 + lane] = upto;
+      before = __shfl_sync(~0u, upto, 31);
+    }
+  });
+  m.barrier();
+  auto count = [&](u32 column) -> u32 {
+    u32 lo = c.begins[column], hi = c.begins[column + 1];
+    return hi > lo && sums[hi - 1] ? k : 0;
+  };
+  return pick(m, e, c, count, [&](u32* from) {
+    m.each(e.n, [&](u32 i) {
+      u32 column = column_of(e.begins, c.columns.n, i), j = i - e.begins[column], lo = c.begins[column], hi = c.begins[column + 1];
+      from[i] = lo + part_of(sums + lo, hi - lo, below(draw_bits(states[column], j), sums[hi - 1]));
+    });
+    m.barrier();
+    return true;
+  });
+}

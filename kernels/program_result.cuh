@@ -1,0 +1,169 @@
+// The batch of a program: vertices by first occurrence, a block for each matrix, arrays beside them.
+#pragma once
+#include "program_replace.cuh"
+
+// Where the arrays of a batch stand, and the words that say so.
+struct Batching {
+  Machine& m;
+  u64* words;
+  u64 size;
+
+  __device__ Batching(Machine& m, u32 blocks, u32 extras) : m(m), words(m.a.report + REPORT_HEADER) {
+    u32 n = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * extras;
+    size = n * 8;
+    if (m.reporter()) {
+      for (u32 i = 0; i < n; i++) words[i] = 0;
+      words[WORD_SIGNATURE] = MAGIC, words[WORD_ID_BITS] = sizeof(Id) * 8, words[WORD_EDGE_ID_BITS] = m.a.out_edge_bits;
+      words[WORD_HOPS] = blocks, words[WORD_NUM_OUTPUT] = m.a.num_seeds, words[WORD_EXTRAS] = extras;
+    }
+  }
+  __device__ __forceinline__ void set(u32 word, u64 value) const {
+    if (m.reporter()) words[word] = value;
+  }
+  // n elements of so many bytes, at an offset that a word says. They may be beyond the end: see fits().
+  __device__ __forceinline__ char* put(u32 word, u64 n, u32 bytes) {
+    u64 at = align64(size);
+    size = at + n * bytes;
+    set(word, at);
+    return m.a.out + at;
+  }
+  // Where they do not fit nothing is written, but all is put, so that the host hears how much it takes.
+  __device__ __forceinline__ bool fits() const { return size <= m.a.out_bytes; }
+  __device__ __forceinline__ bool end() {
+    set(WORD_SIZE, size);
+    m.detail = m.used;
+    return fits() || m.fail(STATUS_TOO_SMALL, size);
+  }
+};
+
+// A value as a result has it.
+__device__ __forceinline__ float single(double x) { return x == x ? __double2float_rn(x) : __uint_as_float(0x7FC00000u); }
+
+// Vertices of a batch, which are numbered by first occurrence among parts, one behind another. Each part is a
+// list or the rows of edges.
+struct Occurrences {
+  Id* all;
+  u32* before;  // how many distinct vertices come before each of them
+  u32 n = 0;
+};
+__device__ __forceinline__ bool room(Machine& m, Occurrences& o, u64 n) {
+  if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
+  o.all = m.take<Id>(n), o.before = m.take<u32>(n + 1);
+  return m.well();
+}
+template <class Vertex>
+__device__ __forceinline__ void occur(Machine& m, Occurrences& o, u32 n, Vertex vertex) {
+  m.each(n, [&](u32 i) { o.all[o.n + i] = vertex(i); });
+  o.n += n;
+}
+
+__device__ __forceinline__ bool number(Machine& m, Occurrences& o, u32& total) {
+  m.barrier();
+  auto vertex = [&](u32 i) { return o.all[i]; };
+  m.claim(o.n, vertex);
+  auto is_first = [&](u32 i) -> u32 { return m.first(o.all[i]) == i; };
+  Machine::Scan scan;
+  if (!m.counted(o.n, scan, is_first)) return false;
+  m.placed(o.n, scan, is_first, [&](u32 i, u32 at, u32) { o.before[i] = at; });
+  if (m.reporter()) o.before[o.n] = scan.total;
+  m.barrier();
+  total = scan.total;
+  return true;
+}
+
+// Of each destination, of which there are n, its first edge; a column c of the matrix is destination to(c).
+template <class To>
+__device__ __forceinline__ bool destinations(Machine& m, u32*& begins, u32 n, const Edges& e, To to) {
+  u32* degrees = m.zeros<u32>(n);
+  begins = m.take<u32>(n);
+  if (!m.well()) return false;
+  m.barrier();
+  m.each(e.columns.n, [&](u32 c) { degrees[to(c)] = e.begins[c + 1] - e.begins[c]; });
+  m.barrier();
+  auto degree = [&](u32 d) { return degrees[d]; };
+  Machine::Scan scan;
+  if (!m.counted(n, scan, degree)) return false;
+  u32* of = begins;
+  m.placed(n, scan, degree, [&](u32 d, u32 begin, u32) { of[d] = begin; });
+  m.barrier();
+  return true;
+}
+
+// Block i of the batch: edges of a matrix whose column c is destination to(c), and whose edge k comes from
+// vertex number from(k). Its values are left out where they are ones.
+template <class To, class From, class Value>
+__device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 sources, u32 count, const Edges& e, To to, From from, bool valued, Value value) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * i;
+  b.set(words + BLOCK_NUM_SRC, sources), b.set(words + BLOCK_NUM_DST, count), b.set(words + BLOCK_NUM_EDGES, e.n);
+  Id* indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)count + 1, sizeof(Id));
+  Id* indices = (Id*)b.put(words + BLOCK_INDICES, e.n, sizeof(Id));
+  void* ids = b.put(words + BLOCK_EDGE_IDS, e.n, m.a.out_edge_bits / 8);
+  float* values = valued ? (float*)b.put(words + BLOCK_EDGE_WEIGHTS, e.n, 4) : nullptr;
+  u32* begins;
+  if (!b.fits()) return true;
+  if (!destinations(m, begins, count, e, to)) return false;
+  m.each(count, [&](u32 d) { indptr[d] = (Id)begins[d]; });
+  if (m.reporter()) indptr[count] = (Id)e.n;
+  m.each(e.n, [&](u32 k) {
+    u32 c = e.column[k], at = begins[to(c)] + (k - e.begins[c]);
+    indices[at] = (Id)from(k);
+    write(ids, m.a.out_edge_bits, at, m.edge_id(e.place[k]));
+    if (valued) values[at] = single(value(k));
+  });
+  return true;
+}
+
+// The vertices that were numbered, the seeds among them, and where those are. Seeds stand first in o.
+__device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Occurrences& o, u32 total) {
+  u32 seeds = (u32)m.a.num_seeds;
+  b.set(WORD_NUM_NODES, total);
+  Id* nodes = (Id*)b.put(WORD_NODES, total, sizeof(Id));
+  bool repeated = o.before[seeds] != seeds;
+  Id* given = nodes;
+  if (repeated) given = (Id*)b.put(WORD_OUTPUT_NODES, seeds, sizeof(Id));
+  else b.set(WORD_OUTPUT_NODES, (char*)nodes - m.a.out);
+  Id* index = (Id*)b.put(WORD_OUTPUT_INDEX, seeds, sizeof(Id));
+  if (!b.fits()) return true;
+  m.each(o.n, [&](u32 i) {
+    if (m.first(o.all[i]) == i) nodes[o.before[i]] = o.all[i];
+  });
+  m.each(seeds, [&](u32 i) {
+    if (repeated) given[i] = o.all[i];
+    index[i] = (Id)o.before[m.first(o.all[i])];
+  });
+  return true;
+}
+
+// The vertices of a subgraph, which have just been claimed, and where the seeds are among them.
+__device__ __forceinline__ bool subgraph_vertices(Machine& m, Batching& b, List of, List seeds) {
+  b.set(WORD_NUM_NODES, of.n);
+  Id* nodes = (Id*)b.put(WORD_NODES, of.n, sizeof(Id));
+  Id* given = (Id*)b.put(WORD_OUTPUT_NODES, seeds.n, sizeof(Id));
+  Id* index = (Id*)b.put(WORD_OUTPUT_INDEX, seeds.n, sizeof(Id));
+  if (!b.fits()) return true;
+  m.each(of.n, [&](u32 i) { nodes[i] = of(i); });
+  m.each(seeds.n, [&](u32 i) {
+    given[i] = seeds(i);
+    index[i] = m.claimed(seeds(i)) ? (Id)m.first(seeds(i)) : (Id)-1;
+  });
+  return true;
+}
+
+// Array i beside so many blocks.
+template <class Of>
+__device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  b.set(words + EXTRA_LENGTH, n);
+  float* to = (float*)b.put(words + EXTRA_OFFSET, n, 4);
+  if (!b.fits()) return true;
+  m.each(n, [&](u32 k) { to[k] = single(of(k)); });
+  return true;
+}
+__device__ __forceinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, u32 i, List list) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  b.set(words + EXTRA_KIND, 1), b.set(words + EXTRA_LENGTH, list.n);
+  Id* to = (Id*)b.put(words + EXTRA_OFFSET, list.n, sizeof(Id));
+  if (!b.fits()) return true;
+  m.each(list.n, [&](u32 k) { to[k] = list(k); });
+  return true;
+}

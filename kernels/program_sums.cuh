@@ -1,0 +1,206 @@
+// Reductions of a program: along columns in the order of their edges; along rows, and of vectors, in any.
+#pragma once
+#include "program_edges.cuh"
+
+__device__ __forceinline__ u64 warp_max(u64 x) {
+  for (int d = 16; d; d >>= 1) x = max(x, (u64)__shfl_xor_sync(~0u, x, d));
+  return x;
+}
+
+// The bins of n terms, which have to be finite; with four counters.
+template <class Of>
+__device__ __forceinline__ bool bins_of(Machine& m, u32* worst, Bins& bins, u64& largest, u32 n, u32 node, Of of) {
+  u64* most = (u64*)(worst + 2);
+  u64 own = 0;
+  m.each(n, [&](u32 i) {
+    double x = of(i);
+    if (!finite(x)) atomicMax(worst, ~i);
+    own = max(own, bits_of(x) & ~SIGN);
+  });
+  own = warp_max(own);
+  if (own && (threadIdx.x & 31) == 0) atomicMax(most, own);
+  m.barrier();
+  u32 found = load_relaxed(worst);
+  if (found) {
+    m.value = bits_of(of(~found));
+    return m.fail(STATUS_VALUE_REFUSED, node);
+  }
+  largest = load_relaxed(most);
+  bins = bins_of(largest, n);
+  return true;
+}
+
+// What becomes of a sum of so many terms: itself, or the mean.
+__device__ __forceinline__ double finished(double sum, double count, bool mean) {
+  return !mean ? sum : count == 0 ? 0 : __ddiv_rn(sum, count);
+}
+
+// A sum, or mean, for each group of n terms: group(i) is below `groups`, of which each has some.
+template <class Group, class Of>
+__device__ __forceinline__ bool sum_groups(Machine& m, const double*& sums, u32 groups, u32 n, u32 node, bool mean, Group group, Of of) {
+  double* to = m.zeros<double>(groups);
+  u64* bins = m.zeros<u64>(2 * (u64)groups);
+  u32* counts = mean ? m.zeros<u32>(groups) : nullptr;
+  if (!m.well()) return false;
+  Bins place;
+  u64 largest;
+  sums = to;
+  if (!bins_of(m, m.counters(4), place, largest, n, node, of)) return false;
+  if (!largest) return true;
+  m.each(n, [&](u32 i) {
+    u64* at = bins + 2 * (u64)group(i);
+    Binned q = binned(of(i), place);
+    if (q.upper) atomicAdd(at, (u64)q.upper);
+    if (q.lower) atomicAdd(at + 1, (u64)q.lower);
+    if (mean) atomicAdd(counts + group(i), 1u);
+  });
+  m.barrier();
+  m.each(groups, [&](u32 g) {
+    Binned q{(long long)bins[2 * (u64)g], (long long)bins[2 * (u64)g + 1]};
+    to[g] = finished(unbinned(q, place), mean ? counts[g] : 0, mean);
+  });
+  m.barrier();
+  return true;
+}
+
+// The sum, or mean, of n terms; with eight counters.
+template <class Of>
+__device__ __forceinline__ bool sum_all(Machine& m, u32* counters, double& sum, u32 n, u32 node, bool mean, Of of) {
+  Bins place;
+  u64 largest;
+  u64* bins = (u64*)(counters + 4);
+  sum = 0;
+  if (!bins_of(m, counters, place, largest, n, node, of)) return false;
+  if (!largest) return true;
+  u64 upper = 0, lower = 0;
+  m.each(n, [&](u32 i) {
+    Binned q = binned(of(i), place);
+    upper += (u64)q.upper, lower += (u64)q.lower;
+  });
+  for (int d = 16; d; d >>= 1) upper += __shfl_xor_sync(~0u, upper, d), lower += __shfl_xor_sync(~0u, lower, d);
+  if ((threadIdx.x & 31) == 0) {
+    if (upper) atomicAdd(bins, upper);
+    if (lower) atomicAdd(bins + 1, lower);
+  }
+  m.barrier();
+  sum = finished(unbinned(Binned{(long long)load_relaxed(bins), (long long)load_relaxed(bins + 1)}, place), n, mean);
+  return true;
+}
+
+// The largest, or smallest, of each group of n elements, equal ones: the first; 0 where a group has none.
+template <class Group, class Of>
+__device__ __forceinline__ bool extreme_groups(Machine& m, const double*& found, u32 groups, u32 n, bool largest, Group group, Of of) {
+  u64* best = m.zeros<u64>(groups);
+  u32* first = m.zeros<u32>(groups);
+  double* to = m.take<double>(groups);
+  if (!m.well()) return false;
+  m.barrier();
+  auto key = [&](u32 i) -> u64 {
+    double x = of(i);
+    return x != x ? ~0ull : largest ? ascending(x) : ~ascending(x);
+  };
+  m.each(n, [&](u32 i) { atomicMax(best + group(i), key(i)); });
+  m.barrier();
+  m.each(n, [&](u32 i) {
+    if (load_relaxed(best + group(i)) == key(i)) atomicMax(first + group(i), ~i);
+  });
+  m.barrier();
+  m.each(groups, [&](u32 g) { to[g] = !best[g] ? 0 : best[g] == ~0ull ? nan_value() : of(~first[g]); });
+  m.barrier();
+  found = to;
+  return true;
+}
+
+// How many of n elements are in each group.
+template <class Group>
+__device__ __forceinline__ bool count_groups(Machine& m, const double*& found, u32 groups, u32 n, Group group) {
+  u32* counts = m.zeros<u32>(groups);
+  double* to = m.take<double>(groups);
+  if (!m.well()) return false;
+  m.barrier();
+  m.each(n, [&](u32 i) { atomicAdd(counts + group(i), 1u); });
+  m.barrier();
+  m.each(groups, [&](u32 g) { to[g] = counts[g]; });
+  m.barrier();
+  found = to;
+  return true;
+}
+
+// Along columns, a warp each.
+template <class Of>
+__device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, const Edges& e, bool mean, Of of) {
+  double* to = m.take<double>(e.columns.n);
+  if (!m.well()) return false;
+  m.each_warp(e.columns.n, [&](u32 c) {
+    u32 lo = e.begins[c], hi = e.begins[c + 1], lane = threadIdx.x & 31;
+    double total = 0;
+    for (u32 i0 = lo; i0 < hi; i0 += 32) {
+      double x = i0 + lane < hi ? of(i0 + lane) : 0.0;
+      for (int d = 16; d; d >>= 1) x = __dadd_rn(x, __shfl_down_sync(~0u, x, d));
+      total = __dadd_rn(total, x);
+    }
+    if (lane == 0) to[c] = finished(total, hi - lo, mean);
+  });
+  m.barrier();
+  sums = to;
+  return true;
+}
+template <class Of>
+__device__ __forceinline__ bool extreme_columns(Machine& m, const double*& found, const Edges& e, bool largest, Of of) {
+  double* to = m.take<double>(e.columns.n);
+  if (!m.well()) return false;
+  m.each_warp(e.columns.n, [&](u32 c) {
+    u32 lo = e.begins[c], hi = e.begins[c + 1], lane = threadIdx.x & 31, at = ~0u;
+    u64 best = 0;
+    for (u32 i = lo + lane; i < hi; i += 32) {
+      double x = of(i);
+      u64 key = x != x ? ~0ull : largest ? ascending(x) : ~ascending(x);
+      if (key > best) best = key, at = i;
+    }
+    u64 all = warp_max(best);
+    at = __reduce_min_sync(~0u, best == all ? at : ~0u);
+    if (lane == 0) to[c] = !all ? 0 : all == ~0ull ? nan_value() : of(at);
+  });
+  m.barrier();
+  found = to;
+  return true;
+}
+
+// Chances in the ratio of the elements v along a list, of which k is the sum.
+template <class Of>
+__device__ __forceinline__ bool cap(Machine& m, const double*& chances, List list, long long k, u32 node, Of v) {
+  u32 n = list.n;
+  if (!m.chances(n, node, list, v)) return false;
+  double* to = m.take<double>(n);
+  u32* full = m.zeros<u32>(n);
+  if (!m.well()) return false;
+  chances = to;
+  u32 own = 0;
+  m.each(n, [&](u32 i) { own += v(i) > 0; });
+  if (m.sums(warp_sum32(own)).total[0] <= (u64)k) {
+    m.each(n, [&](u32 i) { to[i] = v(i) > 0; });
+    m.barrier();
+    return true;
+  }
+  double c = 0;
+  for (u32 capped = 0, more = 1; more; capped += more) {
+    u32* counters = m.zeros<u32>(8);
+    if (!m.well()) return false;
+    m.barrier();
+    double sum;
+    if (!sum_all(m, counters, sum, n, node, false, [&](u32 i) { return full[i] ? 0.0 : v(i); })) return false;
+    c = __ddiv_rn((double)(k - (long long)capped), sum);
+    own = 0;
+    // An element is looked at by the thread that it is capped by.
+    m.each(n, [&](u32 i) {
+      if (!full[i] && __dmul_rn(c, v(i)) >= 1) full[i] = 1, own++;
+    });
+    more = m.sums(warp_sum32(own)).total[0];
+  }
+  m.each(n, [&](u32 i) {
+    double x = v(i);
+    to[i] = full[i] ? 1.0 : x != 0 ? __dmul_rn(c, x) : 0.0;
+  });
+  m.barrier();
+  return true;
+}

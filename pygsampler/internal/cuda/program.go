@@ -1,0 +1,216 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// programNamed mirrors Named in kernels/program.cuh; Type is a csc.DType.
+type programNamed struct {
+	Data    gpu.Address
+	Type, _ uint32
+}
+
+// programArgs mirrors ProgramArgs.
+type programArgs struct {
+	Seeds, Indptr, Indices, EdgeIDs, Map          gpu.Address
+	Arrived, Slots, Work, Out, Cells              gpu.Address
+	Report, BadSeed                               gpu.Address
+	WorkBytes, OutBytes, NumSeeds                 uint64
+	NumRows, NumNodes, NumEdges                   uint64
+	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits uint32
+	Tag, Key0, Key1, Batch0, Batch1, _            uint32
+	Arrays                                        [programArrays]programNamed
+}
+
+// Programs is batches of a program: one kernel, generated and compiled at the first batch on a device, and one
+// cooperative launch a batch. Its zero value is none; NewProgram makes one.
+type Programs struct {
+	program *program.Program
+	text    source.Text
+	err     error // why there is no kernel
+}
+
+// NewProgram is the plan of a checked program. Where an operator has no kernel yet the plan says so when it
+// is asked to make a batch.
+func NewProgram(p *program.Program) *Programs {
+	text, err := source.Of(p)
+	return &Programs{p, text, err}
+}
+
+// Check refuses what has no kernel, and graphs that lack an array.
+func (p *Programs) Check(g *Graph, c *Call) error {
+	switch {
+	case p.err != nil:
+		return fmt.Errorf("%w: %w", request.ErrValue, p.err)
+	case len(c.Exclude) > 0:
+		return fmt.Errorf("%w: exclude: expected no edges for programs, got some", request.ErrValue)
+	case g.Nodes >= mostEdges || g.Alias != 0:
+		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 vertices for a program on a GPU, got %d", request.ErrValue, g.Nodes)
+	case p.Words() > batch.Words(mostHops):
+		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with arrays beside them, got %d and %d",
+			request.ErrValue, mostHops, len(p.program.Matrices), len(p.program.Extras))
+	case len(p.text.Arrays) > programArrays:
+		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
+	}
+	_, err := p.arrays(g)
+	return err
+}
+
+// arrays are those of the graph that the kernel reads.
+func (p *Programs) arrays(g *Graph) (found [programArrays]programNamed, err error) {
+	for i, a := range p.text.Arrays {
+		of, from, what := g.named.edges, "edata", "an edge"
+		if a.Vertex {
+			of, from, what = g.named.vertices, "ndata", "a vertex"
+		}
+		data, ok := of[a.Name]
+		if !ok {
+			return found, fmt.Errorf("%w: %s[%q]: expected %s array of the graph on the device, got none", request.ErrValue, from, a.Name, what)
+		}
+		if a.Vertex && data.length < g.Nodes {
+			return found, fmt.Errorf("%w: %s[%q]: expected %d elements, got %d", request.ErrValue, from, a.Name, g.Nodes, data.length)
+		}
+		found[i] = programNamed{Data: data.address, Type: uint32(data.dtype)}
+	}
+	return found, nil
+}
+
+// Words is those of blocks, and of arrays beside them.
+func (p *Programs) Words() int {
+	return batch.ProgramWords(len(p.program.Matrices), len(p.program.Extras))
+}
+
+// Shape is the program.
+func (p *Programs) Shape() string { return p.program.Weight + "\n" + p.program.String() }
+
+// A first guess of what a program needs for each edge that its seeds have; what it is wrong by costs a launch.
+const (
+	leastWork   = 1 << 22
+	mostWork    = 1 << 28
+	workPerEdge = 128
+)
+
+// Guess is by the edges of the seeds.
+func (p *Programs) Guess(g *Graph, seeds int64) Needs {
+	edges := float64(seeds) * 2 * float64(g.Edges) / float64(max(g.Nodes, 1))
+	work := uint64(min(leastWork+workPerEdge*edges, mostWork))
+	return Needs{Out: work / 4, Work: work, Edges: int64(min(edges, mostGuess))}
+}
+
+// programSpace is what a program works in.
+type programSpace struct {
+	vertices    vertexMap
+	work, cells buffer
+}
+
+// Forget lets the next launch begin with an empty map.
+func (s *programSpace) Forget() { s.vertices.next = 0 }
+
+func (s *programSpace) Free(stream gpu.Stream) error {
+	return errors.Join(s.vertices.Free(stream), s.work.Free(stream), s.cells.Free(stream))
+}
+
+// Fit makes room to work in.
+func (p *Programs) Fit(f *Flight) error {
+	s := SpaceOf[programSpace](f.space)
+	s.vertices.bits = 64
+	return errors.Join(s.work.fit(f.space, f.need.Work, f.stream), s.cells.fit(f.space, uint64(p.text.Cells)*4, f.stream))
+}
+
+// Used is what the batch and its making took, and a quarter more.
+func (p *Programs) Used(f *Flight) Needs {
+	n := Needs{
+		Out: uint64(f.batch.Header[batch.WordSize]) * 5 / 4, Work: uint64(f.space.words()[reportDetail]) * 5 / 4, Arrived: true,
+	}
+	for i := range p.program.Matrices {
+		n.Edges = max(n.Edges, batch.Block(f.batch.Header, i)[batch.BlockNumEdges]*5/4)
+	}
+	return n
+}
+
+// Arrived makes the batch again with more room to work in, or says which values an operator does not take.
+func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err error) {
+	switch status {
+	case statusWorkTooSmall:
+		f.noted(Needs{Work: max(2*f.need.Work, uint64(detail)*5/4)})
+		return true, nil
+	case statusValueRefused:
+		words := f.space.words()[reportHeader:]
+		op, x := p.program.Nodes[detail].Op, program.ValueText(math.Float64frombits(uint64(words[0])))
+		if op == program.Sum || op == program.Mean {
+			return false, fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, op, x)
+		}
+		name := op.String()
+		if op == program.Individual || op == program.Collective {
+			name += "_sample"
+		}
+		return false, fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for vertex %d", request.ErrValue, name, x, words[1])
+	}
+	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
+}
+
+// programKernel is a program's, for ids and edges of some width.
+type programKernel struct {
+	gpu.Kernel[programArgs]
+	together int // blocks that a multiprocessor runs at a time
+}
+
+// kernel compiles the program where that was not done yet.
+func (p *Programs) kernel(g *Graph) (*programKernel, error) {
+	placeBits := 32
+	if g.Edges>>32 != 0 {
+		placeBits = 64
+	}
+	return Kept(g.engine, fmt.Sprintf("program %d %d\n%s", g.IDBits, placeBits, p.text.Source), func(e *Engine) (*programKernel, error) {
+		k, err := CompiledOf[programArgs](e, p.text.Program(g.IDBits, placeBits), source.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		together, err := k.Occupancy(programThreads, 0)
+		return &programKernel{k, together}, err
+	})
+}
+
+// Launch is the whole program in one cooperative launch.
+func (p *Programs) Launch(f *Flight) error {
+	c, g, w := &f.call, f.graph, f.space
+	k, err := p.kernel(g)
+	if err != nil {
+		return err
+	}
+	arrays, err := p.arrays(g)
+	if err != nil {
+		return err
+	}
+	s := SpaceOf[programSpace](w)
+	tag, err := s.vertices.tags(w, g.Nodes, 32, f.stream, uint32(p.text.Numberings))
+	if err != nil {
+		return err
+	}
+	if p.text.Cells > 0 {
+		if err := f.stream.Fill32(s.cells.Address, 0, uint64(p.text.Cells)); err != nil {
+			return err
+		}
+	}
+	out, bytes := f.Region()
+	random, meeting := c.random(), w.meeting.Address
+	args := programArgs{
+		Seeds: c.Seeds, Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Map: s.vertices.Address,
+		Arrived: meeting, Slots: meeting + slotsAt, Work: s.work.Address, Out: out, Cells: s.cells.Address,
+		Report: f.Report(), BadSeed: meeting + badSeedAt,
+		WorkBytes: s.work.Size, OutBytes: bytes, NumSeeds: uint64(c.NumSeeds),
+		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
+		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
+		Tag: tag, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Arrays: arrays,
+	}
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
+	return k.Launch(f.stream, shape, &args)
+}

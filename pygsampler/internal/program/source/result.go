@@ -1,0 +1,69 @@
+package source
+
+import (
+	"fmt"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+)
+
+// result writes the batch.
+func (w *writer) result() {
+	blocks := len(w.p.Matrices)
+	w.line("Batching b(m, %d, %d);", blocks, len(w.p.Extras))
+	w.text.Numberings++
+	if w.p.Result == program.Subgraph {
+		w.subgraph()
+	} else {
+		w.blocks()
+	}
+	for k, x := range w.p.Extras {
+		t := w.typeOf(x.Node)
+		switch t.Kind {
+		case program.List:
+			w.step("extra_list(m, b, %d, %d, l%d)", blocks, k, x.Node)
+		case program.Vector:
+			w.step("extra_values(m, b, %d, %d, %s.n, v%d)", blocks, k, list(t.Along), x.Node)
+		default:
+			if w.err == nil {
+				w.err = fmt.Errorf("return: %q: expected a vector or a list, got %s", x.Name, t.Kind)
+			}
+		}
+	}
+	w.step("b.end()")
+}
+
+// blocks numbers the vertices by first occurrence, the innermost matrix's first, and writes the blocks.
+func (w *writer) blocks() {
+	total := "(u64)seeds.n"
+	for _, m := range w.p.Matrices {
+		e := w.edges(m)
+		total += fmt.Sprintf(" + %s.columns.n + %s.n", e, e)
+	}
+	w.line("Occurrences o;")
+	w.step("room(m, o, %s)", total)
+	w.line("occur(m, o, seeds.n, seeds);")
+	for k := len(w.p.Matrices) - 1; k >= 0; k-- {
+		e := w.edges(w.p.Matrices[k])
+		w.line("occur(m, o, %s.columns.n, %s.columns);", e, e)
+		w.line("const u32 from%d = o.n;", k)
+		w.line("occur(m, o, %s.n, [&](u32 i) { return %s.row[i]; });", e, e)
+		w.line("const u32 to%d = o.n;", k)
+	}
+	w.line("u32 numbered;")
+	w.step("number(m, o, numbered)")
+	for k, m := range w.p.Matrices {
+		e := w.edges(m)
+		w.step("block(m, b, %d, o.before[to%d], o.before[from%d], %s, [&](u32 c) { return o.before[m.first(%s.columns(c))]; }, "+
+			"[&](u32 i) { return o.before[m.first(%s.row[i])]; }, %t, v%d)", k, k, k, e, e, e, !w.p.Ones(m), m)
+	}
+	w.step("vertices(m, b, o, numbered)")
+}
+
+// subgraph has the vertices of a list, in order.
+func (w *writer) subgraph() {
+	m := w.p.Matrices[0]
+	e, of := w.edges(m), fmt.Sprintf("l%d", w.p.List)
+	w.line("m.claim(%s.n, %s);", of, of)
+	w.step("block(m, b, 0, %s.n, %s.n, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, v%d)", of, of, e, e, !w.p.Ones(m), m)
+	w.step("subgraph_vertices(m, b, %s, seeds)", of)
+}

@@ -1,0 +1,191 @@
+package source
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+)
+
+var update = flag.Bool("update", false, "write the golden texts")
+
+// programs are those whose texts are kept in testdata.
+var programs = map[string]string{
+	"ladies": `%0 = seeds
+%1 = slice %0
+%2 = const value=2
+%3 = pow %1, %2
+%4 = sum %3 axis=1
+%5 = collective %1, %4 k=64 replace=false site=0
+%6 = div %5, %4 axis=1
+%7 = sum %6 axis=0
+%8 = div %6, %7 axis=0
+%9 = row %8
+return blocks %8 "reached"=%9`,
+	"subgraph": `%0 = seeds
+%1 = slice %0
+%2 = individual %1 k=3 replace=false site=0
+%3 = row %2
+%4 = union %0, %3
+%5 = cross %4, %4
+return subgraph %4, %5`,
+	"many": `%0 = seeds
+%1 = whole
+%2 = sum %1 axis=1
+%3 = cap %2 k=9
+%4 = draw %3 k=9 replace=true site=0
+%5 = draw %3 k=9 replace=false site=1
+%6 = concat %4, %5
+%7 = slice %6
+%8 = largest %7 axis=1
+%9 = largest %7 axis=0
+%10 = div %7, %8 axis=1
+%11 = exp %10
+%12 = individual %7, %11 k=4 replace=false site=2
+%13 = individual %7, %11 k=4 replace=true site=3
+%14 = merge %12, %13
+%15 = collective %14 k=5 replace=true site=4
+%16 = times %15
+%17 = random %15 site=5
+%18 = mul %17, %16 axis=1
+%19 = top_k %15, %18 k=3
+%20 = mean %9
+%21 = sub %19, %20
+%22 = row %21
+%23 = gather %2, %22
+%24 = pick %22, %23
+return blocks %21, %14 "picked"=%24 "mean"=%9`,
+	"named": `%0 = seeds
+%1 = unique %0
+%2 = slice %1
+%3 = data %2 name="\"; } while(1); /*"
+%4 = vertices name="x\\\n#include \"y\""
+%5 = add %3, %4 axis=1
+%6 = const value=-0.1
+%7 = le %5, %6
+%8 = filter %2, %7
+return blocks %8 "*/"=%4`,
+}
+
+func textOf(t *testing.T, name string) Text {
+	t.Helper()
+	p, err := program.Parse(programs[name], "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Of(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// The text of a program changes when somebody means it.
+func TestGolden(t *testing.T) {
+	for name := range programs {
+		got := textOf(t, name).Source
+		file := filepath.Join("testdata", name+".cu")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil || got != string(want) {
+			t.Errorf("%s: go test -update writes it anew; got\n%s\n%v", name, got, err)
+		}
+	}
+}
+
+// Names are not in the text, whatever they are: it is the same for all.
+func TestNamesAreNoCode(t *testing.T) {
+	hostile := textOf(t, "named")
+	if len(hostile.Arrays) != 3 || hostile.Arrays[1].Name != `"; } while(1); /*` || hostile.Arrays[1].Vertex || !hostile.Arrays[2].Vertex {
+		t.Errorf("got arrays %+v", hostile.Arrays)
+	}
+	plain := programs["named"]
+	for _, p := range strings.Fields(`name="\"; name="x\\`) {
+		if !strings.Contains(plain, p) {
+			t.Fatalf("expected %s in the program", p)
+		}
+	}
+	plain = strings.NewReplacer(`"\"; } while(1); /*"`, `"a"`, `"x\\\n#include \"y\""`, `"b"`, `"*/"`, `"c"`).Replace(plain)
+	p, err := program.Parse(plain, "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := Of(p); err != nil || same.Source != hostile.Source {
+		t.Errorf("expected one text for all names, got\n%s\nand\n%s", hostile.Source, same.Source)
+	}
+}
+
+// What no result needs is not made, of a matrix its values alone neither.
+func TestUnneeded(t *testing.T) {
+	p, err := program.Parse(`%0 = seeds
+%1 = slice %0
+%2 = sum %1 axis=1
+%3 = div %1, %2 axis=1
+%4 = row %3
+return vectors "rows"=%4`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Of(p)
+	if err != nil || strings.Contains(text.Source, "sum_groups") || strings.Contains(text.Source, "op_div") {
+		t.Errorf("expected no sum and no quotient, got %v\n%s", err, text.Source)
+	}
+}
+
+// Constants have all their bits.
+func TestConstants(t *testing.T) {
+	for value, want := range map[string]string{
+		"0.1": "0x1.999999999999ap-04", "-0": "-0x0p+00", "+Inf": "of_bits(0x7ff0000000000000ull)", "NaN": "of_bits(0x7ff8000000000001ull)", "5e-324": "0x1p-1074",
+	} {
+		p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = const value="+value+"\n%3 = add %1, %2\nreturn blocks %3", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := Of(p); err != nil || !strings.Contains(text.Source, "x2 = "+want+";") {
+			t.Errorf("%s: expected %s, got %v\n%s", value, want, err, text.Source)
+		}
+	}
+}
+
+// A chain of values that are each taken twice stays a text of its own length.
+func TestShared(t *testing.T) {
+	lines := []string{"%0 = seeds", "%1 = slice %0"}
+	for i := range 100 {
+		lines = append(lines, strings.ReplaceAll("%N = add %M, %M", "M", strconv.Itoa(i+1)))
+		lines[len(lines)-1] = strings.ReplaceAll(lines[len(lines)-1], "%N", "%"+strconv.Itoa(i+2))
+	}
+	p, err := program.Parse(strings.Join(append(lines, "return blocks %101"), "\n"), "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Of(p)
+	if stored := strings.Count(text.Source, "store(m,"); err != nil || stored < 20 || len(text.Source) > 200*len(lines) {
+		t.Errorf("expected values to be stored now and then, got %d times in %d bytes, %v", stored, len(text.Source), err)
+	}
+}
+
+// The NVRTC of the build takes the texts, for ids of either width, and has nothing to say of them.
+func TestCompiled(t *testing.T) {
+	files, _ := filepath.Glob("../../../../.venv/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+	if len(files) == 0 {
+		t.Skip("needs the build's NVRTC")
+	}
+	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
+	t.Setenv("PYGSAMPLER_NVRTC", files[0])
+	for name, bits := range map[string]int{"many": 32, "subgraph": 64} {
+		var c compiler.Compiler
+		image, err := c.Compile(textOf(t, name).Program(bits, bits), 8, 0)
+		if err != nil || image.Log != "" {
+			t.Errorf("%s: got %q, %v", name, image.Log, err)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+#include "program_result.cuh"
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __grid_constant__ ProgramArgs a) {
+  __shared__ ProgramShared shared;
+  Machine m(a, shared);
+  List seeds;
+  if (!m.seeds(seeds)) return m.end();
+  List l0;
+  l0 = seeds;
+  Edges e1;
+  List d1;
+  if (!m.distinct(l0.n, d1, l0)) return m.end();
+  if (!slice(m, e1, d1)) return m.end();
+  if (!number_rows(m, e1)) return m.end();
+  auto v1 = [&](u32 i) -> double { return m.named(0, m.edge_id(e1.place[i])); };
+  const double x2 = 0x1p+01;
+  auto v3 = [&](u32 i) -> double { return op_pow(v1(i), x2); };
+  const double* s4;
+  if (!sum_groups(m, s4, e1.rows.n, e1.n, 4, false, [&](u32 i) -> u32 { return e1.number[i]; }, v3)) return m.end();
+  auto v4 = [&](u32 i) -> double { return s4[i]; };
+  Edges e5;
+  if (!collective(m, e5, e1, e1.rows.n, 64, 5, 0, e1.rows, [&](u32 i) -> u32 { return e1.number[i]; }, v4)) return m.end();
+  if (!number_rows(m, e5)) return m.end();
+  auto v5 = [&](u32 i) -> double { return v1(e5.parent[i]); };
+  auto v6 = [&](u32 i) -> double { return op_div(v5(i), v4(e1.number[e5.parent[i]])); };
+  const double* s7;
+  if (!sum_columns(m, s7, e5, false, v6)) return m.end();
+  auto v7 = [&](u32 i) -> double { return s7[i]; };
+  const double* s8;
+  if (!store(m, s8, e5.n, [&](u32 i) -> double { return op_div(v6(i), v7(e5.column[i])); })) return m.end();
+  auto v8 = [&](u32 i) -> double { return s8[i]; };
+  List l9;
+  l9 = e5.rows;
+  Batching b(m, 1, 1);
+  Occurrences o;
+  if (!room(m, o, (u64)seeds.n + e5.columns.n + e5.n)) return m.end();
+  occur(m, o, seeds.n, seeds);
+  occur(m, o, e5.columns.n, e5.columns);
+  const u32 from0 = o.n;
+  occur(m, o, e5.n, [&](u32 i) { return e5.row[i]; });
+  const u32 to0 = o.n;
+  u32 numbered;
+  if (!number(m, o, numbered)) return m.end();
+  if (!block(m, b, 0, o.before[to0], o.before[from0], e5, [&](u32 c) { return o.before[m.first(e5.columns(c))]; }, [&](u32 i) { return o.before[m.first(e5.row[i])]; }, true, v8)) return m.end();
+  if (!vertices(m, b, o, numbered)) return m.end();
+  if (!extra_list(m, b, 1, 0, l9)) return m.end();
+  if (!b.end()) return m.end();
+  m.end();
+}

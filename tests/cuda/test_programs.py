@@ -1,0 +1,89 @@
+"""Programs on a GPU: the CPU's batches, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from pygsampler import samplers
+from tests.support.parity import Csc, random_graph, scaled
+
+SAMPLERS: dict[str, Any] = {
+    "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
+    "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
+    "labor": samplers.labor(fanouts=[3, 4], seed=1),
+    "shadow": samplers.shadow(fanouts=[3, 2], seed=1),
+}
+
+
+def both(csc: Csc, ids: int, edge_ids: int = 0, *, pinned: bool = False) -> Any:
+    count = len(csc.indices)
+    graph = csc.graph(ids, ids, edge_ids, to_pin=pinned)
+    cpu = graph.with_data(edge_data={"w": np.random.default_rng(3).pareto(1.2, count) + 0.1})
+    return cpu, cpu.pin() if pinned else cpu.to("cuda")
+
+
+def arrays_of(made: Any) -> dict[str, Any]:
+    """All that a batch has, by name; float32 by its bits."""
+    batch = made.cpu().numpy()
+    found = {
+        "input_nodes": batch.input_nodes,
+        "output_nodes": batch.output_nodes,
+        "output_index": batch.output_index,
+        **{f"extra {name}": array for name, array in batch.extra.items()},
+    }
+    for i, block in enumerate(batch.blocks):
+        for name in ("indptr", "indices", "edge_ids"):
+            found[f"blocks[{i}].{name}"] = getattr(block, name)
+        found[f"blocks[{i}].nodes"] = np.array([block.num_src_nodes, block.num_dst_nodes])
+        found |= {f"blocks[{i}] {name}": array for name, array in block.edge_data.items()}
+    return {k: v.view(np.int32) if v.dtype == np.float32 else v for k, v in found.items()}
+
+
+def same(got: Any, want: Any) -> None:
+    mine, theirs = arrays_of(got), arrays_of(want)
+    assert list(mine) == list(theirs)
+    for name, array in theirs.items():
+        assert mine[name].dtype == array.dtype, name
+        assert np.array_equal(mine[name], array), name
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+@pytest.mark.parametrize(("ids", "edge_ids"), [(32, 0), (64, 64)])
+def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
+    cpu, there = both(random_graph(scaled(20000, 400), 2), ids, edge_ids)
+    draw, sampler = np.random.default_rng(1), SAMPLERS[name]
+    for batch, count in enumerate((0, 1, scaled(3000, 60))):
+        seeds = draw.integers(0, cpu.num_nodes, count)
+        want = sampler.sample(cpu, seeds, epoch=2, batch=batch)
+        got = sampler.sample(there, seeds, epoch=2, batch=batch)
+        assert got.device == "cuda:0"
+        same(got, want)
+
+
+def test_many_batches_and_pinned_graphs() -> None:
+    csc = random_graph(scaled(20000, 400), 4)
+    sets = [np.arange(i, i + 30) for i in range(9)]
+    sampler = SAMPLERS["ladies"]
+    for pinned in (False, True):
+        cpu, there = both(csc, 32, pinned=pinned)
+        want = sampler.sample_many(cpu, sets, epoch=0, batch=0)
+        for mine, theirs in zip(
+            sampler.sample_many(there, sets, epoch=0, batch=0), want, strict=True
+        ):
+            same(mine, theirs)
+
+
+def test_errors() -> None:
+    cpu, there = both(random_graph(scaled(2000, 50), 4), 64)
+    with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, "):
+        SAMPLERS["ladies"].sample(there, [0, cpu.num_nodes])
+    bad = cpu.with_data(edge_data={"w": np.full(cpu.num_edges, np.inf)})
+    for graph in (bad, bad.to("cuda")):
+        with pytest.raises(ValueError, match="sum: expected finite values, got inf"):
+            SAMPLERS["ladies"].sample(graph, np.arange(40))
+    with pytest.raises(ValueError, match="weight: expected an edge array of the graph"):
+        samplers.ladies(nodes=[3], weight="none").sample(there, [0])
