@@ -29,6 +29,7 @@ MODULES = (
     "edge_weights",
     "commands",
     "compiler",
+    "programs",
 )
 
 
@@ -37,7 +38,12 @@ def test_as_on_a_gpu(emulator: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
         cwd=ROOT,
-        env={**os.environ, "LD_LIBRARY_PATH": str(emulator), "PYGSAMPLER_REQUIRE": "cuda"},
+        env={
+            **os.environ,
+            "LD_LIBRARY_PATH": str(emulator),
+            "PYGSAMPLER_NVRTC": str(emulator / "libnvrtc.so.12"),
+            "PYGSAMPLER_REQUIRE": "cuda",
+        },
         capture_output=True,
         text=True,
         timeout=500,

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch import layout as at
+from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe
 from pygsampler._program.symbols import (
@@ -26,8 +28,9 @@ from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
+from pygsampler.converted import TorchBatch
 from pygsampler.minibatch import MiniBatch
-from pygsampler.subgraph import Subgraph
+from pygsampler.subgraph import Subgraph, TorchSubgraph
 
 if TYPE_CHECKING:
     import torch
@@ -308,7 +311,15 @@ class Program(EngineSampler, Sampler[Any]):
     def _torch_view(
         self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
-        raise NotImplementedError("programs in torch's memory on a GPU")
+        count = at.num_words(words[at.HOPS])
+        views, extras = RegionViews(region, words[:count], graph._device), words[count:]
+        starts = range(0, len(extras), at.EXTRA_WORDS)
+        extra = {
+            name: views.beside(extras[start : start + at.EXTRA_WORDS])
+            for name, start in zip(self._extras, starts, strict=True)
+        }
+        kind = TorchSubgraph if self._result == "subgraph" else TorchBatch
+        return kind._of(views, epoch, batch, extra)
 
     def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
         if graph._device >= 0:

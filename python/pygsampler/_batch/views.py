@@ -111,6 +111,15 @@ class RegionViews:
         made["dst_nodes"] = self._at(dst, num_dst)
         return made
 
+    def beside(self, about: Sequence[int]) -> torch.Tensor:
+        """An array beside the blocks, which these words describe."""
+        length, offset = about[at.EXTRA_LENGTH], about[at.EXTRA_OFFSET]
+        if about[at.EXTRA_KIND]:
+            return self._at(offset, length)
+        made = self._factors(offset, length)
+        assert made is not None
+        return made
+
     def _at(self, offset: int, length: int) -> torch.Tensor:
         """Ids; one tensor where several names are of the same ids, as many are."""
         made = self._made.get((offset, length))
