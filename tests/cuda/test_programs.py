@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pygsampler as pgs
 from pygsampler import samplers
 from tests.support.parity import Csc, random_graph, scaled
 

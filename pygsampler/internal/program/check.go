@@ -51,7 +51,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Cross:
 		if !in[0].Distinct || !in[1].Distinct {
-			return t, fmt.Errorf("A[rows, columns]: expected lists of distinct vertices: unique() makes them so")
+			return t, fmt.Errorf("cross: expected lists of distinct vertices for A[rows, columns]: unique() makes them so")
 		}
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Data:
