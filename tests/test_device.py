@@ -5,10 +5,12 @@ tests/cuda asks a GPU, or the emulator, whether the batches are right.
 
 from __future__ import annotations
 
+import textwrap
+
 import torch
 
 from pygsampler._arrays import devices
-from tests.gpu import no_driver
+from tests.gpu import no_driver, run_with_driver
 from tests.support.device_scripts import run
 
 
@@ -401,7 +403,7 @@ def test_a_batch_in_torchs_memory(emulator):
                     batch = job.result()
                     assert job.done() and job.result() is batch
                     # Nothing is made before it is used but the one tensor.
-                    assert set(vars(batch)) == {"_views", "trees", "epoch", "batch"}
+                    assert set(vars(batch)) == {"_views", "trees", "extra", "epoch", "batch"}
                     assert set(vars(batch.blocks[0])) == {"_views", "_place", "dst_offset"}
                     assert batch.blocks[0].indptr is batch.blocks[0].indptr
                     assert not hasattr(batch, "_made") and not hasattr(batch.blocks[0], "indptrs")
@@ -450,3 +452,53 @@ def test_a_batch_in_torchs_memory(emulator):
         "TypeError: seeds: expected a one-dimensi",
         "0",
     ]
+
+
+def test_programs_in_torchs_memory(emulator):
+    """Blocks, values and what is beside them, and subgraphs, of a program's kernel."""
+    script = """
+        import numpy as np
+        import torch
+        import pygsampler as pgs
+        from pygsampler import samplers
+        from pygsampler._sampling import device_job
+
+        def allocate(size, bits, device):
+            words = (size + 7) // 8
+            dtype, count = (torch.int64, words) if bits == 64 else (torch.int32, 2 * words)
+            return torch.full((count,), -1, dtype=dtype)
+        device_job.allocate = allocate
+
+        @pgs.program
+        def layer(A, seeds, K):
+            C = A[:, seeds]
+            p = (C * C).sum(axis=1)
+            B = C.collective_sample(K, p)
+            return [A[:, B.row()].individual_sample(3), B], {"p": p, "rows": B.row()}
+
+        def lists(batch):
+            found = [batch.input_nodes, batch.output_nodes, batch.output_index]
+            found += batch.extra.values()
+            for block in batch.blocks:
+                found += [block.indptr, block.indices, block.edge_ids, *block.edge_data.values()]
+            return [(x.dtype, x.tolist()) for x in found], list(batch.extra)
+
+        random = np.random.default_rng(1)
+        src, dst = random.integers(0, 200, 1500), random.integers(0, 200, 1500)
+        data = {"w": random.random(1500)}
+        for ids in (np.int32, np.int64):
+            ends = src.astype(ids), dst.astype(ids)
+            host = pgs.Graph.from_coo(*ends, num_nodes=200, edge_data=data)
+            there, seeds = host.to("cuda"), np.array([3, 5, 7, 100, 5], ids)
+            shadow = samplers.shadow(fanouts=[3, 2], seed=1)
+            for sampler in (layer(K=9, weight="w", seed=2), shadow):
+                want = sampler.sample(host, seeds, epoch=0, batch=2).torch()
+                for own in (False, True):
+                    job = sampler.launch(there, seeds, epoch=0, batch=2, into="torch", beside=own)
+                    made = job.result()
+                    assert type(made) is type(want) and lists(made) == lists(want)
+                print(type(made).__name__, list(made.extra))
+    """
+    given = {"PYGSAMPLER_NVRTC": f"{emulator}/libnvrtc.so.12", "MALLOC_MMAP_THRESHOLD_": "1024"}
+    lines = run_with_driver(emulator, textwrap.dedent(script), **given).splitlines()
+    assert lines == ["TorchBatch ['p', 'rows']", "TorchSubgraph []"] * 2
