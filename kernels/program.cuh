@@ -61,6 +61,28 @@ struct ProgramShared {
   u32 digits[PROGRAM_WARPS][256];
 };
 
+// A program is long, and each part of it runs once, so the time to fetch code counts: what is large and has
+// no need to be seen through is a function. Its arguments are values, since a Machine whose address is taken
+// would not stay in registers.
+__device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z, ulonglong2* slots, ProgramShared* s, u32 turn) {
+  return grid_sums(x, y, z, slots + turn * gridDim.x, s->meeting, s->sums[turn]);
+}
+__device__ __noinline__ u64 state_of(Stream stream, u64 v) { return row_state(stream, v); }
+
+// Element i of an array of the graph's.
+__device__ __noinline__ double element(const void* data, u32 type, u64 i) {
+  switch (type) {
+    case BOOL_TYPE:
+    case UINT8_TYPE: return ((const unsigned char*)data)[i];
+    case INT8_TYPE: return ((const signed char*)data)[i];
+    case INT16_TYPE: return ((const short*)data)[i];
+    case INT32_TYPE: return ((const int*)data)[i];
+    case INT64_TYPE: return (double)((const long long*)data)[i];
+    case FLOAT32_TYPE: return ((const float*)data)[i];
+  }
+  return ((const double*)data)[i];
+}
+
 struct Machine {
   const ProgramArgs& a;
   ProgramShared& s;
@@ -83,7 +105,7 @@ struct Machine {
   __device__ __forceinline__ void barrier() { grid_barrier(s.meeting); }
   __device__ __forceinline__ Sums sums(u32 x, u32 y = 0, u32 z = 0) {
     u32 turn = exchanges++ & 1;
-    return grid_sums(x, y, z, a.slots + turn * gridDim.x, s.meeting, s.sums[turn]);
+    return sums_of(x, y, z, a.slots, &s, turn);
   }
 
   // n elements of the working memory. Beyond its end the program fails, and nothing is to be written.
@@ -220,27 +242,14 @@ struct Machine {
     return fail(STATUS_VALUE_REFUSED, node);
   }
 
-  // Element i of an array of the graph's.
-  __device__ __forceinline__ double named(u32 k, u64 i) const {
-    const Named& array = a.arrays[k];
-    switch (array.type) {
-      case BOOL_TYPE:
-      case UINT8_TYPE: return ((const unsigned char*)array.data)[i];
-      case INT8_TYPE: return ((const signed char*)array.data)[i];
-      case INT16_TYPE: return ((const short*)array.data)[i];
-      case INT32_TYPE: return ((const int*)array.data)[i];
-      case INT64_TYPE: return (double)((const long long*)array.data)[i];
-      case FLOAT32_TYPE: return ((const float*)array.data)[i];
-    }
-    return ((const double*)array.data)[i];
-  }
+  __device__ __forceinline__ double named(u32 k, u64 i) const { return element(a.arrays[k].data, a.arrays[k].type, i); }
   __device__ __forceinline__ u64 start(u64 v) const { return read(a.indptr, a.indptr_bits, min(v, a.num_rows)); }
   __device__ __forceinline__ u64 edge_id(Place p) const { return a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, p) : p; }
   __device__ __forceinline__ Stream stream(u32 site, u32 purpose) const {
     return stream_of(a.key0, a.key1, site, a.batch0, a.batch1, purpose);
   }
   __device__ __forceinline__ double random(u32 site, u32 purpose, u64 of) const {
-    return uniform(draw_bits(row_state(stream(site, purpose), of), 0));
+    return uniform(draw_bits(state_of(stream(site, purpose), of), 0));
   }
 
   __device__ __forceinline__ bool reporter() const { return blockIdx.x == 0 && threadIdx.x == 0; }

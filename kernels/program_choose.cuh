@@ -14,7 +14,7 @@ struct Bound {
 
 // Which digit the k-th smallest has, of counts of 256 digits; k becomes its place among those of the digit.
 // By a warp.
-__device__ __forceinline__ u32 digit_of(const u32* counts, u32& k, u32& of_digit) {
+__device__ __noinline__ u32 digit_of(const u32* counts, u32& k, u32& of_digit) {
   u32 lane = threadIdx.x & 31, own[8], sum = 0, all;
   for (int i = 0; i < 8; i++) sum += own[i] = counts[8 * lane + i];
   u32 before = lanes_before(sum, all);
@@ -97,7 +97,7 @@ __device__ __forceinline__ bool vertex_keys(Machine& m, u64*& keys, u32 n, u32 n
   Stream stream = m.stream(site, PURPOSE_CANDIDATES);
   m.each(n, [&](u32 i) {
     double w = p(i);
-    keys[i] = w > 0 ? race_key(draw_bits(row_state(stream, (u64)vertex(i)), 0), w) : NO_KEY;
+    keys[i] = w > 0 ? race_key(draw_bits(state_of(stream, (u64)vertex(i)), 0), w) : NO_KEY;
   });
   m.barrier();
   return true;
@@ -194,7 +194,7 @@ __device__ __forceinline__ u64* column_states(Machine& m, const Edges& c, u32 si
   u64* states = m.take<u64>(c.columns.n);
   if (!m.well()) return states;
   Stream stream = m.stream(site, PURPOSE_NEIGHBORS);
-  m.each(c.columns.n, [&](u32 k) { states[k] = row_state(stream, (u64)c.columns(k)); });
+  m.each(c.columns.n, [&](u32 k) { states[k] = state_of(stream, (u64)c.columns(k)); });
   m.barrier();
   return states;
 }

@@ -16,8 +16,8 @@ struct Edges {
   const u32* first;   // of each row its first edge
 };
 
-// What of(i) of n + 1 ascending places is the last not above e.
-__device__ __forceinline__ u32 column_of(const u32* begins, u32 n, u32 e) {
+// Which of n columns edge e is of.
+__device__ __noinline__ u32 column_of(const u32* begins, u32 n, u32 e) {
   u32 lo = 0;
   while (n - lo > 1) {
     u32 middle = (lo + n) / 2;

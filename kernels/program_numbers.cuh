@@ -14,14 +14,14 @@ __device__ __forceinline__ double nan_value() { return of_bits(INFINITE | 1ull <
 __device__ __forceinline__ double op_neg(double x) { return of_bits(bits_of(x) ^ SIGN); }
 __device__ __forceinline__ double op_abs(double x) { return of_bits(bits_of(x) & ~SIGN); }
 __device__ __forceinline__ double op_sqrt(double x) { return x >= 0 ? __dsqrt_rn(x) : nan_value(); }
-__device__ __forceinline__ double op_exp(double x) { return real_exp(x); }
-__device__ __forceinline__ double op_log(double x) { return real_full_log(x); }
+__device__ __noinline__ double op_exp(double x) { return real_exp(x); }
+__device__ __noinline__ double op_log(double x) { return real_full_log(x); }
 __device__ __forceinline__ double op_relu(double x) { return x > 0 ? x : 0; }
 __device__ __forceinline__ double op_not(double x) { return x == 0; }
 __device__ __forceinline__ double op_add(double x, double y) { return __dadd_rn(x, y); }
 __device__ __forceinline__ double op_sub(double x, double y) { return __dadd_rn(x, op_neg(y)); }
 __device__ __forceinline__ double op_mul(double x, double y) { return __dmul_rn(x, y); }
-__device__ __forceinline__ double op_div(double x, double y) { return __ddiv_rn(x, y); }
+__device__ __noinline__ double op_div(double x, double y) { return __ddiv_rn(x, y); }
 __device__ __forceinline__ double op_min(double x, double y) { return y < x ? y : x; }
 __device__ __forceinline__ double op_max(double x, double y) { return y > x ? y : x; }
 __device__ __forceinline__ double op_lt(double x, double y) { return x < y; }
@@ -37,7 +37,7 @@ __device__ __forceinline__ double op_pow(double x, double y) {
       if (digits & 1) r = __dmul_rn(r, x);
       if (digits >>= 1) x = __dmul_rn(x, x);
     }
-    return y < 0 ? __ddiv_rn(1.0, r) : r;
+    return y < 0 ? op_div(1.0, r) : r;
   }
   return y == 0.5 ? op_sqrt(x) : op_exp(__dmul_rn(y, op_log(x)));
 }
@@ -73,9 +73,9 @@ __device__ __forceinline__ double mantissa(double x, int& e) {
 const u64 NO_KEY = ~0ull;
 
 // The key of a race: E / w of an exponential variate E, which no scale overflows.
-__device__ __forceinline__ u64 race_key(u64 draw, double w) {
+__device__ __noinline__ u64 race_key(u64 draw, double w) {
   int a, c;
-  double m = mantissa(op_neg(real_log(uniform(draw))), a), n = mantissa(w, c), r = __ddiv_rn(m, n);
+  double m = mantissa(op_neg(real_log(uniform(draw))), a), n = mantissa(w, c), r = op_div(m, n);
   int k = a - c;
   if (r < 1) r = __dmul_rn(2.0, r), k--;
   return ((u64)(k + 2048) << 52) + (bits_of(r) & FRACTION);
@@ -98,7 +98,7 @@ __device__ __forceinline__ Bins bins_of(u64 largest, u32 n) {
 struct Binned {
   long long upper, lower;
 };
-__device__ __forceinline__ Binned binned(double x, Bins bins) {
+__device__ __noinline__ Binned binned(double x, Bins bins) {
   u64 size = bits_of(x) & ~SIGN, upper = 0, lower = 0;
   Parts p = parts_of(size);
   int up = p.unit + bins.b - bins.e, down = up + bins.b;
@@ -110,6 +110,6 @@ __device__ __forceinline__ Binned binned(double x, Bins bins) {
   bool negative = bits_of(x) >> 63;
   return Binned{negative ? -(long long)upper : (long long)upper, negative ? -(long long)lower : (long long)lower};
 }
-__device__ __forceinline__ double unbinned(Binned q, Bins bins) {
+__device__ __noinline__ double unbinned(Binned q, Bins bins) {
   return __dadd_rn(real_scaled((double)q.upper, bins.e - bins.b), real_scaled((double)q.lower, bins.e - 2 * bins.b));
 }

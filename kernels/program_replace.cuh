@@ -13,7 +13,7 @@ __device__ __forceinline__ u64 integer(double w, int e, u32 n) {
 }
 
 // The first of n ascending sums that is above x.
-__device__ __forceinline__ u32 part_of(const u64* sums, u32 n, u64 x) {
+__device__ __noinline__ u32 part_of(const u64* sums, u32 n, u64 x) {
   u32 lo = 0;
   while (lo < n) {
     u32 middle = (lo + n) / 2;
@@ -81,7 +81,7 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
 
 // Which element draw k of a site takes.
 __device__ __forceinline__ u32 drawn(const Stream& stream, u32 k, const u64* sums, u32 n, u64 total) {
-  return part_of(sums, n, below(draw_bits(row_state(stream, k), 0), total));
+  return part_of(sums, n, below(draw_bits(state_of(stream, k), 0), total));
 }
 
 // The edges of the rows that k draws choose; `times` is how often each row was.

@@ -32,7 +32,7 @@ __device__ __forceinline__ bool bins_of(Machine& m, u32* worst, Bins& bins, u64&
 
 // What becomes of a sum of so many terms: itself, or the mean.
 __device__ __forceinline__ double finished(double sum, double count, bool mean) {
-  return !mean ? sum : count == 0 ? 0 : __ddiv_rn(sum, count);
+  return !mean ? sum : count == 0 ? 0 : op_div(sum, count);
 }
 
 // A sum, or mean, for each group of n terms: group(i) is below `groups`, of which each has some.
@@ -189,7 +189,7 @@ __device__ __forceinline__ bool cap(Machine& m, const double*& chances, List lis
     m.barrier();
     double sum;
     if (!sum_all(m, counters, sum, n, node, false, [&](u32 i) { return full[i] ? 0.0 : v(i); })) return false;
-    c = __ddiv_rn((double)(k - (long long)capped), sum);
+    c = op_div((double)(k - (long long)capped), sum);
     own = 0;
     // An element is looked at by the thread that it is capped by.
     m.each(n, [&](u32 i) {
