@@ -227,7 +227,7 @@ enum {
   NEGATIVE_THREADS = 256,  // of negatives.cu, a number each
   TALLY_THREADS = 256,  // of tally.cu, a seed, at most
   TRANSIT_THREADS = 256,  // of transit.cu
-  PROGRAM_THREADS = 256,  // of programs
+  PROGRAM_THREADS = 512,  // of programs
 };
 
 // Counters of a step of transit.cu: walkers on transits that have few of them, and on those that

@@ -39,9 +39,12 @@ __device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k,
   u32* block = m.s.digits[0];
   bound = Bound{{0, 0, 0}};
   bool open = true;
+#pragma unroll 1
   for (int word = 0; word < 3; word++) {
     if (!open) bound.words[word] = ~0ull;
+#pragma unroll 1
     for (int shift = 56; open && shift >= 0; shift -= 8, counts += 256) {
+#pragma unroll 1
       for (u32 i = threadIdx.x; i < 256; i += PROGRAM_THREADS) block[i] = 0;
       __syncthreads();
       u64 known = shift == 56 ? 0 : ~0ull << (shift + 8), want = bound.words[word];
@@ -56,6 +59,7 @@ __device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k,
         if ((own & known) == want) atomicAdd(block + (own >> shift & 255), 1u);
       });
       __syncthreads();
+#pragma unroll 1
       for (u32 i = threadIdx.x; i < 256; i += PROGRAM_THREADS)
         if (block[i]) atomicAdd(counts + i, block[i]);
       m.barrier();
@@ -128,13 +132,14 @@ __device__ __forceinline__ bool draw(Machine& m, List& list, List of, long long 
 }
 
 // Of each column the bound of its k smallest keys, by key and place; a warp a column.
-__device__ __forceinline__ void column_bounds(Machine& m, const Edges& c, const u64* keys, long long k, u64* bounds, u32* last) {
+__device__ __noinline__ void column_bounds(Machine& m, const Edges& c, const u64* keys, long long k, u64* bounds, u32* last) {
   m.each_warp(c.columns.n, [&](u32 column) {
     u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31, there = 0;
     u32* counts = m.s.digits[threadIdx.x >> 5];
     u64 bound = NO_KEY - 1;
     u32 upto = ~0u, left = (u32)k;
     if (k >= 0) {
+#pragma unroll 1
       for (u32 i = lo + lane; i < hi; i += 32) there += keys[i] != NO_KEY;
       there = warp_sum32(there);
     }
@@ -142,10 +147,13 @@ __device__ __forceinline__ void column_bounds(Machine& m, const Edges& c, const 
     if (k > 0 && there > (u64)k) {
       bound = 0;
       bool open = true;
+#pragma unroll 1
       for (int shift = 56; open && shift >= 0; shift -= 8) {
+#pragma unroll 1
         for (u32 i = lane; i < 256; i += 32) counts[i] = 0;
         __syncwarp();
         u64 known = shift == 56 ? 0 : ~0ull << (shift + 8);
+#pragma unroll 1
         for (u32 i = lo + lane; i < hi; i += 32) {
           u64 key = keys[i];
           if (key != NO_KEY && (key & known) == bound) atomicAdd_block(counts + (key >> shift & 255), 1u);
@@ -190,7 +198,7 @@ __device__ __forceinline__ bool choose_columns(Machine& m, Edges& e, const Edges
 }
 
 // The state of each column's vertex.
-__device__ __forceinline__ u64* column_states(Machine& m, const Edges& c, u32 site) {
+__device__ __noinline__ u64* column_states(Machine& m, const Edges& c, u32 site) {
   u64* states = m.take<u64>(c.columns.n);
   if (!m.well()) return states;
   Stream stream = m.stream(site, PURPOSE_NEIGHBORS);
@@ -222,7 +230,7 @@ __device__ __forceinline__ bool top_k(Machine& m, Edges& e, const Edges& c, long
 }
 
 // k edges of each column, uniformly.
-__device__ __forceinline__ bool individual(Machine& m, Edges& e, const Edges& c, long long k, bool replace, u32 site) {
+__device__ __noinline__ bool individual(Machine& m, Edges& e, const Edges& c, long long k, bool replace, u32 site) {
   u64* states = column_states(m, c, site);
   if (!m.well()) return false;
   auto whole = [&](u32 degree) { return k < 0 || degree == 0 || (!replace && degree <= (u64)k); };

@@ -34,7 +34,7 @@ __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, u32
 }
 
 // All in-edges of distinct vertices.
-__device__ __forceinline__ bool slice(Machine& m, Edges& e, List columns) {
+__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns) {
   auto degree = [&](u32 c) -> u32 {
     u64 v = (u64)columns(c);
     return at_most(m.start(v + 1) - m.start(v));
@@ -105,7 +105,7 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
 }
 
 // The edges from vertices of distinct rows to those of distinct columns. `number` is their place among the rows.
-__device__ __forceinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns) {
+__device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns) {
   Edges all;
   if (!slice(m, all, columns)) return false;
   m.claim(rows.n, rows);
@@ -119,7 +119,7 @@ __device__ __forceinline__ bool cross(Machine& m, Edges& e, const u32*& number, 
 }
 
 // In each column the edges of c, then those of d, which has the same columns. A parent from c.n on is of d.
-__device__ __forceinline__ bool merge(Machine& m, Edges& e, const Edges& c, const Edges& d) {
+__device__ __noinline__ bool merge(Machine& m, Edges& e, const Edges& c, const Edges& d) {
   if ((u64)c.n + d.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)c.n + d.n);
   u32 columns = c.columns.n;
   u32* begins = m.take<u32>(columns + 1);
@@ -137,7 +137,7 @@ __device__ __forceinline__ bool merge(Machine& m, Edges& e, const Edges& c, cons
 }
 
 // Numbers the rows of the edges.
-__device__ __forceinline__ bool number_rows(Machine& m, Edges& e) {
+__device__ __noinline__ bool number_rows(Machine& m, Edges& e) {
   u32* number = m.take<u32>(e.n);
   if (!m.well()) return false;
   auto vertex = [&](u32 i) { return e.row[i]; };
@@ -188,8 +188,11 @@ __device__ __forceinline__ bool store(Machine& m, const double*& values, u32 n, 
   return true;
 }
 
+// The distinct vertices of a list.
+__device__ __noinline__ bool unique(Machine& m, List& list, List of) { return m.distinct(of.n, list, of); }
+
 // One list behind another; of distinct vertices, where it is asked for.
-__device__ __forceinline__ bool join(Machine& m, List& list, List x, List y, bool distinct) {
+__device__ __noinline__ bool join(Machine& m, List& list, List x, List y, bool distinct) {
   auto vertex = [&](u32 i) { return i < x.n ? x(i) : y(i - x.n); };
   if ((u64)x.n + y.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)x.n + y.n);
   if (distinct) return m.distinct(x.n + y.n, list, vertex);

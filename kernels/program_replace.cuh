@@ -57,6 +57,7 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   int e = exponent_above(load_relaxed(most));
   Machine::Span mine = m.span(n);
   u64 sum = 0;
+#pragma unroll 1
   for (u32 i = mine.lo + lane; i < mine.hi; i += 32) sum += integer(p(i), e, there);
   sum = __shfl_sync(~0u, lanes_upto(sum), 31);
   if (lane == 0) parts[warp] = sum;
@@ -69,6 +70,7 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   }
   total = __shfl_sync(~0u, lanes_upto(all), 31);
   before = __shfl_sync(~0u, lanes_upto(before), 31);
+#pragma unroll 1
   for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
     u32 i = i0 + lane;
     u64 upto = before + lanes_upto(i < mine.hi ? integer(p(i), e, there) : 0);
@@ -123,12 +125,14 @@ __device__ __forceinline__ bool individual_again(Machine& m, Edges& e, const Edg
   m.each_warp(c.columns.n, [&](u32 column) {
     u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31, there = 0;
     u64 largest = 0, before = 0;
+#pragma unroll 1
     for (u32 i = lo + lane; i < hi; i += 32) {
       double w = p(i);
       if (w > 0) there++, largest = max(largest, bits_of(w));
     }
     there = warp_sum32(there), largest = warp_max(largest);
     int above = there ? exponent_above(largest) : 0;
+#pragma unroll 1
     for (u32 i0 = lo; i0 < hi; i0 += 32) {
       u64 upto = before + lanes_upto(i0 + lane < hi ? integer(p(i0 + lane), above, there) : 0);
       if (i0 + lane < hi) sums[i0 + lane] = upto;

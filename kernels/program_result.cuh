@@ -46,7 +46,7 @@ struct Occurrences {
   u32* before;  // how many distinct vertices come before each of them
   u32 n = 0;
 };
-__device__ __forceinline__ bool room(Machine& m, Occurrences& o, u64 n) {
+__device__ __noinline__ bool room(Machine& m, Occurrences& o, u64 n) {
   if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
   o.all = m.take<Id>(n), o.before = m.take<u32>(n + 1);
   return m.well();
@@ -57,7 +57,7 @@ __device__ __forceinline__ void occur(Machine& m, Occurrences& o, u32 n, Vertex 
   o.n += n;
 }
 
-__device__ __forceinline__ bool number(Machine& m, Occurrences& o, u32& total) {
+__device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
   m.barrier();
   auto vertex = [&](u32 i) { return o.all[i]; };
   m.claim(o.n, vertex);
@@ -114,7 +114,7 @@ __device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 source
 }
 
 // The vertices that were numbered, the seeds among them, and where those are. Seeds stand first in o.
-__device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Occurrences& o, u32 total) {
+__device__ __noinline__ bool vertices(Machine& m, Batching& b, const Occurrences& o, u32 total) {
   u32 seeds = (u32)m.a.num_seeds;
   b.set(WORD_NUM_NODES, total);
   Id* nodes = (Id*)b.put(WORD_NODES, total, sizeof(Id));
@@ -135,7 +135,7 @@ __device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Occurren
 }
 
 // The vertices of a subgraph, which have just been claimed, and where the seeds are among them.
-__device__ __forceinline__ bool subgraph_vertices(Machine& m, Batching& b, List of, List seeds) {
+__device__ __noinline__ bool subgraph_vertices(Machine& m, Batching& b, List of, List seeds) {
   b.set(WORD_NUM_NODES, of.n);
   Id* nodes = (Id*)b.put(WORD_NODES, of.n, sizeof(Id));
   Id* given = (Id*)b.put(WORD_OUTPUT_NODES, seeds.n, sizeof(Id));
@@ -159,7 +159,7 @@ __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks
   m.each(n, [&](u32 k) { to[k] = single(of(k)); });
   return true;
 }
-__device__ __forceinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, u32 i, List list) {
+__device__ __noinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, u32 i, List list) {
   u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
   b.set(words + EXTRA_KIND, 1), b.set(words + EXTRA_LENGTH, list.n);
   Id* to = (Id*)b.put(words + EXTRA_OFFSET, list.n, sizeof(Id));

@@ -134,6 +134,7 @@ __device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, con
   m.each_warp(e.columns.n, [&](u32 c) {
     u32 lo = e.begins[c], hi = e.begins[c + 1], lane = threadIdx.x & 31;
     double total = 0;
+#pragma unroll 1
     for (u32 i0 = lo; i0 < hi; i0 += 32) {
       double x = i0 + lane < hi ? of(i0 + lane) : 0.0;
       for (int d = 16; d; d >>= 1) x = __dadd_rn(x, __shfl_down_sync(~0u, x, d));
@@ -152,6 +153,7 @@ __device__ __forceinline__ bool extreme_columns(Machine& m, const double*& found
   m.each_warp(e.columns.n, [&](u32 c) {
     u32 lo = e.begins[c], hi = e.begins[c + 1], lane = threadIdx.x & 31, at = ~0u;
     u64 best = 0;
+#pragma unroll 1
     for (u32 i = lo + lane; i < hi; i += 32) {
       double x = of(i);
       u64 key = x != x ? ~0ull : largest ? ascending(x) : ~ascending(x);

@@ -80,7 +80,7 @@ const (
 	negativeThreads = 256 // of negatives.cu, a number each
 	tallyThreads    = 256 // of tally.cu, a seed, at most
 	transitThreads  = 256 // of transit.cu
-	programThreads  = 256 // of programs
+	programThreads  = 512 // of programs
 )
 
 // Counters of a step of transit.cu: walkers on transits that have few of them, and on those that

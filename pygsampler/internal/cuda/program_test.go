@@ -151,7 +151,10 @@ func programs(t testing.TB) map[string]*program.Program {
 		"reductions": parsed(t, "w", "seeds", "slice %0", "neg %1", "largest %2 axis=1", "smallest %1 axis=0", "mean %1 axis=1",
 			"mean %1 axis=0", "count %1 axis=1", "mean %5", "largest %5", "sub %5, %8", "cap %5 k=3", "exp %10", `vertices name="x"`,
 			"row %1", "gather %13, %14", "mul %15, %3", "div %10, %9", "pick %14, %15",
-			`return vectors "a"=%3 "b"=%4 "c"=%6 "d"=%7 "e"=%17 "f"=%11 "g"=%12 "h"=%16 "i"=%18`),
+			// What roundings leave, so that a sum in another order shows in float32.
+			"const value=3", "mul %1, %19", "sum %20 axis=0", "sum %1 axis=0", "mul %22, %19", "sub %21, %23",
+			"sum %20 axis=1", "sum %1 axis=1", "mul %26, %19", "sub %25, %27",
+			`return vectors "a"=%3 "b"=%4 "c"=%6 "d"=%7 "e"=%17 "f"=%11 "g"=%12 "h"=%16 "i"=%18 "j"=%24 "k"=%28`),
 	}
 }
 
@@ -165,12 +168,34 @@ func TestPrograms(t *testing.T) {
 				n, narrow := int64(len(rows)), of == "random"
 				g := withData(csctest.Graph(rows, n+2, 64-32*int(word(narrow)), 64, !narrow))
 				d := upload(t, e, g)
-				for _, seeds := range [][]int64{{}, {n + 1}, {0, n, 0, 0}, csctest.Steps(int(min(n, 150)), 1)} {
-					checkProgram(t, e, s, g, d, p, seeds, 1, 4)
+				for _, seeds := range [][]int64{{}, {0, n, 0, n + 1}} {
+					checkProgram(t, e, s, g, d, p, seeds, 3)
 				}
+				checkProgram(t, e, s, g, d, p, csctest.Steps(int(min(n, 150)), 1), 1, 4)
 			}
 		})
 	}
+}
+
+// Maps have the CPU's bits: of each value both halves, since a result has but 24.
+func TestProgramNumbers(t *testing.T) {
+	e, s := programDevice(t)
+	x := []float64{0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), 709.78, 709.79, -745.14, -745.13, -708.4, 5e-324, 0x1p-1022, math.MaxFloat64, 64, 65, -64}
+	for i := range 3000 {
+		state := uint64(i)*0x9E3779B97F4A7C15 + 1
+		x = append(x, math.Ldexp(float64(int64(state))*0x1p-63, i%23-11), math.Float64frombits(state*state))
+	}
+	g := csctest.Graph(nil, int64(len(x)), 32, 32, false)
+	g.VertexData = map[string]csc.Values{"x": csc.ValuesOf(x)}
+	lines := []string{"seeds", `vertices name="x"`, "const value=0.3", "const value=-3", "const value=0.5", "const value=134217729",
+		"exp %1", "log %1", "sqrt %1", "pow %1, %2", "pow %1, %3", "pow %1, %4", "pow %1, %1", "div %2, %1"}
+	returned := "return vectors"
+	for made := 6; made < 14; made++ {
+		n := len(lines)
+		lines = append(lines, fmt.Sprintf("mul %%%d, %%5", made), fmt.Sprintf("sub %%%d, %%%d", n, made), fmt.Sprintf("sub %%%d, %%%d", n, n+1), fmt.Sprintf("sub %%%d, %%%d", made, n+2))
+		returned += fmt.Sprintf(` "high%d"=%%%d "low%d"=%%%d`, made, n+2, made, n+3)
+	}
+	checkProgram(t, e, s, g, upload(t, e, g), parsed(t, "", append(lines, returned)...), []int64{0}, 3)
 }
 
 // A batch is made again with more room until it fits, whatever was too small at first; in a caller's memory

@@ -58,7 +58,7 @@ func Of(p *program.Program) (Text, error) {
 	w := &writer{p: p, wants: p.Wants(), uses: make([]int, len(p.Nodes)), rows: make([]bool, len(p.Nodes)), cost: make([]int, len(p.Nodes))}
 	w.survey()
 	w.WriteString(`#include "program_result.cuh"
-extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
   __shared__ ProgramShared shared;
   Machine m(a, shared);
   List seeds;
@@ -176,7 +176,7 @@ func (w *writer) list(i int, n *program.Node) {
 		w.line("%s = %s;", l, list(n.Type.Along))
 	case program.Unique:
 		w.text.Numberings++
-		w.step("m.distinct(l%d.n, %s, l%d)", n.In[0], l, n.In[0])
+		w.step("unique(m, %s, l%d)", l, n.In[0])
 	case program.Union:
 		w.text.Numberings++
 		w.step("join(m, %s, l%d, l%d, true)", l, n.In[0], n.In[1])
@@ -225,7 +225,7 @@ func (w *writer) choose(i int, n *program.Node) {
 		if !w.typeOf(n.In[0]).Distinct {
 			w.text.Numberings++
 			w.line("List d%d;", i)
-			w.step("m.distinct(%s.n, d%d, %s)", columns, i, columns)
+			w.step("unique(m, d%d, %s)", i, columns)
 			columns = fmt.Sprintf("d%d", i)
 		}
 		w.step("slice(m, e%d, %s)", i, columns)

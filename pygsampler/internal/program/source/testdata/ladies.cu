@@ -1,5 +1,5 @@
 #include "program_result.cuh"
-extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __grid_constant__ ProgramArgs a) {
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
   __shared__ ProgramShared shared;
   Machine m(a, shared);
   List seeds;
@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __gr
   l0 = seeds;
   Edges e1;
   List d1;
-  if (!m.distinct(l0.n, d1, l0)) return m.end();
+  if (!unique(m, d1, l0)) return m.end();
   if (!slice(m, e1, d1)) return m.end();
   if (!number_rows(m, e1)) return m.end();
   auto v1 = [&](u32 i) -> double { return m.named(0, m.edge_id(e1.place[i])); };

@@ -1,5 +1,5 @@
 #include "program_result.cuh"
-extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __grid_constant__ ProgramArgs a) {
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
   __shared__ ProgramShared shared;
   Machine m(a, shared);
   List seeds;
@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __gr
   if (!join(m, l6, l4, l5, false)) return m.end();
   Edges e7;
   List d7;
-  if (!m.distinct(l6.n, d7, l6)) return m.end();
+  if (!unique(m, d7, l6)) return m.end();
   if (!slice(m, e7, d7)) return m.end();
   if (!number_rows(m, e7)) return m.end();
   auto v7 = [&](u32 i) -> double { return m.named(0, m.edge_id(e7.place[i])); };

@@ -1,5 +1,5 @@
 #include "program_result.cuh"
-extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __grid_constant__ ProgramArgs a) {
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
   __shared__ ProgramShared shared;
   Machine m(a, shared);
   List seeds;
@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS) program(const __gr
   List l0;
   l0 = seeds;
   List l1;
-  if (!m.distinct(l0.n, l1, l0)) return m.end();
+  if (!unique(m, l1, l0)) return m.end();
   Edges e2;
   if (!slice(m, e2, l1)) return m.end();
   auto v2 = [&](u32 i) -> double { return m.named(0, m.edge_id(e2.place[i])); };
