@@ -633,7 +633,7 @@ class Graph(GraphState):
         once and kept as long as it, and is this one where no array is asked for. Values of the
         arrays that are changed in place count from the next batch on, but for float16, bfloat16 and
         unsigned integers beyond uint8, of which there are copies, and for what programs have
-        computed of the graph alone.
+        computed of the graph alone. A graph on a GPU has copies of all.
 
         ValueError for a name without an array, and for an array that has more than a value a row.
         """
