@@ -40,6 +40,14 @@ def test_it_learns(name: str, needs: str) -> None:
     assert float(found[1]) > 3 * GUESSING
 
 
+def test_samplers_learn() -> None:
+    partner("torch")
+    told = run("samplers.py", "--epochs", "1", "--only", "ladies", "--only", "saint_node")
+    found = re.findall(r"(\w+) +validation accuracy: ([\d.]+)%", told)
+    assert [name for name, _ in found] == ["ladies", "saint_node"]
+    assert all(float(accuracy) > 3 * GUESSING for _, accuracy in found)
+
+
 def test_packages_of_a_section_lie_together(tmp_path: Path) -> None:
     partner("torch")
     partner("matplotlib")

@@ -1,0 +1,143 @@
+"""Published samplers on the Debian graph: the same model, trained on the batches of each.
+
+GraphSAGE with two layers learns the sections of packages from batches of uniform neighbours, of
+KGCN, VR-GCN, LADIES, FastGCN, LABOR, GNNSampler's locality, GraphSAINT and ShaDow, and is tested on
+uniform neighbours each time. What a batch's edges are worth comes with it: a destination hears the
+mean of its in-neighbours by ``block.edge_data["w"]``.
+
+    python examples/samplers.py [--epochs 4] [--only ladies --only labor] [--device cuda]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import pygsampler as pgs
+from pygsampler import datasets, samplers
+from pygsampler.quickstart.model import DROPOUT, HIDDEN, Bags, WordSum, linear
+from pygsampler.torch import DataLoader
+
+BATCH_SIZE = 1024
+# Each with the sizes that make about as many edges a batch.
+ALGORITHMS: dict[str, Callable[[], Any]] = {
+    "graphsage": lambda: samplers.graphsage(fanouts=[10, 10], seed=0),
+    "kgcn": lambda: samplers.kgcn(fanouts=[8, 8], seed=0),
+    "vrgcn": lambda: samplers.vrgcn(fanouts=[2, 2], seed=0),
+    "locality": lambda: samplers.locality(fanouts=[10, 10], beta=3.0, seed=0),
+    "labor": lambda: samplers.labor(fanouts=[10, 10], seed=0),
+    "ladies": lambda: samplers.ladies(nodes=[2048, 2048], seed=0),
+    "fastgcn": lambda: samplers.fastgcn(nodes=[4096, 4096], seed=0),
+    "saint_node": lambda: samplers.saint_node(budget=6000, seed=0),
+    "shadow": lambda: samplers.shadow(fanouts=[2, 3], seed=0),
+}
+
+
+class Layer(nn.Module):
+    """A destination's own row, and the mean of what it hears by the weights of its edges."""
+
+    def __init__(self, own: nn.Module, heard: nn.Module, size: int) -> None:
+        super().__init__()
+        self.own, self.heard = own, heard
+        self.bias = nn.Parameter(torch.zeros(size))
+
+    def forward(self, block: Any, x: Any) -> Tensor:
+        """x: [num_src_nodes, ...] -> [num_dst_nodes, size]."""
+        rows, weights = self.heard(x), block.edge_data.get("w")
+        if weights is None:
+            heard = block.mean(rows)
+        else:
+            total = block.weighted_sum(torch.ones_like(rows[:, :1]), weights)
+            heard = block.weighted_sum(rows, weights) / total.clamp(min=1e-9)
+        own: Tensor = self.own(x[: block.num_dst_nodes])
+        return own + heard + self.bias
+
+
+class Model(nn.Module):
+    """Two layers, for two blocks or for one subgraph."""
+
+    def __init__(self, num_words: int, num_classes: int) -> None:
+        super().__init__()
+        self.num_words = num_words
+        self.first = Layer(WordSum(num_words), WordSum(num_words), HIDDEN)
+        self.second = Layer(linear(num_classes), linear(num_classes), num_classes)
+
+    def forward(self, batch: Any) -> Tensor:
+        """Scores [destinations of the last block, num_classes]."""
+        x = functional.relu(self.first(batch.blocks[0], Bags.of(batch.words, self.num_words)))
+        x = functional.dropout(x, DROPOUT, self.training)
+        scores: Tensor = self.second(batch.blocks[-1], x)
+        return scores
+
+
+def loss_of(scores: Tensor, batch: Any, labels: Tensor, training: Tensor) -> Tensor:
+    """Over the seeds; of GraphSAINT's subgraphs over their training vertices, by their norms."""
+    norm = batch.extra.get("node_norm")
+    if norm is None:
+        return functional.cross_entropy(scores[batch.output_index], labels[batch.output_nodes])
+    ours = training[batch.nodes]
+    losses = functional.cross_entropy(scores[ours], labels[batch.nodes[ours]], reduction="none")
+    share = 1 / norm[ours]
+    return (losses * share).sum() / share.sum()
+
+
+def train(data: Any, graph: pgs.Graph, sampler: Any, epochs: int, device: str) -> dict[str, float]:
+    """Accuracy on the validation packages, edges of an epoch, and seconds."""
+    torch.manual_seed(0)
+    options: dict[str, Any] = {"features": {"words": torch.from_numpy(data.words())}}
+    options["device"] = device
+    loader = DataLoader(graph, data.train, sampler, batch_size=BATCH_SIZE, shuffle=True, **options)
+    labels = torch.from_numpy(data.labels).to(loader.device)
+    training = torch.zeros(graph.num_nodes, dtype=torch.bool)
+    training[torch.from_numpy(data.train)] = True
+    training = training.to(loader.device)
+    model = Model(data.num_features, data.num_classes).to(loader.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    edges, begin = 0, time.perf_counter()
+    for _ in range(epochs):
+        for batch in loader:
+            loss = loss_of(model(batch), batch, labels, training)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            edges += batch.num_edges
+    seconds = time.perf_counter() - begin
+    model.eval()
+    right = 0
+    with torch.no_grad():
+        for batch in DataLoader(graph, data.val, [10, 10], batch_size=4096, seed=0, **options):
+            scores = model(batch)[batch.output_index]
+            right += int((scores.argmax(1) == labels[batch.output_nodes]).sum())
+    return {
+        "accuracy": right / len(data.val),
+        "edges": edges / epochs,
+        "seconds": seconds,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--only", action="append", choices=list(ALGORITHMS))
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args()
+    data = datasets.debian()
+    graph = data.graph()
+    graph = graph.with_data(node_data={"locality": samplers.locality_scores(graph)})
+    for name in options.only or ALGORITHMS:
+        found = train(data, graph, ALGORITHMS[name](), options.epochs, options.device)
+        print(
+            f"{name:11} validation accuracy: {found['accuracy']:.1%}, "
+            f"{found['edges']:11,.0f} edges an epoch, {found['seconds']:.1f} s",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
