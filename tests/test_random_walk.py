@@ -482,3 +482,13 @@ def test_ctrl_c_at_every_moment(graph: pgs.Graph) -> None:
             assert held() == before, (name, moment)
         assert moment > 5
     assert lists(sampler.sample(graph, range(40), batch=2)) == want
+
+
+def test_packed_edges_change_no_walk(graph: pgs.Graph) -> None:
+    seeds = np.arange(graph.num_nodes)
+    plain, packed = (
+        pgs.RandomWalk(12, layout=layout, edge_ids=True, seed=3).sample(graph, seeds).numpy()
+        for layout in ("csr", "packed")
+    )
+    assert (plain.nodes == packed.nodes).all() and (plain.edge_ids == packed.edge_ids).all()
+    assert (plain.lengths == packed.lengths).all()

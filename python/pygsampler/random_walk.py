@@ -68,7 +68,10 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
     layout : str
         On a GPU: ``"packed"`` keeps 16 bytes for each edge there (32 with ``prob``) beside the
         graph, so that a step is one read; ``"csr"`` keeps 4 for each vertex; ``"auto"`` takes the
-        former where that is at most half of the memory that is free. The walks are the same.
+        former where that is at most half of the memory that is free. On the CPU ``"packed"`` keeps
+        16 bytes an edge, made by the first call, for walks without ``prob``, stops, restarts,
+        metapath, ``p`` and ``q``; ``"auto"``, and all other walks, are ``"csr"``. The walks are
+        the same.
     execution : str
         On a GPU: ``"sample"`` walks a walk a thread; ``"transit"`` groups walks, step by step, by
         the vertex that they are at, which needs a ``layout`` other than ``"packed"``

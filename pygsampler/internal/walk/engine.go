@@ -2,6 +2,7 @@ package walk
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -17,6 +18,9 @@ type Request struct {
 	Rule
 	request.Batch
 	Graph *csc.Graph
+	// Pack has uniform steps read packed edges, which the first call makes and the graph keeps. It
+	// changes no walk.
+	Pack bool
 }
 
 // unitWalks is how many walks a worker takes at a time, and has under way side by side: a step
@@ -47,6 +51,14 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 	if err := r.Affordable(r.Seeds.Len(), idBits, edgeBits); err != nil {
 		return m, err
 	}
+	var made *packed
+	if r.packable() {
+		if made, err = packedOf(g, crew, stop); err != nil {
+			return m, err
+		}
+		// Its pages go with it.
+		defer runtime.KeepAlive(made)
+	}
 	words := r.Words(r.Seeds.Len(), idBits, edgeBits)
 	if m, err = memory.New(words[batch.WordSize]); err != nil {
 		return m, err
@@ -61,13 +73,13 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 	}()
 	switch [2]int{g.Indptr.Bits, g.Indices.Bits} {
 	case [2]int{32, 32}:
-		run[int32, int32](r, &words, m, crew, stop)
+		run[int32, int32](r, made, &words, m, crew, stop)
 	case [2]int{64, 32}:
-		run[int64, int32](r, &words, m, crew, stop)
+		run[int64, int32](r, made, &words, m, crew, stop)
 	case [2]int{32, 64}:
-		run[int32, int64](r, &words, m, crew, stop)
+		run[int32, int64](r, made, &words, m, crew, stop)
 	default:
-		run[int64, int64](r, &words, m, crew, stop)
+		run[int64, int64](r, made, &words, m, crew, stop)
 	}
 	if stop.Load() {
 		return m, request.ErrCancelled
@@ -83,7 +95,8 @@ type engine[P, I csc.Index] struct {
 	indptr  []P
 	indices []I
 	kinds   int64
-	nodes   []I // [steps + 1][walks]
+	edges   []uint64 // packed; nil: none
+	nodes   []I      // [steps + 1][walks]
 	edges32 []int32
 	edges64 []int64 // [steps][walks]; nil where they are narrow, or not asked for
 	lengths []int32
@@ -93,9 +106,9 @@ type engine[P, I csc.Index] struct {
 	visits  []int32 // likewise
 }
 
-func run[P, I csc.Index](r *Request, words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
+func run[P, I csc.Index](r *Request, made *packed, words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	e := &engine[P, I]{
-		Request: r, chance: r.Chances(), walks: words[batch.WalkNumWalks],
+		Request: r, edges: edgesOf(made), chance: r.Chances(), walks: words[batch.WalkNumWalks],
 		stream: rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
 		indptr: csc.Of[P](r.Graph.Indptr), indices: csc.Of[I](r.Graph.Indices), kinds: max(r.Graph.Kinds, 1),
 		nodes:   memory.At[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
@@ -195,8 +208,11 @@ func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
 // takes half of the time that the general steps take.
 func (u *unit[P, I]) plainly(n int64) (step int64) {
 	e := u.engine
-	if e.Stop > 0 || e.Restart > 0 || e.kinds > 1 || len(e.Path) > 0 || e.Graph.Alias != nil || e.Second() {
+	if !e.plain() {
 		return 0
+	}
+	if e.edges != nil {
+		return u.byPacked(n)
 	}
 	at, pos, state := u.at[:n], u.pos[:n], u.state[:n]
 	edges := e.edges32 != nil || e.edges64 != nil
@@ -223,6 +239,42 @@ func (u *unit[P, I]) plainly(n int64) (step int64) {
 			for i, p := range pos {
 				u.putEdge(step, u.first+int64(i), u.id(p))
 			}
+		}
+	}
+	return step
+}
+
+// byPacked is plainly on packed edges: a step is one read, of the edge that is taken.
+func (u *unit[P, I]) byPacked(n int64) (step int64) {
+	e, words := u.engine, u.engine.edges
+	at, pos, state := u.at[:n], u.pos[:n], u.state[:n]
+	edges := e.edges32 != nil || e.edges64 != nil
+	for i, v := range at {
+		start, degree := e.row(int64(v))
+		if degree == 0 {
+			return 0
+		}
+		pos[i] = 2 * (start + int64(rng.Below(rng.Draw(state[i], 0), uint64(degree))))
+	}
+	for ; step < e.Length; step++ {
+		fetch.At(words, pos)
+		if edges {
+			for i, p := range pos {
+				u.putEdge(step, u.first+int64(i), u.id(p/2))
+			}
+		}
+		out := e.nodes[(step+1)*e.walks+u.first:][:n]
+		ends := false
+		for i, p := range pos {
+			edge := words[p : p+2 : p+2]
+			start, both := edge[0], edge[1]
+			v, degree := I(uint32(both)), both>>32
+			at[i], out[i] = v, v
+			ends = ends || degree == 0
+			pos[i] = 2 * int64(start+rng.Below(rng.Draw(state[i], int(step+1)), degree))
+		}
+		if ends {
+			return step + 1
 		}
 	}
 	return step

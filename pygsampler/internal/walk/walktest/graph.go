@@ -99,3 +99,6 @@ type alone struct{}
 
 func (alone) Borrow(int) int { return 0 }
 func (alone) Return(int)     {}
+
+// Alone is a crew that lends no worker.
+var Alone csc.Crew = alone{}

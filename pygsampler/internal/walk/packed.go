@@ -1,0 +1,111 @@
+package walk
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// packed is the edges of a graph's rows with all that a uniform step reads, so that it reads one
+// place: two words an edge, where the neighbour's row begins, and the neighbour with its degree
+// above it. It is made once, under the lock, and goes with the graph.
+type packed struct {
+	mu    sync.Mutex
+	pages *memory.Pages
+	words []uint64 // nil: not made yet
+}
+
+// packedText is what packed edges are kept under.
+const packedText = "walk: packed edges"
+
+// packable says whether walks go by packed edges: where they are asked to and nothing but the row
+// decides a step, on graphs whose ids and degrees have room there.
+func (r *Request) packable() bool {
+	g := r.Graph
+	return r.Pack && r.plain() && g.NumNodes <= 1<<32 && g.NumEdges() < 1<<32 && g.NumEdges() > 0
+}
+
+// plain says whether nothing but the row decides a step, and a walk ends at dead ends alone.
+func (r *Request) plain() bool {
+	return r.Stop == 0 && r.Restart == 0 && r.Graph.Kinds <= 1 && len(r.Path) == 0 && r.Graph.Alias == nil &&
+		!r.Second() && r.Roots == 0
+}
+
+// packedOf is the packed edges of a graph, made by the first who asks.
+func packedOf(g *csc.Graph, crew csc.Crew, stop *atomic.Bool) (*packed, error) {
+	p := g.Kept.Put(packedText, new(packed)).(*packed)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.words != nil {
+		return p, nil
+	}
+	size := 16 * g.NumEdges()
+	if err := memory.Affordable(size); err != nil {
+		return nil, err
+	}
+	pages, err := memory.Map(size)
+	if err != nil {
+		return nil, err
+	}
+	words := memory.Slice[uint64](pages, 2*g.NumEdges())
+	switch [2]int{g.Indptr.Bits, g.Indices.Bits} {
+	case [2]int{32, 32}:
+		pack[int32, int32](words, g, crew, stop)
+	case [2]int{64, 32}:
+		pack[int64, int32](words, g, crew, stop)
+	case [2]int{32, 64}:
+		pack[int32, int64](words, g, crew, stop)
+	default:
+		pack[int64, int64](words, g, crew, stop)
+	}
+	if stop.Load() {
+		// Some edges may be missing.
+		pages.Free()
+		return nil, request.ErrCancelled
+	}
+	p.pages, p.words = pages, words
+	return p, nil
+}
+
+// edgesOf are the words of packed edges that may be none.
+func edgesOf(p *packed) []uint64 {
+	if p == nil {
+		return nil
+	}
+	return p.words
+}
+
+// packUnit is how many edges are packed between two looks at stop.
+const packUnit = 1 << 16
+
+// packAhead is how many rows are asked for together.
+const packAhead = 256
+
+func pack[P, I csc.Index](words []uint64, g *csc.Graph, crew csc.Crew, stop *atomic.Bool) {
+	indptr, indices := csc.Of[P](g.Indptr), csc.Of[I](g.Indices)
+	units := (int64(len(indices)) + packUnit - 1) / packUnit
+	var next atomic.Int64
+	csc.Crewed(crew, units, func() {
+		for i := next.Add(1) - 1; i < units && !stop.Load(); i = next.Add(1) - 1 {
+			first := i * packUnit
+			ids := indices[first:min(first+packUnit, int64(len(indices)))]
+			out := words[2*first:][:2*len(ids)]
+			for j, v := range ids {
+				if j%packAhead == 0 {
+					fetch.At(indptr, ids[j:min(j+packAhead, len(ids))])
+				}
+				start, degree := P(0), P(0)
+				// Rows that are not there have no edges.
+				if int64(v)+1 < int64(len(indptr)) {
+					start = indptr[v]
+					degree = indptr[v+1] - start
+				}
+				out[2*j], out[2*j+1] = uint64(start), uint64(uint32(v))|uint64(degree)<<32
+			}
+		}
+	})
+}
