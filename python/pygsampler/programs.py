@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
-from pygsampler._core.checks import describe
+from pygsampler._core.checks import describe, integer
 from pygsampler._program.symbols import (
     Graph,
     Induced,
@@ -98,6 +99,10 @@ class ProgramFunction:
         if len(parameters) < 2:
             raise TypeError("program: expected a function of the graph, seeds and constants")
         for parameter in parameters[2:]:
+            if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+                raise TypeError(
+                    f"program: {parameter.name}: expected constants by name, got {parameter}"
+                )
             if parameter.name in _OWN:
                 raise TypeError(
                     f"program: {parameter.name}: expected another name, since samplers have that"
@@ -105,10 +110,13 @@ class ProgramFunction:
         functools.update_wrapper(self, function)
         self._function = function
         self._known = {p.name: p for p in parameters[2:]}
+        # A functools.partial is called as what it calls, and another object as its class.
+        called = getattr(function, "func", function)
+        self._name = str(getattr(called, "__name__", type(called).__name__))
 
     def __call__(
         self,
-        *,
+        *positional: NoReturn,
         weight: str | None = None,
         seed: int | None = None,
         passes: Sequence[str] = (),
@@ -122,22 +130,30 @@ class ProgramFunction:
             For arguments that the function does not have, or that are no constants; for what cannot
             be traced, with the line; and for operators that do not fit, with the line.
         """
-        name = self._function.__name__
+        name = self._name
+        if positional:
+            known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
+            raise TypeError(
+                f"{name}: expected {known} by name, got {describe(positional[0])}; what it returns "
+                "samples graphs"
+            )
+        if isinstance(passes, str):
+            raise TypeError(f"{name}: passes: expected a list of names, got {describe(passes)}")
         for given in constants:
             if given not in self._known:
                 known = ", ".join([*self._known, *_OWN])
                 raise TypeError(f"{name}: {given}: expected one of {known}")
         missing = [
-            p.name
-            for p in self._known.values()
-            if p.default is p.empty and p.name not in constants and p.kind != p.VAR_KEYWORD
+            p.name for p in self._known.values() if p.default is p.empty and p.name not in constants
         ]
         if missing:
-            raise TypeError(f"{name}: expected {missing[0]}=, got none")
+            raise TypeError(f"{name}: expected {'=, '.join(missing)}=, got none")
         fixed = {key: constant(value, key) for key, value in constants.items()}
         trace = Trace(name)
         seeds = Vertices(trace, trace.add("seeds"))
-        made = self._function(Graph(trace, weight), seeds, **fixed)
+        # Lists of its own, since it may change them and the sampler shows what was given.
+        own = {key: constant(value, key) for key, value in fixed.items()}
+        made = self._function(Graph(trace, weight), seeds, **own)
         # It may add a node: the whole matrix, where that is returned.
         last = _returned(trace, made)
         lines = [*trace.lines, last]
@@ -148,7 +164,11 @@ class ProgramFunction:
             raise trace.located(error) from None
 
     def __repr__(self) -> str:
-        return f"<program {self._function.__name__}{inspect.signature(self._function)}>"
+        return f"<program {self._name}{inspect.signature(self._function)}>"
+
+    def __reduce__(self) -> str:
+        # By its name, as functions are: the function itself stands under no name.
+        return str(getattr(self, "__qualname__", self._name))
 
 
 def _returned(trace: Trace, made: Any) -> str:
@@ -160,8 +180,7 @@ def _returned(trace: Trace, made: Any) -> str:
     elif isinstance(made, Mapping):
         extras, made = made, None
     for name, value in extras.items():
-        if not isinstance(name, str) or not name:
-            raise trace.refuse(f"return: {describe(name)}", "expected names of what is returned")
+        trace.named(name, "what is returned")
         if not isinstance(value, (Vector, Vertices)):
             raise trace.refuse(
                 f"return: {name}: {describe(value)}", "expected a vector or a list of vertices"
@@ -211,7 +230,7 @@ class Program(EngineSampler, Sampler[Any]):
         lines: Sequence[str] = plan["code"]
         self._names = _arrays(lines)
         self._result = lines[-1].split(" ")[1]
-        self._extras = tuple(json.loads(text) for text in _EXTRA.findall(lines[-1]))
+        self._extras = tuple(_unquoted(text) for text in _EXTRA.findall(lines[-1]))
 
     @property
     def plan(self) -> Plan:
@@ -254,6 +273,7 @@ class Program(EngineSampler, Sampler[Any]):
             Its text is for people, in notebooks too.
         """
         check_graph(graph)
+        seeds = integer(seeds, "seeds", 0)
         text = library.call(
             "ProgramExplain", self.graph_of(graph)._handle(), self._plan.document, seeds
         )
@@ -358,9 +378,14 @@ def _arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for line in lines[:-1]:
         op = line.split(" ")[2]
         if op in ("data", "vertices"):
-            name = json.loads(line[line.index(" name=") + len(" name=") :])
+            name = _unquoted(line[line.index(" name=") + len(" name=") :])
             (edges if op == "data" else nodes).append(name)
     return tuple(dict.fromkeys(edges)), tuple(dict.fromkeys(nodes))
+
+
+def _unquoted(text: str) -> str:
+    """A name as it stands in a line: Go's escapes of a text are some of Python's."""
+    return str(ast.literal_eval(text))
 
 
 class Explanation(str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from typing import Any
 
@@ -136,7 +137,7 @@ def test_loops_and_branches_on_constants_unroll() -> None:
             seeds = seeds | B.row()
         return B.edata[name]
 
-    lines = body(made, fanouts=np.array([3, 4]).tolist(), twice=True)
+    lines = body(made, fanouts=[3, 4], twice=True)
     assert [x for x in lines if "individual" in x] == [
         "individual %1 k=3 replace=true site=0",
         "individual %5 k=4 replace=true site=1",
@@ -193,6 +194,50 @@ def no_axis(A: Any, seeds: Any) -> Any:
     return C * C.sum(axis=1)
 
 
+def reduced(A: Any, seeds: Any) -> Any:
+    return {"x": A[:, seeds].sum()}
+
+
+def wrong_axis(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].mul(A.degree(), axis=2)
+
+
+def vectors_axis(A: Any, seeds: Any) -> Any:
+    return {"x": A.degree().sum(axis=0)}
+
+
+def unknown(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].softmax()
+
+
+def product(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] @ A[:, seeds]
+
+
+def index_of_columns(A: Any, seeds: Any) -> Any:
+    return A[:, seeds][:, seeds]
+
+
+def comparison(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] if seeds == seeds.unique() else None
+
+
+def difference(A: Any, seeds: Any) -> Any:
+    return A[:, seeds - seeds]
+
+
+def assigned(A: Any, seeds: Any) -> Any:
+    A[:, seeds].edata["w"] = 1
+
+
+def too_large(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] * 10**400
+
+
+def surrogate(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].edata["\ud800"]
+
+
 def symbolic(A: Any, seeds: Any) -> Any:
     return A[:, seeds].individual_sample(A.degree().sum())
 
@@ -218,13 +263,24 @@ def sites(A: Any, seeds: Any) -> Any:
         (branch, TypeError, r"a branch on a vector: expected a constant"),
         (loop, TypeError, r"a loop over a list of vertices"),
         (length, TypeError, r"the length of a list of vertices"),
-        (numpy_function, TypeError, r"NumPy's function of a matrix"),
+        (numpy_function, TypeError, r"NumPy's sqrt of a matrix"),
         (torch_function, TypeError, r"torch's sqrt of a matrix"),
         (tensor, TypeError, r"expected (a number or a value|operators) of the program"),
         (index, TypeError, r"expected A\[:, S\] or A\[R, S\]"),
         (other_edges, ValueError, r"expected matrices of the same edges"),
         (other_rows, ValueError, r"expected a vector along the matrix's columns"),
         (no_axis, ValueError, r"axis: expected 0 .* got None"),
+        (reduced, TypeError, r"sum: axis=None of a matrix: expected 0 \(columns\)"),
+        (wrong_axis, TypeError, r"mul: axis=2 of a matrix: expected 0 \(columns\)"),
+        (vectors_axis, TypeError, r"sum: axis=0 of a vector: expected None"),
+        (unknown, AttributeError, r"softmax of a matrix: expected one of abs, add"),
+        (product, TypeError, r"@ of a matrix"),
+        (index_of_columns, TypeError, r"an index of a matrix: expected A\[:, S\]"),
+        (comparison, TypeError, r"a comparison of a list of vertices"),
+        (difference, TypeError, r"- of a list of vertices: expected V\[mask\]"),
+        (assigned, TypeError, r"'w' as an array of a matrix"),
+        (too_large, TypeError, r"expected a number of double precision"),
+        (surrogate, TypeError, r"expected the name of an array"),
         (symbolic, TypeError, r"K: a scalar for a matrix: expected a constant"),
         (negative, ValueError, r"k: expected an integer from -1"),
         (vector, TypeError, r"expected matrices, A\.induce"),
@@ -244,6 +300,73 @@ def test_what_cannot_be_is_told_with_its_line(
     assert first < line < first + 6 or function is vector
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    def made(A: Any, seeds: Any) -> Any:
+        C = A[:, seeds]
+        return np.float64(2) * C - np.float32(0.5) * (np.int64(3) < C) + (C | np.bool_(True))
+
+    def same(A: Any, seeds: Any) -> Any:
+        C = A[:, seeds]
+        return 2 * C - 0.5 * (C > 3) + (C | True)
+
+    assert body(made) == body(same)
+    assert body(same)[3:] == [
+        "mul %2, %1", "const value=3", "lt %4, %1", "const value=0.5", "mul %6, %5", "sub %3, %7",
+        "const value=0", "ne %1, %9", "const value=1", "max %10, %11", "add %8, %12",
+        "return blocks %13",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["\a\x7f", "\N{ZERO WIDTH SPACE}", "\U000e0001", '\\"\n'])
+def test_names_with_any_character(name: str) -> None:
+    def made(A: Any, seeds: Any, name: str) -> Any:
+        C = A[:, seeds].edata[name]
+        return {name: C.mul(A.ndata[name], axis=1).sum(axis=0)}
+
+    sampler = pickle.loads(pickle.dumps(pgs.program(made)(name=name)))
+    assert sampler.reads == ((name,), (name,))
+    edges = {name: np.array([2.0, 3.0])}
+    graph = pgs.Graph.from_coo(
+        [0, 1], [1, 0], num_nodes=2, edge_data=edges, node_data={name: np.array([5.0, 7.0])}
+    )
+    assert sampler.sample(graph, [0, 1]).extra[name].tolist() == [21.0, 10.0]
+
+
+@pgs.program
+def with_fanouts(A: Any, seeds: Any, fanouts: Any, replace: bool = False) -> Any:
+    """Takes its list apart."""
+    blocks = []
+    while fanouts:
+        B = A[:, seeds].individual_sample(fanouts.pop(), replace=replace)
+        blocks.insert(0, B)
+        seeds = seeds | B.row()
+    return blocks
+
+
+def test_constants_stay_as_they_were_given() -> None:
+    given = [3, 4]
+    sampler = with_fanouts(fanouts=given, replace=np.True_, seed=1)
+    assert given == [3, 4]
+    assert repr(sampler) == "with_fanouts(fanouts=[3, 4], replace=True, seed=1)"
+    assert sampler.code.count("individual") == 2
+
+
+def test_functions_of_programs() -> None:
+    assert pickle.loads(pickle.dumps(with_fanouts)) is with_fanouts
+    assert with_fanouts.__doc__ == "Takes its list apart."
+    assert repr(with_fanouts).startswith("<program with_fanouts(A")
+
+    def one(A: Any, seeds: Any, K: int) -> Any:
+        return A[:, seeds].individual_sample(K)
+
+    class Two:
+        def __call__(self, A: Any, seeds: Any) -> Any:
+            return A[:, seeds].individual_sample(2)
+
+    assert repr(pgs.program(functools.partial(one, K=2))(seed=0)) == "one(seed=0)"
+    assert pgs.program(Two())().plan == pgs.program(one)(K=2).plan
+
+
 def test_arguments() -> None:
     @pgs.program
     def one(A: Any, seeds: Any, K: Any, name: str = "w") -> Any:
@@ -253,6 +376,10 @@ def test_arguments() -> None:
         one(k=3)
     with pytest.raises(TypeError, match="one: expected K=, got none"):
         one(name="x")
+    with pytest.raises(TypeError, match=r"one: expected K=, name=, .* by name, got int 3"):
+        one(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"program: more: expected constants by name, got \*\*more"):
+        pgs.program(lambda A, seeds, **more: A)
     with pytest.raises(TypeError, match=r"K: expected a number, a string.*belong to the graph"):
         one(K=np.ones(3))
     with pytest.raises(TypeError, match=r"K\[1\]: expected a number"):
@@ -265,6 +392,8 @@ def test_arguments() -> None:
         one(K=3, weight=7)
     with pytest.raises(ValueError, match="passes"):
         one(K=3, passes=["no such pass"])
+    with pytest.raises(TypeError, match="passes: expected a list of names, got str 'cse'"):
+        one(K=3, passes="cse")
 
 
 def test_a_sampler_is_one_like_any_other() -> None:

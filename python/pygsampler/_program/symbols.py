@@ -6,12 +6,29 @@ docs/operators.md has beside them.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NoReturn
 
 from pygsampler._core.checks import describe, index
-from pygsampler._program.trace import Trace
+from pygsampler._program.trace import Trace, number
 
-Number = (bool, int, float)
+# What a number of NumPy's calls when it stands on the left of an operator.
+_LEFT = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "true_divide": operator.truediv,
+    "power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+}
 
 
 class Symbol:
@@ -40,8 +57,12 @@ class Symbol:
                     "a value of another program", "expected one of this program"
                 )
             return other._node
-        if isinstance(other, Number):
-            return self._trace.add("const", value=float(other))
+        value = number(other)
+        if value is not None:
+            try:
+                return self._trace.add("const", value=float(value))
+            except OverflowError:
+                self._refuse(f"{describe(other)} beside", "expected a number of double precision")
         raise self._trace.refuse(
             describe(other), f"expected a number or a value of the program beside {self._what}"
         )
@@ -71,6 +92,12 @@ class Symbol:
     def __index__(self) -> int:
         self._refuse("an index made of", "it is known in a batch alone")
 
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        left = number(inputs[0])
+        if left is not None and method == "__call__" and function.__name__ in _LEFT and not options:
+            return _LEFT[function.__name__](left, inputs[1])
+        self._refuse(f"NumPy's {function.__name__} of", "expected operators of the program")
+
     def __array__(self, *args: Any, **options: Any) -> Any:
         self._refuse("NumPy's function of", "expected operators of the program")
 
@@ -87,10 +114,41 @@ class Symbol:
     def __contains__(self, item: Any) -> bool:
         self._refuse("a search in", "expected operators of the program")
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        what, where = self._what, self._trace.where()
+        raise AttributeError(
+            f"{where}: {name} of {what}: expected one of {', '.join(_public(type(self)))}"
+        )
+
+    def __matmul__(self, other: Any) -> Any:
+        self._refuse("@ of", "it is no operator of programs")
+
+    def __rmatmul__(self, other: Any) -> Any:
+        self._refuse("@ of", "it is no operator of programs")
+
+    def __floordiv__(self, other: Any) -> Any:
+        self._refuse("// of", "it is no operator of programs")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        self._refuse("// of", "it is no operator of programs")
+
+    def __mod__(self, other: Any) -> Any:
+        self._refuse("% of", "it is no operator of programs")
+
+    def __rmod__(self, other: Any) -> Any:
+        self._refuse("% of", "it is no operator of programs")
+
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"<{self._what} %{self._node} of program {self._trace.name}>"
+
+
+def _public(kind: type[Symbol]) -> list[str]:
+    """What values of a kind offer by name."""
+    return [name for name in dir(kind) if not name.startswith("_")]
 
 
 class Vertices(Symbol):
@@ -98,6 +156,23 @@ class Vertices(Symbol):
 
     __slots__ = ()
     _what = "a list of vertices"
+
+    def __eq__(self, other: object) -> bool:
+        self._refuse("a comparison of", "it is known in a batch alone")
+
+    def __ne__(self, other: object) -> bool:
+        self._refuse("a comparison of", "it is known in a batch alone")
+
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Any) -> Any:
+        self._refuse("+ of", "expected concat(other), or | for the distinct vertices of both")
+
+    def __sub__(self, other: Any) -> Any:
+        self._refuse("- of", "expected V[mask], which chooses vertices")
+
+    def __and__(self, other: Any) -> Any:
+        self._refuse("& of", "expected V[mask], which chooses vertices")
 
     def __or__(self, other: Vertices) -> Vertices:
         """The vertices of both, distinct, in the order of their first occurrence."""
@@ -140,9 +215,21 @@ class Values(Symbol):
 
     def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
         kind = self._joined(other)
+        if axis is not None:
+            axis = self._along(op, axis)
         mine, theirs = self._node, self._other(other)
         nodes = (theirs, mine) if swapped else (mine, theirs)
         return kind(self._trace, self._trace.add(op, *nodes, axis=axis))
+
+    def _along(self, op: str, axis: Any) -> int:
+        """``axis``, where it is one."""
+        try:
+            along = index(axis)
+        except TypeError:
+            along = -1
+        if along not in (0, 1):
+            self._refuse(f"{op}: axis={axis!r} of", "expected 0 (columns) or 1 (rows)")
+        return along
 
     def _alone(self, op: str) -> Any:
         return self._make(self._joined(), op)
@@ -199,11 +286,27 @@ class Values(Symbol):
 
     def __and__(self, other: Any) -> Any:
         """1 where neither is 0."""
-        return self._map("ne", 0)._map("mul", _truth(other))
+        return self._map("ne", 0)._map("mul", self._truth(other))
 
     def __or__(self, other: Any) -> Any:
         """1 where one of them is not 0."""
-        return self._map("ne", 0)._map("max", _truth(other))
+        return self._map("ne", 0)._map("max", self._truth(other))
+
+    def __rand__(self, other: Any) -> Any:
+        return self & other
+
+    def __ror__(self, other: Any) -> Any:
+        return self | other
+
+    def _truth(self, other: Any) -> Any:
+        if isinstance(other, Values):
+            return other._map("ne", 0)
+        value = number(other)
+        # What is none is refused as by other operators.
+        return other if value is None else float(bool(value))
+
+    def __pos__(self) -> Any:
+        return self
 
     def __invert__(self) -> Any:
         """1 where it is 0, else 0."""
@@ -264,10 +367,6 @@ class Values(Symbol):
         return self._make(self._joined(a, b), "where", a, b)
 
 
-def _truth(other: Any) -> Any:
-    return other._map("ne", 0) if isinstance(other, Values) else float(bool(other))
-
-
 class Scalar(Values):
     """One value of a batch."""
 
@@ -289,21 +388,25 @@ class Vector(Values):
         made: Vector = self._make(Vector, "gather", vertices)
         return made
 
-    def sum(self) -> Scalar:
-        return self._total("sum")
+    def sum(self, axis: None = None) -> Scalar:
+        """The sum of the elements; a vector has one axis alone."""
+        return self._total("sum", axis)
 
-    def mean(self) -> Scalar:
-        return self._total("mean")
+    def mean(self, axis: None = None) -> Scalar:
+        """The mean: see ``sum``; 0 of no elements."""
+        return self._total("mean", axis)
 
-    def max(self) -> Scalar:
-        return self._total("largest")
+    def max(self, axis: None = None) -> Scalar:
+        """The largest element: see ``sum``; 0 of none."""
+        return self._total("largest", axis)
 
-    def min(self) -> Scalar:
-        return self._total("smallest")
+    def min(self, axis: None = None) -> Scalar:
+        """The smallest element: see ``sum``; 0 of none."""
+        return self._total("smallest", axis)
 
-    def count(self) -> Scalar:
+    def count(self, axis: None = None) -> Scalar:
         """How many elements there are."""
-        return self._total("count")
+        return self._total("count", axis)
 
     def cap(self, K: int) -> Vector:
         """Chances in the ratio of the values, at most 1, whose sum is K."""
@@ -318,7 +421,9 @@ class Vector(Values):
         )
         return made
 
-    def _total(self, op: str) -> Scalar:
+    def _total(self, op: str, axis: Any) -> Scalar:
+        if axis is not None:
+            self._refuse(f"{op}: axis={axis!r} of", "expected None")
         made: Scalar = self._make(Scalar, op)
         return made
 
@@ -333,9 +438,13 @@ class Data:
         self._get = get
 
     def __getitem__(self, name: str) -> Any:
-        if not isinstance(name, str) or not name:
-            raise self._trace.refuse(describe(name), "expected the name of an array")
-        return self._get(name)
+        return self._get(self._trace.named(name, "an array"))
+
+    def __setitem__(self, name: Any, value: Any) -> None:
+        raise self._trace.refuse(
+            f"{describe(name)} as an array of a matrix",
+            "expected to be read, since a program's values are what its operators make",
+        )
 
 
 class Matrix(Values):
@@ -344,6 +453,9 @@ class Matrix(Values):
     __slots__ = ()
     _what = "a matrix"
     _rank = 2
+
+    def __getitem__(self, key: Any) -> Matrix:
+        self._refuse("an index of", "expected A[:, S] of the graph; C.where(mask) chooses edges")
 
     def row(self) -> Vertices:
         """The distinct rows of its edges, by first occurrence."""
@@ -374,7 +486,7 @@ class Matrix(Values):
         """These edges with the values of a vector along the columns (0) or rows (1)."""
         if not isinstance(v, Vector):
             self._refuse(f"{describe(v)} spread over", "expected a vector")
-        made: Matrix = self._make(Matrix, "spread", v, axis=axis)
+        made: Matrix = self._make(Matrix, "spread", v, axis=self._along("spread", axis))
         return made
 
     def where(self, mask: Matrix) -> Matrix:
@@ -427,30 +539,28 @@ class Matrix(Values):
         made: Vector = self._make(Vector, "times")
         return made
 
-    def sum(self, axis: int) -> Vector:
-        """A value for each column (axis 0) or row (axis 1): the sum over its edges."""
+    def sum(self, axis: int | None = None) -> Vector:
+        """A value for each column (axis 0) or row (axis 1), one of which is asked for: the sum."""
         return self._reduced("sum", axis)
 
-    def mean(self, axis: int) -> Vector:
+    def mean(self, axis: int | None = None) -> Vector:
         """The mean: see ``sum``."""
         return self._reduced("mean", axis)
 
-    def max(self, axis: int) -> Vector:
+    def max(self, axis: int | None = None) -> Vector:
         """The largest: see ``sum``; 0 of no edges."""
         return self._reduced("largest", axis)
 
-    def min(self, axis: int) -> Vector:
+    def min(self, axis: int | None = None) -> Vector:
         """The smallest: see ``sum``; 0 of no edges."""
         return self._reduced("smallest", axis)
 
-    def count(self, axis: int) -> Vector:
+    def count(self, axis: int | None = None) -> Vector:
         """The number of edges: see ``sum``."""
         return self._reduced("count", axis)
 
     def _reduced(self, op: str, axis: Any) -> Vector:
-        if axis not in (0, 1) or isinstance(axis, bool):
-            self._refuse(f"{op}: axis={axis!r} of", "expected 0 (columns) or 1 (rows)")
-        made: Vector = self._make(Vector, op, axis=axis)
+        made: Vector = self._make(Vector, op, axis=self._along(op, axis))
         return made
 
     def _matrix(self, other: Any, what: str) -> Matrix:
@@ -491,7 +601,7 @@ class Graph(Matrix):
             raise trace.refuse(
                 f"A[..., {describe(columns)}]", "expected a list of vertices for columns"
             )
-        if rows == slice(None):
+        if isinstance(rows, slice) and rows == slice(None):
             return Matrix(trace, trace.add("slice", columns._node))
         if not isinstance(rows, Vertices):
             raise trace.refuse(f"A[{describe(rows)}, ...]", "expected : or a list of vertices")

@@ -59,6 +59,17 @@ class Trace:
         """The program, and the line of the user's that runs."""
         return f"program {self.name}, {_place()}"
 
+    def named(self, name: Any, what: str) -> str:
+        """``name`` where it is one that the engine can have; ``what`` is to have it."""
+        if isinstance(name, str) and name:
+            try:
+                name.encode()
+            except UnicodeEncodeError:
+                pass
+            else:
+                return str(name)
+        raise self.refuse(describe(name), f"expected the name of {what}, a text of Unicode")
+
     def refuse(self, what: str, hint: str) -> TypeError:
         """The error of what cannot be traced."""
         return TypeError(f"{self.where()}: {what}: {hint}")
@@ -82,12 +93,20 @@ def constant(value: Any, name: str) -> Any:
         return index(value)
     except TypeError:
         pass
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return float(value)
+    found = number(value)
+    if found is not None:
+        return found
     raise TypeError(
         f"{name}: expected a number, a string, or a list of them, got {describe(value)}; arrays "
         "belong to the graph (with_data)"
     )
+
+
+def number(value: Any) -> bool | int | float | None:
+    """``value`` where it is a number of Python's or of NumPy's, as one of Python's; else None."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        value = value.item()
+    return value if isinstance(value, (bool, int, float)) else None
 
 
 def _text(value: Any) -> str:
