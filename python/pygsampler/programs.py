@@ -56,6 +56,8 @@ __all__ = [
 _OWN = ("passes", "seed", "weight")
 # A name in the last line.
 _EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%\d+')
+# A node that another takes; names, which may look so, stand behind those.
+_INPUT = re.compile(r"%(\d+)")
 
 
 def program(function: Callable[..., Any]) -> ProgramFunction:
@@ -217,7 +219,16 @@ class Program(EngineSampler, Sampler[Any]):
 
     edge_values = "w"
 
-    __slots__ = ("__weakref__", "_constants", "_extras", "_name", "_names", "_numbers", "_result")
+    __slots__ = (
+        "__weakref__",
+        "_constants",
+        "_extras",
+        "_name",
+        "_names",
+        "_numbers",
+        "_result",
+        "_rooted",
+    )
 
     def __init__(
         self, fields: Mapping[str, Any], seed: int | None, name: str, constants: Mapping[str, Any]
@@ -230,6 +241,7 @@ class Program(EngineSampler, Sampler[Any]):
         lines: Sequence[str] = plan["code"]
         self._names = _arrays(lines)
         self._result = lines[-1].split(" ")[1]
+        self._rooted = self._result != "subgraph" or _follows(lines)
         self._extras = tuple(_unquoted(text) for text in _EXTRA.findall(lines[-1]))
 
     @property
@@ -246,6 +258,16 @@ class Program(EngineSampler, Sampler[Any]):
     def code(self) -> str:
         """The program's text, a line for each operator."""
         return "\n".join(self._plan["code"])
+
+    @property
+    def result(self) -> str:
+        """What its batches are: ``"blocks"``, ``"subgraph"`` or ``"vectors"``."""
+        return self._result
+
+    @property
+    def rooted(self) -> bool:
+        """Whether a batch is around its seeds: a subgraph's vertices may have no part in them."""
+        return self._rooted
 
     @property
     def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -381,6 +403,20 @@ def _arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
             name = _unquoted(line[line.index(" name=") + len(" name=") :])
             (edges if op == "data" else nodes).append(name)
     return tuple(dict.fromkeys(edges)), tuple(dict.fromkeys(nodes))
+
+
+def _follows(lines: Sequence[str]) -> bool:
+    """Whether the vertices of a subgraph, the first that is returned, follow from the seeds."""
+    pending, seen = {int(_INPUT.findall(lines[-1])[0])}, set[int]()
+    while pending:
+        node = pending.pop()
+        seen.add(node)
+        _, _, op, *rest = lines[node].split(" ")
+        if op == "seeds":
+            return True
+        inputs = [_INPUT.match(each) for each in rest]
+        pending |= {int(found[1]) for found in inputs if found} - seen
+    return False
 
 
 def _unquoted(text: str) -> str:

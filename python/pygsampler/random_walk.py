@@ -165,6 +165,11 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         """``"prob"`` and the name of the weights; None: edges are equal."""
         return self._plan.drawn_by
 
+    @property
+    def result(self) -> str:
+        """``"walks"``."""
+        return "walks"
+
     def graph_of(self, graph: Graph) -> Graph:
         """The graph by the edges that walks take, made once and kept with ``graph``."""
         plan = self._plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pygsampler.array import Array
 from pygsampler.converted import ArrowBatch, NumpyBatch, TorchBatch
@@ -80,6 +80,16 @@ class _Names(Generic[ArrayT]):
         return f"{type(self).__name__}(nodes={self.num_nodes}, edges={edges})"
 
 
+class Rooted(NamedTuple):
+    """A subgraph as a CSC, with a vertex for each seed in front."""
+
+    nodes: torch.Tensor
+    indptr: torch.Tensor
+    indices: torch.Tensor
+    edge_ids: torch.Tensor
+    edge_weights: torch.Tensor | None
+
+
 class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
     """A subgraph of torch tensors. A loader's ``features`` are those of ``nodes``."""
 
@@ -88,6 +98,46 @@ class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
         """The edges as PyG takes them: int64, shape [2, E], row 0 the sources."""
         found: torch.Tensor = self.blocks[0].edge_index
         return found
+
+    def _around(self, rooted: bool) -> Rooted:
+        """As it is, or, where it is rooted, with a vertex for each seed in front, then the others.
+
+        A seed that is given twice has two vertices: each has the edges into it, and those out of it
+        come from the first. ValueError for a seed that is not there.
+        """
+        import torch
+
+        nodes, indptr, indices = self.nodes, self.indptr, self.indices
+        edge_ids, values = self.edge_ids, self.blocks[0].edge_weights
+        if not rooted:
+            return Rooted(nodes, indptr, indices, edge_ids, values)
+        roots = self.root_index.long()
+        missing = self.output_nodes[roots < 0]
+        if len(missing):
+            raise ValueError(
+                f"sampler: expected a program whose subgraphs have all of their seeds, as with "
+                f"V = seeds.unique() | ..., got one without vertex {int(missing[0])}"
+            )
+        others = torch.ones(len(nodes), dtype=torch.bool, device=nodes.device)
+        others[roots] = False
+        # Which vertex each of the new ones is, and the first of the new ones that each is now.
+        old = torch.cat([roots, others.nonzero().squeeze(1)])
+        count = torch.arange(len(old), device=nodes.device)
+        new = torch.zeros(len(nodes), dtype=torch.int64, device=nodes.device)
+        new.scatter_reduce_(0, old, count, "amin", include_self=False)
+        starts = indptr.long()[old]
+        degrees = indptr.long()[old + 1] - starts
+        ends = degrees.cumsum(0)
+        total = int(ends[-1]) if len(ends) else 0
+        places = torch.arange(total, device=nodes.device)
+        places += (starts - ends + degrees).repeat_interleave(degrees, output_size=total)
+        return Rooted(
+            nodes[old],
+            torch.cat([ends.new_zeros(1), ends]).to(indptr.dtype),
+            new[indices.long()[places]].to(indices.dtype),
+            edge_ids[places],
+            None if values is None else values[places],
+        )
 
 
 class NumpySubgraph(_Names[Any], NumpyBatch):

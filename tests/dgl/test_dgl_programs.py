@@ -10,6 +10,7 @@ import torch
 from dgl_graphs import random_graph
 
 import pygsampler as pgs
+from pygsampler import samplers
 from pygsampler.dgl import Sampler
 
 pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
@@ -24,6 +25,13 @@ def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
         blocks.insert(0, B.mul(A.ndata["x"], axis=1))
         seeds = seeds | B.row()
     return blocks
+
+
+@pgs.program
+def around(A: Any, seeds: Any) -> Any:
+    """A subgraph whose vertices do not begin with the seeds."""
+    V = A[:, seeds].row() | seeds
+    return V, A[V, V].edata["t"]
 
 
 @pytest.fixture
@@ -67,3 +75,65 @@ def test_a_graph_without_the_array(g: Any) -> None:
     sampler = Sampler(hops(fanouts=[2], weight="nothing", seed=4))
     with pytest.raises(ValueError, match=r"expected .*got 'nothing'"):
         sampler.sample(g, torch.arange(3))
+
+
+def check_subgraph(g: Any, subgraph: Any) -> None:
+    nodes, edges = subgraph.ndata[dgl.NID], subgraph.edata[dgl.EID]
+    for ours, theirs in zip(subgraph.edges(), g.find_edges(edges), strict=True):
+        assert torch.equal(nodes[ours.long()], theirs)
+    assert torch.equal(subgraph.ndata["x"], g.ndata["x"][nodes.long()])
+    assert torch.equal(subgraph.edata["w"], g.edata["t"][edges.long()].float())
+
+
+@pytest.mark.parametrize("seeds", [[7, 3, 9], [7, 3, 7, 7], []])
+def test_subgraphs_begin_with_the_seeds(g: Any, seeds: list[int]) -> None:
+    ids = torch.tensor(seeds, dtype=torch.int64)
+    nodes, output_nodes, subgraph = Sampler(around(seed=0)).sample(g, ids)
+    assert output_nodes is ids
+    assert torch.equal(nodes, subgraph.ndata[dgl.NID])
+    assert nodes[: len(seeds)].tolist() == seeds
+    check_subgraph(g, subgraph)
+    theirs = g.subgraph(nodes.unique())
+    assert nodes.unique().numel() == len(nodes) - len(seeds) + len(set(seeds))
+    assert theirs.num_edges() == subgraph.edata[dgl.EID].unique().numel()
+    # Each occurrence has all edges into it.
+    degrees = theirs.in_degrees()[torch.searchsorted(theirs.ndata[dgl.NID], nodes)]
+    assert torch.equal(subgraph.in_degrees(), degrees)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_subgraphs_in_the_loader(g: Any, workers: int) -> None:
+    sampler = Sampler(around(seed=0), prefetch_node_feats=["x"], prefetch_labels=["label"])
+    loader = dgl.dataloading.DataLoader(
+        g, torch.arange(20), sampler, batch_size=8, num_workers=workers
+    )
+    seen: list[int] = []
+    for nodes, output_nodes, subgraph in loader:
+        check_subgraph(g, subgraph)
+        assert torch.equal(nodes[: len(output_nodes)], output_nodes)
+        seen += output_nodes.tolist()
+        assert torch.equal(subgraph.ndata["label"], g.ndata["label"][subgraph.ndata[dgl.NID]])
+    assert sorted(seen) == list(range(20))
+
+
+def test_subgraphs_in_which_the_seeds_have_no_part(g: Any) -> None:
+    sampler = samplers.saint_node(budget=30, seed=3)
+    nodes, output_nodes, subgraph = Sampler(sampler).sample(g, torch.arange(2))
+    assert not sampler.rooted
+    assert output_nodes is nodes
+    assert torch.equal(nodes, subgraph.ndata[dgl.NID])
+    assert 0 < len(nodes) <= 30
+
+
+def test_what_has_neither_blocks_nor_a_subgraph(g: Any) -> None:
+    degrees = pgs.program(lambda A, seeds: {"d": A[:, seeds].count(axis=0)})
+    for sampler, kind in ((degrees(seed=0), "vectors"), (pgs.RandomWalk(3), "walks")):
+        with pytest.raises(ValueError, match=f"expected one of blocks or subgraphs, .* {kind}"):
+            Sampler(sampler)
+
+
+def test_seeds_that_are_not_in_the_subgraph(g: Any) -> None:
+    rows = pgs.program(lambda A, seeds: A.induce(A[:, seeds].row()))(seed=0)
+    g = dgl.remove_edges(g, g.out_edges(5, form="eid"))
+    with pytest.raises(ValueError, match=r"have all of their seeds, .* without vertex 5"):
+        Sampler(rows).sample(g, torch.tensor([5]))

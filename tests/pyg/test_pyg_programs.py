@@ -9,9 +9,10 @@ import torch
 from pyg_reference import EDGES, NODES, random_data
 from torch_geometric.data import Data
 from torch_geometric.loader import NodeLoader
-from torch_geometric.sampler import NodeSamplerInput
+from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
 import pygsampler as pgs
+from pygsampler import samplers
 from pygsampler.pyg import Sampler
 
 
@@ -24,6 +25,13 @@ def hops(A: Any, seeds: Any, fanouts: Any) -> Any:
         blocks.insert(0, B.mul(A.ndata["level"], axis=1))
         seeds = seeds | B.row()
     return blocks
+
+
+@pgs.program
+def around(A: Any, seeds: Any) -> Any:
+    """A subgraph whose vertices do not begin with the seeds."""
+    V = A[:, seeds].row() | seeds
+    return V, A[V, V].edata["t"]
 
 
 @pytest.fixture
@@ -52,3 +60,74 @@ def test_attributes_that_are_not_there(data: Data) -> None:
     del data.level
     with pytest.raises(ValueError, match=r"ndata.*level"):
         Sampler(data, hops(fanouts=[2], weight="v", seed=0))
+
+
+def check_edges(data: Data, out: Any) -> None:
+    ends = data.edge_index[:, out.edge]
+    assert torch.equal(out.node[out.row], ends[0])
+    assert torch.equal(out.node[out.col], ends[1])
+
+
+@pytest.mark.parametrize("seeds", [[7, 3, 9], [7, 3, 7, 7]])
+def test_each_seed_has_its_edges_in_every_hop(data: Data, seeds: list[int]) -> None:
+    sampler = Sampler(data, hops(fanouts=[2, 3], weight="v", seed=4))
+    out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor(seeds)))
+    check_edges(data, out)
+    assert out.node[: len(seeds)].tolist() == seeds
+    degrees = torch.bincount(out.col, minlength=len(out.node))
+    indegrees = torch.bincount(data.edge_index[1], minlength=NODES)[out.node]
+    assert torch.equal(
+        degrees[: len(seeds)],
+        indegrees[: len(seeds)].clamp(max=3) + indegrees[: len(seeds)].clamp(max=2),
+    )
+    assert sum(out.num_sampled_edges) == len(out.edge)
+    assert torch.equal(out.edge_weights, data.v[out.edge] * data.level[out.node[out.row]])
+
+
+@pytest.mark.parametrize("seeds", [[7, 3, 9], [7, 3, 7, 7]])
+def test_subgraphs_begin_with_the_seeds(data: Data, seeds: list[int]) -> None:
+    sampler = Sampler(data, around(seed=0))
+    out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor(seeds)))
+    assert out.node[: len(seeds)].tolist() == seeds
+    assert out.num_sampled_nodes is None
+    check_edges(data, out)
+    assert torch.equal(out.edge_weights, data.t[out.edge])
+    inside = torch.isin(data.edge_index, out.node).all(0)
+    assert out.edge.unique().tolist() == inside.nonzero().squeeze(1).tolist()
+    induced = Sampler(data, around(seed=0), subgraph_type="induced")
+    same = induced.sample_from_nodes(NodeSamplerInput(None, torch.tensor(seeds)))
+    for name in ("node", "row", "col", "edge"):
+        assert torch.equal(getattr(same, name), getattr(out, name))
+
+
+def test_subgraphs_in_the_loader(data: Data) -> None:
+    loader = NodeLoader(
+        data, Sampler(data, around(seed=0)), input_nodes=torch.arange(20), batch_size=8
+    )
+    for i, batch in enumerate(loader):
+        assert batch.n_id[: batch.batch_size].tolist() == list(range(20))[8 * i : 8 * i + 8]
+        assert torch.equal(batch.x[:, 0].long(), batch.n_id)
+
+
+def test_subgraphs_in_which_the_seeds_have_no_part(data: Data) -> None:
+    sampler = Sampler(data, samplers.saint_node(budget=30, seed=3))
+    batch = next(iter(NodeLoader(data, sampler, input_nodes=torch.arange(2), batch_size=2)))
+    assert batch.batch_size == batch.num_nodes > 2
+    assert torch.equal(batch.input_id, batch.n_id)
+    with pytest.raises(ValueError, match="follow from the ends of edges"):
+        sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([1]), torch.tensor([2])))
+
+
+def test_subgraphs_around_the_ends_of_edges(data: Data) -> None:
+    sampler = Sampler(data, around(seed=0))
+    ends = data.edge_index[:, :6]
+    out = sampler.sample_from_edges(EdgeSamplerInput(None, *ends))
+    _, places, *_ = out.metadata
+    assert torch.equal(out.node[places], ends)
+
+
+def test_what_has_neither_blocks_nor_a_subgraph(data: Data) -> None:
+    degrees = pgs.program(lambda A, seeds: {"d": A[:, seeds].count(axis=0)})
+    for sampler, kind in ((degrees(seed=0), "vectors"), (pgs.RandomWalk(3), "walks")):
+        with pytest.raises(ValueError, match=f"expected one of blocks or subgraphs, .* {kind}"):
+            Sampler(data, sampler)

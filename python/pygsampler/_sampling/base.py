@@ -107,6 +107,16 @@ class Sampler(ABC, Generic[T_co]):
     edge_values: ClassVar[str] = "edge_weights"
     """What DGL's blocks have a sampler's values of edges as, in ``edata``."""
 
+    @property
+    def result(self) -> str:
+        """What its batches are: ``"blocks"``, ``"subgraph"``, ``"vectors"`` or ``"walks"``."""
+        return "blocks"
+
+    @property
+    def rooted(self) -> bool:
+        """Whether batches are around their seeds, as all are but those of some programs."""
+        return True
+
     def __init__(self, seed: int | None = None) -> None:
         self._numbers = Numbers(seed)  # type: ignore[misc]
 
@@ -393,3 +403,12 @@ def check_graph(graph: Any) -> None:
             "torch_geometric": "Graph.from_pyg makes one, and pygsampler.pyg has PyG's loaders",
         }.get(library, "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one")
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}; {remedy}")
+
+
+def check_blocks(sampler: Sampler[Any]) -> None:
+    """ValueError for a sampler whose batches are neither blocks nor subgraphs."""
+    if sampler.result not in ("blocks", "subgraph"):
+        raise ValueError(
+            f"sampler: expected one of blocks or subgraphs, got {describe(sampler)}, whose batches "
+            f"are {sampler.result}; pygsampler.torch.DataLoader takes it"
+        )

@@ -8,21 +8,24 @@ from typing import Any
 import torch
 from dgl import DGLGraph
 from dgl.dataloading import BlockSampler
+from dgl.dataloading.base import set_edge_lazy_features, set_node_lazy_features
 from torch.utils.data import get_worker_info
 
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
-from pygsampler.dgl.block import hops_of, make_block
+from pygsampler.dgl.block import hops_of, make_block, make_subgraph
 from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of
 from pygsampler.dgl.ids import as_ids
+from pygsampler.subgraph import TorchSubgraph
 
 __all__ = ["PGSampler", "Sampler"]
 
 
 class Sampler(BlockSampler):  # type: ignore[misc]
-    """Any ``pygsampler.Sampler`` as a sampler of blocks for DGL's ``DataLoader``.
+    """Any ``pygsampler.Sampler`` of blocks or subgraphs, for DGL's ``DataLoader``.
 
     ``PGSampler`` is the one that takes the arguments of DGL's own; here the sampler is given:
 
@@ -31,10 +34,16 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     Graphs, devices, excluded edges, prefetching and random numbers are as ``PGSampler`` of this
     module says.
 
+    A program that returns a subgraph gives ``(nodes, seeds, subgraph)``, as DGL's
+    ``ShaDowKHopSampler`` does: a DGLGraph whose first vertices are the seeds, a vertex for each,
+    repeated ones too. Where the seeds have no part in its vertices (``samplers.saint_node``), these
+    stand in their order, and are the output nodes as well.
+
     Parameters
     ----------
     sampler : pygsampler.Sampler
-        Its batches must have destinations first among the sources, as DGL's blocks do.
+        Its blocks must have destinations first among the sources, as DGL's do. ValueError for
+        one of walks or of vectors alone.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
     """
@@ -59,6 +68,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
                 "pygsampler.dgl.PGSampler takes fanouts"
             )
+        check_blocks(sampler)
         self._identity = BatchNumber(sampler.seed)
         self._sampler = sampler
 
@@ -84,7 +94,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
-    ) -> tuple[torch.Tensor, Any, list[Any]]:
+    ) -> tuple[torch.Tensor, Any, Any]:
         """Sample the blocks of one batch.
 
         Parameters
@@ -101,7 +111,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         -------
         (input_nodes, output_nodes, blocks)
             ``blocks[0].srcdata[dgl.NID]``, ``seed_nodes`` as given, and one DGLBlock for each hop,
-            outermost first; on the device of the seeds unless ``output_device`` says another.
+            outermost first; on the device of the seeds unless ``output_device`` says another. Of
+            a subgraph its vertices, the seeds, and one DGLGraph.
 
         Raises
         ------
@@ -148,6 +159,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             into="torch",
         )
         sampled = as_torch(job.result())
+        if isinstance(sampled, TorchSubgraph):
+            return self._of_subgraph(g, sampled, seed_nodes)
         hops = hops_of(sampled)
         if places is not None:
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
@@ -159,6 +172,28 @@ class Sampler(BlockSampler):  # type: ignore[misc]
                 blocks = [block.to(device) for block in blocks]
                 input_nodes = input_nodes.to(device)
         return input_nodes, output_nodes, blocks
+
+    def _of_subgraph(
+        self, g: Any, sampled: TorchSubgraph, seed_nodes: Any
+    ) -> tuple[torch.Tensor, Any, Any]:
+        rooted = self._sampler.rooted
+        made = sampled._around(rooted)
+        subgraph, nodes = make_subgraph(g, made, self._sampler.edge_values), made.nodes
+        if self.output_device is not None:
+            device = _complete(torch.device(self.output_device))
+            if device != nodes.device:
+                subgraph, nodes = subgraph.to(device), nodes.to(device)
+        return nodes, seed_nodes if rooted else nodes, subgraph
+
+    def assign_lazy_features(self, result: Any) -> Any:
+        """What is to be prefetched, of blocks or of a subgraph."""
+        nodes, output_nodes, subgraph = result
+        if not isinstance(subgraph, DGLGraph):
+            return super().assign_lazy_features(result)
+        set_node_lazy_features(subgraph, self.prefetch_node_feats)
+        set_node_lazy_features(subgraph, self.prefetch_labels)
+        set_edge_lazy_features(subgraph, self.prefetch_edge_feats)
+        return nodes, output_nodes, subgraph
 
     def _current(self) -> _core.Sampler[Any]:
         """The sampler, made anew where its seed has changed."""

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from pygsampler.array import Array
     from pygsampler.converted import TorchBatch
     from pygsampler.graph import Graph
+    from pygsampler.subgraph import TorchSubgraph
 
-__all__ = ["Subgraph", "directional", "induced", "vertices"]
+__all__ = ["Subgraph", "around", "directional", "induced", "vertices"]
 
 # The candidates of an induced subgraph are looked at so many at a time: 100 MB of tensors.
 _AT_ONCE = 1 << 21
@@ -68,38 +69,61 @@ def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
     factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
     found = Subgraph(row, col, edge, _joined(factors) if factors else None, ordered)
     if len(batch.output_nodes) != blocks[0].num_dst_nodes:
-        found, counts[0] = _repeated(batch, found, counts[0])
+        return _repeated(batch, found, counts)
     return found, counts
 
 
-def _repeated(batch: TorchBatch, found: Subgraph, first: int) -> tuple[Subgraph, int]:
-    """The edges where each seed has a row of its own, and how many lead into the seeds.
+def _repeated(batch: TorchBatch, found: Subgraph, counts: list[int]) -> tuple[Subgraph, list[int]]:
+    """The edges where each seed has a row of its own, and how many of them each hop has.
 
-    Each occurrence of a seed gets the edges that were sampled for it. Edges out of it come from
-    its first occurrence.
+    Each occurrence of a seed gets the edges that were sampled for it, in every hop that expands it.
+    Edges out of it come from its first occurrence.
     """
-    hop = batch.blocks[-1]
-    seeds, distinct = len(batch.output_nodes), hop.num_dst_nodes
-    device = found.row.device
+    blocks = batch.blocks[::-1]
+    seeds, distinct = len(batch.output_nodes), blocks[0].num_dst_nodes
+    more, device = seeds - distinct, found.row.device
     row_of_seed = batch.output_index.long()
-    indptr = hop.indptr.long()
-    starts = indptr[row_of_seed]
-    degrees = indptr[row_of_seed + 1] - starts
-    into_seeds = _rows(degrees)
-    before = degrees.cumsum(0) - degrees
-    copied = torch.arange(len(into_seeds), device=device) + (starts - before)[into_seeds]
     # Where each vertex is now.
-    place = torch.arange(len(batch.input_nodes), device=device) + (seeds - distinct)
+    place = torch.arange(len(batch.input_nodes), device=device) + more
     positions = torch.arange(seeds, device=device)
     place.scatter_reduce_(0, row_of_seed, positions, "amin", include_self=False)
-    row = place[torch.cat([found.row[copied], found.row[first:]]).long()]
-    col = torch.cat([into_seeds, found.col[first:].long() + (seeds - distinct)])
-    edge = torch.cat([found.edge[copied], found.edge[first:]])
-    weight = found.weight
-    if weight is not None:
-        weight = torch.cat([weight[copied], weight[first:]])
-    row, col = row.to(found.row.dtype), col.to(found.col.dtype)
-    return Subgraph(row, col, edge, weight, found.ordered), len(copied)
+    kept, into, numbers, first = [], [], [], 0
+    for block, count in zip(blocks, counts, strict=True):
+        if block.dst_offset:
+            # The seeds have been expanded before.
+            edges = torch.arange(first, first + count, device=device)
+            cols = found.col[first : first + count].long() + more
+        else:
+            others = torch.arange(distinct, block.num_dst_nodes, device=device)
+            rows = torch.cat([row_of_seed, others])
+            indptr = block.indptr.long()
+            starts = indptr[rows]
+            degrees = indptr[rows + 1] - starts
+            cols = _rows(degrees)
+            before = degrees.cumsum(0) - degrees
+            edges = torch.arange(len(cols), device=device) + (starts - before)[cols] + first
+        kept.append(edges)
+        into.append(cols)
+        numbers.append(len(edges))
+        first += count
+    edges = _joined(kept)
+    return (
+        Subgraph(
+            place[found.row[edges].long()].to(found.row.dtype),
+            _joined(into).to(found.col.dtype),
+            found.edge[edges],
+            None if found.weight is None else found.weight[edges],
+            found.ordered,
+        ),
+        numbers,
+    )
+
+
+def around(batch: TorchSubgraph, rooted: bool) -> tuple[torch.Tensor, Subgraph]:
+    """The vertices of a subgraph, each seed with a row of its own at the front, and its edges."""
+    made = batch._around(rooted)
+    col = _rows(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)
+    return made.nodes, Subgraph(made.indices, col, made.edge_ids, made.edge_weights)
 
 
 def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Subgraph:

@@ -22,10 +22,12 @@ from torch_geometric.sampler.neighbor_sampler import edge_sample
 from pygsampler import sampler as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
+from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.pyg import options
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.output import directional, induced, vertices
+from pygsampler.pyg.output import around, directional, induced, vertices
+from pygsampler.subgraph import TorchSubgraph
 
 if TYPE_CHECKING:
     from pygsampler.converted import TorchBatch
@@ -45,6 +47,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     Graphs, devices, subgraphs and random numbers are as ``PGSampler`` of this module says. Edges
     are grouped by hop, and each has the place of its source among the nodes.
 
+    A batch of a program that returns a subgraph has a node for each seed first, repeated ones too,
+    then its other vertices. Where the seeds have no part in these (``samplers.saint_node``), they
+    stand in their order, all of them count for ``batch_size``, and ``input_id`` is their ids.
+
     Parameters
     ----------
     data : Data, Graph, or (FeatureStore, GraphStore)
@@ -52,6 +58,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     sampler : pygsampler.Sampler
         Its local ids must be the same in all blocks, as those of ``PGSampler`` are. What ``prob``
         or ``mask`` of a ``pygsampler.PGSampler`` names is an attribute of the edges of ``data``.
+        ValueError for one of walks or of vectors alone.
     subgraph_type, device, is_sorted, sample_direction
         As for ``PGSampler``.
     """
@@ -74,6 +81,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 f"sampler: expected a pygsampler.Sampler, got {describe(sampler)}; "
                 "pygsampler.pyg.PGSampler takes numbers of neighbours"
             )
+        check_blocks(sampler)
         backward = options.backward(sample_direction)
         self._identity = BatchNumber(sampler.seed)
         self._sampler = sampler
@@ -181,7 +189,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         options.check_inputs(inputs, "input_time", kwargs)
         seeds = options.ids(inputs.node, "input_nodes")
         out = self._sample(seeds, self._identity.of(seeds))
-        out.metadata = (inputs.input_id, inputs.time)
+        known = (inputs.input_id, inputs.time)
+        out.metadata = known if self._sampler.rooted else (out.node, None)
         return self._finished(out)
 
     def sample_from_edges(
@@ -196,6 +205,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         of the edges' ends among the nodes: ``edge_label_index``, shape [2, edges], and
         ``edge_label``; or of triplets ``src_index``, ``dst_pos_index`` and ``dst_neg_index``.
         """
+        if not self._sampler.rooted:
+            raise ValueError(
+                f"sampler: expected one whose vertices follow from the ends of edges, got "
+                f"{describe(self._sampler)}"
+            )
         inputs = EdgeSamplerInput.cast(index)
         options.check_inputs(inputs, "edge_label_time", kwargs)
         sources, targets = (
@@ -224,6 +238,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def _sample(self, seeds: torch.Tensor, identity: tuple[int, int]) -> SamplerOutput:
         self._check_factors()
         batch = self._batch(seeds, *identity)
+        if isinstance(batch, TorchSubgraph):
+            return self._of_subgraph(batch)
         node, num_nodes = vertices(batch)
         trees = None if batch.trees is None else batch.trees.to(node.dtype)
         if self.subgraph_type == SubgraphType.induced:
@@ -244,6 +260,16 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         )
         # PyG's class has no place for these; our loaders look for them.
         out.sort_order = "col" if edges.ordered else None
+        if edges.weight is not None:
+            out.edge_weights = edges.weight
+        return out
+
+    def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
+        node, edges = around(batch, self._sampler.rooted)
+        if self.subgraph_type == SubgraphType.induced:
+            edges = induced(self._drawn(), node, None)
+        out = SamplerOutput(node, edges.row, edges.col, edges.edge)
+        out.sort_order = "col"
         if edges.weight is not None:
             out.edge_weights = edges.weight
         return out
