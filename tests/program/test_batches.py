@@ -11,6 +11,7 @@ import torch
 from graphs import circulant
 
 import pygsampler as pgs
+from pygsampler.subgraph import TorchSubgraph
 from pygsampler.torch import DataLoader
 
 
@@ -120,6 +121,60 @@ def test_vectors_alone(graph: pgs.Graph) -> None:
     assert made.numpy().extra["rows"].shape == (10,)
 
 
+def test_ladies_weights_of_a_column_sum_to_one(graph: pgs.Graph) -> None:
+    @pgs.program
+    def ladies(A: Any, seeds: Any, K: int, hops: int) -> Any:
+        out: list[Any] = []
+        for _ in range(hops):
+            C = A[:, seeds]
+            p = (C**2).sum(axis=1)
+            B = C.collective_sample(K, p)
+            B = B.div(p, axis=1)
+            B = B.div(B.sum(axis=0), axis=0)
+            out.insert(0, B)
+            seeds = seeds | B.row()
+        return out
+
+    positive = graph.with_data(edge_data={"v": np.arange(graph.num_edges) % 7 + 1.0})
+    batch = ladies(K=6, hops=2, weight="v", seed=1).sample(positive, [4, 9, 30])
+    kept = [np.unique(block.indices.numpy()) for block in batch.blocks]
+    assert [len(rows) for rows in kept] == [6, 6]
+    for block, rows in zip(batch.blocks, kept, strict=True):
+        sources = block.src_nodes.numpy()
+        chosen, ids = set(sources[rows].tolist()), block.edge_ids.numpy()
+        columns = block.dst_nodes.tolist()
+        at, indices = graph.indptr.numpy(), graph.indices.numpy()
+        # All edges of the columns from the chosen rows, and no other.
+        want = [e for v in columns for e in range(at[v], at[v + 1]) if int(indices[e]) in chosen]
+        assert ids.tolist() == want
+        # p of the paper: by row, over all edges into the columns.
+        every = np.concatenate([np.arange(at[v], at[v + 1]) for v in columns])
+        weight = np.arange(graph.num_edges) % 7 + 1.0
+        p = np.bincount(indices[every].astype(int), weight[every] ** 2, graph.num_nodes)
+        values = weight[ids] / p[indices[ids]]
+        column = np.repeat(np.arange(len(columns)), np.diff(block.indptr.numpy()))
+        values /= np.bincount(column, values, len(columns))[column]
+        np.testing.assert_allclose(block.edge_data["w"].numpy(), values, rtol=1e-6)
+
+
+def test_explained(graph: pgs.Graph) -> None:
+    sampler = hops(fanouts=[2, 3], weight="w", seed=4)
+    made = sampler.explain(graph, seeds=10)
+    assert made.startswith("as traced\n")
+    assert all(f"  {line}\n" in made for line in sampler.code.split("\n"))
+    assert "a batch of 10 seeds on a graph of 50 vertices and 250 edges" in made
+    assert repr(made) == str(made)
+    page = made._repr_html_()
+    assert page.startswith("<pre>")
+    assert page.count("<") == 2
+    with pytest.raises(TypeError, match="graph: expected"):
+        sampler.explain(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="seeds: expected an integer"):
+        sampler.explain(graph, seeds="many")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="'nothing'"):
+        hops(fanouts=[2], weight="nothing", seed=0).explain(graph)
+
+
 def test_many_and_submitted_batches_are_those_of_sample(graph: pgs.Graph) -> None:
     sampler = hops(fanouts=[2, 3], weight="w", seed=4)
     seeds = [[1, 2], [3], [], [4, 4, 5]]
@@ -165,3 +220,37 @@ def test_the_loader_of_torch(graph: pgs.Graph) -> None:
         block = batch.blocks[-1]
         h = block.weighted_sum(batch.x[: block.num_src_nodes], block.edge_data["w"])
         assert h.shape == (block.num_dst_nodes, 1)
+
+
+def test_subgraphs_in_the_loader_of_torch(graph: pgs.Graph) -> None:
+    x = torch.arange(50.0)[:, None]
+    sampler = around(seed=0)
+    loader = DataLoader(graph, torch.arange(20), sampler, batch_size=8, features={"x": x})
+    for number, batch in enumerate(loader):
+        assert isinstance(batch, TorchSubgraph)
+        alone = sampler.sample(graph, batch.output_nodes, epoch=0, batch=number)
+        assert batch.nodes.tolist() == alone.nodes.tolist()
+        assert batch.edge_index.tolist() == [part.tolist() for part in alone.coo()]
+        assert torch.equal(batch.nodes[batch.root_index], batch.output_nodes)
+        assert batch.x[:, 0].long().tolist() == batch.nodes.tolist()
+
+
+def test_vectors_in_the_loader_of_torch(graph: pgs.Graph) -> None:
+    loader = DataLoader(graph, torch.arange(20), numbers(weight="w", seed=0), batch_size=8)
+    found = [batch.extra for batch in loader]
+    assert [len(extra["degree"]) for extra in found] == [8, 8, 4]
+    assert all(extra["rows"].dtype == torch.int64 for extra in found) == (
+        graph.indices.dtype == "int64"
+    )
+
+
+def test_which_subgraphs_are_around_their_seeds() -> None:
+    def apart(A: Any, seeds: Any) -> Any:
+        V = A.degree().draw(3).unique()
+        return A.induce(V), {"%0 = seeds": A[:, seeds].count(axis=0)}
+
+    assert (around(seed=0).rooted, around(seed=0).result) == (True, "subgraph")
+    assert not pgs.program(apart)().rooted
+    assert (numbers(seed=0).rooted, numbers(seed=0).result) == (True, "vectors")
+    assert hops(fanouts=[2]).result == pgs.PGSampler([2]).result == "blocks"
+    assert pgs.RandomWalk(2).result == "walks"

@@ -13,7 +13,7 @@ from torch_geometric.sampler import EdgeSamplerInput, NodeSamplerInput
 
 import pygsampler as pgs
 from pygsampler import samplers
-from pygsampler.pyg import Sampler
+from pygsampler.pyg import NeighborLoader, Sampler
 
 
 @pgs.program
@@ -107,6 +107,24 @@ def test_subgraphs_in_the_loader(data: Data) -> None:
     for i, batch in enumerate(loader):
         assert batch.n_id[: batch.batch_size].tolist() == list(range(20))[8 * i : 8 * i + 8]
         assert torch.equal(batch.x[:, 0].long(), batch.n_id)
+
+
+def test_loaders_of_ours_have_the_values(data: Data) -> None:
+    for made in (around(seed=0), hops(fanouts=[2, 3], weight="v", seed=4)):
+        loader = NeighborLoader(
+            data,
+            [2],
+            neighbor_sampler=Sampler(data, made),
+            input_nodes=torch.arange(20),
+            batch_size=8,
+        )
+        for batch in loader:
+            ids = batch.n_id[batch.edge_index[0]]
+            assert torch.equal(ids, data.edge_index[0, batch.e_id])
+            want = data.t[batch.e_id]
+            if made.result == "blocks":
+                want = data.v[batch.e_id] * data.level[ids]
+            assert torch.equal(batch.edge_weights, want)
 
 
 def test_subgraphs_in_which_the_seeds_have_no_part(data: Data) -> None:
