@@ -552,6 +552,14 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
         views: Views | None = self.__dict__.get("_views")
         return super().num_edges if views is None else views.num_edges()
 
+    def _distinct_seeds(self) -> int:
+        """How many of the seeds are distinct, which are the first vertices."""
+        count = len(self.output_nodes)
+        # Where all are, the engine has no array for them alone: then a GPU is not waited for.
+        if not count or self.output_nodes.data_ptr() == self.input_nodes.data_ptr():
+            return count
+        return int(self.output_index.max()) + 1
+
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchBatch:
         """The batch on another device; tensors that are there already are shared."""
         return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))

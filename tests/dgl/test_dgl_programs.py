@@ -34,6 +34,13 @@ def around(A: Any, seeds: Any) -> Any:
     return V, A[V, V].edata["t"]
 
 
+@pgs.program
+def beside(A: Any, seeds: Any) -> Any:
+    """Blocks whose columns are no seeds."""
+    B = A[:, A[:, seeds].row()].individual_sample(3)
+    return [A[:, B.row()].individual_sample(2), B]
+
+
 @pytest.fixture
 def g() -> Any:
     made = random_graph()
@@ -75,6 +82,19 @@ def test_a_graph_without_the_array(g: Any) -> None:
     sampler = Sampler(hops(fanouts=[2], weight="nothing", seed=4))
     with pytest.raises(ValueError, match=r"expected .*got 'nothing'"):
         sampler.sample(g, torch.arange(3))
+
+
+@pytest.mark.parametrize("seeds", [[7, 3, 9], [7, 3, 7, 7], [5, 5], []])
+def test_columns_that_are_no_seeds(g: Any, seeds: list[int]) -> None:
+    ids = torch.tensor(seeds, dtype=torch.int64)
+    _, _, blocks = Sampler(beside(seed=0)).sample(g, ids)
+    for block in blocks:
+        src, dst = (ends.long() for ends in block.edges())
+        theirs = g.find_edges(block.edata[dgl.EID])
+        assert torch.equal(block.srcdata[dgl.NID][src], theirs[0])
+        assert torch.equal(block.dstdata[dgl.NID][dst], theirs[1])
+        assert block.dstdata[dgl.NID][: len(seeds)].tolist() == seeds
+        assert (block.num_edges() > 0) == bool(seeds)
 
 
 def check_subgraph(g: Any, subgraph: Any) -> None:

@@ -34,6 +34,13 @@ def around(A: Any, seeds: Any) -> Any:
     return V, A[V, V].edata["t"]
 
 
+@pgs.program
+def beside(A: Any, seeds: Any) -> Any:
+    """Blocks whose columns are no seeds."""
+    B = A[:, A[:, seeds].row()].individual_sample(3)
+    return [A[:, B.row()].individual_sample(2), B]
+
+
 @pytest.fixture
 def data() -> Data:
     made = random_data()
@@ -82,6 +89,16 @@ def test_each_seed_has_its_edges_in_every_hop(data: Data, seeds: list[int]) -> N
     )
     assert sum(out.num_sampled_edges) == len(out.edge)
     assert torch.equal(out.edge_weights, data.v[out.edge] * data.level[out.node[out.row]])
+
+
+@pytest.mark.parametrize("seeds", [[7, 3, 9], [7, 3, 7, 7], [5, 5]])
+def test_columns_that_are_no_seeds(data: Data, seeds: list[int]) -> None:
+    sampler = Sampler(data, beside(seed=0))
+    out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor(seeds)))
+    check_edges(data, out)
+    assert out.node[: len(seeds)].tolist() == seeds
+    assert sum(out.num_sampled_nodes) == len(out.node)
+    assert sum(out.num_sampled_edges) == len(out.edge) > 0
 
 
 @pytest.mark.parametrize("seeds", [[7, 3, 9], [7, 3, 7, 7]])

@@ -61,7 +61,8 @@ def hops_of(batch: TorchBatch) -> list[Hop]:
         for block in batch.blocks
     ]
     seeds = batch.output_nodes
-    distinct = len(hops[-1].dst)
+    # The last block may have more: columns of a program that are no seeds.
+    distinct = batch._distinct_seeds()
     if len(seeds) != distinct:
         row_of_seed = batch.output_index.long()
         return [_repeat(hop, seeds, row_of_seed, distinct) for hop in hops]

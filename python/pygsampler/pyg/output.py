@@ -40,7 +40,7 @@ def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
     The batch knows a vertex that is among the seeds twice once; PyG has it twice.
     """
     blocks = batch.blocks[::-1]
-    known = [blocks[0].num_dst_nodes, *[block.num_src_nodes for block in blocks]]
+    known = [batch._distinct_seeds(), *[block.num_src_nodes for block in blocks]]
     reached = [after - before for before, after in pairwise(known)]
     node, seeds = batch.input_nodes, batch.output_nodes
     if len(seeds) != known[0]:
@@ -68,7 +68,7 @@ def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
         col = _joined([block.coo()[1] for block in blocks])
     factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
     found = Subgraph(row, col, edge, _joined(factors) if factors else None, ordered)
-    if len(batch.output_nodes) != blocks[0].num_dst_nodes:
+    if len(batch.output_nodes) != batch._distinct_seeds():
         return _repeated(batch, found, counts)
     return found, counts
 
@@ -80,7 +80,7 @@ def _repeated(batch: TorchBatch, found: Subgraph, counts: list[int]) -> tuple[Su
     Edges out of it come from its first occurrence.
     """
     blocks = batch.blocks[::-1]
-    seeds, distinct = len(batch.output_nodes), blocks[0].num_dst_nodes
+    seeds, distinct = len(batch.output_nodes), batch._distinct_seeds()
     more, device = seeds - distinct, found.row.device
     row_of_seed = batch.output_index.long()
     # Where each vertex is now.
