@@ -107,6 +107,16 @@ def test_subgraphs(graph: pgs.Graph) -> None:
     again = pickle.loads(pickle.dumps(made))
     assert isinstance(again, pgs.Subgraph)
     assert again.nodes.tolist() == vertices
+    tensors = pickle.loads(pickle.dumps(made.torch().to("cpu")))
+    assert isinstance(tensors, TorchSubgraph)
+    assert tensors.edge_index.tolist() == [src.tolist(), dst.tolist()]
+    for kind, other in (
+        (pgs.subgraph.NumpySubgraph, made.numpy()),
+        (pgs.subgraph.ArrowSubgraph, made.arrow()),
+    ):
+        assert isinstance(other, kind)
+        assert other.nodes.tolist() == vertices
+        assert other.indices.tolist() == src.tolist()
     assert "Subgraph(nodes=" in repr(made)
     assert "Subgraph" in made._repr_html_()
 

@@ -55,6 +55,41 @@ with graph.pin("cuda") as pinned:
 print(pgs.cuda.memory_stats(0)["flights"])
 """
 
+PROGRAMS = """
+import sys, warnings
+sys.path += ["tests/support", "tests/pyg"]
+warnings.simplefilter("ignore")
+import torch
+import pygsampler as pgs
+import torch_on_host
+from pyg_reference import random_data
+from pygsampler.pyg import Sampler
+from torch_geometric.sampler import NodeSamplerInput
+
+def around(A, seeds):
+    V = A[:, seeds].row() | seeds
+    return V, A[V, V].edata["t"]
+
+def beside(A, seeds):
+    B = A[:, A[:, seeds].row()].individual_sample(3)
+    return [A[:, B.row()].individual_sample(2).edata["t"], B.edata["t"]]
+
+data = random_data()
+data.t = torch.arange(data.num_edges) % 3 + 1.0
+for function in (around, beside):
+    made = pgs.program(function)(seed=0)
+    for seeds in ([7, 3, 9], [7, 3, 7, 7], [5, 5]):
+        found = []
+        for where in ({}, {"device": "cuda"}):
+            sampler = Sampler(data, made, **where)
+            sampler.set_epoch(1)
+            found.append(sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor(seeds))))
+        for name in ("node", "row", "col", "edge", "edge_weights"):
+            assert torch.equal(*(getattr(out, name) for out in found)), (function, seeds, name)
+        assert sampler.device == "cuda:0" and len(found[0].edge)
+print("as on the CPU")
+"""
+
 CASES = [
     {},
     {"replace": True},
@@ -72,3 +107,8 @@ def test_batches_of_the_cpu(emulator: Path) -> None:
     assert NODES == 100
     code = f"CASES = {CASES}\n{CODE}"
     assert run_with_driver(emulator, code) == "0\n"
+
+
+def test_programs_of_the_cpu(emulator: Path) -> None:
+    nvrtc = str(emulator / "libnvrtc.so.12")
+    assert run_with_driver(emulator, PROGRAMS, PYGSAMPLER_NVRTC=nvrtc) == "as on the CPU\n"
