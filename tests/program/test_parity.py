@@ -11,8 +11,11 @@ import random
 import pytest
 from program_examples import EXAMPLES
 from program_graphs import Arrays, graphs, large, larger, seeds_of
+from program_numbers import BatchError
 from program_parity import PASSES, Trial
 from random_programs import program
+
+from pygsampler import samplers
 
 NUMBER = int(os.environ.get("PYGSAMPLER_PROGRAMS", "400"))
 CHUNK = 2000
@@ -31,6 +34,36 @@ def test_examples(name: str) -> None:
             for one in PASSES:
                 trial.check((one,))
             trial.many()
+
+
+# What comes with the package, as it is traced.
+SHIPPED = {
+    "graphsage": samplers.graphsage(fanouts=[3, 2]),
+    "kgcn": samplers.kgcn(fanouts=[2, 3], weight="w"),
+    "vrgcn": samplers.vrgcn(fanouts=[2, 2]),
+    "ladies": samplers.ladies(nodes=[4, 3], weight="w"),
+    "ladies, iid": samplers.ladies(nodes=[4, 3], method="iid"),
+    "fastgcn": samplers.fastgcn(nodes=[4, 3], weight="w"),
+    "labor": samplers.labor(fanouts=[3, 2]),
+    "saint_node": samplers.saint_node(budget=5),
+    "shadow": samplers.shadow(fanouts=[2, 3]),
+    "cluster_gcn": samplers.cluster_gcn(),
+}
+
+
+@pytest.mark.parametrize("name", list(SHIPPED))
+def test_algorithms_of_the_package(name: str) -> None:
+    rng, sampler = random.Random(name), SHIPPED[name]
+    edges = 0
+    for number, case in enumerate(CASES.values()):
+        weight = sampler.plan["weight"]
+        trial = Trial(sampler.code, case, seeds_of(case, rng), weight, number + 1)
+        trial.check(threads=4, width=32)
+        trial.check(PASSES, width=64)
+        want = trial.want(sampler.code)
+        # Some graphs have weights that LADIES and FastGCN refuse.
+        edges += 0 if isinstance(want, BatchError) else sum(len(b.indices) for b in want.blocks)
+    assert edges > 0
 
 
 @pytest.fixture(scope="module")
