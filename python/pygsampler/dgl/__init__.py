@@ -1,8 +1,9 @@
-"""In the places of DGL's: ``dataloading.NeighborSampler``, and the walks of ``dgl.sampling``."""
+"""In the places of DGL's: samplers of ``dgl.dataloading``, and the walks of ``dgl.sampling``."""
 
 from __future__ import annotations
 
 try:
+    from pygsampler.dgl.labor import LaborSampler
     from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
     from pygsampler.dgl.sampler import PGSampler, Sampler
     from pygsampler.dgl.storage import FeatureStorage
@@ -14,6 +15,7 @@ except ImportError as error:
 
 __all__ = [
     "FeatureStorage",
+    "LaborSampler",
     "PGSampler",
     "PinSAGESampler",
     "RandomWalkNeighborSampler",

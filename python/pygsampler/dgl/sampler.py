@@ -21,7 +21,7 @@ from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of
 from pygsampler.dgl.ids import as_ids
 from pygsampler.subgraph import TorchSubgraph
 
-__all__ = ["PGSampler", "Sampler"]
+__all__ = ["PGSampler", "Sampler", "fanouts_of"]
 
 
 class Sampler(BlockSampler):  # type: ignore[misc]
@@ -430,6 +430,11 @@ def _made(fanouts: Any, **options: Any) -> _core.PGSampler:
             "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
         )
     return _core.PGSampler(fanouts, **options)
+
+
+def fanouts_of(fanouts: Any) -> list[int]:
+    """The fanouts of a graph of one type, checked as those of ``PGSampler``."""
+    return list(_made(fanouts).fanouts)
 
 
 def _only(values: Any, where: str) -> Any:
