@@ -5,7 +5,9 @@ from __future__ import annotations
 try:
     from pygsampler.dgl.labor import LaborSampler
     from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
+    from pygsampler.dgl.saint import SAINTSampler
     from pygsampler.dgl.sampler import PGSampler, Sampler
+    from pygsampler.dgl.shadow import ShaDowKHopSampler
     from pygsampler.dgl.storage import FeatureStorage
     from pygsampler.dgl.walk import node2vec_random_walk, pack_traces, random_walk
 except ImportError as error:
@@ -19,7 +21,9 @@ __all__ = [
     "PGSampler",
     "PinSAGESampler",
     "RandomWalkNeighborSampler",
+    "SAINTSampler",
     "Sampler",
+    "ShaDowKHopSampler",
     "node2vec_random_walk",
     "pack_traces",
     "random_walk",
