@@ -15,7 +15,7 @@ from pygsampler.dgl import SAINTSampler, ShaDowKHopSampler
 
 pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
 
-RUNS = 1500
+RUNS = 400
 
 
 @pytest.fixture
