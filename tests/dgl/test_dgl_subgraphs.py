@@ -87,7 +87,7 @@ def frequencies(sampler: Any, g: Any, seeds: list[int]) -> Counter[frozenset[int
 
 
 def check_same_law(ours: Counter[Any], theirs: Counter[Any]) -> None:
-    assert len(ours) > 2
+    assert len(ours) > 1
     for each in ours | theirs:
         mean = (ours[each] + theirs[each]) / (2 * RUNS)
         # Five deviations of the difference of two shares of so many.
@@ -95,13 +95,13 @@ def check_same_law(ours: Counter[Any], theirs: Counter[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"replace": True}, {"prob": "p"}, {"prob": "p", "replace": True}]
+    ("fanouts", "options"), [([1, 1], {}), ([2], {"prob": "p", "replace": True})]
 )
-def test_the_law_of_shadow_is_dgls(options: Any) -> None:
+def test_the_law_of_shadow_is_dgls(fanouts: list[int], options: Any) -> None:
     g = small()
     dgl.seed(3)
-    theirs = frequencies(dgl.dataloading.ShaDowKHopSampler([1, 1], **options), g, [2])
-    ours = frequencies(ShaDowKHopSampler([1, 1], seed=3, **options), g, [2])
+    theirs = frequencies(dgl.dataloading.ShaDowKHopSampler(fanouts, **options), g, [0, 2])
+    ours = frequencies(ShaDowKHopSampler(fanouts, seed=3, **options), g, [0, 2])
     check_same_law(ours, theirs)
 
 

@@ -28,6 +28,7 @@ def saint_node(A: Graph, seeds: Vertices, *, budget: int) -> Any:
     ``extra["node_norm"]`` is p(v), the chance of vertex v to be in a subgraph: the loss of v is to
     be divided by p(v) and the number of vertices. Both are exact: with q(v) = d(v) / sum d, they
     are p(v) = 1 - (1 - q(v))^n, and 1 - (1 - q(u))^n - (1 - q(v))^n + (1 - q(u) - q(v))^n.
+    A loop is there with p(v), and its coefficient is to be left as it is: its value here is not 1.
     """
     d = A.degree()
     q = d / d.sum()
