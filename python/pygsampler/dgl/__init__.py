@@ -1,10 +1,13 @@
-"""In the places of DGL's: ``dataloading.NeighborSampler``, and the walks of ``dgl.sampling``."""
+"""In the places of DGL's: samplers of ``dgl.dataloading``, and the walks of ``dgl.sampling``."""
 
 from __future__ import annotations
 
 try:
+    from pygsampler.dgl.labor import LaborSampler
     from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
+    from pygsampler.dgl.saint import SAINTSampler
     from pygsampler.dgl.sampler import PGSampler, Sampler
+    from pygsampler.dgl.shadow import ShaDowKHopSampler
     from pygsampler.dgl.storage import FeatureStorage
     from pygsampler.dgl.walk import node2vec_random_walk, pack_traces, random_walk
 except ImportError as error:
@@ -14,10 +17,13 @@ except ImportError as error:
 
 __all__ = [
     "FeatureStorage",
+    "LaborSampler",
     "PGSampler",
     "PinSAGESampler",
     "RandomWalkNeighborSampler",
+    "SAINTSampler",
     "Sampler",
+    "ShaDowKHopSampler",
     "node2vec_random_walk",
     "pack_traces",
     "random_walk",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from dgl import DGLGraph
@@ -21,7 +21,7 @@ from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of
 from pygsampler.dgl.ids import as_ids
 from pygsampler.subgraph import TorchSubgraph
 
-__all__ = ["PGSampler", "Sampler"]
+__all__ = ["PGSampler", "Sampler", "fanouts_of"]
 
 
 class Sampler(BlockSampler):  # type: ignore[misc]
@@ -47,6 +47,9 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
     """
+
+    # Whether a batch's ids are vertices: else they say no more than which batch it is.
+    _of_vertices: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -151,7 +154,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         threads = 0 if get_worker_info() is None else 1
         job = sampler.launch(
             graph,
-            seeds,
+            seeds if self._of_vertices else seeds[:0],
             epoch=epoch,
             batch=batch,
             exclude=exclude,
@@ -430,6 +433,11 @@ def _made(fanouts: Any, **options: Any) -> _core.PGSampler:
             "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
         )
     return _core.PGSampler(fanouts, **options)
+
+
+def fanouts_of(fanouts: Any) -> list[int]:
+    """The fanouts of a graph of one type, checked as those of ``PGSampler``."""
+    return list(_made(fanouts).fanouts)
 
 
 def _only(values: Any, where: str) -> Any:

@@ -7,7 +7,9 @@ try:
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
     from pygsampler.pyg.node2vec import Node2Vec
+    from pygsampler.pyg.saint import GraphSAINTNodeSampler
     from pygsampler.pyg.sampler import PGSampler, Sampler
+    from pygsampler.pyg.shadow import ShaDowKHopSampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
 except ImportError as error:
     if (error.name or "").partition(".")[0] == "pygsampler":
@@ -17,6 +19,7 @@ except ImportError as error:
 __all__ = [
     "EdgeIndex",
     "FeatureStore",
+    "GraphSAINTNodeSampler",
     "GraphStore",
     "LinkNeighborLoader",
     "MetaPath2Vec",
@@ -24,4 +27,5 @@ __all__ = [
     "Node2Vec",
     "PGSampler",
     "Sampler",
+    "ShaDowKHopSampler",
 ]

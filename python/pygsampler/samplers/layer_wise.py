@@ -138,7 +138,12 @@ def asgcn(
 
 @program
 def labor(
-    A: Graph, seeds: Vertices, *, fanouts: Sequence[int], layer_dependency: bool = False
+    A: Graph,
+    seeds: Vertices,
+    *,
+    fanouts: Sequence[int],
+    layer_dependency: bool = False,
+    weights: bool = True,
 ) -> list[Matrix]:
     """LABOR-0 (Balin and Catalyurek, 2023): as many vertices less as uniform numbers are shared.
 
@@ -148,9 +153,11 @@ def labor(
     Parameters
     ----------
     fanouts : sequence of int
-        The edges of a destination in the mean, outermost hop first.
+        The edges of a destination in the mean, outermost hop first; -1 takes all.
     layer_dependency : bool
         The numbers are the same in all hops.
+    weights : bool
+        False: the values of the edges are the graph's.
 
     Notes
     -----
@@ -163,8 +170,9 @@ def labor(
         if hop and not layer_dependency:
             r = A.random()
         C = A[:, seeds]
-        chance = (K / C.count(axis=0)).minimum(1)
+        degree = C.count(axis=0)
+        chance = (degree if K < 0 else K / degree).minimum(1)
         B = C.where(C.spread(r, axis=1) <= C.spread(chance, axis=0))
-        blocks.insert(0, B.spread(1 / chance, axis=0))
+        blocks.insert(0, B.spread(1 / chance, axis=0) if weights else B)
         seeds = seeds | B.row()
     return blocks

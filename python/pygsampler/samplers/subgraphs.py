@@ -28,6 +28,7 @@ def saint_node(A: Graph, seeds: Vertices, *, budget: int) -> Any:
     ``extra["node_norm"]`` is p(v), the chance of vertex v to be in a subgraph: the loss of v is to
     be divided by p(v) and the number of vertices. Both are exact: with q(v) = d(v) / sum d, they
     are p(v) = 1 - (1 - q(v))^n, and 1 - (1 - q(u))^n - (1 - q(v))^n + (1 - q(u) - q(v))^n.
+    A loop is there with p(v), and its coefficient is to be left as it is: its value here is not 1.
     """
     d = A.degree()
     q = d / d.sum()
@@ -41,7 +42,14 @@ def saint_node(A: Graph, seeds: Vertices, *, budget: int) -> Any:
 
 
 @program
-def shadow(A: Graph, seeds: Vertices, *, fanouts: Sequence[int], replace: bool = False) -> Any:
+def shadow(
+    A: Graph,
+    seeds: Vertices,
+    *,
+    fanouts: Sequence[int],
+    replace: bool = False,
+    prob: str | None = None,
+) -> Any:
     """ShaDow (Zeng et al., 2021): some hops around the seeds, and all edges among what was met.
 
     The seeds of a call share one subgraph, as in DGL's sampler; give it one seed for a subgraph of
@@ -54,10 +62,14 @@ def shadow(A: Graph, seeds: Vertices, *, fanouts: Sequence[int], replace: bool =
         paper has 2 hops of 10.
     replace : bool
         Draw with replacement, as the authors' code does.
+    prob : str, optional
+        The name of an edge array with weights to draw by.
     """
     V = seeds.unique()
     for K in reversed(fanouts):
-        V = V | A[:, V].individual_sample(K, replace=replace).row()
+        C = A[:, V]
+        p = None if prob is None else C.edata[prob]
+        V = V | C.individual_sample(K, p, replace=replace).row()
     return A.induce(V)
 
 

@@ -1,0 +1,115 @@
+"""``ShaDowKHopSampler`` in the place of DGL's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pygsampler import sampler as _core
+from pygsampler import samplers
+from pygsampler._core.checks import boolean, describe
+from pygsampler.dgl.sampler import Sampler, fanouts_of
+
+__all__ = ["ShaDowKHopSampler"]
+
+
+class ShaDowKHopSampler(Sampler):
+    """ShaDow (Zeng et al., 2021) in the place of ``dgl.dataloading.ShaDowKHopSampler``.
+
+    A batch is ``(input_nodes, output_nodes, subgraph)``: some hops around the seeds, in each of
+    which every vertex met so far draws neighbours, and all edges of the graph among what was met.
+    The seeds are the first vertices of the DGLGraph ``subgraph``, which has ``dgl.NID``,
+    ``dgl.EID`` and the graph's features.
+
+    Parameters
+    ----------
+    fanouts : list of int
+        Neighbours of each vertex met so far, innermost hop last; -1 takes all.
+    replace : bool
+        Draw with replacement.
+    prob : str, optional
+        The name of an array in ``g.edata``: a finite weight >= 0 for each edge, to draw by. Edges
+        of weight 0 are never drawn, though among the edges of the subgraph. ValueError, at the
+        first batch, where the graph has none of that name.
+    prefetch_node_feats, prefetch_edge_feats, output_device
+        As in DGL.
+    seed : int, optional
+        64-bit seed of the random numbers, which are those of ``PGSampler`` of this module in all
+        respects. Default: torch's.
+
+    Notes
+    -----
+    ``fanouts``, ``replace`` and ``prob`` may be assigned, and count from the next batch on. A seed
+    that is given twice has two vertices, each with the edges into it. Excluded edges raise
+    NotImplementedError.
+    """
+
+    def __init__(
+        self,
+        fanouts: Sequence[int],
+        replace: bool = False,
+        prob: str | None = None,
+        prefetch_node_feats: Any = None,
+        prefetch_edge_feats: Any = None,
+        output_device: Any = None,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        self._options = {"fanouts": fanouts, "replace": replace, "prob": prob}
+        super().__init__(
+            _made(self._options, seed),
+            prefetch_node_feats=prefetch_node_feats,
+            prefetch_edge_feats=prefetch_edge_feats,
+            output_device=output_device,
+        )
+        self._identity.set_seed(seed)
+
+    @property
+    def fanouts(self) -> Any:
+        """As given, innermost hop last; what is assigned counts."""
+        return self._options["fanouts"]
+
+    @fanouts.setter
+    def fanouts(self, fanouts: Any) -> None:
+        self._assign("fanouts", fanouts)
+
+    @property
+    def replace(self) -> Any:
+        """Whether neighbours are drawn with replacement."""
+        return self._options["replace"]
+
+    @replace.setter
+    def replace(self, replace: Any) -> None:
+        self._assign("replace", replace)
+
+    @property
+    def prob(self) -> Any:
+        """The name of the weights in ``g.edata``; None: edges are equal."""
+        return self._options["prob"]
+
+    @prob.setter
+    def prob(self, prob: Any) -> None:
+        self._assign("prob", prob)
+
+    def _assign(self, name: str, value: Any) -> None:
+        options = {**self._options, name: value}
+        self._sampler = _made(options, self.seed)
+        self._options = options
+
+    def __repr__(self) -> str:
+        drawn = "" if self.prob is None else f", prob={self.prob!r}"
+        return (
+            f"pygsampler.dgl.ShaDowKHopSampler({list(self.fanouts)}, replace={self.replace}{drawn})"
+        )
+
+
+def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+    prob = options["prob"]
+    if prob is not None and not isinstance(prob, str):
+        raise TypeError(f"prob: expected the name of an edge array, got {describe(prob)}")
+    return samplers.shadow(
+        fanouts=fanouts_of(options["fanouts"]),
+        replace=boolean(options["replace"], "replace"),
+        prob=prob,
+        seed=seed,
+    )

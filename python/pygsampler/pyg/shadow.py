@@ -1,0 +1,129 @@
+"""``ShaDowKHopSampler`` in the place of PyG's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch_geometric.data import Batch, Data
+from torch_geometric.sampler import NodeSamplerInput
+
+from pygsampler._core.checks import describe, integer
+from pygsampler.pyg.graph import homogeneous
+from pygsampler.pyg.options import ids, inside
+from pygsampler.pyg.sampler import PGSampler
+from pygsampler.pyg.whole import SubgraphLoader, by_source, put
+
+__all__ = ["ShaDowKHopSampler"]
+
+_MOST_HOPS, _MOST = 256, (1 << 31) - 1
+
+
+class ShaDowKHopSampler(SubgraphLoader):
+    """ShaDow (Zeng et al., 2021) in the place of ``torch_geometric.loader.ShaDowKHopSampler``.
+
+    It does not need torch-sparse. A batch is a ``Batch`` of one subgraph for each root: some hops
+    around it, in each of which the nodes that the one before reached draw neighbours, and all edges
+    of ``data`` among what was met. Subgraphs share neither nodes nor draws.
+
+    Parameters
+    ----------
+    data : Data
+        Homogeneous, with ``edge_index`` or ``adj_t``.
+    depth : int
+        Hops.
+    num_neighbors : int
+        In-neighbours to draw for each node in each hop; -1 takes all.
+    node_idx : tensor, optional
+        The roots: int32 or int64 ids, or a mask of bool. Default: all nodes.
+    replace : bool
+        Draw with replacement.
+    seed : int, optional
+        64-bit seed of the random numbers, which are those of ``NeighborLoader`` of this module in
+        all respects. Default: torch's.
+    **kwargs
+        Those of torch's ``DataLoader``.
+
+    Notes
+    -----
+    A batch has ``batch``, the root that each node belongs to, ``ptr``, where the nodes of each root
+    begin, and ``root_n_id``, where the roots are; ``y`` is that of the roots, other attributes are
+    those of the nodes and edges. Beside what PyG's have there are ``n_id`` and ``e_id``, ids in
+    ``data``. ``edge_index`` also where ``data`` has an ``adj_t``.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        For arguments of a wrong type or value, naming the argument.
+    NotImplementedError
+        For HeteroData.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        depth: int,
+        num_neighbors: int,
+        node_idx: torch.Tensor | None = None,
+        replace: bool = False,
+        *,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        check_data(data)
+        self.depth = integer(depth, "depth", 0, _MOST_HOPS)
+        self.num_neighbors = integer(num_neighbors, "num_neighbors", -1, _MOST)
+        sampler = PGSampler(
+            data,
+            [self.num_neighbors] * self.depth,
+            replace=replace,
+            disjoint=True,
+            subgraph_type="induced",
+            seed=seed,
+            device="cpu",
+        )
+        if node_idx is None:
+            node_idx = torch.arange(sampler.num_nodes)
+        elif node_idx.dtype == torch.bool:
+            node_idx = node_idx.nonzero().view(-1)
+        self.node_idx = ids(node_idx, "node_idx")
+        inside(self.node_idx, "node_idx", sampler.num_nodes)
+        self.data, self.replace = data, replace
+        super().__init__(self.node_idx.tolist(), sampler, _Rooted(data, sampler), **kwargs)
+
+
+class _Rooted:
+    """Makes a batch of its roots; workers get it without the loader."""
+
+    def __init__(self, data: Data, sampler: PGSampler) -> None:
+        self._data, self._sampler = data, sampler
+
+    def __call__(self, roots: Any) -> Batch:
+        seeds = torch.as_tensor(roots, dtype=torch.int64)
+        out = self._sampler.sample_from_nodes(NodeSamplerInput(None, seeds))
+        # The roots come first, and so each comes first among its own.
+        order = out.batch.argsort(stable=True)
+        place = torch.empty_like(order)
+        place[order] = torch.arange(len(order))
+        nodes, trees = out.node[order].long(), out.batch[order].long()
+        ptr = torch.zeros(len(seeds) + 1, dtype=torch.int64)
+        torch.cumsum(torch.bincount(trees, minlength=len(seeds)), 0, out=ptr[1:])
+        row, col = place[out.row.long()], place[out.col.long()]
+        sorted_edges = by_source(row, col, len(nodes))
+        edges = out.edge[sorted_edges].long()
+        batch = Batch(batch=trees, ptr=ptr)
+        batch.root_n_id = ptr[:-1].clone()
+        batch.edge_index = torch.stack([row[sorted_edges], col[sorted_edges]])
+        batch.n_id, batch.e_id = nodes, edges
+        put(batch, self._data, nodes, edges, ("batch", "ptr", "root_n_id"))
+        y = self._data.get("y")
+        if isinstance(y, torch.Tensor) and y.dim() and len(y) == self._data.num_nodes:
+            batch.y = y[seeds.to(y.device)]
+        return batch
+
+
+def check_data(data: Any) -> None:
+    """TypeError or NotImplementedError for what is no homogeneous Data."""
+    homogeneous(data)
+    if not isinstance(data, Data):
+        raise TypeError(f"data: expected a torch_geometric.data.Data, got {describe(data)}")

@@ -1,0 +1,150 @@
+"""LaborSampler beside DGL's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dgl
+import pytest
+import torch
+from dgl_graphs import random_graph
+
+from pygsampler.dgl import LaborSampler
+
+pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
+
+
+def check_blocks(g: Any, seeds: torch.Tensor, found: Any) -> None:
+    input_nodes, output_nodes, blocks = found
+    assert torch.equal(output_nodes, seeds)
+    assert torch.equal(blocks[0].srcdata[dgl.NID], input_nodes)
+    assert torch.equal(blocks[-1].dstdata[dgl.NID], seeds)
+    for block in blocks:
+        edges = block.edata[dgl.EID]
+        sources, targets = block.edges()
+        src, dst = g.find_edges(edges)
+        assert torch.equal(block.srcdata[dgl.NID][sources.long()], src)
+        assert torch.equal(block.dstdata[dgl.NID][targets.long()], dst)
+        assert "edge_weights" not in block.edata
+        assert "w" not in block.edata
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_blocks_in_the_loader(workers: int) -> None:
+    g = random_graph()
+    sampler = LaborSampler([2, -1], prefetch_labels=["label"])
+    loader = dgl.dataloading.DataLoader(
+        g, torch.arange(20), sampler, batch_size=8, num_workers=workers
+    )
+    seen = []
+    for found in loader:
+        check_blocks(g, found[1], found)
+        last = found[2][-1]
+        assert torch.equal(last.in_degrees(), g.in_degrees(found[1]).to(last.in_degrees()))
+        assert torch.equal(last.dstdata["label"], g.ndata["label"][found[1]])
+        seen += found[1].tolist()
+    assert sorted(seen) == list(range(20))
+
+
+def star(degree: int = 12, targets: int = 3) -> Any:
+    """Vertices with the same in-neighbours."""
+    sources = torch.arange(targets, targets + degree).repeat(targets)
+    return dgl.graph((sources, torch.arange(targets).repeat_interleave(degree)))
+
+
+def kept(sampler: Any, g: Any, runs: int) -> torch.Tensor:
+    """How often each edge stays, and how often edges of one source stay together."""
+    count = torch.zeros(g.num_edges())
+    for _ in range(runs):
+        _, _, (block,) = sampler.sample(g, torch.arange(3))
+        count[block.edata[dgl.EID]] += 1
+        rows = block.edges()[0].bincount()
+        # One number a source: its edges stay all or none.
+        assert set(rows.tolist()) <= {0, 3}
+    return count / runs
+
+
+def test_the_law_is_dgls() -> None:
+    g, runs = star(), 2000
+    dgl.seed(5)
+    theirs = kept(dgl.dataloading.LaborSampler([4]), g, runs)
+    ours = kept(LaborSampler([4], seed=5), g, runs)
+    # Six deviations of a mean of so many coins of 1/3.
+    bound = 6 * math.sqrt((1 / 3) * (2 / 3) / runs)
+    assert (ours - 1 / 3).abs().max() < bound
+    assert (theirs - 1 / 3).abs().max() < bound
+
+
+def test_numbers_that_hops_share() -> None:
+    g = dgl.add_reverse_edges(star(degree=30))
+    seeds = torch.arange(3)
+
+    def again(layer_dependency: bool) -> bool:
+        sampler = LaborSampler([5, 5], layer_dependency=layer_dependency, seed=1)
+        same = []
+        for _ in range(20):
+            _, _, (outer, inner) = sampler.sample(g, seeds)
+            into = torch.isin(g.find_edges(outer.edata[dgl.EID])[1], seeds)
+            again = outer.edata[dgl.EID][into].sort().values
+            same.append(torch.equal(again, inner.edata[dgl.EID].sort().values))
+        return all(same)
+
+    assert again(True)
+    assert not again(False)
+
+
+def edges(sampler: Any, g: Any) -> list[int]:
+    _, _, blocks = sampler.sample(g, torch.arange(9))
+    found: list[int] = torch.cat([block.edata[dgl.EID] for block in blocks]).tolist()
+    return found
+
+
+def test_an_epoch_says_the_batches() -> None:
+    g = random_graph()
+    first, second = (LaborSampler([2, 2], seed=7) for _ in range(2))
+    assert edges(first, g) != edges(first, g)
+    for sampler in (first, second):
+        sampler.set_epoch(3)
+    assert edges(first, g) == edges(second, g) == edges(first, g)
+    torch.manual_seed(3)
+    unseeded = LaborSampler([2, 2])
+    found = edges(unseeded, g)
+    torch.manual_seed(3)
+    assert edges(LaborSampler([2, 2]), g) == found
+
+
+def test_what_is_assigned_counts() -> None:
+    g = random_graph()
+    sampler = LaborSampler([2, 2])
+    sampler.fanouts = [-1]
+    sampler.layer_dependency = True
+    _, _, (block,) = sampler.sample(g, torch.arange(9))
+    assert block.num_edges() == g.in_degrees(torch.arange(9)).sum()
+    assert repr(sampler) == "pygsampler.dgl.LaborSampler([-1], layer_dependency=True)"
+    with pytest.raises(TypeError, match="fanouts"):
+        sampler.fanouts = 3
+    assert sampler.fanouts == [-1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"edge_dir": "out"},
+        {"prob": "w"},
+        {"importance_sampling": -1},
+        {"importance_sampling": 2},
+        {"batch_dependency": 8},
+    ],
+)
+def test_what_is_not_offered(options: Any) -> None:
+    (name,) = options
+    with pytest.raises(NotImplementedError, match=f"^{name}: expected "):
+        LaborSampler([2], **options)
+    with pytest.raises(NotImplementedError, match=f"^{name}: expected "):
+        setattr(LaborSampler([2]), name, options[name])
+
+
+def test_excluded_edges_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="exclude"):
+        LaborSampler([2]).sample(random_graph(), torch.arange(3), torch.arange(2))
