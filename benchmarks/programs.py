@@ -31,7 +31,7 @@ from . import eager, environment, graphs, report
 from .weights import weights_of
 
 # Batches of a check, and the standard errors that means may differ by.
-_CHECKED, _ERRORS = 12, 6.0
+CHECKED, _ERRORS = 12, 6.0
 
 
 class Setting(NamedTuple):
@@ -96,6 +96,18 @@ SETTINGS = (
         lambda t, seeds: eager.kgcn(t.graph, seeds, [8, 8]),
     ),
     Setting(
+        "kgcn 10,25",
+        1024,
+        lambda: samplers.kgcn(fanouts=[10, 25], seed=1),
+        lambda t, seeds: eager.kgcn(t.graph, seeds, [25, 10]),
+    ),
+    Setting(
+        "fastgcn 512,512",
+        512,
+        lambda: samplers.fastgcn(nodes=[512] * 2, weight="w", seed=1),
+        lambda t, seeds: eager.fastgcn(t.graph, seeds, [512] * 2, t.norms),
+    ),
+    Setting(
         "shadow 10,10",
         512,
         lambda: samplers.shadow(fanouts=[10, 10], seed=1),
@@ -122,15 +134,18 @@ def prepare(graph: Csc) -> tuple[pgs.Graph, Tables]:
         edge_data={"w": weights},
         node_data={"h_source": scores[:, 0].copy(), "h_target": scores[:, 1].copy()},
     )
-    indices, weight = torch.from_numpy(graph.indices).long(), torch.from_numpy(weights)
-    norms = torch.zeros(graph.num_nodes).index_add_(0, indices, weight * weight)
-    tables = Tables(
-        eager.Graph(torch.from_numpy(graph.indptr).long(), indices, weight),
-        norms,
-        torch.from_numpy(degree.astype(np.float64)),
-        torch.from_numpy(scores),
-    )
-    return ours, tables
+    arrays = (torch.from_numpy(a) for a in (graph.indptr, graph.indices, weights, scores))
+    return ours, tables(*arrays)
+
+
+def tables(
+    indptr: torch.Tensor, indices: torch.Tensor, weight: torch.Tensor, scores: torch.Tensor
+) -> Tables:
+    """What torch's need, on the tensors' device."""
+    indptr, indices = indptr.long(), indices.long()
+    norms = torch.zeros(len(indptr) - 1, device=weight.device)
+    norms.index_add_(0, indices, weight * weight)
+    return Tables(eager.Graph(indptr, indices, weight), norms, indptr.diff().double(), scores)
 
 
 def _counts_of_ours(made: Any) -> list[int]:
@@ -139,11 +154,11 @@ def _counts_of_ours(made: Any) -> list[int]:
     return [block.num_edges for block in reversed(blocks)]
 
 
-def check(at: Setting, graph: pgs.Graph, tables: Tables, seeds: Sequence[torch.Tensor]) -> None:
+def check(at: Setting, graph: pgs.Graph, given: Tables, seeds: Sequence[torch.Tensor]) -> None:
     """CheckError where the edges of a hop differ by more than noise."""
     sampler = at.ours()
     found = np.array([_counts_of_ours(sampler.sample(graph, ids)) for ids in seeds], float)
-    want = np.array([[len(h.rows) for h in at.torch(tables, ids)] for ids in seeds], float)
+    want = np.array([[len(h.rows) for h in at.torch(given, ids)] for ids in seeds], float)
     noise = np.hypot(found.std(axis=0, ddof=1), want.std(axis=0, ddof=1)) / np.sqrt(len(seeds))
     if (np.abs(found.mean(axis=0) - want.mean(axis=0)) > _ERRORS * noise + 1e-9).any():
         raise CheckError(
@@ -208,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = "quick" if options.quick else options.graph
     record = environment.describe(given, module="benchmarks.programs")
     print(environment.summary(record), end="\n\n")
-    graph, tables = prepare(graphs.load(name))
+    graph, kept = prepare(graphs.load(name))
     random = np.random.default_rng(7)
     rows = []
     try:
@@ -217,11 +232,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             checked = [
                 torch.from_numpy(random.choice(graph.num_nodes, at.seeds, replace=False))
-                for _ in range(_CHECKED)
+                for _ in range(CHECKED)
             ]
-            check(at, graph, tables, checked)
+            check(at, graph, kept, checked)
             with tqdm(total=options.repeat + 1, desc=at.name, unit="round", leave=False) as bar:
-                rows.append(measure(name, at, graph, tables, options.repeat, bar.update))
+                rows.append(measure(name, at, graph, kept, options.repeat, bar.update))
             print(line(rows[-1]), flush=True)
     except CheckError as error:
         print(f"refused: {error}", file=sys.stderr)

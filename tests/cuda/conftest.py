@@ -21,6 +21,8 @@ from tests.support.parity import emulated
 from tests.support.partners import partner
 
 ROOT = Path(__file__).parents[2]
+# As the conftest of the folder above does.
+sys.path.append(str(ROOT / "tests" / "support"))
 
 
 @pytest.fixture(autouse=True, scope="session")

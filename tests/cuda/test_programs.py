@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import random
 from typing import Any
 
 import numpy as np
 import pytest
+from program_graphs import graphs, larger, seeds_of
+from program_parity import PASSES, TextProgram, difference, parse
+from random_programs import program
 
 from pygsampler import samplers
 from tests.support.parity import Csc, random_graph, scaled
@@ -86,3 +91,31 @@ def test_errors() -> None:
             SAMPLERS["ladies"].sample(graph, np.arange(40))
     with pytest.raises(ValueError, match="weight: expected an edge array of the graph"):
         samplers.ladies(nodes=[3], weight="none").sample(there, [0])
+
+
+def test_random_programs() -> None:
+    """``PYGSAMPLER_DEVICE_PROGRAMS=1000`` tries so many: each is compiled."""
+    cases = {**graphs(), "larger": larger()}
+    made = 0
+    for number in range(int(os.environ.get("PYGSAMPLER_DEVICE_PROGRAMS", scaled(40, 6)))):
+        rng = random.Random(number)
+        code, case = program(rng), cases[rng.choice(list(cases))]
+        weight, width = rng.choice([None, "w", "w", "t", "m"]), rng.choice([32, 64])
+        without = rng.choice([(), PASSES])
+        sampler = TextProgram(code, weight, number, without)
+        here = case.graph(width)
+        there = here.to("cuda")
+        for batch, ids in enumerate((seeds_of(case, rng), [])):
+            seeds, found = np.array(ids, f"int{width}"), list[Any]()
+            for graph in (here, there):
+                try:
+                    found.append(sampler.sample(graph, seeds, epoch=number, batch=batch))
+                except ValueError as error:
+                    found.append(error)
+            want, got = found
+            if isinstance(want, ValueError) or isinstance(got, ValueError):
+                assert str(want) == str(got), code
+                continue
+            made += 1
+            assert not difference(got, want, parse(code).result == "vectors"), code
+    assert made

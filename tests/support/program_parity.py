@@ -19,6 +19,7 @@ from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
+from pygsampler.array import Array
 
 PASSES = (
     "fold",
@@ -63,9 +64,13 @@ class TextProgram(EngineSampler, Sampler[Result]):
 
 def read(memory: Any) -> Result:
     """A batch in lists, of the words that describe it."""
+    data = memory
+    if memory.device >= 0 and memory.size:
+        whole = Array._of(memory.data, memory.size // 4, 32, memory, device=memory.device)
+        data = whole.cpu()._owner
 
     def array(dtype: str, offset: int, count: int) -> Any:
-        text = ctypes.string_at(memory.data + offset, count * np.dtype(dtype).itemsize)
+        text = ctypes.string_at(data.data + offset, count * np.dtype(dtype).itemsize)
         return np.frombuffer(text, dtype)
 
     def words_at(start: int, count: int) -> list[int]:
