@@ -17,3 +17,13 @@ func ProgramExplain(graph int64, document string, seeds int64) (text string, err
 	}
 	return p.Explain(g, seeds)
 }
+
+// ProgramLines is the text of a document's program as it runs, after all passes.
+func ProgramLines(document string) (text string, err error) {
+	defer finish(&err)
+	p, err := core.NewSampler(document, 0)
+	if err != nil {
+		return "", err
+	}
+	return p.Lines()
+}

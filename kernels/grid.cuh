@@ -26,6 +26,12 @@ __device__ __forceinline__ u64 load_relaxed(const u64* p) {
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
+// Nanoseconds of a clock that all multiprocessors have.
+__device__ __forceinline__ u64 globaltimer() {
+  u64 v;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(v));
+  return v;
+}
 // Adds, once all that the thread has written is there, and what its block wrote before a barrier.
 __device__ __forceinline__ void add_release(u32* p, u32 x) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory");

@@ -91,6 +91,9 @@ struct Machine {
   List all;      // every vertex
   u32 exchanges = 0, numberings = 0, cells = 0;
 
+  // Of a timed program: cycles of each node, and those of the clocks at its begin and at the last mark.
+  u64 *times = nullptr, begin = 0, last = 0;
+
   __device__ Machine(const ProgramArgs& a, ProgramShared& s) : a(a), s(s), all{(u32)a.num_nodes, nullptr} {
     if (threadIdx.x == 0) s.meeting.begin(a.arrived);
   }
@@ -209,6 +212,22 @@ struct Machine {
     barrier();
     list = List{scan.total, of};
     return true;
+  }
+
+  // Times n parts of the program, as the first thread sees them: each ends in a meeting of all.
+  __device__ __forceinline__ bool time(u32 n) {
+    times = take<u64>(n);
+    if (!well()) return false;
+    if (reporter()) {
+      for (u32 i = 0; i < n; i++) times[i] = 0;
+      begin = globaltimer(), last = (u64)clock64();
+    }
+    return true;
+  }
+  __device__ __forceinline__ void mark(u32 i) {
+    if (!reporter()) return;
+    u64 now = (u64)clock64();
+    times[i] += now - last, last = now;
   }
 
   // The seeds.

@@ -159,6 +159,18 @@ __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks
   m.each(n, [&](u32 k) { to[k] = single(of(k)); });
   return true;
 }
+// Array i: the microseconds of n parts.
+__device__ __noinline__ bool extra_times(Machine& m, Batching& b, u32 blocks, u32 i, u32 n) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  b.set(words + EXTRA_LENGTH, n);
+  float* to = (float*)b.put(words + EXTRA_OFFSET, n, 4);
+  if (!b.fits() || !m.reporter()) return true;
+  u64 cycles = 0;
+  for (u32 k = 0; k < n; k++) cycles += m.times[k];
+  double us = 1e-3 * (double)(globaltimer() - m.begin) / (double)max(cycles, (u64)1);
+  for (u32 k = 0; k < n; k++) to[k] = (float)((double)m.times[k] * us);
+  return true;
+}
 __device__ __noinline__ bool extra_list(Machine& m, Batching& b, u32 blocks, u32 i, List list) {
   u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
   b.set(words + EXTRA_KIND, 1), b.set(words + EXTRA_LENGTH, list.n);

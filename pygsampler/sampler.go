@@ -79,6 +79,15 @@ func (p *Sampler) batch(c *Call) request.Batch {
 	return request.Batch{Seed: p.Seed, Epoch: uint32(c.Epoch), Number: uint64(c.Batch)}
 }
 
+// Lines is the text of a program as it runs, after all passes.
+func (p *Sampler) Lines() (string, error) {
+	plan, is := p.Plan.(*program.Plan)
+	if !is {
+		return "", Errorf(KindValue, "plan: expected one of a program, got one of another family")
+	}
+	return plan.Program.String(), nil
+}
+
 // Explain says what a program does on a graph, and what a batch of so many seeds costs
 // there: text for people.
 func (p *Sampler) Explain(g *Graph, seeds int64) (string, error) {

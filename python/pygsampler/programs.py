@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from statistics import median
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
@@ -44,6 +45,7 @@ __all__ = [
     "Explanation",
     "Graph",
     "Matrix",
+    "Profile",
     "Program",
     "ProgramFunction",
     "Scalar",
@@ -54,6 +56,8 @@ __all__ = [
 
 # Options of the sampler, which no program has as arguments.
 _OWN = ("passes", "seed", "weight")
+# What a timed batch calls its times: no name that a program can give.
+_TIMES = "us of each operator"
 # A name in the last line.
 _EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%\d+')
 # A node that another takes; names, which may look so, stand behind those.
@@ -301,6 +305,48 @@ class Program(EngineSampler, Sampler[Any]):
         )
         return Explanation(text)
 
+    def profile(
+        self,
+        graph: Stored,
+        seeds: Any,
+        *,
+        epoch: int = 0,
+        batches: int = 10,
+    ) -> Profile:
+        """Where the time of batches goes, operator by operator, measured.
+
+        The batches are made by the program itself, even where it is one of PGSampler's. What is
+        made once for a graph or a device is made before the clock starts.
+
+        Parameters
+        ----------
+        graph : Graph
+            On the CPU or on a GPU.
+        seeds : array_like of int, shape [seeds]
+            Those of each batch.
+        epoch : int
+            Whose batches 0, 1, ... are made.
+        batches : int
+            How many; of each operator the median counts.
+
+        Returns
+        -------
+        Profile
+            A text for people, with the times in ``microseconds``. On the CPU values are made where
+            they are taken, so a map's time is that of the operator which reads it.
+        """
+        check_graph(graph)
+        batches = integer(batches, "batches", 1)
+        timed = Program({**self._fields(), "timed": True}, self.seed, self._name, self._constants)
+        timed._extras = (*timed._extras, _TIMES)
+        lines = library.call("ProgramLines", timed._plan.document).split("\n")
+        columns: list[list[float]] = []
+        for batch in range(-2, batches):
+            made: Any = timed.sample(graph, seeds, epoch=epoch, batch=max(batch, 0)).cpu()
+            if batch >= 0:
+                columns.append(made.extra[_TIMES].tolist())
+        return Profile._of(lines, [median(each) for each in zip(*columns, strict=True)])
+
     def launch(
         self,
         graph: Stored,
@@ -422,6 +468,39 @@ def _follows(lines: Sequence[str]) -> bool:
 def _unquoted(text: str) -> str:
     """A name as it stands in a line: Go's escapes of a text are some of Python's."""
     return str(ast.literal_eval(text))
+
+
+class Profile(str):
+    """What ``Program.profile`` tells: a text, and the times in it.
+
+    Attributes
+    ----------
+    microseconds : dict of str to float
+        Of each operator, by its line, and of writing the batch, by the last one.
+    """
+
+    __slots__ = ("microseconds",)
+
+    microseconds: dict[str, float]
+
+    @classmethod
+    def _of(cls, lines: Sequence[str], times: Sequence[float]) -> Profile:
+        total = sum(times)
+        rows = [f"{'us':>9}  share"]
+        rows += [
+            f"{us:9.1f}  {us / max(total, 1e-9):5.1%}  {line}"
+            for line, us in zip(lines, times, strict=True)
+            if us > 0
+        ]
+        made = cls("\n".join([*rows, f"{total:9.1f}  in all"]))
+        made.microseconds = dict(zip(lines, times, strict=True))
+        return made
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self)}</pre>"
 
 
 class Explanation(str):

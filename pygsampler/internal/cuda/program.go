@@ -56,7 +56,7 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 vertices for a program on a GPU, got %d", request.ErrValue, g.Nodes)
 	case p.Words() > batch.Words(mostHops):
 		return fmt.Errorf("%w: return: expected at most %d blocks on a GPU, and fewer with arrays beside them, got %d and %d",
-			request.ErrValue, mostHops, len(p.program.Matrices), len(p.program.Extras))
+			request.ErrValue, mostHops, len(p.program.Matrices), p.program.Beside())
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
@@ -85,7 +85,7 @@ func (p *Programs) arrays(g *Graph) (found [programArrays]programNamed, err erro
 
 // Words is those of blocks, and of arrays beside them.
 func (p *Programs) Words() int {
-	return batch.ProgramWords(len(p.program.Matrices), len(p.program.Extras))
+	return batch.ProgramWords(len(p.program.Matrices), p.program.Beside())
 }
 
 // Shape is the program.

@@ -86,6 +86,17 @@ func (d *Document) Bool(name string, usual bool) (value bool) {
 	return value
 }
 
+// Flag is a truth of which a plan says nothing where it is not so.
+func (d *Document) Flag(name string) (value bool) {
+	if raw, given := d.take(name); given && (string(raw) == "null" || json.Unmarshal(raw, &value) != nil) {
+		d.Refuse(request.ErrType, "%s: expected True or False, got %s", name, describe(raw))
+	}
+	if value {
+		d.note(name, value)
+	}
+	return value
+}
+
 // OneOf is one of some texts, the usual one first.
 func (d *Document) OneOf(name string, known ...string) (value string) {
 	value = known[0]

@@ -91,6 +91,16 @@ type Program struct {
 	List     int   // of a Subgraph: its vertices
 	Extras   []Extra
 	Weight   string // the edge array that the graph's matrix has for values; "": ones
+
+	Timed bool // a batch has the microseconds of each node, and of writing it, beside its arrays
+}
+
+// Beside is how many arrays a batch has beside its blocks.
+func (p *Program) Beside() int {
+	if p.Timed {
+		return len(p.Extras) + 1
+	}
+	return len(p.Extras)
 }
 
 // String is the text.

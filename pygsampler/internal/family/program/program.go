@@ -38,9 +38,11 @@ func Parse(d *family.Document) family.Plan {
 	weight := d.Name("weight", "an edge array")
 	off := d.Texts("passes", len(passes.Names()), passes.Names()...)
 	d.Note("passes", append([]string{}, off...))
+	timed := d.Flag("timed")
 	p := new(Plan)
 	traced, err := parsed(code, weight)
 	if err == nil {
+		traced.Timed = timed
 		p.traced = traced
 		// As the program has it, so that equal ones have equal plans.
 		d.Note("code", strings.Split(traced.String(), "\n"))
@@ -52,7 +54,7 @@ func Parse(d *family.Document) family.Plan {
 	}
 	p.onDevice = sync.OnceValue(func() cuda.Plan { return cuda.NewProgram(p.Program) })
 	p.edges, p.vertices = p.Program.Arrays()
-	if hops, is := passes.Neighbors(p.Program); is && !slices.Contains(off, passes.Recognise) {
+	if hops, is := passes.Neighbors(p.Program); is && !timed && !slices.Contains(off, passes.Recognise) {
 		p.known = neighbors(hops)
 	}
 	return p

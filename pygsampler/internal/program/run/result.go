@@ -32,11 +32,16 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		nodes, index, blocks, distinct = c.numbered()
 	}
 	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(c.Graph.EdgeIDBits()) / 8}
-	extras := make([]extra[I], len(c.Extras))
+	extras := make([]extra[I], c.Beside())
 	size := width.Vertices(int64(len(nodes))+2*int64(len(index))) + 3*batch.Alignment
 	for i, e := range c.Extras {
 		extras[i] = c.extra(e.Node)
 		size += width.Vertices(extras[i].length()) + batch.Alignment
+	}
+	if c.Timed {
+		e := &extras[len(c.Extras)]
+		e.values = c.clock
+		size += width.Vertices(e.length()) + batch.Alignment
 	}
 	for i := range blocks {
 		if err := fits32[I](blocks[i].edges.count()); err != nil {
@@ -97,6 +102,7 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		out.SetBlock(i, words)
 		c.write(b, out.Memory, &words)
 	}
+	c.mark(len(c.Nodes))
 	for i := range extras {
 		e := &extras[i]
 		offset := int64(0)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
@@ -71,6 +72,16 @@ type call[I csc.Index] struct {
 	indices []I
 	values  []value[I]
 	need    []need
+	clock   []float64 // of a timed program: microseconds of each node, and of the result
+	last    time.Time
+}
+
+// mark ends the time of a node.
+func (c *call[I]) mark(i int) {
+	if c.clock != nil {
+		now := time.Now()
+		c.clock[i], c.last = float64(now.Sub(c.last).Nanoseconds())/1e3, now
+	}
 }
 
 // need says what of a node is wanted.
@@ -93,6 +104,9 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		}
 	}
 	c.wants()
+	if c.Timed {
+		c.clock, c.last = make([]float64, len(r.Nodes)+1), time.Now()
+	}
 	for i := range r.Nodes {
 		if c.need[i] == 0 {
 			continue
@@ -100,6 +114,7 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		if c.check(); !c.values[i].made {
 			c.make(i)
 		}
+		c.mark(i)
 	}
 	return c.result()
 }

@@ -9,7 +9,7 @@ import (
 // result writes the batch.
 func (w *writer) result() {
 	blocks := len(w.p.Matrices)
-	w.line("Batching b(m, %d, %d);", blocks, len(w.p.Extras))
+	w.line("Batching b(m, %d, %d);", blocks, w.p.Beside())
 	w.text.Numberings++
 	if w.p.Result == program.Subgraph {
 		w.subgraph()
@@ -28,6 +28,10 @@ func (w *writer) result() {
 				w.err = fmt.Errorf("return: %q: expected a vector or a list, got %s", x.Name, t.Kind)
 			}
 		}
+	}
+	if w.p.Timed {
+		w.mark(len(w.p.Nodes))
+		w.step("extra_times(m, b, %d, %d, %d)", blocks, len(w.p.Extras), len(w.p.Nodes)+1)
 	}
 	w.step("b.end()")
 }

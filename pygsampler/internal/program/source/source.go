@@ -63,10 +63,14 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(
   Machine m(a, shared);
   List seeds;
 `)
+	if p.Timed {
+		w.step("m.time(%d)", len(p.Nodes)+1)
+	}
 	w.step("m.seeds(seeds)")
 	for i := range p.Nodes {
 		if w.wants[i] != 0 {
 			w.node(i)
+			w.mark(i)
 		}
 	}
 	w.result()
@@ -110,6 +114,13 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"
 // step is a line that may end the program.
 func (w *writer) step(format string, args ...any) {
 	w.line("if (!"+format+") return m.end();", args...)
+}
+
+// mark ends the time of a node.
+func (w *writer) mark(i int) {
+	if w.p.Timed {
+		w.line("m.mark(%d);", i)
+	}
 }
 
 func (w *writer) typeOf(i int) program.Type { return w.p.Nodes[i].Type }
