@@ -90,6 +90,7 @@ struct Machine {
   u64 used = 0;  // bytes of working memory
   List all;      // every vertex
   u32 exchanges = 0, numberings = 0, cells = 0;
+  bool loose = false;  // a step has written what no meeting has shown to all yet
 
   // Of a timed program: cycles of each node, and those of the clocks at its begin and at the last mark.
   u64 *times = nullptr, begin = 0, last = 0;
@@ -105,9 +106,17 @@ struct Machine {
     return false;
   }
 
-  __device__ __forceinline__ void barrier() { grid_barrier(s.meeting); }
+  __device__ __forceinline__ void barrier() {
+    loose = false;
+    grid_barrier(s.meeting);
+  }
+  // A step that only writes leaves the barrier to the first one that reads it.
+  __device__ __forceinline__ void sync() {
+    if (loose) barrier();
+  }
   __device__ __forceinline__ Sums sums(u32 x, u32 y = 0, u32 z = 0) {
     u32 turn = exchanges++ & 1;
+    loose = false;
     return sums_of(x, y, z, a.slots, &s, turn);
   }
 
@@ -154,21 +163,27 @@ struct Machine {
   }
 
   // Where things begin that stand one behind another, count(i) of each. Two steps, since between them
-  // memory is taken for `total`; then emit(i, begin, count).
+  // memory is taken for `total`; then emit(i, begin, count). Up to three may be counted at one meeting.
   struct Scan {
     u32 total, before;
   };
   template <class Count>
-  __device__ __forceinline__ bool counted(u32 n, Scan& scan, Count count) {
+  __device__ __forceinline__ u32 of_warp(u32 n, Count count) {
     Span mine = span(n);
     u64 sum = 0;
 #pragma unroll 1
     for (u32 i = mine.lo + (threadIdx.x & 31); i < mine.hi; i += 32) sum += count(i);
-    Sums all = sums(at_most(warp_sum(at_most(sum))));
+    return at_most(warp_sum(at_most(sum)));
+  }
+  __device__ __forceinline__ bool scanned(Scan& scan, const Sums& all, u32 which = 0) {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    scan.total = all.total[0];
-    scan.before = all.before[0] + (u32)warp_sum(lane < warp ? s.sums[(exchanges - 1) & 1].parts[0][lane] : 0);
+    scan.total = all.total[which];
+    scan.before = all.before[which] + (u32)warp_sum(lane < warp ? s.sums[(exchanges - 1) & 1].parts[which][lane] : 0);
     return scan.total < TOO_MUCH || fail(STATUS_TOO_MANY_EDGES, scan.total);
+  }
+  template <class Count>
+  __device__ __forceinline__ bool counted(u32 n, Scan& scan, Count count) {
+    return scanned(scan, sums(of_warp(n, count)));
   }
   template <class Count, class Emit>
   __device__ __forceinline__ void placed(u32 n, const Scan& scan, Count count, Emit emit) {
@@ -246,15 +261,19 @@ struct Machine {
   }
 
   // The first of n chances that nothing can be drawn by is an error of the batch, of a node and of vertex(i). It
-  // is found in a counter that is 0 where there is none.
+  // is found in a counter that is 0 where there is none: each is looked at, then all have met.
+  __device__ __forceinline__ void look(u32* worst, u32 i, double x) {
+    if (!(x >= 0 && finite(x))) atomicMax(worst, ~i);
+  }
   template <class Vertex, class P>
   __device__ __forceinline__ bool chances(u32 n, u32 node, Vertex vertex, P p) {
     u32* worst = counters(2);
-    each(n, [&](u32 i) {
-      double x = p(i);
-      if (!(x >= 0 && finite(x))) atomicMax(worst, ~i);
-    });
+    each(n, [&](u32 i) { look(worst, i, p(i)); });
     barrier();
+    return looked(worst, node, vertex, p);
+  }
+  template <class Vertex, class P>
+  __device__ __forceinline__ bool looked(u32* worst, u32 node, Vertex vertex, P p) {
     u32 found = load_relaxed(worst);
     if (!found) return true;
     value = bits_of(p(~found)), owner = (u64)vertex(~found);

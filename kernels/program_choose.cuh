@@ -73,61 +73,55 @@ __device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k,
   }
 }
 
-// Which of n elements win a race: those with the k smallest keys, or all that have one where k is at least
-// their number or negative.
+// Which of n elements, of which so many have a key, win a race: those with the k smallest keys, or all that have one
+// where k is at least their number or negative.
 template <class Key, class Second>
-__device__ __forceinline__ bool race(Machine& m, Bound& bound, u32 n, long long k, Key key, Second second) {
+__device__ __forceinline__ void race(Machine& m, Bound& bound, u32 n, u32 there, long long k, Key key, Second second) {
   bound = Bound{{NO_KEY - 1, ~0ull, ~0ull}};
-  if (k < 0) return true;
-  u32 own = 0;
-  m.each(n, [&](u32 i) { own += key(i) != NO_KEY; });
-  u32 there = m.sums(warp_sum32(own)).total[0];
-  if (there <= (u64)k) return true;
-  if (k == 0) {
-    bound = Bound{{0, 0, 0}};
-    // No key is 0, since a race has an exponent of at least 2048 - 1100.
-    return true;
-  }
-  smallest(m, bound, n, (u32)k, key, second);
-  return true;
+  if (k < 0 || there <= (u64)k) return;
+  // No key is 0, since a race has an exponent of at least 2048 - 1100.
+  if (k == 0) bound = Bound{{0, 0, 0}};
+  else smallest(m, bound, n, (u32)k, key, second);
 }
 
-// The keys of n weights p, of draw 0 of states: vertex(i)'s.
+// The keys of n weights p, of draw 0 of states: vertex(i)'s; and how many there are.
 template <class Vertex, class P>
-__device__ __forceinline__ bool vertex_keys(Machine& m, u64*& keys, u32 n, u32 node, u32 site, Vertex vertex, P p) {
-  if (!m.chances(n, node, vertex, p)) return false;
-  keys = m.take<u64>(n);
+__device__ __forceinline__ bool vertex_keys(Machine& m, u64*& keys, u32& there, u32 n, u32 node, u32 site, Vertex vertex, P p) {
+  u32* worst = m.counters(2);
+  u64* to = keys = m.take<u64>(n);
   if (!m.well()) return false;
   Stream stream = m.stream(site, PURPOSE_CANDIDATES);
+  u32 own = 0;
   m.each(n, [&](u32 i) {
     double w = p(i);
-    keys[i] = w > 0 ? race_key(draw_bits(state_of(stream, (u64)vertex(i)), 0), w) : NO_KEY;
+    m.look(worst, i, w);
+    own += w > 0;
+    to[i] = w > 0 ? race_key(draw_bits(state_of(stream, (u64)vertex(i)), 0), w) : NO_KEY;
   });
-  m.barrier();
-  return true;
+  there = m.sums(warp_sum32(own)).total[0];
+  return m.looked(worst, node, vertex, p);
 }
 
 // The edges of k rows. p(r) is that of row r; a row has vertex(r), and an edge the row row_of(i).
 template <class Vertex, class RowOf, class P>
 __device__ __forceinline__ bool collective(Machine& m, Edges& e, const Edges& c, u32 rows, long long k, u32 node, u32 site,
-                                           Vertex vertex, RowOf row_of, P p) {
+                                           bool numbered, Vertex vertex, RowOf row_of, P p) {
   u64* keys;
-  if (!vertex_keys(m, keys, rows, node, site, vertex, p)) return false;
+  u32 there;
+  if (!vertex_keys(m, keys, there, rows, node, site, vertex, p)) return false;
   Bound bound;
-  race(m, bound, rows, k, [&](u32 r) { return keys[r]; }, [&](u32 r) { return (u64)vertex(r); });
-  return filter(m, e, c, [&](u32 i) -> u32 {
-    u32 r = row_of(i);
-    return bound.has(keys[r], (u64)vertex(r), r);
-  });
+  race(m, bound, rows, there, k, [&](u32 r) { return keys[r]; }, [&](u32 r) { return (u64)vertex(r); });
+  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return bound.has(keys[r], (u64)vertex(r), r); });
 }
 
 // k vertices of a list by p, in the list's order.
 template <class P>
 __device__ __forceinline__ bool draw(Machine& m, List& list, List of, long long k, u32 node, u32 site, P p) {
   u64* keys;
-  if (!vertex_keys(m, keys, of.n, node, site, of, p)) return false;
+  u32 there;
+  if (!vertex_keys(m, keys, there, of.n, node, site, of, p)) return false;
   Bound bound;
-  race(m, bound, of.n, k, [&](u32 i) { return keys[i]; }, [&](u32 i) { return (u64)of(i); });
+  race(m, bound, of.n, there, k, [&](u32 i) { return keys[i]; }, [&](u32 i) { return (u64)of(i); });
   return some(m, list, of, [&](u32 i) -> u32 { return bound.has(keys[i], (u64)of(i), i); });
 }
 
@@ -182,13 +176,14 @@ __device__ __noinline__ void column_bounds(Machine& m, const Edges& c, const u64
 }
 
 // Of each column the edges with the k smallest keys, equal ones: the first.
-template <class Key>
-__device__ __forceinline__ bool choose_columns(Machine& m, Edges& e, const Edges& c, long long k, Key key) {
+template <class Key, class Met>
+__device__ __forceinline__ bool choose_columns(Machine& m, Edges& e, const Edges& c, long long k, Key key, Met met) {
   u64 *keys = m.take<u64>(c.n), *bounds = m.take<u64>(c.columns.n);
   u32* last = m.take<u32>(c.columns.n);
   if (!m.well()) return false;
   m.each(c.n, [&](u32 i) { keys[i] = key(i); });
   m.barrier();
+  if (!met()) return false;
   column_bounds(m, c, keys, k, bounds, last);
   return filter(m, e, c, [&](u32 i) -> u32 {
     u32 column = c.column[i];
@@ -197,64 +192,115 @@ __device__ __forceinline__ bool choose_columns(Machine& m, Edges& e, const Edges
   });
 }
 
-// The state of each column's vertex.
-__device__ __noinline__ u64* column_states(Machine& m, const Edges& c, u32 site) {
-  u64* states = m.take<u64>(c.columns.n);
+// The state of each column's vertex, once all have met.
+__device__ __noinline__ u64* column_states(Machine& m, List columns, u32 site) {
+  u64* states = m.take<u64>(columns.n);
   if (!m.well()) return states;
   Stream stream = m.stream(site, PURPOSE_NEIGHBORS);
-  m.each(c.columns.n, [&](u32 k) { states[k] = state_of(stream, (u64)c.columns(k)); });
-  m.barrier();
+  m.each(columns.n, [&](u32 k) { states[k] = state_of(stream, (u64)columns(k)); });
   return states;
 }
 
 // k edges of each column by their weights p.
 template <class P>
 __device__ __forceinline__ bool individual_by(Machine& m, Edges& e, const Edges& c, long long k, u32 node, u32 site, P p) {
-  if (!m.chances(c.n, node, [&](u32 i) { return c.columns(c.column[i]); }, p)) return false;
-  u64* states = column_states(m, c, site);
+  u32* worst = m.counters(2);
+  u64* states = column_states(m, c.columns, site);
   if (!m.well()) return false;
-  return choose_columns(m, e, c, k, [&](u32 i) -> u64 {
-    double w = p(i);
-    u32 column = c.column[i];
-    return w > 0 ? race_key(draw_bits(states[column], i - c.begins[column]), w) : NO_KEY;
-  });
+  m.barrier();
+  return choose_columns(
+      m, e, c, k,
+      [&](u32 i) -> u64 {
+        double w = p(i);
+        m.look(worst, i, w);
+        u32 column = c.column[i];
+        return w > 0 ? race_key(draw_bits(states[column], i - c.begins[column]), w) : NO_KEY;
+      },
+      [&] { return m.looked(worst, node, [&](u32 i) { return c.columns(c.column[i]); }, p); });
 }
 
 // The k edges of each column with the largest values.
 template <class By>
 __device__ __forceinline__ bool top_k(Machine& m, Edges& e, const Edges& c, long long k, By by) {
-  return choose_columns(m, e, c, k, [&](u32 i) -> u64 {
-    double x = by(i);
-    return x != x ? NO_KEY - 1 : ~ascending(x);
-  });
+  return choose_columns(
+      m, e, c, k,
+      [&](u32 i) -> u64 {
+        double x = by(i);
+        return x != x ? NO_KEY - 1 : ~ascending(x);
+      },
+      [] { return true; });
 }
 
-// k edges of each column, uniformly.
+// How k edges of each column are drawn uniformly, of `degree` edges.
+struct Uniform {
+  long long k;
+  bool replace;
+  __device__ __forceinline__ bool whole(u32 degree) const { return k < 0 || degree == 0 || (!replace && degree <= (u64)k); }
+  __device__ __forceinline__ u32 count(u32 degree) const { return whole(degree) ? degree : (u32)k; }
+  __device__ __forceinline__ u32 draw(u64 state, u32 j, u32 degree) const {
+    return whole(degree) ? j : draw_below32(state, j, replace ? degree : degree - (u32)k + j + 1);
+  }
+  // Which edge draw j is, of all draws of its column.
+  __device__ __forceinline__ u32 edge(const u32* draws, u32 j, u32 degree) const {
+    return whole(degree) || replace ? draws[j] : floyd(draws, j, degree - (u32)k);
+  }
+};
+
+// k edges of each column of c.
 __device__ __noinline__ bool individual(Machine& m, Edges& e, const Edges& c, long long k, bool replace, u32 site) {
-  u64* states = column_states(m, c, site);
+  Uniform uniform{k, replace};
+  u64* states = column_states(m, c.columns, site);
   if (!m.well()) return false;
-  auto whole = [&](u32 degree) { return k < 0 || degree == 0 || (!replace && degree <= (u64)k); };
-  auto count = [&](u32 column) -> u32 {
-    u32 degree = c.begins[column + 1] - c.begins[column];
-    return whole(degree) ? degree : (u32)k;
-  };
-  return pick(m, e, c, count, [&](u32* from) {
+  auto degree = [&](u32 column) { return c.begins[column + 1] - c.begins[column]; };
+  return pick(m, e, c, [&](u32 column) { return uniform.count(degree(column)); }, [&](u32* from) {
     u32* draws = m.take<u32>(e.n);
     u32* columns = (u32*)e.column;
     if (!m.well()) return false;
-    m.each(e.n, [&](u32 i) {
-      u32 column = column_of(e.begins, c.columns.n, i), j = i - e.begins[column];
-      u32 degree = c.begins[column + 1] - c.begins[column];
+    each_edge(m, e.begins, c.columns.n, e.n, [&](u32 i, u32 column) {
       columns[i] = column;
-      draws[i] = whole(degree) ? j : draw_below32(states[column], j, replace ? degree : degree - (u32)k + j + 1);
+      draws[i] = uniform.draw(states[column], i - e.begins[column], degree(column));
     });
     m.barrier();
     m.each(e.n, [&](u32 i) {
-      u32 column = columns[i], begin = e.begins[column], degree = c.begins[column + 1] - c.begins[column];
-      u32 at = whole(degree) || replace ? draws[i] : floyd(draws + begin, i - begin, degree - (u32)k);
-      from[i] = c.begins[column] + at;
+      u32 column = columns[i], begin = e.begins[column];
+      from[i] = c.begins[column] + uniform.edge(draws + begin, i - begin, degree(column));
     });
-    m.barrier();
     return true;
   });
+}
+
+// k in-edges of each of distinct vertices.
+__device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, long long k, bool replace, u32 site) {
+  Uniform uniform{k, replace};
+  u64* states = column_states(m, columns, site);
+  u32* degrees = m.take<u32>(columns.n);
+  Place* starts = m.take<Place>(columns.n);
+  if (!m.well()) return false;
+  Machine::Scan scan;
+  auto count = [&](u32 c) -> u32 {
+    u64 v = (u64)columns(c), start = m.start(v);
+    starts[c] = (Place)start, degrees[c] = at_most(m.start(v + 1) - start);
+    return uniform.count(degrees[c]);
+  };
+  if (!m.counted(columns.n, scan, count)) return false;
+  u32 *begins = m.take<u32>(columns.n + 1), *draws = m.take<u32>(scan.total);
+  if (!edges_of(m, e, columns, scan.total)) return false;
+  // By the thread that counted them.
+  m.placed(columns.n, scan, [&](u32 c) { return uniform.count(degrees[c]); }, [&](u32 c, u32 begin, u32) { begins[c] = begin; });
+  if (m.reporter()) begins[columns.n] = e.n;
+  m.barrier();
+  e.begins = begins;
+  u32* of = (u32*)e.column;
+  each_edge(m, begins, columns.n, e.n, [&](u32 i, u32 c) {
+    of[i] = c;
+    draws[i] = uniform.draw(states[c], i - begins[c], degrees[c]);
+  });
+  m.barrier();
+  m.each(e.n, [&](u32 i) {
+    u32 c = of[i], begin = begins[c];
+    Place p = starts[c] + (Place)uniform.edge(draws + begin, i - begin, degrees[c]);
+    ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = ((const Id*)m.a.indices)[p];
+  });
+  m.barrier();
+  return true;
 }

@@ -27,6 +27,26 @@ __device__ __noinline__ u32 column_of(const u32* begins, u32 n, u32 e) {
   return lo;
 }
 
+// Likewise, of a column that is not before column c, where an edge not after e is: mostly a few on.
+__device__ __forceinline__ u32 column_from(const u32* begins, u32 n, u32 c, u32 e) {
+  for (u32 step = 0; c + 1 < n && begins[c + 1] <= e; c++)
+    if (++step > 8) return c + column_of(begins + c, n - c, e);
+  return c;
+}
+
+// f of each of n edges and its column, in spans of warps.
+template <class F>
+__device__ __forceinline__ void each_edge(Machine& m, const u32* begins, u32 columns, u32 n, F f) {
+  Machine::Span mine = m.span(n);
+  if (mine.lo >= mine.hi) return;
+  u32 c = column_of(begins, columns, mine.lo);
+#pragma unroll 1
+  for (u32 i = mine.lo + (threadIdx.x & 31); i < mine.hi; i += 32) {
+    c = column_from(begins, columns, c, i);
+    f(i, c);
+  }
+}
+
 __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, u32 n) {
   e = Edges{n, columns};
   e.column = m.take<u32>(n), e.place = m.take<Place>(n), e.row = m.take<Id>(n);
@@ -42,15 +62,17 @@ __device__ __noinline__ bool slice(Machine& m, Edges& e, List columns) {
   Machine::Scan scan;
   if (!m.counted(columns.n, scan, degree)) return false;
   u32* begins = m.take<u32>(columns.n + 1);
+  Place* from = m.take<Place>(columns.n);
   if (!edges_of(m, e, columns, scan.total)) return false;
-  m.placed(columns.n, scan, degree, [&](u32 c, u32 begin, u32) { begins[c] = begin; });
+  m.placed(columns.n, scan, degree, [&](u32 c, u32 begin, u32) {
+    begins[c] = begin, from[c] = (Place)m.start((u64)columns(c)) - (Place)begin;
+  });
   if (m.reporter()) begins[columns.n] = scan.total;
   m.barrier();
   e.begins = begins;
-  m.each(e.n, [&](u32 i) {
-    u32 c = column_of(begins, columns.n, i);
-    u64 p = m.start((u64)columns(c)) + (i - begins[c]);
-    ((u32*)e.column)[i] = c, ((Place*)e.place)[i] = (Place)p, ((Id*)e.row)[i] = ((const Id*)m.a.indices)[p];
+  each_edge(m, begins, columns.n, e.n, [&](u32 i, u32 c) {
+    Place p = from[c] + (Place)i;
+    ((u32*)e.column)[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = ((const Id*)m.a.indices)[p];
   });
   m.barrier();
   return true;
@@ -60,10 +82,15 @@ __device__ __noinline__ bool slice(Machine& m, Edges& e, List columns) {
 template <class Kept>
 __device__ __forceinline__ bool filter(Machine& m, Edges& e, const Edges& c, Kept kept) {
   Machine::Scan scan;
-  if (!m.counted(c.n, scan, kept)) return false;
+  return m.counted(c.n, scan, kept) && filtered(m, e, c, scan, kept, [] {});
+}
+// Likewise, once they were counted; `more` is done before all meet.
+template <class Kept, class More>
+__device__ __forceinline__ bool filtered(Machine& m, Edges& e, const Edges& c, const Machine::Scan& scan, Kept kept, More more) {
   u32* begins = m.take<u32>(c.columns.n + 1);
   u32* parent = m.take<u32>(scan.total);
   if (!edges_of(m, e, c.columns, scan.total)) return false;
+  more();
   m.placed(c.n, scan, kept, [&](u32 i, u32 at, u32 is) {
     u32 column = c.column[i];
     // The column's first edge tells where it begins, and where the empty ones before it do.
@@ -95,6 +122,7 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
   if (m.reporter()) begins[c.columns.n] = scan.total;
   m.barrier();
   e.begins = begins, e.parent = parent;
+  // Each parent is read by the thread that wrote it.
   if (!from(parent)) return false;
   m.each(e.n, [&](u32 i) {
     u32 p = parent[i];
@@ -105,16 +133,65 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
 }
 
 // The edges from vertices of distinct rows to those of distinct columns. `number` is their place among the rows.
+// The edges of the columns are not written down: a first look notes which are kept, a bit each.
 __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns) {
-  Edges all;
-  if (!slice(m, all, columns)) return false;
-  m.claim(rows.n, rows);
-  if (!filter(m, e, all, [&](u32 i) -> u32 { return m.claimed(all.row[i]); })) return false;
-  u32* of = m.take<u32>(e.n);
+  auto degree = [&](u32 c) -> u32 {
+    u64 v = (u64)columns(c);
+    return at_most(m.start(v + 1) - m.start(v));
+  };
+  Machine::Scan scan;
+  if (!m.counted(columns.n, scan, degree)) return false;
+  u32 n = scan.total, *all = m.take<u32>(columns.n + 1), *kept = m.take<u32>((u64)n / 32 + 1);
+  Place* from = m.take<Place>(columns.n);
   if (!m.well()) return false;
-  m.each(e.n, [&](u32 i) { of[i] = m.first(e.row[i]); });
+  m.placed(columns.n, scan, degree, [&](u32 c, u32 begin, u32) {
+    all[c] = begin, from[c] = (Place)m.start((u64)columns(c)) - (Place)begin;
+  });
+  if (m.reporter()) all[columns.n] = n;
+  m.claim(rows.n, rows);
+  // The spans of warps are whole words of bits.
+  const Id* indices = (const Id*)m.a.indices;
+  Machine::Span mine = m.span(n);
+  u32 lane = threadIdx.x & 31, first = mine.lo < mine.hi ? column_of(all, columns.n, mine.lo) : 0, own = 0, c = first;
+#pragma unroll 1
+  for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
+    bool is = false;
+    if (i0 + lane < mine.hi) {
+      c = column_from(all, columns.n, c, i0 + lane);
+      is = m.claimed(indices[from[c] + (Place)(i0 + lane)]);
+    }
+    u32 word = __ballot_sync(~0u, is);
+    if (lane == 0) kept[i0 / 32] = word;
+    own += __popc(word);
+  }
+  if (!m.scanned(scan, m.sums(own))) return false;
+  u32 *begins = m.take<u32>(columns.n + 1), *of = m.take<u32>(scan.total);
+  if (!edges_of(m, e, columns, scan.total)) return false;
+  u32 at = scan.before;
+  c = first;
+#pragma unroll 1
+  for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
+    u32 i = i0 + lane, word = kept[i0 / 32], to = at + __popc(word & ((1u << lane) - 1));
+    if (i < mine.hi) {
+      c = column_from(all, columns.n, c, i);
+      if (all[c] == i) {
+        u32 k = c;
+        do begins[k] = to;
+        while (k-- && all[k] == i);
+      }
+      if (word >> lane & 1) {
+        Place p = from[c] + (Place)i;
+        Id row = indices[p];
+        ((u32*)e.column)[to] = c, ((Place*)e.place)[to] = p, ((Id*)e.row)[to] = row, of[to] = m.first(row);
+      }
+    }
+    at += __popc(word);
+  }
+  m.each(columns.n + 1, [&](u32 k) {
+    if (all[k] == n) begins[k] = e.n;
+  });
   m.barrier();
-  number = of;
+  e.begins = begins, number = of;
   return true;
 }
 
@@ -157,8 +234,40 @@ __device__ __noinline__ bool number_rows(Machine& m, Edges& e) {
     u32 at = m.first(e.row[i]);
     if (at != i) number[i] = number[at];
   });
-  m.barrier();
+  m.loose = true;
   e.rows = List{scan.total, rows}, e.number = number, e.first = first;
+  return true;
+}
+
+// All edges of c of the rows r that has(r); an edge is of the row row_of(i). Where `numbered`, c's rows are, and these
+// are some of them, in their order: since a row keeps all of its edges, no map is asked.
+template <class RowOf, class Has>
+__device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges& c, bool numbered, RowOf row_of, Has has) {
+  auto kept = [&](u32 i) -> u32 { return has(row_of(i)); };
+  auto chosen = [&](u32 r) -> u32 { return has(r); };
+  u32 rows = numbered ? c.rows.n : 0;
+  Sums all = m.sums(m.of_warp(c.n, kept), m.of_warp(rows, chosen));
+  Machine::Scan edges, some;
+  if (!m.scanned(edges, all) || !m.scanned(some, all, 1)) return false;
+  u32* place = m.take<u32>(rows);
+  Id* vertices = m.take<Id>(some.total);
+  if (!filtered(m, e, c, edges, kept, [&] {
+        m.placed(rows, some, chosen, [&](u32 r, u32 at, u32 is) {
+          place[r] = at;
+          if (is) vertices[at] = c.rows(r);
+        });
+      }))
+    return false;
+  if (!numbered) return true;
+  u32 *number = m.take<u32>(e.n), *first = m.take<u32>(some.total);
+  if (!m.well()) return false;
+  m.each(e.n, [&](u32 i) {
+    u32 from = e.parent[i], r = row_of(from), at = place[r];
+    number[i] = at;
+    if (c.first[r] == from) first[at] = i;
+  });
+  m.loose = true;
+  e.rows = List{some.total, vertices}, e.number = number, e.first = first;
   return true;
 }
 
@@ -183,7 +292,7 @@ __device__ __forceinline__ bool store(Machine& m, const double*& values, u32 n, 
   double* to = m.take<double>(n);
   if (!m.well()) return false;
   m.each(n, [&](u32 i) { to[i] = f(i); });
-  m.barrier();
+  m.loose = true;
   values = to;
   return true;
 }

@@ -36,8 +36,7 @@ __device__ __forceinline__ u64 lanes_upto(u64 x) {
 // The sums of the integers of the weights p along a list, and of all of them.
 template <class P>
 __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total, List list, u32 node, P p) {
-  u32 n = list.n;
-  if (!m.chances(n, node, list, p)) return false;
+  u32 n = list.n, *worst = m.counters(2);
   u64* most = (u64*)m.counters(2);
   u32 warps = gridDim.x * PROGRAM_WARPS, warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31;
   u64* parts = m.take<u64>(warps);
@@ -47,11 +46,13 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   u64 largest = 0;
   m.each(n, [&](u32 i) {
     double w = p(i);
+    m.look(worst, i, w);
     if (w > 0) own++, largest = max(largest, bits_of(w));
   });
   largest = warp_max(largest);
   if (lane == 0 && largest) atomicMax(most, largest);
   u32 there = m.sums(warp_sum32(own)).total[0];
+  if (!m.looked(worst, node, list, p)) return false;
   total = 0;
   if (!there) return true;
   int e = exponent_above(load_relaxed(most));
@@ -89,7 +90,7 @@ __device__ __forceinline__ u32 drawn(const Stream& stream, u32 k, const u64* sum
 // The edges of the rows that k draws choose; `times` is how often each row was.
 template <class RowOf, class P>
 __device__ __forceinline__ bool collective_again(Machine& m, Edges& e, const u32*& times, const Edges& c, List list, u32 k, u32 node,
-                                                 u32 site, RowOf row_of, P p) {
+                                                 u32 site, bool numbered, RowOf row_of, P p) {
   u32 rows = list.n;
   u64 *sums, total;
   u32* to = m.zeros<u32>(rows);
@@ -98,7 +99,7 @@ __device__ __forceinline__ bool collective_again(Machine& m, Edges& e, const u32
   if (total) m.each(k, [&](u32 i) { atomicAdd(to + drawn(stream, i, sums, rows, total), 1u); });
   m.barrier();
   times = to;
-  return filter(m, e, c, [&](u32 i) -> u32 { return to[row_of(i)] != 0; });
+  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return to[r] != 0; });
 }
 
 // The vertices of a list that k draws choose, in the order of the draws.
@@ -120,7 +121,7 @@ __device__ __forceinline__ bool draw_again(Machine& m, List& list, List of, u32 
 template <class P>
 __device__ __forceinline__ bool individual_again(Machine& m, Edges& e, const Edges& c, u32 k, u32 node, u32 site, P p) {
   if (!m.chances(c.n, node, [&](u32 i) { return c.columns(c.column[i]); }, p)) return false;
-  u64 *states = column_states(m, c, site), *sums = m.take<u64>(c.n);
+  u64 *states = column_states(m, c.columns, site), *sums = m.take<u64>(c.n);
   if (!m.well()) return false;
   m.each_warp(c.columns.n, [&](u32 column) {
     u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31, there = 0;
@@ -147,9 +148,9 @@ __device__ __forceinline__ bool individual_again(Machine& m, Edges& e, const Edg
   return pick(m, e, c, count, [&](u32* from) {
     m.each(e.n, [&](u32 i) {
       u32 column = column_of(e.begins, c.columns.n, i), j = i - e.begins[column], lo = c.begins[column], hi = c.begins[column + 1];
+      // By the thread that reads it.
       from[i] = lo + part_of(sums + lo, hi - lo, below(draw_bits(states[column], j), sums[hi - 1]));
     });
-    m.barrier();
     return true;
   });
 }

@@ -149,6 +149,15 @@ __device__ __noinline__ bool subgraph_vertices(Machine& m, Batching& b, List of,
   return true;
 }
 
+// n values of what is made once for a graph, behind those before.
+template <class Of>
+__device__ __forceinline__ bool keep(Machine& m, char*& to, u32 n, Of of) {
+  double* out = (double*)to;
+  to += align64((u64)n * 8);
+  m.each(n, [&](u32 i) { out[i] = of(i); });
+  return true;
+}
+
 // Array i beside so many blocks.
 template <class Of>
 __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {

@@ -35,17 +35,30 @@ __device__ __forceinline__ double finished(double sum, double count, bool mean) 
   return !mean ? sum : count == 0 ? 0 : op_div(sum, count);
 }
 
+// Sums, or means, of groups: they stay in their bins until they are read.
+struct GroupSums {
+  const longlong2* bins;
+  const u32* counts;  // of means
+  Bins place;
+  bool some;  // not all of them are 0
+};
+__device__ __noinline__ double group_sum(const GroupSums& sums, u32 g) {
+  if (!sums.some) return 0;
+  longlong2 own = sums.bins[g];
+  double sum = unbinned(Binned{own.x, own.y}, sums.place);
+  return sums.counts ? finished(sum, sums.counts[g], true) : sum;
+}
+
 // A sum, or mean, for each group of n terms: group(i) is below `groups`, of which each has some.
 template <class Group, class Of>
-__device__ __forceinline__ bool sum_groups(Machine& m, const double*& sums, u32 groups, u32 n, u32 node, bool mean, Group group, Of of) {
-  double* to = m.zeros<double>(groups);
+__device__ __forceinline__ bool sum_groups(Machine& m, GroupSums& sums, u32 groups, u32 n, u32 node, bool mean, Group group, Of of) {
   u64* bins = m.zeros<u64>(2 * (u64)groups);
   u32* counts = mean ? m.zeros<u32>(groups) : nullptr;
   if (!m.well()) return false;
   Bins place;
   u64 largest;
-  sums = to;
   if (!bins_of(m, m.counters(4), place, largest, n, node, of)) return false;
+  sums = GroupSums{(const longlong2*)bins, counts, place, largest != 0};
   if (!largest) return true;
   m.each(n, [&](u32 i) {
     u64* at = bins + 2 * (u64)group(i);
@@ -53,11 +66,6 @@ __device__ __forceinline__ bool sum_groups(Machine& m, const double*& sums, u32 
     if (q.upper) atomicAdd(at, (u64)q.upper);
     if (q.lower) atomicAdd(at + 1, (u64)q.lower);
     if (mean) atomicAdd(counts + group(i), 1u);
-  });
-  m.barrier();
-  m.each(groups, [&](u32 g) {
-    Binned q{(long long)bins[2 * (u64)g], (long long)bins[2 * (u64)g + 1]};
-    to[g] = finished(unbinned(q, place), mean ? counts[g] : 0, mean);
   });
   m.barrier();
   return true;
@@ -126,24 +134,72 @@ __device__ __forceinline__ bool count_groups(Machine& m, const double*& found, u
   return true;
 }
 
-// Along columns, a warp each.
+// The sum of up to 32 edges from i0 on, in all lanes.
+template <class Of>
+__device__ __forceinline__ double sum32(u32 i0, u32 hi, Of of) {
+  u32 i = i0 + (threadIdx.x & 31);
+  double x = i < hi ? of(i) : 0.0;
+  for (int d = 16; d; d >>= 1) x = __dadd_rn(x, __shfl_down_sync(~0u, x, d));
+  return __shfl_sync(~0u, x, 0);
+}
+
+// Along columns, a warp each. Pieces of long ones are shared by all warps, who leave the sums of their 32s, and are
+// added then; which pieces stand where does not count. With two counters.
+const u32 PIECE = 256, LONG = 4 * PIECE;
 template <class Of>
 __device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, const Edges& e, bool mean, Of of) {
+  u32 *cells = m.counters(2), most = e.n < LONG ? 0 : e.n / PIECE + e.n / LONG;
   double* to = m.take<double>(e.columns.n);
+  double* parts = m.take<double>(PIECE / 32 * (u64)most);
+  uint2 *pieces = m.take<uint2>(most), *columns = m.take<uint2>(most);
   if (!m.well()) return false;
+  sums = to;
+  u32 lane = threadIdx.x & 31;
   m.each_warp(e.columns.n, [&](u32 c) {
-    u32 lo = e.begins[c], hi = e.begins[c + 1], lane = threadIdx.x & 31;
+    u32 lo = e.begins[c], hi = e.begins[c + 1];
+    if (hi - lo >= LONG) {
+      u32 n = (hi - lo + PIECE - 1) / PIECE, at = 0;
+      if (lane == 0) at = atomicAdd(cells, n), columns[atomicAdd(cells + 1, 1u)] = make_uint2(c, at);
+      at = __shfl_sync(~0u, at, 0);
+#pragma unroll 1
+      for (u32 k = lane; k < n; k += 32) pieces[at + k] = make_uint2(lo + k * PIECE, hi);
+      return;
+    }
     double total = 0;
 #pragma unroll 1
-    for (u32 i0 = lo; i0 < hi; i0 += 32) {
-      double x = i0 + lane < hi ? of(i0 + lane) : 0.0;
-      for (int d = 16; d; d >>= 1) x = __dadd_rn(x, __shfl_down_sync(~0u, x, d));
-      total = __dadd_rn(total, x);
-    }
+    for (u32 i0 = lo; i0 < hi; i0 += 32) total = __dadd_rn(total, sum32(i0, hi, of));
     if (lane == 0) to[c] = finished(total, hi - lo, mean);
   });
+  m.loose = true;
+  if (!most) return true;
   m.barrier();
-  sums = to;
+  u32 split = load_relaxed(cells), some = load_relaxed(cells + 1);
+  if (!split) return true;
+  m.each_warp(split, [&](u32 k) {
+    uint2 piece = pieces[k];
+    double own = 0;
+#pragma unroll 1
+    for (u32 j = 0; j < PIECE / 32; j++) {
+      double x = sum32(piece.x + 32 * j, piece.y, of);
+      if (lane == j) own = x;
+    }
+    if (lane < PIECE / 32) parts[PIECE / 32 * (u64)k + lane] = own;
+  });
+  m.barrier();
+  m.each_warp(some, [&](u32 k) {
+    u32 c = columns[k].x, degree = e.begins[c + 1] - e.begins[c], n = (degree + 31) / 32;
+    const double* own = parts + PIECE / 32 * (u64)columns[k].y;
+    double total = 0, x = lane < n ? own[lane] : 0.0;
+#pragma unroll 1
+    for (u32 i0 = 0; i0 < n; i0 += 32) {
+      double next = i0 + 32 + lane < n ? own[i0 + 32 + lane] : 0.0;
+#pragma unroll
+      for (u32 j = 0; j < 32; j++) total = __dadd_rn(total, __shfl_sync(~0u, x, j));
+      x = next;
+    }
+    if (lane == 0) to[c] = finished(total, degree, mean);
+  });
+  m.loose = true;
   return true;
 }
 template <class Of>

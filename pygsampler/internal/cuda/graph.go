@@ -26,6 +26,7 @@ type Graph struct {
 	Back    *Graph  // the transposed graph, as csc.Graph has it; nil: none
 	packing packing // what walks read
 	named   named   // what programs read
+	made    made    // and have made of it
 
 	engine *Engine
 
@@ -118,6 +119,6 @@ func (e *Engine) Upload(g *csc.Graph) (d *Graph, free func() error, err error) {
 		return nil, nil, errors.Join(err, free())
 	}
 	arrays := free
-	free = func() error { return errors.Join(d.named.free(e.stream), arrays()) }
+	free = func() error { return errors.Join(d.named.free(e.stream), d.made.free(e.stream), arrays()) }
 	return d, free, stream.Synchronize()
 }

@@ -1,12 +1,15 @@
 package cuda
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
@@ -35,6 +38,9 @@ type programArgs struct {
 type Programs struct {
 	program *program.Program
 	text    source.Text
+	key     string // of the text
+	making  making
+	shape   string
 	err     error // why there is no kernel
 }
 
@@ -42,7 +48,13 @@ type Programs struct {
 // is asked to make a batch.
 func NewProgram(p *program.Program) *Programs {
 	text, err := source.Of(p)
-	return &Programs{p, text, err}
+	return &Programs{p, text, hashed(text.Source), makingOf(p, &text), p.Weight + "\n" + p.String(), err}
+}
+
+// hashed is a short key of a long text.
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return string(sum[:])
 }
 
 // Check refuses what has no kernel, and graphs that lack an array.
@@ -60,13 +72,17 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
-	_, err := p.arrays(g)
+	_, err := p.arrays(g, &p.text, make([]gpu.Address, len(p.text.Once)))
 	return err
 }
 
-// arrays are those of the graph that the kernel reads.
-func (p *Programs) arrays(g *Graph) (found [programArrays]programNamed, err error) {
-	for i, a := range p.text.Arrays {
+// arrays are those that a kernel reads: the graph's, and what was made of it.
+func (p *Programs) arrays(g *Graph, text *source.Text, once []gpu.Address) (found [programArrays]programNamed, err error) {
+	for i, a := range text.Arrays {
+		if a.Once > 0 {
+			found[i] = programNamed{Data: once[a.Once-1], Type: uint32(csc.Float64)}
+			continue
+		}
 		of, from, what := g.named.edges, "edata", "an edge"
 		if a.Vertex {
 			of, from, what = g.named.vertices, "ndata", "a vertex"
@@ -89,7 +105,7 @@ func (p *Programs) Words() int {
 }
 
 // Shape is the program.
-func (p *Programs) Shape() string { return p.program.Weight + "\n" + p.program.String() }
+func (p *Programs) Shape() string { return p.shape }
 
 // A first guess of what a program needs for each edge that its seeds have; what it is wrong by costs a launch.
 const (
@@ -143,18 +159,22 @@ func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err err
 		f.noted(Needs{Work: max(2*f.need.Work, uint64(detail)*5/4)})
 		return true, nil
 	case statusValueRefused:
-		words := f.space.words()[reportHeader:]
-		op, x := p.program.Nodes[detail].Op, program.ValueText(math.Float64frombits(uint64(words[0])))
-		if op == program.Sum || op == program.Mean {
-			return false, fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, op, x)
-		}
-		name := op.String()
-		if op == program.Individual || op == program.Collective {
-			name += "_sample"
-		}
-		return false, fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for vertex %d", request.ErrValue, name, x, words[1])
+		return false, p.refused(f.space.words(), detail)
 	}
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
+}
+
+// refused says which value a node does not take.
+func (p *Programs) refused(words []int64, node int64) error {
+	op, x := p.program.Nodes[node].Op, program.ValueText(math.Float64frombits(uint64(words[reportHeader])))
+	if op == program.Sum || op == program.Mean {
+		return fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, op, x)
+	}
+	name := op.String()
+	if op == program.Individual || op == program.Collective {
+		name += "_sample"
+	}
+	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for vertex %d", request.ErrValue, name, x, words[reportHeader+1])
 }
 
 // programKernel is a program's, for ids and edges of some width.
@@ -163,14 +183,14 @@ type programKernel struct {
 	together int // blocks that a multiprocessor runs at a time
 }
 
-// kernel compiles the program where that was not done yet.
-func (p *Programs) kernel(g *Graph) (*programKernel, error) {
+// compiled is a text's kernel, made where that was not done yet.
+func (p *Programs) compiled(g *Graph, text *source.Text, key string) (*programKernel, error) {
 	placeBits := 32
 	if g.Edges>>32 != 0 {
 		placeBits = 64
 	}
-	return Kept(g.engine, fmt.Sprintf("program %d %d\n%s", g.IDBits, placeBits, p.text.Source), func(e *Engine) (*programKernel, error) {
-		k, err := CompiledOf[programArgs](e, p.text.Program(g.IDBits, placeBits), source.Kernel)
+	return Kept(g.engine, "program "+strconv.Itoa(g.IDBits+placeBits/32)+key, func(e *Engine) (*programKernel, error) {
+		k, err := CompiledOf[programArgs](e, text.Program(g.IDBits, placeBits), source.Kernel)
 		if err != nil {
 			return nil, err
 		}
@@ -181,36 +201,42 @@ func (p *Programs) kernel(g *Graph) (*programKernel, error) {
 
 // Launch is the whole program in one cooperative launch.
 func (p *Programs) Launch(f *Flight) error {
-	c, g, w := &f.call, f.graph, f.space
-	k, err := p.kernel(g)
+	k, err := p.compiled(f.graph, &p.text, p.key)
 	if err != nil {
 		return err
 	}
-	arrays, err := p.arrays(g)
+	once, err := p.once(f)
 	if err != nil {
 		return err
 	}
-	s := SpaceOf[programSpace](w)
-	tag, err := s.vertices.tags(w, g.Nodes, 32, f.stream, uint32(p.text.Numberings))
-	if err != nil {
-		return err
-	}
+	s := SpaceOf[programSpace](f.space)
 	if p.text.Cells > 0 {
 		if err := f.stream.Fill32(s.cells.Address, 0, uint64(p.text.Cells)); err != nil {
 			return err
 		}
 	}
 	out, bytes := f.Region()
-	random, meeting := c.random(), w.meeting.Address
-	args := programArgs{
-		Seeds: c.Seeds, Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, Map: s.vertices.Address,
-		Arrived: meeting, Slots: meeting + slotsAt, Work: s.work.Address, Out: out, Cells: s.cells.Address,
-		Report: f.Report(), BadSeed: meeting + badSeedAt,
-		WorkBytes: s.work.Size, OutBytes: bytes, NumSeeds: uint64(c.NumSeeds),
-		NumRows: uint64(g.Rows), NumNodes: uint64(g.Nodes), NumEdges: uint64(g.Edges),
-		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
-		Tag: tag, Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Arrays: arrays,
+	return p.run(f, k, &p.text, once, &programArgs{
+		Work: s.work.Address, WorkBytes: s.work.Size, Out: out, OutBytes: bytes, Cells: s.cells.Address,
+		Seeds: f.call.Seeds, NumSeeds: uint64(f.call.NumSeeds), SeedBits: uint32(f.call.SeedBits),
+	})
+}
+
+// run launches a kernel; the rest of its arguments is the graph's and the batch's.
+func (p *Programs) run(f *Flight, k *programKernel, text *source.Text, once []gpu.Address, args *programArgs) (err error) {
+	c, g, w := &f.call, f.graph, f.space
+	if args.Arrays, err = p.arrays(g, text, once); err != nil {
+		return err
 	}
+	if args.Tag, err = SpaceOf[programSpace](w).vertices.tags(w, g.Nodes, 32, f.stream, uint32(text.Numberings)); err != nil {
+		return err
+	}
+	random, meeting := c.random(), w.meeting.Address
+	args.Indptr, args.Indices, args.EdgeIDs, args.Map = g.Indptr, g.Indices, g.EdgeIDs, SpaceOf[programSpace](w).vertices.Address
+	args.Arrived, args.Slots, args.Report, args.BadSeed = meeting, meeting+slotsAt, f.Report(), meeting+badSeedAt
+	args.NumRows, args.NumNodes, args.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
+	args.IndptrBits, args.EdgeIDBits, args.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
+	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
 	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
-	return k.Launch(f.stream, shape, &args)
+	return k.Launch(f.stream, shape, args)
 }

@@ -402,7 +402,7 @@ func (g *Graph) formed(
 func (g *Graph) Close() error {
 	g.packing.Lock()
 	defer g.packing.Unlock()
-	errs := []error{g.named.free(g.engine.stream)}
+	errs := []error{g.named.free(g.engine.stream), g.made.free(g.engine.stream)}
 	for _, f := range []*form{&g.packing.edges, &g.packing.offsets, &g.packing.filter} {
 		if f.memory.Address != 0 {
 			errs = append(errs, f.memory.Free(g.engine.stream))

@@ -19,8 +19,9 @@ const (
 	WantValues                  // or what a list, vector, scalar is
 )
 
-// Wants is what the result needs of each node: of a matrix its edges may be needed and its values not.
-func (p *Program) Wants() []Want {
+// Wants is what the result needs of each node: of a matrix its edges may be needed and its values not. What a kept
+// node is made of is not needed; nil: none is kept.
+func (p *Program) Wants(kept func(i int) bool) []Want {
 	wants := make([]Want, len(p.Nodes))
 	for _, m := range p.Matrices {
 		wants[m] |= WantEdges | WantValues
@@ -41,20 +42,37 @@ func (p *Program) Wants() []Want {
 			if !n.Chooses() && want&WantValues == 0 {
 				continue
 			}
+		} else if kept != nil && kept(i) {
+			continue
 		}
 		for k, in := range n.In {
 			switch {
 			case p.Nodes[in].Type.Kind != Matrix:
 				wants[in] |= WantValues
-			case n.Op == Column, n.Op == Row, n.Op == Count, n.Op == Times, n.Op == Data, n.Op == Random, n.Op == Spread,
-				n.Chooses() && want&WantValues == 0 && (k == 0 || n.Op == Merge):
-				wants[in] |= WantEdges
-			default:
+			case p.TakesValues(i, k, want):
 				wants[in] |= WantEdges | WantValues
+			default:
+				wants[in] |= WantEdges
 			}
 		}
 	}
 	return wants
+}
+
+// TakesValues says that node i, of which so much is needed, reads the values of its k-th input, and not its edges alone.
+func (p *Program) TakesValues(i, k int, want Want) bool {
+	n := &p.Nodes[i]
+	if n.Type.Kind == Matrix && !n.Chooses() && want&WantValues == 0 {
+		return false
+	}
+	if p.Nodes[n.In[k]].Type.Kind != Matrix {
+		return true
+	}
+	switch n.Op {
+	case Column, Row, Count, Times, Data, Random, Spread:
+		return false
+	}
+	return !n.Chooses() || want&WantValues != 0 || k > 0 && n.Op != Merge
 }
 
 // ValueText is a number as errors of a batch write it.

@@ -71,7 +71,7 @@ type call[I csc.Index] struct {
 	stop    *atomic.Bool
 	indices []I
 	values  []value[I]
-	need    []need
+	need    []program.Want
 	clock   []float64 // of a timed program: microseconds of each node, and of the result
 	last    time.Time
 }
@@ -84,14 +84,6 @@ func (c *call[I]) mark(i int) {
 	}
 }
 
-// need says what of a node is wanted.
-type need uint8
-
-const (
-	wantEdges  need = 1 << iota // of a matrix
-	wantValues                  // or what a list, vector, scalar is
-)
-
 func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.Memory, error) {
 	c := &call[I]{
 		Request: r, scratch: takeScratch(), crew: crew, stop: stop,
@@ -103,7 +95,7 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 			return memory.Memory{}, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, r.Graph.NumNodes, v)
 		}
 	}
-	c.wants()
+	c.need = c.Wants(c.recall)
 	if c.Timed {
 		c.clock, c.last = make([]float64, len(r.Nodes)+1), time.Now()
 	}
@@ -123,47 +115,6 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 func (c *call[I]) check() {
 	if c.stop.Load() {
 		panic(failure{request.ErrCancelled})
-	}
-}
-
-// wants finds what is needed of each node, from those that are returned backwards.
-func (c *call[I]) wants() {
-	c.need = make([]need, len(c.Nodes))
-	for _, m := range c.Matrices {
-		c.need[m] |= wantEdges | wantValues
-	}
-	if c.Result == program.Subgraph {
-		c.need[c.List] |= wantValues
-	}
-	for _, e := range c.Extras {
-		c.need[e.Node] |= wantEdges | wantValues
-	}
-	for i := len(c.Nodes) - 1; i >= 0; i-- {
-		n, want := &c.Nodes[i], c.need[i]
-		if want == 0 {
-			continue
-		}
-		if n.Type.Kind == program.Matrix {
-			c.need[n.Type.Edges] |= wantEdges
-			if !n.Chooses() && want&wantValues == 0 {
-				continue
-			}
-		} else if c.recall(i) {
-			continue
-		}
-		for k, in := range n.In {
-			matrix := c.Nodes[in].Type.Kind == program.Matrix
-			switch {
-			case !matrix:
-				c.need[in] |= wantValues
-			case n.Op == program.Column, n.Op == program.Row, n.Op == program.Count, n.Op == program.Times,
-				n.Op == program.Data, n.Op == program.Random, n.Op == program.Spread,
-				n.Chooses() && want&wantValues == 0 && (k == 0 || n.Op == program.Merge):
-				c.need[in] |= wantEdges
-			default:
-				c.need[in] |= wantEdges | wantValues
-			}
-		}
 	}
 }
 
@@ -235,10 +186,10 @@ func (c *call[I]) make(i int) {
 	case program.Matrix:
 		if n.Chooses() {
 			c.makeEdges(i)
-			if n.Op == program.Merge && c.need[i]&wantValues != 0 {
+			if n.Op == program.Merge && c.need[i]&program.WantValues != 0 {
 				c.mergeValues(i)
 			}
-		} else if c.need[i]&wantValues != 0 && c.stores(i) {
+		} else if c.need[i]&program.WantValues != 0 && c.stores(i) {
 			v.matrix, v.made = c.materialise(i), true
 		}
 	}

@@ -67,6 +67,7 @@ func (w *writer) blocks() {
 func (w *writer) subgraph() {
 	m := w.p.Matrices[0]
 	e, of := w.edges(m), fmt.Sprintf("l%d", w.p.List)
+	w.line("m.sync();")
 	w.line("m.claim(%s.n, %s);", of, of)
 	w.step("block(m, b, 0, %s.n, %s.n, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, v%d)", of, of, e, e, !w.p.Ones(m), m)
 	w.step("subgraph_vertices(m, b, %s, seeds)", of)

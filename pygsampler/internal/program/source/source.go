@@ -15,18 +15,21 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// Array is a named array that a kernel reads, by its place in the list.
+// Array is an array that a kernel reads, by its place in the list: one of the graph's, or what was made of the
+// graph once.
 type Array struct {
 	Name   string
 	Vertex bool // of vertices; else of edges, by their ids
+	Once   int  // the place among the text's Once, from 1 on; 0: one of the graph's
 }
 
 // Text is a kernel, and what its launches have to bring.
 type Text struct {
 	Source     string
 	Arrays     []Array
-	Cells      int // counters, 0 at first
-	Numberings int // tags of the vertex map
+	Cells      int   // counters, 0 at first
+	Numberings int   // tags of the vertex map
+	Once       []int // nodes that are made once for a graph, doubles of all vertices or one
 }
 
 // Kernel is the kernel's name.
@@ -46,16 +49,42 @@ type writer struct {
 	strings.Builder
 	p     *program.Program
 	wants []program.Want
-	uses  []int
+	uses  []int  // how many nodes take a node's values
 	rows  []bool // of a matrix of edges: its rows are numbered
+	once  bool   // what is made once for a graph is read, and not made
+	drawn []bool // of a slice: nothing but uniform draws takes it, and it is not written down
 	cost  []int  // of an element, as far as it is made where it is taken
+	reads []marks
+	loose marks // what was written since all threads have surely met
 	text  Text
 	err   error
 }
 
-// Of is the program's text, or says which operator has no kernel yet.
+// marks are nodes whose values, or whose numbers of rows, are in memory.
+type marks map[string]bool
+
+// Of is the program's text, or says which operator has no kernel yet. What is made once for a graph it reads.
 func Of(p *program.Program) (Text, error) {
-	w := &writer{p: p, wants: p.Wants(), uses: make([]int, len(p.Nodes)), rows: make([]bool, len(p.Nodes)), cost: make([]int, len(p.Nodes))}
+	return write(p, p.Wants(func(i int) bool { return p.Nodes[i].Once }), true)
+}
+
+// Making is the text that makes what another reads: the values of nodes, one behind another, each on a line
+// of the cache.
+func Making(p *program.Program, nodes []int) (Text, error) {
+	q := *p
+	q.Result, q.Matrices, q.Extras, q.Timed = program.Vectors, nil, nil, false
+	for _, node := range nodes {
+		q.Extras = append(q.Extras, program.Extra{Node: node})
+	}
+	return write(&q, q.Wants(nil), false)
+}
+
+func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
+	n := len(p.Nodes)
+	w := &writer{
+		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), cost: make([]int, n),
+		reads: make([]marks, n), loose: marks{},
+	}
 	w.survey()
 	w.WriteString(`#include "program_result.cuh"
 extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
@@ -73,7 +102,14 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(
 			w.mark(i)
 		}
 	}
-	w.result()
+	if once {
+		w.result()
+	} else {
+		w.line("char* to = a.out;")
+		for _, e := range p.Extras {
+			w.keep(e.Node)
+		}
+	}
 	w.WriteString("  m.end();\n}\n")
 	w.text.Source = w.String()
 	return w.text, w.err
@@ -91,8 +127,13 @@ func (w *writer) survey() {
 		if w.wants[i] == 0 {
 			continue
 		}
-		for _, in := range n.In {
-			w.uses[in]++
+		if w.recalls(n) {
+			continue
+		}
+		for k, in := range n.In {
+			if w.p.TakesValues(i, k, w.wants[i]) {
+				w.uses[in]++
+			}
 		}
 		if n.Type.Kind == program.Vector || n.Type.Kind == program.List {
 			number(n.Type.Along)
@@ -107,13 +148,83 @@ func (w *writer) survey() {
 	for _, e := range w.p.Extras {
 		w.uses[e.Node]++
 	}
+	for i := range w.p.Nodes {
+		w.drawn[i] = w.p.Nodes[i].Op == program.Slice && !w.rows[i]
+	}
+	taken := func(i int) { w.drawn[w.typeOf(i).Edges] = false }
+	for i := range w.p.Nodes {
+		n := &w.p.Nodes[i]
+		if w.wants[i] == 0 || w.recalls(n) {
+			continue
+		}
+		if a := n.Type.Along; (n.Type.Kind == program.Vector || n.Type.Kind == program.List) && a.Space == program.Columns {
+			w.drawn[a.Node] = false
+		}
+		for _, in := range n.In {
+			if w.typeOf(in).Kind == program.Matrix && (n.Op != program.Individual || len(n.In) > 1 || w.p.Nodes[in].Op != program.Slice) {
+				taken(in)
+			}
+		}
+	}
+	for _, m := range w.p.Matrices {
+		taken(m)
+	}
+	for _, e := range w.p.Extras {
+		if w.typeOf(e.Node).Kind == program.Matrix {
+			taken(e.Node)
+		}
+	}
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
 
-// step is a line that may end the program.
+// step is a line that may end the program. All threads meet before it where something was written since they did.
 func (w *writer) step(format string, args ...any) {
+	w.line("m.sync();")
+	clear(w.loose)
+	w.apart(format, args...)
+}
+
+// apart is a step that reads nothing of what was written since then, before all threads meet in it.
+func (w *writer) apart(format string, args ...any) {
 	w.line("if (!"+format+") return m.end();", args...)
+}
+
+// reader is a step that reads the values of a node, and nothing else that may be new.
+func (w *writer) reader(node int, format string, args ...any) {
+	for name := range w.reads[node] {
+		if w.loose[name] {
+			w.step(format, args...)
+			return
+		}
+	}
+	w.apart(format, args...)
+}
+
+// keep writes what makes a node's values those of a graph.
+func (w *writer) keep(i int) {
+	n, v := "1", fmt.Sprintf("[&](u32) -> double { return x%d; }", i)
+	if w.typeOf(i).Kind == program.Vector {
+		n, v = list(w.typeOf(i).Along)+".n", fmt.Sprintf("v%d", i)
+	}
+	w.step("keep(m, to, %s, %s)", n, v)
+}
+
+// recalls says that a node is read where it was made for the graph.
+func (w *writer) recalls(n *program.Node) bool {
+	return w.once && n.Once && (n.Type.Kind == program.Vector || n.Type.Kind == program.Scalar)
+}
+
+// recalled writes what reads them.
+func (w *writer) recalled(i int) {
+	w.text.Once = append(w.text.Once, i)
+	at := len(w.text.Arrays)
+	w.text.Arrays = append(w.text.Arrays, Array{Once: len(w.text.Once)})
+	if w.typeOf(i).Kind == program.Scalar {
+		w.line("const double x%d = m.named(%d, 0);", i, at)
+		return
+	}
+	w.values(i, "", fmt.Sprintf("m.named(%d, i)", at), 1, true)
 }
 
 // mark ends the time of a node.
@@ -143,7 +254,7 @@ func list(a program.Along) string {
 
 // array is the place of a named array among those that the kernel reads.
 func (w *writer) array(name string, vertex bool) int {
-	a := Array{name, vertex}
+	a := Array{Name: name, Vertex: vertex}
 	at := slices.Index(w.text.Arrays, a)
 	if at < 0 {
 		at = len(w.text.Arrays)
@@ -163,6 +274,10 @@ func number(x float64) string {
 // node writes what makes node i.
 func (w *writer) node(i int) {
 	n := &w.p.Nodes[i]
+	if w.recalls(n) {
+		w.recalled(i)
+		return
+	}
 	switch n.Type.Kind {
 	case program.List:
 		w.list(i, n)
@@ -209,21 +324,39 @@ func (w *writer) list(i int, n *program.Node) {
 // matrix writes the edges of a matrix that has its own, and its values.
 func (w *writer) matrix(i int, n *program.Node) {
 	if n.Chooses() {
+		if w.drawn[i] {
+			return
+		}
 		w.line("Edges e%d;", i)
-		w.choose(i, n)
-		if w.rows[i] {
-			w.text.Numberings++
-			w.step("number_rows(m, e%d)", i)
+		if numbered := w.choose(i, n); w.rows[i] {
+			if !numbered {
+				w.text.Numberings++
+				w.step("number_rows(m, e%d)", i)
+			}
+			w.loose[fmt.Sprintf("e%d", i)] = true
 		}
 	}
 	if w.wants[i]&program.WantValues == 0 {
 		return
 	}
+	w.reads[i] = marks{}
 	expression, cost := w.element(i, n)
 	w.values(i, w.edges(i)+".n", expression, cost, cost <= 6 || w.uses[i] <= 1 && cost <= 40)
 }
 
-func (w *writer) choose(i int, n *program.Node) {
+// distinct is a list of the distinct vertices of list l, for node i.
+func (w *writer) distinct(i, l int) string {
+	if w.typeOf(l).Distinct {
+		return fmt.Sprintf("l%d", l)
+	}
+	w.text.Numberings++
+	w.line("List d%d;", i)
+	w.step("unique(m, d%d, l%d)", i, l)
+	return fmt.Sprintf("d%d", i)
+}
+
+// choose writes the edges of a matrix, and says whether their rows are numbered where that is asked for.
+func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	c := ""
 	if n.Op >= program.Individual {
 		c = w.edges(n.In[0])
@@ -232,14 +365,7 @@ func (w *writer) choose(i int, n *program.Node) {
 	case program.Whole:
 		w.step("slice(m, e%d, m.all)", i)
 	case program.Slice:
-		columns := fmt.Sprintf("l%d", n.In[0])
-		if !w.typeOf(n.In[0]).Distinct {
-			w.text.Numberings++
-			w.line("List d%d;", i)
-			w.step("unique(m, d%d, %s)", i, columns)
-			columns = fmt.Sprintf("d%d", i)
-		}
-		w.step("slice(m, e%d, %s)", i, columns)
+		w.step("slice(m, e%d, %s)", i, w.distinct(i, n.In[0]))
 	case program.Cross:
 		w.text.Numberings++
 		w.line("const u32* c%d;", i)
@@ -252,6 +378,8 @@ func (w *writer) choose(i int, n *program.Node) {
 		w.step("merge(m, e%d, %s, %s)", i, c, w.edges(n.In[1]))
 	case program.Individual:
 		switch {
+		case w.drawn[n.In[0]]:
+			w.step("neighbors(m, e%d, %s, %d, %t, %d)", i, w.distinct(i, w.p.Nodes[n.In[0]].In[0]), n.K, n.Replace, n.Site)
 		case len(n.In) == 1:
 			w.step("individual(m, e%d, %s, %d, %t, %d)", i, c, n.K, n.Replace, n.Site)
 		case n.Replace && n.K >= 0:
@@ -262,13 +390,15 @@ func (w *writer) choose(i int, n *program.Node) {
 			w.step("individual_by(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		}
 	case program.Collective:
-		w.collective(i, n, c)
+		return w.collective(i, n, c)
 	}
+	return false
 }
 
 // collective chooses rows: those of C, or all vertices where C is the whole graph.
-func (w *writer) collective(i int, n *program.Node, c string) {
+func (w *writer) collective(i int, n *program.Node, c string) (numbered bool) {
 	edges := w.typeOf(n.In[0]).Edges
+	numbered = w.rows[i] && w.p.RowsOf(edges).Space != program.All
 	rows, row := w.groups(edges)
 	p := ""
 	if len(n.In) == 1 {
@@ -290,11 +420,12 @@ func (w *writer) collective(i int, n *program.Node, c string) {
 	if n.Replace && n.K >= 0 {
 		w.text.Cells += 4
 		w.line("const u32* t%d;", i)
-		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %s, %s)", i, i, c, rows, n.K, i, n.Site, row, p)
-		return
+		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %t, %s, %s)", i, i, c, rows, n.K, i, n.Site, numbered, row, p)
+		return numbered
 	}
 	w.text.Cells += selectCells + 2
-	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %s, %s, %s)", i, c, rows, n.K, i, n.Site, rows, row, p)
+	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %t, %s, %s, %s)", i, c, rows, n.K, i, n.Site, numbered, rows, row, p)
+	return numbered
 }
 
 // groups are the rows of edges: their list, and of an edge its row's place.
@@ -314,13 +445,15 @@ func (w *writer) values(i int, n, expression string, cost int, inline bool) {
 		return
 	}
 	w.line("const double* s%d;", i)
-	w.step("store(m, s%d, %s, [&](u32 i) -> double { return %s; })", i, n, expression)
+	w.reader(i, "store(m, s%d, %s, [&](u32 i) -> double { return %s; })", i, n, expression)
 	w.stored(i)
 }
 
 // stored writes the functor of values that a step has left in s.
 func (w *writer) stored(i int) {
 	w.cost[i] = 1
+	name := fmt.Sprintf("s%d", i)
+	w.loose[name], w.reads[i] = true, marks{name: true}
 	w.line("auto v%d = [&](u32 i) -> double { return s%d[i]; };", i, i)
 }
 
@@ -338,19 +471,40 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 	case program.Random:
 		return fmt.Sprintf("m.random(%d, PURPOSE_EDGES, m.edge_id(%s.place[i]))", n.Site, e), 8
 	case program.Individual, program.Collective, program.Filter, program.TopK:
+		if w.drawn[n.In[0]] {
+			return w.element(at, &program.Node{Op: program.Slice})
+		}
+		w.takes(at, n.In[0])
 		return fmt.Sprintf("v%d(%s.parent[i])", n.In[0], e), w.cost[n.In[0]] + 1
 	case program.Merge:
 		c, d, first := n.In[0], n.In[1], w.edges(n.In[0])
+		w.takes(at, c)
+		w.takes(at, d)
 		return fmt.Sprintf("%s.parent[i] < %s.n ? v%d(%s.parent[i]) : v%d(%s.parent[i] - %s.n)", e, first, c, e, d, e, first),
 			w.cost[c] + w.cost[d] + 1
 	}
 	edges := n.Type.Edges
 	return w.mapped(n, func(in int) string {
+		w.takes(at, in)
 		if w.typeOf(in).Kind == program.Vector {
 			return w.along(in, edges, n.Axis)
 		}
 		return fmt.Sprintf("v%d(i)", in)
 	})
+}
+
+// takes notes that node i reads what node `in` does.
+func (w *writer) takes(i, in int) {
+	if w.reads[i] == nil {
+		w.reads[i] = marks{}
+	}
+	for name := range w.reads[in] {
+		w.reads[i][name] = true
+	}
+	if t := w.typeOf(in); t.Kind == program.Vector && t.Along.Space == program.Rows {
+		// An edge's row is asked for.
+		w.reads[i][fmt.Sprintf("e%d", t.Along.Node)] = true
+	}
 }
 
 // mapped is a map of elements.
@@ -437,6 +591,7 @@ func (w *writer) vector(i int, n *program.Node) {
 		return
 	}
 	element := func(in int) string {
+		w.takes(i, in)
 		if w.typeOf(in).Along.Space == program.All && n.Type.Along.Space != program.All {
 			return fmt.Sprintf("v%d((u32)%s(i))", in, of)
 		}
@@ -460,17 +615,23 @@ func (w *writer) reduced(i int, n *program.Node) {
 		w.values(i, "", fmt.Sprintf("(double)(%s.begins[i + 1] - %s.begins[i])", e, e), 2, true)
 		return
 	}
+	if n.Axis != 0 && (n.Op == program.Sum || mean) {
+		w.text.Cells += 4
+		w.line("GroupSums g%d;", i)
+		w.reader(matrix, "sum_groups(m, g%d, %s.n, %s.n, %d, %t, %s, v%d)", i, rows, e, i, mean, row, matrix)
+		clear(w.loose)
+		w.values(i, "", fmt.Sprintf("group_sum(g%d, i)", i), 4, true)
+		return
+	}
 	w.line("const double* s%d;", i)
 	switch {
 	case n.Op == program.Count:
 		w.step("count_groups(m, s%d, %s.n, %s.n, %s)", i, rows, e, row)
 	case n.Axis == 0 && (n.Op == program.Sum || mean):
-		w.step("sum_columns(m, s%d, %s, %t, v%d)", i, e, mean, matrix)
+		w.text.Cells += 2
+		w.reader(matrix, "sum_columns(m, s%d, %s, %t, v%d)", i, e, mean, matrix)
 	case n.Axis == 0:
 		w.step("extreme_columns(m, s%d, %s, %t, v%d)", i, e, largest, matrix)
-	case n.Op == program.Sum || mean:
-		w.text.Cells += 4
-		w.step("sum_groups(m, s%d, %s.n, %s.n, %d, %t, %s, v%d)", i, rows, e, i, mean, row, matrix)
 	default:
 		w.step("extreme_groups(m, s%d, %s.n, %s.n, %t, %s, v%d)", i, rows, e, largest, row, matrix)
 	}

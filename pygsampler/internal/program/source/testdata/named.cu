@@ -3,12 +3,15 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   __shared__ ProgramShared shared;
   Machine m(a, shared);
   List seeds;
+  m.sync();
   if (!m.seeds(seeds)) return m.end();
   List l0;
   l0 = seeds;
   List l1;
+  m.sync();
   if (!unique(m, l1, l0)) return m.end();
   Edges e2;
+  m.sync();
   if (!slice(m, e2, l1)) return m.end();
   auto v2 = [&](u32 i) -> double { return m.named(0, m.edge_id(e2.place[i])); };
   auto v3 = [&](u32 i) -> double { return m.named(1, m.edge_id(e2.place[i])); };
@@ -17,10 +20,12 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   const double x6 = -0x1.999999999999ap-04;
   auto v7 = [&](u32 i) -> double { return op_le(v5(i), x6); };
   Edges e8;
+  m.sync();
   if (!filter(m, e8, e2, [&](u32 i) -> u32 { return v7(i) != 0; })) return m.end();
   auto v8 = [&](u32 i) -> double { return v2(e8.parent[i]); };
   Batching b(m, 1, 1);
   Occurrences o;
+  m.sync();
   if (!room(m, o, (u64)seeds.n + e8.columns.n + e8.n)) return m.end();
   occur(m, o, seeds.n, seeds);
   occur(m, o, e8.columns.n, e8.columns);
@@ -28,10 +33,15 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   occur(m, o, e8.n, [&](u32 i) { return e8.row[i]; });
   const u32 to0 = o.n;
   u32 numbered;
+  m.sync();
   if (!number(m, o, numbered)) return m.end();
+  m.sync();
   if (!block(m, b, 0, o.before[to0], o.before[from0], e8, [&](u32 c) { return o.before[m.first(e8.columns(c))]; }, [&](u32 i) { return o.before[m.first(e8.row[i])]; }, true, v8)) return m.end();
+  m.sync();
   if (!vertices(m, b, o, numbered)) return m.end();
+  m.sync();
   if (!extra_values(m, b, 1, 0, m.all.n, v4)) return m.end();
+  m.sync();
   if (!b.end()) return m.end();
   m.end();
 }

@@ -1,0 +1,143 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
+)
+
+// made is what programs have made of a graph alone, by the kernel that made it; it is kept until the graph is closed.
+type made struct {
+	sync.Mutex
+	of map[string]gpu.Memory
+}
+
+func (m *made) free(s gpu.Stream) error {
+	var errs []error
+	for key, memory := range m.of {
+		errs = append(errs, memory.Free(s))
+		delete(m.of, key)
+	}
+	return errors.Join(errs...)
+}
+
+// making is the kernel of what a program reads of a graph alone.
+type making struct {
+	text source.Text
+	key  string
+	err  error
+}
+
+func makingOf(p *program.Program, text *source.Text) making {
+	if len(text.Once) == 0 {
+		return making{}
+	}
+	made, err := source.Making(p, text.Once)
+	return making{made, hashed(fmt.Sprintf("%#v\n%s", made.Arrays, made.Source)), err}
+}
+
+// A first guess of the bytes that a whole graph takes to work in.
+const (
+	onceAnEdge  = 16
+	onceAVertex = 64
+)
+
+// once are the addresses of what the program reads of the graph alone, made now where nobody has: the one time that
+// a batch of a program waits for the device.
+func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
+	if len(p.text.Once) == 0 {
+		return nil, nil
+	}
+	if p.making.err != nil {
+		return nil, p.making.err
+	}
+	g := f.graph
+	offsets, bytes := make([]uint64, len(p.text.Once)), uint64(0)
+	for i, node := range p.text.Once {
+		count := uint64(1)
+		if p.program.Nodes[node].Type.Kind == program.Vector {
+			count = uint64(g.Nodes)
+		}
+		offsets[i] = bytes
+		bytes += (8*count + 63) &^ 63
+	}
+	g.made.Lock()
+	defer g.made.Unlock()
+	m, there := g.made.of[p.making.key]
+	if !there {
+		var err error
+		if m, err = g.engine.pool.Alloc(f.stream, bytes); err != nil {
+			return nil, err
+		}
+		if err := p.make(f, m); err != nil {
+			return nil, errors.Join(err, m.Free(f.stream))
+		}
+		if g.made.of == nil {
+			g.made.of = make(map[string]gpu.Memory)
+		}
+		g.made.of[p.making.key] = m
+	}
+	for i := range offsets {
+		offsets[i] += uint64(m.Address)
+	}
+	found := make([]gpu.Address, len(offsets))
+	for i, at := range offsets {
+		found[i] = gpu.Address(at)
+	}
+	return found, nil
+}
+
+// make runs the kernel that fills m, in memory of its own to work in.
+func (p *Programs) make(f *Flight, m gpu.Memory) error {
+	text, g, words := &p.making.text, f.graph, f.space.words()
+	k, err := p.compiled(g, text, p.making.key)
+	if err != nil {
+		return err
+	}
+	work := onceAnEdge*uint64(g.Edges) + onceAVertex*uint64(g.Nodes) + leastWork
+	for range mostTries {
+		if err := p.tried(f, k, text, m, work); err != nil {
+			return err
+		}
+		detail := words[reportDetail]
+		switch status := atomic.SwapInt64(&words[reportStatus], 0); status {
+		case statusOK:
+			return nil
+		case statusWorkTooSmall:
+			work = max(2*work, uint64(detail)*5/4)
+		case statusValueRefused:
+			return p.refused(words, detail)
+		default:
+			return fmt.Errorf("what a program makes of the graph: a kernel reported status %d: a fault of pygsampler", status)
+		}
+	}
+	return fmt.Errorf("%w: what a program makes of the graph alone takes more than %d bytes", memory.ErrNoMemory, work)
+}
+
+// tried is one launch, and the wait for it.
+func (p *Programs) tried(f *Flight, k *programKernel, text *source.Text, m gpu.Memory, bytes uint64) error {
+	var work, cells gpu.Memory
+	pool, s := f.engine.pool, f.stream
+	work, err := pool.Alloc(s, bytes)
+	if err == nil {
+		if cells, err = pool.Alloc(s, max(uint64(text.Cells)*4, 4)); err == nil {
+			err = s.Fill32(cells.Address, 0, max(uint64(text.Cells), 1))
+		}
+	}
+	if err == nil {
+		err = p.run(f, k, text, nil, &programArgs{Work: work.Address, WorkBytes: work.Size, Out: m.Address, OutBytes: m.Size, Cells: cells.Address})
+	}
+	errs := []error{err, s.Synchronize()}
+	for _, each := range []*gpu.Memory{&work, &cells} {
+		if each.Address != 0 {
+			errs = append(errs, each.Free(s))
+		}
+	}
+	return errors.Join(errs...)
+}
