@@ -71,37 +71,52 @@ __device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
   return true;
 }
 
-// Of each destination, of which there are n, its first edge; a column c of the matrix is destination to(c).
-template <class To>
-__device__ __forceinline__ bool destinations(Machine& m, u32*& begins, u32 n, const Edges& e, To to) {
-  u32* degrees = m.zeros<u32>(n);
-  begins = m.take<u32>(n);
-  if (!m.well()) return false;
-  m.barrier();
-  m.each(e.columns.n, [&](u32 c) { degrees[to(c)] = e.begins[c + 1] - e.begins[c]; });
-  m.barrier();
-  auto degree = [&](u32 d) { return degrees[d]; };
+// Of each destination of a block its first edge. Those of all blocks are found at the same meetings: degrees are zeros
+// before vertices are numbered, then they are counted, added up, and placed.
+struct Destinations {
+  u32 n = 0;
+  u32 *degrees, *begins;
   Machine::Scan scan;
-  if (!m.counted(n, scan, degree)) return false;
-  u32* of = begins;
-  m.placed(n, scan, degree, [&](u32 d, u32 begin, u32) { of[d] = begin; });
-  m.barrier();
+
+  __device__ __forceinline__ bool room(Machine& m, u32 most) {
+    degrees = m.zeros<u32>(most), begins = m.take<u32>(most);
+    return m.well();
+  }
+  // A column c of the matrix is destination to(c) of so many.
+  template <class To>
+  __device__ __forceinline__ void count(Machine& m, u32 destinations, const Edges& e, To to) {
+    n = destinations;
+    m.each(e.columns.n, [&](u32 c) { degrees[to(c)] = e.begins[c + 1] - e.begins[c]; });
+  }
+  __device__ __forceinline__ u32 own(Machine& m) const {
+    return m.of_warp(n, [&](u32 d) { return degrees[d]; });
+  }
+  __device__ __forceinline__ void place(Machine& m) const {
+    m.placed(n, scan, [&](u32 d) { return degrees[d]; }, [&](u32 d, u32 begin, u32) { begins[d] = begin; });
+  }
+};
+// Of up to three blocks.
+__device__ __noinline__ bool destinations(Machine& m, Destinations& x, Destinations& y, Destinations& z) {
+  Sums all = m.sums(x.own(m), y.own(m), z.own(m));
+  if (!m.scanned(x.scan, all) || !m.scanned(y.scan, all, 1) || !m.scanned(z.scan, all, 2)) return false;
+  x.place(m), y.place(m), z.place(m);
+  m.loose = true;
   return true;
 }
 
 // Block i of the batch: edges of a matrix whose column c is destination to(c), and whose edge k comes from
 // vertex number from(k). Its values are left out where they are ones.
 template <class To, class From, class Value>
-__device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 sources, u32 count, const Edges& e, To to, From from, bool valued, Value value) {
-  u32 words = HEADER_WORDS + BLOCK_WORDS * i;
+__device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 sources, const Destinations& of, const Edges& e, To to, From from, bool valued,
+                                      Value value) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * i, count = of.n;
   b.set(words + BLOCK_NUM_SRC, sources), b.set(words + BLOCK_NUM_DST, count), b.set(words + BLOCK_NUM_EDGES, e.n);
   Id* indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)count + 1, sizeof(Id));
   Id* indices = (Id*)b.put(words + BLOCK_INDICES, e.n, sizeof(Id));
   void* ids = b.put(words + BLOCK_EDGE_IDS, e.n, m.a.out_edge_bits / 8);
   float* values = valued ? (float*)b.put(words + BLOCK_EDGE_WEIGHTS, e.n, 4) : nullptr;
-  u32* begins;
   if (!b.fits()) return true;
-  if (!destinations(m, begins, count, e, to)) return false;
+  const u32* begins = of.begins;
   m.each(count, [&](u32 d) { indptr[d] = (Id)begins[d]; });
   if (m.reporter()) indptr[count] = (Id)e.n;
   m.each(e.n, [&](u32 k) {

@@ -52,23 +52,50 @@ func (w *writer) blocks() {
 		w.line("const u32 from%d = o.n;", k)
 		w.line("occur(m, o, %s.n, [&](u32 i) { return %s.row[i]; });", e, e)
 		w.line("const u32 to%d = o.n;", k)
+		w.line("Destinations dst%d;", k)
+		w.apart("dst%d.room(m, from%d)", k, k)
 	}
 	w.line("u32 numbered;")
 	w.step("number(m, o, numbered)")
+	to := func(k int) string {
+		return fmt.Sprintf("[&](u32 c) { return o.before[m.first(%s.columns(c))]; }", w.edges(w.p.Matrices[k]))
+	}
+	for k, m := range w.p.Matrices {
+		w.line("dst%d.count(m, o.before[from%d], %s, %s);", k, k, w.edges(m), to(k))
+	}
+	w.destinations(len(w.p.Matrices))
 	for k, m := range w.p.Matrices {
 		e := w.edges(m)
-		w.step("block(m, b, %d, o.before[to%d], o.before[from%d], %s, [&](u32 c) { return o.before[m.first(%s.columns(c))]; }, "+
-			"[&](u32 i) { return o.before[m.first(%s.row[i])]; }, %t, v%d)", k, k, k, e, e, e, !w.p.Ones(m), m)
+		w.step("block(m, b, %d, o.before[to%d], dst%d, %s, %s, [&](u32 i) { return o.before[m.first(%s.row[i])]; }, %t, v%d)",
+			k, k, k, e, to(k), e, !w.p.Ones(m), m)
 	}
 	w.step("vertices(m, b, o, numbered)")
+}
+
+// destinations writes where each destination's edges begin, of so many blocks: of three at a meeting.
+func (w *writer) destinations(blocks int) {
+	w.line("m.loose = true;")
+	for k := 0; k < blocks; k += 3 {
+		of := [3]string{}
+		for j := range of {
+			if of[j] = fmt.Sprintf("dst%d", k+j); k+j >= blocks {
+				of[j] = fmt.Sprintf("none%d", k+j)
+				w.line("Destinations %s;", of[j])
+			}
+		}
+		w.step("destinations(m, %s, %s, %s)", of[0], of[1], of[2])
+	}
 }
 
 // subgraph has the vertices of a list, in order.
 func (w *writer) subgraph() {
 	m := w.p.Matrices[0]
 	e, of := w.edges(m), fmt.Sprintf("l%d", w.p.List)
-	w.line("m.sync();")
+	w.line("Destinations dst0;")
+	w.step("dst0.room(m, %s.n)", of)
 	w.line("m.claim(%s.n, %s);", of, of)
-	w.step("block(m, b, 0, %s.n, %s.n, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, v%d)", of, of, e, e, !w.p.Ones(m), m)
+	w.line("dst0.count(m, %s.n, %s, [](u32 c) { return c; });", of, e)
+	w.destinations(1)
+	w.step("block(m, b, 0, %s.n, dst0, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, v%d)", of, e, e, !w.p.Ones(m), m)
 	w.step("subgraph_vertices(m, b, %s, seeds)", of)
 }
