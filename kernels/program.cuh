@@ -203,22 +203,26 @@ struct Machine {
   template <class Vertex>
   __device__ __forceinline__ void claim(u32 n, Vertex vertex) {
     numberings++;
-    each(n, [&](u32 i) {
-      u64 word = (u64)(a.tag - numberings) << 32 | i, *at = a.map + (u64)vertex(i);
-      if (load_relaxed(at) > word) atomicMin(at, word);
-    });
+    each(n, [&](u32 i) { claim_one(i, vertex(i)); });
     barrier();
+  }
+  __device__ __forceinline__ void claim_one(u32 i, Id v) {
+    u64 word = (u64)(a.tag - numberings) << 32 | i, *at = a.map + (u64)v;
+    if (load_relaxed(at) > word) atomicMin(at, word);
   }
   __device__ __forceinline__ u32 first(Id v) const { return (u32)load_relaxed(a.map + (u64)v); }
   __device__ __forceinline__ bool claimed(Id v) const { return load_relaxed(a.map + (u64)v) >> 32 == a.tag - numberings; }
 
-  // The distinct vertices of n places.
+  // The distinct vertices of n places that have been claimed; the list that they are, where it is given and has no others.
   template <class Vertex>
-  __device__ __forceinline__ bool distinct(u32 n, List& list, Vertex vertex) {
-    claim(n, vertex);
+  __device__ __forceinline__ bool distinct(u32 n, List& list, Vertex vertex, const List* whole) {
     auto is_first = [&](u32 i) -> u32 { return first(vertex(i)) == i; };
     Scan scan;
     if (!counted(n, scan, is_first)) return false;
+    if (whole && scan.total == n) {
+      list = *whole;
+      return true;
+    }
     Id* of = take<Id>(scan.total);
     if (!well()) return false;
     placed(n, scan, is_first, [&](u32 i, u32 at, u32 is) {

@@ -53,8 +53,10 @@ __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, u32
   return m.well();
 }
 
-// All in-edges of distinct vertices.
-__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns) {
+__device__ bool number_claimed(Machine& m, Edges& e);
+
+// All in-edges of distinct vertices; their rows are claimed where they are to be numbered.
+__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, bool numbered) {
   auto degree = [&](u32 c) -> u32 {
     u64 v = (u64)columns(c);
     return at_most(m.start(v + 1) - m.start(v));
@@ -70,12 +72,15 @@ __device__ __noinline__ bool slice(Machine& m, Edges& e, List columns) {
   if (m.reporter()) begins[columns.n] = scan.total;
   m.barrier();
   e.begins = begins;
+  if (numbered) m.numberings++;
   each_edge(m, begins, columns.n, e.n, [&](u32 i, u32 c) {
     Place p = from[c] + (Place)i;
-    ((u32*)e.column)[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = ((const Id*)m.a.indices)[p];
+    Id row = ((const Id*)m.a.indices)[p];
+    ((u32*)e.column)[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = row;
+    if (numbered) m.claim_one(i, row);
   });
   m.barrier();
-  return true;
+  return !numbered || number_claimed(m, e);
 }
 
 // Those edges of c for which kept(i) is 1, in their order.
@@ -215,10 +220,13 @@ __device__ __noinline__ bool merge(Machine& m, Edges& e, const Edges& c, const E
 
 // Numbers the rows of the edges.
 __device__ __noinline__ bool number_rows(Machine& m, Edges& e) {
+  m.claim(e.n, [&](u32 i) { return e.row[i]; });
+  return number_claimed(m, e);
+}
+// Likewise, once they have been claimed.
+__device__ __noinline__ bool number_claimed(Machine& m, Edges& e) {
   u32* number = m.take<u32>(e.n);
   if (!m.well()) return false;
-  auto vertex = [&](u32 i) { return e.row[i]; };
-  m.claim(e.n, vertex);
   auto is_first = [&](u32 i) -> u32 { return m.first(e.row[i]) == i; };
   Machine::Scan scan;
   if (!m.counted(e.n, scan, is_first)) return false;
@@ -298,13 +306,19 @@ __device__ __forceinline__ bool store(Machine& m, const double*& values, u32 n, 
 }
 
 // The distinct vertices of a list.
-__device__ __noinline__ bool unique(Machine& m, List& list, List of) { return m.distinct(of.n, list, of); }
+__device__ __noinline__ bool unique(Machine& m, List& list, List of) {
+  m.claim(of.n, of);
+  return m.distinct(of.n, list, of, &of);
+}
 
 // One list behind another; of distinct vertices, where it is asked for.
 __device__ __noinline__ bool join(Machine& m, List& list, List x, List y, bool distinct) {
   auto vertex = [&](u32 i) { return i < x.n ? x(i) : y(i - x.n); };
   if ((u64)x.n + y.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)x.n + y.n);
-  if (distinct) return m.distinct(x.n + y.n, list, vertex);
+  if (distinct) {
+    m.claim(x.n + y.n, vertex);
+    return m.distinct(x.n + y.n, list, vertex, nullptr);
+  }
   Id* to = m.take<Id>(x.n + y.n);
   if (!m.well()) return false;
   m.each(x.n + y.n, [&](u32 i) { to[i] = vertex(i); });

@@ -45,6 +45,16 @@ struct Occurrences {
   Id* all;
   u32* before;  // how many distinct vertices come before each of them
   u32 n = 0;
+  __device__ __forceinline__ Id operator()(u32 i) const { return all[i]; }
+  __device__ __forceinline__ u32 number(const Machine& m, Id v) const { return before[m.first(v)]; }
+};
+// Likewise of two lists, which are read where they are.
+struct Nested {
+  List x, y;
+  u32* before;
+  u32 n;
+  __device__ __forceinline__ Id operator()(u32 i) const { return i < x.n ? x(i) : y(i - x.n); }
+  __device__ __forceinline__ u32 number(const Machine& m, Id v) const { return before[m.first(v)]; }
 };
 __device__ __noinline__ bool room(Machine& m, Occurrences& o, u64 n) {
   if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
@@ -57,11 +67,10 @@ __device__ __forceinline__ void occur(Machine& m, Occurrences& o, u32 n, Vertex 
   o.n += n;
 }
 
-__device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
-  m.barrier();
-  auto vertex = [&](u32 i) { return o.all[i]; };
-  m.claim(o.n, vertex);
-  auto is_first = [&](u32 i) -> u32 { return m.first(o.all[i]) == i; };
+template <class Of>
+__device__ __forceinline__ bool number_all(Machine& m, Of& o, u32& total) {
+  m.claim(o.n, o);
+  auto is_first = [&](u32 i) -> u32 { return m.first(o(i)) == i; };
   Machine::Scan scan;
   if (!m.counted(o.n, scan, is_first)) return false;
   m.placed(o.n, scan, is_first, [&](u32 i, u32 at, u32) { o.before[i] = at; });
@@ -69,6 +78,16 @@ __device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
   m.barrier();
   total = scan.total;
   return true;
+}
+__device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
+  m.barrier();
+  return number_all(m, o, total);
+}
+__device__ __noinline__ bool nest(Machine& m, Nested& o, List x, List y, u32& total) {
+  u64 n = (u64)x.n + y.n;
+  if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
+  o = Nested{x, y, m.take<u32>(n + 1), (u32)n};
+  return m.well() && number_all(m, o, total);
 }
 
 // Of each destination of a block its first edge. Those of all blocks are found at the same meetings: degrees are zeros
@@ -104,47 +123,73 @@ __device__ __noinline__ bool destinations(Machine& m, Destinations& x, Destinati
   return true;
 }
 
+// Where a block's arrays are, once its numbers are known.
+struct BlockArrays {
+  Id *indptr, *indices;
+  void* ids;
+  float* values;
+
+  __device__ __forceinline__ BlockArrays(Machine& m, Batching& b, u32 i, u32 sources, u32 destinations, u32 edges, bool valued) {
+    u32 words = HEADER_WORDS + BLOCK_WORDS * i;
+    b.set(words + BLOCK_NUM_SRC, sources), b.set(words + BLOCK_NUM_DST, destinations), b.set(words + BLOCK_NUM_EDGES, edges);
+    indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)destinations + 1, sizeof(Id));
+    indices = (Id*)b.put(words + BLOCK_INDICES, edges, sizeof(Id));
+    ids = b.put(words + BLOCK_EDGE_IDS, edges, m.a.out_edge_bits / 8);
+    values = valued ? (float*)b.put(words + BLOCK_EDGE_WEIGHTS, edges, 4) : nullptr;
+  }
+};
+
+// Block i of the batch, of a matrix whose columns are the destinations, in order.
+template <class From, class Value>
+__device__ __forceinline__ bool block_in_place(Machine& m, Batching& b, u32 i, u32 sources, const Edges& e, From from, bool valued, Value value) {
+  BlockArrays to(m, b, i, sources, e.columns.n, e.n, valued);
+  if (!b.fits()) return true;
+  m.each(e.columns.n + 1, [&](u32 d) { to.indptr[d] = (Id)e.begins[d]; });
+  m.each(e.n, [&](u32 k) {
+    to.indices[k] = (Id)from(k);
+    write(to.ids, m.a.out_edge_bits, k, m.edge_id(e.place[k]));
+    if (valued) to.values[k] = single(value(k));
+  });
+  return true;
+}
+
 // Block i of the batch: edges of a matrix whose column c is destination to(c), and whose edge k comes from
 // vertex number from(k). Its values are left out where they are ones.
 template <class To, class From, class Value>
 __device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 sources, const Destinations& of, const Edges& e, To to, From from, bool valued,
                                       Value value) {
-  u32 words = HEADER_WORDS + BLOCK_WORDS * i, count = of.n;
-  b.set(words + BLOCK_NUM_SRC, sources), b.set(words + BLOCK_NUM_DST, count), b.set(words + BLOCK_NUM_EDGES, e.n);
-  Id* indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)count + 1, sizeof(Id));
-  Id* indices = (Id*)b.put(words + BLOCK_INDICES, e.n, sizeof(Id));
-  void* ids = b.put(words + BLOCK_EDGE_IDS, e.n, m.a.out_edge_bits / 8);
-  float* values = valued ? (float*)b.put(words + BLOCK_EDGE_WEIGHTS, e.n, 4) : nullptr;
+  BlockArrays arrays(m, b, i, sources, of.n, e.n, valued);
   if (!b.fits()) return true;
   const u32* begins = of.begins;
-  m.each(count, [&](u32 d) { indptr[d] = (Id)begins[d]; });
-  if (m.reporter()) indptr[count] = (Id)e.n;
+  m.each(of.n, [&](u32 d) { arrays.indptr[d] = (Id)begins[d]; });
+  if (m.reporter()) arrays.indptr[of.n] = (Id)e.n;
   m.each(e.n, [&](u32 k) {
     u32 c = e.column[k], at = begins[to(c)] + (k - e.begins[c]);
-    indices[at] = (Id)from(k);
-    write(ids, m.a.out_edge_bits, at, m.edge_id(e.place[k]));
-    if (valued) values[at] = single(value(k));
+    arrays.indices[at] = (Id)from(k);
+    write(arrays.ids, m.a.out_edge_bits, at, m.edge_id(e.place[k]));
+    if (valued) arrays.values[at] = single(value(k));
   });
   return true;
 }
 
-// The vertices that were numbered, the seeds among them, and where those are. Seeds stand first in o.
-__device__ __noinline__ bool vertices(Machine& m, Batching& b, const Occurrences& o, u32 total) {
-  u32 seeds = (u32)m.a.num_seeds;
+// The vertices that were numbered, the seeds among them, and where those are. So many seeds are distinct: they stand
+// first.
+template <class Of>
+__device__ __forceinline__ bool vertices(Machine& m, Batching& b, const Of& o, u32 total, List seeds, u32 distinct) {
   b.set(WORD_NUM_NODES, total);
   Id* nodes = (Id*)b.put(WORD_NODES, total, sizeof(Id));
-  bool repeated = o.before[seeds] != seeds;
+  bool repeated = distinct != seeds.n;
   Id* given = nodes;
-  if (repeated) given = (Id*)b.put(WORD_OUTPUT_NODES, seeds, sizeof(Id));
+  if (repeated) given = (Id*)b.put(WORD_OUTPUT_NODES, seeds.n, sizeof(Id));
   else b.set(WORD_OUTPUT_NODES, (char*)nodes - m.a.out);
-  Id* index = (Id*)b.put(WORD_OUTPUT_INDEX, seeds, sizeof(Id));
+  Id* index = (Id*)b.put(WORD_OUTPUT_INDEX, seeds.n, sizeof(Id));
   if (!b.fits()) return true;
   m.each(o.n, [&](u32 i) {
-    if (m.first(o.all[i]) == i) nodes[o.before[i]] = o.all[i];
+    if (m.first(o(i)) == i) nodes[o.before[i]] = o(i);
   });
-  m.each(seeds, [&](u32 i) {
-    if (repeated) given[i] = o.all[i];
-    index[i] = (Id)o.before[m.first(o.all[i])];
+  m.each(seeds.n, [&](u32 i) {
+    if (repeated) given[i] = seeds(i);
+    index[i] = (Id)o.number(m, seeds(i));
   });
   return true;
 }

@@ -38,6 +38,10 @@ func (w *writer) result() {
 
 // blocks numbers the vertices by first occurrence, the innermost matrix's first, and writes the blocks.
 func (w *writer) blocks() {
+	if w.nested() {
+		w.nest()
+		return
+	}
 	total := "(u64)seeds.n"
 	for _, m := range w.p.Matrices {
 		e := w.edges(m)
@@ -69,7 +73,73 @@ func (w *writer) blocks() {
 		w.step("block(m, b, %d, o.before[to%d], dst%d, %s, %s, [&](u32 i) { return o.before[m.first(%s.row[i])]; }, %t, v%d)",
 			k, k, k, e, to(k), e, !w.p.Ones(m), m)
 	}
-	w.step("vertices(m, b, o, numbered)")
+	w.step("vertices(m, b, o, numbered, seeds, o.before[seeds.n])")
+}
+
+// columns is the list that the columns of a matrix are made of; -1: of another kind.
+func (w *writer) columns(matrix int) int {
+	edges := w.typeOf(matrix).Edges
+	for {
+		switch n := &w.p.Nodes[edges]; {
+		case n.Op == program.Slice:
+			return n.In[0]
+		case n.Op >= program.Individual && n.Op <= program.Merge:
+			edges = w.typeOf(n.In[0]).Edges
+		default:
+			return -1
+		}
+	}
+}
+
+// nested says that the columns of each matrix are the vertices that were numbered before, in their order: the seeds, or
+// the columns and then the rows of the matrix behind it.
+func (w *writer) nested() bool {
+	seeds := func(list int) bool {
+		n := &w.p.Nodes[list]
+		return n.Op == program.Seeds || n.Op == program.Unique && w.p.Nodes[n.In[0]].Op == program.Seeds
+	}
+	before := -1
+	for k := len(w.p.Matrices) - 1; k >= 0; k-- {
+		list := w.columns(w.p.Matrices[k])
+		if list < 0 {
+			return false
+		}
+		if before < 0 {
+			if !seeds(list) {
+				return false
+			}
+		} else {
+			n := &w.p.Nodes[list]
+			if n.Op != program.Union || n.In[0] != before && !(seeds(n.In[0]) && seeds(before)) {
+				return false
+			}
+			row := &w.p.Nodes[n.In[1]]
+			if row.Op != program.Row || w.typeOf(row.In[0]).Edges != w.typeOf(w.p.Matrices[k+1]).Edges {
+				return false
+			}
+		}
+		before = list
+	}
+	return before >= 0
+}
+
+// nest writes such blocks: an edge stands where its matrix has it.
+func (w *writer) nest() {
+	outer := w.edges(w.p.Matrices[0])
+	rows := fmt.Sprintf("List{%s.n, %s.row}", outer, outer)
+	if w.rows[w.typeOf(w.p.Matrices[0]).Edges] {
+		rows = outer + ".rows"
+	}
+	w.line("Nested o;")
+	w.line("u32 numbered;")
+	w.step("nest(m, o, %s.columns, %s, numbered)", outer, rows)
+	sources := "numbered"
+	for k, m := range w.p.Matrices {
+		e := w.edges(m)
+		w.step("block_in_place(m, b, %d, %s, %s, [&](u32 i) { return o.number(m, %s.row[i]); }, %t, v%d)", k, sources, e, e, !w.p.Ones(m), m)
+		sources = e + ".columns.n"
+	}
+	w.step("vertices(m, b, o, numbered, seeds, %s)", sources)
 }
 
 // destinations writes where each destination's edges begin, of so many blocks: of three at a meeting.

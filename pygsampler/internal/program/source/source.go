@@ -328,9 +328,11 @@ func (w *writer) matrix(i int, n *program.Node) {
 			return
 		}
 		w.line("Edges e%d;", i)
+		if w.rows[i] {
+			w.text.Numberings++
+		}
 		if numbered := w.choose(i, n); w.rows[i] {
 			if !numbered {
-				w.text.Numberings++
 				w.step("number_rows(m, e%d)", i)
 			}
 			w.loose[fmt.Sprintf("e%d", i)] = true
@@ -363,9 +365,12 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	}
 	switch n.Op {
 	case program.Whole:
-		w.step("slice(m, e%d, m.all)", i)
+		w.step("slice(m, e%d, m.all, %t)", i, w.rows[i])
+		return w.rows[i]
 	case program.Slice:
-		w.step("slice(m, e%d, %s)", i, w.distinct(i, n.In[0]))
+		columns := w.distinct(i, n.In[0])
+		w.step("slice(m, e%d, %s, %t)", i, columns, w.rows[i])
+		return w.rows[i]
 	case program.Cross:
 		w.text.Numberings++
 		w.line("const u32* c%d;", i)

@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   if (!m.seeds(seeds)) return m.end();
   Edges e1;
   m.sync();
-  if (!slice(m, e1, m.all)) return m.end();
+  if (!slice(m, e1, m.all, false)) return m.end();
   auto v1 = [&](u32 i) -> double { return m.named(0, m.edge_id(e1.place[i])); };
   GroupSums g2;
   if (!sum_groups(m, g2, m.all.n, e1.n, 2, false, [&](u32 i) -> u32 { return (u32)e1.row[i]; }, v1)) return m.end();
@@ -30,9 +30,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   m.sync();
   if (!unique(m, d7, l6)) return m.end();
   m.sync();
-  if (!slice(m, e7, d7)) return m.end();
-  m.sync();
-  if (!number_rows(m, e7)) return m.end();
+  if (!slice(m, e7, d7, true)) return m.end();
   auto v7 = [&](u32 i) -> double { return m.named(0, m.edge_id(e7.place[i])); };
   const double* s8;
   m.sync();
@@ -120,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   m.sync();
   if (!block(m, b, 1, o.before[to1], dst1, e14, [&](u32 c) { return o.before[m.first(e14.columns(c))]; }, [&](u32 i) { return o.before[m.first(e14.row[i])]; }, true, v14)) return m.end();
   m.sync();
-  if (!vertices(m, b, o, numbered)) return m.end();
+  if (!vertices(m, b, o, numbered, seeds, o.before[seeds.n])) return m.end();
   m.sync();
   if (!extra_list(m, b, 2, 0, l24)) return m.end();
   m.sync();
