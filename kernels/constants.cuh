@@ -317,9 +317,12 @@ enum {
   CACHE_CHOICES = 8,
 };
 
-// PROGRAM_ARRAYS is how many of a graph's named arrays a program reads at most; selectCells how
-// many counters it takes to find the smallest of many keys.
+// PROGRAM_ARRAYS is how many of a graph's named arrays a program reads at most. The smallest of
+// many keys are found by selectBits at a time, of which there are selectDigits; selectCells are the
+// counters for three words of 64.
 enum {
   PROGRAM_ARRAYS = 64,
-  SELECT_CELLS = 6144,
+  SELECT_BITS = 10,
+  SELECT_DIGITS = 1024,
+  SELECT_CELLS = 21504,
 };

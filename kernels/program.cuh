@@ -128,8 +128,12 @@ struct Machine {
     if (used > a.work_bytes) fail(STATUS_WORK_TOO_SMALL, used);
     return found;
   }
-  // Counters of the launch's, 0 at first: an even number, so that a pair can be a word of 64 bits.
-  __device__ __forceinline__ u32* counters(u32 n) { return a.cells + (cells += n) - n; }
+  // Counters of the launch's, 0 at first, by fours: so that some can be one word.
+  __device__ __forceinline__ u32* counters(u32 n) {
+    u32* found = a.cells + cells;
+    cells += (n + 3) & ~3u;
+    return found;
+  }
 
   // Likewise, of zeros; a barrier comes before they are used.
   template <class T>

@@ -12,29 +12,40 @@ struct Bound {
   }
 };
 
-// Which digit the k-th smallest has, of counts of 256 digits; k becomes its place among those of the digit.
+// Which digit the k-th smallest has, of counts of 32 EACH digits; k becomes its place among those of the digit.
 // By a warp.
+template <u32 EACH>
 __device__ __noinline__ u32 digit_of(const u32* counts, u32& k, u32& of_digit) {
-  u32 lane = threadIdx.x & 31, own[8], sum = 0, all;
-  for (int i = 0; i < 8; i++) sum += own[i] = counts[8 * lane + i];
+  u32 lane = threadIdx.x & 31, own[EACH], sum = 0, all;
+#pragma unroll
+  for (u32 i = 0; i < EACH; i += 4) {
+    uint4 four = ((const uint4*)(counts + EACH * lane))[i / 4];
+    own[i] = four.x, own[i + 1] = four.y, own[i + 2] = four.z, own[i + 3] = four.w;
+    sum += four.x + four.y + four.z + four.w;
+  }
   u32 before = lanes_before(sum, all);
   u32 mine = __ballot_sync(~0u, k > before && k <= before + sum), from = __ffs((int)mine) - 1;
   u32 digit = 0, left = k - before, count = 0;
-  if (lane == from)
-    for (int i = 0; i < 8; i++) {
-      count = own[i], digit = 8 * lane + i;
-      if (left <= count) break;
-      left -= count;
+  if (lane == from) {
+    bool found = false;
+#pragma unroll
+    for (u32 i = 0; i < EACH; i++) {
+      if (found) continue;
+      count = own[i], digit = EACH * lane + i;
+      found = left <= count;
+      if (!found) left -= count;
     }
+  }
   k = __shfl_sync(~0u, left, from);
   of_digit = __shfl_sync(~0u, count, from);
   return __shfl_sync(~0u, digit, from);
 }
 
-// The bound of the k smallest of n keys, of which more than k are there: digit by digit of (key, second,
-// place), until those before the digit's end are just as many. The counts of all blocks meet in counters.
+// The bound of the k smallest of n keys, of which more than k are there, between the least and the largest: digit by
+// digit of (key, second, place), until those before the digit's end are just as many. The counts of all blocks
+// meet in counters.
 template <class Key, class Second>
-__device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k, Key key, Second second) {
+__device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k, u64 least, u64 largest, Key key, Second second) {
   u32* counts = m.counters(SELECT_CELLS);
   u32* block = m.s.digits[0];
   bound = Bound{{0, 0, 0}};
@@ -42,12 +53,20 @@ __device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k,
 #pragma unroll 1
   for (int word = 0; word < 3; word++) {
     if (!open) bound.words[word] = ~0ull;
+    // So many bits are not known yet.
+    int bits = 64;
+    if (word == 0) {
+      bits -= __clzll((long long)(least ^ largest));
+      bound.words[0] = bits < 64 ? least >> bits << bits : 0;
+    }
 #pragma unroll 1
-    for (int shift = 56; open && shift >= 0; shift -= 8, counts += 256) {
+    while (open && bits > 0) {
 #pragma unroll 1
-      for (u32 i = threadIdx.x; i < 256; i += PROGRAM_THREADS) block[i] = 0;
+      for (u32 i = threadIdx.x; i < SELECT_DIGITS; i += PROGRAM_THREADS) block[i] = 0;
       __syncthreads();
-      u64 known = shift == 56 ? 0 : ~0ull << (shift + 8), want = bound.words[word];
+      int shift = max(bits - SELECT_BITS, 0);
+      u64 known = bits == 64 ? 0 : ~0ull << bits, want = bound.words[word];
+      u32 digits = (1u << (bits - shift)) - 1;
       m.each(n, [&](u32 i) {
         u64 own = key(i);
         if (own == NO_KEY || (word > 0 && own != bound.words[0])) return;
@@ -56,49 +75,62 @@ __device__ __forceinline__ void smallest(Machine& m, Bound& bound, u32 n, u32 k,
           if (own != bound.words[1]) return;
           own = i;
         }
-        if ((own & known) == want) atomicAdd(block + (own >> shift & 255), 1u);
+        if ((own & known) == want) atomicAdd(block + (own >> shift & digits), 1u);
       });
       __syncthreads();
 #pragma unroll 1
-      for (u32 i = threadIdx.x; i < 256; i += PROGRAM_THREADS)
+      for (u32 i = threadIdx.x; i < SELECT_DIGITS; i += PROGRAM_THREADS)
         if (block[i]) atomicAdd(counts + i, block[i]);
       m.barrier();
       u32 of_digit;
-      bound.words[word] |= (u64)digit_of(counts, k, of_digit) << shift;
+      bound.words[word] |= (u64)digit_of<SELECT_DIGITS / 32>(counts, k, of_digit) << shift;
       if (k == of_digit) {
         open = false;
         bound.words[word] |= (1ull << shift) - 1;
       }
+      bits = shift, counts += SELECT_DIGITS;
     }
   }
 }
 
-// Which of n elements, of which so many have a key, win a race: those with the k smallest keys, or all that have one
+// Keys of a race.
+struct Keys {
+  u64* of;
+  u64* range;  // the complement of the least, and the largest
+  u32 there;   // how many there are
+};
+
+// Which of n elements win a race: those with the k smallest keys, or all that have one
 // where k is at least their number or negative.
 template <class Key, class Second>
-__device__ __forceinline__ void race(Machine& m, Bound& bound, u32 n, u32 there, long long k, Key key, Second second) {
+__device__ __forceinline__ void race(Machine& m, Bound& bound, u32 n, const Keys& keys, long long k, Key key, Second second) {
   bound = Bound{{NO_KEY - 1, ~0ull, ~0ull}};
-  if (k < 0 || there <= (u64)k) return;
+  if (k < 0 || keys.there <= (u64)k) return;
   // No key is 0, since a race has an exponent of at least 2048 - 1100.
   if (k == 0) bound = Bound{{0, 0, 0}};
-  else smallest(m, bound, n, (u32)k, key, second);
+  else smallest(m, bound, n, (u32)k, ~load_relaxed(keys.range), load_relaxed(keys.range + 1), key, second);
 }
 
 // The keys of n weights p, of draw 0 of states: vertex(i)'s; and how many there are.
 template <class Vertex, class P>
-__device__ __forceinline__ bool vertex_keys(Machine& m, u64*& keys, u32& there, u32 n, u32 node, u32 site, Vertex vertex, P p) {
+__device__ __forceinline__ bool vertex_keys(Machine& m, Keys& keys, u32 n, u32 node, u32 site, Vertex vertex, P p) {
   u32* worst = m.counters(2);
-  u64* to = keys = m.take<u64>(n);
+  keys.range = (u64*)m.counters(4);
+  u64* to = keys.of = m.take<u64>(n);
   if (!m.well()) return false;
   Stream stream = m.stream(site, PURPOSE_CANDIDATES);
   u32 own = 0;
+  u64 low = 0, high = 0;
   m.each(n, [&](u32 i) {
     double w = p(i);
     m.look(worst, i, w);
-    own += w > 0;
-    to[i] = w > 0 ? race_key(draw_bits(state_of(stream, (u64)vertex(i)), 0), w) : NO_KEY;
+    u64 key = NO_KEY;
+    if (w > 0) own++, key = race_key(draw_bits(state_of(stream, (u64)vertex(i)), 0), w), low = max(low, ~key), high = max(high, key);
+    to[i] = key;
   });
-  there = m.sums(warp_sum32(own)).total[0];
+  low = warp_max(low), high = warp_max(high);
+  if ((threadIdx.x & 31) == 0 && low) atomicMax(keys.range, low), atomicMax(keys.range + 1, high);
+  keys.there = m.sums(warp_sum32(own)).total[0];
   return m.looked(worst, node, vertex, p);
 }
 
@@ -106,23 +138,21 @@ __device__ __forceinline__ bool vertex_keys(Machine& m, u64*& keys, u32& there, 
 template <class Vertex, class RowOf, class P>
 __device__ __forceinline__ bool collective(Machine& m, Edges& e, const Edges& c, u32 rows, long long k, u32 node, u32 site,
                                            bool numbered, Vertex vertex, RowOf row_of, P p) {
-  u64* keys;
-  u32 there;
-  if (!vertex_keys(m, keys, there, rows, node, site, vertex, p)) return false;
+  Keys keys;
+  if (!vertex_keys(m, keys, rows, node, site, vertex, p)) return false;
   Bound bound;
-  race(m, bound, rows, there, k, [&](u32 r) { return keys[r]; }, [&](u32 r) { return (u64)vertex(r); });
-  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return bound.has(keys[r], (u64)vertex(r), r); });
+  race(m, bound, rows, keys, k, [&](u32 r) { return keys.of[r]; }, [&](u32 r) { return (u64)vertex(r); });
+  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return bound.has(keys.of[r], (u64)vertex(r), r); });
 }
 
 // k vertices of a list by p, in the list's order.
 template <class P>
 __device__ __forceinline__ bool draw(Machine& m, List& list, List of, long long k, u32 node, u32 site, P p) {
-  u64* keys;
-  u32 there;
-  if (!vertex_keys(m, keys, there, of.n, node, site, of, p)) return false;
+  Keys keys;
+  if (!vertex_keys(m, keys, of.n, node, site, of, p)) return false;
   Bound bound;
-  race(m, bound, of.n, there, k, [&](u32 i) { return keys[i]; }, [&](u32 i) { return (u64)of(i); });
-  return some(m, list, of, [&](u32 i) -> u32 { return bound.has(keys[i], (u64)of(i), i); });
+  race(m, bound, of.n, keys, k, [&](u32 i) { return keys.of[i]; }, [&](u32 i) { return (u64)of(i); });
+  return some(m, list, of, [&](u32 i) -> u32 { return bound.has(keys.of[i], (u64)of(i), i); });
 }
 
 // Of each column the bound of its k smallest keys, by key and place; a warp a column.
@@ -154,7 +184,7 @@ __device__ __noinline__ void column_bounds(Machine& m, const Edges& c, const u64
         }
         __syncwarp();
         u32 of_digit;
-        bound |= (u64)digit_of(counts, left, of_digit) << shift;
+        bound |= (u64)digit_of<8>(counts, left, of_digit) << shift;
         open = left != of_digit;
         if (!open) bound |= (1ull << shift) - 1;
       }

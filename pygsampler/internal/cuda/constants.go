@@ -170,9 +170,12 @@ const (
 	cacheChoices = 8
 )
 
-// programArrays is how many of a graph's named arrays a program reads at most; selectCells how many
-// counters it takes to find the smallest of many keys.
+// programArrays is how many of a graph's named arrays a program reads at most. The smallest of many
+// keys are found by selectBits at a time, of which there are selectDigits; selectCells are the counters for three
+// words of 64.
 const (
 	programArrays = 64
-	selectCells   = 3 * 8 * 256
+	selectBits    = 10
+	selectDigits  = 1 << selectBits
+	selectCells   = 3 * 7 * selectDigits
 )

@@ -41,8 +41,8 @@ func (t Text) Program(idBits, placeBits int) compiler.Program {
 	return compiler.Program{Name: Kernel, Source: t.Source, Options: options}
 }
 
-// selectCells is SELECT_CELLS of the kernels.
-const selectCells = 3 * 8 * 256
+// selectCells is SELECT_CELLS of the kernels, which give counters out by fours.
+const selectCells = 3 * 7 * 1024
 
 // writer is a text in the making.
 type writer struct {
@@ -312,11 +312,11 @@ func (w *writer) list(i int, n *program.Node) {
 		w.step("some(m, %s, l%d, [&](u32 i) -> u32 { return v%d(i) != 0; })", l, n.In[0], n.In[1])
 	case program.Draw:
 		if n.Replace && n.K >= 0 {
-			w.text.Cells += 4
+			w.text.Cells += 8
 			w.step("draw_again(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
 			return
 		}
-		w.text.Cells += selectCells + 2
+		w.text.Cells += selectCells + 8
 		w.step("draw(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
 	}
 }
@@ -388,10 +388,10 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 		case len(n.In) == 1:
 			w.step("individual(m, e%d, %s, %d, %t, %d)", i, c, n.K, n.Replace, n.Site)
 		case n.Replace && n.K >= 0:
-			w.text.Cells += 2
+			w.text.Cells += 4
 			w.step("individual_again(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		default:
-			w.text.Cells += 2
+			w.text.Cells += 4
 			w.step("individual_by(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		}
 	case program.Collective:
@@ -423,12 +423,12 @@ func (w *writer) collective(i int, n *program.Node, c string) (numbered bool) {
 		}
 	}
 	if n.Replace && n.K >= 0 {
-		w.text.Cells += 4
+		w.text.Cells += 8
 		w.line("const u32* t%d;", i)
 		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %t, %s, %s)", i, i, c, rows, n.K, i, n.Site, numbered, row, p)
 		return numbered
 	}
-	w.text.Cells += selectCells + 2
+	w.text.Cells += selectCells + 8
 	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %t, %s, %s, %s)", i, c, rows, n.K, i, n.Site, numbered, rows, row, p)
 	return numbered
 }
@@ -589,7 +589,7 @@ func (w *writer) vector(i int, n *program.Node) {
 		w.values(i, of+".n", fmt.Sprintf("(double)t%d[%s]", n.In[0], row), 2, true)
 		return
 	case program.Cap:
-		w.text.Cells += 2
+		w.text.Cells += 4
 		w.line("const double* %s;", s)
 		w.step("cap(m, %s, %s, %d, %d, v%d)", s, of, n.K, i, n.In[0])
 		w.stored(i)
@@ -633,7 +633,7 @@ func (w *writer) reduced(i int, n *program.Node) {
 	case n.Op == program.Count:
 		w.step("count_groups(m, s%d, %s.n, %s.n, %s)", i, rows, e, row)
 	case n.Axis == 0 && (n.Op == program.Sum || mean):
-		w.text.Cells += 2
+		w.text.Cells += 4
 		w.reader(matrix, "sum_columns(m, s%d, %s, %t, v%d)", i, e, mean, matrix)
 	case n.Axis == 0:
 		w.step("extreme_columns(m, s%d, %s, %t, v%d)", i, e, largest, matrix)
