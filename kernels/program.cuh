@@ -26,12 +26,14 @@ typedef u32 Place;
 #endif
 
 // An array of the graph's, of one number for each edge id or vertex.
-struct Named {
-  const void* data;
-  u32 type, unused;
-};
-// csc.DType.
-enum { BOOL_TYPE, INT8_TYPE, UINT8_TYPE, INT16_TYPE, INT32_TYPE, INT64_TYPE, FLOAT32_TYPE, FLOAT64_TYPE };
+// A text has ARRAY_0, ARRAY_1, ... for their types.
+typedef unsigned char Bool, UInt8;
+typedef signed char Int8;
+typedef short Int16;
+typedef int Int32;
+typedef long long Int64;
+typedef float Float32;
+typedef double Float64;
 
 // Mirrors programArgs in internal/cuda/program.go.
 struct ProgramArgs {
@@ -40,12 +42,12 @@ struct ProgramArgs {
   u32* arrived;       // the meetings' counter
   ulonglong2* slots;  // two rows of gridDim.x, which take turns
   char *work, *out;   // working memory; the batch
-  u32* cells;         // counters, 0 at first
+  u32* cells;         // counters
   u64 *report, *bad_seed;
   u64 work_bytes, out_bytes, num_seeds, num_rows, num_nodes, num_edges;
   u32 seed_bits, indptr_bits, edge_id_bits, out_edge_bits;
-  u32 tag, key0, key1, batch0, batch1, unused;  // tag: of the first numbering; those after it have lower ones
-  Named arrays[PROGRAM_ARRAYS];
+  u32 tag, key0, key1, batch0, batch1, num_cells;  // tag: of the first numbering; those after it have lower ones
+  const void* arrays[PROGRAM_ARRAYS];
 };
 
 // Vertices in an order; without an array all of them.
@@ -68,20 +70,6 @@ __device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z, ulonglong2* slots, Pro
   return grid_sums(x, y, z, slots + turn * gridDim.x, s->meeting, s->sums[turn]);
 }
 __device__ __noinline__ u64 state_of(Stream stream, u64 v) { return row_state(stream, v); }
-
-// Element i of an array of the graph's.
-__device__ __noinline__ double element(const void* data, u32 type, u64 i) {
-  switch (type) {
-    case BOOL_TYPE:
-    case UINT8_TYPE: return ((const unsigned char*)data)[i];
-    case INT8_TYPE: return ((const signed char*)data)[i];
-    case INT16_TYPE: return ((const short*)data)[i];
-    case INT32_TYPE: return ((const int*)data)[i];
-    case INT64_TYPE: return (double)((const long long*)data)[i];
-    case FLOAT32_TYPE: return ((const float*)data)[i];
-  }
-  return ((const double*)data)[i];
-}
 
 struct Machine {
   const ProgramArgs& a;
@@ -128,7 +116,7 @@ struct Machine {
     if (used > a.work_bytes) fail(STATUS_WORK_TOO_SMALL, used);
     return found;
   }
-  // Counters of the launch's, 0 at first, by fours: so that some can be one word.
+  // Counters of the launch's, 0 since the seeds were read, by fours: so that some can be one word.
   __device__ __forceinline__ u32* counters(u32 n) {
     u32* found = a.cells + cells;
     cells += (n + 3) & ~3u;
@@ -253,10 +241,11 @@ struct Machine {
     times[i] += now - last, last = now;
   }
 
-  // The seeds.
+  // The seeds; and the counters begin.
   __device__ __forceinline__ bool seeds(List& list) {
     Id* of = take<Id>(a.num_seeds);
     if (!well()) return false;
+    each(a.num_cells, [&](u32 i) { a.cells[i] = 0; });
     each((u32)a.num_seeds, [&](u32 i) {
       u64 v = read(a.seeds, a.seed_bits, i);
       if (v >= a.num_nodes) atomicMin(a.bad_seed, (u64)i);
@@ -288,7 +277,9 @@ struct Machine {
     return fail(STATUS_VALUE_REFUSED, node);
   }
 
-  __device__ __forceinline__ double named(u32 k, u64 i) const { return element(a.arrays[k].data, a.arrays[k].type, i); }
+  // Element i of array k.
+  template <class T>
+  __device__ __forceinline__ double named(u32 k, u64 i) const { return (double)((const T*)a.arrays[k])[i]; }
   __device__ __forceinline__ u64 start(u64 v) const { return read(a.indptr, a.indptr_bits, min(v, a.num_rows)); }
   __device__ __forceinline__ u64 edge_id(Place p) const { return a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, p) : p; }
   __device__ __forceinline__ Stream stream(u32 site, u32 purpose) const {

@@ -5,10 +5,13 @@
 // The last of those that are chosen, by key, then by the second, then by place.
 struct Bound {
   u64 words[3];
-  __device__ __forceinline__ bool has(u64 key, u64 second, u64 place) const {
+  // The second is asked for where keys are equal.
+  template <class Second>
+  __device__ __forceinline__ bool has(u64 key, u64 place, Second second) const {
     if (key == NO_KEY || key > words[0]) return false;
     if (key < words[0]) return true;
-    return second < words[1] || (second == words[1] && place <= words[2]);
+    u64 own = second();
+    return own < words[1] || (own == words[1] && place <= words[2]);
   }
 };
 
@@ -142,7 +145,7 @@ __device__ __forceinline__ bool collective(Machine& m, Edges& e, const Edges& c,
   if (!vertex_keys(m, keys, rows, node, site, vertex, p)) return false;
   Bound bound;
   race(m, bound, rows, keys, k, [&](u32 r) { return keys.of[r]; }, [&](u32 r) { return (u64)vertex(r); });
-  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return bound.has(keys.of[r], (u64)vertex(r), r); });
+  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return bound.has(keys.of[r], r, [&] { return (u64)vertex(r); }); });
 }
 
 // k vertices of a list by p, in the list's order.
@@ -152,7 +155,7 @@ __device__ __forceinline__ bool draw(Machine& m, List& list, List of, long long 
   if (!vertex_keys(m, keys, of.n, node, site, of, p)) return false;
   Bound bound;
   race(m, bound, of.n, keys, k, [&](u32 i) { return keys.of[i]; }, [&](u32 i) { return (u64)of(i); });
-  return some(m, list, of, [&](u32 i) -> u32 { return bound.has(keys.of[i], (u64)of(i), i); });
+  return some(m, list, of, [&](u32 i) -> u32 { return bound.has(keys.of[i], i, [&] { return (u64)of(i); }); });
 }
 
 // Of each column the bound of its k smallest keys, by key and place; a warp a column.

@@ -145,7 +145,7 @@ __device__ __forceinline__ double sum32(u32 i0, u32 hi, Of of) {
 
 // Along columns, a warp each. Pieces of long ones are shared by all warps, who leave the sums of their 32s, and are
 // added then; which pieces stand where does not count. With two counters.
-const u32 PIECE = 256, LONG = 4 * PIECE;
+const u32 PIECE = 256, LONG = 2 * PIECE;
 template <class Of>
 __device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, const Edges& e, bool mean, Of of) {
   u32 *cells = m.counters(2), most = e.n < LONG ? 0 : e.n / PIECE + e.n / LONG;
@@ -166,7 +166,7 @@ __device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, con
       return;
     }
     double total = 0;
-#pragma unroll 1
+#pragma unroll 4
     for (u32 i0 = lo; i0 < hi; i0 += 32) total = __dadd_rn(total, sum32(i0, hi, of));
     if (lane == 0) to[c] = finished(total, hi - lo, mean);
   });
@@ -178,7 +178,7 @@ __device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, con
   m.each_warp(split, [&](u32 k) {
     uint2 piece = pieces[k];
     double own = 0;
-#pragma unroll 1
+#pragma unroll 4
     for (u32 j = 0; j < PIECE / 32; j++) {
       double x = sum32(piece.x + 32 * j, piece.y, of);
       if (lane == j) own = x;

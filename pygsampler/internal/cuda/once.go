@@ -96,13 +96,9 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 // make runs the kernel that fills m, in memory of its own to work in.
 func (p *Programs) make(f *Flight, m gpu.Memory) error {
 	text, g, words := &p.making.text, f.graph, f.space.words()
-	k, err := p.compiled(g, text, p.making.key)
-	if err != nil {
-		return err
-	}
 	work := onceAnEdge*uint64(g.Edges) + onceAVertex*uint64(g.Nodes) + leastWork
 	for range mostTries {
-		if err := p.tried(f, k, text, m, work); err != nil {
+		if err := p.tried(f, text, m, work); err != nil {
 			return err
 		}
 		detail := words[reportDetail]
@@ -121,17 +117,15 @@ func (p *Programs) make(f *Flight, m gpu.Memory) error {
 }
 
 // tried is one launch, and the wait for it.
-func (p *Programs) tried(f *Flight, k *programKernel, text *source.Text, m gpu.Memory, bytes uint64) error {
+func (p *Programs) tried(f *Flight, text *source.Text, m gpu.Memory, bytes uint64) error {
 	var work, cells gpu.Memory
 	pool, s := f.engine.pool, f.stream
 	work, err := pool.Alloc(s, bytes)
 	if err == nil {
-		if cells, err = pool.Alloc(s, max(uint64(text.Cells)*4, 4)); err == nil {
-			err = s.Fill32(cells.Address, 0, max(uint64(text.Cells), 1))
-		}
+		cells, err = pool.Alloc(s, max(uint64(text.Cells)*4, 4))
 	}
 	if err == nil {
-		err = p.run(f, k, text, nil, &programArgs{Work: work.Address, WorkBytes: work.Size, Out: m.Address, OutBytes: m.Size, Cells: cells.Address})
+		err = p.run(f, text, p.making.key, nil, &programArgs{Work: work.Address, WorkBytes: work.Size, Out: m.Address, OutBytes: m.Size, Cells: cells.Address})
 	}
 	errs := []error{err, s.Synchronize()}
 	for _, each := range []*gpu.Memory{&work, &cells} {

@@ -15,12 +15,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
-// programNamed mirrors Named in kernels/program.cuh; Type is a csc.DType.
-type programNamed struct {
-	Data    gpu.Address
-	Type, _ uint32
-}
-
 // programArgs mirrors ProgramArgs.
 type programArgs struct {
 	Seeds, Indptr, Indices, EdgeIDs, Map          gpu.Address
@@ -29,8 +23,8 @@ type programArgs struct {
 	WorkBytes, OutBytes, NumSeeds                 uint64
 	NumRows, NumNodes, NumEdges                   uint64
 	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits uint32
-	Tag, Key0, Key1, Batch0, Batch1, _            uint32
-	Arrays                                        [programArrays]programNamed
+	Tag, Key0, Key1, Batch0, Batch1, NumCells     uint32
+	Arrays                                        [programArrays]gpu.Address
 }
 
 // Programs is batches of a program: one kernel, generated and compiled at the first batch on a device, and one
@@ -72,15 +66,16 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
-	_, err := p.arrays(g, &p.text, make([]gpu.Address, len(p.text.Once)))
+	_, _, err := arrays(g, &p.text, make([]gpu.Address, len(p.text.Once)))
 	return err
 }
 
-// arrays are those that a kernel reads: the graph's, and what was made of it.
-func (p *Programs) arrays(g *Graph, text *source.Text, once []gpu.Address) (found [programArrays]programNamed, err error) {
+// arrays are those that a kernel reads, and their types: the graph's, and what was made of it.
+func arrays(g *Graph, text *source.Text, once []gpu.Address) (found [programArrays]gpu.Address, types []csc.DType, err error) {
+	types = make([]csc.DType, len(text.Arrays))
 	for i, a := range text.Arrays {
 		if a.Once > 0 {
-			found[i] = programNamed{Data: once[a.Once-1], Type: uint32(csc.Float64)}
+			found[i], types[i] = once[a.Once-1], csc.Float64
 			continue
 		}
 		of, from, what := g.named.edges, "edata", "an edge"
@@ -89,14 +84,14 @@ func (p *Programs) arrays(g *Graph, text *source.Text, once []gpu.Address) (foun
 		}
 		data, ok := of[a.Name]
 		if !ok {
-			return found, fmt.Errorf("%w: %s[%q]: expected %s array of the graph on the device, got none", request.ErrValue, from, a.Name, what)
+			return found, nil, fmt.Errorf("%w: %s[%q]: expected %s array of the graph on the device, got none", request.ErrValue, from, a.Name, what)
 		}
 		if a.Vertex && data.length < g.Nodes {
-			return found, fmt.Errorf("%w: %s[%q]: expected %d elements, got %d", request.ErrValue, from, a.Name, g.Nodes, data.length)
+			return found, nil, fmt.Errorf("%w: %s[%q]: expected %d elements, got %d", request.ErrValue, from, a.Name, g.Nodes, data.length)
 		}
-		found[i] = programNamed{Data: data.address, Type: uint32(data.dtype)}
+		found[i], types[i] = data.address, data.dtype
 	}
-	return found, nil
+	return found, types, nil
 }
 
 // Words is those of blocks, and of arrays beside them.
@@ -183,14 +178,17 @@ type programKernel struct {
 	together int // blocks that a multiprocessor runs at a time
 }
 
-// compiled is a text's kernel, made where that was not done yet.
-func (p *Programs) compiled(g *Graph, text *source.Text, key string) (*programKernel, error) {
+// compiled is a text's kernel for a graph and arrays of some types, made where that was not done yet.
+func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []csc.DType) (*programKernel, error) {
 	placeBits := 32
 	if g.Edges>>32 != 0 {
 		placeBits = 64
 	}
+	for _, dtype := range types {
+		key += string(rune('a' + dtype))
+	}
 	return Kept(g.engine, "program "+strconv.Itoa(g.IDBits+placeBits/32)+key, func(e *Engine) (*programKernel, error) {
-		k, err := CompiledOf[programArgs](e, text.Program(g.IDBits, placeBits), source.Kernel)
+		k, err := CompiledOf[programArgs](e, text.Program(g.IDBits, placeBits, types), source.Kernel)
 		if err != nil {
 			return nil, err
 		}
@@ -201,31 +199,27 @@ func (p *Programs) compiled(g *Graph, text *source.Text, key string) (*programKe
 
 // Launch is the whole program in one cooperative launch.
 func (p *Programs) Launch(f *Flight) error {
-	k, err := p.compiled(f.graph, &p.text, p.key)
-	if err != nil {
-		return err
-	}
 	once, err := p.once(f)
 	if err != nil {
 		return err
 	}
 	s := SpaceOf[programSpace](f.space)
-	if p.text.Cells > 0 {
-		if err := f.stream.Fill32(s.cells.Address, 0, uint64(p.text.Cells)); err != nil {
-			return err
-		}
-	}
 	out, bytes := f.Region()
-	return p.run(f, k, &p.text, once, &programArgs{
+	return p.run(f, &p.text, p.key, once, &programArgs{
 		Work: s.work.Address, WorkBytes: s.work.Size, Out: out, OutBytes: bytes, Cells: s.cells.Address,
 		Seeds: f.call.Seeds, NumSeeds: uint64(f.call.NumSeeds), SeedBits: uint32(f.call.SeedBits),
 	})
 }
 
-// run launches a kernel; the rest of its arguments is the graph's and the batch's.
-func (p *Programs) run(f *Flight, k *programKernel, text *source.Text, once []gpu.Address, args *programArgs) (err error) {
+// run launches the kernel of a text; the rest of its arguments is the graph's and the batch's.
+func (p *Programs) run(f *Flight, text *source.Text, key string, once []gpu.Address, args *programArgs) error {
 	c, g, w := &f.call, f.graph, f.space
-	if args.Arrays, err = p.arrays(g, text, once); err != nil {
+	found, types, err := arrays(g, text, once)
+	if err != nil {
+		return err
+	}
+	k, err := p.compiled(g, text, key, types)
+	if err != nil {
 		return err
 	}
 	if args.Tag, err = SpaceOf[programSpace](w).vertices.tags(w, g.Nodes, 32, f.stream, uint32(text.Numberings)); err != nil {
@@ -237,6 +231,7 @@ func (p *Programs) run(f *Flight, k *programKernel, text *source.Text, once []gp
 	args.NumRows, args.NumNodes, args.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
 	args.IndptrBits, args.EdgeIDBits, args.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
+	args.NumCells, args.Arrays = uint32(text.Cells), found
 	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
 	return k.Launch(f.stream, shape, args)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
@@ -35,9 +36,18 @@ type Text struct {
 // Kernel is the kernel's name.
 const Kernel = "program"
 
-// Program is the kernel for ids, and for places in the CSC, of so many bits.
-func (t Text) Program(idBits, placeBits int) compiler.Program {
+// types are what kernels/program.cuh calls the types of arrays.
+var types = [...]string{
+	csc.Bool: "Bool", csc.Int8: "Int8", csc.Uint8: "UInt8", csc.Int16: "Int16", csc.Int32: "Int32", csc.Int64: "Int64",
+	csc.Float32: "Float32", csc.Float64: "Float64",
+}
+
+// Program is the kernel for ids, and for places in the CSC, of so many bits, and for arrays of these types.
+func (t Text) Program(idBits, placeBits int, arrays []csc.DType) compiler.Program {
 	options := []string{fmt.Sprintf("-DPROGRAM_ID_BITS=%d", idBits), fmt.Sprintf("-DPROGRAM_PLACE_BITS=%d", placeBits), "--fmad=false"}
+	for i, dtype := range arrays {
+		options = append(options, fmt.Sprintf("-DARRAY_%d=%s", i, types[dtype]))
+	}
 	return compiler.Program{Name: Kernel, Source: t.Source, Options: options}
 }
 
@@ -221,10 +231,10 @@ func (w *writer) recalled(i int) {
 	at := len(w.text.Arrays)
 	w.text.Arrays = append(w.text.Arrays, Array{Once: len(w.text.Once)})
 	if w.typeOf(i).Kind == program.Scalar {
-		w.line("const double x%d = m.named(%d, 0);", i, at)
+		w.line("const double x%[1]d = m.named<ARRAY_%[2]d>(%[2]d, 0);", i, at)
 		return
 	}
-	w.values(i, "", fmt.Sprintf("m.named(%d, i)", at), 1, true)
+	w.values(i, "", fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, i)", at), 1, true)
 }
 
 // mark ends the time of a node.
@@ -470,9 +480,9 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 		if w.p.Weight == "" {
 			return "1.0", 1
 		}
-		return fmt.Sprintf("m.named(%d, m.edge_id(%s.place[i]))", w.array(w.p.Weight, false), e), 2
+		return fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, m.edge_id(%[2]s.place[i]))", w.array(w.p.Weight, false), e), 2
 	case program.Data:
-		return fmt.Sprintf("m.named(%d, m.edge_id(%s.place[i]))", w.array(n.Name, false), e), 2
+		return fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, m.edge_id(%[2]s.place[i]))", w.array(n.Name, false), e), 2
 	case program.Random:
 		return fmt.Sprintf("m.random(%d, PURPOSE_EDGES, m.edge_id(%s.place[i]))", n.Site, e), 8
 	case program.Individual, program.Collective, program.Filter, program.TopK:
@@ -566,7 +576,7 @@ func (w *writer) vector(i int, n *program.Node) {
 		w.reduced(i, n)
 		return
 	case program.Vertices:
-		w.values(i, of+".n", fmt.Sprintf("m.named(%d, i)", w.array(n.Name, true)), 1, true)
+		w.values(i, of+".n", fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, i)", w.array(n.Name, true)), 1, true)
 		return
 	case program.Degree:
 		w.values(i, of+".n", "(double)(m.start((u64)i + 1) - m.start(i))", 2, true)

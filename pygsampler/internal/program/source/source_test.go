@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
@@ -183,7 +184,8 @@ func TestCompiled(t *testing.T) {
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
 	for name, bits := range map[string]int{"many": 32, "subgraph": 64} {
 		var c compiler.Compiler
-		image, err := c.Compile(textOf(t, name).Program(bits, bits), 8, 0)
+		text := textOf(t, name)
+		image, err := c.Compile(text.Program(bits, bits, make([]csc.DType, len(text.Arrays))), 8, 0)
 		if err != nil || image.Log != "" {
 			t.Errorf("%s: got %q, %v", name, image.Log, err)
 		}

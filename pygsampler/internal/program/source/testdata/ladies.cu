@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   if (!unique(m, d1, l0)) return m.end();
   m.sync();
   if (!slice(m, e1, d1, true)) return m.end();
-  auto v1 = [&](u32 i) -> double { return m.named(0, m.edge_id(e1.place[i])); };
+  auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };
   const double x2 = 0x1p+01;
   auto v3 = [&](u32 i) -> double { return op_pow(v1(i), x2); };
   GroupSums g4;

@@ -8,7 +8,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   Edges e1;
   m.sync();
   if (!slice(m, e1, m.all, false)) return m.end();
-  auto v1 = [&](u32 i) -> double { return m.named(0, m.edge_id(e1.place[i])); };
+  auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };
   GroupSums g2;
   if (!sum_groups(m, g2, m.all.n, e1.n, 2, false, [&](u32 i) -> u32 { return (u32)e1.row[i]; }, v1)) return m.end();
   auto v2 = [&](u32 i) -> double { return group_sum(g2, i); };
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   if (!unique(m, d7, l6)) return m.end();
   m.sync();
   if (!slice(m, e7, d7, true)) return m.end();
-  auto v7 = [&](u32 i) -> double { return m.named(0, m.edge_id(e7.place[i])); };
+  auto v7 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e7.place[i])); };
   const double* s8;
   m.sync();
   if (!extreme_groups(m, s8, e7.rows.n, e7.n, true, [&](u32 i) -> u32 { return e7.number[i]; }, v7)) return m.end();

@@ -13,9 +13,9 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   Edges e2;
   m.sync();
   if (!slice(m, e2, l1, false)) return m.end();
-  auto v2 = [&](u32 i) -> double { return m.named(0, m.edge_id(e2.place[i])); };
-  auto v3 = [&](u32 i) -> double { return m.named(1, m.edge_id(e2.place[i])); };
-  auto v4 = [&](u32 i) -> double { return m.named(2, i); };
+  auto v2 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e2.place[i])); };
+  auto v3 = [&](u32 i) -> double { return m.named<ARRAY_1>(1, m.edge_id(e2.place[i])); };
+  auto v4 = [&](u32 i) -> double { return m.named<ARRAY_2>(2, i); };
   auto v5 = [&](u32 i) -> double { return op_add(v3(i), v4((u32)e2.row[i])); };
   const double x6 = -0x1.999999999999ap-04;
   auto v7 = [&](u32 i) -> double { return op_le(v5(i), x6); };

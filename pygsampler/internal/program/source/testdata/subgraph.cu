@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   const u32* c5;
   m.sync();
   if (!cross(m, e5, c5, l4, l4)) return m.end();
-  auto v5 = [&](u32 i) -> double { return m.named(0, m.edge_id(e5.place[i])); };
+  auto v5 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e5.place[i])); };
   Batching b(m, 1, 0);
   Destinations dst0;
   m.sync();
