@@ -47,6 +47,33 @@ __device__ __forceinline__ void each_edge(Machine& m, const u32* begins, u32 col
   }
 }
 
+// Likewise of the in-edges of columns, whose places are from(column) + i: use(i, column, place, row) by whole warps, with
+// i from n on for lanes without an edge. Four rows are on their way at a time.
+template <class Use>
+__device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Place* from, u32 columns, u32 n, Use use) {
+  Machine::Span mine = m.span(n);
+  if (mine.lo >= mine.hi) return;
+  const Id* indices = (const Id*)m.a.indices;
+  u32 lane = threadIdx.x & 31, at = column_of(begins, columns, mine.lo);
+#pragma unroll 1
+  for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 128) {
+    u32 c[4];
+    Place p[4];
+    Id row[4];
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      u32 i = i0 + 32 * j + lane;
+      if (i >= mine.hi) continue;
+      c[j] = at = column_from(begins, columns, at, i);
+      p[j] = from[at] + (Place)i;
+      row[j] = indices[p[j]];
+    }
+#pragma unroll
+    for (u32 j = 0; j < 4; j++)
+      if (i0 + 32 * j < mine.hi) use(i0 + 32 * j + lane < mine.hi ? i0 + 32 * j + lane : n, c[j], p[j], row[j]);
+  }
+}
+
 __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, u32 n) {
   e = Edges{n, columns};
   e.column = m.take<u32>(n), e.place = m.take<Place>(n), e.row = m.take<Id>(n);
@@ -73,9 +100,8 @@ __device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, bool numb
   m.barrier();
   e.begins = begins;
   if (numbered) m.numberings++;
-  each_edge(m, begins, columns.n, e.n, [&](u32 i, u32 c) {
-    Place p = from[c] + (Place)i;
-    Id row = ((const Id*)m.a.indices)[p];
+  each_row(m, begins, from, columns.n, e.n, [&](u32 i, u32 c, Place p, Id row) {
+    if (i >= e.n) return;
     ((u32*)e.column)[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = row;
     if (numbered) m.claim_one(i, row);
   });
@@ -155,26 +181,19 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
   if (m.reporter()) all[columns.n] = n;
   m.claim(rows.n, rows);
   // The spans of warps are whole words of bits.
-  const Id* indices = (const Id*)m.a.indices;
-  Machine::Span mine = m.span(n);
-  u32 lane = threadIdx.x & 31, first = mine.lo < mine.hi ? column_of(all, columns.n, mine.lo) : 0, own = 0, c = first;
-#pragma unroll 1
-  for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
-    bool is = false;
-    if (i0 + lane < mine.hi) {
-      c = column_from(all, columns.n, c, i0 + lane);
-      is = m.claimed(indices[from[c] + (Place)(i0 + lane)]);
-    }
-    u32 word = __ballot_sync(~0u, is);
-    if (lane == 0) kept[i0 / 32] = word;
+  u32 lane = threadIdx.x & 31, own = 0;
+  each_row(m, all, from, columns.n, n, [&](u32 i, u32, Place, Id row) {
+    u32 word = __ballot_sync(~0u, i < n && m.claimed(row));
+    if (lane == 0) kept[i / 32] = word;
     own += __popc(word);
-  }
+  });
   if (!m.scanned(scan, m.sums(own))) return false;
   u32 *begins = m.take<u32>(columns.n + 1), *of = m.take<u32>(scan.total);
   if (!edges_of(m, e, columns, scan.total)) return false;
-  u32 at = scan.before;
-  c = first;
-#pragma unroll 1
+  const Id* indices = (const Id*)m.a.indices;
+  Machine::Span mine = m.span(n);
+  u32 at = scan.before, c = mine.lo < mine.hi ? column_of(all, columns.n, mine.lo) : 0;
+#pragma unroll 2
   for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
     u32 i = i0 + lane, word = kept[i0 / 32], to = at + __popc(word & ((1u << lane) - 1));
     if (i < mine.hi) {
