@@ -158,54 +158,95 @@ __device__ __forceinline__ bool draw(Machine& m, List& list, List of, long long 
   return some(m, list, of, [&](u32 i) -> u32 { return bound.has(keys.of[i], i, [&] { return (u64)of(i); }); });
 }
 
-// Of each column the bound of its k smallest keys, by key and place; a warp a column.
-__device__ __noinline__ void column_bounds(Machine& m, const Edges& c, const u64* keys, long long k, u64* bounds, u32* last) {
+// Threads that look at one column together, with counts of 256 digits: a warp, or a block.
+struct WarpTeam {
+  u32* counts;
+  __device__ __forceinline__ u32 rank() const { return threadIdx.x & 31; }
+  __device__ __forceinline__ u32 size() const { return 32; }
+  __device__ __forceinline__ void meet() const { __syncwarp(); }
+};
+struct BlockTeam {
+  u32* counts;
+  __device__ __forceinline__ u32 rank() const { return threadIdx.x; }
+  __device__ __forceinline__ u32 size() const { return PROGRAM_THREADS; }
+  __device__ __forceinline__ void meet() const { __syncthreads(); }
+};
+
+// The bound of the k smallest of a column's keys, by key, and how far those that equal it count, by place.
+template <class Team>
+__device__ __noinline__ void column_bound(Team team, const u64* keys, u32 lo, u32 hi, long long k, u64& bound, u32& upto) {
+  u32 lane = threadIdx.x & 31, left = (u32)k;
+  bound = NO_KEY - 1, upto = ~0u;
+  if (k < 0) return;
+  if (k == 0) bound = upto = 0;
+  if (hi - lo <= (u64)k || k == 0) return;
+  bool open = true;
+  bound = 0;
+#pragma unroll 1
+  for (int shift = 56; open && shift >= 0; shift -= 8) {
+    team.meet();
+#pragma unroll 1
+    for (u32 i = team.rank(); i < 256; i += team.size()) team.counts[i] = 0;
+    team.meet();
+    u64 known = shift == 56 ? 0 : ~0ull << (shift + 8);
+#pragma unroll 4
+    for (u32 i = lo + team.rank(); i < hi; i += team.size()) {
+      u64 key = keys[i];
+      if ((key & known) == bound) atomicAdd_block(team.counts + (key >> shift & 255), 1u);
+    }
+    team.meet();
+    u32 of_digit;
+    bound |= (u64)digit_of<8>(team.counts, left, of_digit) << shift;
+    open = left != of_digit;
+    if (!open) bound |= (1ull << shift) - 1;
+  }
+  // Fewer than k have a key: all of those.
+  if (bound == NO_KEY) {
+    bound = NO_KEY - 1;
+    return;
+  }
+  // Equal keys: the first `left` of them.
+#pragma unroll 1
+  for (u32 i0 = lo; open && i0 < hi; i0 += 32) {
+    u32 same = __ballot_sync(~0u, i0 + lane < hi && keys[i0 + lane] == bound), n = __popc(same);
+    if (left > n) {
+      left -= n;
+      continue;
+    }
+    for (; left > 1; left--) same &= same - 1;
+    upto = i0 - lo + (__ffs((int)same) - 1);
+    open = false;
+  }
+}
+
+// Of each column the bound of its k smallest keys: by a warp, or by a block where it is long. With four counters.
+__device__ __noinline__ bool column_bounds(Machine& m, const Edges& c, const u64* keys, long long k, u64* bounds, u32* last) {
+  const u32 shared = 2048;
+  u32 *longs = m.counters(4), most = c.n / shared, *columns = m.take<u32>(most), lane = threadIdx.x & 31;
+  if (!m.well()) return false;
   m.each_warp(c.columns.n, [&](u32 column) {
-    u32 lo = c.begins[column], hi = c.begins[column + 1], lane = threadIdx.x & 31, there = 0;
-    u32* counts = m.s.digits[threadIdx.x >> 5];
-    u64 bound = NO_KEY - 1;
-    u32 upto = ~0u, left = (u32)k;
-    if (k >= 0) {
-#pragma unroll 1
-      for (u32 i = lo + lane; i < hi; i += 32) there += keys[i] != NO_KEY;
-      there = warp_sum32(there);
+    u32 lo = c.begins[column], hi = c.begins[column + 1];
+    if (hi - lo >= shared) {
+      if (lane == 0) columns[atomicAdd(longs, 1u)] = column;
+      return;
     }
-    if (k == 0) bound = upto = 0;
-    if (k > 0 && there > (u64)k) {
-      bound = 0;
-      bool open = true;
-#pragma unroll 1
-      for (int shift = 56; open && shift >= 0; shift -= 8) {
-#pragma unroll 1
-        for (u32 i = lane; i < 256; i += 32) counts[i] = 0;
-        __syncwarp();
-        u64 known = shift == 56 ? 0 : ~0ull << (shift + 8);
-#pragma unroll 1
-        for (u32 i = lo + lane; i < hi; i += 32) {
-          u64 key = keys[i];
-          if (key != NO_KEY && (key & known) == bound) atomicAdd_block(counts + (key >> shift & 255), 1u);
-        }
-        __syncwarp();
-        u32 of_digit;
-        bound |= (u64)digit_of<8>(counts, left, of_digit) << shift;
-        open = left != of_digit;
-        if (!open) bound |= (1ull << shift) - 1;
-      }
-      // Equal keys: the first `left` of them.
-      for (u32 i0 = lo; open && i0 < hi; i0 += 32) {
-        u32 same = __ballot_sync(~0u, i0 + lane < hi && keys[i0 + lane] == bound), n = __popc(same);
-        if (left > n) {
-          left -= n;
-          continue;
-        }
-        for (; left > 1; left--) same &= same - 1;
-        upto = i0 - lo + (__ffs((int)same) - 1);
-        open = false;
-      }
-    }
+    u64 bound;
+    u32 upto;
+    column_bound(WarpTeam{m.s.digits[threadIdx.x >> 5]}, keys, lo, hi, k, bound, upto);
     if (lane == 0) bounds[column] = bound, last[column] = upto;
   });
   m.barrier();
+  u32 n = most ? load_relaxed(longs) : 0;
+  if (!n) return true;
+#pragma unroll 1
+  for (u32 i = blockIdx.x; i < n; i += gridDim.x) {
+    u32 column = columns[i], upto;
+    u64 bound;
+    column_bound(BlockTeam{m.s.digits[0]}, keys, c.begins[column], c.begins[column + 1], k, bound, upto);
+    if (threadIdx.x == 0) bounds[column] = bound, last[column] = upto;
+  }
+  m.barrier();
+  return true;
 }
 
 // Of each column the edges with the k smallest keys, equal ones: the first.
@@ -217,7 +258,7 @@ __device__ __forceinline__ bool choose_columns(Machine& m, Edges& e, const Edges
   m.each(c.n, [&](u32 i) { keys[i] = key(i); });
   m.barrier();
   if (!met()) return false;
-  column_bounds(m, c, keys, k, bounds, last);
+  if (!column_bounds(m, c, keys, k, bounds, last)) return false;
   return filter(m, e, c, [&](u32 i) -> u32 {
     u32 column = c.column[i];
     u64 bound = bounds[column];

@@ -3,6 +3,7 @@
     python tools/soak.py --loader torch --batches 200000 --out benchmarks/results/soak
     python tools/soak.py --loader dgl
     python tools/soak.py --loader weights       # torch's, by weights and masks that change
+    python tools/soak.py --loader programs
     python tools/soak.py --device cuda          # where a GPU samples
 
 Resident memory, descriptors, threads and the engine's own counts are read at regular times. After a
@@ -138,6 +139,26 @@ def weighted_batches(device: str) -> Iterator[Any]:
                 yield batch.input_nodes, batch.blocks[0].edge_index
 
 
+def program_batches(device: str) -> Iterator[Any]:
+    """Batches of a layer-wise program."""
+    import torch
+
+    import pygsampler as pgs
+    from pygsampler import samplers
+    from pygsampler.torch import DataLoader
+
+    indptr, indices = graph_arrays()
+    graph = pgs.Graph.from_csc(indptr, indices)
+    sampler = samplers.ladies(nodes=[64, 64], seed=1)
+    seeds = torch.arange(graph.num_nodes)
+    loader = DataLoader(
+        graph, seeds, sampler, batch_size=32, shuffle=True, prefetch=4, device=device
+    )
+    while True:
+        for batch in loader:
+            yield batch.input_nodes, batch.blocks[0].edge_data["w"]
+
+
 def dgl_batches(device: str) -> Iterator[Any]:
     """The same through DGL's loader, whose blocks are DGL's."""
     import warnings
@@ -162,6 +183,7 @@ def dgl_batches(device: str) -> Iterator[Any]:
 LOADERS: dict[str, Callable[[str], Iterator[Any]]] = {
     "torch": torch_batches,
     "weights": weighted_batches,
+    "programs": program_batches,
     "dgl": dgl_batches,
 }
 

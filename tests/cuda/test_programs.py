@@ -12,8 +12,9 @@ from program_graphs import graphs, larger, seeds_of
 from program_parity import PASSES, TextProgram, difference, parse
 from random_programs import program
 
+import pygsampler as pgs
 from pygsampler import samplers
-from tests.support.parity import Csc, random_graph, scaled
+from tests.support.parity import Csc, random_graph, scaled, with_degrees
 
 SAMPLERS: dict[str, Any] = {
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
@@ -79,6 +80,24 @@ def test_many_batches_and_pinned_graphs() -> None:
             sampler.sample_many(there, sets, epoch=0, batch=0), want, strict=True
         ):
             same(mine, theirs)
+
+
+@pgs.program
+def column_values(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    B = C.individual_sample(300, C, replace=True)
+    by_column = {name: getattr(C, name)(axis=0) for name in ("sum", "mean", "max")}
+    return C.individual_sample(400, C), by_column | {"chosen": B.sum(axis=0)}
+
+
+def test_long_columns() -> None:
+    # Columns around the lengths from which on several warps, or a block, share one.
+    degrees = [0, 31, 32, 255, 256, 257, 511, 512, 513, 1023, 1025, 2049, scaled(90000, 5003)]
+    cpu, there = both(with_degrees(degrees, 700, 3), 32)
+    seeds = np.arange(len(degrees))
+    for sampler in (column_values(weight="w", seed=1), SAMPLERS["ladies"]):
+        want = sampler.sample(cpu, seeds, epoch=0, batch=0)
+        same(sampler.sample(there, seeds, epoch=0, batch=0), want)
 
 
 def test_errors() -> None:

@@ -388,6 +388,7 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	case program.Filter:
 		w.step("filter(m, e%d, %s, [&](u32 i) -> u32 { return v%d(i) != 0; })", i, c, n.In[1])
 	case program.TopK:
+		w.text.Cells += 4
 		w.step("top_k(m, e%d, %s, %d, v%d)", i, c, n.K, n.In[1])
 	case program.Merge:
 		w.step("merge(m, e%d, %s, %s)", i, c, w.edges(n.In[1]))
@@ -401,7 +402,7 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 			w.text.Cells += 4
 			w.step("individual_again(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		default:
-			w.text.Cells += 4
+			w.text.Cells += 8
 			w.step("individual_by(m, e%d, %s, %d, %d, %d, v%d)", i, c, n.K, i, n.Site, n.In[1])
 		}
 	case program.Collective:
