@@ -100,6 +100,31 @@ def test_long_columns() -> None:
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
 
 
+def test_profile() -> None:
+    cpu, there = both(random_graph(scaled(20000, 300), 4), 32)
+    times = SAMPLERS["ladies"].profile(there, np.arange(40), batches=2).microseconds
+    assert list(times) == list(
+        SAMPLERS["ladies"].profile(cpu, np.arange(40), batches=1).microseconds
+    )
+    assert sum(times.values()) > 0
+
+
+def test_once_a_graph() -> None:
+    # What depends on the graph alone is made by the first batch, and read by all.
+    cpu, there = both(random_graph(scaled(20000, 300), 6), 32)
+    for sampler in (SAMPLERS["fastgcn"], samplers.saint_node(budget=40, seed=2)):
+        for batch in range(3):
+            seeds = np.arange(batch, 30)
+            want = sampler.sample(cpu, seeds, epoch=0, batch=batch).numpy()
+            got = sampler.sample(there, seeds, epoch=0, batch=batch).cpu().numpy()
+            blocks = zip(
+                getattr(got, "blocks", [got]), getattr(want, "blocks", [want]), strict=True
+            )
+            for mine, theirs in blocks:
+                assert np.array_equal(mine.indices, theirs.indices)
+                assert np.array_equal(mine.edge_data["w"], theirs.edge_data["w"], equal_nan=True)
+
+
 def test_errors() -> None:
     cpu, there = both(random_graph(scaled(2000, 50), 4), 64)
     with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, "):

@@ -264,3 +264,25 @@ def test_which_subgraphs_are_around_their_seeds() -> None:
     assert (numbers(seed=0).rooted, numbers(seed=0).result) == (True, "vectors")
     assert hops(fanouts=[2]).result == pgs.PGSampler([2]).result == "blocks"
     assert pgs.RandomWalk(2).result == "walks"
+
+
+@pytest.mark.parametrize("fanouts", [[2], [3, 2]])
+def test_profiled(graph: pgs.Graph, fanouts: list[int]) -> None:
+    sampler = hops(fanouts=fanouts, weight="w", seed=1)
+    profile = sampler.profile(graph, [1, 2, 3], batches=3)
+    times = profile.microseconds
+    # A line for each operator, as it runs, and one for what is returned.
+    assert next(iter(times)) == "%0 = seeds"
+    assert list(times)[-1].startswith("return blocks")
+    assert all(us >= 0 for us in times.values())
+    assert sum(times.values()) > 0
+    assert profile.splitlines()[-1].split()[1:] == ["in", "all"]
+    assert f"{max(times.values()):.1f}" in profile
+    assert profile._repr_html_().startswith("<pre>")
+    with pytest.raises(ValueError, match="batches: expected an integer >= 1, got 0"):
+        sampler.profile(graph, [1], batches=0)
+    with pytest.raises(TypeError, match="graph"):
+        sampler.profile(3, [1])  # type: ignore[arg-type]
+    # One that PGSampler's kernels run is timed as a program.
+    plain = hops(fanouts=fanouts, seed=1)
+    assert sum(plain.profile(graph, [1, 2, 3]).microseconds.values()) > 0
