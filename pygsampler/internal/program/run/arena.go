@@ -79,7 +79,16 @@ type scratch struct {
 	arena arena
 	// numbers serves numberings that end before the next begins.
 	numbers cpu.VertexMap
+	members []uint64 // a bit for each vertex, 0 but while somebody uses them
 	workers []*worker
+}
+
+// membersOf is a bit for each of so many vertices, all 0; whoever sets some clears them.
+func (s *scratch) membersOf(vertices int64) []uint64 {
+	if words := (vertices + 63) / 64; int64(len(s.members)) < words {
+		s.members = make([]uint64, words)
+	}
+	return s.members
 }
 
 // shelf keeps the scratches of finished batches; one for each batch that was ever in flight at once.

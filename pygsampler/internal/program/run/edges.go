@@ -244,37 +244,52 @@ func (e *edges[I]) runs(lo, hi int64, run func(column, at, n, place int64)) {
 	}
 }
 
-// cross is the edges between the vertices of two lists.
+// cross is the edges between the vertices of two lists. Most edges of the columns lead elsewhere: a bit of their
+// row says so, which the cache has, and the map is asked for the others alone.
 func (c *call[I]) cross(rows, columns *list[I]) *edges[I] {
 	all := c.slice(columns)
 	nodes := c.numbering(int64(len(rows.ids)))
 	c.claim(slices.Clone(rows.ids), nodes, 0)
+	members := c.membersOf(c.Graph.NumNodes)
+	for _, v := range rows.ids {
+		members[v>>6] |= 1 << (v & 63)
+	}
+	defer func() {
+		for _, v := range rows.ids {
+			members[v>>6] = 0
+		}
+	}()
 	count := all.count()
 	places, inRow := take[int64](&c.arena, count), take[I](&c.arena, count)
 	e := &edges[I]{columns: columns, indptr: take[int64](&c.arena, int64(len(all.indptr)))}
-	at := int64(0)
-	found := take[I](&c.arena, claimed)
-	for col, end := range all.indptr[1:] {
-		e.indptr[col] = at
-		for lo := all.indptr[col]; lo < end; lo += claimed {
-			n := min(end-lo, claimed)
-			place := lo + all.shift[col]
-			copy(found, c.indices[place:place+n])
-			cpu.Find(&c.numbers, found[:n])
-			for k, row := range found[:n] {
+	// Each unit's edges are put where those of its columns begin, and moved together then.
+	type part struct{ from, n int64 }
+	parts := make([]part, c.columnUnits(all))
+	c.columnsIn(all, func(_ *worker, unit, first, end int64) {
+		begin := all.indptr[first]
+		at := begin
+		for col := first; col < end; col++ {
+			before := at
+			place := all.indptr[col] + all.shift[col]
+			for k, row := range c.indices[place : place+all.indptr[col+1]-all.indptr[col]] {
 				places[at], inRow[at] = place+int64(k), row
-				kept := int64(0)
-				if row >= 0 {
-					kept = 1
-				}
-				at += kept
+				at += int64(members[row>>6] >> (row & 63) & 1)
 			}
+			e.indptr[col+1] = at - before
 		}
-		if col&0xFFF == 0 {
-			c.check()
-		}
+		cpu.Find(&c.numbers, inRow[begin:at])
+		parts[unit] = part{begin, at - begin}
+	})
+	at := int64(0)
+	for _, p := range parts {
+		copy(places[at:], places[p.from:p.from+p.n])
+		copy(inRow[at:], inRow[p.from:p.from+p.n])
+		at += p.n
 	}
-	e.indptr[len(e.indptr)-1] = at
+	e.indptr[0] = 0
+	for col := 1; col < len(e.indptr); col++ {
+		e.indptr[col] += e.indptr[col-1]
+	}
 	e.places, e.inRow = places[:at], inRow[:at]
 	return e
 }

@@ -65,7 +65,7 @@ func (c *call[I]) unique(lists ...*list[I]) *list[I] {
 func (c *call[I]) draw(n *program.Node) *list[I] {
 	by, of := c.vectorOf(n.In[0]), c.listAlong(c.Nodes[n.In[0]].Type.Along).ids
 	text := ""
-	if c.Nodes[n.In[0]].Once {
+	if by := &c.Nodes[n.In[0]]; by.Once || by.Op == program.Degree {
 		text = "draws of\n" + c.textOf(n.In[0])
 	}
 	if text == "" || c.Graph.Kept.Get(text) == nil {
