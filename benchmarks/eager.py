@@ -86,6 +86,15 @@ def sage(graph: Graph, seeds: Tensor, fanouts: list[int]) -> list[Hop]:
     return hops
 
 
+def again(graph: Graph, seeds: Tensor, fanouts: list[int]) -> list[Hop]:
+    """Neighbours with replacement; fanouts from the seeds on."""
+    hops = []
+    for fanout in fanouts:
+        hops.append(repeated(graph, seeds, fanout))
+        seeds = torch.unique(torch.cat([seeds, hops[-1].rows]))
+    return hops
+
+
 def kgcn(graph: Graph, seeds: Tensor, fanouts: list[int]) -> list[Hop]:
     """KGCN: distinct edges where there are ``fanout``, else with replacement."""
     hops = []
@@ -194,6 +203,19 @@ def saint_nodes(graph: Graph, size: int, q: Tensor) -> list[Hop]:
         q.cumsum(0), torch.rand(size, dtype=q.dtype, device=q.device) * q.sum()
     )
     return [induced(graph, torch.unique(drawn))]
+
+
+def saint_walks(graph: Graph, roots: Tensor, length: int) -> list[Hop]:
+    """GraphSAINT's walk sampler: what walks along in-edges visit, and the edges among it."""
+    visited = [roots]
+    for _ in range(length):
+        at = visited[-1]
+        start = graph.indptr[at]
+        degree = graph.indptr[at + 1] - start
+        step = start + (torch.rand(len(at), device=at.device) * degree).long()
+        last = len(graph.indices) - 1
+        visited.append(torch.where(degree > 0, graph.indices[step.clamp(max=last)], at))
+    return [induced(graph, torch.unique(torch.cat(visited)))]
 
 
 def _chosen(p: Tensor, size: int, replace: bool) -> Tensor:

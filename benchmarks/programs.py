@@ -102,6 +102,12 @@ SETTINGS = (
         lambda t, seeds: eager.kgcn(t.graph, seeds, [25, 10]),
     ),
     Setting(
+        "with replacement 10,25",
+        1024,
+        lambda: samplers.graphsage(fanouts=[10, 25], replace=True, seed=1),
+        lambda t, seeds: eager.again(t.graph, seeds, [25, 10]),
+    ),
+    Setting(
         "fastgcn 512,512",
         512,
         lambda: samplers.fastgcn(nodes=[512] * 2, weight="w", seed=1),
@@ -116,8 +122,14 @@ SETTINGS = (
     Setting(
         "saint, 6000 nodes",
         0,
-        lambda: samplers.saint_node(budget=6000, seed=1),
+        lambda: samplers.saint_node(budget=6000, by="in_degree", seed=1),
         lambda t, seeds: eager.saint_nodes(t.graph, 6000, t.degrees),
+    ),
+    Setting(
+        "saint walks 2000x4",
+        2000,
+        lambda: samplers.saint_walk(length=4, seed=1),
+        lambda t, seeds: eager.saint_walks(t.graph, seeds, 4),
     ),
 )
 

@@ -46,7 +46,7 @@ OTHERS = {
     "pass 10,10": "pass 10x10",
     "shadow 10,10": "shadow 10x10",
     "saint walks 2000x4": "graphsaint-rw 2000x4",
-    "kgcn 10,25": "kgcn 25x10 repl",
+    "with replacement 10,25": "kgcn 25x10 repl",
 }
 
 

@@ -361,7 +361,7 @@ def test_values_that_nobody_needs(line: str) -> None:
 def test_parts_of_random_programs() -> None:
     """A node has the same value in the program that makes nothing else."""
     cases, seen, rng = list(graphs().values()), collections.Counter[str](), random.Random(0)
-    for _ in range(300):
+    for _ in range(450):
         code, case = program(rng), rng.choice(cases)
         seeds = seeds_of(case, rng)
         try:

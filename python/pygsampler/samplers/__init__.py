@@ -3,7 +3,7 @@
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
-from pygsampler.samplers.subgraphs import cluster_gcn, mvs, saint_node, shadow
+from pygsampler.samplers.subgraphs import cluster_gcn, mvs, saint_node, saint_walk, shadow
 
 __all__ = [
     "asgcn",
@@ -17,6 +17,7 @@ __all__ = [
     "locality_scores",
     "mvs",
     "saint_node",
+    "saint_walk",
     "shadow",
     "vrgcn",
 ]
