@@ -43,6 +43,7 @@ SHIPPED = {
     "vrgcn": samplers.vrgcn(fanouts=[2, 2]),
     "ladies": samplers.ladies(nodes=[4, 3], weight="w"),
     "ladies, iid": samplers.ladies(nodes=[4, 3], method="iid"),
+    "ladies, poisson": samplers.ladies(nodes=[4, 3], method="poisson"),
     "fastgcn": samplers.fastgcn(nodes=[4, 3], weight="w"),
     "labor": samplers.labor(fanouts=[3, 2]),
     "labor, weighted": samplers.labor(fanouts=[3, 2], weight="w", normalize="mean"),

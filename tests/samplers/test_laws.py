@@ -112,6 +112,29 @@ def test_iid_ladies_is_unbiased(normalized: pgs.Graph) -> None:
     near(sums[3], 4)
 
 
+def test_poisson_ladies_is_unbiased(normalized: pgs.Graph) -> None:
+    """Each row by itself, by (1, 1, 2, 1, 1) / 3."""
+    sampler = samplers.ladies(nodes=[2], method="poisson", normalize=False, weight="w", seed=2)
+    x, law = np.arange(1, 6), np.array([1, 1, 2, 1, 1]) / 3
+    sums: dict[int, list[float]] = {0: [], 3: []}
+    rows = []
+    for batch in batches(sampler, normalized, [0, 3]):
+        got = Counter({0: 0.0, 3: 0.0})
+        edges = edges_of(batch.blocks[0])
+        for u, v, value in edges:
+            got[v] += value * x[u]
+            assert value == pytest.approx(1 / 3 / law[u])
+        rows.append([float(u in {u for u, _, _ in edges}) for u in range(5)])
+        for v, value in got.items():
+            sums[v].append(value)
+    near(sums[0], 2)
+    near(sums[3], 4)
+    for u, drawn in enumerate(np.array(rows).T):
+        near(drawn, law[u])
+    # Rows of two destinations stay for both: 2 is one of both.
+    assert abs(np.corrcoef(np.array(rows).T)[0, 4]) < 0.06
+
+
 def test_normalized_ladies_keeps_the_sums_of_columns(normalized: pgs.Graph) -> None:
     sampler = samplers.ladies(nodes=[3, 2], weight="w", seed=3)
     for batch in batches(sampler, normalized, [0, 3], 50):

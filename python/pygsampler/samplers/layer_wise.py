@@ -42,7 +42,8 @@ def ladies(
     method : str
         ``"race"``: without replacement, edges weighted by w / p(u), as the authors' code has it.
         ``"iid"``: with replacement, by w count(u) / (K p(u)) for p that sums to 1, which is
-        unbiased.
+        unbiased. ``"poisson"``: each row by itself, by the chance q(u) = min(1, c p(u)) for the c
+        by which q sums to K, with w / q(u): unbiased too, of K rows in the mean.
     normalize : bool
         The weights of a destination's edges are scaled so that they sum to what those of all its
         edges do: less variance, and a bias.
@@ -52,8 +53,8 @@ def ladies(
     ``block.edge_data["w"]`` has the weights to aggregate with. A destination none of whose rows was
     drawn has no edges; it is one of its own sources only where the graph has a loop there that was.
     """
-    if method not in ("race", "iid"):
-        raise ValueError(f"method: expected 'race' or 'iid', got {method!r}")
+    if method not in ("race", "iid", "poisson"):
+        raise ValueError(f"method: expected 'race', 'iid' or 'poisson', got {method!r}")
     blocks: list[Any] = []
     for K in reversed(nodes):
         C = _normalized(A, seeds)
@@ -61,6 +62,9 @@ def ladies(
         if method == "iid":
             B = C.collective_sample(K, p, replace=True)
             B = B.mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
+        elif method == "poisson":
+            q = p.cap(K)
+            B = C.where(C.spread(A.random(), axis=1) <= C.spread(q, axis=1)).div(q, axis=1)
         else:
             B = C.collective_sample(K, p).div(p, axis=1)
         if normalize:
