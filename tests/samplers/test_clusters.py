@@ -40,6 +40,10 @@ def test_cliques_are_parts(recursive: bool) -> None:
     seeds = np.flatnonzero(np.isin(found, found[[0, 6]]))
     assert samplers.cluster_gcn(seed=0).sample(graph, seeds).numpy().num_edges == 2 * 36 + 1
     assert samplers.clusters(graph, 1).tolist() == [0] * 24
+    # One clique weighs as much as the others together.
+    heavy = np.repeat([3, 1, 1, 1], 6)
+    found = samplers.clusters(graph, 2, vertex_weights=heavy, recursive=recursive)
+    assert (found == found[0]).tolist() == [True] * 6 + [False] * 18
 
 
 def test_mistakes() -> None:
@@ -47,5 +51,9 @@ def test_mistakes() -> None:
     for parts in (0, 7):
         with pytest.raises(ValueError, match="parts"):
             samplers.clusters(graph, parts)
+    with pytest.raises(TypeError, match=r"vertex_weights: expected integers of shape \[6\]"):
+        samplers.clusters(graph, 2, vertex_weights=np.ones(6))
+    with pytest.raises(ValueError, match="vertex_weights: expected >= 0, got -1"):
+        samplers.clusters(graph, 2, vertex_weights=np.full(6, -1))
     with pytest.raises(TypeError, match="recursive"):
         samplers.clusters(graph, 2, recursive="yes")  # type: ignore[arg-type]

@@ -14,9 +14,12 @@ import torch
 
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler.dgl.ids import as_ids
+from pygsampler.dgl.options import offered
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walking import WrongValue
+from pygsampler.graph import Graph
 from pygsampler.programs import program
+from pygsampler.samplers import clusters
 
 __all__ = ["ClusterGCNSampler"]
 
@@ -26,8 +29,9 @@ _MODES = ("k-way", "recursive")
 class ClusterGCNSampler(Sampler):
     """Cluster-GCN (Chiang et al., 2019) in the place of ``dgl.dataloading.ClusterGCNSampler``.
 
-    The graph is cut once into ``k`` parts by DGL's METIS. ``sampler.sample(g, partition_ids)`` is a
-    DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's features: the vertices of these parts,
+    The graph is cut once into ``k`` parts by METIS, which comes with pymetis, ``pip install
+    'pygsampler[metis]'``; DGL 1.1.3's own never ends on some graphs. ``sampler.sample(g,
+    partition_ids)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's features: the vertices of these parts,
     one part behind the other, and all edges of the graph among them, those between the parts too.
 
     Parameters
@@ -39,8 +43,12 @@ class ClusterGCNSampler(Sampler):
     cache_path : str, optional
         The file where the parts are kept and, if it is there, read from. None: none. DGL's own
         files are refused, as they are pickles, and are not asked of which graph they are.
-    balance_ntypes, balance_edges, mode
-        As in ``dgl.metis_partition_assignment``.
+    balance_ntypes : None
+        Not offered: NotImplementedError.
+    balance_edges : bool
+        Parts have about as many edges into them, rather than vertices.
+    mode : str
+        ``'k-way'``, or ``'recursive'``: by halves.
     prefetch_ndata, prefetch_edata, output_device
         As in DGL.
 
@@ -53,6 +61,8 @@ class ClusterGCNSampler(Sampler):
     ------
     TypeError, ValueError
         For arguments of a wrong type or value, and for a file of another graph, or of other parts.
+    ImportError
+        Without pymetis, unless the parts are read.
     """
 
     def __init__(
@@ -60,7 +70,7 @@ class ClusterGCNSampler(Sampler):
         g: Any,
         k: int,
         cache_path: str | os.PathLike[str] | None = "cluster_gcn.npz",
-        balance_ntypes: Any = None,
+        balance_ntypes: None = None,
         balance_edges: bool = False,
         mode: str = "k-way",
         prefetch_ndata: Any = None,
@@ -81,11 +91,12 @@ class ClusterGCNSampler(Sampler):
             output_device=output_device,
         )
         path = None if cache_path is None else Path(cache_path)
-        balance = balance_ntypes, boolean(balance_edges, "balance_edges")
+        offered("balance_ntypes", balance_ntypes, None, "samplers.clusters takes weights")
+        by_edges = boolean(balance_edges, "balance_edges")
         if path is not None and path.exists():
             assigned = _read(path, g, self._k)
         else:
-            assigned = _assigned(g, self._k, *balance, mode)
+            assigned = _assigned(g, self._k, by_edges, mode)
             if path is not None:
                 _write(path, g, assigned)
         # By part, in ascending order within each.
@@ -142,14 +153,10 @@ def _induced(A: Any, seeds: Any) -> Any:
     return A.induce(seeds.unique())
 
 
-def _assigned(g: Any, k: int, types: Any, edges: bool, mode: str) -> Any:
-    if k == 1:
-        return np.zeros(g.num_nodes(), np.int64)
-    on_host = dgl.graph(tuple(x.cpu().long() for x in g.edges()), num_nodes=g.num_nodes())
-    found = dgl.metis_partition_assignment(
-        on_host, k, balance_ntypes=types, balance_edges=edges, mode=mode
-    )
-    return found.numpy().astype(np.int64)
+def _assigned(g: Any, k: int, by_edges: bool, mode: str) -> Any:
+    weights = g.in_degrees().cpu().long().numpy() if by_edges else None
+    graph = Graph.from_dgl(g.cpu())
+    return clusters(graph, k, vertex_weights=weights, recursive=mode == "recursive")
 
 
 def _print_of(g: Any) -> bytes:

@@ -19,9 +19,14 @@ _MOST = (1 << 31) - 1
 
 
 def clusters(
-    graph: Stored, parts: int, *, recursive: bool = False, seed: int = 0
+    graph: Stored,
+    parts: int,
+    *,
+    vertex_weights: Any = None,
+    recursive: bool = False,
+    seed: int = 0,
 ) -> npt.NDArray[np.int64]:
-    """Parts of about as many vertices each, with few edges between them, by METIS.
+    """Parts of about the same size, with few edges between them, by METIS.
 
     METIS takes symmetric graphs: here an edge counts in both directions, parallel ones once, and
     loops do not.
@@ -32,6 +37,8 @@ def clusters(
         On the CPU.
     parts : int
         How many, at most one for each vertex. A part may be left without vertices.
+    vertex_weights : ndarray or tensor of integers >= 0, shape [V], optional
+        Parts have about the same sum of these; default: as many vertices.
     recursive : bool
         By halves, rather than into all parts together.
     seed : int
@@ -56,11 +63,26 @@ def clusters(
     parts = integer(parts, "parts", 1, max(min(count, _MOST), 1))
     recursive, seed = boolean(recursive, "recursive"), integer(seed, "seed", 0, _MOST)
     indptr = np.asarray(graph.indptr.numpy(), np.int64)
-    return _metis(indptr, graph.indices.numpy(), count, parts, recursive, seed)
+    if vertex_weights is not None:
+        vertex_weights = np.asarray(vertex_weights)
+        if vertex_weights.dtype.kind not in "iu" or vertex_weights.shape != (count,):
+            raise TypeError(
+                f"vertex_weights: expected integers of shape [{count}], got "
+                f"{vertex_weights.dtype} of shape {list(vertex_weights.shape)}"
+            )
+        if count and vertex_weights.min() < 0:
+            raise ValueError(f"vertex_weights: expected >= 0, got {vertex_weights.min()}")
+    return _metis(indptr, graph.indices.numpy(), vertex_weights, count, parts, recursive, seed)
 
 
 def _metis(
-    indptr: Any, indices: Any, count: int, parts: int, recursive: bool, seed: int
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    count: int,
+    parts: int,
+    recursive: bool,
+    seed: int,
 ) -> npt.NDArray[np.int64]:
     import numpy as np
 
@@ -76,6 +98,8 @@ def _metis(
     given: dict[str, Any] = {"xadj": starts, "adjncy": adjacent}
     if hasattr(pymetis, "CSRAdjacency"):
         given = {"adjacency": pymetis.CSRAdjacency(starts, adjacent)}
+    if weights is not None:
+        given["vweights"] = weights.astype(np.int64)
     with warnings.catch_warnings():
         # Releases differ in which of these they call deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)
