@@ -1,6 +1,6 @@
 // How a program chooses some of many: by the smallest keys, of all or of each column, and uniformly.
 #pragma once
-#include "program_sums.cuh"
+#include "program_labor.cuh"
 
 // The last of those that are chosen, by key, then by the second, then by place.
 struct Bound {

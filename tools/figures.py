@@ -29,7 +29,7 @@ PAGES = tuple(
             f"docs/{name}.md"
             for name in (
                 *("performance", "features", "cuda-graphs", "turbognn", "nextdoor"),
-                *("pipeline", "pyg"),
+                *("pipeline", "pyg", "gnnsampler"),
             )
         ),
     )
@@ -151,6 +151,27 @@ def cache_hits() -> str:
     ]
     head = ["graph, batches", "rows in the cache", *policies]
     return f"{table(head, rows, len(policies) + 1)}\n{source(record)}"
+
+
+def locality() -> str:
+    """Ways to draw neighbours: times beside uniform ones, accuracy, pages and triads."""
+    record = kept("locality.json")
+    if record is None:
+        return NONE
+    rows = [
+        [
+            row["graph"],
+            row["way"],
+            *(f"{row[f'{what}_ratio']:.2f}" for what in ("sample", "gather", "epoch")),
+            f"{row['accuracy']:.1%}",
+            *(f"{row[what]:,.0f}" for what in ("rows", "pages", "closed_triads")),
+            f"{row['clustering']:.3f}",
+        ]
+        for row in record["rows"]
+    ]
+    head = ["graph", "neighbours", "sample", "read", "epoch", "accuracy"]
+    head += ["rows", "pages", "closed triads", "clustering"]
+    return f"{table(head, rows, 8)}\n{source(record)}"
 
 
 def side_by_side(found: list[Record], head: str) -> str:
@@ -611,7 +632,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, cache_hits, growth, threads, hub),
-        *(pyg_layers, pipeline_cache, pipeline_shares),
+        *(pyg_layers, pipeline_cache, pipeline_shares, locality),
         *(
             gpu_latency,
             gpu_calls,

@@ -16,6 +16,7 @@ from pygsampler._batch import layout as at
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
+from pygsampler._program.forms import function_of
 from pygsampler._program.symbols import (
     Graph,
     Induced,
@@ -86,7 +87,25 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
     matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
     name; or a tuple of one of the former and a dictionary. docs/operators.md has the operators,
     which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
+
+    A class makes samplers likewise, of the constants that its ``__init__`` takes:
+
+    - In NextDoor's form (Jangda et al., EuroSys 2021) it has ``steps`` and ``sampling_type``
+      (``"individual"`` or ``"collective"``), attributes or methods without arguments;
+      ``sample_size(step)``, how many edges of each transit, or rows for all transits, are drawn;
+      ``next(A, transits, C, step)``, by what they are drawn of ``C = A[:, transits]``: a matrix of
+      its edges, a vector along its rows, or None for equal chances; and, where they differ from
+      what is said here, ``unique(step)``, whether a step's edges or rows are distinct (False), and
+      ``step_transits(A, sampled, transits, step)``, the next step's transits (``sampled.row()``).
+      Its samplers take ``output``: ``"blocks"``, or ``"steps"`` for ``batch.extra["step_0"]`` and
+      so on, the distinct vertices that each step met.
+    - In GNNSampler's form (Liu et al., 2021) it has ``init(A, seeds)``, which returns a state of
+      any kind; ``hops``; ``execute(A, state, hop)``, which returns a matrix, or None, and the next
+      state; and, where blocks are not what is wanted, ``result(A, state, blocks)``, which returns
+      what a function would.
     """
+    if inspect.isclass(function):
+        function = function_of(function)
     return ProgramFunction(function)
 
 

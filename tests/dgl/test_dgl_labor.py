@@ -76,6 +76,57 @@ def test_the_law_is_dgls() -> None:
     assert (theirs - 1 / 3).abs().max() < bound
 
 
+def shared() -> Any:
+    """{a, b} and {b, c, d}: numbers 2, 3 and 3, 4, 5, with weights 1, 2 and 1, 2, 3."""
+    g = dgl.graph((torch.tensor([2, 3, 3, 4, 5]), torch.tensor([0, 0, 1, 1, 1])))
+    g.edata["p"] = torch.tensor([1.0, 2.0, 1.0, 2.0, 3.0])
+    return g
+
+
+def drawn(sampler: Any, g: Any, runs: int) -> torch.Tensor:
+    """How often each edge stays; the weights of a destination sum to the number of its edges."""
+    count = torch.zeros(g.num_edges())
+    for _ in range(runs):
+        _, _, (block,) = sampler.sample(g, torch.arange(2))
+        count[block.edata[dgl.EID]] += 1
+        sums = torch.zeros(block.num_dst_nodes())
+        sums.index_add_(0, block.edges()[1].long(), block.edata["edge_weights"].float())
+        assert torch.allclose(sums, block.in_degrees().float(), rtol=1e-5)
+    return count / runs
+
+
+@pytest.mark.parametrize(
+    ("options", "law"),
+    [
+        ({"importance_sampling": 1}, [1 / 2, 1 / 2, 4 / 9, 8 / 27, 8 / 27]),
+        # c of {1, 2} is 3 / (9 (1 - 1/2) + 5), of {1, 2, 3} 6 / (36 (1 - 1/3) + 14).
+        ({"prob": "p"}, [6 / 19, 12 / 19, 3 / 19, 6 / 19, 9 / 19]),
+    ],
+)
+def test_the_laws_by_importance_and_by_weight_are_dgls(options: Any, law: list[float]) -> None:
+    g, runs, want = shared(), 2000, torch.tensor(law)
+    bound = 5 * (want * (1 - want) / runs).sqrt()
+    dgl.seed(5)
+    theirs = drawn(dgl.dataloading.LaborSampler([1], **options), g, runs)
+    assert ((theirs - want).abs() < bound).all()
+    ours = drawn(LaborSampler([1], seed=5, **options), g, runs)
+    assert ((ours - want).abs() < bound).all()
+
+
+def test_weights_are_one_over_chances() -> None:
+    """Within a destination by a / p, all of it: of the edges 3 and 4, 2 / (6/19) and so on."""
+    g = shared()
+    value = torch.tensor([1.0, 2.0, 1.0, 2.0, 3.0]) / torch.tensor([6.0, 12.0, 3.0, 6.0, 9.0])
+    seen = set()
+    sampler = LaborSampler([1], prob="p", seed=1)
+    for _ in range(200):
+        _, _, (block,) = sampler.sample(g, torch.tensor([1]))
+        edges, weights = block.edata[dgl.EID], block.edata["edge_weights"]
+        seen.add(tuple(edges.tolist()))
+        assert torch.allclose(weights, value[edges] / value[edges].mean().clamp(min=1e-9))
+    assert len(seen) >= 6
+
+
 def test_numbers_that_hops_share() -> None:
     g = dgl.add_reverse_edges(star(degree=30))
     seeds = torch.arange(3)
@@ -125,15 +176,25 @@ def test_what_is_assigned_counts() -> None:
     with pytest.raises(TypeError, match="fanouts"):
         sampler.fanouts = 3
     assert sampler.fanouts == [-1]
+    with pytest.raises(ValueError, match="importance_sampling"):
+        sampler.importance_sampling = 17
+    with pytest.raises(TypeError, match="prob: expected the name"):
+        sampler.prob = torch.ones(3)
+    g.edata["p"] = torch.ones(g.num_edges())
+    sampler.prob, sampler.importance_sampling = "p", 2
+    assert "prob='p', importance_sampling=2, layer" in repr(sampler)
+    _, _, (block,) = sampler.sample(g, torch.arange(9))
+    assert torch.equal(block.edata["edge_weights"], torch.ones(block.num_edges()))
+    sampler.prob = "missing"
+    with pytest.raises(ValueError, match="missing"):
+        sampler.sample(g, torch.arange(9))
 
 
 @pytest.mark.parametrize(
     "options",
     [
         {"edge_dir": "out"},
-        {"prob": "w"},
         {"importance_sampling": -1},
-        {"importance_sampling": 2},
         {"batch_dependency": 8},
     ],
 )

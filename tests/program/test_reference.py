@@ -237,6 +237,23 @@ def test_race_keys_ascend_as_quotients_do() -> None:
         assert 0 < keys[0] < keys[1] < keys[2] < 1 << 64
 
 
+def test_factors_of_labor() -> None:
+    factor = numbers.labor_factor
+    assert math.isclose(factor([1.0] * 3, [1.0] * 3, 1), 1 / 3)
+    assert math.isclose(factor([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 1), 3 / 19)
+    assert math.isclose(factor([1.0, 2.0, 3.0], [1.0, 2.0, 3.0], 2), 0.3)
+    assert factor([2.0, 0.0, 4.0], [2.0, 1.0, 4.0], 2) == factor([2.0], [2.0], -1) == 0.5
+    assert factor([1.0, 1.0], [1.0, 1.0], 0) == factor([0.0], [1.0], 2) == 0
+    # LABOR-1 of {a, b} and {b, c, d}.
+    assert math.isclose(factor([1.0] * 2, [0.5, 0.5], 1), 1)
+    assert math.isclose(factor([1.0] * 3, [1 / 2, 1 / 3, 1 / 3], 1), 8 / 9)
+    # One capped: the equation holds.
+    a = [9.0, 1.0, 1.0, 1.0]
+    assert math.isclose(factor(a, a, 3), 0.2)
+    left = sum(x * x / min(1, 0.2 * x) for x in a)
+    assert math.isclose(left, 12 * 12 * (1 / 3 - 1 / 4) + sum(x * x for x in a))
+
+
 def test_chances_that_are_capped() -> None:
     assert numbers.capped([4.0, 1.0, 0.0, 1.0], 2) == [1, 0.5, 0, 0.5]
     assert numbers.capped([8.0, 4.0, 1.0, 1.0], 3) == [1, 1, 0.5, 0.5]

@@ -93,9 +93,10 @@ def everything(A: Any, seeds: Any) -> Any:
     F = F.mul(F.times(), axis=1).collective_sample(2)
     W = A.degree().draw(5, replace=True).unique()
     c = x[W].cap(2)
+    q0 = E.labor(2).sum() + E.labor(2, abs(E)).sum()
     s = c.sum() + c.mean() + c.max() + c.min() + c.count()
     q = A.sum(axis=1) / (A**2).sum(axis=0)
-    return F, {"c": c * s, "W": W, 'a "name"': q[W]}
+    return F, {"c": c * s * q0, "W": W, 'a "name"': q[W]}
 
 
 def test_all_operators() -> None:
@@ -106,7 +107,7 @@ def test_all_operators() -> None:
         "cross", "data", "individual", "collective", "filter", "top_k", "merge", "vertices",
         "degree", "const", "random", "neg", "abs", "sqrt", "exp", "log", "relu", "not", "add",
         "sub", "mul", "div", "pow", "min", "max", "lt", "le", "eq", "ne", "where", "spread", "sum",
-        "mean", "largest", "smallest", "count", "times", "gather", "cap",
+        "mean", "largest", "smallest", "count", "times", "gather", "cap", "labor",
     }  # fmt: skip
     sites = [int(line.rpartition(" site=")[2]) for line in lines if " site=" in line]
     assert sites == list(range(len(sites)))

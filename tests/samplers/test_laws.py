@@ -112,6 +112,29 @@ def test_iid_ladies_is_unbiased(normalized: pgs.Graph) -> None:
     near(sums[3], 4)
 
 
+def test_poisson_ladies_is_unbiased(normalized: pgs.Graph) -> None:
+    """Each row by itself, by (1, 1, 2, 1, 1) / 3."""
+    sampler = samplers.ladies(nodes=[2], method="poisson", normalize=False, weight="w", seed=2)
+    x, law = np.arange(1, 6), np.array([1, 1, 2, 1, 1]) / 3
+    sums: dict[int, list[float]] = {0: [], 3: []}
+    rows = []
+    for batch in batches(sampler, normalized, [0, 3]):
+        got = Counter({0: 0.0, 3: 0.0})
+        edges = edges_of(batch.blocks[0])
+        for u, v, value in edges:
+            got[v] += value * x[u]
+            assert value == pytest.approx(1 / 3 / law[u])
+        rows.append([float(u in {u for u, _, _ in edges}) for u in range(5)])
+        for v, value in got.items():
+            sums[v].append(value)
+    near(sums[0], 2)
+    near(sums[3], 4)
+    for u, drawn in enumerate(np.array(rows).T):
+        near(drawn, law[u])
+    # Rows of two destinations stay for both: 2 is one of both.
+    assert abs(np.corrcoef(np.array(rows).T)[0, 4]) < 0.06
+
+
 def test_normalized_ladies_keeps_the_sums_of_columns(normalized: pgs.Graph) -> None:
     sampler = samplers.ladies(nodes=[3, 2], weight="w", seed=3)
     for batch in batches(sampler, normalized, [0, 3], 50):
@@ -179,6 +202,71 @@ def test_labor_shares_numbers_among_columns() -> None:
         assert abs(single[edge] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
     assert abs(both - BATCHES / 3) < 4 * math.sqrt(2 / 9 * BATCHES)
     assert abs(vertices / BATCHES - 5 / 3) < 0.05
+
+
+def test_labor_by_importance_has_fewer_vertices() -> None:
+    """LABOR-1: c = 1 and 8/9, 43/27 vertices in the mean, and each edge by one over its chance."""
+    chances = {(2, 0): 1 / 2, (3, 0): 1 / 2, (3, 1): 4 / 9, (4, 1): 8 / 27, (5, 1): 8 / 27}
+    sampler = samplers.labor(fanouts=[1], importance=1, seed=6)
+    single, vertices = Counter[tuple[int, int]](), []
+    for batch in batches(sampler, labor_graph(), [0, 1]):
+        edges = edges_of(batch.blocks[0])
+        vertices.append(len({u for u, _, _ in edges}))
+        for u, v, value in edges:
+            single[u, v] += 1
+            assert value == pytest.approx(1 / chances[u, v])
+    for edge, p in chances.items():
+        assert abs(single[edge] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
+    near(vertices, 43 / 27)
+    further = samplers.labor(fanouts=[1], importance=4, seed=6)
+    found = [
+        len(set(b.blocks[0].indices.tolist())) for b in batches(further, labor_graph(), [0, 1])
+    ]
+    assert np.mean(found) < 43 / 27
+
+
+@pytest.mark.parametrize("options", [{}, {"importance": 2}])
+def test_weighted_labor_is_unbiased(options: dict[str, int]) -> None:
+    """Sums of w h over the column with the weights 1, 2, 3 and 0, and variance as uniform draws."""
+    src, w = np.array([2, 3, 4, 5]), np.array([1.0, 2.0, 3.0, 0.0])
+    graph = pgs.Graph.from_coo(src, np.zeros(4, np.int64), num_nodes=6, edge_data={"w": w * 1e-200})
+    x = np.array([0, 0, 3, 1, 2, 9])
+    sampler = samplers.labor(fanouts=[2], weight="w", seed=3, **options)
+    sums, drawn, size = [], Counter[int](), []
+    for batch in batches(sampler, graph.with_data(edge_data={"w": w}), [0]):
+        edges = edges_of(batch.blocks[0])
+        drawn.update(u for u, _, _ in edges)
+        size.append(sum(value for _, _, value in edges))
+        sums.append(sum(value * x[u] for u, _, value in edges))
+    near(sums, float(w @ x[src]))
+    near(size, float(w.sum()))
+    # The variance of the sum of w / p, which c is chosen by.
+    assert np.var(size) == pytest.approx(36 * (1 / 2 - 1 / 3), rel=0.1)
+    assert drawn[5] == 0
+    for u, p in ((2, 0.3), (3, 0.6), (4, 0.9)):
+        assert abs(drawn[u] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
+    # No scale of the weights changes what stays.
+    (small,) = batches(sampler, graph, [0], 1)
+    (again,) = batches(sampler, graph.with_data(edge_data={"w": w}), [0], 1)
+    assert small.blocks[0].edge_ids.tolist() == again.blocks[0].edge_ids.tolist()
+
+
+def test_labors_weights_scaled() -> None:
+    src, w = np.array([2, 3, 4, 2, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1.0])
+    graph = pgs.Graph.from_coo(src, np.array([0, 0, 0, 1, 1]), num_nodes=6, edge_data={"w": w})
+    for normalize, want in (("sum", {0: 6.0, 1: 5.0}), ("mean", None)):
+        sampler = samplers.labor(fanouts=[2], weight="w", normalize=normalize, seed=3)
+        for batch in batches(sampler, graph, [0, 1], 50):
+            edges = edges_of(batch.blocks[0])
+            for v in {v for _, v, _ in edges}:
+                column = [value for _, to, value in edges if to == v]
+                assert sum(column) == pytest.approx(want[v] if want else len(column))
+    plain = samplers.labor(fanouts=[-1], weight="w", weights=False, seed=3)
+    (batch,) = batches(plain, graph, [0, 1], 1)
+    assert sorted(value for _, _, value in edges_of(batch.blocks[0])) == sorted(w)
+    for wrong in ({"importance": -1}, {"importance": 1.5}, {"normalize": "max"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            samplers.labor(fanouts=[2], **wrong)
 
 
 # ---- node-wise -------------------------------------------------------------------------------

@@ -181,6 +181,37 @@ def capped(values: list[float], k: int) -> list[float]:
     return [1.0 if i in full else c * x if x else 0.0 for i, x in enumerate(values)]
 
 
+def labor_factors(values: list[list[float]], chances: list[list[float]], k: int) -> list[float]:
+    """LABOR's factor of each column."""
+    for a, q in zip(values, chances, strict=True):
+        for pair in zip(a, q, strict=True):
+            checked("labor", list(pair))
+    return [labor_factor(a, q, k) for a, q in zip(values, chances, strict=True)]
+
+
+def labor_factor(values: list[float], chances: list[float], k: int) -> float:
+    candidates = [a > 0 and q > 0 for a, q in zip(values, chances, strict=True)]
+    d = sum(candidates)
+    if d == 0:
+        return 0.0
+    if k < 0 or d <= k:
+        return divided(1.0, min(q for q, one in zip(chances, candidates, strict=True) if one))
+
+    def total(c: float, term: Callable[[float, float], float]) -> float:
+        of = zip(values, chances, candidates, strict=True)
+        return tree_sum([term(a, q) if one and c * q < 1 else 0.0 for a, q, one in of])
+
+    all_of = total(0.0, lambda a, _: a)
+    goal = (all_of * all_of) * (divided(1.0, float(k)) - divided(1.0, float(d)))
+    c = 0.0
+    while True:
+        above = total(c, lambda a, q: divided(a * a, q))
+        following = divided(above, goal + total(c, lambda a, _: a * a))
+        if not following > c:
+            return c
+        c = following
+
+
 def largest_places(values: list[float], k: int) -> list[int]:
     """The places of the k largest, in order of places; NaN is the smallest."""
     by = [(x == x, x if x == x else 0.0) for x in values]

@@ -29,6 +29,7 @@ from program_numbers import (
     checked,
     choose_vertices,
     draws_of_column,
+    labor_factors,
     largest_places,
     race_of_column,
     reduced,
@@ -338,6 +339,9 @@ class Machine:
                 return self.map(lambda _, y: y, given, axis)
             case "cap":
                 return Vector(given[0].along, capped(given[0].values, int(attrs["k"])))
+            case "labor":
+                a, q = (m.edges.by_column(m.values) for m in given)
+                return Vector(given[0].edges.columns, labor_factors(a, q, int(attrs["k"])))
             case "vertices":
                 return Vector(
                     self.every(), [float(x) for x in self.graph.node_data[name_of(attrs)]]

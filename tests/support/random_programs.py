@@ -335,7 +335,7 @@ class Writer:
         return self.add(Node(op, [a], VECTOR, along=along, chance=chance), f"axis={axis}")
 
     def vector(self) -> int | None:
-        op = self.rng.choice(["times", "gather", "gather", "cap"])
+        op = self.rng.choice(["times", "gather", "gather", "cap", "labor"])
         if op == "times":
             b = self.pick(lambda n: n.op == "collective")
             if b is None:
@@ -348,6 +348,16 @@ class Writer:
                 return None
             k = self.rng.choice([k for k in COUNTS if k >= 0])
             return self.add(Node(op, [v], VECTOR, along=self.nodes[v].along, chance=True), f"k={k}")
+        if op == "labor":
+            a = self.value(lambda n: n.kind == MATRIX, chance=True)
+            if a is None:
+                return None
+            of = self.nodes[a].edges
+            q = self.value(lambda n: n.kind == MATRIX and n.edges == of, chance=True)
+            if q is None:
+                return None
+            along = self.columns(of)
+            return self.add(Node(op, [a, q], VECTOR, along=along), f"k={self.rng.choice(COUNTS)}")
         s = self.of(LIST)
         assert s is not None
         along = self.nodes[s].along

@@ -144,6 +144,10 @@ func programs(t testing.TB) map[string]*program.Program {
 			"individual %4, %4 k=3 replace=true site=1", "union %0, %3", `return blocks %5, %2 "reached"=%6`),
 		"labor": parsed(t, "", "seeds", "slice %0", "random site=0", "const value=3", "count %1 axis=0", "div %3, %4",
 			"spread %1, %5 axis=0", "le %2, %6 axis=1", "filter %1, %7", "random %8 site=1", "add %8, %9", "return blocks %10"),
+		// A factor is a double, of which a result has 24 digits, and what a product leaves of it the others.
+		"labor, weighted": parsed(t, "w", "seeds", "slice %0", "labor %1, %1 k=3", "mul %1, %2 axis=0", "largest %3 axis=1", "spread %1, %4 axis=1",
+			"labor %1, %5 k=2", "labor %5, %1 k=-1", "const value=134217729", "mul %6, %8", "sub %9, %6", "sub %9, %10", "sub %6, %11",
+			`return vectors "c"=%2 "d"=%6 "e"=%7 "f"=%12`),
 		"shadow": parsed(t, "w", "seeds", "unique %0", "slice %1", "individual %2 k=3 replace=false site=0", "row %3", "union %1, %4",
 			"cross %5, %5", "degree", "gather %7, %5", `return subgraph %5, %6 "degree"=%8`),
 		"again": parsed(t, "w", "seeds", "slice %0", "collective %1 k=7 replace=true site=0", "times %2", "mul %2, %3 axis=1",

@@ -81,6 +81,11 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return t, fmt.Errorf("cap: k: expected an integer >= 0, got %d", n.K)
 		}
 		return Type{Kind: Vector, Along: in[0].Along}, nil
+	case Labor:
+		if in[1].Edges != in[0].Edges {
+			return t, fmt.Errorf("labor: expected values of the same edges, got those of others")
+		}
+		return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
 	case Vertices, Degree, Number:
 		return Type{Kind: Vector}, nil
 	case Const:

@@ -71,6 +71,7 @@ const (
 	Times  // of a Collective: how often each of its rows was drawn
 	Gather // a vector's elements of the vertices of a list
 	Cap    // chances in the ratio of a vector's elements, of which k is the sum
+	Labor  // of two matrices: for each column the factor of LABOR's chances of k edges
 
 	numOps
 )
@@ -103,6 +104,7 @@ var specs = [numOps]spec{
 	Sum: {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
 	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
+	Labor: {"labor", "mm", "k"},
 }
 
 // String is the name in texts.

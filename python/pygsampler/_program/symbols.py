@@ -534,6 +534,16 @@ class Matrix(Values):
         )
         return made
 
+    def labor(self, K: int, q: Matrix | None = None) -> Vector:
+        """For each column the factor c of LABOR's chances min(1, c q) of K edges, q these values.
+
+        By it a mean by these values has the variance of one over K edges drawn uniformly and
+        without replacement; q may be other values of the same edges.
+        """
+        by = self if q is None else self._matrix(q, "labor: q")
+        made: Vector = self._make(Vector, "labor", by, k=_number(self, "labor", K))
+        return made
+
     def times(self) -> Vector:
         """Of what ``collective_sample`` returned: how often each of its rows was drawn."""
         made: Vector = self._make(Vector, "times")

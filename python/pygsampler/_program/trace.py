@@ -16,6 +16,7 @@ _MOST_SITES = 256
 _HERE = Path(__file__)
 _OURS = {
     __file__,
+    str(_HERE.with_name("forms.py")),
     str(_HERE.with_name("symbols.py")),
     str(_HERE.parent.with_name("programs.py")),
 }

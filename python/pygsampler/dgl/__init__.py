@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    from pygsampler.dgl.cluster import ClusterGCNSampler
     from pygsampler.dgl.labor import LaborSampler
     from pygsampler.dgl.pinsage import PinSAGESampler, RandomWalkNeighborSampler
     from pygsampler.dgl.saint import SAINTSampler
@@ -16,6 +17,7 @@ except ImportError as error:
     raise ImportError("pygsampler.dgl needs DGL: pip install 'pygsampler[dgl]'") from error
 
 __all__ = [
+    "ClusterGCNSampler",
     "FeatureStorage",
     "LaborSampler",
     "PGSampler",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
-from pygsampler._core.checks import boolean
+from pygsampler._core.checks import boolean, describe, integer
 from pygsampler.dgl.options import offered
 from pygsampler.dgl.sampler import Sampler, fanouts_of
 
@@ -16,18 +16,22 @@ __all__ = ["LaborSampler"]
 # Options of DGL's with the only value that is offered, and what to do else.
 _FIXED = {
     "edge_dir": ("in", "dgl.reverse(g) has the out-edges of g as in-edges"),
-    "prob": (None, "PGSampler draws by weights"),
-    "importance_sampling": (0, "this is LABOR-0"),
     "batch_dependency": (1, "each batch has numbers of its own"),
 }
+# Each round of LABOR-i goes through a hop's edges a few times, and is written out in the program.
+_MOST_ROUNDS = 16
 
 
 class LaborSampler(Sampler):
-    """LABOR-0 (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
+    """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
-    most ``fanout / in-degree of v``: a destination has ``fanout`` edges in the mean, and a batch
-    has fewer vertices than ``PGSampler``'s. Blocks have no weights of edges, as DGL's have none.
+    most its chance: a destination has ``fanout`` edges in the mean, and a batch has fewer vertices
+    than ``PGSampler``'s. ``pygsampler.samplers.labor`` says what the chances are.
+
+    Blocks have ``edata["edge_weights"]``, as DGL's, where ``prob`` or ``importance_sampling`` is
+    given: weight / chance, scaled so that those of a destination sum to the number of its edges,
+    for models that take the mean of weighted messages.
 
     Parameters
     ----------
@@ -35,10 +39,12 @@ class LaborSampler(Sampler):
         Edges of a destination in the mean, outermost hop first; -1 takes all.
     edge_dir : str
         ``'in'``.
-    prob : None
-        LABOR by weights is not offered: NotImplementedError.
+    prob : str, optional
+        The name of an array in ``g.edata``: a finite weight >= 0 for each edge. Edges of weight 0
+        are never drawn. ValueError, at the first batch, where the graph has none of that name.
     importance_sampling : int
-        0, as LABOR-i is not offered: NotImplementedError.
+        i of LABOR-i, at most 16: rounds in which chances are made that have fewer vertices. DGL's
+        negative numbers, rounds until nothing changes, are not offered: NotImplementedError.
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
@@ -51,16 +57,19 @@ class LaborSampler(Sampler):
 
     Notes
     -----
-    ``fanouts`` and ``layer_dependency`` may be assigned, and count from the next batch on. Excluded
-    edges raise NotImplementedError. ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each
-    edge one over its chance as ``block.edata["w"]``, by which sums are unbiased.
+    ``fanouts``, ``prob``, ``importance_sampling`` and ``layer_dependency`` may be assigned, and
+    count from the next batch on. Excluded edges raise NotImplementedError.
+    ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each edge one over its chance as
+    ``block.edata["w"]``, by which sums are unbiased.
     """
+
+    _values_as: ClassVar[str | None] = "edge_weights"
 
     def __init__(
         self,
         fanouts: Sequence[int],
         edge_dir: str = "in",
-        prob: None = None,
+        prob: str | None = None,
         importance_sampling: int = 0,
         layer_dependency: bool = False,
         batch_dependency: int = 1,
@@ -71,13 +80,15 @@ class LaborSampler(Sampler):
         *,
         seed: int | None = None,
     ) -> None:
-        self.edge_dir, self.prob = edge_dir, prob
-        self.importance_sampling = importance_sampling
-        self.batch_dependency = batch_dependency
-        shared = boolean(layer_dependency, "layer_dependency")
-        self._fanouts, self._layer_dependency = fanouts, shared
+        self.edge_dir, self.batch_dependency = edge_dir, batch_dependency
+        self._options = {
+            "fanouts": fanouts,
+            "prob": prob,
+            "importance_sampling": importance_sampling,
+            "layer_dependency": layer_dependency,
+        }
         super().__init__(
-            _made(fanouts, shared, seed),
+            _made(self._options, seed),
             prefetch_node_feats=prefetch_node_feats,
             prefetch_labels=prefetch_labels,
             prefetch_edge_feats=prefetch_edge_feats,
@@ -93,31 +104,70 @@ class LaborSampler(Sampler):
     @property
     def fanouts(self) -> Any:
         """As given, outermost hop first; what is assigned counts."""
-        return self._fanouts
+        return self._options["fanouts"]
 
     @fanouts.setter
     def fanouts(self, fanouts: Any) -> None:
-        self._sampler = _made(fanouts, self._layer_dependency, self.seed)
-        self._fanouts = fanouts
+        self._assign("fanouts", fanouts)
 
     @property
-    def layer_dependency(self) -> bool:
+    def prob(self) -> Any:
+        """The name of the weights in ``g.edata``; None: edges are equal."""
+        return self._options["prob"]
+
+    @prob.setter
+    def prob(self, prob: Any) -> None:
+        self._assign("prob", prob)
+
+    @property
+    def importance_sampling(self) -> Any:
+        """i of LABOR-i."""
+        return self._options["importance_sampling"]
+
+    @importance_sampling.setter
+    def importance_sampling(self, importance_sampling: Any) -> None:
+        self._assign("importance_sampling", importance_sampling)
+
+    @property
+    def layer_dependency(self) -> Any:
         """Whether the numbers are the same in all hops."""
-        return self._layer_dependency
+        return self._options["layer_dependency"]
 
     @layer_dependency.setter
-    def layer_dependency(self, layer_dependency: bool) -> None:
-        shared = boolean(layer_dependency, "layer_dependency")
-        self._sampler = _made(self._fanouts, shared, self.seed)
-        self._layer_dependency = shared
+    def layer_dependency(self, layer_dependency: Any) -> None:
+        self._assign("layer_dependency", layer_dependency)
+
+    def _assign(self, name: str, value: Any) -> None:
+        options = {**self._options, name: value}
+        self._sampler = _made(options, self.seed)
+        self._options = options
 
     def __repr__(self) -> str:
+        plain = {"prob": None, "importance_sampling": 0}
+        named = [f"{k}={v!r}, " for k, v in self._options.items() if k in plain and v != plain[k]]
         return (
-            f"pygsampler.dgl.LaborSampler({list(self.fanouts)}, "
+            f"pygsampler.dgl.LaborSampler({list(self.fanouts)}, {''.join(named)}"
             f"layer_dependency={self.layer_dependency})"
         )
 
 
-def _made(fanouts: Any, shared: bool, seed: int | None) -> _core.Sampler[Any]:
-    numbers = fanouts_of(fanouts)
-    return samplers.labor(fanouts=numbers, layer_dependency=shared, weights=False, seed=seed)
+def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+    prob, rounds = options["prob"], options["importance_sampling"]
+    if prob is not None and not isinstance(prob, str):
+        raise TypeError(f"prob: expected the name of an edge array, got {describe(prob)}")
+    if isinstance(rounds, int) and not isinstance(rounds, bool) and rounds < 0:
+        raise NotImplementedError(
+            f"importance_sampling: expected an integer >= 0, got {rounds}, which is not offered; "
+            "a few rounds come close"
+        )
+    rounds = integer(rounds, "importance_sampling", 0, _MOST_ROUNDS)
+    weighted = prob is not None or rounds > 0
+    return samplers.labor(
+        fanouts=fanouts_of(options["fanouts"]),
+        importance=rounds,
+        layer_dependency=boolean(options["layer_dependency"], "layer_dependency"),
+        weights=weighted,
+        normalize="mean" if weighted else None,
+        weight=prob,
+        seed=seed,
+    )

@@ -50,6 +50,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
 
     # Whether a batch's ids are vertices: else they say no more than which batch it is.
     _of_vertices: ClassVar[bool] = True
+    # What the values of edges are called in blocks; None: as the sampler says.
+    _values_as: ClassVar[str | None] = None
 
     def __init__(
         self,
@@ -167,7 +169,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         hops = hops_of(sampled)
         if places is not None:
             hops = [hop._replace(edge_ids=places.edge_ids[hop.edge_ids.long()]) for hop in hops]
-        blocks = [make_block(g, hop, sampler.edge_values) for hop in hops]
+        values = self._values_as or sampler.edge_values
+        blocks = [make_block(g, hop, values) for hop in hops]
         input_nodes, output_nodes = hops[0].src, seed_nodes
         if self.output_device is not None:
             device = _complete(torch.device(self.output_device))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 try:
+    from pygsampler.pyg.cluster import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
@@ -17,6 +18,8 @@ except ImportError as error:
     raise ImportError("pygsampler.pyg needs PyG: pip install 'pygsampler[pyg]'") from error
 
 __all__ = [
+    "ClusterData",
+    "ClusterLoader",
     "EdgeIndex",
     "FeatureStore",
     "GraphSAINTNodeSampler",

@@ -1,5 +1,6 @@
 """Published sampling algorithms, as programs: see docs/samplers.md."""
 
+from pygsampler.samplers.clustering import clusters
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
@@ -8,6 +9,7 @@ from pygsampler.samplers.subgraphs import cluster_gcn, mvs, saint_node, saint_wa
 __all__ = [
     "asgcn",
     "cluster_gcn",
+    "clusters",
     "fastgcn",
     "graphsage",
     "kgcn",

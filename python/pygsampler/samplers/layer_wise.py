@@ -42,7 +42,8 @@ def ladies(
     method : str
         ``"race"``: without replacement, edges weighted by w / p(u), as the authors' code has it.
         ``"iid"``: with replacement, by w count(u) / (K p(u)) for p that sums to 1, which is
-        unbiased.
+        unbiased. ``"poisson"``: each row by itself, by the chance q(u) = min(1, c p(u)) for the c
+        by which q sums to K, with w / q(u): unbiased too, of K rows in the mean.
     normalize : bool
         The weights of a destination's edges are scaled so that they sum to what those of all its
         edges do: less variance, and a bias.
@@ -52,8 +53,8 @@ def ladies(
     ``block.edge_data["w"]`` has the weights to aggregate with. A destination none of whose rows was
     drawn has no edges; it is one of its own sources only where the graph has a loop there that was.
     """
-    if method not in ("race", "iid"):
-        raise ValueError(f"method: expected 'race' or 'iid', got {method!r}")
+    if method not in ("race", "iid", "poisson"):
+        raise ValueError(f"method: expected 'race', 'iid' or 'poisson', got {method!r}")
     blocks: list[Any] = []
     for K in reversed(nodes):
         C = _normalized(A, seeds)
@@ -61,6 +62,9 @@ def ladies(
         if method == "iid":
             B = C.collective_sample(K, p, replace=True)
             B = B.mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
+        elif method == "poisson":
+            q = p.cap(K)
+            B = C.where(C.spread(A.random(), axis=1) <= C.spread(q, axis=1)).div(q, axis=1)
         else:
             B = C.collective_sample(K, p).div(p, axis=1)
         if normalize:
@@ -136,43 +140,96 @@ def asgcn(
     return blocks
 
 
+# What LABOR's chances are scaled by at most, so that a product with a weight is a number.
+_LARGE = 2.0**1000
+
+
+def _labor_chances(A: Any, C: Any, K: int, importance: int) -> Any:
+    """The chance of each edge of C: min(1, c q), q the weights or what LABOR-i makes of them."""
+    if K < 0:
+        return C > 0
+    a, real = C, None
+    if A.weighted:
+        # No scale of a column's weights changes a chance, and squares of these stay in range.
+        largest = C.max(axis=0)
+        a, real = C.div(largest + (largest == 0), axis=0), C > 0
+
+    def drawn(x: Any) -> Any:
+        return x if real is None else real.select(x, 0)
+
+    q, c = a, a.labor(K).minimum(_LARGE)
+    pi = drawn(a.mul(c, axis=0)).max(axis=1)
+    for further in range(importance):
+        if further:
+            pi = pi * drawn(C.spread(c, axis=0)).max(axis=1)
+        pi = pi.minimum(_LARGE)
+        q = C.spread(pi, axis=1)
+        c = a.labor(K, q).minimum(_LARGE)
+    return drawn(q.mul(c, axis=0)).minimum(1)
+
+
 @program
 def labor(
     A: Graph,
     seeds: Vertices,
     *,
     fanouts: Sequence[int],
+    importance: int = 0,
     layer_dependency: bool = False,
     weights: bool = True,
+    normalize: str | None = None,
 ) -> list[Matrix]:
-    """LABOR-0 (Balin and Catalyurek, 2023): as many vertices less as uniform numbers are shared.
+    """LABOR (Balin and Catalyurek, 2023): fewer vertices, as destinations share uniform numbers.
 
-    An edge u to v stays where the number of u, one for all destinations, is at most fanout / d(v).
-    So a destination has about ``fanout`` edges, and hops meet the same vertices.
+    An edge u to v stays where the number of u, one for all destinations, is at most its chance. For
+    LABOR-0 without ``weight=`` that is fanout / d(v). With weights a(u, v) it is min(1, c(v) a), by
+    the c(v) for which a weighted mean over v's edges has the variance of one over ``fanout`` of
+    them drawn uniformly without replacement. So a destination has about ``fanout`` edges, and hops
+    meet the same vertices.
 
     Parameters
     ----------
     fanouts : sequence of int
         The edges of a destination in the mean, outermost hop first; -1 takes all.
+    importance : int
+        i of LABOR-i: chances min(1, c(v) pi(u)), pi made in so many rounds to have fewer vertices
+        at the same variances; the more rounds, the fewer.
     layer_dependency : bool
         The numbers are the same in all hops.
     weights : bool
         False: the values of the edges are the graph's.
+    normalize : str, optional
+        ``"sum"``: the weights of a destination's edges are scaled so that they sum to what the
+        values of all its edges do. ``"mean"``: to the number of its edges, as DGL's, for models
+        that take the mean. Less variance, and a bias.
 
     Notes
     -----
-    ``block.edge_data["w"]`` is one over the chance of the edge, max(d / fanout, 1), whose sums are
-    unbiased.
+    ``block.edge_data["w"]`` is one over the chance of the edge, times its weight where there is
+    one: its sums are unbiased. An edge of weight 0 is never there.
     """
+    if isinstance(importance, bool) or not isinstance(importance, int) or importance < 0:
+        raise ValueError(f"importance: expected an integer >= 0, got {importance!r}")
+    if normalize not in (None, "sum", "mean"):
+        raise ValueError(f"normalize: expected 'sum', 'mean' or None, got {normalize!r}")
     r = A.random()
     blocks: list[Any] = []
     for hop, K in enumerate(reversed(fanouts)):
         if hop and not layer_dependency:
             r = A.random()
         C = A[:, seeds]
-        degree = C.count(axis=0)
-        chance = (degree if K < 0 else K / degree).minimum(1)
-        B = C.where(C.spread(r, axis=1) <= C.spread(chance, axis=0))
-        blocks.insert(0, B.spread(1 / chance, axis=0) if weights else B)
+        if A.weighted or importance:
+            chances = _labor_chances(A, C, K, importance)
+            stays = C.spread(r, axis=1) <= chances
+            B = (C / chances).where(stays) if weights else C.where(stays)
+        else:
+            degree = C.count(axis=0)
+            chance = (degree if K < 0 else K / degree).minimum(1)
+            B = C.where(C.spread(r, axis=1) <= C.spread(chance, axis=0))
+            B = B.spread(1 / chance, axis=0) if weights else B
+        if weights and normalize:
+            total = C.sum(axis=0) if normalize == "sum" else B.count(axis=0)
+            B = B.mul(total / B.sum(axis=0), axis=0)
+        blocks.insert(0, B)
         seeds = seeds | B.row()
     return blocks

@@ -368,6 +368,8 @@ func (c *call[I]) makeVector(i int) {
 		v.vector = c.times(n)
 	case program.Cap:
 		v.vector = c.capped(n)
+	case program.Labor:
+		v.vector = c.labor(n)
 	default:
 		if n.Type.Along.Space == program.All && !n.Once && c.work(i) < mostWork {
 			return

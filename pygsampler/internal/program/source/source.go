@@ -613,6 +613,13 @@ func (w *writer) vector(i int, n *program.Node) {
 		w.stored(i)
 		return
 	}
+	if n.Op == program.Labor {
+		w.text.Cells += 4
+		w.line("const double* %s;", s)
+		w.step("labor(m, %s, %s, %d, %d, v%d, v%d)", s, w.edges(n.In[0]), n.K, i, n.In[0], n.In[1])
+		w.stored(i)
+		return
+	}
 	element := func(in int) string {
 		w.takes(i, in)
 		if w.typeOf(in).Along.Space == program.All && n.Type.Along.Space != program.All {

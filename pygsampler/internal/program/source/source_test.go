@@ -28,6 +28,14 @@ var programs = map[string]string{
 %8 = div %6, %7 axis=0
 %9 = row %8
 return blocks %8 "reached"=%9`,
+	"labor": `%0 = seeds
+%1 = slice %0
+%2 = labor %1, %1 k=3
+%3 = mul %1, %2 axis=0
+%4 = largest %3 axis=1
+%5 = spread %1, %4 axis=1
+%6 = labor %1, %5 k=-1
+return vectors "c"=%6`,
 	"subgraph": `%0 = seeds
 %1 = slice %0
 %2 = individual %1 k=3 replace=false site=0
@@ -182,7 +190,7 @@ func TestCompiled(t *testing.T) {
 	}
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
-	for name, bits := range map[string]int{"many": 32, "subgraph": 64} {
+	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32} {
 		var c compiler.Compiler
 		text := textOf(t, name)
 		image, err := c.Compile(text.Program(bits, bits, make([]csc.DType, len(text.Arrays))), 8, 0)

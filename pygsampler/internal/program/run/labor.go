@@ -1,0 +1,74 @@
+package run
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+)
+
+// labor is for each column the factor c of LABOR's chances min(1, c q), by which a mean by the values a has the variance
+// of one over n.K edges that are drawn uniformly and without replacement: docs/operators.md.
+func (c *call[I]) labor(n *program.Node) []float64 {
+	e := c.edgesOf(n.In[0])
+	to := take[float64](&c.arena, int64(len(e.indptr))-1)
+	c.columnsIn(e, func(w *worker, _, first, end int64) {
+		values := c.unitValues(w, n.In[0], first, end)
+		a := sized(&w.chosen, len(values))
+		copy(a, values)
+		q := c.unitValues(w, n.In[1], first, end)
+		for col := first; col < end; col++ {
+			lo, hi := e.indptr[col]-e.indptr[first], e.indptr[col+1]-e.indptr[first]
+			for k, x := range a[lo:hi] {
+				checkChance("labor", x, int64(e.columns.ids[col]))
+				checkChance("labor", q[lo+int64(k)], int64(e.columns.ids[col]))
+			}
+			to[col] = laborFactor(a[lo:hi], q[lo:hi], n.K)
+		}
+	})
+	return to
+}
+
+// laborFactor is that of one column. Its steps rise to the root of a function that is convex in 1/c, and end after at
+// most as many as there are edges.
+func laborFactor(a, q []float64, most int64) float64 {
+	candidates, least := int64(0), math.Inf(1)
+	for i := range a {
+		if a[i] > 0 && q[i] > 0 {
+			candidates++
+			least = min(least, q[i])
+		}
+	}
+	switch {
+	case candidates == 0:
+		return 0
+	case most < 0 || candidates <= most:
+		return 1 / least
+	}
+	// Those with c q < 1, by their terms.
+	sum := func(c float64, term func(a, q float64) float64) float64 {
+		var of running
+		var part [32]float64
+		of.begin(program.Sum)
+		for lo := 0; lo < len(a); lo += len(part) {
+			m := min(len(part), len(a)-lo)
+			for i := range part[:m] {
+				part[i] = 0
+				if a, q := a[lo+i], q[lo+i]; a > 0 && q > 0 && c*q < 1 {
+					part[i] = term(a, q)
+				}
+			}
+			of.take(part[:m])
+		}
+		return of.end()
+	}
+	d := sum(0, func(a, _ float64) float64 { return a })
+	goal := float64(d*d) * float64(1/float64(most)-1/float64(candidates))
+	for c := 0.0; ; {
+		next := sum(c, func(a, q float64) float64 { return float64(a*a) / q }) /
+			float64(goal+sum(c, func(a, _ float64) float64 { return a * a }))
+		if !(next > c) {
+			return c
+		}
+		c = next
+	}
+}

@@ -1,0 +1,192 @@
+"""``ClusterGCNSampler`` in the place of DGL's."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import dgl
+import numpy as np
+import torch
+
+from pygsampler._core.checks import boolean, describe, integer
+from pygsampler.dgl.ids import as_ids
+from pygsampler.dgl.options import offered
+from pygsampler.dgl.sampler import Sampler
+from pygsampler.dgl.walking import WrongValue
+from pygsampler.graph import Graph
+from pygsampler.programs import program
+from pygsampler.samplers import clusters
+
+__all__ = ["ClusterGCNSampler"]
+
+_MODES = ("k-way", "recursive")
+
+
+class ClusterGCNSampler(Sampler):
+    """Cluster-GCN (Chiang et al., 2019) in the place of ``dgl.dataloading.ClusterGCNSampler``.
+
+    The graph is cut once into ``k`` parts by METIS, which comes with pymetis, ``pip install
+    'pygsampler[metis]'``; DGL 1.1.3's own never ends on some graphs. ``sampler.sample(g,
+    partition_ids)`` is a DGLGraph with ``dgl.NID``, ``dgl.EID`` and the graph's features: the
+    vertices of these parts, one part behind the other, and all edges of the graph among them, those
+    between the parts too.
+
+    Parameters
+    ----------
+    g : dgl.DGLGraph
+        A homogeneous graph.
+    k : int
+        Parts.
+    cache_path : str, optional
+        The file where the parts are kept and, if it is there, read from. None: none. DGL's own
+        files are refused, as they are pickles, and are not asked of which graph they are.
+    balance_ntypes : None
+        Not offered: NotImplementedError.
+    balance_edges : bool
+        Parts have about as many edges into them, rather than vertices.
+    mode : str
+        ``'k-way'``, or ``'recursive'``: by halves.
+    prefetch_ndata, prefetch_edata, output_device
+        As in DGL.
+
+    Notes
+    -----
+    ``partition_offset`` and ``partition_node_ids`` are as DGL's: the vertices of part i are
+    ``partition_node_ids[partition_offset[i]:partition_offset[i + 1]]``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of a wrong type or value, and for a file of another graph, or of other parts.
+    ImportError
+        Without pymetis, unless the parts are read.
+    """
+
+    def __init__(
+        self,
+        g: Any,
+        k: int,
+        cache_path: str | os.PathLike[str] | None = "cluster_gcn.npz",
+        balance_ntypes: None = None,
+        balance_edges: bool = False,
+        mode: str = "k-way",
+        prefetch_ndata: Any = None,
+        prefetch_edata: Any = None,
+        output_device: Any = None,
+    ) -> None:
+        if not isinstance(g, dgl.DGLGraph):
+            raise TypeError(f"g: expected a DGLGraph, got {describe(g)}")
+        if not g.is_homogeneous:
+            raise NotImplementedError("g: expected a homogeneous graph, got one of several types")
+        self._k = integer(k, "k", 1, max(g.num_nodes(), 1))
+        if mode not in _MODES:
+            raise WrongValue(f"mode: expected 'k-way' or 'recursive', got {mode!r}")
+        super().__init__(
+            _induced(seed=0),
+            prefetch_node_feats=prefetch_ndata,
+            prefetch_edge_feats=prefetch_edata,
+            output_device=output_device,
+        )
+        path = None if cache_path is None else Path(cache_path)
+        offered("balance_ntypes", balance_ntypes, None, "samplers.clusters takes weights")
+        by_edges = boolean(balance_edges, "balance_edges")
+        if path is not None and path.exists():
+            assigned = _read(path, g, self._k)
+        else:
+            assigned = _assigned(g, self._k, by_edges, mode)
+            if path is not None:
+                _write(path, g, assigned)
+        # By part, in ascending order within each.
+        nodes = np.argsort(assigned, kind="stable")
+        offset = np.concatenate([[0], np.cumsum(np.bincount(assigned, minlength=self._k))])
+        self.partition_node_ids = torch.from_numpy(nodes)
+        self.partition_offset = torch.from_numpy(offset)
+
+    def sample(self, g: Any, partition_ids: Any) -> Any:
+        """The subgraph of some parts of ``g``.
+
+        Parameters
+        ----------
+        g : dgl.DGLGraph
+            The graph that was cut.
+        partition_ids : int32 or int64, shape [N]
+            Distinct numbers of parts, where ``g`` is.
+
+        Returns
+        -------
+        dgl.DGLGraph
+            On ``output_device``.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError
+            For numbers of a wrong type or shape, that are twice there, or that are no parts; and
+            for a graph with another number of vertices.
+        """
+        ids = as_ids(partition_ids, "partition_ids")
+        parts = ids.cpu().long()
+        if len(parts) and not 0 <= int(parts.min()) <= int(parts.max()) < self._k:
+            raise IndexError(
+                f"partition_ids: expected numbers from 0 to {self._k - 1}, got {parts.tolist()}"
+            )
+        if len(set(parts.tolist())) != len(parts):
+            raise ValueError(f"partition_ids: expected distinct parts, got {parts.tolist()}")
+        if g.num_nodes() != len(self.partition_node_ids):
+            raise ValueError(
+                f"g: expected the graph that was cut, of {len(self.partition_node_ids)} vertices, "
+                f"got one of {g.num_nodes()}"
+            )
+        offset, nodes = self.partition_offset.tolist(), self.partition_node_ids
+        seeds = torch.cat([nodes[:0], *(nodes[offset[i] : offset[i + 1]] for i in parts.tolist())])
+        _, _, subgraph = super().sample(g, seeds.to(ids.device, g.idtype))
+        return subgraph
+
+    def __repr__(self) -> str:
+        return f"pygsampler.dgl.ClusterGCNSampler(k={self._k})"
+
+
+@program
+def _induced(A: Any, seeds: Any) -> Any:
+    return A.induce(seeds.unique())
+
+
+def _assigned(g: Any, k: int, by_edges: bool, mode: str) -> Any:
+    weights = g.in_degrees().cpu().long().numpy() if by_edges else None
+    graph = Graph.from_dgl(g.cpu())
+    return clusters(graph, k, vertex_weights=weights, recursive=mode == "recursive")
+
+
+def _print_of(g: Any) -> bytes:
+    """What tells a graph from others: a digest of its edges."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(g.num_nodes().to_bytes(8, "little"))
+    for ids in g.edges():
+        digest.update(ids.cpu().long().numpy().tobytes())
+    return digest.digest()
+
+
+def _write(path: Path, g: Any, assigned: Any) -> None:
+    made = io.BytesIO()
+    # By the handle, since np.savez would put .npz behind the name.
+    np.savez(made, part=assigned, graph=np.frombuffer(_print_of(g), np.uint8))
+    path.write_bytes(made.getvalue())
+
+
+def _read(path: Path, g: Any, k: int) -> Any:
+    remedy = "remove it or give another cache_path"
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            assigned, graph = stored["part"], stored["graph"].tobytes()
+    except (OSError, ValueError, KeyError, EOFError, AttributeError) as error:
+        raise ValueError(
+            f"cache_path: expected parts that this class wrote, got {str(path)!r}; {remedy}"
+        ) from error
+    if graph != _print_of(g) or assigned.shape != (g.num_nodes(),):
+        raise ValueError(f"cache_path: expected parts of this graph in {str(path)!r}; {remedy}")
+    if len(assigned) and not 0 <= int(assigned.min()) <= int(assigned.max()) < k:
+        raise ValueError(f"cache_path: expected {k} parts in {str(path)!r}, got others; {remedy}")
+    return assigned

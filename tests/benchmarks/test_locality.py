@@ -1,0 +1,59 @@
+"""GNNSampler's experiment: what it measures is what it says."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from pygsampler import samplers
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def locality(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT))
+    return importlib.import_module("benchmarks.locality")
+
+
+def test_a_row_for_each_way(locality: Any, tmp_path: Path) -> None:
+    assert locality.main(["--quick", "--out", str(tmp_path)]) == 0
+    made = json.loads((tmp_path / "locality.json").read_text())
+    rows = made["rows"]
+    assert {row["graph"] for row in rows} == {"quick", "quick, RCM"}
+    assert len(rows) == 12 and len({(row["graph"], row["way"]) for row in rows}) == 12
+    for row in rows:
+        assert 0 < row["pages"] <= row["rows"] <= row["nodes"]
+        assert 0.2 < row["accuracy"] <= 1 and 0 <= row["clustering"] <= 1
+        assert row["epoch_s"] > 0 and row["edges"] > 0
+        assert (row["scored"] == 1) == (row["way"] == "uniform") or row["way"].startswith("rep")
+
+
+def test_triads_of_a_batch(locality: Any) -> None:
+    """A triangle with a tail: three closed triads, coefficients 1, 1, 1/3 and 0."""
+    src, dst = np.array([0, 1, 2, 3, 0, 1]), np.array([1, 2, 0, 0, 1, 0])
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=4)
+    batch = samplers.graphsage(fanouts=[-1, -1], seed=0).sample(graph, [0, 1, 2, 3])
+    found = locality.shape_of(batch, locality.PAGE // 2)
+    assert found["closed_triads"] == 3
+    assert found["clustering"] == pytest.approx((1 + 1 + 1 / 3 + 0) / 4)
+    assert (found["rows"], found["pages"]) == (4, 2)
+
+
+def test_renumbered_is_the_same_graph(locality: Any) -> None:
+    case = locality.CASES["quick"]()
+    other = case.renumbered()
+    place = np.empty(len(case.labels), np.int64)
+    # Rows of features are all different, and say which vertex is which.
+    place[np.lexsort(case.x.T)] = np.lexsort(other.x.T)
+    assert (place[case.src] == other.src).all() and (place[case.dst] == other.dst).all()
+    assert (other.labels[place] == case.labels).all()
+    assert sorted(place[case.train]) == list(other.train)
+    spread = np.abs(case.src - case.dst).mean()
+    assert np.abs(other.src - other.dst).mean() < spread
