@@ -305,41 +305,6 @@ __device__ __forceinline__ bool top_k(Machine& m, Edges& e, const Edges& c, long
       [] { return true; });
 }
 
-// k vertices, uniformly.
-__device__ __noinline__ bool roots(Machine& m, List& list, u32 k, u32 site) {
-  u64 nodes = m.a.num_nodes;
-  Id* to = m.take<Id>(k);
-  if (!m.well()) return false;
-  Stream stream = m.stream(site, PURPOSE_NEGATIVES);
-  if (nodes) m.each(k, [&](u32 i) { to[i] = (Id)below(draw_bits(state_of(stream, i), 0), nodes); });
-  m.loose = true;
-  list = List{nodes ? k : 0, to};
-  return true;
-}
-
-// A list, and where walks from its vertices are after each of k steps; one without in-edges stays.
-__device__ __noinline__ bool walk(Machine& m, List& list, List of, u32 k, u32 site) {
-  u64 n = (u64)of.n * (k + 1ull);
-  if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
-  Id* to = m.take<Id>(n);
-  if (!m.well()) return false;
-  Stream stream = m.stream(site, PURPOSE_WALKING);
-  m.each(of.n, [&](u32 i) {
-    u64 state = state_of(stream, i), at = i;
-    Id v = of(i);
-    to[at] = v;
-#pragma unroll 1
-    for (u32 step = 0; step < k; step++) {
-      u64 start = m.start((u64)v), degree = m.start((u64)v + 1) - start;
-      if (degree) v = ((const Id*)m.a.indices)[start + below(draw_bits(state, step), degree)];
-      to[at += of.n] = v;
-    }
-  });
-  m.loose = true;
-  list = List{(u32)n, to};
-  return true;
-}
-
 // How k edges of each column are drawn uniformly, of `degree` edges.
 struct Uniform {
   long long k;

@@ -21,7 +21,6 @@ SAMPLERS: dict[str, Any] = {
     "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
     "labor": samplers.labor(fanouts=[3, 4], seed=1),
     "labor-1": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
-    "saint_walk": samplers.saint_walk(length=4, seed=1),
     "shadow": samplers.shadow(fanouts=[3, 2], seed=1),
 }
 

@@ -336,55 +336,6 @@ def test_saint_norms_are_exact(plain: pgs.Graph) -> None:
         assert abs(met[v] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
 
 
-def test_saint_norms_of_loops_and_directed_graphs() -> None:
-    # 0 -> 0, 0 -> 1, 0 -> 2, 1 -> 2: out-degrees 3, 1 and, of at least 1, 1.
-    graph = pgs.Graph.from_coo([0, 0, 0, 1], [0, 1, 2, 2], num_nodes=3)
-    q, n = [0.6, 0.2, 0.2], 3
-    chance = [1 - (1 - x) ** n for x in q]
-    met, edges = Counter[int](), Counter[tuple[int, int]]()
-    for made in batches(samplers.saint_node(budget=n, seed=5), graph, []):
-        met.update(made.nodes.tolist())
-        for u, v, value in edges_of(made):
-            edges[u, v] += 1
-            both = 1.0 if u == v else 1 - (1 - q[u]) ** n - (1 - q[v]) ** n + (1 - q[u] - q[v]) ** n
-            assert value == pytest.approx(1.0 if u == v else both / chance[v], rel=1e-5)
-    for v, p in enumerate(chance):
-        assert abs(met[v] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
-    assert edges[0, 0] == met[0]
-    by_weights = samplers.saint_node(budget=2, by="weights", weight="w", seed=1)
-    weighted = graph.with_data(edge_data={"w": [0.0, 0.0, 0.0, 2.0]})
-    assert by_weights.sample(weighted, []).nodes.tolist() == [1]
-    with pytest.raises(ValueError, match="by: expected 'out_degree'"):
-        samplers.saint_node(budget=2, by="age")
-
-
-def test_saint_walks(plain: pgs.Graph) -> None:
-    # Chances of one walk of one step from a uniform root, as in the paper.
-    chance = [11 / 30, 11 / 30, 1 / 2, 7 / 15, 3 / 10]
-    pairs = {(0, 1): 1 / 5, (0, 2): 1 / 6, (1, 2): 1 / 6, (2, 3): 1 / 6, (3, 4): 3 / 10}
-    met, edges = Counter[int](), Counter[tuple[int, int]]()
-    for graph in batches(samplers.saint_walk(length=1, roots=1, seed=3), plain, []):
-        met.update(graph.nodes.tolist())
-        edges.update((u, v) for u, v, _ in edges_of(graph) if u < v)
-    for found, law in ((met, dict(enumerate(chance))), (edges, pairs)):
-        assert set(found) <= set(law)
-        for key, p in law.items():
-            assert abs(found[key] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
-
-
-def test_walks_of_programs_are_those_of_random_walk(plain: pgs.Graph) -> None:
-    @pgs.program
-    def visited(A: Any, seeds: Any, length: int) -> Any:
-        return {"walks": A.walk(seeds, length)}
-
-    seeds = [0, 3, 3, 4, 2]
-    for batch in range(20):
-        made = visited(length=6, seed=9).sample(plain, seeds, epoch=1, batch=batch)
-        want = pgs.RandomWalk(6, direction="in", seed=9).sample(plain, seeds, epoch=1, batch=batch)
-        walks = made.extra["walks"].numpy().reshape(7, len(seeds)).T
-        assert walks.tolist() == want.nodes.numpy().tolist()
-
-
 def test_shadow_has_all_edges_among_its_vertices(plain: pgs.Graph) -> None:
     sampler = samplers.shadow(fanouts=[1], seed=12)
     found: Counter[tuple[int, ...]] = Counter()

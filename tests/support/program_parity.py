@@ -242,18 +242,10 @@ def kinds_of(program: Program) -> list[str]:
     """Of each node: a matrix, a scalar, or another value."""
     kinds: list[str] = []
     lists = {"seeds", "column", "row", "union", "unique", "concat", "pick", "draw"}
-    lists |= {"roots", "walk"}
     matrices = {"whole", "slice", "cross", "data", "individual", "collective", "filter", "top_k"}
     for node in program.nodes:
         given = [kinds[i] for i in node.inputs]
-        if node.op in lists or node.op in (
-            "vertices",
-            "degree",
-            "number",
-            "gather",
-            "times",
-            "cap",
-        ):
+        if node.op in lists or node.op in ("vertices", "degree", "gather", "times", "cap"):
             kinds.append("other")
         elif node.op in matrices or node.op in ("merge", "spread"):
             kinds.append("matrix")

@@ -17,11 +17,9 @@ from typing import Any, Protocol
 from program_numbers import (
     CANDIDATE,
     EDGE,
-    INDEX,
     MAPS,
     REDUCTIONS,
     ROW,
-    WALK,
     BatchError,
     Numbers,
     bits_of_draw,
@@ -346,9 +344,6 @@ class Machine:
                 return Vector(
                     self.every(), [float(x) for x in self.graph.node_data[name_of(attrs)]]
                 )
-            case "number":
-                every = self.every()
-                return Vector(every, [float(v) for v in every.of])
             case "degree":
                 every = self.every()
                 return Vector(every, [float(len(self.in_edges(v))) for v in every.of])
@@ -409,20 +404,6 @@ class Machine:
             edges = given[0].edges
             states = [numbers.state(site, i, EDGE) for i in edges.ids]
             return Matrix(edges, [uniform(bits_of_draw(s, 0)) for s in states])
-        if op == "roots":
-            count = self.graph.num_nodes
-            draws = [bits_of_draw(numbers.state(site, i, INDEX), 0) for i in range(k)]
-            return Vertices([x * count >> 64 for x in draws] if count else [])
-        if op == "walk":
-            at = list(given[0].of)
-            visited = list(at)
-            for step in range(k):
-                for i, v in enumerate(at):
-                    if places := self.in_edges(v):
-                        x = bits_of_draw(numbers.state(site, i, WALK), step)
-                        at[i] = self.graph.indices[places[x * len(places) >> 64]]
-                visited += at
-            return Vertices(visited)
         if op == "draw":
             v = given[0]
             p = checked(op, v.values)

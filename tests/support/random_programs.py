@@ -138,18 +138,7 @@ class Writer:
     def more_lists(self) -> int | None:
         a, b = self.of(LIST), self.of(LIST)
         assert a is not None and b is not None
-        op = self.rng.choice(
-            ["union", "unique", "concat", "pick", "draw", "row", "column", "roots", "walk"]
-        )
-        if op in ("roots", "walk"):
-            steps = self.rng.choice([0, 1, 2])
-            size = self.nodes[a].size * (steps + 1) if op == "walk" else 1
-            given = [a] if op == "walk" else []
-            return (
-                self.vertices(op, given, f"k={steps} {self.site()}", size=size)
-                if size <= 6
-                else None
-            )
+        op = self.rng.choice(["union", "unique", "concat", "pick", "draw", "row", "column"])
         if op == "union":
             return self.vertices(op, [a, b], distinct=True)
         if op == "unique":
@@ -230,11 +219,11 @@ class Writer:
         return self.chosen(op, inputs, self.site(self.rng.random() < 0.4), **same)
 
     def leaf(self) -> int | None:
-        op = self.rng.choice(["data", "vertices", "degree", "number", "const", "random", "random"])
+        op = self.rng.choice(["data", "vertices", "degree", "const", "random", "random"])
         if op == "const":
             x = self.rng.choice(CONSTANTS)
             return self.add(Node(op, [], SCALAR, chance=x >= 0), f"value={x}")
-        if op in ("degree", "number"):
+        if op == "degree":
             return self.add(Node(op, [], VECTOR, chance=True))
         if op == "vertices":
             name = self.rng.choice(list(NODE_ARRAYS))

@@ -32,11 +32,6 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 	}
 	own := Along{Of, i}
 	switch n.Op {
-	case Roots, Walk:
-		if n.K < 0 {
-			return t, fmt.Errorf("%s: k: expected an integer >= 0, got %d", n.Op, n.K)
-		}
-		return Type{Kind: List, Along: own}, nil
 	case Seeds, Concat:
 		return Type{Kind: List, Along: own}, nil
 	case Draw:
@@ -86,7 +81,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return t, fmt.Errorf("labor: expected values of the same edges, got those of others")
 		}
 		return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
-	case Vertices, Degree, Number:
+	case Vertices, Degree:
 		return Type{Kind: Vector}, nil
 	case Const:
 		return Type{Kind: Scalar}, nil

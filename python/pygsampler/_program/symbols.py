@@ -639,27 +639,6 @@ class Graph(Matrix):
         """The in-degree of each vertex."""
         return Vector(self._trace, self._trace.add("degree"))
 
-    def ids(self) -> Vector:
-        """The id of each vertex."""
-        return Vector(self._trace, self._trace.add("number"))
-
-    def roots(self, K: int) -> Vertices:
-        """K vertices of the graph, uniformly and with replacement."""
-        trace = self._trace
-        return Vertices(trace, trace.add("roots", k=_number(self, "roots", K), site=trace.site()))
-
-    def walk(self, vertices: Vertices, length: int) -> Vertices:
-        """The vertices, then where random walks from each are after one step, after two, ...
-
-        A step goes from a vertex to the source of one of its in-edges, uniformly; one without any
-        stays.
-        """
-        trace = self._trace
-        if not isinstance(vertices, Vertices):
-            raise trace.refuse(f"walk: {describe(vertices)}", "expected a list of vertices")
-        k = _number(self, "walk", length)
-        return Vertices(trace, trace.add("walk", vertices._node, k=k, site=trace.site()))
-
     def random(self) -> Vector:  # type: ignore[override]
         """A uniform number in (0, 1) for each vertex, the same wherever it is met."""
         return Vector(self._trace, self._trace.add("random", site=self._trace.site()))

@@ -4,7 +4,7 @@ from pygsampler.samplers.clustering import clusters
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
-from pygsampler.samplers.subgraphs import cluster_gcn, mvs, saint_node, saint_walk, shadow
+from pygsampler.samplers.subgraphs import cluster_gcn, mvs, saint_node, shadow
 
 __all__ = [
     "asgcn",
@@ -19,7 +19,6 @@ __all__ = [
     "locality_scores",
     "mvs",
     "saint_node",
-    "saint_walk",
     "shadow",
     "vrgcn",
 ]

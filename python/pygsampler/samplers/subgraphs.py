@@ -10,36 +10,27 @@ from pygsampler.programs import program
 if TYPE_CHECKING:
     from pygsampler.programs import Graph, Vertices
 
-__all__ = ["cluster_gcn", "mvs", "saint_node", "saint_walk", "shadow"]
+__all__ = ["cluster_gcn", "mvs", "saint_node", "shadow"]
 
 
 @program
-def saint_node(A: Graph, seeds: Vertices, *, budget: int, by: str = "out_degree") -> Any:
-    """GraphSAINT's node sampler (Zeng et al., 2020): some vertices, and the edges among them.
+def saint_node(A: Graph, seeds: Vertices, *, budget: int) -> Any:
+    """GraphSAINT's node sampler (Zeng et al., 2020): vertices by degree, and the edges among them.
 
     Parameters
     ----------
     budget : int
-        Draws with replacement; the paper has 4500 to 8000. The seeds play no part.
-    by : str
-        What a vertex is drawn by: ``"out_degree"``, as in the authors' code and in DGL, or
-        ``"in_degree"``, both of at least 1; or ``"weights"``, the sum of w**2 over its out-edges,
-        as in the paper, w the array ``weight=``.
+        Draws with replacement, by in-degree; the paper has 4500 to 8000. The seeds play no part.
 
     Notes
     -----
     The edge u to v has the value p(u, v) / p(v), by which its coefficient is to be divided, and
     ``extra["node_norm"]`` is p(v), the chance of vertex v to be in a subgraph: the loss of v is to
-    be divided by p(v) and the number of vertices. Both are exact: with q(v) the share of v, they
-    are p(v) = 1 - (1 - q(v))^n, and 1 - (1 - q(u))^n - (1 - q(v))^n + (1 - q(u) - q(v))^n; a loop,
-    which is there with its vertex, has 1.
+    be divided by p(v) and the number of vertices. Both are exact: with q(v) = d(v) / sum d, they
+    are p(v) = 1 - (1 - q(v))^n, and 1 - (1 - q(u))^n - (1 - q(v))^n + (1 - q(u) - q(v))^n.
+    A loop is there with p(v), and its coefficient is to be left as it is: its value here is not 1.
     """
-    if by not in ("out_degree", "in_degree", "weights"):
-        raise ValueError(f"by: expected 'out_degree', 'in_degree' or 'weights', got {by!r}")
-    if by == "weights":
-        d = (A * A).sum(axis=1)
-    else:
-        d = A.count(axis=1 if by == "out_degree" else 0).maximum(1)
+    d = A.degree()
     q = d / d.sum()
     V = d.draw(budget, replace=True).unique()
     G = A.induce(V)
@@ -47,29 +38,7 @@ def saint_node(A: Graph, seeds: Vertices, *, budget: int, by: str = "out_degree"
     both = G.spread(q, axis=1).add(q, axis=0)
     joint = (1 - both) ** budget
     joint = (joint.sub(missed, axis=1).sub(missed, axis=0)) + 1
-    loop = G.spread(A.ids(), axis=1) == G.spread(A.ids(), axis=0)
-    norm = loop.select(1.0, G.spread(1 / (1 - missed), axis=0) * joint)
-    return V, norm, {"node_norm": (1 - missed)[V]}
-
-
-@program
-def saint_walk(A: Graph, seeds: Vertices, *, length: int, roots: int | None = None) -> Any:
-    """GraphSAINT's walk sampler (Zeng et al., 2020): what some walks visit, and the edges among it.
-
-    Parameters
-    ----------
-    length : int
-        Steps of a walk, each to the source of an in-edge; the paper has 2 to 4.
-    roots : int, optional
-        Walks, which begin at vertices drawn uniformly and with replacement, as in the paper, which
-        has 1250 to 6000; the seeds play no part then. By default one begins at each seed.
-
-    Notes
-    -----
-    A vertex without in-edges ends a walk, which stays there. Norms of walks have no closed form.
-    """
-    start = seeds if roots is None else A.roots(roots)
-    return A.induce(A.walk(start, length).unique())
+    return V, G.spread(1 / (1 - missed), axis=0) * joint, {"node_norm": (1 - missed)[V]}
 
 
 @program

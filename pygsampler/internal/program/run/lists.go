@@ -1,11 +1,7 @@
 package run
 
 import (
-	"math"
-
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // makeList makes a list of vertices.
@@ -43,56 +39,8 @@ func (c *call[I]) makeList(i int) *list[I] {
 		return &list[I]{ids}
 	case program.Draw:
 		return c.draw(n)
-	case program.Roots:
-		ids, stream := take[I](&c.arena, n.K), c.stream(n.Site, rng.Negatives)
-		if c.Graph.NumNodes == 0 {
-			return &list[I]{}
-		}
-		for k := range ids {
-			ids[k] = I(rng.Below(rng.Draw(stream.State(uint64(k)), 0), uint64(c.Graph.NumNodes)))
-		}
-		return &list[I]{ids}
-	case program.Walk:
-		return c.walk(in(0), n)
 	}
 	panic("not a list: " + n.Op.String())
-}
-
-// walk is the roots, then where the walks are after each step. Those of a tile go on side by side, so that they
-// wait for the memory together.
-func (c *call[I]) walk(roots *list[I], n *program.Node) *list[I] {
-	walks := int64(len(roots.ids))
-	if walks > 0 && n.K >= math.MaxInt32/walks {
-		fail(request.ErrOverflow, "walk: expected fewer than 2^31 vertices, got %d steps of %d walks", n.K, walks)
-	}
-	ids, stream := take[I](&c.arena, walks*(n.K+1)), c.stream(n.Site, rng.Walking)
-	copy(ids, roots.ids)
-	indptr, rows := c.Graph.Indptr, c.Graph.Rows()
-	c.ranges(walks, func(w *worker, first, last int64) {
-		for lo := first; lo < last; lo += tileEdges {
-			states := w.states[:min(last-lo, tileEdges)]
-			for k := range states {
-				states[k] = uint64(lo + int64(k))
-			}
-			stream.States(states)
-			for step := range n.K {
-				at := step*walks + lo
-				from, to := ids[at:at+int64(len(states))], ids[at+walks:at+walks+int64(len(states))]
-				for k, v := range from {
-					to[k] = v
-					if int64(v) >= rows {
-						continue
-					}
-					begin := indptr.At(int64(v))
-					if degree := indptr.At(int64(v)+1) - begin; degree > 0 {
-						to[k] = c.indices[begin+int64(rng.Below(rng.Draw(states[k], int(step)), uint64(degree)))]
-					}
-				}
-			}
-			c.check()
-		}
-	})
-	return &list[I]{ids}
 }
 
 // unique is the vertices of lists, one behind another, by first occurrence.

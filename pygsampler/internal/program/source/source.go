@@ -320,10 +320,6 @@ func (w *writer) list(i int, n *program.Node) {
 		w.step("join(m, %s, l%d, l%d, false)", l, n.In[0], n.In[1])
 	case program.Pick:
 		w.step("some(m, %s, l%d, [&](u32 i) -> u32 { return v%d(i) != 0; })", l, n.In[0], n.In[1])
-	case program.Roots:
-		w.step("roots(m, %s, %d, %d)", l, n.K, n.Site)
-	case program.Walk:
-		w.step("walk(m, %s, l%d, %d, %d)", l, n.In[0], n.K, n.Site)
 	case program.Draw:
 		if n.Replace && n.K >= 0 {
 			w.text.Cells += 8
@@ -582,9 +578,6 @@ func (w *writer) vector(i int, n *program.Node) {
 		return
 	case program.Vertices:
 		w.values(i, of+".n", fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, i)", w.array(n.Name, true)), 1, true)
-		return
-	case program.Number:
-		w.values(i, of+".n", "(double)i", 1, true)
 		return
 	case program.Degree:
 		w.values(i, of+".n", "(double)(m.start((u64)i + 1) - m.start(i))", 2, true)
