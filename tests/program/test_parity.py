@@ -46,6 +46,10 @@ SHIPPED = {
     "fastgcn": samplers.fastgcn(nodes=[4, 3], weight="w"),
     "labor": samplers.labor(fanouts=[3, 2]),
     "saint_node": samplers.saint_node(budget=5),
+    "saint_node, by weights": samplers.saint_node(budget=5, by="weights", weight="w"),
+    "saint_edge": samplers.saint_edge(budget=4),
+    "saint_edge, independent": samplers.saint_edge(budget=4, method="independent"),
+    "saint_walk": samplers.saint_walk(roots=3, length=2),
     "shadow": samplers.shadow(fanouts=[2, 3]),
     "cluster_gcn": samplers.cluster_gcn(),
 }

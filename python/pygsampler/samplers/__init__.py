@@ -3,7 +3,8 @@
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
-from pygsampler.samplers.subgraphs import cluster_gcn, mvs, saint_node, shadow
+from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
+from pygsampler.samplers.subgraphs import cluster_gcn, mvs, shadow
 
 __all__ = [
     "asgcn",
@@ -16,7 +17,9 @@ __all__ = [
     "locality",
     "locality_scores",
     "mvs",
+    "saint_edge",
     "saint_node",
+    "saint_walk",
     "shadow",
     "vrgcn",
 ]
