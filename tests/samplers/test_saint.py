@@ -147,3 +147,23 @@ def test_walks_are_those_of_random_walk() -> None:
         assert (got[: length + 1] == want[: length + 1]).all()
         assert (got[length:] == got[length]).all()
     assert 0 == walks.lengths.min() < walks.lengths.max() == 6
+
+
+def test_norms_that_are_counted(plain: pgs.Graph) -> None:
+    """Beside those that are known, and for an edge and a vertex that are never met."""
+    sampler = samplers.saint_node(budget=2, by="in_degree", seed=2)
+    src, dst = np.array([*BOTH, (5, 0), (5, 5)]).T
+    graph = pgs.Graph.from_coo(src[:-1].copy(), dst[:-1].copy(), num_nodes=6)
+    norms = samplers.saint_norms(graph, sampler, 2000)
+    q = np.array([3, 2, 3, 2, 1, 0]) / 11
+    chance = 1 - (1 - q) ** 2
+    assert norms.node[:5] == pytest.approx(chance[:5], rel=0.05)
+    assert 0 < norms.node[5] < 1e-4
+    for e, (u, v) in enumerate(BOTH):
+        both = chance[u] + chance[v] - 1 + (1 - q[u] - q[v]) ** 2
+        assert norms.edge[e] == pytest.approx(both / chance[v], rel=0.1)
+    assert norms.edge[len(BOTH)] == 10
+    with pytest.raises(TypeError, match="sampler: expected one of subgraphs"):
+        samplers.saint_norms(graph, samplers.graphsage(fanouts=[2]))
+    with pytest.raises(ValueError, match="got empty ones"):
+        samplers.saint_norms(graph, samplers.shadow(fanouts=[2]))

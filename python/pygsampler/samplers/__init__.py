@@ -3,6 +3,7 @@
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
+from pygsampler.samplers.norms import saint_norms
 from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
 from pygsampler.samplers.subgraphs import cluster_gcn, mvs, shadow
 
@@ -19,6 +20,7 @@ __all__ = [
     "mvs",
     "saint_edge",
     "saint_node",
+    "saint_norms",
     "saint_walk",
     "shadow",
     "vrgcn",
