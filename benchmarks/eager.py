@@ -205,9 +205,9 @@ def saint_nodes(graph: Graph, size: int, q: Tensor) -> list[Hop]:
     return [induced(graph, torch.unique(drawn))]
 
 
-def saint_walks(graph: Graph, roots: Tensor, length: int) -> list[Hop]:
+def saint_walks(graph: Graph, roots: int, length: int) -> list[Hop]:
     """GraphSAINT's walk sampler: what walks along in-edges visit, and the edges among it."""
-    visited = [roots]
+    visited = [torch.randint(graph.num_nodes, (roots,), device=graph.indptr.device)]
     for _ in range(length):
         at = visited[-1]
         start = graph.indptr[at]

@@ -127,9 +127,9 @@ SETTINGS = (
     ),
     Setting(
         "saint walks 2000x4",
-        2000,
-        lambda: samplers.saint_walk(length=4, seed=1),
-        lambda t, seeds: eager.saint_walks(t.graph, seeds, 4),
+        0,
+        lambda: samplers.saint_walk(roots=2000, length=4, seed=1),
+        lambda t, seeds: eager.saint_walks(t.graph, 2000, 4),
     ),
 )
 

@@ -1,6 +1,7 @@
 // The batch of a program: vertices by first occurrence, a block for each matrix, arrays beside them.
 #pragma once
 #include "program_replace.cuh"
+#include "program_walk.cuh"
 
 // Where the arrays of a batch stand, and the words that say so.
 struct Batching {

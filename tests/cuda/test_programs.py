@@ -22,6 +22,10 @@ SAMPLERS: dict[str, Any] = {
     "labor": samplers.labor(fanouts=[3, 4], seed=1),
     "labor-1": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
     "shadow": samplers.shadow(fanouts=[3, 2], seed=1),
+    "saint_node": samplers.saint_node(budget=50, seed=1),
+    "saint_edge": samplers.saint_edge(budget=50, seed=1),
+    "saint_edge, independent": samplers.saint_edge(budget=50, method="independent", seed=1),
+    "saint_walk": samplers.saint_walk(roots=20, length=3, seed=1),
 }
 
 

@@ -50,6 +50,10 @@ SHIPPED = {
     "labor-2": samplers.labor(fanouts=[-1, 2], weight="w", importance=2),
     "labor-1": samplers.labor(fanouts=[3, 2], importance=1),
     "saint_node": samplers.saint_node(budget=5),
+    "saint_node, by weights": samplers.saint_node(budget=5, by="weights", weight="w"),
+    "saint_edge": samplers.saint_edge(budget=4),
+    "saint_edge, independent": samplers.saint_edge(budget=4, method="independent"),
+    "saint_walk": samplers.saint_walk(roots=3, length=2),
     "shadow": samplers.shadow(fanouts=[2, 3]),
     "cluster_gcn": samplers.cluster_gcn(),
 }

@@ -10,21 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampler_laws import BATCHES, BOTH, DEGREES, LOOPS, batches, edges_of, of, plausible
 
 import pygsampler as pgs
 from pygsampler import samplers
-
-# 0-1, 0-2, 1-2, 2-3, 3-4: both ways, and by P = D^-1 (A + I) with loops.
-EDGES = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4)]
-BOTH = EDGES + [(v, u) for u, v in EDGES]
-LOOPS = BOTH + [(v, v) for v in range(5)]
-DEGREES = np.array([2, 2, 3, 2, 1])
-BATCHES = 6000
-
-
-def of(edges: list[tuple[int, int]], **data: Any) -> pgs.Graph:
-    src, dst = np.array(edges).T.copy()
-    return pgs.Graph.from_coo(src, dst, num_nodes=5, **data)
 
 
 @pytest.fixture(scope="module")
@@ -35,33 +24,6 @@ def plain() -> pgs.Graph:
 @pytest.fixture(scope="module")
 def normalized() -> pgs.Graph:
     return of(LOOPS, edge_data={"w": 1 / (DEGREES[[v for _, v in LOOPS]] + 1)})
-
-
-def batches(sampler: Any, graph: pgs.Graph, seeds: list[int], count: int = BATCHES) -> list[Any]:
-    return [
-        b.numpy() for b in sampler.sample_many(graph, [np.array(seeds, np.int64)] * count, epoch=0)
-    ]
-
-
-def edges_of(made: Any) -> list[tuple[int, int, float]]:
-    """(source, destination, value) in original ids, of a block or a subgraph."""
-    block = made.blocks[0] if hasattr(made, "blocks") else made
-    dst = np.repeat(np.arange(len(block.indptr) - 1), np.diff(block.indptr))
-    values = block.edge_data.get("w", np.ones(block.num_edges))
-    return [
-        (int(block.src_nodes[u]), int(block.dst_nodes[v]), float(w))
-        for u, v, w in zip(block.indices, dst, values, strict=True)
-    ]
-
-
-def plausible(counts: Mapping[Any, int], law: Mapping[Any, float]) -> None:
-    """Chi-square within five standard deviations of its mean, of cells that are no rarer than 5."""
-    assert set(counts) <= {cell for cell, p in law.items() if p > 0}
-    total = sum(counts.values())
-    assert math.isclose(sum(law.values()), 1, abs_tol=1e-9)
-    statistic = sum((counts.get(c, 0) - p * total) ** 2 / (p * total) for c, p in law.items() if p)
-    free = sum(p > 0 for p in law.values()) - 1
-    assert abs(statistic - free) < 5 * math.sqrt(2 * free)
 
 
 def near(values: list[float] | np.ndarray[Any, Any], mean: float) -> None:
@@ -319,21 +281,6 @@ def test_locality_draws_by_marks() -> None:
 
 
 # ---- subgraphs -------------------------------------------------------------------------------
-
-
-def test_saint_norms_are_exact(plain: pgs.Graph) -> None:
-    sampler = samplers.saint_node(budget=2, seed=11)
-    met, chance = Counter[int](), [0.36, 0.36, 0.51, 0.36, 0.19]
-    for graph in batches(sampler, plain, []):
-        met.update(graph.nodes.tolist())
-        norm = graph.extra["node_norm"]
-        for v, p in zip(graph.nodes.tolist(), norm.tolist(), strict=True):
-            assert p == pytest.approx(chance[v], rel=1e-6)
-        for u, v, value in edges_of(graph):
-            if (u, v) in ((0, 2), (2, 0)):
-                assert value == pytest.approx(4 / 17 if v == 2 else 1 / 3, rel=1e-5)
-    for v, p in enumerate(chance):
-        assert abs(met[v] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
 
 
 def test_shadow_has_all_edges_among_its_vertices(plain: pgs.Graph) -> None:

@@ -14,7 +14,7 @@ from reference import integers, log, row_state, splitmix64
 
 MASK64 = (1 << 64) - 1
 GAMMA = 0x9E3779B97F4A7C15
-ROW, CANDIDATE, INDEX, EDGE = 0, 3, 4, 5  # the purposes of the draws
+ROW, WALK, CANDIDATE, INDEX, EDGE = 0, 2, 3, 4, 5  # the purposes of the draws
 
 
 class BatchError(ValueError):

@@ -17,9 +17,11 @@ from typing import Any, Protocol
 from program_numbers import (
     CANDIDATE,
     EDGE,
+    INDEX,
     MAPS,
     REDUCTIONS,
     ROW,
+    WALK,
     BatchError,
     Numbers,
     bits_of_draw,
@@ -347,6 +349,9 @@ class Machine:
             case "degree":
                 every = self.every()
                 return Vector(every, [float(len(self.in_edges(v))) for v in every.of])
+            case "number":
+                every = self.every()
+                return Vector(every, [float(v) for v in every.of])
             case "const":
                 return float(attrs["value"])
             case "times":
@@ -394,6 +399,16 @@ class Machine:
             return Vector(edges.columns, reduced(op, edges.by_column(values), False))
         return Vector(edges.rows, reduced(op, edges.by_row(values), True))
 
+    def walk(self, roots: list[int], length: int, site: int) -> Vertices:
+        at, visited = list(roots), list(roots)
+        for step in range(length):
+            for i, v in enumerate(at):
+                if row := self.in_edges(v):
+                    x = bits_of_draw(self.numbers.state(site, i, WALK), step)
+                    at[i] = self.graph.indices[row[x * len(row) >> 64]]
+            visited += at
+        return Vertices(visited)
+
     def sample(self, op: str, given: list[Any], k: int, replace: bool, site: int) -> Value:
         numbers = self.numbers
         if op == "random":
@@ -409,6 +424,12 @@ class Machine:
             p = checked(op, v.values)
             places = choose_vertices(numbers, site, v.along.of, p, k, replace)
             return Vertices([v.along.of[i] for i in places])
+        if op == "roots":
+            n = self.graph.num_nodes
+            states = [numbers.state(site, i, INDEX) for i in range(k if n else 0)]
+            return Vertices([bits_of_draw(s, 0) * n >> 64 for s in states])
+        if op == "walk":
+            return self.walk(given[0].of, k, site)
         c: Matrix = given[0]
         edges = c.edges
         if op == "individual":

@@ -18,6 +18,7 @@ EVERY: Along = ("all", 0)
 LIST, MATRIX, VECTOR, SCALAR = "list", "matrix", "vector", "scalar"
 BINARY = ["add", "sub", "mul", "div", "min", "max", "lt", "le", "eq", "ne"]
 UNARY = ["neg", "abs", "sqrt", "exp", "log", "relu", "not"]
+LISTS = ["union", "unique", "concat", "pick", "draw", "row", "column", "roots", "walk"]
 TRUTHS = {"not", "lt", "le", "eq", "ne"}
 KEEPS = {"add", "mul", "min", "max", "where", "relu", "abs", "sqrt"}  # of chances they make chances
 EXPONENTS = [2, 2, 3, -1, 0, 0.5, 1, -2, 64, 65, 1.5, -0.5]
@@ -138,7 +139,9 @@ class Writer:
     def more_lists(self) -> int | None:
         a, b = self.of(LIST), self.of(LIST)
         assert a is not None and b is not None
-        op = self.rng.choice(["union", "unique", "concat", "pick", "draw", "row", "column"])
+        op = self.rng.choice(
+            ["union", "unique", "concat", "pick", "draw", "row", "column", "roots", "walk"]
+        )
         if op == "union":
             return self.vertices(op, [a, b], distinct=True)
         if op == "unique":
@@ -155,6 +158,14 @@ class Writer:
             return self.vertices(op, [c], along=along, distinct=True)
         if op == "pick":
             return self.those()
+        if op == "roots":
+            k = self.rng.choice([0, 1, 3, 8, 70])
+            return self.vertices(op, [], f"k={k} {self.site()}")
+        if op == "walk":
+            k, size = self.rng.choice([0, 1, 2, 5]), self.nodes[a].size
+            if size * (k + 1) > 6:
+                return None
+            return self.vertices(op, [a], f"k={k} {self.site()}", size=size * (k + 1))
         v = self.value(lambda n: n.kind == VECTOR, chance=True)
         if v is None:
             return None
@@ -219,11 +230,11 @@ class Writer:
         return self.chosen(op, inputs, self.site(self.rng.random() < 0.4), **same)
 
     def leaf(self) -> int | None:
-        op = self.rng.choice(["data", "vertices", "degree", "const", "random", "random"])
+        op = self.rng.choice(["data", "vertices", "degree", "number", "const", "random", "random"])
         if op == "const":
             x = self.rng.choice(CONSTANTS)
             return self.add(Node(op, [], SCALAR, chance=x >= 0), f"value={x}")
-        if op == "degree":
+        if op in ("degree", "number"):
             return self.add(Node(op, [], VECTOR, chance=True))
         if op == "vertices":
             name = self.rng.choice(list(NODE_ARRAYS))

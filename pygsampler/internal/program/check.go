@@ -36,6 +36,11 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: List, Along: own}, nil
 	case Draw:
 		return Type{Kind: List, Along: own, Distinct: !n.Replace && p.distinct(in[0].Along)}, nil
+	case Roots, Walk:
+		if n.K < 0 {
+			return t, fmt.Errorf("%s: k: expected an integer >= 0, got %d", n.Op, n.K)
+		}
+		return Type{Kind: List, Along: own}, nil
 	case Union, Unique:
 		return Type{Kind: List, Along: own, Distinct: true}, nil
 	case Pick:
@@ -81,7 +86,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return t, fmt.Errorf("labor: expected values of the same edges, got those of others")
 		}
 		return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
-	case Vertices, Degree:
+	case Vertices, Degree, Number:
 		return Type{Kind: Vector}, nil
 	case Const:
 		return Type{Kind: Scalar}, nil

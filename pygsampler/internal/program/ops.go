@@ -14,6 +14,8 @@ const (
 	Concat           // of two lists: one behind the other
 	Pick             // of a list: those where a vector along it is not 0
 	Draw             // k vertices by a vector, along a list or of all vertices
+	Roots            // k of all vertices, uniformly and with replacement
+	Walk             // of a list: where walkers from its vertices are, at first and after each of k steps
 
 	// Matrices of the graph's edges.
 	Whole // A: all edges
@@ -32,6 +34,7 @@ const (
 	// What is there for all vertices.
 	Vertices // a vertex array
 	Degree   // in-degrees
+	Number   // their ids
 
 	// Maps, of scalars, vectors and matrices.
 	Const
@@ -86,10 +89,11 @@ var specs = [numOps]spec{
 	Column: {"column", "m", ""}, Row: {"row", "m", ""},
 	Union: {"union", "ll", ""}, Unique: {"unique", "l", ""}, Concat: {"concat", "ll", ""},
 	Pick: {"pick", "lv", ""}, Draw: {"draw", "v", "k replace site"},
+	Roots: {"roots", "", "k site"}, Walk: {"walk", "l", "k site"},
 	Whole: {"whole", "", ""}, Slice: {"slice", "l", ""}, Cross: {"cross", "ll", ""}, Data: {"data", "m", "name"},
 	Individual: {"individual", "mm?", "k replace site"}, Collective: {"collective", "mv?", "k replace site"},
 	Filter: {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"}, Merge: {"merge", "mm", ""},
-	Vertices: {"vertices", "", "name"}, Degree: {"degree", "", ""},
+	Vertices: {"vertices", "", "name"}, Degree: {"degree", "", ""}, Number: {"number", "", ""},
 	Const: {"const", "", "value"}, Random: {"random", "m?", "site"},
 	Neg: {"neg", "x", ""}, Abs: {"abs", "x", ""}, Sqrt: {"sqrt", "x", ""}, Exp: {"exp", "x", ""}, Log: {"log", "x", ""},
 	Relu: {"relu", "x", ""}, Not: {"not", "x", ""},

@@ -639,6 +639,26 @@ class Graph(Matrix):
         """The in-degree of each vertex."""
         return Vector(self._trace, self._trace.add("degree"))
 
+    def number(self) -> Vector:
+        """The id of each vertex."""
+        return Vector(self._trace, self._trace.add("number"))
+
+    def roots(self, K: int) -> Vertices:
+        """K of all vertices, uniformly and with replacement."""
+        trace, k = self._trace, _number(self, "roots", K)
+        return Vertices(trace, trace.add("roots", k=k, site=trace.site()))
+
+    def walk(self, roots: Vertices, length: int) -> Vertices:
+        """Where walkers are: first the roots, then each walker's vertex after step 1, 2, ...
+
+        A step goes against a uniform edge, from v to u of an edge u to v; without one it stays.
+        """
+        trace = self._trace
+        if not isinstance(roots, Vertices):
+            raise trace.refuse(f"walk: roots: {describe(roots)}", "expected a list of vertices")
+        k = _number(self, "walk", length)
+        return Vertices(trace, trace.add("walk", roots._node, k=k, site=trace.site()))
+
     def random(self) -> Vector:  # type: ignore[override]
         """A uniform number in (0, 1) for each vertex, the same wherever it is met."""
         return Vector(self._trace, self._trace.add("random", site=self._trace.site()))

@@ -9,6 +9,7 @@ try:
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
     from pygsampler.pyg.node2vec import Node2Vec
     from pygsampler.pyg.saint import GraphSAINTNodeSampler
+    from pygsampler.pyg.saint_walks import GraphSAINTEdgeSampler, GraphSAINTRandomWalkSampler
     from pygsampler.pyg.sampler import PGSampler, Sampler
     from pygsampler.pyg.shadow import ShaDowKHopSampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore
@@ -22,7 +23,9 @@ __all__ = [
     "ClusterLoader",
     "EdgeIndex",
     "FeatureStore",
+    "GraphSAINTEdgeSampler",
     "GraphSAINTNodeSampler",
+    "GraphSAINTRandomWalkSampler",
     "GraphStore",
     "LinkNeighborLoader",
     "MetaPath2Vec",

@@ -10,35 +10,7 @@ from pygsampler.programs import program
 if TYPE_CHECKING:
     from pygsampler.programs import Graph, Vertices
 
-__all__ = ["cluster_gcn", "mvs", "saint_node", "shadow"]
-
-
-@program
-def saint_node(A: Graph, seeds: Vertices, *, budget: int) -> Any:
-    """GraphSAINT's node sampler (Zeng et al., 2020): vertices by degree, and the edges among them.
-
-    Parameters
-    ----------
-    budget : int
-        Draws with replacement, by in-degree; the paper has 4500 to 8000. The seeds play no part.
-
-    Notes
-    -----
-    The edge u to v has the value p(u, v) / p(v), by which its coefficient is to be divided, and
-    ``extra["node_norm"]`` is p(v), the chance of vertex v to be in a subgraph: the loss of v is to
-    be divided by p(v) and the number of vertices. Both are exact: with q(v) = d(v) / sum d, they
-    are p(v) = 1 - (1 - q(v))^n, and 1 - (1 - q(u))^n - (1 - q(v))^n + (1 - q(u) - q(v))^n.
-    A loop is there with p(v), and its coefficient is to be left as it is: its value here is not 1.
-    """
-    d = A.degree()
-    q = d / d.sum()
-    V = d.draw(budget, replace=True).unique()
-    G = A.induce(V)
-    missed = (1 - q) ** budget
-    both = G.spread(q, axis=1).add(q, axis=0)
-    joint = (1 - both) ** budget
-    joint = (joint.sub(missed, axis=1).sub(missed, axis=0)) + 1
-    return V, G.spread(1 / (1 - missed), axis=0) * joint, {"node_norm": (1 - missed)[V]}
+__all__ = ["cluster_gcn", "mvs", "shadow"]
 
 
 @program

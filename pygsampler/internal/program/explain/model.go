@@ -57,6 +57,10 @@ func sizes(p *program.Program, g Graph, seeds int64) []size {
 			if s.elements = min(most, a.elements); n.Replace && n.K >= 0 {
 				s.elements = most
 			}
+		case program.Roots:
+			s.elements = most
+		case program.Walk:
+			s.elements = a.elements * (most + 1)
 		case program.Whole:
 			*s = size{edges, nodes, nodes}
 		case program.Slice:
@@ -80,7 +84,7 @@ func sizes(p *program.Program, g Graph, seeds int64) []size {
 			*s = size{a.elements / 2, a.columns, distinct(a.elements/2, a.rows)}
 		case program.Merge:
 			*s = size{a.elements + b.elements, a.columns, distinct(a.elements+b.elements, nodes)}
-		case program.Vertices, program.Degree:
+		case program.Vertices, program.Degree, program.Number:
 			s.elements = nodes
 		case program.Gather:
 			s.elements = b.elements
@@ -131,7 +135,7 @@ func bytes(n *program.Node, s size) float64 {
 	case n.Type.Kind == program.List:
 		return idBytes * s.elements
 	case n.Type.Kind == program.Vector:
-		if n.Op == program.Vertices || n.Op == program.Degree {
+		if n.Op == program.Vertices || n.Op == program.Degree || n.Op == program.Number {
 			return 0
 		}
 		return valueBytes * s.elements

@@ -13,7 +13,7 @@ func preprocess(p *program.Program) (*program.Program, error) {
 			return
 		}
 		switch n.Op {
-		case program.Vertices, program.Degree, program.Const:
+		case program.Vertices, program.Degree, program.Number, program.Const:
 			return
 		}
 		for _, taker := range takers[i].nodes {

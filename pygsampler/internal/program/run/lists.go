@@ -39,6 +39,10 @@ func (c *call[I]) makeList(i int) *list[I] {
 		return &list[I]{ids}
 	case program.Draw:
 		return c.draw(n)
+	case program.Roots:
+		return c.roots(n)
+	case program.Walk:
+		return c.walk(n, in(0).ids)
 	}
 	panic("not a list: " + n.Op.String())
 }

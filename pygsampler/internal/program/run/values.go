@@ -378,6 +378,10 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 		for k := range to {
 			to[k] = float64(ev.degree(s.vertex(k)))
 		}
+	case program.Number:
+		for k := range to {
+			to[k] = float64(s.vertex(k))
+		}
 	case program.Random:
 		uniforms(ev.stream(n.Site, rng.Candidates), s.vertex, to)
 	case program.Gather:

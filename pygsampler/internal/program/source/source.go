@@ -328,6 +328,10 @@ func (w *writer) list(i int, n *program.Node) {
 		}
 		w.text.Cells += selectCells + 8
 		w.step("draw(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
+	case program.Roots:
+		w.step("roots(m, %s, %d, %d)", l, n.K, n.Site)
+	case program.Walk:
+		w.step("walk(m, %s, l%d, %d, %d)", l, n.In[0], n.K, n.Site)
 	}
 }
 
@@ -581,6 +585,9 @@ func (w *writer) vector(i int, n *program.Node) {
 		return
 	case program.Degree:
 		w.values(i, of+".n", "(double)(m.start((u64)i + 1) - m.start(i))", 2, true)
+		return
+	case program.Number:
+		w.values(i, of+".n", "(double)i", 1, true)
 		return
 	case program.Random:
 		w.values(i, of+".n", fmt.Sprintf("m.random(%d, PURPOSE_CANDIDATES, i)", n.Site), 8, true)

@@ -1,0 +1,77 @@
+package run
+
+import (
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// roots are so many of all vertices, uniformly and with replacement.
+func (c *call[I]) roots(n *program.Node) *list[I] {
+	if c.Graph.NumNodes == 0 {
+		return &list[I]{}
+	}
+	ids := take[I](&c.arena, n.K)
+	stream := c.stream(n.Site, rng.Negatives)
+	c.ranges(n.K, func(w *worker, lo, hi int64) {
+		numbered(stream, w, lo, hi, func(states []uint64, lo int64) {
+			for k, state := range states {
+				ids[lo+int64(k)] = I(rng.Below(rng.Draw(state, 0), uint64(c.Graph.NumNodes)))
+			}
+		})
+	})
+	return &list[I]{ids}
+}
+
+// walk is where a walker from each vertex of a list is, at first and after each step against an edge, step by step.
+// One that finds no edge stays.
+func (c *call[I]) walk(n *program.Node, from []I) *list[I] {
+	walkers := int64(len(from))
+	if walkers > 0 && n.K >= math.MaxInt64/64/walkers {
+		panic(failure{memory.ErrNoMemory})
+	}
+	ids := take[I](&c.arena, walkers*(n.K+1))
+	copy(ids, from)
+	stream := c.stream(n.Site, rng.Walking)
+	// A walker's steps wait for memory, those of others do not: some go together.
+	c.ranges(walkers, func(w *worker, lo, hi int64) {
+		numbered(stream, w, lo, hi, func(states []uint64, lo int64) {
+			for step := range n.K {
+				c.check()
+				at := ids[step*walkers+lo:][:len(states)]
+				to := ids[(step+1)*walkers+lo:][:len(states)]
+				for k, v := range at {
+					start, degree := c.row(int64(v))
+					if to[k] = v; degree > 0 {
+						to[k] = c.indices[start+int64(rng.Below(rng.Draw(states[k], int(step)), uint64(degree)))]
+					}
+				}
+			}
+		})
+	})
+	return &list[I]{ids}
+}
+
+// numbered tells the states of "vertices" lo to hi - 1, some at a time.
+func numbered(stream rng.Stream, w *worker, lo, hi int64, tell func(states []uint64, lo int64)) {
+	for ; lo < hi; lo += tileEdges {
+		states := w.states[:min(hi-lo, tileEdges)]
+		for k := range states {
+			states[k] = uint64(lo + int64(k))
+		}
+		stream.States(states)
+		tell(states, lo)
+	}
+}
+
+// row is where the in-edges of a vertex stand, and how many they are.
+func (c *call[I]) row(v int64) (start, degree int64) {
+	p := c.Graph.Indptr
+	if v >= c.Graph.Rows() {
+		return 0, 0
+	}
+	start = p.At(v)
+	return start, p.At(v+1) - start
+}
