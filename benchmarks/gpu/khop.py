@@ -11,8 +11,8 @@ The paper's applications (Jangda et al., section 8) that are no walks; those are
 
 Ways of k-hop: ``sample``, a thread a slot, and ``transit``, the vertices that draw grouped, step by
 step. They take turns within a row, and a row's samples are compared with each other whole, and in
-part with the CPU engine's, before a clock starts. ``us`` are whole calls, for steps with the samples
-in torch's memory; ``kernels_us`` one call by transits by the profiler's clock.
+part with the CPU engine's, before a clock starts. ``us`` are whole calls, for steps with the
+samples in torch's memory; ``kernels_us`` one call by transits by the profiler's clock.
 """
 
 from __future__ import annotations
