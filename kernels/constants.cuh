@@ -71,6 +71,21 @@ enum {
   WALK_WORDS = 20,
 };
 
+// STEP_MAGIC is the first word of samples by steps ("PGSH").
+#define STEP_MAGIC 0x50475348
+
+// Words of samples by steps. Those that are not here are where the header of a batch has them.
+enum {
+  STEP_STEPS = 3,  // of a sample
+  STEP_NUM_SAMPLES = 4,
+  STEP_NODES = 5,  // [samples] roots, then for each step [samples][width]; -1 where there is none
+  STEP_NUM_NODES = 6,
+  STEP_EDGE_IDS = 7,  // for each step [samples][width]; -1 where there is none; 0: not asked for
+  STEP_NUM_EDGES = 8,
+  STEP_WIDTHS = 16,  // of each step: vertices of a sample
+  STEP_WORDS = 32,  // for 16 steps
+};
+
 // The words of a block that are offsets stand together.
 enum {
   BLOCK_FIRST_OFFSET = 3,
@@ -227,6 +242,7 @@ enum {
   NEGATIVE_THREADS = 256,  // of negatives.cu, a number each
   TALLY_THREADS = 256,  // of tally.cu, a seed, at most
   TRANSIT_THREADS = 256,  // of transit.cu
+  KHOP_THREADS = 256,  // of khop.cu
   PROGRAM_THREADS = 512,  // of programs
 };
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/bsp"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/fused"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/khop"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
@@ -20,7 +21,7 @@ import (
 // families are the kinds of samplers by the names that documents have for them.
 var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
-	"reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
+	"khop": khop.Parse, "reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.

@@ -23,6 +23,7 @@ MODULES = (
     "graph_files",
     "graph_data",
     "transit",
+    "khop",
     "weights",
     "walks",
     "walk_forms",

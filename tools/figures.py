@@ -602,6 +602,28 @@ def gpu_transit() -> str:
     return f"{source(record)}\n{table(head, rows, 8)}"
 
 
+def gpu_khop() -> str:
+    """Samples by steps: 10**9 vertices a second of each way; other batches in microseconds."""
+    record = kept("gpu/khop.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu khop --out FOLDER")
+    rows = []
+    for row in record["rows"]:
+        cells = [row["shape"], row["kind"], f"{row['samples']:,}"]
+        cells += [f"{row['us'][way]['median']:,.0f}" if way in row["us"] else "" for way in _WAYS]
+        rates = row.get("gvertices", {})
+        cells += [f"{rates[way]:.2f}" if way in rates else "" for way in _WAYS]
+        share = row.get("index_share")
+        cells += [f"{row['ratio']:.2f}x" if "ratio" in row else ""]
+        rows.append([*cells, "" if share is None else f"{100 * share:.0f} %"])
+    head = ["graph", "what", "samples", "by sample, us", "by transit, us"]
+    head += ["G vertices/s by sample", "by transit", "transit to sample", "index, of transit"]
+    return f"{source(record)}\n{table(head, rows, 7)}"
+
+
+_WAYS = ("sample", "transit")
+
+
 def gpu_walks() -> str:
     """Walks on a GPU: 10**9 steps a second of whole calls, and of bare kernels of such reads."""
     record = kept("gpu/walks.json")
@@ -650,6 +672,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_turbo_calls,
             gpu_turbo_sweep,
             gpu_transit,
+            gpu_khop,
             gpu_walks,
         ),
     )

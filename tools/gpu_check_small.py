@@ -173,6 +173,19 @@ def walks(device: str) -> None:
         for sampler in (pgs.PinSAGE(2, 0.5, 10, 5, seed=1), pgs.MultiRW(150, 40, seed=1)):
             found = [sampler.sample(g, np.arange(300), batch=0).torch() for g in (there, cpu)]
             assert torch.equal(found[0].nodes.cpu(), found[1].nodes), sampler
+        # Steps of one sample, of several tasks a hub, and of sums that are not in shared memory.
+        for by_steps in (
+            pgs.KHop([7, 5], edge_ids=True, seed=1),
+            pgs.KHop([7, 5], unique=True, edge_ids=True, execution="transit", seed=1),
+            pgs.LayerSample([2100, 40], edge_ids=True, seed=1),
+        ):
+            got, want = (
+                by_steps.sample(g, np.arange(300), batch=0).cpu().numpy() for g in (there, cpu)
+            )
+            for mine, theirs in zip(
+                (*got.steps, *got.edge_ids), (*want.steps, *want.edge_ids), strict=True
+            ):
+                assert (mine == theirs).all(), by_steps
         # So many that blocks are full, and what lies behind ended walks is filled before.
         many = pgs.RandomWalk(4, stop=0.3, walks_per_seed=200, seed=1)
         found = [many.sample(g, np.arange(300), batch=0).torch() for g in (there, cpu)]

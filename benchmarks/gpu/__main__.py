@@ -16,6 +16,7 @@ Parts, in the order in which they run when none is named:
 - cache       rows that are on the host and in part on the device, and what keeping them takes
 - walks       random walks, beside bare kernels of the same reads
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
+- khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
 - programs    algorithms as programs, beside gSampler's and torch's
 - roofline    how near the batches are to what the GPU can do
 
@@ -35,7 +36,7 @@ from pathlib import Path
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
-    *("weights", "gather", "turbo", "cache", "walks", "transit", "programs", "roofline"),
+    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -54,6 +55,7 @@ _SHARES = {
     "walks": 3,
     "transit": 3,
     "programs": 3,
+    "khop": 2,
     "roofline": 3,
 }
 

@@ -12,12 +12,14 @@ from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.features import Features
 from pygsampler.graph import Graph
+from pygsampler.khop import KHop, LayerSample
 from pygsampler.minibatch import MiniBatch
 from pygsampler.multi_walk import MultiRW
 from pygsampler.pinsage import PinSAGE, RestartNeighbors
 from pygsampler.programs import Program, program
 from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
 from pygsampler.sampler import PGSampler, Sampler
+from pygsampler.step_samples import StepSamples
 from pygsampler.subgraph import Subgraph
 from pygsampler.visits import Visits
 from pygsampler.walks import Walks
@@ -36,6 +38,8 @@ __all__ = [
     "Error",
     "Features",
     "Graph",
+    "KHop",
+    "LayerSample",
     "MiniBatch",
     "MultiRW",
     "Node2Vec",
@@ -46,6 +50,7 @@ __all__ = [
     "RandomWalk",
     "RestartNeighbors",
     "Sampler",
+    "StepSamples",
     "Subgraph",
     "Visits",
     "Walks",

@@ -20,6 +20,12 @@ var WalkRows = []table.Row{
 	{Name: "slots", DType: "int32", Length: WalkNumEdges, Offset: WalkSlots},
 }
 
+// StepRows are the arrays of samples by steps.
+var StepRows = []table.Row{
+	{Name: "nodes", Bits: WordIDBits, Length: StepNumNodes, Offset: StepNodes},
+	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
+}
+
 // BlockRows are those of a block: their lengths and offsets are words of the block.
 var BlockRows = []table.Row{
 	{Name: "indptr", Bits: WordIDBits, Length: BlockNumDst, More: 1, Offset: BlockIndptr},

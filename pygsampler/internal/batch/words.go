@@ -70,6 +70,21 @@ const (
 	WalkWords    = 20
 )
 
+// StepMagic is the first word of samples by steps ("PGSH").
+const StepMagic = 0x50475348
+
+// Words of samples by steps. Those that are not here are where the header of a batch has them.
+const (
+	StepSteps      = WordHops      // of a sample
+	StepNumSamples = WordNumOutput //
+	StepNodes      = WordNodes     // [samples] roots, then for each step [samples][width]; -1 where there is none
+	StepNumNodes   = WordNumNodes  //
+	StepEdgeIDs    = 7             // for each step [samples][width]; -1 where there is none; 0: not asked for
+	StepNumEdges   = 8             //
+	StepWidths     = 16            // of each step: vertices of a sample
+	StepWords      = 32            // for 16 steps
+)
+
 // The words of a block that are offsets stand together.
 const (
 	BlockFirstOffset = BlockIndptr

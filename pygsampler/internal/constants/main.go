@@ -95,7 +95,7 @@ func generate(root string) (map[string]string, error) {
 			*part.to = append(*part.to, groups...)
 		}
 	}
-	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "BlockRows": "BLOCK_ROWS"})
+	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "StepRows": "STEP_ROWS", "BlockRows": "BLOCK_ROWS"})
 	if err != nil {
 		return nil, err
 	}

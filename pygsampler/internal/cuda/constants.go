@@ -80,6 +80,7 @@ const (
 	negativeThreads = 256 // of negatives.cu, a number each
 	tallyThreads    = 256 // of tally.cu, a seed, at most
 	transitThreads  = 256 // of transit.cu
+	khopThreads     = 256 // of khop.cu
 	programThreads  = 512 // of programs
 )
 

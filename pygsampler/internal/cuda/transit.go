@@ -74,11 +74,16 @@ func (s *transitSpace) Free(stream gpu.Stream) error {
 
 // fit makes room for the walks of a flight.
 func (s *transitSpace) fit(f *Flight, p *Walks) error {
-	walks, nodes := uint64(p.Walks(f.call.NumSeeds)), uint64(f.graph.Nodes)
 	place := uint64(8)
 	if p.Second() {
 		place = 16
 	}
+	return s.fitFor(f, uint64(p.Walks(f.call.NumSeeds)), place)
+}
+
+// fitFor makes room for so many walkers, with so many bytes for the place of each.
+func (s *transitSpace) fitFor(f *Flight, walks, place uint64) error {
+	nodes := uint64(f.graph.Nodes)
 	counts := s.counts.Address
 	for _, one := range []struct {
 		buffer *buffer

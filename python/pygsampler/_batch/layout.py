@@ -69,6 +69,19 @@ WALK_VISITS = 15  # [seeds][top]: how often; 0 behind them
 WALK_SLOTS = 16  # [steps][walks]: which of a sample's roots took the step; 0: they have one each
 WALK_WORDS = 20
 
+# STEP_MAGIC is the first word of samples by steps ("PGSH").
+STEP_MAGIC = 0x50475348
+
+# Words of samples by steps. Those that are not here are where the header of a batch has them.
+STEP_STEPS = 3  # of a sample
+STEP_NUM_SAMPLES = 4
+STEP_NODES = 5  # [samples] roots, then for each step [samples][width]; -1 where there is none
+STEP_NUM_NODES = 6
+STEP_EDGE_IDS = 7  # for each step [samples][width]; -1 where there is none; 0: not asked for
+STEP_NUM_EDGES = 8
+STEP_WIDTHS = 16  # of each step: vertices of a sample
+STEP_WORDS = 32  # for 16 steps
+
 # The words of a block that are offsets stand together.
 FIRST_OFFSET = 3
 OFFSETS = 3
@@ -89,6 +102,12 @@ WALK_ROWS = (
     Row("top_nodes", ID_BITS, WALK_NUM_TOP, 0, WALK_TOP_NODES),
     Row("visits", "int32", WALK_NUM_TOP, 0, WALK_VISITS),
     Row("slots", "int32", WALK_NUM_EDGES, 0, WALK_SLOTS),
+)
+
+# STEP_ROWS are the arrays of samples by steps.
+STEP_ROWS = (
+    Row("nodes", ID_BITS, STEP_NUM_NODES, 0, STEP_NODES),
+    Row("edge_ids", EDGE_ID_BITS, STEP_NUM_EDGES, 0, STEP_EDGE_IDS),
 )
 
 # BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.

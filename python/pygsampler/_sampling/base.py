@@ -109,7 +109,7 @@ class Sampler(ABC, Generic[T_co]):
 
     @property
     def result(self) -> str:
-        """What its batches are: ``"blocks"``, ``"subgraph"``, ``"vectors"`` or ``"walks"``."""
+        """``"blocks"``, ``"subgraph"``, ``"vectors"``, ``"walks"`` or ``"steps"``: its batches."""
         return "blocks"
 
     @property
