@@ -189,14 +189,14 @@ def shape_of(batch: Any, row_bytes: int) -> dict[str, float]:
     # Twice the triangles at each vertex.
     around = np.asarray((m @ m).multiply(m).sum(axis=1)).ravel()
     pairs = degree * (degree - 1)
+    some = pairs > 0
     return {
         "rows": len(rows),
         "pages": len(np.unique(rows * row_bytes // PAGE)),
         "edges": made.num_edges,
         "closed_triads": float(around.sum() / 2),
-        "clustering": float(
-            np.divide(around, pairs, out=np.zeros_like(pairs), where=pairs > 0).mean()
-        ),
+        # Of no vertex with two neighbours it is 0, as of no vertex at all.
+        "clustering": float(around[some] @ (1 / pairs[some])) / max(len(ids), 1),
     }
 
 
