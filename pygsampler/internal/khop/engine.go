@@ -2,7 +2,6 @@ package khop
 
 import (
 	"fmt"
-	"sort"
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -151,8 +150,9 @@ type unit[P, I csc.Index] struct {
 	n      int
 	places [side]int64 // of the edges
 	slots  [side]int64 // of the step's vertices
-	sums   []int64     // of a sample's transits: edges up to each
-	swaps  []int64     // of a transit whose draws are distinct
+	// Of a sample's transits: edges up to each, and what added to a number among all edges gives the place.
+	sums, shifts []int64
+	swaps        []int64 // of a transit whose draws are distinct
 }
 
 // put notes that a slot takes the edge at a place.
@@ -262,12 +262,13 @@ func (u *unit[P, I]) together(w int64) {
 	s := u.step
 	transits := u.nodes[s.before+w*s.of:][:s.of]
 	total := int64(0)
-	u.sums = u.sums[:0]
+	u.sums, u.shifts = u.sums[:0], u.shifts[:0]
 	for i, v := range transits {
 		if i%side == 0 {
 			fetch.At(u.indptr, transits[i:min(i+side, len(transits))])
 		}
-		_, degree := u.row(v)
+		start, degree := u.row(v)
+		u.shifts = append(u.shifts, start-total)
 		total += degree
 		u.sums = append(u.sums, total)
 	}
@@ -278,11 +279,15 @@ func (u *unit[P, I]) together(w int64) {
 	state := s.stream.State(uint64(w))
 	for j := range s.width {
 		rank := int64(rng.Below(rng.Draw(state, int(j)), uint64(total)))
-		i := sort.Search(len(u.sums), func(i int) bool { return u.sums[i] > rank })
-		if i > 0 {
-			rank -= u.sums[i-1]
+		// The first sum above the rank is in [at, at + n).
+		at := 0
+		for n := len(u.sums); n > 1; {
+			half := n / 2
+			if u.sums[at+half-1] <= rank {
+				at += half
+			}
+			n -= half
 		}
-		start, _ := u.row(transits[i])
-		u.put(w*s.width+j, start+rank)
+		u.put(w*s.width+j, u.shifts[at]+rank)
 	}
 }
