@@ -36,7 +36,6 @@ ALGORITHMS: dict[str, Callable[[], Any]] = {
     "fastgcn": lambda: samplers.fastgcn(nodes=[4096, 4096], seed=0),
     "saint_node": lambda: samplers.saint_node(budget=6000, seed=0),
     "saint_edge": lambda: samplers.saint_edge(budget=4000, seed=0),
-    "saint_walk": lambda: samplers.saint_walk(roots=3000, length=2, seed=0),
     "shadow": lambda: samplers.shadow(fanouts=[2, 3], seed=0),
 }
 

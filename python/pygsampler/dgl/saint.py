@@ -105,7 +105,8 @@ class SAINTSampler(Sampler):
     def _given(self, graph: Any, ids: torch.Tensor, epoch: int, batch: int) -> torch.Tensor:
         if self._draws is None:
             return ids[:0]
-        return torch.unique(self._draws(graph, self.seed, epoch, batch).to(ids.dtype))
+        distinct: torch.Tensor = torch.unique(self._draws(graph, self.seed, epoch, batch))
+        return distinct.to(ids.dtype)
 
     def sample(self, g: Any, indices: Any) -> Any:
         """A subgraph of ``g``, a homogeneous DGLGraph.
