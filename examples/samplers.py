@@ -35,6 +35,7 @@ ALGORITHMS: dict[str, Callable[[], Any]] = {
     "ladies": lambda: samplers.ladies(nodes=[2048, 2048], seed=0),
     "fastgcn": lambda: samplers.fastgcn(nodes=[4096, 4096], seed=0),
     "saint_node": lambda: samplers.saint_node(budget=6000, seed=0),
+    "saint_edge": lambda: samplers.saint_edge(budget=4000, seed=0),
     "shadow": lambda: samplers.shadow(fanouts=[2, 3], seed=0),
 }
 

@@ -117,6 +117,35 @@ def test_the_law_of_saint_is_dgls() -> None:
         assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / RUNS)
 
 
+@pytest.mark.parametrize(("mode", "budget"), [("edge", 2), ("walk", (2, 1))])
+def test_the_laws_of_saint_are_dgls(mode: str, budget: Any) -> None:
+    # Where walks go on: DGL's fail at a vertex without out-edges.
+    g = dgl.add_edges(small(), [4], [1])
+    torch.manual_seed(3)
+    dgl.seed(3)
+    theirs = frequencies(dgl.dataloading.SAINTSampler(mode, budget), g, [0])
+    ours = frequencies(SAINTSampler(mode, budget, seed=3), g, [0])
+    check_same_law(ours, theirs)
+
+
+def test_walks_stay_at_their_ends() -> None:
+    sampler, g = SAINTSampler("walk", (1, 2), seed=1), dgl.graph(([0], [1]))
+    found = frequencies(sampler, g, [0])
+    assert set(found) == {frozenset([0, 1]), frozenset([1])}
+
+
+@pytest.mark.parametrize(("mode", "budget", "most"), [("edge", 9, 18), ("walk", (4, 3), 16)])
+def test_saint_of_edges_and_walks(g: Any, mode: str, budget: Any, most: int) -> None:
+    sampler = SAINTSampler(mode, budget, prefetch_ndata=["x"], prefetch_edata=["t"], seed=2)
+    loader = dgl.dataloading.DataLoader(g, torch.arange(9), sampler, batch_size=2, num_workers=1)
+    found = []
+    for subgraph in loader:
+        assert 1 < subgraph.num_nodes() <= most
+        check_induced(g, subgraph)
+        found.append(tuple(subgraph.ndata[dgl.NID].tolist()))
+    assert len(set(found)) == len(found) == 5
+
+
 def test_all_neighbours() -> None:
     g = small()
     nodes, _, subgraph = ShaDowKHopSampler([-1]).sample(g, torch.tensor([2, 3]))
@@ -126,7 +155,13 @@ def test_all_neighbours() -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: ShaDowKHopSampler([1, 1]), lambda: SAINTSampler("node", 9)]
+    "make",
+    [
+        lambda: ShaDowKHopSampler([1, 1]),
+        lambda: SAINTSampler("node", 9),
+        lambda: SAINTSampler("edge", 9),
+        lambda: SAINTSampler("walk", (4, 3)),
+    ],
 )
 def test_an_epoch_says_the_batches(make: Any, g: Any) -> None:
     def nodes(sampler: Any, *ids: int) -> list[int]:
@@ -159,10 +194,9 @@ def test_what_is_assigned_counts(g: Any) -> None:
 
 
 def test_mistakes(g: Any) -> None:
-    for mode in ("edge", "walk"):
-        with pytest.raises(NotImplementedError, match=f"mode: expected 'node', got '{mode}'"):
-            SAINTSampler(mode, 10)
-    with pytest.raises(ValueError, match="mode: expected 'node', got"):
+    with pytest.raises(ValueError, match=r"budget: expected a pair \(walks, steps\), got"):
+        SAINTSampler("walk", 10)
+    with pytest.raises(ValueError, match="mode: expected 'node', 'edge' or 'walk', got"):
         SAINTSampler("nodes", 10)
     for budget, error in ((0, ValueError), (1.5, TypeError), ((3, 4), TypeError)):
         with pytest.raises(error, match="budget: expected an integer"):

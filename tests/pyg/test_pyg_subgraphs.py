@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import product
 from typing import Any
 
@@ -11,7 +12,12 @@ import torch
 from pyg_reference import EDGES, NODES, random_data
 from torch_geometric.data import Data, HeteroData
 
-from pygsampler.pyg import GraphSAINTNodeSampler, ShaDowKHopSampler
+from pygsampler.pyg import (
+    GraphSAINTEdgeSampler,
+    GraphSAINTNodeSampler,
+    GraphSAINTRandomWalkSampler,
+    ShaDowKHopSampler,
+)
 
 
 @pytest.fixture
@@ -130,11 +136,83 @@ def test_saint_norms_are_exact() -> None:
     assert ((count / steps - chance).abs() <= bound).all()
 
 
+SAINTS = {
+    "walk": lambda data, **how: GraphSAINTRandomWalkSampler(data, 6, 2, num_steps=5, **how),
+    "edge": lambda data, **how: GraphSAINTEdgeSampler(data, 6, num_steps=5, **how),
+}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("mode", list(SAINTS))
+def test_saint_walks_and_edges(mode: str, data: Data, workers: int) -> None:
+    loader = SAINTS[mode](data, num_workers=workers)
+    assert len(loader) == 5
+    found = set()
+    for batch in loader:
+        assert 1 < batch.num_nodes <= (18 if mode == "walk" else 12)
+        assert "node_norm" not in batch
+        check_edges(data, batch)
+        assert batch.e_id.sort().values.tolist() == inside(data, batch.n_id)
+        found.add(tuple(batch.n_id.tolist()))
+    assert len(found) == 5
+
+
+def directed() -> Data:
+    """Out-degrees 3, 2, 1, 1 and 0, with a loop and a parallel edge."""
+    data = Data(edge_index=torch.tensor([[0, 0, 1, 2, 1, 3, 0], [1, 2, 0, 2, 3, 4, 1]]))
+    data.num_nodes = 5
+    return data
+
+
+def law_of(mode: str) -> Counter[frozenset[int]]:
+    """The chances of sets of nodes by one walk of two steps, and by one edge."""
+    row, col = directed().edge_index.tolist()
+    law: Counter[frozenset[int]] = Counter()
+    if mode == "edge":
+        for u, v in zip(row, col, strict=True):
+            law[frozenset([u, v])] += (1 / row.count(u) + 1 / col.count(v)) / 9  # type: ignore[assignment]
+        return law
+    nexts = {v: [w for u, w in zip(row, col, strict=True) if u == v] or [v] for v in range(5)}
+    for u in range(5):
+        for v in nexts[u]:
+            for w in nexts[v]:
+                chance = 1 / (5 * len(nexts[u]) * len(nexts[v]))
+                law[frozenset([u, v, w])] += chance  # type: ignore[assignment]
+    return law
+
+
+@pytest.mark.parametrize("mode", list(SAINTS))
+def test_laws_and_norms_of_saint(mode: str) -> None:
+    law, steps = law_of(mode), 1500
+    assert sum(law.values()) == pytest.approx(1)
+    how: Any = {"num_steps": steps, "sample_coverage": 400, "seed": 3}
+    data = directed()
+    if mode == "walk":
+        loader: Any = GraphSAINTRandomWalkSampler(data, 1, 2, **how)
+    else:
+        loader = GraphSAINTEdgeSampler(data, 1, **how)
+    met = Counter[frozenset[int]]()
+    for batch in loader:
+        met[frozenset(batch.n_id.tolist())] += 1
+        source, target = batch.n_id[batch.edge_index].tolist()
+        chance = [sum(p for c, p in law.items() if v in c) for v in range(5)]
+        for v, norm in zip(batch.n_id.tolist(), batch.node_norm.tolist(), strict=True):
+            assert norm == pytest.approx(1 / (5 * chance[v]), rel=0.25)
+        for u, v, norm in zip(source, target, batch.edge_norm.tolist(), strict=True):
+            both = sum(p for c, p in law.items() if {u, v} <= c)
+            assert norm == pytest.approx(chance[v] / both, rel=0.25)
+            assert norm >= 1
+    assert set(met) <= set(law)
+    for there, p in law.items():
+        assert abs(met[there] - p * steps) <= 5 * math.sqrt(p * (1 - p) * steps)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda data: ShaDowKHopSampler(data, 2, 2, torch.arange(8), batch_size=4),
         lambda data: GraphSAINTNodeSampler(data, 12, num_steps=2),
+        *SAINTS.values(),
     ],
 )
 def test_an_epoch_says_the_batches(make: Any, data: Data) -> None:

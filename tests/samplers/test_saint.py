@@ -157,7 +157,7 @@ def test_norms_that_are_counted(plain: pgs.Graph) -> None:
     norms = samplers.saint_norms(graph, sampler, 2000)
     q = np.array([3, 2, 3, 2, 1, 0]) / 11
     chance = 1 - (1 - q) ** 2
-    assert norms.node[:5] == pytest.approx(chance[:5], rel=0.05)
+    assert norms.node[:5] == pytest.approx(chance[:5], rel=0.1)
     assert 0 < norms.node[5] < 1e-4
     for e, (u, v) in enumerate(BOTH):
         both = chance[u] + chance[v] - 1 + (1 - q[u] - q[v]) ** 2

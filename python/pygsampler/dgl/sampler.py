@@ -156,7 +156,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         threads = 0 if get_worker_info() is None else 1
         job = sampler.launch(
             graph,
-            seeds if self._of_vertices else seeds[:0],
+            self._given(graph, seeds, epoch, batch),
             epoch=epoch,
             batch=batch,
             exclude=exclude,
@@ -200,6 +200,10 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         set_node_lazy_features(subgraph, self.prefetch_labels)
         set_edge_lazy_features(subgraph, self.prefetch_edge_feats)
         return nodes, output_nodes, subgraph
+
+    def _given(self, graph: Any, ids: torch.Tensor, epoch: int, batch: int) -> torch.Tensor:
+        """The seeds of a batch of these ids."""
+        return ids if self._of_vertices else ids[:0]
 
     def _current(self) -> _core.Sampler[Any]:
         """The sampler, made anew where its seed has changed."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
-from torch.utils.data import get_worker_info
 from torch_geometric.data import Data
 
-from pygsampler import random_walk
 from pygsampler._core.checks import integer
-from pygsampler.converted import as_torch
-from pygsampler.graph import Graph
+from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler.programs import program
 from pygsampler.pyg.sampler import Sampler
 from pygsampler.pyg.shadow import check_data
@@ -22,7 +19,7 @@ __all__ = ["GraphSAINTEdgeSampler", "GraphSAINTRandomWalkSampler"]
 
 _MOST = (1 << 31) - 1
 # No training comes to this epoch.
-_EPOCH = (1 << 32) - 1
+_EPOCH = MAX_EPOCH
 
 
 class _Loader(SubgraphLoader):
@@ -31,7 +28,7 @@ class _Loader(SubgraphLoader):
     def __init__(
         self,
         data: Any,
-        draws: _Draws,
+        draws: Draws,
         num_steps: int,
         sample_coverage: int,
         seed: int | None,
@@ -41,7 +38,6 @@ class _Loader(SubgraphLoader):
         self.sample_coverage = integer(sample_coverage, "sample_coverage", 0, _MOST)
         sampler = Sampler(data, _among(seed=seed), device="cpu")
         sampler.set_seed(seed)
-        draws.graph = sampler.graph
         self.data = data
         made = _Made(data, sampler, draws, self.sample_coverage)
         super().__init__(range(self.num_steps), sampler, made, batch_size=1, **kwargs)
@@ -76,9 +72,10 @@ class GraphSAINTRandomWalkSampler(_Loader):
 
     Notes
     -----
-    Of S batches of which C(v) have v and C(u, v) an edge, ``node_norm`` is S / (N C(v)), and
-    ``edge_norm`` C(v) / C(u, v), at most 1e4, by which a sum over the in-edges of v is, in the mean,
-    that over all of them, as in the paper; PyG has C(u) above. What was not met counts as 0.1.
+    Of S batches, C(v) of which have v and C(u, v) its edge from u, ``node_norm`` is S / (N C(v)),
+    and ``edge_norm`` is C(v) / C(u, v), at most 1e4: with it a sum over the in-edges of v is, in
+    the mean, that over all of them, as in the paper; PyG has C(u) above. Where a count is 0,
+    ``edge_norm`` is 0.1, and C(v) counts as 0.1.
 
     Raises
     ------
@@ -104,7 +101,7 @@ class GraphSAINTRandomWalkSampler(_Loader):
         _check(data)
         walks = integer(batch_size, "batch_size", 1, _MOST)
         self.walk_length = integer(walk_length, "walk_length", 1, _MOST)
-        draws = _Walks(walks, self.walk_length)
+        draws = Walks(walks, self.walk_length)
         super().__init__(data, draws, num_steps, sample_coverage, seed, kwargs)
 
 
@@ -131,7 +128,7 @@ class GraphSAINTEdgeSampler(_Loader):
         **kwargs: Any,
     ) -> None:
         _check(data)
-        draws = _Edges(integer(batch_size, "batch_size", 1, _MOST))
+        draws = Edges(integer(batch_size, "batch_size", 1, _MOST))
         super().__init__(data, draws, num_steps, sample_coverage, seed, kwargs)
 
 
@@ -147,85 +144,10 @@ def _among(A: Any, seeds: Any) -> Any:
     return A.induce(seeds.unique())
 
 
-@program
-def _roots(A: Any, seeds: Any, *, count: int) -> Any:
-    return {"drawn": A.roots(count)}
-
-
-@program
-def _by_chance(A: Any, seeds: Any, *, count: int) -> Any:
-    # The sums of a vector that is made of the graph alone are kept with it, those of an array not.
-    return {"drawn": (A.ndata["q"] * 1).draw(count, replace=True)}
-
-
-class _Draws(ABC):
-    """Draws vertices of a batch, which may be the same."""
-
-    graph: Graph
-
-    @abstractmethod
-    def __call__(self, seed: int, epoch: int, number: int) -> torch.Tensor:
-        """The vertices, int64."""
-
-
-class _Walks(_Draws):
-    def __init__(self, walks: int, length: int) -> None:
-        self._walks, self._length = walks, length
-
-    def __call__(self, seed: int, epoch: int, number: int) -> torch.Tensor:
-        roots = _drawn(_roots(count=self._walks, seed=seed), self.graph, epoch, number)
-        sampler = random_walk.RandomWalk(self._length, seed=seed)
-        walks = _made(sampler, self.graph, roots, epoch, number)
-        nodes = walks.nodes.flatten().long()
-        return nodes[nodes >= 0]
-
-
-class _Edges(_Draws):
-    """Draws edges as the vertices of a graph that has none."""
-
-    _ends: tuple[torch.Tensor, torch.Tensor] | None = None
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __call__(self, seed: int, epoch: int, number: int) -> torch.Tensor:
-        if self._ends is None:
-            self._prepare()
-        assert self._ends is not None
-        drawn = _drawn(_by_chance(count=self._count, seed=seed), self._edges, epoch, number)
-        return torch.cat([end[drawn] for end in self._ends])
-
-    def _prepare(self) -> None:
-        graph = self.graph
-        sources, starts = graph.indices.torch().long(), graph.indptr.torch().long()
-        degrees = starts.diff()
-        targets = torch.arange(len(degrees)).repeat_interleave(degrees)
-        q = 1 / degrees[targets].double()
-        q += 1 / torch.bincount(sources, minlength=graph.num_nodes)[sources].double()
-        nothing = torch.zeros(0, dtype=torch.int64)
-        self._edges = Graph.from_coo(nothing, nothing, num_nodes=len(q), node_data={"q": q})
-        self._ends = sources, targets
-
-
-def _made(sampler: Any, graph: Graph, seeds: torch.Tensor, epoch: int, number: int) -> Any:
-    threads = 0 if get_worker_info() is None else 1
-    return as_torch(
-        sampler.launch(
-            graph, seeds, epoch=epoch, batch=number, threads=threads, into="torch"
-        ).result()
-    )
-
-
-def _drawn(sampler: Any, graph: Graph, epoch: int, number: int) -> torch.Tensor:
-    made = _made(sampler, graph, torch.zeros(0, dtype=torch.int64), epoch, number)
-    drawn: torch.Tensor = made.extra["drawn"].long()
-    return drawn
-
-
 class _Made:
     """Makes a batch of the number of its step; workers get it without the loader."""
 
-    def __init__(self, data: Data, sampler: Sampler, draws: _Draws, coverage: int) -> None:
+    def __init__(self, data: Data, sampler: Sampler, draws: Draws, coverage: int) -> None:
         self._data, self._sampler, self._draws = data, sampler, draws
         self._norms = self._counted(coverage) if coverage else None
 
@@ -245,7 +167,7 @@ class _Made:
         return batch
 
     def _among(self, epoch: int, number: int) -> tuple[torch.Tensor, ...]:
-        there = self._draws(self._sampler.seed, epoch, number)
+        there = self._draws(self._sampler.graph, self._sampler.seed, epoch, number)
         made: Any = self._sampler._batch(there, epoch, number)
         return made.nodes.long(), *made.edge_index, made.edge_ids.long()
 

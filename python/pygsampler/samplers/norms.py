@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pygsampler._core.checks import integer
+from pygsampler._core.limits import MAX_EPOCH
 
 if TYPE_CHECKING:
     from pygsampler.graph import Graph
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Norms", "saint_norms"]
 
 # No training comes to this epoch.
-_EPOCH = (1 << 32) - 1
+_EPOCH = MAX_EPOCH
 _TOGETHER = 64
 
 
