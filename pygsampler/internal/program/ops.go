@@ -69,13 +69,20 @@ const (
 	Gather // a vector's elements of the vertices of a list
 	Cap    // chances in the ratio of a vector's elements, of which k is the sum
 
+	// Dense rows, and what is made of them.
+	Features // a vertex array of rows
+	Take     // the rows of the vertices of a list
+	Project  // each row times an input, a matrix
+	Dot      // a matrix's edges with the product of the row of where they come from and that of where they lead to
+	Item     // an element of an input
+
 	numOps
 )
 
 // spec is what an operator is called, and how its node is written.
 type spec struct {
 	name  string
-	in    string // of each input: l list, m matrix, v vector, x any of them but a list, or a scalar; ? the one before may be missing
+	in    string // of each input: l list, m matrix, v vector, d dense rows, x a matrix, a vector or a scalar; ? the one before may be missing
 	attrs string // names of attributes, with blanks between
 }
 
@@ -99,6 +106,8 @@ var specs = [numOps]spec{
 	Sum: {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
 	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
+	Features: {"features", "", "name"}, Take: {"take", "dl", ""}, Project: {"project", "d", "name"}, Dot: {"dot", "mdd", ""},
+	Item: {"item", "", "name k"},
 }
 
 // String is the name in texts.

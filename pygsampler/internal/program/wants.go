@@ -46,7 +46,7 @@ func (p *Program) Wants() []Want {
 			switch {
 			case p.Nodes[in].Type.Kind != Matrix:
 				wants[in] |= WantValues
-			case n.Op == Column, n.Op == Row, n.Op == Count, n.Op == Times, n.Op == Data, n.Op == Random, n.Op == Spread,
+			case n.Op == Column, n.Op == Row, n.Op == Count, n.Op == Times, n.Op == Data, n.Op == Random, n.Op == Spread, n.Op == Dot,
 				n.Chooses() && want&WantValues == 0 && (k == 0 || n.Op == Merge):
 				wants[in] |= WantEdges
 			default:

@@ -40,6 +40,11 @@ func Parse(d *family.Document) family.Plan {
 	d.Note("passes", append([]string{}, off...))
 	p := new(Plan)
 	traced, err := parsed(code, weight)
+	if err == nil && traced.Reads() {
+		inputs := d.Texts("inputs", 3*program.MaxNodes)
+		d.Note("inputs", inputs)
+		err = traced.Bind(inputs)
+	}
 	if err == nil {
 		p.traced = traced
 		// As the program has it, so that equal ones have equal plans.

@@ -58,6 +58,7 @@ type value[I csc.Index] struct {
 	vector []float64 // along its list, or of all vertices
 	matrix []float64 // of stored matrices
 	scalar float64
+	dense  *dense
 	times  []float64 // of a Collective: along its rows
 	made   bool      // the values are there
 }
@@ -142,7 +143,7 @@ func (c *call[I]) wants() {
 			case !matrix:
 				c.need[in] |= wantValues
 			case n.Op == program.Column, n.Op == program.Row, n.Op == program.Count, n.Op == program.Times,
-				n.Op == program.Data, n.Op == program.Random, n.Op == program.Spread,
+				n.Op == program.Data, n.Op == program.Random, n.Op == program.Spread, n.Op == program.Dot,
 				n.Chooses() && want&wantValues == 0 && (k == 0 || n.Op == program.Merge):
 				c.need[in] |= wantEdges
 			default:
@@ -217,12 +218,17 @@ func (c *call[I]) make(i int) {
 		v.scalar, v.made = c.makeScalar(i), true
 	case program.Vector:
 		c.makeVector(i)
+	case program.Dense:
+		v.dense, v.made = c.makeDense(i), true
 	case program.Matrix:
 		if n.Chooses() {
 			c.makeEdges(i)
 			if n.Op == program.Merge && c.need[i]&wantValues != 0 {
 				c.mergeValues(i)
 			}
+		} else if n.Op == program.Dot && c.need[i]&wantValues != 0 {
+			c.ready(n)
+			v.matrix, v.made = c.materialise(i), true
 		} else if c.need[i]&wantValues != 0 && c.stores(i) {
 			v.matrix, v.made = c.materialise(i), true
 		}

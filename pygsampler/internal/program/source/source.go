@@ -55,6 +55,11 @@ type writer struct {
 
 // Of is the program's text, or says which operator has no kernel yet.
 func Of(p *program.Program) (Text, error) {
+	for i := range p.Nodes {
+		if op := p.Nodes[i].Op; op >= program.Features {
+			return Text{}, fmt.Errorf("%s: expected a program without dense rows and inputs on a GPU", op)
+		}
+	}
 	w := &writer{p: p, wants: p.Wants(), uses: make([]int, len(p.Nodes)), rows: make([]bool, len(p.Nodes)), cost: make([]int, len(p.Nodes))}
 	w.survey()
 	w.WriteString(`#include "program_result.cuh"
