@@ -380,8 +380,10 @@ def test_arguments() -> None:
         one(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"program: more: expected constants by name, got \*\*more"):
         pgs.program(lambda A, seeds, **more: A)
-    with pytest.raises(TypeError, match=r"K: expected a number, a string.*belong to the graph"):
+    with pytest.raises(TypeError, match="individual_sample: K: .*: expected an integer"):
         one(K=np.ones(3))
+    with pytest.raises(TypeError, match=r"K: expected a number, a string.*belong to the graph"):
+        one(K=b"3")
     with pytest.raises(TypeError, match=r"K\[1\]: expected a number"):
         one(K=[1, object()])
     with pytest.raises(TypeError, match="program: seed: expected another name"):

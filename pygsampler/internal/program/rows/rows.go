@@ -6,17 +6,46 @@ package rows
 #cgo CFLAGS: -O3 -std=c11
 #include <stdint.h>
 
-// Each of n rows of x times w, d by h; sums has room for h.
-static void pgs_project(const float *x, int64_t n, int64_t d, const float *w, int64_t h, float *out, double *restrict sums) {
-  for (int64_t i = 0; i < n; i++, x += d, out += h) {
-    for (int64_t j = 0; j < h; j++) sums[j] = 0;
-    for (int64_t k = 0; k < d; k++) {
-      const double a = x[k];
-      const float *row = w + k * h;
-      for (int64_t j = 0; j < h; j++) sums[j] += a * row[j];
+// Rows and columns of a block, whose sums stay in registers.
+enum { ROWS = 4, COLUMNS = 8 };
+
+// Each of n rows of x times w, d by h.
+static inline __attribute__((always_inline)) void pgs_multiply(const float *x, int64_t n, int64_t d, const float *w, int64_t h, float *out) {
+  for (int64_t i = 0; i < n; i += ROWS) {
+    const int rows = n - i < ROWS ? (int)(n - i) : ROWS;
+    for (int64_t j = 0; j < h; j += COLUMNS) {
+      const int columns = h - j < COLUMNS ? (int)(h - j) : COLUMNS;
+      const float *a = x + i * d, *b = w + j;
+      double s[ROWS][COLUMNS] = {{0}};
+      if (rows == ROWS && columns == COLUMNS) {
+        for (int64_t k = 0; k < d; k++, b += h)
+          for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < COLUMNS; c++) s[r][c] += (double)a[r * d + k] * b[c];
+      } else {
+        for (int64_t k = 0; k < d; k++, b += h)
+          for (int r = 0; r < rows; r++)
+            for (int c = 0; c < columns; c++) s[r][c] += (double)a[r * d + k] * b[c];
+      }
+      for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) out[(i + r) * h + j + c] = (float)s[r][c];
     }
-    for (int64_t j = 0; j < h; j++) out[j] = (float)sums[j];
   }
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void pgs_multiply_wide(const float *x, int64_t n, int64_t d, const float *w, int64_t h, float *out) {
+  pgs_multiply(x, n, d, w, h, out);
+}
+#endif
+
+static void pgs_project(const float *x, int64_t n, int64_t d, const float *w, int64_t h, float *out) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) {
+    pgs_multiply_wide(x, n, d, w, h, out);
+    return;
+  }
+#endif
+  pgs_multiply(x, n, d, w, h, out);
 }
 
 // Of n pairs of rows the products: eight sums in turn, and then of these the sum of each and the one half
@@ -44,8 +73,7 @@ func Project(out, x, w []float32, n, d, h int64) {
 	if n*h == 0 {
 		return
 	}
-	sums := make([]float64, h)
-	C.pgs_project(floats(x[:n*d]), C.int64_t(n), C.int64_t(d), floats(w[:d*h]), C.int64_t(h), floats(out[:n*h]), (*C.double)(unsafe.SliceData(sums)))
+	C.pgs_project(floats(x[:n*d]), C.int64_t(n), C.int64_t(d), floats(w[:d*h]), C.int64_t(h), floats(out[:n*h]))
 }
 
 // Dot writes the products of rows at[i] of p and to[i] of q, of h numbers each.
