@@ -32,8 +32,8 @@ func (g *Graph) readData(text string) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.csc.VertexData)) {
-		if length := g.csc.VertexData[name].Len(); length != g.csc.NumNodes {
-			return Errorf(KindValue, "ndata[%q]: expected a value for each of %d vertices, got %d", name, g.csc.NumNodes, length)
+		if length := g.csc.VertexData[name].Len(); length != g.csc.NumNodes && (g.csc.NumNodes == 0 || length%g.csc.NumNodes != 0) {
+			return Errorf(KindValue, "ndata[%q]: expected a value or a row for each of %d vertices, got %d", name, g.csc.NumNodes, length)
 		}
 	}
 	return g.csc.CheckEdgeData()

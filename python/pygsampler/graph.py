@@ -625,7 +625,11 @@ class Graph(GraphState):
         return graph
 
     def _with_arrays(
-        self, edge_names: Iterable[str], node_names: Iterable[str], weight: str | None = None
+        self,
+        edge_names: Iterable[str],
+        node_names: Iterable[str],
+        weight: str | None = None,
+        row_names: Iterable[str] = (),
     ) -> Graph:
         """The graph for programs that read edge and vertex arrays of these names.
 
@@ -635,18 +639,28 @@ class Graph(GraphState):
         unsigned integers beyond uint8, of which there are copies, and for what programs have
         computed of the graph alone. A graph on a GPU has copies of all.
 
-        ValueError for a name without an array, and for an array that has more than a value a row.
+        ``row_names`` are arrays with a row of values for each vertex.
+
+        ValueError for a name without an array, and for an array of another number of dimensions.
+        NotImplementedError for rows of a graph on a GPU.
         """
         edges, nodes = sorted({*edge_names} - {weight}), sorted({*node_names})
-        if not edges and not nodes and weight is None:
+        rows = sorted({*row_names})
+        if not edges and not nodes and not rows and weight is None:
             return self
-        key = "arrays", tuple(edges), tuple(nodes), weight
-        return self._kept(key, lambda: self._lending(edges, nodes, weight))
+        key = "arrays", tuple(edges), tuple(nodes), weight, tuple(rows)
+        return self._kept(key, lambda: self._lending(edges, nodes, weight, rows))
 
-    def _lending(self, edges: list[str], nodes: list[str], weight: str | None) -> Graph:
+    def _lending(
+        self, edges: list[str], nodes: list[str], weight: str | None, rows: list[str]
+    ) -> Graph:
+        if self._device >= 0 and rows:
+            raise NotImplementedError(
+                f"features: expected a graph on the CPU for rows of {rows[0]!r}, got one on a GPU"
+            )
         if self._device >= 0:
             return self._twin(self._on_cpu()._with_arrays(edges, nodes, weight))
-        lent = Lent.of(edges, nodes, weight, self.edata, self.ndata)
+        lent = Lent.of(edges, nodes, weight, self.edata, self.ndata, rows)
         # So that its arrays are validated: a form's are trusted.
         self._handle()
         graph = self._form(self._open(), self._kinds, self._file)

@@ -16,11 +16,15 @@ from pygsampler._batch import layout as at
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
+from pygsampler._program import inputs
 from pygsampler._program.forms import function_of
+from pygsampler._program.inputs import Content
 from pygsampler._program.symbols import (
     Graph,
     Induced,
+    Input,
     Matrix,
+    Rows,
     Scalar,
     Vector,
     Vertices,
@@ -45,10 +49,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Explanation",
     "Graph",
+    "Input",
     "Matrix",
     "Profile",
     "Program",
     "ProgramFunction",
+    "Rows",
     "Scalar",
     "Vector",
     "Vertices",
@@ -173,16 +179,26 @@ class ProgramFunction:
         ]
         if missing:
             raise TypeError(f"{name}: expected {'=, '.join(missing)}=, got none")
-        fixed = {key: constant(value, key) for key, value in constants.items()}
+        tensors = {
+            key: Content.of(f"{name}: {key}", value)
+            for key, value in constants.items()
+            if inputs.is_tensor(value)
+        }
+        fixed = {
+            key: constant(value, key) for key, value in constants.items() if key not in tensors
+        }
         trace = Trace(name)
         seeds = Vertices(trace, trace.add("seeds"))
         # Lists of its own, since it may change them and the sampler shows what was given.
         own = {key: constant(value, key) for key, value in fixed.items()}
+        own |= {key: Input(trace, key, content) for key, content in tensors.items()}
         made = self._function(Graph(trace, weight), seeds, **own)
         # It may add a node: the whole matrix, where that is returned.
         last = _returned(trace, made)
         lines = [*trace.lines, last]
         fields: dict[str, Any] = {"code": lines, "weight": weight, "passes": list(passes)}
+        if any(line.split(" ")[2] in ("project", "item") for line in trace.lines):
+            fields["inputs"] = inputs.texts(tensors)
         try:
             return Program(fields, seed, name, fixed)
         except (TypeError, ValueError) as error:
@@ -251,6 +267,8 @@ class Program(EngineSampler, Sampler[Any]):
         "_numbers",
         "_result",
         "_rooted",
+        "_rows",
+        "_version",
     )
 
     def __init__(
@@ -263,6 +281,8 @@ class Program(EngineSampler, Sampler[Any]):
         self._constants = dict(constants)
         lines: Sequence[str] = plan["code"]
         self._names = _arrays(lines)
+        self._rows = _named(lines, "features")
+        self._version = 0
         self._result = lines[-1].split(" ")[1]
         self._rooted = self._result != "subgraph" or _follows(lines)
         self._extras = tuple(_unquoted(text) for text in _EXTRA.findall(lines[-1]))
@@ -298,10 +318,49 @@ class Program(EngineSampler, Sampler[Any]):
         (edges, nodes), weight = self._names, self._plan["weight"]
         return tuple(dict.fromkeys([*([weight] if weight else []), *edges])), nodes
 
+    @property
+    def version(self) -> int:
+        """How often ``update`` has changed the inputs."""
+        return self._version
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The tensors that it reads, as they are now: float32 copies, by name."""
+        return {name: content.array() for name, content in self._contents().items()}
+
+    def update(self, **tensors: Any) -> int:
+        """Changes inputs from the next batch on, and gives the version.
+
+        Batches that have been submitted keep what they were submitted with. While it runs no other
+        thread may submit batches of this sampler.
+
+        Parameters
+        ----------
+        **tensors : array or tensor of floats
+            New contents by name, of the shapes that the inputs have; they are copied, as float32.
+
+        Raises
+        ------
+        TypeError
+            For what is no input of the program, or no tensor of floats.
+        ValueError
+            For another shape.
+        """
+        changed = inputs.changed(self._contents(), tensors, self._name)
+        plan = Plan(family="program", **{**self._fields(), "inputs": inputs.texts(changed)})
+        with library.handle_lock():
+            self._give_back()
+            self._plan = plan
+            self._version += 1
+        return self._version
+
+    def _contents(self) -> dict[str, Content]:
+        return inputs.contents(self._plan.get("inputs") or ())
+
     def graph_of(self, graph: Stored) -> Stored:
         """The graph with the arrays that the program reads."""
         edges, nodes = self._names
-        return graph._with_arrays(edges, nodes, self._plan["weight"])
+        return graph._with_arrays(edges, nodes, self._plan["weight"], self._rows)
 
     def explain(self, graph: Stored, seeds: int = 1024) -> Explanation:
         """The plan before and after each pass, and what a batch of so many seeds of a graph costs.
@@ -441,7 +500,7 @@ class Program(EngineSampler, Sampler[Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         about = self._fields(), self._name, self._constants
-        return _restored, (*about, self.seed, self.epoch, self._numbers.next)
+        return _restored, (*about, self.seed, self.epoch, self._numbers.next, self._version)
 
 
 def _restored(
@@ -451,23 +510,28 @@ def _restored(
     seed: int,
     epoch: int,
     number: int,
+    version: int = 0,
 ) -> Program:
     made = Program(fields, seed, name, constants)
     made._numbers.epoch = epoch
     made._numbers.next = number
+    made._version = version
     return made
 
 
 def _arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the edge and of the vertex arrays that lines read."""
-    edges: list[str] = []
-    nodes: list[str] = []
-    for line in lines[:-1]:
-        op = line.split(" ")[2]
-        if op in ("data", "vertices"):
-            name = _unquoted(line[line.index(" name=") + len(" name=") :])
-            (edges if op == "data" else nodes).append(name)
-    return tuple(dict.fromkeys(edges)), tuple(dict.fromkeys(nodes))
+    return _named(lines, "data"), _named(lines, "vertices")
+
+
+def _named(lines: Sequence[str], op: str) -> tuple[str, ...]:
+    """The names of arrays that an operator of lines reads."""
+    found = [
+        _unquoted(line[line.index(" name=") + len(" name=") :])
+        for line in lines[:-1]
+        if line.split(" ")[2] == op
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def _follows(lines: Sequence[str]) -> bool:

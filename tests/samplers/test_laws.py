@@ -316,3 +316,26 @@ def test_mvs_keeps_seeds_by_their_gradients() -> None:
         kept += there
     for i, p in enumerate([1, 1 / 2, 1 / 3, 1 / 6]):
         assert abs(kept[i] - p * BATCHES) <= 4 * math.sqrt(p * (1 - p) * BATCHES)
+
+
+# ---- trained ---------------------------------------------------------------------------------
+
+
+def test_pass_draws_by_its_attention() -> None:
+    x = np.array([[1], [2], [-1], [1]], np.float32)
+    graph = pgs.Graph.from_coo([1, 2, 3], [0, 0, 0], num_nodes=4, node_data={"x": x})
+    sampler = samplers.pass_sampler(
+        fanouts=[1],
+        W1=np.ones((1, 1)),
+        W2=np.full((1, 1), 0.5),
+        W3=np.array([0.01, 0.01, 1]),
+        seed=5,
+    )
+    counts: Counter[int] = Counter()
+    p: dict[int, float] = {}
+    for batch in batches(sampler, graph, [0]):
+        for u, _, w in edges_of(batch):
+            counts[u] += 1
+            p[u] = w
+    assert math.isclose(p[1], 0.6127, abs_tol=5e-5) and math.isclose(p[3], 0.3873, abs_tol=5e-5)
+    plausible(counts, {1: p[1], 3: 1 - p[1]})

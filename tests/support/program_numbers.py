@@ -98,6 +98,25 @@ MAPS: dict[str, Callable[..., float]] = {
 }
 
 
+# Dense rows
+
+
+def projected(row: list[float], w: list[list[float]]) -> list[float]:
+    sums = [0.0] * len(w[0])
+    for x, weights in zip(row, w, strict=True):
+        sums = [s + x * y for s, y in zip(sums, weights, strict=True)]
+    return [single(s) for s in sums]
+
+
+def dot(p: list[float], q: list[float]) -> float:
+    sums = [0.0] * 8
+    for k, (x, y) in enumerate(zip(p, q, strict=True)):
+        sums[k % 8] += x * y
+    for half in (4, 2, 1):
+        sums = [sums[i] + sums[i + half] for i in range(half)]
+    return sums[0]
+
+
 # Reductions
 
 REDUCTIONS = ("sum", "mean", "largest", "smallest", "count")

@@ -28,9 +28,11 @@ from program_numbers import (
     capped,
     checked,
     choose_vertices,
+    dot,
     draws_of_column,
     labor_factors,
     largest_places,
+    projected,
     race_of_column,
     reduced,
     single,
@@ -47,7 +49,7 @@ class GraphLists(Protocol):
     edge_ids: list[int] | None
     num_nodes: int
     edge_data: dict[str, list[float]]
-    node_data: dict[str, list[float]]
+    node_data: dict[str, list[Any]]
 
 
 # The text
@@ -240,7 +242,19 @@ def merged(c: Matrix, d: Matrix) -> Matrix:
     return Matrix(edges, [x for a, b in columns for x in a + b])
 
 
-Value = Vertices | Matrix | Vector | float
+@dataclass
+class Rows:
+    """Dense rows of a list's vertices."""
+
+    along: Vertices
+    rows: list[list[float]]
+
+    @cached_property
+    def at(self) -> dict[int, list[float]]:
+        return dict(zip(self.along.of, self.rows, strict=True))
+
+
+Value = Vertices | Matrix | Vector | Rows | float
 
 
 # The call
@@ -254,6 +268,7 @@ class Machine:
     seeds: list[int]
     numbers: Numbers
     weight: str | None
+    inputs: dict[str, list[Any]] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
 
     def every(self) -> Vertices:
@@ -357,6 +372,20 @@ class Machine:
             case "times":
                 b = given[0]
                 return Vector(b.edges.rows, [float(b.times[u]) for u in b.edges.rows.of])
+            case "features":
+                rows = self.graph.node_data[name_of(attrs)]
+                return Rows(self.every(), [[single(x) for x in row] for row in rows])
+            case "take":
+                return Rows(given[1], [given[0].at[v] for v in given[1].of])
+            case "project":
+                w = self.inputs[name_of(attrs)]
+                return Rows(given[0].along, [projected(row, w) for row in given[0].rows])
+            case "dot":
+                edges, p, q = given[0].edges, given[1].at, given[2].at
+                ends = zip(edges.row_of, edges.column_of, strict=True)
+                return Matrix(edges, [dot(p[u], q[v]) for u, v in ends])
+            case "item":
+                return float(self.inputs[name_of(attrs)][int(attrs["k"])])
             case "gather":
                 return Vector(given[1], given[0].taken(given[1]))
         raise AssertionError(op)
@@ -499,6 +528,7 @@ def reference(
     epoch: int = 0,
     batch: int = 0,
     weight: str | None = None,
+    inputs: dict[str, list[Any]] | None = None,
     everything: bool = False,
 ) -> Result:
     """The batch that a program makes; ``BatchError`` where it has none.
@@ -506,7 +536,7 @@ def reference(
     ``everything`` makes also the values that no result needs, which may have errors of their own.
     """
     program = parse(code)
-    machine = Machine(graph, list(seeds), Numbers(seed, epoch, batch), weight)
+    machine = Machine(graph, list(seeds), Numbers(seed, epoch, batch), weight, inputs or {})
     for i, node in enumerate(program.nodes):
         if everything:
             machine.values[i] = machine.make(node)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-var kinds = map[byte]Kind{'l': List, 'm': Matrix, 'v': Vector}
+var kinds = map[byte]Kind{'l': List, 'm': Matrix, 'v': Vector, 'd': Dense}
 
-var kindNames = []string{"a list of vertices", "a matrix", "a vector", "a scalar"}
+var kindNames = []string{"a list of vertices", "a matrix", "a vector", "a scalar", "dense rows"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -26,7 +26,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 	for k, node := range n.In {
 		in[k] = p.Nodes[node].Type
 		want, one := kinds[s.in[k]]
-		if one && in[k].Kind != want || !one && in[k].Kind == List {
+		if one && in[k].Kind != want || !one && (in[k].Kind == List || in[k].Kind == Dense) {
 			return t, fmt.Errorf("%s: expected %s as input %d, got %s", n.Op, map[bool]string{true: want.String(), false: "values"}[one], k, in[k].Kind)
 		}
 	}
@@ -119,6 +119,8 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return Type{Kind: Vector, Along: in[1].Along}, nil
 		}
 		return t, fmt.Errorf("gather: expected a vector of all vertices, got one along a list")
+	case Features, Take, Project, Dot, Item:
+		return p.denseType(n, in)
 	}
 	return p.mapType(n, in)
 }

@@ -73,13 +73,20 @@ const (
 	Cap    // chances in the ratio of a vector's elements, of which k is the sum
 	Labor  // of two matrices: for each column the factor of LABOR's chances of k edges
 
+	// Dense rows, and what is made of them.
+	Features // a vertex array of rows
+	Take     // the rows of the vertices of a list
+	Project  // each row times an input, a matrix
+	Dot      // a matrix's edges with the product of the row of where they come from and that of where they lead to
+	Item     // an element of an input
+
 	numOps
 )
 
 // spec is what an operator is called, and how its node is written.
 type spec struct {
 	name  string
-	in    string // of each input: l list, m matrix, v vector, x any of them but a list, or a scalar; ? the one before may be missing
+	in    string // of each input: l list, m matrix, v vector, d dense rows, x a matrix, a vector or a scalar; ? the one before may be missing
 	attrs string // names of attributes, with blanks between
 }
 
@@ -104,7 +111,9 @@ var specs = [numOps]spec{
 	Sum: {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
 	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
-	Labor: {"labor", "mm", "k"},
+	Labor:    {"labor", "mm", "k"},
+	Features: {"features", "", "name"}, Take: {"take", "dl", ""}, Project: {"project", "d", "name"}, Dot: {"dot", "mdd", ""},
+	Item: {"item", "", "name k"},
 }
 
 // String is the name in texts.

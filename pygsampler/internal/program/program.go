@@ -23,6 +23,7 @@ const (
 	Matrix             // edges, column by column, each with a value
 	Vector             // a value for each vertex of a list, or of all vertices
 	Scalar
+	Dense // a row of numbers for each vertex of a list, or of all vertices
 )
 
 // Space says whose elements a vector has.
@@ -46,7 +47,7 @@ type Along struct {
 type Type struct {
 	Kind     Kind
 	Edges    int   // of a Matrix: the node that chose its edges
-	Along    Along // of a Vector and of a List
+	Along    Along // of a Vector, of a List and of Dense
 	Distinct bool  // of a List: no vertex stands in it twice
 }
 
@@ -60,6 +61,7 @@ type Node struct {
 	Axis    int     // 0: columns, 1: rows, -1: none
 	Name    string  // of an array
 	Value   float64 // of a Const
+	Tensor  *Tensor // of a Project and an Item: the input, once it is bound
 	Type    Type
 
 	// What passes decide; it changes no value.
@@ -158,7 +160,12 @@ func (n *Node) text() string {
 }
 
 // Key is the node's line without its number: two nodes of one key and no site are the same value.
-func (n *Node) Key() string { return n.text() }
+func (n *Node) Key() string {
+	if n.Tensor != nil {
+		return n.text() + " of " + n.Tensor.digest
+	}
+	return n.text()
+}
 
 // Draws says that the node takes random numbers of its own.
 func (n *Node) Draws() bool { return slices.Contains(strings.Fields(specs[n.Op].attrs), "site") }

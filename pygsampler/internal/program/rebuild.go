@@ -74,7 +74,7 @@ func (p *Program) Arrays() (edges, vertices []string) {
 		switch n := &p.Nodes[i]; n.Op {
 		case Data:
 			edges = append(edges, n.Name)
-		case Vertices:
+		case Vertices, Features:
 			vertices = append(vertices, n.Name)
 		}
 	}

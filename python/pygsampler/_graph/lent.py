@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import NamedTuple
 
 from pygsampler._arrays.ids import has_moved
@@ -11,10 +12,11 @@ from pygsampler.array import Array
 
 
 class Lent(NamedTuple):
-    """Arrays by name: a value for each edge id, and one for each vertex."""
+    """Arrays by name: a value for each edge id, one for each vertex, and a row for each."""
 
     edges: Mapping[str, Array] = {}
     vertices: Mapping[str, Array] = {}
+    rows: Mapping[str, Array] = {}
 
     @classmethod
     def of(
@@ -24,6 +26,7 @@ class Lent(NamedTuple):
         weight: str | None,
         edata: Mapping[str, Array],
         ndata: Mapping[str, Array],
+        row_names: Iterable[str] = (),
     ) -> Lent:
         """Those of that name; ValueError for names without an array, and arrays of rows."""
         edges, vertices = {}, {}
@@ -34,26 +37,27 @@ class Lent(NamedTuple):
                 edges[name] = _one("edata", "an edge array", name, edata)
         for name in node_names:
             vertices[name] = _one("ndata", "a vertex array", name, ndata)
-        return cls(edges, vertices)
+        rows = {name: _one("features", "a vertex array", name, ndata, 2) for name in row_names}
+        return cls(edges, vertices, rows)
 
     def now(self, edata: Mapping[str, Array], ndata: Mapping[str, Array]) -> Lent:
         """The same ones where they are now."""
-        return Lent.of(self.edges, self.vertices, None, edata, ndata)
+        return Lent.of(self.edges, self.vertices, None, edata, ndata, self.rows)
 
     def moved(self) -> bool:
         """Whether torch has put one of them elsewhere meanwhile."""
-        arrays = (*self.edges.values(), *self.vertices.values())
+        arrays = (*self.edges.values(), *self.vertices.values(), *self.rows.values())
         return any(has_moved(array._owner, array._address) for array in arrays)
 
     def text(self) -> str:
         """Where they lie, as the engine is told; nothing where there are none."""
-        if not self.edges and not self.vertices:
+        if not self.edges and not self.vertices and not self.rows:
             return ""
-        kinds = self._asdict()
+        kinds = {"edges": self.edges, "vertices": {**self.vertices, **self.rows}}
         return json.dumps(
             {
                 kind: {
-                    name: {"dtype": a.dtype, "address": a._address, "length": len(a)}
+                    name: {"dtype": a.dtype, "address": a._address, "length": prod(a.shape)}
                     for name, a in arrays.items()
                 }
                 for kind, arrays in kinds.items()
@@ -64,12 +68,16 @@ class Lent(NamedTuple):
 NONE_LENT = Lent()
 
 
-def _one(kind: str, what: str, name: str, arrays: Mapping[str, Array]) -> Array:
+def _one(kind: str, what: str, name: str, arrays: Mapping[str, Array], most: int = 1) -> Array:
     array = arrays.get(name)
     if array is None:
         have = f"one of {tuple(arrays)}" if arrays else "which has none"
         raise ValueError(f"{kind}: expected {what} of the graph, {have}, got {name!r}")
-    if len(array.shape) != 1:
+    if most == 2 and len(array.shape) != 2:
+        raise ValueError(
+            f"{kind}: expected a row for each vertex, got ndata[{name!r}] of shape {array.shape}"
+        )
+    if most == 1 and len(array.shape) != 1:
         where = f"{kind}[{name!r}]" if kind != "weight" else f"edata[{name!r}]"
         each = "edge" if what == "an edge array" else "vertex"
         raise ValueError(

@@ -7,10 +7,13 @@ docs/operators.md has beside them.
 from __future__ import annotations
 
 import operator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._core.checks import describe, index
 from pygsampler._program.trace import Trace, number
+
+if TYPE_CHECKING:
+    from pygsampler._program.inputs import Content
 
 # What a number of NumPy's calls when it stands on the left of an operator.
 _LEFT = {
@@ -428,6 +431,66 @@ class Vector(Values):
         return made
 
 
+class Input:
+    """A tensor that the sampler was made with, whose content may change between batches."""
+
+    __slots__ = ("_name", "_shape", "_trace")
+
+    # So that NumPy's arrays on the left of an operator leave it to this.
+    __array_ufunc__ = None
+
+    def __init__(self, trace: Trace, name: str, content: Content) -> None:
+        self._trace = trace
+        self._name = name
+        self._shape = content.shape
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Known where the program is traced."""
+        return self._shape
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    def __getitem__(self, key: Any) -> Scalar:
+        """An element of a vector."""
+        try:
+            place = index(key)
+        except TypeError:
+            place = None
+        size = self._shape[0]
+        if len(self._shape) != 1 or place is None or not -size <= place < size:
+            raise self._trace.refuse(
+                f"{self._name}[{describe(key)}] of shape {self._shape}",
+                "expected a constant index of a tensor of 1 dimension",
+            )
+        return Scalar(self._trace, self._trace.add("item", name=self._name, k=place % size))
+
+    def __repr__(self) -> str:
+        return f"<input {self._name} of shape {self._shape} of program {self._trace.name}>"
+
+
+class Rows(Symbol):
+    """A row of float32 numbers for each vertex of a list, or of the graph."""
+
+    __slots__ = ()
+    _what = "dense rows"
+
+    def __getitem__(self, vertices: Any) -> Rows:
+        """Of rows of all vertices: those along a list."""
+        if not isinstance(vertices, Vertices):
+            self._refuse(f"{describe(vertices)} as an index of", "expected a list of vertices")
+        made: Rows = self._make(Rows, "take", vertices)
+        return made
+
+    def __matmul__(self, other: Any) -> Rows:
+        """Each row times an input of shape (d, h): sums in double, k ascending, then float32."""
+        if not isinstance(other, Input) or len(other.shape) != 2:
+            self._refuse(f"@ of {describe(other)} and", "expected an input of 2 dimensions")
+        node = self._trace.add("project", self._node, name=other._name)
+        return Rows(self._trace, node)
+
+
 class Data:
     """Arrays of the graph by their names."""
 
@@ -487,6 +550,17 @@ class Matrix(Values):
         if not isinstance(v, Vector):
             self._refuse(f"{describe(v)} spread over", "expected a vector")
         made: Matrix = self._make(Matrix, "spread", v, axis=self._along("spread", axis))
+        return made
+
+    def dot(self, P: Rows, Q: Rows) -> Matrix:
+        """These edges with the product of the row of P of their row and that of Q of their column.
+
+        P and Q are dense rows of all vertices, or P along the rows and Q along the columns.
+        """
+        for given, name in ((P, "P"), (Q, "Q")):
+            if not isinstance(given, Rows):
+                self._refuse(f"dot: {name}: {describe(given)} for", "expected dense rows")
+        made: Matrix = self._make(Matrix, "dot", P, Q)
         return made
 
     def where(self, mask: Matrix) -> Matrix:
@@ -634,6 +708,11 @@ class Graph(Matrix):
             return Vector(self._trace, self._trace.add("vertices", name=name))
 
         return Data(self._trace, get)
+
+    def features(self, name: str) -> Rows:
+        """A vertex array of rows of values, as dense rows of all vertices."""
+        name = self._trace.named(name, "a vertex array")
+        return Rows(self._trace, self._trace.add("features", name=name))
 
     def degree(self) -> Vector:
         """The in-degree of each vertex."""

@@ -7,6 +7,7 @@ from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
 from pygsampler.samplers.norms import saint_norms
 from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
 from pygsampler.samplers.subgraphs import cluster_gcn, mvs, shadow
+from pygsampler.samplers.trained import pass_sampler
 
 __all__ = [
     "asgcn",
@@ -20,6 +21,7 @@ __all__ = [
     "locality",
     "locality_scores",
     "mvs",
+    "pass_sampler",
     "saint_edge",
     "saint_node",
     "saint_norms",

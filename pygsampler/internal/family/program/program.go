@@ -41,6 +41,11 @@ func Parse(d *family.Document) family.Plan {
 	timed := d.Flag("timed")
 	p := new(Plan)
 	traced, err := parsed(code, weight)
+	if err == nil && traced.Reads() {
+		inputs := d.Texts("inputs", 3*program.MaxNodes)
+		d.Note("inputs", inputs)
+		err = traced.Bind(inputs)
+	}
 	if err == nil {
 		traced.Timed = timed
 		p.traced = traced

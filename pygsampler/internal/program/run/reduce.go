@@ -399,6 +399,8 @@ func (c *call[I]) makeScalar(i int) float64 {
 	switch n.Op {
 	case program.Const:
 		return n.Value
+	case program.Item:
+		return float64(n.Tensor.Data[n.K])
 	case program.Sum, program.Mean, program.Largest, program.Smallest, program.Count:
 		return c.reduceVector(n)
 	}

@@ -59,6 +59,7 @@ type value[I csc.Index] struct {
 	vector []float64 // along its list, or of all vertices
 	matrix []float64 // of stored matrices
 	scalar float64
+	dense  *dense
 	times  []float64 // of a Collective: along its rows
 	made   bool      // the values are there
 }
@@ -183,12 +184,17 @@ func (c *call[I]) make(i int) {
 		v.scalar, v.made = c.makeScalar(i), true
 	case program.Vector:
 		c.makeVector(i)
+	case program.Dense:
+		v.dense, v.made = c.makeDense(i), true
 	case program.Matrix:
 		if n.Chooses() {
 			c.makeEdges(i)
 			if n.Op == program.Merge && c.need[i]&program.WantValues != 0 {
 				c.mergeValues(i)
 			}
+		} else if n.Op == program.Dot && c.need[i]&program.WantValues != 0 {
+			c.ready(n)
+			v.matrix, v.made = c.materialise(i), true
 		} else if c.need[i]&program.WantValues != 0 && c.stores(i) {
 			v.matrix, v.made = c.materialise(i), true
 		}

@@ -297,6 +297,8 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	case program.Random:
 		ids := ev.edgeIDs()
 		uniforms(ev.stream(n.Site, rng.Edges), func(k int) int64 { return ids[k] }, to)
+	case program.Dot:
+		ev.dot(n, t, to)
 	case program.Spread:
 		ev.along(n.In[1], n.Axis, t, to)
 	default:

@@ -75,6 +75,11 @@ type marks map[string]bool
 
 // Of is the program's text, or says which operator has no kernel yet. What is made once for a graph it reads.
 func Of(p *program.Program) (Text, error) {
+	for i := range p.Nodes {
+		if op := p.Nodes[i].Op; op >= program.Features {
+			return Text{}, fmt.Errorf("%s: expected a program without dense rows and inputs on a GPU", op)
+		}
+	}
 	return write(p, p.Wants(func(i int) bool { return p.Nodes[i].Once }), true)
 }
 
