@@ -91,12 +91,25 @@ def everything(A: Any, seeds: Any) -> Any:
     E = D.individual_sample(3, D * D, replace=True).individual_sample(1)
     F = E.collective_sample(2, E.count(axis=1), replace=True)
     F = F.mul(F.times(), axis=1).collective_sample(2)
-    W = A.degree().draw(5, replace=True).unique()
+    W = (A.degree() + A.number()).draw(5, replace=True).concat(A.walk(A.roots(3), 2)).unique()
     c = x[W].cap(2)
     q0 = E.labor(2).sum() + E.labor(2, abs(E)).sum()
     s = c.sum() + c.mean() + c.max() + c.min() + c.count()
     q = A.sum(axis=1) / (A**2).sum(axis=0)
     return F, {"c": c * s * q0, "W": W, 'a "name"': q[W]}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (lambda A, seeds: {"w": A.walk(A, 2)}, "walk: roots: .*: expected a list of vertices"),
+        (lambda A, seeds: {"w": A.walk(seeds, -1)}, "walk: k: expected an integer >= 0, got -1"),
+        (lambda A, seeds: {"w": A.roots(-1)}, "roots: k: expected an integer >= 0, got -1"),
+    ],
+)
+def test_walks_that_are_refused(body: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        pgs.program(body)()
 
 
 def test_all_operators() -> None:
@@ -107,7 +120,8 @@ def test_all_operators() -> None:
         "cross", "data", "individual", "collective", "filter", "top_k", "merge", "vertices",
         "degree", "const", "random", "neg", "abs", "sqrt", "exp", "log", "relu", "not", "add",
         "sub", "mul", "div", "pow", "min", "max", "lt", "le", "eq", "ne", "where", "spread", "sum",
-        "mean", "largest", "smallest", "count", "times", "gather", "cap", "labor",
+        "mean", "largest", "smallest", "count", "times", "gather", "cap", "labor", "roots", "walk",
+        "number",
     }  # fmt: skip
     sites = [int(line.rpartition(" site=")[2]) for line in lines if " site=" in line]
     assert sites == list(range(len(sites)))
