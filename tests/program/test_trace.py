@@ -380,7 +380,7 @@ def test_arguments() -> None:
         one(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"program: more: expected constants by name, got \*\*more"):
         pgs.program(lambda A, seeds, **more: A)
-    with pytest.raises(TypeError, match="individual_sample: K: .*: expected an integer"):
+    with pytest.raises(TypeError, match=r"individual_sample: K: .*: expected an integer"):
         one(K=np.ones(3))
     with pytest.raises(TypeError, match=r"K: expected a number, a string.*belong to the graph"):
         one(K=b"3")
