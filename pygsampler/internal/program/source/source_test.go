@@ -199,3 +199,13 @@ func TestCompiled(t *testing.T) {
 		}
 	}
 }
+
+func TestDenseRowsHaveNoKernel(t *testing.T) {
+	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = dot %1, %2, %2\nreturn blocks %3", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Of(p); err == nil || err.Error() != "features: expected a program without dense rows and inputs on a GPU" {
+		t.Errorf("got %v", err)
+	}
+}
