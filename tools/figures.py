@@ -624,6 +624,31 @@ def gpu_khop() -> str:
 _WAYS = ("sample", "transit")
 
 
+def gpu_programs() -> str:
+    """Programs on a GPU: microseconds a batch, beside torch's operators and gSampler."""
+    record = kept("gpu/programs.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu programs --out FOLDER")
+    rows = []
+    for row in record["rows"]:
+        known, us = row["kept_us"], row["us"]["median"]
+        cells = [row["shape"], row["setting"], f"{us:.0f}", f"{row['engine_us']['median']:.0f}"]
+        cells += [
+            f"{row['many_us']:.0f}",
+            f"{row['torch_us']['median']:,.0f}",
+            f"{row['ratio']:.1f}x",
+        ]
+        names = ("gsampler", "torch", "gsampler, many")
+        cells += [f"{known[name]:,.0f}" if name in known else "" for name in names]
+        single = [known[name] for name in names[:2] if name in known]
+        cells.append(f"{min(single) / us:.1f}x" if single else "")
+        many = known.get(names[2])
+        rows.append([*cells, f"{many / row['many_us']:.1f}x" if many else ""])
+    head = ["graph", "algorithm", "us", "engine", "of 64", "torch here", "ratio"]
+    head += ["gSampler, kept", "torch, kept", "gSampler of many, kept", "to the faster", "of many"]
+    return f"{source(record)}\n{table(head, rows, 10)}"
+
+
 def gpu_walks() -> str:
     """Walks on a GPU: 10**9 steps a second of whole calls, and of bare kernels of such reads."""
     record = kept("gpu/walks.json")
@@ -674,6 +699,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_transit,
             gpu_khop,
             gpu_walks,
+            gpu_programs,
         ),
     )
 }
