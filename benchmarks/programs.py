@@ -2,6 +2,7 @@
 
     python -m benchmarks.programs --quick
     python -m benchmarks.programs
+    python -m benchmarks.programs --ablation --out FOLDER
 
 Both sample the same seeds in turn. Before the clock starts both sample a few batches, whose edges
 and vertices must agree in number within their noise. A batch of ours has numbered vertices and a
@@ -34,12 +35,21 @@ from .weights import weights_of
 CHECKED, _ERRORS = 12, 6.0
 
 
+# What an ablation switches on, one after another.
+PASSES = (
+    *("fold", "cse", "dce", "extract_select", "edge_map", "edge_map_reduce"),
+    *("preprocess", "recognise"),
+)
+STAGES = (("plain", ()), ("fusion", PASSES[:6]), ("pre-processing", PASSES[:7]), ("all", PASSES))
+ABLATED = ("graphsage 25,10", "ladies 512,512", "fastgcn 512,512", "kgcn 8,8", "shadow 10,10")
+
+
 class Setting(NamedTuple):
     """An algorithm with its parameters: ours, torch's, and the seeds of a batch."""
 
     name: str
     seeds: int
-    ours: Callable[[], Any]
+    ours: Callable[..., Any]  # takes options of programs
     torch: Callable[[Tables, torch.Tensor], list[eager.Hop]]
 
 
@@ -56,79 +66,79 @@ SETTINGS = (
     Setting(
         "graphsage 25,10",
         512,
-        lambda: samplers.graphsage(fanouts=[10, 25], seed=1),
+        lambda **o: samplers.graphsage(fanouts=[10, 25], seed=1, **o),
         lambda t, seeds: eager.sage(t.graph, seeds, [25, 10]),
     ),
     Setting(
         "ladies 4000,4000,4000",
         512,
-        lambda: samplers.ladies(nodes=[4000] * 3, weight="w", seed=1),
+        lambda **o: samplers.ladies(nodes=[4000] * 3, weight="w", seed=1, **o),
         lambda t, seeds: eager.ladies(t.graph, seeds, [4000] * 3),
     ),
     Setting(
         "ladies 512,512",
         512,
-        lambda: samplers.ladies(nodes=[512] * 2, weight="w", seed=1),
+        lambda **o: samplers.ladies(nodes=[512] * 2, weight="w", seed=1, **o),
         lambda t, seeds: eager.ladies(t.graph, seeds, [512] * 2),
     ),
     Setting(
         "fastgcn 2000,2000",
         512,
-        lambda: samplers.fastgcn(nodes=[2000] * 2, weight="w", seed=1),
+        lambda **o: samplers.fastgcn(nodes=[2000] * 2, weight="w", seed=1, **o),
         lambda t, seeds: eager.fastgcn(t.graph, seeds, [2000] * 2, t.norms),
     ),
     Setting(
         "asgcn 512,512",
         256,
-        lambda: samplers.asgcn(nodes=[512] * 2, weight="w", seed=1),
+        lambda **o: samplers.asgcn(nodes=[512] * 2, weight="w", seed=1, **o),
         lambda t, seeds: eager.asgcn(t.graph, seeds, [512] * 2, t.scores),
     ),
     Setting(
         "labor 10,10",
         1024,
-        lambda: samplers.labor(fanouts=[10, 10], seed=1),
+        lambda **o: samplers.labor(fanouts=[10, 10], seed=1, **o),
         lambda t, seeds: eager.labor(t.graph, seeds, [10, 10]),
     ),
     Setting(
         "kgcn 8,8",
         1024,
-        lambda: samplers.kgcn(fanouts=[8, 8], seed=1),
+        lambda **o: samplers.kgcn(fanouts=[8, 8], seed=1, **o),
         lambda t, seeds: eager.kgcn(t.graph, seeds, [8, 8]),
     ),
     Setting(
         "kgcn 10,25",
         1024,
-        lambda: samplers.kgcn(fanouts=[10, 25], seed=1),
+        lambda **o: samplers.kgcn(fanouts=[10, 25], seed=1, **o),
         lambda t, seeds: eager.kgcn(t.graph, seeds, [25, 10]),
     ),
     Setting(
         "with replacement 10,25",
         1024,
-        lambda: samplers.graphsage(fanouts=[10, 25], replace=True, seed=1),
+        lambda **o: samplers.graphsage(fanouts=[10, 25], replace=True, seed=1, **o),
         lambda t, seeds: eager.again(t.graph, seeds, [25, 10]),
     ),
     Setting(
         "fastgcn 512,512",
         512,
-        lambda: samplers.fastgcn(nodes=[512] * 2, weight="w", seed=1),
+        lambda **o: samplers.fastgcn(nodes=[512] * 2, weight="w", seed=1, **o),
         lambda t, seeds: eager.fastgcn(t.graph, seeds, [512] * 2, t.norms),
     ),
     Setting(
         "shadow 10,10",
         512,
-        lambda: samplers.shadow(fanouts=[10, 10], seed=1),
+        lambda **o: samplers.shadow(fanouts=[10, 10], seed=1, **o),
         lambda t, seeds: eager.shadow(t.graph, seeds, [10, 10]),
     ),
     Setting(
         "saint, 6000 nodes",
         0,
-        lambda: samplers.saint_node(budget=6000, by="in_degree", seed=1),
+        lambda **o: samplers.saint_node(budget=6000, by="in_degree", seed=1, **o),
         lambda t, seeds: eager.saint_nodes(t.graph, 6000, t.degrees),
     ),
     Setting(
         "saint walks 2000x4",
         0,
-        lambda: samplers.saint_walk(roots=2000, length=4, seed=1),
+        lambda **o: samplers.saint_walk(roots=2000, length=4, seed=1, **o),
         lambda t, seeds: eager.saint_walks(t.graph, 2000, 4),
     ),
 )
@@ -213,6 +223,55 @@ def measure(
     }
 
 
+def ablation(
+    name: str, at: Setting, graph: pgs.Graph, rounds: int, tick: Callable[[], Any]
+) -> dict[str, Any]:
+    """Batches with more and more of the passes, in turn; the same batches, which is checked."""
+    random = np.random.default_rng(3)
+    stages = {stage: at.ours(passes=[p for p in PASSES if p not in on]) for stage, on in STAGES}
+    times: dict[str, list[float]] = {stage: [] for stage in (*stages, "16 together")}
+    for turn in range(rounds + 1):
+        sets = [random.choice(graph.num_nodes, at.seeds, replace=False) for _ in range(16)]
+        found = set()
+        for stage, sampler in stages.items():
+            begin = time.perf_counter()
+            made = sampler.sample(graph, sets[0], epoch=0, batch=turn)
+            times[stage].append(time.perf_counter() - begin)
+            found.add(tuple(_counts_of_ours(made)))
+        begin = time.perf_counter()
+        sampler.sample_many(graph, sets, epoch=0, batch=16 * turn)
+        times["16 together"].append((time.perf_counter() - begin) / len(sets))
+        if len(found) > 1:
+            raise CheckError(f"{at.name}: passes change the batch: {found}")
+        tick()
+    return {
+        "graph": name,
+        "setting": at.name,
+        "ms_a_batch": {k: 1e3 * statistics.median(v[1:]) for k, v in times.items()},
+    }
+
+
+def drawn(rows: list[dict[str, Any]], path: Path) -> None:
+    """The picture of an ablation: how many times as fast as without any pass."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(8, 3.2), layout="constrained")
+    stages = list(rows[0]["ms_a_batch"])
+    width = 0.8 / len(stages)
+    for i, stage in enumerate(stages):
+        gains = [row["ms_a_batch"][stages[0]] / row["ms_a_batch"][stage] for row in rows]
+        places = [k + (i - len(stages) / 2 + 0.5) * width for k in range(len(rows))]
+        axis.bar(places, gains, width, label=stage)
+    axis.set_xticks(range(len(rows)), [row["setting"] for row in rows], fontsize=8)
+    axis.set_ylabel("times as fast")
+    axis.legend(fontsize=7, ncols=3, frameon=False)
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
 def line(row: dict[str, Any]) -> str:
     busy = f"  (others took {row['others']:.0%})" if row["others"] > 0.05 else ""
     return (
@@ -230,6 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--graph", choices=tuple(graphs.SHAPES), default="products")
     parser.add_argument("--setting", action="append", choices=[at.name for at in SETTINGS])
     parser.add_argument("--repeat", type=int, default=11, help="rounds (default: 11)")
+    parser.add_argument("--ablation", action="store_true", help="passes instead of torch")
     parser.add_argument("--out", type=Path, help="folder for programs.json")
     options = parser.parse_args(given)
     name = "quick" if options.quick else options.graph
@@ -240,7 +300,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = []
     try:
         for at in SETTINGS:
-            if at.name not in (options.setting or [at.name]):
+            if at.name not in (options.setting or (ABLATED if options.ablation else [at.name])):
+                continue
+            if options.ablation:
+                with tqdm(total=options.repeat + 1, desc=at.name, leave=False) as bar:
+                    rows.append(ablation(name, at, graph, options.repeat, bar.update))
+                print(at.name, {k: round(v, 2) for k, v in rows[-1]["ms_a_batch"].items()})
                 continue
             checked = [
                 torch.from_numpy(random.choice(graph.num_nodes, at.seeds, replace=False))
@@ -254,7 +319,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"refused: {error}", file=sys.stderr)
         return 1
     if options.out:
-        report.write_json(options.out / "programs.json", record | {"rows": rows})
+        file = "programs_ablation.json" if options.ablation else "programs.json"
+        report.write_json(options.out / file, record | {"rows": rows})
+        if options.ablation:
+            drawn(rows, options.out / "programs_ablation.png")
     return 0
 
 

@@ -1,0 +1,140 @@
+package run
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
+)
+
+// drawn is what draws with replacement choose by: the candidates, and the sums of their weights.
+type drawn struct {
+	candidates []int64
+	sums       []uint64
+}
+
+// chosen is which elements of a list a site chooses by chances: in their order, or with replacement in that
+// of the draws. What the sums of such draws are kept by, where the chances are the graph's, is text.
+func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text string) []int64 {
+	if n.Replace && n.K >= 0 {
+		return c.repeatedly(n, by, text)
+	}
+	candidates := take[int64](&c.arena, int64(len(by)))[:0]
+	for i, x := range by {
+		if x > 0 {
+			candidates = append(candidates, int64(i))
+		}
+	}
+	if n.K < 0 || int64(len(candidates)) <= n.K {
+		return candidates
+	}
+	if n.K == 0 {
+		return nil
+	}
+	stream := c.stream(n.Site, rng.Candidates)
+	count := int64(len(candidates))
+	keys := take[uint64](&c.arena, count)
+	race := func(step int64, bound float64) {
+		c.ranges((count+step-1)/step, func(w *worker, lo, hi int64) {
+			for ; lo < hi; lo += tileEdges {
+				end := min(hi, lo+tileEdges)
+				states := w.states[:end-lo]
+				for k := range states {
+					states[k] = uint64(vertices[candidates[(lo+int64(k))*step]])
+				}
+				stream.States(states)
+				for k, state := range states {
+					at := (lo + int64(k)) * step
+					x, weight := rng.Draw(state, 0), by[candidates[at]]
+					if keys[at] = math.MaxUint64; !tooLate(x, weight, bound) {
+						keys[at] = raceKey(x, weight)
+					}
+				}
+			}
+		})
+	}
+	// Some keys tell about where the last chosen one is: of draws far behind it none is made. Should they have
+	// told too little, all are made.
+	order := take[uint64](&c.arena, count)[:0]
+	if step := count / sampledKeys; step > 1 {
+		race(step, math.Inf(1))
+		for at := int64(0); at < count; at += step {
+			order = append(order, keys[at])
+		}
+		guess := n.K/step + n.K/step/4 + 40
+		if guess < int64(len(order)) {
+			limit := kth(order, int(guess))
+			race(1, ratioAbove(limit))
+			order = order[:0]
+			for _, key := range keys {
+				if key <= limit {
+					order = append(order, key)
+				}
+			}
+		} else {
+			order = order[:0]
+		}
+	}
+	if int64(len(order)) < n.K {
+		race(1, math.Inf(1))
+		order = append(order[:0], keys...)
+	}
+	last := kth(order, int(n.K)-1)
+	to, equal := take[int64](&c.arena, n.K)[:0], []int64(nil)
+	for k, i := range candidates {
+		if keys[k] < last {
+			to = append(to, i)
+		} else if keys[k] == last {
+			equal = append(equal, i)
+		}
+	}
+	// Equal keys: the lower vertex, then the first.
+	slices.SortStableFunc(equal, func(a, b int64) int { return cmp.Compare(vertices[a], vertices[b]) })
+	to = append(to, equal[:n.K-int64(len(to))]...)
+	slices.Sort(to)
+	return to
+}
+
+// sampledKeys is how many keys are made to guess by.
+const sampledKeys = 4096
+
+func (c *call[I]) repeatedly(n *program.Node, by []float64, text string) []int64 {
+	of, there := c.Graph.Kept.Get(text).(*drawn)
+	if !there || text == "" {
+		positive := take[float64](&c.arena, int64(len(by)))[:0]
+		for _, x := range by {
+			if x > 0 {
+				positive = append(positive, x)
+			}
+		}
+		if text != "" { // they outlive the batch
+			of = &drawn{make([]int64, 0, len(positive)), make([]uint64, len(positive))}
+		} else {
+			of = &drawn{take[int64](&c.arena, int64(len(positive)))[:0], take[uint64](&c.arena, int64(len(positive)))}
+		}
+		for i, x := range by {
+			if x > 0 {
+				of.candidates = append(of.candidates, int64(i))
+			}
+		}
+		if len(positive) > 0 {
+			weights.Sums(positive, of.sums)
+		}
+		if text != "" {
+			c.Graph.Kept.Put(text, of)
+		}
+	}
+	if len(of.candidates) == 0 {
+		return nil
+	}
+	to, stream := take[int64](&c.arena, n.K), c.stream(n.Site, rng.Negatives)
+	c.ranges(n.K, func(_ *worker, lo, hi int64) {
+		for k := lo; k < hi; k++ {
+			to[k] = of.candidates[partOf(of.sums, rng.Draw(stream.State(uint64(k)), 0))]
+		}
+	})
+	return to
+}
