@@ -51,6 +51,8 @@ def test_a_subgraph_for_each_root(data: Data, workers: int) -> None:
     for batch in loader:
         check_edges(data, batch)
         mine = batch.n_id[batch.root_n_id]
+        ascending = batch.batch * (1 << 32) + batch.n_id
+        assert (ascending.diff() > 0).all()
         assert torch.equal(batch.y, 2 * mine)
         assert batch.ptr[-1] == len(batch.n_id)
         assert torch.equal(batch.batch, torch.arange(len(mine)).repeat_interleave(batch.ptr.diff()))

@@ -47,7 +47,7 @@ class ShaDowKHopSampler(SubgraphLoader):
     Notes
     -----
     A batch has ``batch``, the root that each node belongs to, ``ptr``, where the nodes of each root
-    begin, and ``root_n_id``, where the roots are; ``y`` is that of the roots, other attributes are
+    begin, which ascend by their ids, and ``root_n_id``, where the roots are; ``y`` is that of the roots, other attributes are
     those of the nodes and edges. Beside what PyG's have there are ``n_id`` and ``e_id``, ids in
     ``data``. ``edge_index`` also where ``data`` has an ``adj_t``.
 
@@ -101,8 +101,8 @@ class _Rooted:
     def __call__(self, roots: Any) -> Batch:
         seeds = torch.as_tensor(roots, dtype=torch.int64)
         out = self._sampler.sample_from_nodes(NodeSamplerInput(None, seeds))
-        # The roots come first, and so each comes first among its own.
-        order = out.batch.argsort(stable=True)
+        # Each root's nodes by their ids, as PyG has them.
+        order = (out.batch.long() * self._sampler.num_nodes + out.node.long()).argsort()
         place = torch.empty_like(order)
         place[order] = torch.arange(len(order))
         nodes, trees = out.node[order].long(), out.batch[order].long()
@@ -112,7 +112,8 @@ class _Rooted:
         sorted_edges = by_source(row, col, len(nodes))
         edges = out.edge[sorted_edges].long()
         batch = Batch(batch=trees, ptr=ptr)
-        batch.root_n_id = ptr[:-1].clone()
+        # The roots were the first nodes.
+        batch.root_n_id = place[: len(seeds)].clone()
         batch.edge_index = torch.stack([row[sorted_edges], col[sorted_edges]])
         batch.n_id, batch.e_id = nodes, edges
         put(batch, self._data, nodes, edges, ("batch", "ptr", "root_n_id"))
