@@ -47,9 +47,9 @@ class ShaDowKHopSampler(SubgraphLoader):
     Notes
     -----
     A batch has ``batch``, the root that each node belongs to, ``ptr``, where the nodes of each root
-    begin, which ascend by their ids, and ``root_n_id``, where the roots are; ``y`` is that of the roots, other attributes are
-    those of the nodes and edges. Beside what PyG's have there are ``n_id`` and ``e_id``, ids in
-    ``data``. ``edge_index`` also where ``data`` has an ``adj_t``.
+    begin, which ascend by their ids, and ``root_n_id``, where the roots are; ``y`` is that of the
+    roots, other attributes are those of the nodes and edges. Beside what PyG's have there are
+    ``n_id`` and ``e_id``, ids in ``data``. ``edge_index`` also where ``data`` has an ``adj_t``.
 
     Raises
     ------
