@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._core.checks import describe
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Content(NamedTuple):
@@ -20,6 +21,8 @@ class Content(NamedTuple):
     @classmethod
     def of(cls, name: str, value: Any) -> Content:
         """Those of an array of NumPy's or torch's; TypeError or ValueError names the input."""
+        import numpy as np
+
         if hasattr(value, "detach"):
             value = value.detach().cpu()
             if value.is_floating_point():
@@ -39,6 +42,8 @@ class Content(NamedTuple):
 
     def array(self) -> np.ndarray[Any, Any]:
         """A copy."""
+        import numpy as np
+
         flat: np.ndarray[Any, Any] = np.frombuffer(self.numbers, "<f4").copy()
         return flat.reshape(self.shape)
 

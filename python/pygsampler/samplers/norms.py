@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from pygsampler._core.checks import integer
 from pygsampler._core.limits import MAX_EPOCH
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from pygsampler.graph import Graph
 
 __all__ = ["Norms", "saint_norms"]
@@ -55,6 +55,8 @@ def saint_norms(graph: Graph, sampler: Any, coverage: int = 50) -> Norms:
     TypeError, ValueError
         For a sampler of other batches, and for one whose subgraphs are empty.
     """
+    import numpy as np
+
     coverage = integer(coverage, "coverage", 1, 1 << 20)
     vertices = np.zeros(graph.num_nodes)
     edges = np.zeros(graph.num_edges)
