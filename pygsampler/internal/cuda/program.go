@@ -107,7 +107,6 @@ const (
 	leastWork   = 1 << 22
 	mostWork    = 1 << 28
 	workPerEdge = 128
-	bytesAnEdge = 64
 )
 
 // Guess is by the edges of the seeds.
@@ -142,8 +141,6 @@ func (p *Programs) Used(f *Flight) Needs {
 	n := Needs{
 		Out: uint64(f.batch.Header[batch.WordSize]) * 5 / 4, Work: uint64(f.space.words()[reportDetail]) * 5 / 4, Arrived: true,
 	}
-	// Most edges that a program looks at are not in its blocks, but in what it works in.
-	n.Edges = int64(n.Work / bytesAnEdge)
 	for i := range p.program.Matrices {
 		n.Edges = max(n.Edges, batch.Block(f.batch.Header, i)[batch.BlockNumEdges]*5/4)
 	}
