@@ -126,16 +126,20 @@ struct SumSpace {
 
 __device__ __forceinline__ u32 at_most(u64 x) { return x < TOO_MUCH ? (u32)x : TOO_MUCH; }
 
-// x, y, z are a warp's, alike in its lanes. Every thread reads the slots of some blocks, at once.
+// x, y, z are a warp's, alike in its lanes; the first N of them count. Every thread reads the slots of some blocks, at once.
+template <int N = 3>
 __device__ __forceinline__ Sums grid_sums(u32 x, u32 y, u32 z, ulonglong2* slots, Meeting& m, SumSpace& space) {
   u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   bool has = lane < blockDim.x >> 5;
-  if (lane == 0) space.parts[0][warp] = x, space.parts[1][warp] = y, space.parts[2][warp] = z;
+  if (lane == 0) {
+    space.parts[0][warp] = x;
+    if (N > 1) space.parts[1][warp] = y, space.parts[2][warp] = z;
+  }
   __syncthreads();
   if (warp == 0) {
-    u32 block[3];
+    u32 block[3] = {0, 0, 0};
 #pragma unroll
-    for (int i = 0; i < 3; i++) block[i] = at_most(warp_sum(has ? space.parts[i][lane] : 0));
+    for (int i = 0; i < N; i++) block[i] = at_most(warp_sum(has ? space.parts[i][lane] : 0));
     if (lane == 0) {
       slots[blockIdx.x] = make_ulonglong2(block[0] | (u64)block[1] << 32, block[2]);
       m.come();
@@ -149,20 +153,21 @@ __device__ __forceinline__ Sums grid_sums(u32 x, u32 y, u32 z, ulonglong2* slots
     ulonglong2 word = __ldcg(slots + b);
     u32 value[3] = {(u32)word.x, (u32)(word.x >> 32), (u32)word.y};
 #pragma unroll
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < N; i++) {
       sums[i] += value[i];
       if (b < blockIdx.x) sums[3 + i] += value[i];
     }
   }
 #pragma unroll
   for (int i = 0; i < 6; i++) {
+    if (i % 3 >= N) continue;
     u32 of_warp = at_most(warp_sum(at_most(sums[i])));
     if (lane == 0) space.of_warps[i][warp] = of_warp;
   }
   __syncthreads();
   Sums all;
 #pragma unroll
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < N; i++) {
     all.total[i] = at_most(warp_sum(has ? space.of_warps[i][lane] : 0));
     all.before[i] = at_most(warp_sum(has ? space.of_warps[3 + i][lane] : 0));
   }

@@ -45,8 +45,7 @@ struct ProgramArgs {
   u32* cells;         // counters
   u64 *report, *bad_seed;
   u64 work_bytes, out_bytes, num_seeds, num_rows, num_nodes, num_edges;
-  u32 seed_bits, indptr_bits, edge_id_bits, out_edge_bits;
-  u32 tag, key0, key1, batch0, batch1, num_cells;  // tag: of the first numbering; those after it have lower ones
+  u32 seed_bits, tag, key0, key1, batch0, batch1, num_cells;  // tag: of the first numbering; those after it have lower ones
   const void* arrays[PROGRAM_ARRAYS];
 };
 
@@ -69,6 +68,14 @@ struct ProgramShared {
 __device__ __noinline__ Sums sums_of(u32 x, u32 y, u32 z, ulonglong2* slots, ProgramShared* s, u32 turn) {
   return grid_sums(x, y, z, slots + turn * gridDim.x, s->meeting, s->sums[turn]);
 }
+struct OneSum {
+  u32 before, total;
+};
+__device__ __noinline__ OneSum sum_of(u32 x, ulonglong2* slots, ProgramShared* s, u32 turn) {
+  Sums all = grid_sums<1>(x, 0, 0, slots + turn * gridDim.x, s->meeting, s->sums[turn]);
+  return OneSum{all.before[0], all.total[0]};
+}
+__device__ __noinline__ void barrier_of(ProgramShared* s) { grid_barrier(s->meeting); }
 __device__ __noinline__ u64 state_of(Stream stream, u64 v) { return row_state(stream, v); }
 
 struct Machine {
@@ -96,16 +103,21 @@ struct Machine {
 
   __device__ __forceinline__ void barrier() {
     loose = false;
-    grid_barrier(s.meeting);
+    barrier_of(&s);
   }
   // A step that only writes leaves the barrier to the first one that reads it.
   __device__ __forceinline__ void sync() {
     if (loose) barrier();
   }
-  __device__ __forceinline__ Sums sums(u32 x, u32 y = 0, u32 z = 0) {
+  __device__ __forceinline__ Sums sums(u32 x, u32 y, u32 z = 0) {
     u32 turn = exchanges++ & 1;
     loose = false;
     return sums_of(x, y, z, a.slots, &s, turn);
+  }
+  __device__ __forceinline__ OneSum sum(u32 x) {
+    u32 turn = exchanges++ & 1;
+    loose = false;
+    return sum_of(x, a.slots, &s, turn);
   }
 
   // n elements of the working memory. Beyond its end the program fails, and nothing is to be written.
@@ -167,15 +179,18 @@ struct Machine {
     for (u32 i = mine.lo + (threadIdx.x & 31); i < mine.hi; i += 32) sum += count(i);
     return at_most(warp_sum(at_most(sum)));
   }
-  __device__ __forceinline__ bool scanned(Scan& scan, const Sums& all, u32 which = 0) {
+  __device__ __forceinline__ bool scanned(Scan& scan, const Sums& all, u32 which) {
+    return scanned(scan, OneSum{all.before[which], all.total[which]}, which);
+  }
+  __device__ __forceinline__ bool scanned(Scan& scan, const OneSum& all, u32 which = 0) {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    scan.total = all.total[which];
-    scan.before = all.before[which] + (u32)warp_sum(lane < warp ? s.sums[(exchanges - 1) & 1].parts[which][lane] : 0);
+    scan.total = all.total;
+    scan.before = all.before + (u32)warp_sum(lane < warp ? s.sums[(exchanges - 1) & 1].parts[which][lane] : 0);
     return scan.total < TOO_MUCH || fail(STATUS_TOO_MANY_EDGES, scan.total);
   }
   template <class Count>
   __device__ __forceinline__ bool counted(u32 n, Scan& scan, Count count) {
-    return scanned(scan, sums(of_warp(n, count)));
+    return scanned(scan, sum(of_warp(n, count)));
   }
   template <class Count, class Emit>
   __device__ __forceinline__ void placed(u32 n, const Scan& scan, Count count, Emit emit) {
@@ -280,8 +295,8 @@ struct Machine {
   // Element i of array k.
   template <class T>
   __device__ __forceinline__ double named(u32 k, u64 i) const { return (double)((const T*)a.arrays[k])[i]; }
-  __device__ __forceinline__ u64 start(u64 v) const { return read(a.indptr, a.indptr_bits, min(v, a.num_rows)); }
-  __device__ __forceinline__ u64 edge_id(Place p) const { return a.edge_id_bits ? read(a.edge_ids, a.edge_id_bits, p) : p; }
+  __device__ __forceinline__ u64 start(u64 v) const { return read(a.indptr, PROGRAM_INDPTR_BITS, min(v, a.num_rows)); }
+  __device__ __forceinline__ u64 edge_id(Place p) const { return PROGRAM_EDGE_ID_BITS ? read(a.edge_ids, PROGRAM_EDGE_ID_BITS, p) : p; }
   __device__ __forceinline__ Stream stream(u32 site, u32 purpose) const {
     return stream_of(a.key0, a.key1, site, a.batch0, a.batch1, purpose);
   }

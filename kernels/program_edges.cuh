@@ -29,6 +29,7 @@ __device__ __noinline__ u32 column_of(const u32* begins, u32 n, u32 e) {
 
 // Likewise, of a column that is not before column c, where an edge not after e is: mostly a few on.
 __device__ __forceinline__ u32 column_from(const u32* begins, u32 n, u32 c, u32 e) {
+#pragma unroll 1
   for (u32 step = 0; c + 1 < n && begins[c + 1] <= e; c++)
     if (++step > 8) return c + column_of(begins + c, n - c, e);
   return c;
@@ -187,7 +188,7 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
     if (lane == 0) kept[i / 32] = word;
     own += __popc(word);
   });
-  if (!m.scanned(scan, m.sums(own))) return false;
+  if (!m.scanned(scan, m.sum(own))) return false;
   u32 *begins = m.take<u32>(columns.n + 1), *of = m.take<u32>(scan.total);
   if (!edges_of(m, e, columns, scan.total)) return false;
   const Id* indices = (const Id*)m.a.indices;
@@ -275,7 +276,7 @@ __device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges&
   u32 rows = numbered ? c.rows.n : 0;
   Sums all = m.sums(m.of_warp(c.n, kept), m.of_warp(rows, chosen));
   Machine::Scan edges, some;
-  if (!m.scanned(edges, all) || !m.scanned(some, all, 1)) return false;
+  if (!m.scanned(edges, all, 0) || !m.scanned(some, all, 1)) return false;
   u32* place = m.take<u32>(rows);
   Id* vertices = m.take<Id>(some.total);
   if (!filtered(m, e, c, edges, kept, [&] {

@@ -5,15 +5,7 @@
 // The sum of a column's terms, in the order of sum_columns; every lane of the warp has it.
 template <class Term>
 __device__ __forceinline__ double warp_sum_of(u32 lo, u32 hi, Term term) {
-  u32 lane = threadIdx.x & 31;
-  double total = 0;
-#pragma unroll 1
-  for (u32 i0 = lo; i0 < hi; i0 += 32) {
-    double x = i0 + lane < hi ? term(i0 + lane) : 0.0;
-    for (int d = 16; d; d >>= 1) x = __dadd_rn(x, __shfl_down_sync(~0u, x, d));
-    total = __dadd_rn(total, x);
-  }
-  return __shfl_sync(~0u, total, 0);
+  return __shfl_sync(~0u, sum_from(lo, hi, term), 0);
 }
 
 // A warp a column. It goes through the edges twice a step, and steps are few: some three for most weights.

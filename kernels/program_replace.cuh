@@ -51,7 +51,7 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   });
   largest = warp_max(largest);
   if (lane == 0 && largest) atomicMax(most, largest);
-  u32 there = m.sums(warp_sum32(own)).total[0];
+  u32 there = m.sum(warp_sum32(own)).total;
   if (!m.looked(worst, node, list, p)) return false;
   total = 0;
   if (!there) return true;

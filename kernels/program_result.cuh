@@ -14,7 +14,7 @@ struct Batching {
     size = n * 8;
     if (m.reporter()) {
       for (u32 i = 0; i < n; i++) words[i] = 0;
-      words[WORD_SIGNATURE] = MAGIC, words[WORD_ID_BITS] = sizeof(Id) * 8, words[WORD_EDGE_ID_BITS] = m.a.out_edge_bits;
+      words[WORD_SIGNATURE] = MAGIC, words[WORD_ID_BITS] = sizeof(Id) * 8, words[WORD_EDGE_ID_BITS] = PROGRAM_OUT_EDGE_BITS;
       words[WORD_HOPS] = blocks, words[WORD_NUM_OUTPUT] = m.a.num_seeds, words[WORD_EXTRAS] = extras;
     }
   }
@@ -118,7 +118,7 @@ struct Destinations {
 // Of up to three blocks.
 __device__ __noinline__ bool destinations(Machine& m, Destinations& x, Destinations& y, Destinations& z) {
   Sums all = m.sums(x.own(m), y.own(m), z.own(m));
-  if (!m.scanned(x.scan, all) || !m.scanned(y.scan, all, 1) || !m.scanned(z.scan, all, 2)) return false;
+  if (!m.scanned(x.scan, all, 0) || !m.scanned(y.scan, all, 1) || !m.scanned(z.scan, all, 2)) return false;
   x.place(m), y.place(m), z.place(m);
   m.loose = true;
   return true;
@@ -135,7 +135,7 @@ struct BlockArrays {
     b.set(words + BLOCK_NUM_SRC, sources), b.set(words + BLOCK_NUM_DST, destinations), b.set(words + BLOCK_NUM_EDGES, edges);
     indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)destinations + 1, sizeof(Id));
     indices = (Id*)b.put(words + BLOCK_INDICES, edges, sizeof(Id));
-    ids = b.put(words + BLOCK_EDGE_IDS, edges, m.a.out_edge_bits / 8);
+    ids = b.put(words + BLOCK_EDGE_IDS, edges, PROGRAM_OUT_EDGE_BITS / 8);
     values = valued ? (float*)b.put(words + BLOCK_EDGE_WEIGHTS, edges, 4) : nullptr;
   }
 };
@@ -148,7 +148,7 @@ __device__ __forceinline__ bool block_in_place(Machine& m, Batching& b, u32 i, u
   m.each(e.columns.n + 1, [&](u32 d) { to.indptr[d] = (Id)e.begins[d]; });
   m.each(e.n, [&](u32 k) {
     to.indices[k] = (Id)from(k);
-    write(to.ids, m.a.out_edge_bits, k, m.edge_id(e.place[k]));
+    write(to.ids, PROGRAM_OUT_EDGE_BITS, k, m.edge_id(e.place[k]));
     if (valued) to.values[k] = single(value(k));
   });
   return true;
@@ -167,7 +167,7 @@ __device__ __forceinline__ bool block(Machine& m, Batching& b, u32 i, u32 source
   m.each(e.n, [&](u32 k) {
     u32 c = e.column[k], at = begins[to(c)] + (k - e.begins[c]);
     arrays.indices[at] = (Id)from(k);
-    write(arrays.ids, m.a.out_edge_bits, at, m.edge_id(e.place[k]));
+    write(arrays.ids, PROGRAM_OUT_EDGE_BITS, at, m.edge_id(e.place[k]));
     if (valued) arrays.values[at] = single(value(k));
   });
   return true;

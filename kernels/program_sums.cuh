@@ -2,9 +2,22 @@
 #pragma once
 #include "program_edges.cuh"
 
+__device__ __forceinline__ u32 warp_min32(u32 x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_min_sync(~0u, x);
+#else
+  for (int d = 16; d; d >>= 1) x = min(x, __shfl_xor_sync(~0u, x, d));
+  return x;
+#endif
+}
 __device__ __forceinline__ u64 warp_max(u64 x) {
+#if __CUDA_ARCH__ >= 800
+  u32 high = __reduce_max_sync(~0u, (u32)(x >> 32));
+  return (u64)high << 32 | __reduce_max_sync(~0u, (u32)(x >> 32) == high ? (u32)x : 0);
+#else
   for (int d = 16; d; d >>= 1) x = max(x, (u64)__shfl_xor_sync(~0u, x, d));
   return x;
+#endif
 }
 
 // The bins of n terms, which have to be finite; with four counters.
@@ -134,72 +147,107 @@ __device__ __forceinline__ bool count_groups(Machine& m, const double*& found, u
   return true;
 }
 
-// The sum of up to 32 edges from i0 on, in all lanes.
+// The sums of four times 32 edges from i0 on, in lane 0, each by a tree. Their edges are on their way together; the
+// trees are a loop, since fetching code takes longer than running it.
+struct Four {
+  double x[4];
+};
 template <class Of>
-__device__ __forceinline__ double sum32(u32 i0, u32 hi, Of of) {
-  u32 i = i0 + (threadIdx.x & 31);
-  double x = i < hi ? of(i) : 0.0;
-  for (int d = 16; d; d >>= 1) x = __dadd_rn(x, __shfl_down_sync(~0u, x, d));
-  return __shfl_sync(~0u, x, 0);
+__device__ __forceinline__ Four sums32(u32 i0, u32 hi, Of of) {
+  Four sums;
+#pragma unroll
+  for (u32 j = 0; j < 4; j++) {
+    u32 i = i0 + 32 * j + (threadIdx.x & 31);
+    sums.x[j] = i < hi ? of(i) : 0.0;
+  }
+#pragma unroll 1
+  for (int d = 16; d; d >>= 1) {
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) sums.x[j] = __dadd_rn(sums.x[j], __shfl_down_sync(~0u, sums.x[j], d));
+  }
+  return sums;
+}
+// Of all edges from lo on, in lane 0: what is added for edges that are not there is 0, which changes no sum.
+template <class Of>
+__device__ __forceinline__ double sum_from(u32 lo, u32 hi, Of of) {
+  double total = 0;
+#pragma unroll 1
+  for (u32 i0 = lo; i0 < hi; i0 += 128) {
+    Four own = sums32(i0, hi, of);
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) total = __dadd_rn(total, own.x[j]);
+  }
+  return total;
 }
 
-// Along columns, a warp each. Pieces of long ones are shared by all warps, who leave the sums of their 32s, and are
-// added then; which pieces stand where does not count. With two counters.
-const u32 PIECE = 256, LONG = 2 * PIECE;
-template <class Of>
-__device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, const Edges& e, bool mean, Of of) {
-  u32 *cells = m.counters(2), most = e.n < LONG ? 0 : e.n / PIECE + e.n / LONG;
-  double* to = m.take<double>(e.columns.n);
-  double* parts = m.take<double>(PIECE / 32 * (u64)most);
-  uint2 *pieces = m.take<uint2>(most), *columns = m.take<uint2>(most);
-  if (!m.well()) return false;
-  sums = to;
+// Long columns are cut into pieces, which leave the sums of their 32s.
+const u32 PIECE = 256, LONG = 2 * PIECE, PARTS = PIECE / 32;
+__device__ __noinline__ void add_pieces(Machine& m, double* to, const u32* begins, u32 n, const uint2* columns, const double* parts, bool mean) {
   u32 lane = threadIdx.x & 31;
-  m.each_warp(e.columns.n, [&](u32 c) {
-    u32 lo = e.begins[c], hi = e.begins[c + 1];
-    if (hi - lo >= LONG) {
-      u32 n = (hi - lo + PIECE - 1) / PIECE, at = 0;
-      if (lane == 0) at = atomicAdd(cells, n), columns[atomicAdd(cells + 1, 1u)] = make_uint2(c, at);
-      at = __shfl_sync(~0u, at, 0);
-#pragma unroll 1
-      for (u32 k = lane; k < n; k += 32) pieces[at + k] = make_uint2(lo + k * PIECE, hi);
-      return;
-    }
-    double total = 0;
-#pragma unroll 4
-    for (u32 i0 = lo; i0 < hi; i0 += 32) total = __dadd_rn(total, sum32(i0, hi, of));
-    if (lane == 0) to[c] = finished(total, hi - lo, mean);
-  });
-  m.loose = true;
-  if (!most) return true;
-  m.barrier();
-  u32 split = load_relaxed(cells), some = load_relaxed(cells + 1);
-  if (!split) return true;
-  m.each_warp(split, [&](u32 k) {
-    uint2 piece = pieces[k];
-    double own = 0;
-#pragma unroll 4
-    for (u32 j = 0; j < PIECE / 32; j++) {
-      double x = sum32(piece.x + 32 * j, piece.y, of);
-      if (lane == j) own = x;
-    }
-    if (lane < PIECE / 32) parts[PIECE / 32 * (u64)k + lane] = own;
-  });
-  m.barrier();
-  m.each_warp(some, [&](u32 k) {
-    u32 c = columns[k].x, degree = e.begins[c + 1] - e.begins[c], n = (degree + 31) / 32;
-    const double* own = parts + PIECE / 32 * (u64)columns[k].y;
+  m.each_warp(n, [&](u32 k) {
+    u32 c = columns[k].x, degree = begins[c + 1] - begins[c], n = (degree + 31) / 32;
+    const double* own = parts + PARTS * (u64)columns[k].y;
     double total = 0, x = lane < n ? own[lane] : 0.0;
 #pragma unroll 1
     for (u32 i0 = 0; i0 < n; i0 += 32) {
       double next = i0 + 32 + lane < n ? own[i0 + 32 + lane] : 0.0;
-#pragma unroll
+#pragma unroll 8
       for (u32 j = 0; j < 32; j++) total = __dadd_rn(total, __shfl_sync(~0u, x, j));
       x = next;
     }
     if (lane == 0) to[c] = finished(total, degree, mean);
   });
   m.loose = true;
+}
+
+// Along columns, a warp each. Pieces of long ones are shared by all warps, and what they leave is added then; which
+// pieces stand where does not count. With two counters.
+template <class Of>
+__device__ __forceinline__ bool sum_columns(Machine& m, const double*& sums, const Edges& e, bool mean, Of of) {
+  u32 *cells = m.counters(2), most = e.n < LONG ? 0 : e.n / PIECE + e.n / LONG;
+  double* to = m.take<double>(e.columns.n);
+  double* parts = m.take<double>(PARTS * (u64)most);
+  uint2 *pieces = m.take<uint2>(most), *columns = m.take<uint2>(most);
+  if (!m.well()) return false;
+  sums = to;
+  u32 lane = threadIdx.x & 31, split = 0;
+  // First the columns, then the pieces: one loop, so that its code is there once.
+#pragma unroll 1
+  for (u32 round = 0; round < 2; round++) {
+    m.each_warp(round ? split : e.columns.n, [&](u32 k) {
+      u32 lo, hi;
+      if (round) lo = pieces[k].x, hi = min(lo + PIECE, pieces[k].y);
+      else lo = e.begins[k], hi = e.begins[k + 1];
+      if (!round && hi - lo >= LONG) {
+        u32 n = (hi - lo + PIECE - 1) / PIECE, at = 0;
+        if (lane == 0) at = atomicAdd(cells, n), columns[atomicAdd(cells + 1, 1u)] = make_uint2(k, at);
+        at = __shfl_sync(~0u, at, 0);
+#pragma unroll 1
+        for (u32 j = lane; j < n; j += 32) pieces[at + j] = make_uint2(lo + j * PIECE, hi);
+        return;
+      }
+      double total = 0, *part = parts + PARTS * (u64)k;
+#pragma unroll 1
+      for (u32 i0 = lo; i0 < hi; i0 += 128, part += 4) {
+        Four own = sums32(i0, hi, of);
+        if (round && lane == 0) {
+#pragma unroll
+          for (u32 j = 0; j < 4; j++) part[j] = own.x[j];
+        }
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) total = __dadd_rn(total, own.x[j]);
+      }
+      if (!round && lane == 0) to[k] = finished(total, hi - lo, mean);
+    });
+    m.loose = true;
+    if (round || !most) break;
+    m.barrier();
+    split = load_relaxed(cells);
+    if (!split) break;
+  }
+  if (!split) return true;
+  m.barrier();
+  add_pieces(m, to, e.begins, load_relaxed(cells + 1), columns, parts, mean);
   return true;
 }
 template <class Of>
@@ -216,7 +264,7 @@ __device__ __forceinline__ bool extreme_columns(Machine& m, const double*& found
       if (key > best) best = key, at = i;
     }
     u64 all = warp_max(best);
-    at = __reduce_min_sync(~0u, best == all ? at : ~0u);
+    at = warp_min32(best == all ? at : ~0u);
     if (lane == 0) to[c] = !all ? 0 : all == ~0ull ? nan_value() : of(at);
   });
   m.barrier();
@@ -235,7 +283,7 @@ __device__ __forceinline__ bool cap(Machine& m, const double*& chances, List lis
   chances = to;
   u32 own = 0;
   m.each(n, [&](u32 i) { own += v(i) > 0; });
-  if (m.sums(warp_sum32(own)).total[0] <= (u64)k) {
+  if (m.sum(warp_sum32(own)).total <= (u64)k) {
     m.each(n, [&](u32 i) { to[i] = v(i) > 0; });
     m.barrier();
     return true;
@@ -253,7 +301,7 @@ __device__ __forceinline__ bool cap(Machine& m, const double*& chances, List lis
     m.each(n, [&](u32 i) {
       if (!full[i] && __dmul_rn(c, v(i)) >= 1) full[i] = 1, own++;
     });
-    more = m.sums(warp_sum32(own)).total[0];
+    more = m.sum(warp_sum32(own)).total;
   }
   m.each(n, [&](u32 i) {
     double x = v(i);

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -17,14 +16,13 @@ import (
 
 // programArgs mirrors ProgramArgs.
 type programArgs struct {
-	Seeds, Indptr, Indices, EdgeIDs, Map          gpu.Address
-	Arrived, Slots, Work, Out, Cells              gpu.Address
-	Report, BadSeed                               gpu.Address
-	WorkBytes, OutBytes, NumSeeds                 uint64
-	NumRows, NumNodes, NumEdges                   uint64
-	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits uint32
-	Tag, Key0, Key1, Batch0, Batch1, NumCells     uint32
-	Arrays                                        [programArrays]gpu.Address
+	Seeds, Indptr, Indices, EdgeIDs, Map                gpu.Address
+	Arrived, Slots, Work, Out, Cells                    gpu.Address
+	Report, BadSeed                                     gpu.Address
+	WorkBytes, OutBytes, NumSeeds                       uint64
+	NumRows, NumNodes, NumEdges                         uint64
+	SeedBits, Tag, Key0, Key1, Batch0, Batch1, NumCells uint32
+	Arrays                                              [programArrays]gpu.Address
 }
 
 // Programs is batches of a program: one kernel, generated and compiled at the first batch on a device, and one
@@ -180,15 +178,15 @@ type programKernel struct {
 
 // compiled is a text's kernel for a graph and arrays of some types, made where that was not done yet.
 func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []csc.DType) (*programKernel, error) {
-	placeBits := 32
+	bits := source.Widths{ID: g.IDBits, Place: 32, Indptr: g.IndptrBits, EdgeID: int(g.edgeIDBits()), OutEdge: g.sampleBits()}
 	if g.Edges>>32 != 0 {
-		placeBits = 64
+		bits.Place = 64
 	}
 	for _, dtype := range types {
 		key += string(rune('a' + dtype))
 	}
-	return Kept(g.engine, "program "+strconv.Itoa(g.IDBits+placeBits/32)+key, func(e *Engine) (*programKernel, error) {
-		k, err := CompiledOf[programArgs](e, text.Program(g.IDBits, placeBits, types), source.Kernel)
+	return Kept(g.engine, fmt.Sprint("program ", bits)+key, func(e *Engine) (*programKernel, error) {
+		k, err := CompiledOf[programArgs](e, text.Program(bits, types), source.Kernel)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +227,6 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once []gpu.Addr
 	args.Indptr, args.Indices, args.EdgeIDs, args.Map = g.Indptr, g.Indices, g.EdgeIDs, SpaceOf[programSpace](w).vertices.Address
 	args.Arrived, args.Slots, args.Report, args.BadSeed = meeting, meeting+slotsAt, f.Report(), meeting+badSeedAt
 	args.NumRows, args.NumNodes, args.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
-	args.IndptrBits, args.EdgeIDBits, args.OutEdgeBits = uint32(g.IndptrBits), g.edgeIDBits(), uint32(g.sampleBits())
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
 	args.NumCells, args.Arrays = uint32(text.Cells), found
 	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{programThreads}, Cooperative: true}

@@ -42,9 +42,17 @@ var types = [...]string{
 	csc.Float32: "Float32", csc.Float64: "Float64",
 }
 
-// Program is the kernel for ids, and for places in the CSC, of so many bits, and for arrays of these types.
-func (t Text) Program(idBits, placeBits int, arrays []csc.DType) compiler.Program {
-	options := []string{fmt.Sprintf("-DPROGRAM_ID_BITS=%d", idBits), fmt.Sprintf("-DPROGRAM_PLACE_BITS=%d", placeBits), "--fmad=false"}
+// Widths are the bits of what a kernel reads and writes: ids, places in the CSC, its arrays (edge ids: 0 for none), and
+// the edge ids of a batch. They are known when it is compiled, since a choice at each read is code, and code has to be fetched.
+type Widths struct{ ID, Place, Indptr, EdgeID, OutEdge int }
+
+// Program is the kernel for these widths, and for arrays of these types.
+func (t Text) Program(bits Widths, arrays []csc.DType) compiler.Program {
+	options := []string{
+		fmt.Sprintf("-DPROGRAM_ID_BITS=%d", bits.ID), fmt.Sprintf("-DPROGRAM_PLACE_BITS=%d", bits.Place),
+		fmt.Sprintf("-DPROGRAM_INDPTR_BITS=%d", bits.Indptr), fmt.Sprintf("-DPROGRAM_EDGE_ID_BITS=%d", bits.EdgeID),
+		fmt.Sprintf("-DPROGRAM_OUT_EDGE_BITS=%d", bits.OutEdge), "--fmad=false",
+	}
 	for i, dtype := range arrays {
 		options = append(options, fmt.Sprintf("-DARRAY_%d=%s", i, types[dtype]))
 	}
@@ -102,9 +110,7 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 	}
 	w.survey()
 	w.WriteString(`#include "program_result.cuh"
-extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+__device__ __forceinline__ void steps(Machine& m) {
   List seeds;
 `)
 	if p.Timed {
@@ -120,12 +126,19 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(
 	if once {
 		w.result()
 	} else {
-		w.line("char* to = a.out;")
+		w.line("char* to = m.a.out;")
 		for _, e := range p.Extras {
 			w.keep(e.Node)
 		}
 	}
-	w.WriteString("  m.end();\n}\n")
+	w.WriteString(`}
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
+  __shared__ ProgramShared shared;
+  Machine m(a, shared);
+  steps(m);
+  m.end();
+}
+`)
 	w.text.Source = w.String()
 	return w.text, w.err
 }
@@ -202,7 +215,7 @@ func (w *writer) step(format string, args ...any) {
 
 // apart is a step that reads nothing of what was written since then, before all threads meet in it.
 func (w *writer) apart(format string, args ...any) {
-	w.line("if (!"+format+") return m.end();", args...)
+	w.line("if (!"+format+") return;", args...)
 }
 
 // reader is a step that reads the values of a node, and nothing else that may be new.

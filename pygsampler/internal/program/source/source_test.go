@@ -193,7 +193,8 @@ func TestCompiled(t *testing.T) {
 	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32} {
 		var c compiler.Compiler
 		text := textOf(t, name)
-		image, err := c.Compile(text.Program(bits, bits, make([]csc.DType, len(text.Arrays))), 8, 0)
+		widths := Widths{ID: bits, Place: bits, Indptr: bits, OutEdge: bits}
+		image, err := c.Compile(text.Program(widths, make([]csc.DType, len(text.Arrays))), 7, 5)
 		if err != nil || image.Log != "" {
 			t.Errorf("%s: got %q, %v", name, image.Log, err)
 		}

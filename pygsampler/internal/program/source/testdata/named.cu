@@ -1,18 +1,16 @@
 #include "program_result.cuh"
-extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
+__device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
-  if (!m.seeds(seeds)) return m.end();
+  if (!m.seeds(seeds)) return;
   List l0;
   l0 = seeds;
   List l1;
   m.sync();
-  if (!unique(m, l1, l0)) return m.end();
+  if (!unique(m, l1, l0)) return;
   Edges e2;
   m.sync();
-  if (!slice(m, e2, l1, false)) return m.end();
+  if (!slice(m, e2, l1, false)) return;
   auto v2 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e2.place[i])); };
   auto v3 = [&](u32 i) -> double { return m.named<ARRAY_1>(1, m.edge_id(e2.place[i])); };
   auto v4 = [&](u32 i) -> double { return m.named<ARRAY_2>(2, i); };
@@ -21,20 +19,25 @@ extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const _
   auto v7 = [&](u32 i) -> double { return op_le(v5(i), x6); };
   Edges e8;
   m.sync();
-  if (!filter(m, e8, e2, [&](u32 i) -> u32 { return v7(i) != 0; })) return m.end();
+  if (!filter(m, e8, e2, [&](u32 i) -> u32 { return v7(i) != 0; })) return;
   auto v8 = [&](u32 i) -> double { return v2(e8.parent[i]); };
   Batching b(m, 1, 1);
   Nested o;
   u32 numbered;
   m.sync();
-  if (!nest(m, o, e8.columns, List{e8.n, e8.row}, numbered)) return m.end();
+  if (!nest(m, o, e8.columns, List{e8.n, e8.row}, numbered)) return;
   m.sync();
-  if (!block_in_place(m, b, 0, numbered, e8, [&](u32 i) { return o.number(m, e8.row[i]); }, true, v8)) return m.end();
+  if (!block_in_place(m, b, 0, numbered, e8, [&](u32 i) { return o.number(m, e8.row[i]); }, true, v8)) return;
   m.sync();
-  if (!vertices(m, b, o, numbered, seeds, e8.columns.n)) return m.end();
+  if (!vertices(m, b, o, numbered, seeds, e8.columns.n)) return;
   m.sync();
-  if (!extra_values(m, b, 1, 0, m.all.n, v4)) return m.end();
+  if (!extra_values(m, b, 1, 0, m.all.n, v4)) return;
   m.sync();
-  if (!b.end()) return m.end();
+  if (!b.end()) return;
+}
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) program(const __grid_constant__ ProgramArgs a) {
+  __shared__ ProgramShared shared;
+  Machine m(a, shared);
+  steps(m);
   m.end();
 }
