@@ -83,9 +83,6 @@ class _StepSampler(EngineSampler, Sampler["StepSamples"]):
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return _made(type(self), self._fields(), seed)
 
-    def _fields(self) -> dict[str, Any]:
-        return {name: value for name, value in self._plan.items() if name != "family"}
-
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> StepSamples:
         return StepSamples._of(memory, epoch, batch, self.seed)
 

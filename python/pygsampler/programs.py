@@ -466,9 +466,6 @@ class Program(EngineSampler, Sampler[Any]):
     def _with(self, seed: int | None) -> Program:
         return Program(self._fields(), seed, self._name, self._constants)
 
-    def _fields(self) -> dict[str, Any]:
-        return {name: value for name, value in self._plan.items() if name != "family"}
-
     def _view(self, graph: Stored, memory: Memory, epoch: int, batch: int) -> MiniBatch | Subgraph:
         if self._result == "subgraph":
             return Subgraph._of(memory, epoch, batch, self._extras)

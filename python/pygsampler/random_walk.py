@@ -221,10 +221,6 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         other._begin(self.seed if seed is None else seed, **{**self._fields(), **fields})
         return other
 
-    def _fields(self) -> dict[str, Any]:
-        """The plan's."""
-        return {name: value for name, value in self._plan.items() if name != "family"}
-
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
         def again(roots: Array) -> Walks:
             job = launched(self._with_edges(), graph, roots, epoch=epoch, batch=batch)

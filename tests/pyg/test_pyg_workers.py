@@ -9,6 +9,7 @@ import pytest
 import torch
 from pyg_reference import content, random_data
 from torch_geometric.loader import NodeLoader
+from torch_geometric.sampler import NodeSamplerInput
 
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 
@@ -120,3 +121,23 @@ def test_leaving_a_loop_with_workers_early() -> None:
     loader = nodes(num_workers=2)
     first = [next(iter(loader)).input_id.tolist() for _ in range(2)]
     assert first == [list(range(25))] * 2
+
+
+def test_pickling_counts_nothing() -> None:
+    """A loader without an epoch has the batches that it would have had, pickled before or not."""
+
+    def made(pickled: int) -> list[Any]:
+        torch.manual_seed(3)
+        loader = nodes()
+        seeds = torch.arange(9)
+        sampler = loader.node_sampler
+        batches = []
+        for _ in range(2):
+            for _ in range(pickled):
+                pickle.dumps(sampler)
+            batches.append(sampler.sample_from_nodes(NodeSamplerInput(None, seeds)).node)
+        return batches
+
+    plain, pickled = made(0), made(3)
+    assert not torch.equal(plain[0], plain[1])
+    assert all(torch.equal(x, y) for x, y in zip(plain, pickled, strict=True))

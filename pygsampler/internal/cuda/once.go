@@ -83,12 +83,9 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 		}
 		g.made.of[p.making.key] = m
 	}
-	for i := range offsets {
-		offsets[i] += uint64(m.Address)
-	}
 	found := make([]gpu.Address, len(offsets))
 	for i, at := range offsets {
-		found[i] = gpu.Address(at)
+		found[i] = m.Address + gpu.Address(at)
 	}
 	return found, nil
 }

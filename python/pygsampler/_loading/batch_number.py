@@ -115,8 +115,11 @@ class BatchNumber:
         self._calls = itertools.count()
 
     def __getstate__(self) -> dict[str, Any]:
+        # What has been counted is not to be had without counting once more.
+        calls = next(self._calls)
+        self._calls = itertools.count(calls)
         # Torch's seed is this process's: another one keeps what it is given here.
-        return {**self.__dict__, "_calls": next(self._calls), "_follows": False}
+        return {**self.__dict__, "_calls": calls, "_follows": False}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

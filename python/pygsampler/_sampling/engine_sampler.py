@@ -44,6 +44,10 @@ class EngineSampler(EngineHandle):
         self._seed = seed
         self._share = 0
 
+    def _fields(self) -> dict[str, Any]:
+        """What the plan says beside its family."""
+        return {name: value for name, value in self._plan.items() if name != "family"}
+
     def _handle(self) -> int:
         """The handle in this process's engine."""
         number = self._current()

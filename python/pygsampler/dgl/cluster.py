@@ -18,8 +18,8 @@ from pygsampler.dgl.options import offered
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walking import WrongValue
 from pygsampler.graph import Graph
-from pygsampler.programs import program
 from pygsampler.samplers import clusters
+from pygsampler.samplers.subgraphs import induced
 
 __all__ = ["ClusterGCNSampler"]
 
@@ -86,7 +86,7 @@ class ClusterGCNSampler(Sampler):
         if mode not in _MODES:
             raise WrongValue(f"mode: expected 'k-way' or 'recursive', got {mode!r}")
         super().__init__(
-            _induced(seed=0),
+            induced(seed=0),
             prefetch_node_feats=prefetch_ndata,
             prefetch_edge_feats=prefetch_edata,
             output_device=output_device,
@@ -147,11 +147,6 @@ class ClusterGCNSampler(Sampler):
 
     def __repr__(self) -> str:
         return f"pygsampler.dgl.ClusterGCNSampler(k={self._k})"
-
-
-@program
-def _induced(A: Any, seeds: Any) -> Any:
-    return A.induce(seeds.unique())
 
 
 def _assigned(g: Any, k: int, by_edges: bool, mode: str) -> Any:

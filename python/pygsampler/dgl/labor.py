@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
-from pygsampler._core.checks import boolean, describe, integer
-from pygsampler.dgl.options import offered
-from pygsampler.dgl.sampler import Sampler, fanouts_of
+from pygsampler._core.checks import boolean, integer
+from pygsampler.dgl.optioned import Option, Optioned
+from pygsampler.dgl.options import array_name, offered
+from pygsampler.dgl.sampler import fanouts_of
 
 __all__ = ["LaborSampler"]
 
@@ -22,7 +23,7 @@ _FIXED = {
 _MOST_ROUNDS = 16
 
 
-class LaborSampler(Sampler):
+class LaborSampler(Optioned):
     """LABOR (Balin and Catalyurek, 2023) in the place of ``dgl.dataloading.LaborSampler``.
 
     An edge u to v stays where the uniform number of u, one for all destinations of a hop, is at
@@ -81,66 +82,30 @@ class LaborSampler(Sampler):
         seed: int | None = None,
     ) -> None:
         self.edge_dir, self.batch_dependency = edge_dir, batch_dependency
-        self._options = {
+        options = {
             "fanouts": fanouts,
             "prob": prob,
             "importance_sampling": importance_sampling,
             "layer_dependency": layer_dependency,
         }
         super().__init__(
-            _made(self._options, seed),
+            options,
+            seed,
             prefetch_node_feats=prefetch_node_feats,
             prefetch_labels=prefetch_labels,
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
-        self._identity.set_seed(seed)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED:
             offered(name, value, *_FIXED[name])
         super().__setattr__(name, value)
 
-    @property
-    def fanouts(self) -> Any:
-        """As given, outermost hop first; what is assigned counts."""
-        return self._options["fanouts"]
-
-    @fanouts.setter
-    def fanouts(self, fanouts: Any) -> None:
-        self._assign("fanouts", fanouts)
-
-    @property
-    def prob(self) -> Any:
-        """The name of the weights in ``g.edata``; None: edges are equal."""
-        return self._options["prob"]
-
-    @prob.setter
-    def prob(self, prob: Any) -> None:
-        self._assign("prob", prob)
-
-    @property
-    def importance_sampling(self) -> Any:
-        """i of LABOR-i."""
-        return self._options["importance_sampling"]
-
-    @importance_sampling.setter
-    def importance_sampling(self, importance_sampling: Any) -> None:
-        self._assign("importance_sampling", importance_sampling)
-
-    @property
-    def layer_dependency(self) -> Any:
-        """Whether the numbers are the same in all hops."""
-        return self._options["layer_dependency"]
-
-    @layer_dependency.setter
-    def layer_dependency(self, layer_dependency: Any) -> None:
-        self._assign("layer_dependency", layer_dependency)
-
-    def _assign(self, name: str, value: Any) -> None:
-        options = {**self._options, name: value}
-        self._sampler = _made(options, self.seed)
-        self._options = options
+    fanouts = Option("As given, outermost hop first; what is assigned counts.")
+    prob = Option("The name of the weights in ``g.edata``; None: edges are equal.")
+    importance_sampling = Option("i of LABOR-i.")
+    layer_dependency = Option("Whether the numbers are the same in all hops.")
 
     def __repr__(self) -> str:
         plain = {"prob": None, "importance_sampling": 0}
@@ -150,24 +115,22 @@ class LaborSampler(Sampler):
             f"layer_dependency={self.layer_dependency})"
         )
 
-
-def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
-    prob, rounds = options["prob"], options["importance_sampling"]
-    if prob is not None and not isinstance(prob, str):
-        raise TypeError(f"prob: expected the name of an edge array, got {describe(prob)}")
-    if isinstance(rounds, int) and not isinstance(rounds, bool) and rounds < 0:
-        raise NotImplementedError(
-            f"importance_sampling: expected an integer >= 0, got {rounds}, which is not offered; "
-            "a few rounds come close"
+    @staticmethod
+    def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+        prob, rounds = array_name(options["prob"]), options["importance_sampling"]
+        if isinstance(rounds, int) and not isinstance(rounds, bool) and rounds < 0:
+            raise NotImplementedError(
+                f"importance_sampling: expected an integer >= 0, got {rounds}, which is not "
+                "offered; a few rounds come close"
+            )
+        rounds = integer(rounds, "importance_sampling", 0, _MOST_ROUNDS)
+        weighted = prob is not None or rounds > 0
+        return samplers.labor(
+            fanouts=fanouts_of(options["fanouts"]),
+            importance=rounds,
+            layer_dependency=boolean(options["layer_dependency"], "layer_dependency"),
+            weights=weighted,
+            normalize="mean" if weighted else None,
+            weight=prob,
+            seed=seed,
         )
-    rounds = integer(rounds, "importance_sampling", 0, _MOST_ROUNDS)
-    weighted = prob is not None or rounds > 0
-    return samplers.labor(
-        fanouts=fanouts_of(options["fanouts"]),
-        importance=rounds,
-        layer_dependency=boolean(options["layer_dependency"], "layer_dependency"),
-        weights=weighted,
-        normalize="mean" if weighted else None,
-        weight=prob,
-        seed=seed,
-    )

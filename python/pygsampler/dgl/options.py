@@ -1,4 +1,4 @@
-"""Options of DGL's that are not offered."""
+"""Options of DGL's: those that are not offered, and checks that samplers share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from pygsampler._core.checks import describe
 
-__all__ = ["offered"]
+__all__ = ["array_name", "offered"]
 
 
 def offered(name: str, value: Any, expected: Any, remedy: str) -> None:
@@ -15,3 +15,10 @@ def offered(name: str, value: Any, expected: Any, remedy: str) -> None:
         raise NotImplementedError(
             f"{name}: expected {expected!r}, got {describe(value)}, which is not offered; {remedy}"
         )
+
+
+def array_name(prob: Any) -> str | None:
+    """``prob``, the name of an edge array, or None."""
+    if prob is not None and not isinstance(prob, str):
+        raise TypeError(f"prob: expected the name of an edge array, got {describe(prob)}")
+    return prob

@@ -13,6 +13,7 @@ from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler.dgl.sampler import Sampler
 from pygsampler.dgl.walking import WrongValue
 from pygsampler.programs import program
+from pygsampler.samplers.subgraphs import induced
 
 __all__ = ["SAINTSampler"]
 
@@ -96,10 +97,10 @@ class SAINTSampler(Sampler):
             if not isinstance(budget, Sequence) or len(budget) != 2:
                 raise WrongValue(f"budget: expected a pair (walks, steps), got {describe(budget)}")
             walks, steps = (integer(n, f"budget[{i}]", 1, _MOST) for i, n in enumerate(budget))
-            return Walks(walks, steps), _among(seed=seed)
+            return Walks(walks, steps), induced(seed=seed)
         budget = integer(budget, "budget", 1, _MOST)
         if self._mode == "edge":
-            return Edges(budget), _among(seed=seed)
+            return Edges(budget), induced(seed=seed)
         return None, _by_out_degree(budget=budget, seed=seed)
 
     def _given(self, graph: Any, ids: torch.Tensor, epoch: int, batch: int) -> torch.Tensor:
@@ -139,8 +140,3 @@ class SAINTSampler(Sampler):
 @program
 def _by_out_degree(A: Any, seeds: Any, *, budget: int) -> Any:
     return A.induce(A.count(axis=1).maximum(1).draw(budget, replace=True).unique())
-
-
-@program
-def _among(A: Any, seeds: Any) -> Any:
-    return A.induce(seeds.unique())

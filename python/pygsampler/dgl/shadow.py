@@ -7,13 +7,15 @@ from typing import Any
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
-from pygsampler._core.checks import boolean, describe
-from pygsampler.dgl.sampler import Sampler, fanouts_of
+from pygsampler._core.checks import boolean
+from pygsampler.dgl.optioned import Option, Optioned
+from pygsampler.dgl.options import array_name
+from pygsampler.dgl.sampler import fanouts_of
 
 __all__ = ["ShaDowKHopSampler"]
 
 
-class ShaDowKHopSampler(Sampler):
+class ShaDowKHopSampler(Optioned):
     """ShaDow (Zeng et al., 2021) in the place of ``dgl.dataloading.ShaDowKHopSampler``.
 
     A batch is ``(input_nodes, output_nodes, subgraph)``: some hops around the seeds, in each of
@@ -55,46 +57,18 @@ class ShaDowKHopSampler(Sampler):
         *,
         seed: int | None = None,
     ) -> None:
-        self._options = {"fanouts": fanouts, "replace": replace, "prob": prob}
+        options = {"fanouts": fanouts, "replace": replace, "prob": prob}
         super().__init__(
-            _made(self._options, seed),
+            options,
+            seed,
             prefetch_node_feats=prefetch_node_feats,
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
-        self._identity.set_seed(seed)
 
-    @property
-    def fanouts(self) -> Any:
-        """As given, innermost hop last; what is assigned counts."""
-        return self._options["fanouts"]
-
-    @fanouts.setter
-    def fanouts(self, fanouts: Any) -> None:
-        self._assign("fanouts", fanouts)
-
-    @property
-    def replace(self) -> Any:
-        """Whether neighbours are drawn with replacement."""
-        return self._options["replace"]
-
-    @replace.setter
-    def replace(self, replace: Any) -> None:
-        self._assign("replace", replace)
-
-    @property
-    def prob(self) -> Any:
-        """The name of the weights in ``g.edata``; None: edges are equal."""
-        return self._options["prob"]
-
-    @prob.setter
-    def prob(self, prob: Any) -> None:
-        self._assign("prob", prob)
-
-    def _assign(self, name: str, value: Any) -> None:
-        options = {**self._options, name: value}
-        self._sampler = _made(options, self.seed)
-        self._options = options
+    fanouts = Option("As given, innermost hop last; what is assigned counts.")
+    replace = Option("Whether neighbours are drawn with replacement.")
+    prob = Option("The name of the weights in ``g.edata``; None: edges are equal.")
 
     def __repr__(self) -> str:
         drawn = "" if self.prob is None else f", prob={self.prob!r}"
@@ -102,14 +76,12 @@ class ShaDowKHopSampler(Sampler):
             f"pygsampler.dgl.ShaDowKHopSampler({list(self.fanouts)}, replace={self.replace}{drawn})"
         )
 
-
-def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
-    prob = options["prob"]
-    if prob is not None and not isinstance(prob, str):
-        raise TypeError(f"prob: expected the name of an edge array, got {describe(prob)}")
-    return samplers.shadow(
-        fanouts=fanouts_of(options["fanouts"]),
-        replace=boolean(options["replace"], "replace"),
-        prob=prob,
-        seed=seed,
-    )
+    @staticmethod
+    def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
+        prob = array_name(options["prob"])
+        return samplers.shadow(
+            fanouts=fanouts_of(options["fanouts"]),
+            replace=boolean(options["replace"], "replace"),
+            prob=prob,
+            seed=seed,
+        )

@@ -11,6 +11,7 @@ from dgl import DGLGraph
 from pygsampler._core.checks import describe, integer
 from pygsampler.dgl.graph import walked_of
 from pygsampler.dgl.joint import TYPES, Joint
+from pygsampler.dgl.options import array_name
 from pygsampler.dgl.walking import (
     Numbers,
     WrongValue,
@@ -249,10 +250,8 @@ def pack_traces(
 
 def _check_prob(g: Any, prob: Any, joint: Joint | None) -> None:
     """As DGL, which takes one number for each edge."""
-    if prob is None:
+    if array_name(prob) is None:
         return
-    if not isinstance(prob, str):
-        raise TypeError(f"prob: expected the name of an edge array, got {describe(prob)}")
     for etype in [g.canonical_etypes[t] for t in (joint.types if joint else (0,))]:
         data = g.edges[etype].data
         if prob in data and data[prob].dim() != 1:

@@ -8,8 +8,11 @@ try:
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
     from pygsampler.pyg.node2vec import Node2Vec
-    from pygsampler.pyg.saint import GraphSAINTNodeSampler
-    from pygsampler.pyg.saint_walks import GraphSAINTEdgeSampler, GraphSAINTRandomWalkSampler
+    from pygsampler.pyg.saint import (
+        GraphSAINTEdgeSampler,
+        GraphSAINTNodeSampler,
+        GraphSAINTRandomWalkSampler,
+    )
     from pygsampler.pyg.sampler import PGSampler, Sampler
     from pygsampler.pyg.shadow import ShaDowKHopSampler
     from pygsampler.pyg.stores import FeatureStore, GraphStore

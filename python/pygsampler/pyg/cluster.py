@@ -16,9 +16,9 @@ from torch_geometric.utils import select
 from pygsampler._core.checks import describe
 from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
-from pygsampler.programs import program
 from pygsampler.pyg.graph import homogeneous
 from pygsampler.samplers import clusters
+from pygsampler.samplers.subgraphs import induced
 
 __all__ = ["ClusterData", "ClusterLoader"]
 
@@ -105,16 +105,11 @@ class ClusterLoader(DataLoader):  # type: ignore[type-arg]
         super().__init__(numbers, collate_fn=_Joined(cluster_data), **kwargs)
 
 
-@program
-def _induced(A: Any, seeds: Any) -> Any:
-    return A.induce(seeds.unique())
-
-
 class _Joined:
     """Makes a batch of the numbers of its clusters; workers get it without the loader."""
 
     def __init__(self, cluster_data: Any) -> None:
-        self._of, self._sampler = cluster_data, _induced(seed=0)
+        self._of, self._sampler = cluster_data, induced(seed=0)
         partition = cluster_data.partition
         # By rows or by columns: what is induced is so for the reversed edges alike.
         self._graph = Graph.from_csc(

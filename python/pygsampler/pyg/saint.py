@@ -1,24 +1,72 @@
-"""``GraphSAINTNodeSampler`` in the place of PyG's."""
+"""GraphSAINT's samplers in the places of PyG's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch_geometric.data import Data
 
 from pygsampler._core.checks import integer
+from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._loading.saint import Draws, Edges, Walks
 from pygsampler.programs import program
 from pygsampler.pyg.sampler import Sampler
 from pygsampler.pyg.shadow import check_data
 from pygsampler.pyg.whole import SubgraphLoader, by_source, put
+from pygsampler.samplers.subgraphs import induced
 
-__all__ = ["GraphSAINTNodeSampler"]
+__all__ = ["GraphSAINTEdgeSampler", "GraphSAINTNodeSampler", "GraphSAINTRandomWalkSampler"]
 
 _MOST = (1 << 31) - 1
+# No training comes to this epoch.
+_EPOCH = MAX_EPOCH
 
 
-class GraphSAINTNodeSampler(SubgraphLoader):
+class _Loader(SubgraphLoader):
+    """What all have: batches of the numbers of their steps, by a program, and norms."""
+
+    def __init__(
+        self,
+        data: Any,
+        program: Any,
+        batches: Callable[[Data, Sampler, Any], _Batches],
+        of: Any,
+        num_steps: int,
+        seed: int | None,
+        kwargs: dict[str, Any],
+    ) -> None:
+        check_data(data)
+        for name in ("node_norm", "edge_norm"):
+            if name in data:
+                raise ValueError(f"data: expected no attribute {name}, got one; rename it")
+        self.num_steps = integer(num_steps, "num_steps", 0, _MOST)
+        sampler = Sampler(data, program, device="cpu")
+        sampler.set_seed(seed)
+        self.data = data
+        made = batches(data, sampler, of)
+        super().__init__(range(self.num_steps), sampler, made, batch_size=1, **kwargs)
+
+
+class _DrawnLoader(_Loader):
+    """Subgraphs of vertices that something else draws, with norms that are counted."""
+
+    def __init__(
+        self,
+        data: Any,
+        draws: Draws,
+        num_steps: int,
+        sample_coverage: int,
+        seed: int | None,
+        kwargs: dict[str, Any],
+    ) -> None:
+        self.sample_coverage = integer(sample_coverage, "sample_coverage", 0, _MOST)
+        of = draws, self.sample_coverage
+        super().__init__(data, induced(seed=seed), _ByCounts, of, num_steps, seed, kwargs)
+
+
+class GraphSAINTNodeSampler(_Loader):
     """GraphSAINT's node sampler in the place of ``torch_geometric.loader.GraphSAINTNodeSampler``.
 
     It does not need torch-sparse. A batch is a ``Data`` of the distinct nodes among ``batch_size``
@@ -70,17 +118,96 @@ class GraphSAINTNodeSampler(SubgraphLoader):
         seed: int | None = None,
         **kwargs: Any,
     ) -> None:
-        check_data(data)
-        for name in ("node_norm", "edge_norm"):
-            if name in data:
-                raise ValueError(f"data: expected no attribute {name}, got one; rename it")
         budget = integer(batch_size, "batch_size", 1, _MOST)
-        self.num_steps = integer(num_steps, "num_steps", 0, _MOST)
-        sampler = Sampler(data, _by_out_degree(budget=budget, seed=seed), device="cpu")
-        sampler.set_seed(seed)
-        self.data = data
-        steps = range(self.num_steps)
-        super().__init__(steps, sampler, _Normed(data, sampler, budget), batch_size=1, **kwargs)
+        program = _by_out_degree(budget=budget, seed=seed)
+        super().__init__(data, program, _ByChance, budget, num_steps, seed, kwargs)
+
+
+class GraphSAINTRandomWalkSampler(_DrawnLoader):
+    """GraphSAINT's walks in the place of ``torch_geometric.loader.GraphSAINTRandomWalkSampler``.
+
+    It does not need torch-sparse. A batch is a ``Data`` of the distinct nodes that walks along the
+    edges meet, and of all edges among them. A walk that finds no edge stays where it is.
+
+    Parameters
+    ----------
+    data : Data
+        Homogeneous, with ``edge_index`` or ``adj_t``, and without ``node_norm`` and ``edge_norm``.
+    batch_size : int
+        Walks of a batch, from uniform nodes with replacement.
+    walk_length : int
+        Steps of a walk.
+    num_steps : int
+        Batches of an epoch.
+    sample_coverage : int
+        Above 0 batches have ``node_norm`` and ``edge_norm``, counted in batches of no epoch that
+        have so many times the nodes of ``data``.
+    save_dir, log
+        Accepted for compatibility: norms are counted by each loader.
+    seed : int, optional
+        64-bit seed of the random numbers, which are those of ``NeighborLoader`` of this module in
+        all respects. Default: torch's.
+    **kwargs
+        Those of torch's ``DataLoader``.
+
+    Notes
+    -----
+    Of S batches, C(v) of which have v and C(u, v) its edge from u, ``node_norm`` is S / (N C(v)),
+    and ``edge_norm`` is C(v) / C(u, v), at most 1e4: with it a sum over the in-edges of v is, in
+    the mean, that over all of them, as in the paper; PyG has C(u) above. Where a count is 0,
+    ``edge_norm`` is 0.1, and C(v) counts as 0.1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For arguments of a wrong type or value, naming the argument.
+    NotImplementedError
+        For HeteroData.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        batch_size: int,
+        walk_length: int,
+        num_steps: int = 1,
+        sample_coverage: int = 0,
+        save_dir: str | None = None,
+        log: bool = True,
+        *,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        walks = integer(batch_size, "batch_size", 1, _MOST)
+        self.walk_length = integer(walk_length, "walk_length", 1, _MOST)
+        draws = Walks(walks, self.walk_length)
+        super().__init__(data, draws, num_steps, sample_coverage, seed, kwargs)
+
+
+class GraphSAINTEdgeSampler(_DrawnLoader):
+    """GraphSAINT's edges in the place of ``torch_geometric.loader.GraphSAINTEdgeSampler``.
+
+    It does not need torch-sparse. A batch is a ``Data`` of the distinct ends of ``batch_size``
+    draws of edges, with replacement, u to v by 1 / out-degree(u) + 1 / in-degree(v), as in the
+    paper and in DGL, where PyG has the sum of degrees; and of all edges among them.
+
+    Parameters and the rest are those of ``GraphSAINTRandomWalkSampler``, but for ``walk_length``.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        batch_size: int,
+        num_steps: int = 1,
+        sample_coverage: int = 0,
+        save_dir: str | None = None,
+        log: bool = True,
+        *,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        draws = Edges(integer(batch_size, "batch_size", 1, _MOST))
+        super().__init__(data, draws, num_steps, sample_coverage, seed, kwargs)
 
 
 @program
@@ -88,37 +215,90 @@ def _by_out_degree(A: Any, seeds: Any, *, budget: int) -> Any:
     return A.induce(A.count(axis=1).draw(budget, replace=True).unique())
 
 
-class _Normed:
+class _Batches:
     """Makes a batch of the number of its step; workers get it without the loader."""
 
-    def __init__(self, data: Data, sampler: Sampler, budget: int) -> None:
-        self._data, self._sampler, self._budget = data, sampler, budget
-        sources = sampler.graph.indices.torch().long()
-        self._chance = torch.bincount(sources, minlength=sampler.num_nodes).double()
-        self._chance /= max(len(sources), 1)
+    def __init__(self, data: Data, sampler: Sampler) -> None:
+        self._data, self._sampler = data, sampler
 
     def __call__(self, steps: Any) -> Data:
         numbers = torch.as_tensor(steps, dtype=torch.int64)
-        epoch, number = self._sampler._identity.of(numbers)
-        sampled: Any = self._sampler._batch(numbers[:0], epoch, number)
-        nodes = sampled.nodes.long()
-        row, col = sampled.edge_index
+        nodes, row, col, edges = self._made(*self._sampler._identity.of(numbers))
         order = by_source(row, col, len(nodes))
-        row, col, edges = row[order], col[order], sampled.edge_ids.long()[order]
+        row, col, edges = row[order], col[order], edges[order]
         batch = self._data.__class__()
         batch.num_nodes = len(nodes)
         batch.edge_index = torch.stack([row, col])
         batch.n_id, batch.e_id = nodes, edges
         put(batch, self._data, nodes, edges, ())
-        q = self._chance[nodes]
-        missed = self._missed(q)
-        there = 1 - missed
+        self._normed(batch)
+        return batch
+
+    def _made(self, epoch: int, number: int) -> tuple[torch.Tensor, ...]:
+        """Vertices, and the edges among them: local sources, targets, and ids."""
+        made: Any = self._sampler._batch(self._given(epoch, number), epoch, number)
+        return made.nodes.long(), *made.edge_index, made.edge_ids.long()
+
+    def _given(self, epoch: int, number: int) -> torch.Tensor:
+        """What the program is called with."""
+        return torch.empty(0, dtype=torch.int64)
+
+    def _normed(self, batch: Any) -> None:
+        raise NotImplementedError
+
+
+class _ByChance(_Batches):
+    """Nodes by out-degree, with norms by the chances to be there."""
+
+    def __init__(self, data: Data, sampler: Sampler, budget: int) -> None:
+        super().__init__(data, sampler)
+        self._budget = budget
+        sources = sampler.graph.indices.torch().long()
+        self._chance = torch.bincount(sources, minlength=sampler.num_nodes).double()
+        self._chance /= max(len(sources), 1)
+
+    def _normed(self, batch: Any) -> None:
+        row, col = batch.edge_index
+        q = self._chance[batch.n_id]
+        there = 1 - self._missed(q)
         joint = there[row] + there[col] - 1 + self._missed(q[row] + q[col])
         joint = torch.where(row == col, there[row], joint)
         batch.node_norm = (1 / (self._sampler.num_nodes * there)).float()
         batch.edge_norm = (there[col] / joint).float()
-        return batch
 
     def _missed(self, q: torch.Tensor) -> torch.Tensor:
         """The chance that no draw hits what has the share ``q``."""
         return torch.exp(self._budget * torch.log1p(-q.clamp(max=1)))
+
+
+class _ByCounts(_Batches):
+    """Nodes that something else draws, with norms that batches of no epoch are counted for."""
+
+    def __init__(self, data: Data, sampler: Sampler, of: tuple[Draws, int]) -> None:
+        super().__init__(data, sampler)
+        self._draws, coverage = of
+        self._norms = self._counted(coverage) if coverage else None
+
+    def _given(self, epoch: int, number: int) -> torch.Tensor:
+        return self._draws(self._sampler.graph, self._sampler.seed, epoch, number)
+
+    def _normed(self, batch: Any) -> None:
+        if self._norms is not None:
+            node, edge = self._norms
+            batch.node_norm, batch.edge_norm = node[batch.n_id], edge[batch.e_id]
+
+    def _counted(self, coverage: int) -> tuple[torch.Tensor, torch.Tensor]:
+        count, edge_count = torch.zeros(self._sampler.num_nodes), torch.zeros(self._data.num_edges)
+        target = torch.zeros(self._data.num_edges, dtype=torch.int64)
+        batches = met = 0
+        while met < coverage * len(count):
+            nodes, _, col, edges = self._made(_EPOCH, batches)
+            count[nodes] += 1
+            edge_count[edges] += 1
+            target[edges] = nodes[col]
+            met += len(nodes)
+            batches += 1
+        edge_norm = (count[target] / edge_count).clamp(max=1e4)
+        edge_norm[edge_count == 0] = 0.1
+        count[count == 0] = 0.1
+        return batches / count / len(count), edge_norm

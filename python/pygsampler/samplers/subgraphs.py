@@ -46,6 +46,12 @@ def shadow(
 
 
 @program
+def induced(A: Graph, seeds: Vertices) -> Any:
+    """All edges among the seeds, in the order of the seeds."""
+    return A.induce(seeds.unique())
+
+
+@program
 def cluster_gcn(A: Graph, seeds: Vertices) -> Any:
     """Cluster-GCN (Chiang et al., 2019): the edges among the vertices of some clusters.
 
