@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pickle import PickleBuffer
 from types import MappingProxyType
@@ -146,7 +147,7 @@ class HeteroBatch:
         """Of each type the distinct seeds, and how many vertices each hop found, the seeds'
         neighbours first."""
         return {
-            kind: [ends[0], *(b - a for a, b in zip(ends, ends[1:], strict=False))]
+            kind: [ends[0], *(b - a for a, b in itertools.pairwise(ends))]
             for kind, ends in self._counts.items()
         }
 

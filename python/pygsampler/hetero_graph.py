@@ -314,7 +314,9 @@ class HeteroGraph(EngineHandle):
             return found
         graphs = self._open()
         if not any(name in graph.edata for graph in graphs.values()):
-            raise ValueError(f"{kind}: expected the name of an edge array of some type, got {name!r}")
+            raise ValueError(
+                f"{kind}: expected the name of an edge array of some type, got {name!r}"
+            )
         drawn = {
             of: graph._drawn_by(kind, name) if name in graph.edata else graph
             for of, graph in graphs.items()
@@ -421,7 +423,9 @@ def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> G
             data = {**given.edata, **(data or {})}
             given = given.indptr, given.indices, given.edge_ids
         if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
-            raise TypeError(f"expected (indptr, indices), with edge_ids or not, got {describe(given)}")
+            raise TypeError(
+                f"expected (indptr, indices), with edge_ids or not, got {describe(given)}"
+            )
         ids = given[2] if len(given) == 3 else None
         return Graph.from_csc(given[0], given[1], edge_ids=ids, num_nodes=count, edge_data=data)
     except (TypeError, ValueError, IndexError) as error:
