@@ -65,6 +65,15 @@ class HeteroBatch:
     """Number of sampled edges of all blocks."""
     epoch: int
     batch: int
+    _memory: Memory | memoryview
+    _data: int
+    _size: int
+    _schema: Schema
+    # Of each type how many vertices it had when each hop began, and in the end.
+    _counts: dict[str, list[int]]
+    _output_nodes: dict[str, Array]
+    _output_index: dict[str, Array]
+    _trees: dict[str, Array | None]
 
     def __init__(self) -> None:
         raise TypeError("HeteroBatch: made by PGSampler.sample")
@@ -94,7 +103,7 @@ class HeteroBatch:
         words = memories.read_int64(data, first + hops * relations * at.WORDS)
         self._size = words[at.SIZE]
         of: dict[str, dict[str, Any]] = {row.name: {} for row in at.TYPE_ROWS}
-        self._counts: dict[str, list[int]] = {}
+        self._counts = {}
         for place, kind in enumerate(self._schema.node_types):
             start = at.HEADER_WORDS + at.TYPE_WORDS * place
             about = words[start : start + at.TYPE_WORDS]
@@ -105,15 +114,16 @@ class HeteroBatch:
         self.nodes = MappingProxyType(of["input_nodes"])
         self._output_nodes, self._output_index = of["output_nodes"], of["output_index"]
         self._trees = of["trees"]
-        blocks = []
+        blocks: list[Mapping[EdgeType, HeteroBlock]] = []
         for hop in range(hops):
-            by_type = {}
+            by_type: dict[EdgeType, HeteroBlock] = {}
             for place, edge_type in enumerate(self._schema.edge_types):
                 start = first + (hop * relations + place) * at.WORDS
                 about = words[start : start + at.WORDS]
                 widths = [0, words[at.ID_BITS], words[bits + place]]
                 src, dst = self._schema.ends(place)
                 block = HeteroBlock._of(memory, data, self.nodes[src], about, widths, 0, [])
+                assert isinstance(block, HeteroBlock)
                 block._dst_nodes = self.nodes[dst]
                 by_type[edge_type] = block
             blocks.append(MappingProxyType(by_type))
@@ -139,8 +149,8 @@ class HeteroBatch:
     def trees(self) -> Mapping[str, Array] | None:
         """For each of ``nodes`` which seed's tree it is in, counted over the seeds of all types in
         the order of the types; None without ``disjoint=True``."""
-        trees = self._trees
-        return None if any(each is None for each in trees.values()) else MappingProxyType(trees)
+        trees = {kind: each for kind, each in self._trees.items() if each is not None}
+        return MappingProxyType(trees) if trees else None
 
     @property
     def num_sampled_nodes(self) -> dict[str, list[int]]:
