@@ -226,3 +226,34 @@ def test_wrong_arguments() -> None:
     graph.close()
     with pytest.raises(pgs.ClosedError):
         pgs.PGSampler([1]).sample(graph, {"b": [0]})
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_threads_and_tables_change_nothing(disjoint: bool) -> None:
+    """One thread or several, a map of all vertices or a table: the same bytes."""
+    random = np.random.default_rng(2)
+    nodes = {"a": 4000, "b": 2500}
+    kinds = [("a", "x", "b"), ("b", "y", "a"), ("a", "s", "a")]
+    edges = {
+        kind: (random.integers(0, nodes[kind[0]], 40000), random.integers(0, nodes[kind[2]], 40000))
+        for kind in kinds
+    }
+    graph = pgs.HeteroGraph.from_coo(edges, nodes)
+    seeds = {"a": list(range(0, 4000, 7)), "b": list(range(0, 2500, 9))}
+    batches = [
+        pgs.PGSampler([4, 5, 6], seed=3, disjoint=disjoint, map_limit=limit).sample(
+            graph, seeds, batch=0, threads=threads
+        )
+        for limit in (None, 1)
+        for threads in (1, 0, 2)
+    ]
+    first = batches[0]
+    assert first.num_edges > 8192
+    for other in batches[1:]:
+        assert other.num_sampled_nodes == first.num_sampled_nodes
+        for kind, ids in first.nodes.items():
+            assert other.nodes[kind].tolist() == ids.tolist()
+        for ours, theirs in zip(other.blocks, first.blocks, strict=True):
+            for of, block in theirs.items():
+                assert ours[of].indices.tolist() == block.indices.tolist()
+                assert ours[of].edge_ids.tolist() == block.edge_ids.tolist()
