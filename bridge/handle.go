@@ -72,6 +72,7 @@ var ends = []struct {
 	{"EdgesCancel", EdgesCancel},
 	{"DerivedCancel", DerivedCancel},
 	{"DeviceStaticClose", DeviceStaticClose},
+	{"TypedClose", TypedClose},
 }
 
 // EndKind is the number under which a destructor knows one of these functions.

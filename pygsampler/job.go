@@ -93,20 +93,24 @@ func Sample(g *Graph, p *Sampler, c Call) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := t.job()
-	if t.prompt() && engine.enter() {
+	return promptly(t.job(), &t.work, t.prompt()), nil
+}
+
+// promptly makes a batch at once where it is small, and submits others.
+func promptly(j *Job, work *family.Work, small bool) *Job {
+	if small && engine.enter() {
 		// The guess knows mean degrees only: seeds may all be hubs.
-		t.work.Most = promptEdges
+		work.Most = promptEdges
 		j.make()
 		engine.give(1)
 		if !errors.Is(j.err, request.ErrLarge) {
 			j.finish()
-			return j, nil
+			return j
 		}
-		t.work.Most, j.err = 0, nil
+		work.Most, j.err = 0, nil
 	}
 	engine.submit(j)
-	return j, nil
+	return j
 }
 
 // prompt guesses that the batch is done in a moment. The first lookup of edge ids takes

@@ -12,6 +12,8 @@ from pygsampler.block import Block
 from pygsampler.errors import ClosedError, CudaError, Error
 from pygsampler.features import Features
 from pygsampler.graph import Graph
+from pygsampler.hetero_batch import HeteroBatch
+from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.khop import KHop, LayerSample
 from pygsampler.minibatch import MiniBatch
 from pygsampler.multi_walk import MultiRW
@@ -38,6 +40,8 @@ __all__ = [
     "Error",
     "Features",
     "Graph",
+    "HeteroBatch",
+    "HeteroGraph",
     "KHop",
     "LayerSample",
     "MiniBatch",

@@ -12,9 +12,11 @@ from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.launch import launched
-from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.torch_group import TorchLauncher
+from pygsampler._sampling.typed import TypedSampler
 from pygsampler.converted import TorchBatch
+from pygsampler.hetero_graph import HeteroGraph, name_of
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
@@ -39,7 +41,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     ----------
     fanouts : sequence of int
         In-edges for each vertex, outermost hop first: ``fanouts[-1]`` is applied to the seeds.
-        -1 takes all, also with replacement; 0 takes none.
+        -1 takes all, also with replacement; 0 takes none. Of a ``HeteroGraph`` each may be a
+        mapping of edge types to int, all types of the graph unless there is a ``default``.
     replace : bool
         Draw with replacement: then a vertex with any in-edge gets exactly ``fanout`` draws.
         Without, a vertex with at most ``fanout`` in-edges gets all of them.
@@ -98,6 +101,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on GPUs" (Wu et
     al.), section III-B.
 
+    Of a ``HeteroGraph``, on the CPU: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is
+    one of edge types to edge ids, ``prob`` and ``mask`` count for the types that have an array of
+    that name, and ``sample`` gives a ``HeteroBatch``.
+
     One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
     number of the next batch.
     """
@@ -105,7 +112,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     __slots__ = (
         "__weakref__",
         "_numbers",
+        "_typed",
     )
+
+    _takes_types = True
 
     def __init__(
         self,
@@ -122,8 +132,17 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         mask: str | None = None,
         edge_weights: str | None = None,
         reservoir: Mapping[str, Any] | None = None,
+        default: int | None = None,
     ) -> None:
         Sampler.__init__(self, seed)
+        self._typed: TypedSampler | None = None
+        if default is not None or _by_type(fanouts):
+            plan = _typed_plan(
+                fanouts, replace, frontier, disjoint, prob, mask, edge_weights, map_limit, default
+            )
+            _family(mode)
+            EngineSampler.__init__(self, plan, self._numbers.seed)
+            return
         EngineSampler.__init__(
             self,
             Plan(
@@ -167,14 +186,22 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return value
 
     @property
+    def default(self) -> int | None:
+        """Of the edge types that a mapping of ``fanouts`` does not have; None: it has all."""
+        value: int | None = self._plan.get("default")
+        return value
+
+    @property
     def ordered(self) -> bool:
         """As it was given."""
-        value: bool = self._plan["ordered"]
+        value: bool = self._plan.get("ordered", True)
         return value
 
     @property
     def mode(self) -> str:
         """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"``, ``"queue"`` or ``"reservoir"``."""
+        if self._plan["family"] == "typed":
+            return "auto"
         mode: str = self._plan.get("mode", self._plan["family"])
         return mode
 
@@ -222,10 +249,34 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """``"prob"`` or ``"mask"``, and the name of that edge array; None: edges are equal."""
         return self._plan.drawn_by
 
-    def graph_of(self, graph: Graph) -> Graph:
+    def graph_of(self, graph: Any) -> Any:
         """The graph of the edges that have weights, or that the mask leaves."""
         drawn_by = self._plan.drawn_by
         return graph if drawn_by is None else graph._drawn_by(*drawn_by)
+
+    def _of_types(self) -> TypedSampler:
+        """What samples graphs with types."""
+        made = self._typed
+        if made is None:
+            if self.mode not in _NEIGHBOR:
+                raise ValueError(
+                    f"mode: expected one of {_NEIGHBOR} for a graph with types, got {self.mode!r}"
+                )
+            plan = self._plan
+            if plan["family"] != "typed":
+                plan = _typed_plan(
+                    self.fanouts,
+                    self.replace,
+                    self.frontier,
+                    self.disjoint,
+                    self.prob,
+                    self.mask,
+                    self.edge_weights,
+                    self.map_limit,
+                    None,
+                )
+            made = self._typed = TypedSampler(plan, self.seed)
+        return made
 
     def launch(
         self,
@@ -240,6 +291,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         beside: bool = False,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
+        if isinstance(graph, HeteroGraph):
+            return self._of_types().start(
+                self.graph_of(graph),
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                threads=threads,
+                prompt=not beside,
+            )
         return launched(
             self,
             self.graph_of(graph),
@@ -254,6 +315,8 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
         """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
+        if isinstance(graph, HeteroGraph):
+            return None
         # A subclass that launches in a way of its own does so for loaders, too.
         if into != "torch" or type(self).launch is not PGSampler.launch:
             return None
@@ -317,6 +380,43 @@ _RESERVOIR: dict[str, Any] = {
     "schedule": True,
     "streams": None,
 }
+
+
+def _by_type(fanouts: Any) -> bool:
+    """Whether some hop takes other numbers of one edge type than of another."""
+    return isinstance(fanouts, (list, tuple)) and any(isinstance(n, Mapping) for n in fanouts)
+
+
+def _typed_plan(
+    fanouts: Any,
+    replace: bool,
+    frontier: str,
+    disjoint: bool,
+    prob: str | None,
+    mask: str | None,
+    edge_weights: str | None,
+    map_limit: int | None,
+    default: int | None,
+) -> Plan:
+    """The plan of a graph with types."""
+    hops = [
+        ByName({name_of(kind): n for kind, n in hop.items()}) if isinstance(hop, Mapping) else hop
+        for hop in fanouts
+    ]
+    if prob is not None and mask is not None:
+        raise ValueError("prob, mask: expected at most one of them, got both")
+    return Plan(
+        family="typed",
+        fanouts=hops,
+        default=default,
+        replace=replace,
+        frontier=frontier,
+        disjoint=disjoint,
+        edge_weights=edge_weights,
+        map_limit=map_limit,
+        prob=prob,
+        mask=mask,
+    )
 
 
 def _family(mode: Any) -> dict[str, str]:

@@ -22,6 +22,47 @@ func BlockAt(block int) int { return HeaderWords + BlockWords*block }
 // Block is the words of a block among those that describe a batch.
 func Block(words []int64, block int) []int64 { return words[BlockAt(block):BlockAt(block+1)] }
 
+// TypedLayout is where the words of a batch of a graph with types stand.
+type TypedLayout struct{ Hops, Types, Relations int }
+
+// Type is the first word of a type.
+func (l TypedLayout) Type(t int) int { return HeaderWords + TypeWords*t }
+
+// Count is the word that says how many vertices of a type there were when a hop began, of which
+// 0 is next to the seeds; there are as many hops and one.
+func (l TypedLayout) Count(t, hop int) int { return l.Type(l.Types) + t*(l.Hops+1) + hop }
+
+// EdgeIDBits is the word that has the width of the edge ids of a relation.
+func (l TypedLayout) EdgeIDBits(r int) int { return l.Count(l.Types, 0) + r }
+
+// Block is the first word of a block, of which those of the outermost hop are first.
+func (l TypedLayout) Block(i, r int) int {
+	return l.EdgeIDBits(l.Relations) + BlockWords*(i*l.Relations+r)
+}
+
+// Words is how many there are.
+func (l TypedLayout) Words() int { return l.Block(l.Hops, 0) }
+
+// NewTypedBuilder is NewBuilder for a graph with types.
+func NewTypedBuilder(l TypedLayout, guess int64) (*Builder, error) {
+	b, err := newBuilder(l.Words(), guess)
+	if err != nil {
+		return nil, err
+	}
+	b.Set(WordSignature, TypedMagic)
+	b.Set(TypedHops, int64(l.Hops))
+	b.Set(TypedNumTypes, int64(l.Types))
+	b.Set(TypedNumRelations, int64(l.Relations))
+	return b, nil
+}
+
+// SetWords writes words from one on.
+func (b *Builder) SetWords(first int, words ...int64) {
+	for i, value := range words {
+		b.Set(first+i, value)
+	}
+}
+
 // Widths are the bytes of an id and of an edge's id.
 type Widths struct{ ID, EdgeID int64 }
 
@@ -66,18 +107,25 @@ func NewBuilder(hops int, guess int64) (*Builder, error) { return NewProgramBuil
 
 // NewProgramBuilder is NewBuilder for a batch with so many arrays beside its blocks.
 func NewProgramBuilder(blocks, extras int, guess int64) (*Builder, error) {
-	words := int64(ProgramWords(blocks, extras))
+	b, err := newBuilder(ProgramWords(blocks, extras), guess)
+	if err != nil {
+		return nil, err
+	}
+	b.Set(WordSignature, Magic)
+	b.Set(WordHops, int64(blocks))
+	b.Set(WordExtras, int64(extras))
+	return b, nil
+}
+
+// newBuilder begins with so many words, which are 0.
+func newBuilder(words int, guess int64) (*Builder, error) {
 	used := Place(words * 8)
 	m, err := memory.New(int64(used) + guess)
 	if err != nil {
 		return nil, err
 	}
-	b := &Builder{Memory: m, used: used}
-	clear(memory.At[int64](m, 0, words))
-	b.Set(WordSignature, Magic)
-	b.Set(WordHops, int64(blocks))
-	b.Set(WordExtras, int64(extras))
-	return b, nil
+	clear(memory.At[int64](m, 0, int64(words)))
+	return &Builder{Memory: m, used: used}, nil
 }
 
 // SetExtra writes the words of an array beside so many blocks: ids where it is a list, else float32.

@@ -26,6 +26,14 @@ var StepRows = []table.Row{
 	{Name: "edge_ids", Bits: WordEdgeIDBits, Length: StepNumEdges, Offset: StepEdgeIDs},
 }
 
+// TypeRows are those of a type of vertices: their lengths and offsets are words of the type.
+var TypeRows = []table.Row{
+	{Name: "input_nodes", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeNodes},
+	{Name: "output_nodes", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputNodes},
+	{Name: "output_index", Bits: WordIDBits, Length: TypeNumOutput, Offset: TypeOutputIndex},
+	{Name: "trees", Bits: WordIDBits, Length: TypeNumNodes, Offset: TypeTrees},
+}
+
 // BlockRows are those of a block: their lengths and offsets are words of the block.
 var BlockRows = []table.Row{
 	{Name: "indptr", Bits: WordIDBits, Length: BlockNumDst, More: 1, Offset: BlockIndptr},

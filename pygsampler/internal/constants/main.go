@@ -32,7 +32,7 @@ const (
 )
 
 var (
-	ofLayout = []string{"pygsampler/internal/batch/words.go"}
+	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/typed.go"}
 	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/csc/limits.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/cuda/constants.go"}
@@ -95,7 +95,7 @@ func generate(root string) (map[string]string, error) {
 			*part.to = append(*part.to, groups...)
 		}
 	}
-	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "StepRows": "STEP_ROWS", "BlockRows": "BLOCK_ROWS"})
+	batchRows, err := rows(root, "pygsampler/internal/batch/rows.go", map[string]string{"Rows": "ROWS", "WalkRows": "WALK_ROWS", "StepRows": "STEP_ROWS", "TypeRows": "TYPE_ROWS", "BlockRows": "BLOCK_ROWS"})
 	if err != nil {
 		return nil, err
 	}

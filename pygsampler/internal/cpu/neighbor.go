@@ -31,6 +31,7 @@ type sampling[I csc.Index] struct {
 	numbers  numbering
 	trees    *trees[I] // nil: trees share vertices
 	rows     rows[I]
+	tiled    tiled[I] // the rows, where they are tiles
 }
 
 // rows is where a hop's rows come from: drawn when their tile's turn comes, or drawn
@@ -224,7 +225,7 @@ func (s *sampling[I]) reserve(more int64) error {
 		return nil
 	}
 	if s.trees != nil {
-		return s.trees.reserve(s, more)
+		return s.trees.reserve(&s.lists, &s.table, s.n, more)
 	}
 	nodes := s.nodes()
 	return s.table.reserve(min(s.n+more, s.Graph.NumNodes), s.n, func(i int64) uint64 { return uint64(nodes[i]) })
@@ -255,7 +256,7 @@ func (s *sampling[I]) hop(hop int) error {
 	}
 	rows := s.n - first
 	tiles := (rows + tileRows - 1) / tileRows
-	s.starts, s.degrees = sized(s.starts, rows), sized(s.degrees, rows)
+	s.hopRows.size(rows)
 	s.offsets, s.drawn = sized(s.offsets, tiles+1), sized(s.drawn, tiles)
 
 	frontier := s.nodes()[first : first+rows]
@@ -336,35 +337,47 @@ func (b block[I]) weightsOf(at int64, n int) []float32 {
 }
 
 func (s *sampling[I]) newBlock(i int, rows, edges, first int64) (b block[I], err error) {
-	widths := s.widths()
+	offsets, err := placeBlock(s.out, s.widths(), rows, edges, s.EdgeWeights)
+	if err != nil {
+		return b, err
+	}
+	s.out.SetBlock(i, [batch.BlockWords]int64{0, rows, edges, offsets[0], offsets[1], offsets[2], first, offsets[3]})
+	return blockAt[I](s.out.Memory, s.widths(), offsets, rows, edges), nil
+}
+
+// placeBlock makes room for the arrays of a block, the factors last, at offset 0 where there
+// are none.
+func placeBlock(out *batch.Builder, widths batch.Widths, rows, edges int64, factors bool) (offsets [4]int64, err error) {
 	// A count that overflowed is negative here, or too large even for a bound.
 	if edges < 0 || edges > math.MaxInt64/32 {
-		return b, fmt.Errorf("%w: wanted a block of more than 2^58 edges", memory.ErrNoMemory)
+		return offsets, fmt.Errorf("%w: wanted a block of more than 2^58 edges", memory.ErrNoMemory)
 	}
 	indptr, indices, edgeIDs := widths.Block(rows, edges)
 	sizes, arrays := [4]int64{indptr, indices, edgeIDs}, 3
-	if s.EdgeWeights {
+	if factors {
 		sizes[3], arrays = batch.EdgeWeights(edges), 4
 	}
 	if err := memory.Affordable(sizes[0] + sizes[1] + sizes[2] + sizes[3]); err != nil {
-		return b, err
+		return offsets, err
 	}
-	var offsets [4]int64
 	for k, bytes := range sizes[:arrays] {
-		if offsets[k], err = s.out.Alloc(bytes); err != nil {
-			return b, err
+		if offsets[k], err = out.Alloc(bytes); err != nil {
+			return offsets, err
 		}
 	}
-	m := s.out.Memory
+	return offsets, nil
+}
+
+// blockAt is the arrays of a block at the offsets that placeBlock gave.
+func blockAt[I csc.Index](m memory.Memory, widths batch.Widths, offsets [4]int64, rows, edges int64) (b block[I]) {
 	b.indptr, b.indices = memory.At[I](m, offsets[0], rows+1), memory.At[I](m, offsets[1], edges)
 	if widths.EdgeID == 4 {
 		b.ids32 = memory.At[int32](m, offsets[2], edges)
 	} else {
 		b.ids64 = memory.At[int64](m, offsets[2], edges)
 	}
-	if s.EdgeWeights {
+	if offsets[3] != 0 {
 		b.edgeWeights = memory.At[float32](m, offsets[3], edges)
 	}
-	s.out.SetBlock(i, [batch.BlockWords]int64{0, rows, edges, offsets[0], offsets[1], offsets[2], first, offsets[3]})
-	return b, nil
+	return b
 }

@@ -208,7 +208,7 @@ func TestHashGrowsBetweenHops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.out.Discard()
-	in.rows = tiled[int64]{in}
+	in.rows, _ = in.tiles()
 	grown := 0
 	for hop := range r.Fanouts {
 		before := len(in.table.entries)

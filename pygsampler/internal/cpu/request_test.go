@@ -119,7 +119,7 @@ func TestCancelledBetweenHops(t *testing.T) {
 		if err := s.begin(); err != nil {
 			t.Fatal(err)
 		}
-		s.rows = tiled[int64]{s}
+		s.rows, _ = s.tiles()
 		if err := s.hop(0); err != nil {
 			t.Fatal(err)
 		}

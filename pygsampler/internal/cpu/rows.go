@@ -8,12 +8,22 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
-// tiled are rows that are drawn when their tile's turn comes.
-type tiled[I csc.Index] struct{ *sampling[I] }
+// tiled are the rows of one graph, drawn when their tile's turn comes.
+type tiled[I csc.Index] struct {
+	*Request
+	*hopRows
+	trees *trees[I] // of the rows' vertices; nil: trees share vertices
+	// Where mixed, the states of rows are those of an edge type, whose hash salt is.
+	salt  uint64
+	mixed bool
+}
 
-func (s *sampling[I]) tiles() (rows[I], error) { return tiled[I]{s}, nil }
+func (s *sampling[I]) tiles() (rows[I], error) {
+	s.tiled = tiled[I]{Request: s.Request, hopRows: &s.hopRows, trees: s.trees}
+	return &s.tiled, nil
+}
 
-func (s tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
+func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	if s.Graph.Indptr.Bits == 32 {
@@ -64,7 +74,7 @@ func refuseRow(v, start, end, edges int64) {
 // but the fanout bounds a row drawn with replacement.
 const longRow = 1024
 
-func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I]) {
+func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I]) {
 	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	// The states of all rows that draw, at once: independent chains of
@@ -80,6 +90,11 @@ func (s tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first
 	states := w.states[:k]
 	for j, i := range chosen[:k] {
 		states[j] = stream.State(uint64(frontier[lo+int64(i)]))
+	}
+	if s.mixed {
+		for j := range states {
+			states[j] = rng.OfType(states[j], s.salt)
+		}
 	}
 	if s.trees != nil {
 		s.trees.part(states, chosen[:k], lo)

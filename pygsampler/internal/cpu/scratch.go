@@ -13,14 +13,38 @@ type scratch struct {
 	narrow directMap[uint32]
 	wide   directMap[uint64]
 	table  hashTable
-	// Of a disjoint batch: its vertices, and their trees.
-	vertices, trees *memory.Pages
-	starts          []int64 // per row of the hop: its first CSC position
-	degrees         []int64 // per row: its edges that are not excluded
-	offsets         []int64 // per tile: its first edge in the block
-	drawn           []int32 // per tile: set once its neighbours are there
-	workers         []*worker
+	lists  // of a disjoint batch
+	hopRows
+	offsets []int64 // per tile: its first edge in the block
+	drawn   []int32 // per tile: set once its neighbours are there
+	crewScratch
 }
+
+// lists are vertices by their numbers, and the trees that they are in.
+type lists struct{ vertices, trees *memory.Pages }
+
+func (l *lists) free() {
+	for _, pages := range []*memory.Pages{l.vertices, l.trees} {
+		if pages != nil {
+			pages.Free()
+		}
+	}
+	*l = lists{}
+}
+
+// hopRows is what count finds of the rows of a hop.
+type hopRows struct {
+	starts  []int64 // its first CSC position
+	degrees []int64 // its edges that are not excluded
+}
+
+// size makes room for so many rows.
+func (h *hopRows) size(rows int64) {
+	h.starts, h.degrees = sized(h.starts, rows), sized(h.degrees, rows)
+}
+
+// crewScratch is the scratch of the workers of a batch.
+type crewScratch struct{ workers []*worker }
 
 // shelf keeps the scratches of finished batches; one for each batch that was ever
 // in flight at once.
@@ -63,13 +87,13 @@ func Trim() {
 	for _, s := range shelf.free {
 		s.narrow.free()
 		s.wide.free()
-		for _, pages := range []*memory.Pages{s.table.pages, s.vertices, s.trees} {
-			if pages != nil {
-				pages.Free()
-			}
+		s.lists.free()
+		if s.table.pages != nil {
+			s.table.pages.Free()
 		}
 	}
 	shelf.free = nil
+	trimTyped()
 }
 
 // sized is a with length n, with new memory only where a is too short; its old
@@ -93,7 +117,7 @@ type worker struct {
 	chosen    []uint64 // likewise: weights of the edges
 }
 
-func (s *scratch) worker(i int) *worker {
+func (s *crewScratch) worker(i int) *worker {
 	for len(s.workers) <= i {
 		s.workers = append(s.workers, &worker{
 			rows: make([]int32, tileRows), states: make([]uint64, tileRows),

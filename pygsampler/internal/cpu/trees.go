@@ -37,32 +37,37 @@ func (s *sampling[I]) plant() error {
 	if err := s.reserve(seeds); err != nil {
 		return err
 	}
-	for i := range seeds {
-		t.vertices[i], t.of[i] = local[i], I(i)
-		slot, _ := s.table.find(t.key(i))
-		s.table.enter(slot, t.key(i), i)
-		local[i] = I(i)
-	}
+	t.root(&s.table, local, 0)
 	s.n = seeds
 	return nil
 }
 
+// root numbers seeds in place, each a vertex of its own tree; trees are numbered from first on.
+func (t *trees[I]) root(h *hashTable, seeds []I, first int64) {
+	for i, v := range seeds {
+		t.vertices[i], t.of[i] = v, I(first+int64(i))
+		slot, _ := h.find(t.key(int64(i)))
+		h.enter(slot, t.key(int64(i)), int64(i))
+		seeds[i] = I(i)
+	}
+}
+
 func (t *trees[I]) key(i int64) uint64 { return uint64(t.of[i])<<t.shift | uint64(t.vertices[i]) }
 
-// reserve makes room for up to more new pairs.
-func (t *trees[I]) reserve(s *sampling[I], more int64) error {
-	count := s.n + more + 1
+// reserve makes room for up to more new pairs beside n.
+func (t *trees[I]) reserve(l *lists, h *hashTable, n, more int64) error {
+	count := n + more + 1
 	if err := memory.Affordable(count * (2*idBits[I]()/8 + 32)); err != nil {
 		return err
 	}
 	var err error
-	if t.vertices, err = longer(&s.vertices, t.vertices[:s.n], count); err != nil {
+	if t.vertices, err = longer(&l.vertices, t.vertices[:n], count); err != nil {
 		return err
 	}
-	if t.of, err = longer(&s.scratch.trees, t.of[:s.n], count); err != nil {
+	if t.of, err = longer(&l.trees, t.of[:n], count); err != nil {
 		return err
 	}
-	return s.table.reserve(count, s.n, t.key)
+	return h.reserve(count, n, t.key)
 }
 
 // longer is a list with room for count, on pages that are replaced where they are
@@ -98,12 +103,17 @@ func (t *trees[I]) part(states []uint64, rows []int32, lo int64) {
 // claim numbers the edges of the rows [lo, hi) of a hop, in order, in place; n pairs
 // have numbers, and it returns how many have them then.
 func (t *trees[I]) claim(h *hashTable, b block[I], lo, hi, end, n int64) int64 {
+	return t.claimFrom(t, h, b, lo, hi, end, n)
+}
+
+// claimFrom is claim for rows whose vertices are those of another list.
+func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], lo, hi, end, n int64) int64 {
 	for row := lo; row < hi; row++ {
 		to := end
 		if row+1 < hi {
 			to = int64(b.indptr[row+1])
 		}
-		tree := t.of[t.first+row]
+		tree := rows.of[rows.first+row]
 		ids := b.indices[b.indptr[row]:to]
 		for k, v := range ids {
 			key := uint64(tree)<<t.shift | uint64(v)
@@ -125,12 +135,20 @@ func (t *trees[I]) finish(s *sampling[I]) error {
 		word   int
 		values []I
 	}{{batch.WordNodes, t.vertices}, {batch.WordTrees, t.of}} {
-		offset, err := s.out.Alloc(s.widths().Vertices(s.n))
-		if err != nil {
+		if err := putList(s.out, list.word, list.values[:s.n]); err != nil {
 			return err
 		}
-		copy(memory.At[I](s.out.Memory, offset, s.n), list.values[:s.n])
-		s.out.Set(list.word, offset)
 	}
+	return nil
+}
+
+// putList copies a list into the region, and says in a word where it is.
+func putList[I csc.Index](out *batch.Builder, word int, values []I) error {
+	offset, err := out.Alloc(int64(len(values)) * idBits[I]() / 8)
+	if err != nil {
+		return err
+	}
+	copy(memory.At[I](out.Memory, offset, int64(len(values))), values)
+	out.Set(word, offset)
 	return nil
 }

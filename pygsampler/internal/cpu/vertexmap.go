@@ -8,6 +8,8 @@ import (
 // serves one numbering at a time, and is reused without clearing; the zero value is ready. Free
 // gives its memory back.
 type VertexMap struct {
+	// Limit bounds the bytes of a map of all vertices; 0: DefaultMapLimit.
+	Limit  int64
 	narrow directMap[uint32]
 	wide   directMap[uint64]
 	table  hashTable
@@ -19,11 +21,15 @@ type VertexMap struct {
 func (m *VertexMap) Begin(nodes, most int64) error {
 	most = min(most, nodes)
 	m.nodes = nodes
+	limit := m.Limit
+	if limit == 0 {
+		limit = DefaultMapLimit
+	}
 	switch {
-	case most < narrowNumbers && nodes*4 <= DefaultMapLimit:
+	case most < narrowNumbers && nodes*4 <= limit:
 		m.by = narrowMap
 		return m.narrow.begin(nodes, narrowNumbers)
-	case most >= narrowNumbers && most < wideNumbers && nodes*8 <= DefaultMapLimit:
+	case most >= narrowNumbers && most < wideNumbers && nodes*8 <= limit:
 		m.by = wideMap
 		return m.wide.begin(nodes, wideNumbers)
 	}

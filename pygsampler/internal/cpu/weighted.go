@@ -25,7 +25,7 @@ type weightedRow struct {
 }
 
 // beginWeighted takes the first step of a row of a tile, whose positions begin at a place.
-func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, start, degree, edge int64, state uint64) {
+func (s *tiled[I]) beginWeighted(w *worker, positions []int64, at int, v, start, degree, edge int64, state uint64) {
 	if len(w.coins) < len(positions) {
 		coins := make([]uint32, cap(positions))
 		copy(coins, w.coins)
@@ -48,7 +48,7 @@ func (s *sampling[I]) beginWeighted(w *worker, positions []int64, at int, v, sta
 }
 
 // settleWeighted takes the other steps of all rows of a tile that have begun.
-func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.Rule, b block[I]) {
+func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rule, b block[I]) {
 	open := w.open[:0]
 	for i := range w.weighted {
 		r := &w.weighted[i]
@@ -93,7 +93,7 @@ func (s *sampling[I]) settleWeighted(w *worker, positions []int64, rule request.
 }
 
 // place makes the positions in a row those in the CSC, and asks for the edges there.
-func (s *sampling[I]) place(r *weightedRow, pos []int64) {
+func (s *tiled[I]) place(r *weightedRow, pos []int64) {
 	for j := range pos {
 		pos[j] += r.start
 	}
@@ -114,7 +114,7 @@ func fetchEdges[I csc.Index](g *csc.Graph, indices []I, positions []int64) {
 }
 
 // weighFactors makes the factors of rows that have been settled.
-func (s *sampling[I]) weighFactors(w *worker, positions []int64, rule request.Rule, b block[I]) {
+func (s *tiled[I]) weighFactors(w *worker, positions []int64, rule request.Rule, b block[I]) {
 	if len(w.chosen) < len(positions) {
 		w.chosen = make([]uint64, cap(positions))
 	}

@@ -269,6 +269,49 @@ func (d *Document) Fanouts(most int) []int64 {
 	return fanouts
 }
 
+// HopFanouts is how many edges a hop takes of a row: All, or those of the relation by its name.
+type HopFanouts struct {
+	All    int64
+	ByName map[string]int64 // nil: all alike
+}
+
+// FanoutsByName is Fanouts, of which each may be an object of numbers by the names of relations.
+func (d *Document) FanoutsByName(most int) []HopFanouts {
+	const name = "fanouts"
+	raw, _ := d.take(name)
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil || items == nil {
+		if raw == nil {
+			raw = json.RawMessage("null")
+		}
+		d.Refuse(request.ErrType, "%s: expected a sequence of int or of dict, outermost hop first, got %s", name, describe(raw))
+		return nil
+	}
+	if len(items) < 1 || len(items) > most {
+		d.Refuse(request.ErrValue, "%s: expected 1 to %d hops, got %d", name, most, len(items))
+		return nil
+	}
+	hops, written := make([]HopFanouts, len(items)), make([]any, len(items))
+	for i, item := range items {
+		var named map[string]json.RawMessage
+		where := fmt.Sprintf("%s[%d]", name, i)
+		bad := json.Unmarshal(item, &named) != nil || named == nil
+		if _, refused := named["got"]; bad || refused {
+			hops[i].All = d.integer(item, where, "an integer >= -1", -1, request.MaxFanout)
+			written[i] = hops[i].All
+			continue
+		}
+		hops[i].ByName = make(map[string]int64, len(named))
+		for _, relation := range slices.Sorted(maps.Keys(named)) {
+			at := fmt.Sprintf("%s[%q]", where, relation)
+			hops[i].ByName[relation] = d.integer(named[relation], at, "an integer >= -1", -1, request.MaxFanout)
+		}
+		written[i] = hops[i].ByName
+	}
+	d.note(name, written)
+	return hops
+}
+
 func (d *Document) integer(raw json.RawMessage, where, expected string, low, high int64) int64 {
 	digits, whole := integral(raw)
 	if !whole {

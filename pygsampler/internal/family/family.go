@@ -43,10 +43,15 @@ type Arrays struct {
 type Work struct {
 	Graph   *csc.Graph
 	Exclude *csc.Exclusions
-	Batch   request.Batch
-	Most    int64 // edges of a hop; 0: any number
-	Crew    cpu.Crew
-	Stop    *atomic.Bool
+	// Typed is in the place of Graph where the graph has types, Excludes in that of Exclude, for
+	// each relation; the batch's seeds are so many of each type of vertices, one behind another.
+	Typed      *csc.Typed
+	Excludes   []*csc.Exclusions
+	SeedCounts []int64
+	Batch      request.Batch
+	Most       int64 // edges of a hop; 0: any number
+	Crew       cpu.Crew
+	Stop       *atomic.Bool
 }
 
 // Parse makes a plan of a document whose family it is. It takes every field that it

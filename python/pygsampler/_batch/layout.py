@@ -86,6 +86,26 @@ STEP_WORDS = 32  # for 16 steps
 FIRST_OFFSET = 3
 OFFSETS = 3
 
+# TYPED_MAGIC is the first word of a batch of a graph with types ("PGST").
+TYPED_MAGIC = 0x50475354
+
+# Words of a batch of a graph with types. Those that are not here are where the header of a batch
+# has them. Behind the header come TypeWords for each type of vertices; then for each of these how
+# many vertices it had when each hop began, and in the end; then the width of the edge ids of each
+# relation; then a block for each hop and relation, outermost hop first.
+TYPED_HOPS = 3
+TYPED_NUM_TYPES = 4
+TYPED_NUM_RELATIONS = 5
+
+# Words of a type of vertices.
+TYPE_NUM_NODES = 0
+TYPE_NODES = 1
+TYPE_NUM_OUTPUT = 2
+TYPE_OUTPUT_NODES = 3
+TYPE_OUTPUT_INDEX = 4
+TYPE_TREES = 5  # 0 where trees share vertices
+TYPE_WORDS = 8
+
 # ROWS are the arrays of a batch, by words of the header.
 ROWS = (
     Row("input_nodes", ID_BITS, NUM_NODES, 0, NODES),
@@ -108,6 +128,14 @@ WALK_ROWS = (
 STEP_ROWS = (
     Row("nodes", ID_BITS, STEP_NUM_NODES, 0, STEP_NODES),
     Row("edge_ids", EDGE_ID_BITS, STEP_NUM_EDGES, 0, STEP_EDGE_IDS),
+)
+
+# TYPE_ROWS are those of a type of vertices: their lengths and offsets are words of the type.
+TYPE_ROWS = (
+    Row("input_nodes", ID_BITS, TYPE_NUM_NODES, 0, TYPE_NODES),
+    Row("output_nodes", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_NODES),
+    Row("output_index", ID_BITS, TYPE_NUM_OUTPUT, 0, TYPE_OUTPUT_INDEX),
+    Row("trees", ID_BITS, TYPE_NUM_NODES, 0, TYPE_TREES),
 )
 
 # BLOCK_ROWS are those of a block: their lengths and offsets are words of the block.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from pygsampler._core.checks import describe, integer
 from pygsampler._sampling.numbers import Numbers
 from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
 
 T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S", bound="Sampler[Any]")
@@ -104,6 +105,8 @@ class Sampler(ABC, Generic[T_co]):
     # A class with slots declares it, and "__weakref__".
     _numbers: Numbers
 
+    # Whether it samples graphs with types, too.
+    _takes_types: ClassVar[bool] = False
     edge_values: ClassVar[str] = "edge_weights"
     """What DGL's blocks have a sampler's values of edges as, in ``edata``."""
 
@@ -330,7 +333,7 @@ class Sampler(ABC, Generic[T_co]):
         TypeError, ValueError, IndexError, ClosedError, CudaError
             As ``sample``: the error of the first batch that fails. The others are dropped.
         """
-        check_graph(graph)
+        check_graph(graph, self._takes_types)
         if isinstance(seeds, (str, bytes, Mapping)) or not isinstance(seeds, Iterable):
             raise TypeError(f"seeds: expected several arrays of ids, got {describe(seeds)}")
         many = list(seeds)
@@ -369,7 +372,7 @@ class Sampler(ABC, Generic[T_co]):
         threads: int,
         beside: bool,
     ) -> Pending[Any]:
-        check_graph(graph)
+        check_graph(graph, self._takes_types)
         numbers = self._numbers
         epoch = numbers.chosen_epoch(epoch)
         return self.launch(
@@ -394,8 +397,10 @@ def in_set(error: Exception, place: int) -> Exception:
     return type(error)(f"seeds[{place}]{text[5:]}")
 
 
-def check_graph(graph: Any) -> None:
+def check_graph(graph: Any, with_types: bool = False) -> None:
     """TypeError for what is no Graph; others' graphs may be meant for a loader of theirs."""
+    if with_types and isinstance(graph, HeteroGraph):
+        return
     if not isinstance(graph, Graph):
         library = type(graph).__module__.partition(".")[0]
         remedy = {

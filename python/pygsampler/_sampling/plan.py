@@ -14,6 +14,10 @@ from pygsampler._core import library
 from pygsampler._core.checks import describe, index
 
 
+class ByName(dict[str, Any]):
+    """Numbers by the names of relations, in a plan."""
+
+
 class Plan(Mapping[str, Any]):
     """The options of a sampler: immutable, hashable, picklable.
 
@@ -72,7 +76,11 @@ class Plan(Mapping[str, Any]):
 
 def _restored(document: str) -> Plan:
     """Read anew: a later version completes it by what was not known when it was made."""
-    return Plan(**json.loads(document))
+    fields = json.loads(document)
+    if fields.get("family") == "typed":
+        hops = fields["fanouts"]
+        fields["fanouts"] = [ByName(hop) if isinstance(hop, dict) else hop for hop in hops]
+    return Plan(**fields)
 
 
 @lru_cache(maxsize=256)
@@ -104,6 +112,8 @@ def _as_json(value: Any, depth: int = 0) -> Any:
         return value if value.isascii() or _is_text(value) else {"got": describe(value)}
     if isinstance(value, float) and isfinite(value):
         return value
+    if isinstance(value, ByName):
+        return {name: _as_json(number, _DEEPEST) for name, number in value.items()}
     if isinstance(value, Sized) and isinstance(value, Iterable):
         if isinstance(value, (bytes, bytearray, Mapping, Set)) or depth == _DEEPEST:
             return {"got": describe(value)}

@@ -1,0 +1,67 @@
+package bridge
+
+import (
+	"encoding/json"
+
+	core "github.com/pygsampler/pygsampler/pygsampler"
+)
+
+var typed table[*core.Typed]
+
+// TypedNew is the handle of a graph with types that a document describes; the document names the
+// handle of a graph for each relation.
+func TypedNew(document string) (graph int64, err error) {
+	defer finish(&err)
+	var named struct {
+		Graphs []int64 `json:"graphs"`
+	}
+	if err := json.Unmarshal([]byte(document), &named); err != nil {
+		return 0, core.Errorf(core.KindValue, "graph: expected a JSON object, got %v", err)
+	}
+	relations := make([]*core.Graph, len(named.Graphs))
+	for i, handle := range named.Graphs {
+		g, ok := graphs.get(handle)
+		if !ok {
+			return 0, closed("graph")
+		}
+		relations[i] = g
+	}
+	g, err := core.NewTyped(document, relations)
+	if err != nil {
+		return 0, err
+	}
+	return typed.add(g), nil
+}
+
+// TypedClose forgets it; the graphs of its relations are closed by themselves.
+func TypedClose(graph int64) (zero int64, err error) {
+	defer finish(&err)
+	typed.take(graph)
+	return 0, nil
+}
+
+// TypedSubmit queues a batch of a graph with types, and returns its job, negated, or with prompt
+// the memory of a batch that is small enough to be made on the spot. counts is the address of how
+// many seeds each type has, and how many excluded edges each relation.
+func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch, exclude, numExclude, threads, prompt int64) (memOrJob int64, err error) {
+	defer finish(&err)
+	g, ok := typed.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	o, ok := samplers.get(sampler)
+	if !ok {
+		return 0, closed("sampler")
+	}
+	j, err := core.SubmitTyped(g, o, core.TypedCall{Counts: counts, Call: core.Call{
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+		Exclude: exclude, NumExclude: numExclude, Threads: threads,
+	}}, prompt != 0)
+	if err != nil {
+		return 0, err
+	}
+	if prompt == 0 {
+		return -jobs.add(j), nil
+	}
+	return handed(j)
+}

@@ -1,0 +1,76 @@
+package csc
+
+import "strings"
+
+// Typed is a graph with types: each relation is a graph of its own, whose rows are the vertices
+// of one type and whose neighbours are those of another. Ids count within a type. It borrows what
+// it is made of, and any number of goroutines may read it.
+type Typed struct {
+	Kinds     []Kind // of vertices, in the user's order
+	Relations []Relation
+}
+
+// Kind is a type of vertices.
+type Kind struct {
+	Name  string
+	Nodes int64
+}
+
+// Relation is a type of edges.
+type Relation struct {
+	Graph    *Graph
+	Name     string // "src__rel__dst"
+	Src, Dst int    // places among the kinds
+	// Salt is the first 8 bytes of BLAKE2b of the name, little-endian: what the draws of its rows
+	// differ by from those of other relations.
+	Salt uint64
+}
+
+// Mixed says whether rows draw by their relation too. A graph of one type of vertices and
+// one of edges is a graph without types, and sampled as one.
+func (t *Typed) Mixed() bool { return len(t.Kinds) > 1 || len(t.Relations) > 1 }
+
+// IDBits is the width of the ids of all relations.
+func (t *Typed) IDBits() int {
+	if len(t.Relations) == 0 {
+		return 64
+	}
+	return t.Relations[0].Graph.Indices.Bits
+}
+
+// Validate checks what concerns several relations; each graph is valid by itself. Its vertices
+// are those of the larger type, so that neighbours may be beyond theirs: they are looked at then.
+func (t *Typed) Validate() error {
+	for _, r := range t.Relations {
+		if uint(r.Src) >= uint(len(t.Kinds)) || uint(r.Dst) >= uint(len(t.Kinds)) {
+			return valueError("relations[%q]: expected two of %d types of vertices, got %d and %d", r.Name, len(t.Kinds), r.Src, r.Dst)
+		}
+		g, src, dst := r.Graph, t.Kinds[r.Src].Nodes, t.Kinds[r.Dst].Nodes
+		switch {
+		case g.Indices.Bits != t.IDBits():
+			return valueError("relations[%q]: expected ids of %d bits, as the first relation has them, got %d", r.Name, t.IDBits(), g.Indices.Bits)
+		case g.Kinds > 0:
+			return valueError("relations[%q]: expected a graph whose rows are not split, got %d types", r.Name, g.Kinds)
+		case g.Rows() > dst:
+			return valueError("relations[%q]: expected at most %d rows, one for each vertex, got %d", r.Name, dst, g.Rows())
+		case g.NumNodes <= src:
+			continue
+		}
+		bad32 := func(a []int32) int64 { return outsideIn(a, src) }
+		bad64 := func(a []int64) int64 { return outsideIn(a, src) }
+		if i := firstIn(g.Indices, bad32, bad64); i >= 0 {
+			return valueError("%s: %s", strings.ReplaceAll(r.Name, "__", " "), Outside(i, src, g.Indices.At(i)))
+		}
+	}
+	return nil
+}
+
+// Relation is the place of the relation with that name, or -1.
+func (t *Typed) Relation(name string) int {
+	for i := range t.Relations {
+		if t.Relations[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}

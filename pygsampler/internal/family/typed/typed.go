@@ -1,0 +1,128 @@
+// Package typed is the family of neighbour sampling over L hops of graphs with types of
+// vertices and edges, which their relations' rows give: tiles on the CPU.
+package typed
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Plan is a plan of neighbours by relations.
+type Plan struct {
+	hops        []hop // outermost first
+	fallback    *int64
+	replace     bool
+	onlyNew     bool
+	disjoint    bool
+	edgeWeights bool
+	mapLimit    int64
+}
+
+// hop is how many edges a hop takes of a row: of each relation, or of those that are named.
+type hop struct {
+	all    int64
+	byName map[string]int64 // nil: all
+}
+
+// Parse makes the plan of a document.
+func Parse(d *family.Document) family.Plan {
+	p := &Plan{}
+	for _, each := range d.FanoutsByName(rng.MaxHops) {
+		p.hops = append(p.hops, hop{each.All, each.ByName})
+	}
+	if n := d.Integer("default", -1, request.MaxFanout, math.MinInt64); n != math.MinInt64 {
+		p.fallback = &n
+	}
+	p.replace = d.Bool("replace", false)
+	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
+	p.disjoint = d.Bool("disjoint", false)
+	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
+	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	d.Name("prob", "an edge array")
+	d.Name("mask", "an edge array")
+	return p
+}
+
+// Fanouts are those of each relation of a graph, outermost hop first.
+func (p *Plan) Fanouts(g *csc.Typed) ([][]int64, error) {
+	fanouts := make([][]int64, len(g.Relations))
+	for i, r := range g.Relations {
+		for h, of := range p.hops {
+			n := of.all
+			if of.byName != nil {
+				known := false
+				if n, known = of.byName[r.Name]; !known && p.fallback == nil {
+					return nil, fmt.Errorf("%w: fanouts[%d]: expected a number for each edge type, or default=, got none for %q", request.ErrValue, h, r.Name)
+				} else if !known {
+					n = *p.fallback
+				}
+			}
+			fanouts[i] = append(fanouts[i], n)
+		}
+	}
+	for h, of := range p.hops {
+		for _, name := range slices.Sorted(maps.Keys(of.byName)) {
+			if g.Relation(name) < 0 {
+				return nil, fmt.Errorf("%w: fanouts[%d]: expected edge types of the graph, got %q", request.ErrValue, h, name)
+			}
+		}
+	}
+	return fanouts, nil
+}
+
+// Check refuses graphs without types.
+func (p *Plan) Check(family.Arrays) error {
+	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+}
+
+// Request is what the CPU's engine is asked for.
+func (p *Plan) Request(w *family.Work) (*cpu.TypedRequest, error) {
+	fanouts, err := p.Fanouts(w.Typed)
+	if err != nil {
+		return nil, err
+	}
+	return &cpu.TypedRequest{
+		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+		Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights,
+		MapLimit: p.mapLimit, Most: w.Most,
+	}, nil
+}
+
+// Expected is what the seeds give if they have the mean degree.
+func (p *Plan) Expected(w *family.Work) int64 {
+	r, err := p.Request(w)
+	if err != nil {
+		return 0
+	}
+	return r.Expected()
+}
+
+// CPU samples tile by tile.
+func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
+	r, err := p.Request(w)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	return cpu.SampleTyped(r, w.Crew, w.Stop)
+}
+
+// CUDA refuses to make batches on a device.
+func (p *Plan) CUDA() cuda.Plan { return refused{new(cuda.Neighbors)} }
+
+// refused is a plan that no device has a kernel for.
+type refused struct{ *cuda.Neighbors }
+
+// Check refuses all graphs.
+func (refused) Check(*cuda.Graph, *cuda.Call) error {
+	return fmt.Errorf("%w: graph: expected one on the CPU with types, got one on a GPU", request.ErrValue)
+}

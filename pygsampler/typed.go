@@ -1,0 +1,198 @@
+package pygsampler
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+)
+
+// Typed is a graph with types: each type of edges is a graph on the CPU. It holds none of
+// them: a job enters those that it reads, and they are closed by their owner.
+type Typed struct {
+	csc    csc.Typed
+	graphs []*Graph
+}
+
+// typedDocument is a graph with types as Python writes it.
+type typedDocument struct {
+	Types     []string `json:"types"`
+	Nodes     []int64  `json:"nodes"`
+	Relations []struct {
+		Name string `json:"name"`
+		Src  int    `json:"src"`
+		Dst  int    `json:"dst"`
+		Salt string `json:"salt"` // decimal
+	} `json:"relations"`
+}
+
+// NewTyped makes a graph with types of a document and of a graph for each of its relations.
+func NewTyped(document string, graphs []*Graph) (*Typed, error) {
+	var d typedDocument
+	if err := json.Unmarshal([]byte(document), &d); err != nil {
+		return nil, Errorf(KindValue, "graph: expected a JSON object, got %v", err)
+	}
+	if len(d.Types) != len(d.Nodes) || len(d.Relations) != len(graphs) {
+		return nil, Errorf(KindValue, "graph: expected a size for each type and a graph for each relation, got %d, %d, %d and %d",
+			len(d.Types), len(d.Nodes), len(d.Relations), len(graphs))
+	}
+	t := &Typed{graphs: graphs}
+	for i, name := range d.Types {
+		t.csc.Kinds = append(t.csc.Kinds, csc.Kind{Name: name, Nodes: d.Nodes[i]})
+	}
+	for i, r := range d.Relations {
+		salt, err := strconv.ParseUint(r.Salt, 10, 64)
+		if err != nil {
+			return nil, Errorf(KindValue, "relations[%q]: expected a salt of 64 bits, got %q", r.Name, r.Salt)
+		}
+		if graphs[i].device != nil {
+			return nil, Errorf(KindValue, "relations[%q]: expected a graph on the CPU, got one on cuda:%d", r.Name, graphs[i].device.index)
+		}
+		t.csc.Relations = append(t.csc.Relations, csc.Relation{
+			Graph: &graphs[i].csc, Name: r.Name, Src: r.Src, Dst: r.Dst, Salt: salt,
+		})
+	}
+	leave, err := t.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := t.csc.Validate(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// enter holds all graphs until leave is called, or none.
+func (t *Typed) enter() (leave func(), err error) {
+	entered := 0
+	leave = func() {
+		for _, g := range t.graphs[:entered] {
+			g.leave()
+		}
+	}
+	for _, g := range t.graphs {
+		if err := g.enter(); err != nil {
+			leave()
+			return nil, err
+		}
+		entered++
+	}
+	return leave, nil
+}
+
+// TypedCall is a call whose seeds are so many of each type of vertices, and whose excluded edges
+// are so many of each relation, one behind another: Counts is the address of all these numbers.
+type TypedCall struct {
+	Call
+	Counts int64
+}
+
+// sampledTypes is a batch of a graph with types as a job's task.
+type sampledTypes struct {
+	graph   *Typed
+	plan    *Sampler
+	work    family.Work
+	exclude [][]int64
+	leave   func()
+}
+
+// SubmitTyped is Submit for a graph with types, and with prompt it is Sample.
+func SubmitTyped(g *Typed, p *Sampler, c TypedCall, prompt bool) (*Job, error) {
+	t, err := newSampledTypes(g, p, c)
+	if err != nil {
+		return nil, err
+	}
+	j := newJob(t)
+	t.work.Stop = &j.stop
+	if prompt {
+		return t.sample(j), nil
+	}
+	engine.submit(j)
+	return j, nil
+}
+
+// newSampledTypes checks and copies what a call says; a job must be made of it next.
+func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	plan, is := p.Plan.(*typed.Plan)
+	if !is {
+		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
+	}
+	if _, err := plan.Fanouts(&g.csc); err != nil {
+		return nil, err
+	}
+	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}
+	counts := append([]int64(nil), memory.View[int64](c.Counts, int64(len(g.csc.Kinds)+len(g.graphs)))...)
+	t.work.SeedCounts = counts[:len(g.csc.Kinds)]
+	seeds, excluded := int64(0), int64(0)
+	for _, n := range t.work.SeedCounts {
+		seeds += max(n, 0)
+	}
+	for _, n := range counts[len(g.csc.Kinds):] {
+		excluded += max(n, 0)
+	}
+	if seeds != c.NumSeeds || excluded != c.NumExclude {
+		return nil, Errorf(KindValue, "seeds: expected numbers that add up to %d and %d, got %v", c.NumSeeds, c.NumExclude, counts)
+	}
+	ids := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
+	ids.I32 = append([]int32(nil), ids.I32...)
+	ids.I64 = append([]int64(nil), ids.I64...)
+	t.work.Batch.Seeds = ids
+	if c.NumExclude > 0 {
+		all := append([]int64(nil), memory.View[int64](c.Exclude, c.NumExclude)...)
+		for _, n := range counts[len(g.csc.Kinds):] {
+			t.exclude = append(t.exclude, all[:n])
+			all = all[n:]
+		}
+	}
+	t.work.Crew = crewOf(c.Threads)
+	// Only now, as newSampling says.
+	leave, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	t.leave = leave
+	return t, nil
+}
+
+// sample makes a small batch at once, and submits others.
+func (t *sampledTypes) sample(j *Job) *Job {
+	return promptly(j, &t.work, len(t.exclude) == 0 && t.plan.Expected(&t.work) <= promptEdges)
+}
+
+func (t *sampledTypes) do() (memory.Memory, error) {
+	for i, ids := range t.exclude {
+		if t.work.Excludes == nil {
+			t.work.Excludes = make([]*csc.Exclusions, len(t.exclude))
+		}
+		var err error
+		if t.work.Excludes[i], err = t.graph.graphs[i].csc.Exclude(ids); err != nil {
+			var value *csc.ValueError
+			if errors.As(err, &value) {
+				return memory.Memory{}, &csc.ValueError{Text: t.graph.csc.Relations[i].Name + ": " + value.Text}
+			}
+			return memory.Memory{}, err
+		}
+	}
+	return t.plan.CPU(&t.work)
+}
+
+func (t *sampledTypes) over() { t.leave() }
+
+func (t *sampledTypes) reads(g *Graph) bool {
+	for _, own := range t.graph.graphs {
+		if own == g {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *sampledTypes) fault() string { return "the graph's arrays changed while a batch was sampled" }

@@ -1,0 +1,452 @@
+"""``HeteroGraph``: a graph with types of vertices and edges."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from pygsampler._core import library
+from pygsampler._core.checks import describe, integer
+from pygsampler._core.handle import EngineHandle
+from pygsampler._graph import data as graph_data
+from pygsampler.errors import ClosedError
+from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pygsampler.array import Array
+
+EdgeType = tuple[str, str, str]
+
+_MOST_NODES = 1 << 48
+_SEPARATOR = "__"
+
+
+class Schema(NamedTuple):
+    """The types of a graph, in the user's order; results have them too."""
+
+    node_types: tuple[str, ...]
+    edge_types: tuple[EdgeType, ...]
+
+    def ends(self, place: int) -> tuple[str, str]:
+        """The types that the edges of a relation lead from and to."""
+        src, _, dst = self.edge_types[place]
+        return src, dst
+
+
+class HeteroGraph(EngineHandle):
+    """A graph with types: each edge type (source, relation, destination) has a CSC of its own.
+
+    Row v of a relation's CSC lists the in-neighbours of vertex v of its destination type. Ids
+    count within a type. The order of the types is that of ``edges``, and part of what samples are
+    a function of where numbering is concerned; what a row draws depends on its own type alone, so
+    that types which are added, or put elsewhere, change no other type's draws. A graph of one
+    vertex type and one edge type is a graph without types, and its samples are the same bytes.
+
+    Graphs with types are sampled on the CPU.
+
+    Parameters
+    ----------
+    edges : mapping of (str, str, str) to (indptr, indices), (indptr, indices, edge_ids) or Graph
+        int32 or int64, all relations alike, as ``Graph.from_csc`` takes them, without a copy:
+        ``indptr`` has a row for each destination vertex, ``indices`` are ids of the source type.
+    num_nodes : mapping of str to int, optional
+        How many vertices a type has. A type that is some relation's destination need not be there:
+        it has as many as the longest ``indptr`` has rows. Types without edges may be there.
+    edge_data : mapping of (str, str, str) to mappings of str to arrays, optional
+        What ``edata`` of that type shows, as for ``Graph.from_csc``.
+    node_data : mapping of str to mappings of str to arrays of shape [N, ...], optional
+        What ``ndata`` of that type shows.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        As ``Graph.from_csc``, with the type; for types that are no text, or that several relations
+        have by the name ``src__rel__dst``; for a type whose number of vertices nothing says.
+    """
+
+    __slots__ = ("__weakref__", "_derived", "_graphs", "_made_of", "_ndata", "_nodes", "_schema")
+
+    _end: ClassVar[str] = "TypedClose"
+    # As Graph has it: on the CPU.
+    _device: ClassVar[int] = -1
+
+    _schema: Schema
+    _nodes: dict[str, int]
+    # Empty once closed.
+    _graphs: dict[EdgeType, Graph]
+    _ndata: dict[str, graph_data.Named]
+    _derived: dict[tuple[str, str], HeteroGraph]
+    # The handles of the relations that the handle was made of.
+    _made_of: tuple[int, ...]
+
+    def __init__(
+        self,
+        edges: Mapping[EdgeType, Any],
+        num_nodes: Mapping[str, int] | None = None,
+        *,
+        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        node_data: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        EngineHandle.__init__(self)
+        relations = _relations(edges)
+        nodes = _counts(relations, num_nodes)
+        of_edges = _of_types(edge_data, "edge_data", relations)
+        graphs = {
+            kind: _graph(kind, given, nodes, of_edges.get(kind))
+            for kind, given in relations.items()
+        }
+        self._hold(nodes, graphs)
+        for kind, arrays in _of_types(node_data, "node_data", nodes).items():
+            rows = graph_data.Rows(graph_data.NODES, nodes[kind])
+            try:
+                self._ndata[kind] = graph_data.named(arrays, rows)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"node_data[{kind!r}]: {error}") from None
+        self._handle()
+
+    def _hold(self, nodes: dict[str, int], graphs: dict[EdgeType, Graph]) -> None:
+        self._nodes, self._graphs = nodes, graphs
+        self._schema = Schema(tuple(nodes), tuple(graphs))
+        self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
+        self._derived = {}
+        self._made_of = ()
+
+    @classmethod
+    def from_coo(
+        cls,
+        edges: Mapping[EdgeType, tuple[Any, Any]],
+        num_nodes: Mapping[str, int],
+        *,
+        edge_data: Mapping[EdgeType, Mapping[str, Any]] | None = None,
+        node_data: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> HeteroGraph:
+        """A graph of lists of edges: (src, dst) for each type; the id of an edge is its place.
+
+        The arrays are copied, as by ``Graph.from_coo``. ``num_nodes`` has all types.
+        """
+        relations = _relations(edges)
+        for kind in relations:
+            for end in (kind[0], kind[2]):
+                if end not in num_nodes:
+                    raise ValueError(f"num_nodes: expected a number for {end!r}, got none")
+        return cls(
+            {kind: _sorted(kind, pair, num_nodes) for kind, pair in relations.items()},
+            num_nodes,
+            edge_data=edge_data,
+            node_data=node_data,
+        )
+
+    @classmethod
+    def from_pyg(cls, data: Any) -> HeteroGraph:
+        """The graph of a ``torch_geometric.data.HeteroData``, by its ``edge_index``.
+
+        Types stand in the order of ``data.metadata()``. The id of an edge is its column. Tensors
+        with a row for each edge, or for each vertex, are ``edata`` and ``ndata``.
+        """
+        if not hasattr(data, "edge_types"):
+            raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
+        nodes = {}
+        for kind in data.node_types:
+            count = data[kind].num_nodes
+            if count is None:
+                raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
+            nodes[kind] = int(count)
+        edges, of_edges = {}, {}
+        for kind in data.edge_types:
+            store = data[kind]
+            if "edge_index" not in store:
+                raise ValueError(f"data[{kind!r}]: expected edge_index, got {list(store.keys())}")
+            index = store.edge_index
+            edges[tuple(kind)] = index[0].contiguous(), index[1].contiguous()
+            of_edges[tuple(kind)] = _rows_of(store, int(index.shape[1]), ("edge_index",))
+        of_nodes = {kind: _rows_of(data[kind], count, ()) for kind, count in nodes.items()}
+        return cls.from_coo(edges, nodes, edge_data=of_edges, node_data=of_nodes)
+
+    @classmethod
+    def from_dgl(cls, g: Any) -> HeteroGraph:
+        """The heterograph ``g`` of DGL on the CPU, by its own CSCs, without a copy."""
+        if not hasattr(g, "canonical_etypes"):
+            raise TypeError(f"g: expected a DGL graph, got {describe(g)}")
+        if g.device.type != "cpu":
+            raise ValueError(f"g: expected a graph in CPU memory, got one on {g.device}; g.cpu()")
+        edges = {}
+        for kind in g.canonical_etypes:
+            indptr, indices, ids = g.adj_tensors("csc", etype=kind)
+            # DGL leaves the ids out when the edges are numbered in CSC order.
+            edges[kind] = (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
+        return cls(
+            edges,
+            {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
+            edge_data={kind: dict(g.edges[kind].data) for kind in g.canonical_etypes},
+            node_data={kind: dict(g.nodes[kind].data) for kind in g.ntypes},
+        )
+
+    @property
+    def node_types(self) -> tuple[str, ...]:
+        """The types of vertices: as they first occur in the edge types, or as ``num_nodes`` has
+        them."""
+        return self._schema.node_types
+
+    @property
+    def edge_types(self) -> tuple[EdgeType, ...]:
+        """The types of edges, in the order of ``edges``."""
+        return self._schema.edge_types
+
+    @property
+    def num_nodes(self) -> Mapping[str, int]:
+        """How many vertices each type has."""
+        return MappingProxyType(self._nodes)
+
+    @property
+    def num_edges(self) -> Mapping[EdgeType, int]:
+        """How many edges each type has."""
+        return {kind: graph.num_edges for kind, graph in self._open().items()}
+
+    @property
+    def dtype(self) -> str:
+        """``"int32"`` or ``"int64"``: of all sampled ids of vertices."""
+        return next((graph.dtype for graph in self._open().values()), "int64")
+
+    @property
+    def device(self) -> str:
+        """``"cpu"``."""
+        return "cpu"
+
+    @property
+    def edata(self) -> Mapping[EdgeType, Mapping[str, Array]]:
+        """The arrays of the edges of each type, by name."""
+        return {kind: graph.edata for kind, graph in self._open().items()}
+
+    @property
+    def ndata(self) -> Mapping[str, Mapping[str, Array]]:
+        """The arrays of the vertices of each type, by name."""
+        self._open()
+        return MappingProxyType(self._ndata)
+
+    def __getitem__(self, edge_type: EdgeType) -> Graph:
+        """The CSC of a relation; as many vertices as its larger type has."""
+        graphs = self._open()
+        if edge_type not in graphs:
+            raise KeyError(edge_type)
+        return graphs[edge_type]
+
+    def to(self, device: Any) -> HeteroGraph:
+        """This graph, for ``"cpu"``. NotImplementedError for a GPU."""
+        if str(device) == "cpu":
+            return self
+        raise NotImplementedError(
+            f"device: expected 'cpu' for a graph with types, got {describe(device)}; graphs with "
+            "types are not sampled on a GPU yet"
+        )
+
+    def close(self) -> None:
+        """Lets go of the arrays once the batches in flight are done. Closing twice is fine."""
+        self._give_back()
+        derived, self._derived = self._derived, {}
+        for graph in derived.values():
+            graph._graphs = {}
+            graph._give_back()
+        graphs, self._graphs = self._graphs, {}
+        for relation in graphs.values():
+            relation.close()
+        self._ndata = {}
+
+    def __enter__(self) -> HeteroGraph:
+        self._open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open(self) -> dict[EdgeType, Graph]:
+        if not self._graphs:
+            raise ClosedError("graph: expected an open graph, got one that was closed")
+        return self._graphs
+
+    def _handle(self) -> int:
+        """The handle in this process's engine, made anew where a relation's was."""
+        handles = tuple(graph._handle() for graph in self._open().values())
+        if self._current() and handles == self._made_of:
+            return self._number
+        with library.handle_lock():
+            if not self._current() or handles != self._made_of:
+                self._give_back()
+                self._make("TypedNew", self._document(handles))
+                self._made_of = handles
+            return self._number
+
+    def _document(self, handles: tuple[int, ...]) -> str:
+        """What the engine knows of the types."""
+        place = {kind: i for i, kind in enumerate(self.node_types)}
+        relations = [
+            {
+                "name": name_of(kind),
+                "src": place[kind[0]],
+                "dst": place[kind[2]],
+                "salt": str(_salt(name_of(kind))),
+            }
+            for kind in self.edge_types
+        ]
+        return json.dumps(
+            {
+                "types": self.node_types,
+                "nodes": list(self._nodes.values()),
+                "relations": relations,
+                "graphs": handles,
+            }
+        )
+
+    def _drawn_by(self, kind: str, name: str) -> HeteroGraph:
+        """The graph that sampling reads by ``"prob"`` or ``"mask"``: of each type that has an
+        edge array of that name the edges with weights; of the others all."""
+        found = self._derived.get((kind, name))
+        if found is not None:
+            return found
+        graphs = self._open()
+        if not any(name in graph.edata for graph in graphs.values()):
+            raise ValueError(
+                f"{kind}: expected the name of an edge array of some type, got {name!r}"
+            )
+        drawn = {
+            of: graph._drawn_by(kind, name) if name in graph.edata else graph
+            for of, graph in graphs.items()
+        }
+        made = object.__new__(HeteroGraph)
+        EngineHandle.__init__(made)
+        made._hold(self._nodes, drawn)
+        # Of two threads that come at once one's is kept.
+        return self._derived.setdefault((kind, name), made)
+
+    def __repr__(self) -> str:
+        if not self._graphs:
+            return "HeteroGraph(closed)"
+        lines = [f"  {kind}: {count} vertices" for kind, count in self._nodes.items()]
+        lines += [f"  {name_of(kind)}: {n} edges" for kind, n in self.num_edges.items()]
+        return "HeteroGraph(\n" + "\n".join(lines) + f"\n  dtype={self.dtype}, device=cpu)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        of_nodes = {kind: dict(arrays) for kind, arrays in self._ndata.items()}
+        return _restored, (dict(self._open()), dict(self._nodes), of_nodes)
+
+
+def name_of(edge_type: Any) -> str:
+    """What plans and random numbers call a relation."""
+    return edge_type if isinstance(edge_type, str) else _SEPARATOR.join(edge_type)
+
+
+def _salt(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
+
+
+def _restored(
+    graphs: dict[EdgeType, Graph], nodes: dict[str, int], of_nodes: dict[str, dict[str, Array]]
+) -> HeteroGraph:
+    return HeteroGraph(graphs, nodes, node_data=of_nodes)
+
+
+def _relations(edges: Any) -> dict[EdgeType, Any]:
+    """The edge types of a mapping, checked."""
+    if not isinstance(edges, Mapping):
+        raise TypeError(f"edges: expected a mapping of edge types, got {describe(edges)}")
+    if not edges:
+        raise ValueError("edges: expected at least one edge type, got none")
+    found: dict[EdgeType, Any] = {}
+    names: dict[str, Any] = {}
+    for kind, given in edges.items():
+        if (
+            not isinstance(kind, tuple)
+            or len(kind) != 3
+            or not all(isinstance(part, str) and part for part in kind)
+        ):
+            raise TypeError(f"edges: expected types (source, relation, destination), got {kind!r}")
+        other = names.setdefault(name_of(kind), kind)
+        if other is not kind:
+            raise ValueError(f"edges: expected types of different names, got {other} and {kind}")
+        found[kind] = given
+    return found
+
+
+def _counts(relations: Mapping[EdgeType, Any], given: Any) -> dict[str, int]:
+    """How many vertices each type has: those of ``given`` first, in its order."""
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"num_nodes: expected a mapping of types to int, got {describe(given)}")
+    nodes: dict[str, int] = {}
+    for kind, count in (given or {}).items():
+        nodes[kind] = integer(count, f"num_nodes[{kind!r}]", 0, _MOST_NODES)
+    rows: dict[str, int] = {}
+    for edge_type, arrays in relations.items():
+        indptr = arrays.indptr if isinstance(arrays, Graph) else arrays[0]
+        rows[edge_type[2]] = max(rows.get(edge_type[2], 0), len(indptr) - 1)
+    for src, _, dst in relations:
+        for kind in (src, dst):
+            if kind not in nodes:
+                if kind not in rows:
+                    raise ValueError(
+                        f"num_nodes: expected a number for {kind!r}, which no edges lead to, got "
+                        "none"
+                    )
+                nodes[kind] = rows[kind]
+    return nodes
+
+
+def _of_types(given: Any, where: str, known: Iterable[Any]) -> dict[Any, Any]:
+    """Arrays by type; ValueError for a type that the graph does not have."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types, got {describe(given)}")
+    for kind in given:
+        if kind not in known:
+            raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
+    return dict(given)
+
+
+def _graph(kind: EdgeType, given: Any, nodes: Mapping[str, int], data: Any) -> Graph:
+    """The CSC of a relation as a graph of as many vertices as the larger type has."""
+    count = max(nodes[kind[0]], nodes[kind[2]])
+    try:
+        if isinstance(given, Graph):
+            if given._device >= 0:
+                raise ValueError(f"expected a graph on the CPU, got one on {given.device}")
+            if given.num_nodes == count:
+                return given if not data else given.with_data(data)
+            data = {**given.edata, **(data or {})}
+            given = given.indptr, given.indices, given.edge_ids
+        if not isinstance(given, (tuple, list)) or len(given) not in (2, 3):
+            raise TypeError(
+                f"expected (indptr, indices), with edge_ids or not, got {describe(given)}"
+            )
+        ids = given[2] if len(given) == 3 else None
+        return Graph.from_csc(given[0], given[1], edge_ids=ids, num_nodes=count, edge_data=data)
+    except (TypeError, ValueError, IndexError) as error:
+        raise type(error)(f"edges[{kind!r}]: {error}") from None
+
+
+def _sorted(kind: EdgeType, given: Any, nodes: Mapping[str, int]) -> tuple[Any, ...]:
+    """The CSC of a relation's list of edges, with a row for each vertex of its destination."""
+    src, dst = given
+    count = nodes[kind[2]]
+    try:
+        graph = Graph.from_coo(src, dst, num_nodes=max(nodes[kind[0]], count))
+    except (TypeError, ValueError, IndexError) as error:
+        raise type(error)(f"edges[{kind!r}]: {error}") from None
+    return graph.indptr[: count + 1], graph.indices, graph.edge_ids
+
+
+def _rows_of(store: Any, count: int, without: tuple[str, ...]) -> dict[str, Any]:
+    """The tensors of a PyG store that have so many rows."""
+    return {
+        name: value
+        for name, value in store.items()
+        if name not in without and getattr(value, "shape", ())[:1] == (count,)
+    }
