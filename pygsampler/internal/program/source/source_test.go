@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
@@ -193,19 +192,19 @@ func TestCompiled(t *testing.T) {
 	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32} {
 		var c compiler.Compiler
 		text := textOf(t, name)
-		image, err := c.Compile(text.Program(bits, bits, make([]csc.DType, len(text.Arrays))), 8, 0)
+		image, err := c.Compile(text.Program(bits, bits, make([]Type, len(text.Arrays))), 8, 0)
 		if err != nil || image.Log != "" {
 			t.Errorf("%s: got %q, %v", name, image.Log, err)
 		}
 	}
 }
 
-func TestDenseRowsHaveNoKernel(t *testing.T) {
-	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = dot %1, %2, %2\nreturn blocks %3", "")
+func TestInputsAreBoundBeforeATextIsWritten(t *testing.T) {
+	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = project %2 name=\"W\"\n%4 = dot %1, %3, %3\nreturn blocks %4", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(p); err == nil || err.Error() != "features: expected a program without dense rows and inputs on a GPU" {
+	if _, err := Of(p); err == nil || err.Error() != "%3: project: expected an input \"W\", got none" {
 		t.Errorf("got %v", err)
 	}
 }
