@@ -6,7 +6,7 @@
 // A step is a template, and what is of the program (which values, which edges) comes as functors that
 // the generator prints (Go: internal/program/source). Parts: program_numbers.cuh has the values,
 // program_edges.cuh matrices and lists, program_choose.cuh samples, program_sums.cuh reductions, program_labor.cuh LABOR,
-// program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
+// program_dense.cuh dense rows, program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
 #pragma once
 #include "choose.cuh"
 #include "grid.cuh"

@@ -642,7 +642,6 @@ class Graph(GraphState):
         ``row_names`` are arrays with a row of values for each vertex.
 
         ValueError for a name without an array, and for an array of another number of dimensions.
-        NotImplementedError for rows of a graph on a GPU.
         """
         edges, nodes = sorted({*edge_names} - {weight}), sorted({*node_names})
         rows = sorted({*row_names})
@@ -654,12 +653,8 @@ class Graph(GraphState):
     def _lending(
         self, edges: list[str], nodes: list[str], weight: str | None, rows: list[str]
     ) -> Graph:
-        if self._device >= 0 and rows:
-            raise NotImplementedError(
-                f"features: expected a graph on the CPU for rows of {rows[0]!r}, got one on a GPU"
-            )
         if self._device >= 0:
-            return self._twin(self._on_cpu()._with_arrays(edges, nodes, weight))
+            return self._twin(self._on_cpu()._with_arrays(edges, nodes, weight, rows))
         lent = Lent.of(edges, nodes, weight, self.edata, self.ndata, rows)
         # So that its arrays are validated: a form's are trusted.
         self._handle()

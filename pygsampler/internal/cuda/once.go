@@ -122,7 +122,7 @@ func (p *Programs) tried(f *Flight, text *source.Text, m gpu.Memory, bytes uint6
 		cells, err = pool.Alloc(s, max(uint64(text.Cells)*4, 4))
 	}
 	if err == nil {
-		err = p.run(f, text, p.making.key, nil, &programArgs{Work: work.Address, WorkBytes: work.Size, Out: m.Address, OutBytes: m.Size, Cells: cells.Address})
+		err = p.run(f, text, p.making.key, nil, nil, &programArgs{Work: work.Address, WorkBytes: work.Size, Out: m.Address, OutBytes: m.Size, Cells: cells.Address})
 	}
 	errs := []error{err, s.Synchronize()}
 	for _, each := range []*gpu.Memory{&work, &cells} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
@@ -64,16 +65,23 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 	case len(p.text.Arrays) > programArrays:
 		return fmt.Errorf("%w: expected at most %d arrays of the graph in a program on a GPU, got %d", request.ErrValue, programArrays, len(p.text.Arrays))
 	}
-	_, _, err := arrays(g, &p.text, make([]gpu.Address, len(p.text.Once)))
-	return err
+	if _, _, err := arrays(g, &p.text, make([]gpu.Address, len(p.text.Once)), make([]gpu.Address, len(p.text.Arrays))); err != nil {
+		return err
+	}
+	return p.widths(g)
 }
 
-// arrays are those that a kernel reads, and their types: the graph's, and what was made of it.
-func arrays(g *Graph, text *source.Text, once []gpu.Address) (found [programArrays]gpu.Address, types []csc.DType, err error) {
-	types = make([]csc.DType, len(text.Arrays))
+// arrays are those that a kernel reads, and their types: the graph's, what was made of it, and inputs in their order.
+func arrays(g *Graph, text *source.Text, once, inputs []gpu.Address) (found [programArrays]gpu.Address, types []source.Type, err error) {
+	types = make([]source.Type, len(text.Arrays))
 	for i, a := range text.Arrays {
-		if a.Once > 0 {
-			found[i], types[i] = once[a.Once-1], csc.Float64
+		switch {
+		case a.Once > 0:
+			found[i], types[i].DType = once[a.Once-1], csc.Float64
+			continue
+		case a.Input != nil:
+			found[i], types[i].DType = inputs[0], csc.Float32
+			inputs = inputs[1:]
 			continue
 		}
 		of, from, what := g.named.edges, "edata", "an edge"
@@ -87,7 +95,10 @@ func arrays(g *Graph, text *source.Text, once []gpu.Address) (found [programArra
 		if a.Vertex && data.length < g.Nodes {
 			return found, nil, fmt.Errorf("%w: %s[%q]: expected %d elements, got %d", request.ErrValue, from, a.Name, g.Nodes, data.length)
 		}
-		found[i], types[i] = data.address, data.dtype
+		found[i], types[i] = data.address, source.Type{DType: data.dtype}
+		if a.Rows {
+			types[i].Width = data.length / max(g.Nodes, 1)
+		}
 	}
 	return found, types, nil
 }
@@ -118,13 +129,14 @@ func (p *Programs) Guess(g *Graph, seeds int64) Needs {
 type programSpace struct {
 	vertices    vertexMap
 	work, cells buffer
+	inputs      inputs
 }
 
 // Forget lets the next launch begin with an empty map.
-func (s *programSpace) Forget() { s.vertices.next = 0 }
+func (s *programSpace) Forget() { s.vertices.next, s.inputs.held = 0, nil }
 
 func (s *programSpace) Free(stream gpu.Stream) error {
-	return errors.Join(s.vertices.Free(stream), s.work.Free(stream), s.cells.Free(stream))
+	return errors.Join(s.vertices.Free(stream), s.work.Free(stream), s.cells.Free(stream), s.inputs.Free(stream))
 }
 
 // Fit makes room to work in.
@@ -177,13 +189,13 @@ type programKernel struct {
 }
 
 // compiled is a text's kernel for a graph and arrays of some types, made where that was not done yet.
-func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []csc.DType) (*programKernel, error) {
+func (p *Programs) compiled(g *Graph, text *source.Text, key string, types []source.Type) (*programKernel, error) {
 	bits := source.Widths{ID: g.IDBits, Place: 32, Indptr: g.IndptrBits, EdgeID: int(g.edgeIDBits()), OutEdge: g.sampleBits()}
 	if g.Edges>>32 != 0 {
 		bits.Place = 64
 	}
-	for _, dtype := range types {
-		key += string(rune('a' + dtype))
+	for _, t := range types {
+		key += string(rune('a'+t.DType)) + strconv.FormatInt(t.Width, 10)
 	}
 	return Kept(g.engine, fmt.Sprint("program ", bits)+key, func(e *Engine) (*programKernel, error) {
 		k, err := CompiledOf[programArgs](e, text.Program(bits, types), source.Kernel)
@@ -202,17 +214,21 @@ func (p *Programs) Launch(f *Flight) error {
 		return err
 	}
 	s := SpaceOf[programSpace](f.space)
+	inputs, err := s.inputs.fill(f, p.tensors())
+	if err != nil {
+		return err
+	}
 	out, bytes := f.Region()
-	return p.run(f, &p.text, p.key, once, &programArgs{
+	return p.run(f, &p.text, p.key, once, inputs, &programArgs{
 		Work: s.work.Address, WorkBytes: s.work.Size, Out: out, OutBytes: bytes, Cells: s.cells.Address,
 		Seeds: f.call.Seeds, NumSeeds: uint64(f.call.NumSeeds), SeedBits: uint32(f.call.SeedBits),
 	})
 }
 
 // run launches the kernel of a text; the rest of its arguments is the graph's and the batch's.
-func (p *Programs) run(f *Flight, text *source.Text, key string, once []gpu.Address, args *programArgs) error {
+func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []gpu.Address, args *programArgs) error {
 	c, g, w := &f.call, f.graph, f.space
-	found, types, err := arrays(g, text, once)
+	found, types, err := arrays(g, text, once, inputs)
 	if err != nil {
 		return err
 	}

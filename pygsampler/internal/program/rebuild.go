@@ -57,7 +57,8 @@ func (p *Program) Fixed() []bool {
 	fixed := make([]bool, len(p.Nodes))
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
-		fixed[i] = n.Op != Seeds && !n.Draws()
+		// Inputs change from batch to batch.
+		fixed[i] = n.Op != Seeds && n.Op != Project && n.Op != Item && !n.Draws()
 		for _, in := range n.In {
 			fixed[i] = fixed[i] && fixed[in]
 		}

@@ -16,12 +16,14 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// Array is an array that a kernel reads, by its place in the list: one of the graph's, or what was made of the
-// graph once.
+// Array is an array that a kernel reads, by its place in the list: one of the graph's, what was made of the
+// graph once, or an input.
 type Array struct {
 	Name   string
-	Vertex bool // of vertices; else of edges, by their ids
-	Once   int  // the place among the text's Once, from 1 on; 0: one of the graph's
+	Vertex bool            // of vertices; else of edges, by their ids
+	Rows   bool            // so many numbers of each vertex
+	Input  *program.Tensor // nil: no input
+	Once   int             // the place among the text's Once, from 1 on; 0: none of them
 }
 
 // Text is a kernel, and what its launches have to bring.
@@ -46,15 +48,24 @@ var types = [...]string{
 // the edge ids of a batch. They are known when it is compiled, since a choice at each read is code, and code has to be fetched.
 type Widths struct{ ID, Place, Indptr, EdgeID, OutEdge int }
 
+// Type is what an array has: numbers of a type, and of those that are rows so many in each.
+type Type struct {
+	DType csc.DType
+	Width int64
+}
+
 // Program is the kernel for these widths, and for arrays of these types.
-func (t Text) Program(bits Widths, arrays []csc.DType) compiler.Program {
+func (t Text) Program(bits Widths, arrays []Type) compiler.Program {
 	options := []string{
 		fmt.Sprintf("-DPROGRAM_ID_BITS=%d", bits.ID), fmt.Sprintf("-DPROGRAM_PLACE_BITS=%d", bits.Place),
 		fmt.Sprintf("-DPROGRAM_INDPTR_BITS=%d", bits.Indptr), fmt.Sprintf("-DPROGRAM_EDGE_ID_BITS=%d", bits.EdgeID),
 		fmt.Sprintf("-DPROGRAM_OUT_EDGE_BITS=%d", bits.OutEdge), "--fmad=false",
 	}
-	for i, dtype := range arrays {
-		options = append(options, fmt.Sprintf("-DARRAY_%d=%s", i, types[dtype]))
+	for i, array := range arrays {
+		options = append(options, fmt.Sprintf("-DARRAY_%d=%s", i, types[array.DType]))
+		if t.Arrays[i].Rows {
+			options = append(options, fmt.Sprintf("-DARRAY_%d_WIDTH=%d", i, array.Width))
+		}
 	}
 	return compiler.Program{Name: Kernel, Source: t.Source, Options: options}
 }
@@ -81,11 +92,11 @@ type writer struct {
 // marks are nodes whose values, or whose numbers of rows, are in memory.
 type marks map[string]bool
 
-// Of is the program's text, or says which operator has no kernel yet. What is made once for a graph it reads.
+// Of is the program's text, or says what is wrong with it. What is made once for a graph it reads.
 func Of(p *program.Program) (Text, error) {
 	for i := range p.Nodes {
-		if op := p.Nodes[i].Op; op >= program.Features {
-			return Text{}, fmt.Errorf("%s: expected a program without dense rows and inputs on a GPU", op)
+		if n := &p.Nodes[i]; (n.Op == program.Project || n.Op == program.Item) && n.Tensor == nil {
+			return Text{}, fmt.Errorf("%%%d: %s: expected an input %q, got none", i, n.Op, n.Name)
 		}
 	}
 	return write(p, p.Wants(func(i int) bool { return p.Nodes[i].Once }), true)
@@ -109,8 +120,11 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 		reads: make([]marks, n), loose: marks{},
 	}
 	w.survey()
-	w.WriteString(`#include "program_result.cuh"
-__device__ __forceinline__ void steps(Machine& m) {
+	w.WriteString("#include \"program_result.cuh\"\n")
+	if slices.ContainsFunc(p.Nodes, func(n program.Node) bool { return n.Type.Kind == program.Dense }) {
+		w.WriteString("#include \"program_dense.cuh\"\n")
+	}
+	w.WriteString(`__device__ __forceinline__ void steps(Machine& m) {
   List seeds;
 `)
 	if p.Timed {
@@ -163,7 +177,7 @@ func (w *writer) survey() {
 				w.uses[in]++
 			}
 		}
-		if n.Type.Kind == program.Vector || n.Type.Kind == program.List {
+		if n.Type.Kind != program.Matrix && n.Type.Kind != program.Scalar {
 			number(n.Type.Along)
 		}
 		if n.Op == program.Collective {
@@ -185,7 +199,7 @@ func (w *writer) survey() {
 		if w.wants[i] == 0 || w.recalls(n) {
 			continue
 		}
-		if a := n.Type.Along; (n.Type.Kind == program.Vector || n.Type.Kind == program.List) && a.Space == program.Columns {
+		if a := n.Type.Along; n.Type.Kind != program.Matrix && n.Type.Kind != program.Scalar && a.Space == program.Columns {
 			w.drawn[a.Node] = false
 		}
 		for _, in := range n.In {
@@ -282,7 +296,10 @@ func list(a program.Along) string {
 
 // array is the place of a named array among those that the kernel reads.
 func (w *writer) array(name string, vertex bool) int {
-	a := Array{Name: name, Vertex: vertex}
+	return w.placeOf(Array{Name: name, Vertex: vertex})
+}
+
+func (w *writer) placeOf(a Array) int {
 	at := slices.Index(w.text.Arrays, a)
 	if at < 0 {
 		at = len(w.text.Arrays)
@@ -315,6 +332,8 @@ func (w *writer) node(i int) {
 		w.vector(i, n)
 	case program.Scalar:
 		w.scalar(i, n)
+	case program.Dense:
+		w.dense(i, n)
 	}
 }
 
@@ -374,6 +393,10 @@ func (w *writer) matrix(i int, n *program.Node) {
 		return
 	}
 	w.reads[i] = marks{}
+	if n.Op == program.Dot {
+		w.dot(i, n)
+		return
+	}
 	expression, cost := w.element(i, n)
 	w.values(i, w.edges(i)+".n", expression, cost, cost <= 6 || w.uses[i] <= 1 && cost <= 40)
 }

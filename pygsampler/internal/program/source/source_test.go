@@ -194,19 +194,51 @@ func TestCompiled(t *testing.T) {
 		var c compiler.Compiler
 		text := textOf(t, name)
 		widths := Widths{ID: bits, Place: bits, Indptr: bits, OutEdge: bits}
-		image, err := c.Compile(text.Program(widths, make([]csc.DType, len(text.Arrays))), 7, 5)
+		image, err := c.Compile(text.Program(widths, make([]Type, len(text.Arrays))), 7, 5)
 		if err != nil || image.Log != "" {
 			t.Errorf("%s: got %q, %v", name, image.Log, err)
 		}
 	}
 }
 
-func TestDenseRowsHaveNoKernel(t *testing.T) {
-	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = dot %1, %2, %2\nreturn blocks %3", "")
+// Likewise of dense rows, whose widths are those of arrays and inputs.
+func TestDenseCompiled(t *testing.T) {
+	files, _ := filepath.Glob("../../../../.venv/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+	if len(files) == 0 {
+		t.Skip("needs the build's NVRTC")
+	}
+	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
+	t.Setenv("PYGSAMPLER_NVRTC", files[0])
+	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = project %2 name=\"W\"\n%4 = dot %1, %3, %3\nreturn blocks %4", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(p); err == nil || err.Error() != "features: expected a program without dense rows and inputs on a GPU" {
+	for i := range p.Nodes {
+		if p.Nodes[i].Op == program.Project {
+			p.Nodes[i].Tensor = &program.Tensor{Shape: []int64{70, 41}, Data: make([]float32, 70*41)}
+		}
+	}
+	text, err := Of(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrays := make([]Type, len(text.Arrays))
+	for i := range arrays {
+		arrays[i] = Type{csc.Float32, 70}
+	}
+	var c compiler.Compiler
+	image, err := c.Compile(text.Program(Widths{ID: 32, Place: 32, Indptr: 64, OutEdge: 32}, arrays), 7, 5)
+	if err != nil || image.Log != "" {
+		t.Errorf("got %q, %v", image.Log, err)
+	}
+}
+
+func TestInputsAreBoundBeforeATextIsWritten(t *testing.T) {
+	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = project %2 name=\"W\"\n%4 = dot %1, %3, %3\nreturn blocks %4", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Of(p); err == nil || err.Error() != "%3: project: expected an input \"W\", got none" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -101,25 +101,30 @@ func (w *writer) mapped(n *program.Node, of func(in int) string) (expression str
 
 // along is the element of a vector that edge i knows.
 func (w *writer) along(vector, edges, axis int) string {
-	a, e, at := w.typeOf(vector).Along, edges, "i"
+	return fmt.Sprintf("v%d(%s)", vector, w.place(vector, edges, axis))
+}
+
+// place is which element of a vector, or which of dense rows, edge i knows.
+func (w *writer) place(node, edges, axis int) string {
+	a, e, at := w.typeOf(node).Along, edges, "i"
 	switch {
 	case axis == 0 && a.Space == program.All:
-		return fmt.Sprintf("v%d((u32)e%d.columns(e%d.column[i]))", vector, e, e)
+		return fmt.Sprintf("(u32)e%d.columns(e%d.column[i])", e, e)
 	case axis == 0:
-		return fmt.Sprintf("v%d(e%d.column[i])", vector, e)
+		return fmt.Sprintf("e%d.column[i]", e)
 	case a.Space == program.All:
-		return fmt.Sprintf("v%d((u32)e%d.row[i])", vector, e)
+		return fmt.Sprintf("(u32)e%d.row[i]", e)
 	}
 	for ; e >= 0; e = w.p.Parent(e) {
 		if a == w.p.RowsOf(e) {
-			return fmt.Sprintf("v%d(e%d.number[%s])", vector, e, at)
+			return fmt.Sprintf("e%d.number[%s]", e, at)
 		}
 		if n := &w.p.Nodes[e]; n.Op == program.Cross && a == w.typeOf(n.In[0]).Along {
-			return fmt.Sprintf("v%d(c%d[%s])", vector, e, at)
+			return fmt.Sprintf("c%d[%s]", e, at)
 		}
 		at = fmt.Sprintf("e%d.parent[%s]", e, at)
 	}
-	w.err = fmt.Errorf("%%%d: a vector that its edges do not know: a fault of pygsampler", vector)
+	w.err = fmt.Errorf("%%%d: what its edges do not know: a fault of pygsampler", node)
 	return "0"
 }
 
@@ -220,6 +225,10 @@ func (w *writer) reduced(i int, n *program.Node) {
 
 func (w *writer) scalar(i int, n *program.Node) {
 	x := fmt.Sprintf("x%d", i)
+	if n.Op == program.Item {
+		w.line("const double %s = (double)((const float*)m.a.arrays[%d])[%d];", x, w.input(n), n.K)
+		return
+	}
 	if n.Op < program.Sum || n.Op > program.Count {
 		expression := number(n.Value)
 		if n.Op != program.Const {
