@@ -26,6 +26,7 @@ SAMPLERS: dict[str, Any] = {
     "saint_edge": samplers.saint_edge(budget=50, seed=1),
     "saint_edge, independent": samplers.saint_edge(budget=50, method="independent", seed=1),
     "saint_walk": samplers.saint_walk(roots=20, length=3, seed=1),
+    "seal": samplers.seal(fanouts=[4, 3], seed=1),
 }
 
 

@@ -6,6 +6,7 @@ from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
 from pygsampler.samplers.norms import saint_norms
 from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
+from pygsampler.samplers.seal import drnl, seal
 from pygsampler.samplers.subgraphs import cluster_gcn, mvs, shadow
 from pygsampler.samplers.trained import pass_sampler
 
@@ -13,6 +14,7 @@ __all__ = [
     "asgcn",
     "cluster_gcn",
     "clusters",
+    "drnl",
     "fastgcn",
     "graphsage",
     "kgcn",
@@ -26,6 +28,7 @@ __all__ = [
     "saint_node",
     "saint_norms",
     "saint_walk",
+    "seal",
     "shadow",
     "vrgcn",
 ]

@@ -1,0 +1,116 @@
+"""SEAL: subgraphs around links, without the links, and labels of their vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._core.checks import describe
+from pygsampler.programs import program
+from pygsampler.subgraph import Subgraph, TorchSubgraph
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from pygsampler.programs import Graph, Vertices
+
+__all__ = ["drnl", "seal"]
+
+
+@program
+def seal(A: Graph, seeds: Vertices, *, fanouts: Sequence[int] = (-1,)) -> Any:
+    """SEAL (Zhang and Chen, 2018): what is around a link, without the link.
+
+    The seeds of a call are the two ends of one link, x and y, which are the first vertices of the
+    subgraph: some hops of in-edges around both, and all edges among what was met, but for those
+    between x and y, in either direction and however many. ``sample_many`` takes many links.
+    In a graph that is not symmetric the hops follow edges against their direction alone.
+
+    Parameters
+    ----------
+    fanouts : sequence of int
+        Neighbours of each vertex met so far, drawn uniformly without replacement, innermost hop
+        last; -1 takes all. The paper takes all of one or two hops.
+    """
+    V = seeds.unique()
+    for K in reversed(fanouts):
+        V = V | A[:, V].individual_sample(K).row()
+    G = A.induce(V)
+    ends = A.number()[seeds]
+    u, v = G.spread(A.number()[G.row()], axis=1), G.spread(A.number()[G.column()], axis=0)
+    target = (u.minimum(v) == ends.min()) & (u.maximum(v) == ends.max()) & (u != v)
+    return V, G.where(~target)
+
+
+def drnl(subgraph: Subgraph | TorchSubgraph) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Double-radius node labels of SEAL's subgraph of a link (Zhang and Chen, 2018, section 3.1).
+
+    With d_x and d_y the distances of a vertex from x without y, and from y without x, along edges
+    of either direction, and d their sum, its label is
+    1 + min(d_x, d_y) + (d // 2)(d // 2 + d % 2 - 1). It is 1 for x and y, and 0 for what cannot be
+    reached from both.
+
+    Parameters
+    ----------
+    subgraph : Subgraph or TorchSubgraph
+        Of ``seal``, for one link: two seeds, which are not the same vertex.
+
+    Returns
+    -------
+    numpy.ndarray
+        int64, shape [V], a label for each of ``subgraph.nodes``.
+
+    Raises
+    ------
+    TypeError
+        For another batch.
+    ValueError
+        Where the seeds are not two distinct vertices.
+    """
+    import numpy as np
+
+    if not isinstance(subgraph, (Subgraph, TorchSubgraph)):
+        raise TypeError(f"subgraph: expected a Subgraph, got {describe(subgraph)}")
+    given: Any = subgraph.cpu() if isinstance(subgraph, Subgraph) else subgraph
+    src, dst, roots = (_on_host(part) for part in (*given.coo(), given.root_index))
+    if len(roots) != 2 or roots[0] == roots[1]:
+        raise ValueError(
+            f"subgraph: expected the two ends of a link as its seeds, got {len(roots)} seeds, at "
+            f"{roots.tolist()}"
+        )
+    nodes = given.num_nodes
+    x = _distances(nodes, src, dst, roots[0], roots[1])
+    y = _distances(nodes, src, dst, roots[1], roots[0])
+    d = x + y
+    labels: np.ndarray[Any, np.dtype[np.int64]] = (
+        1 + np.minimum(x, y) + (d // 2) * (d // 2 + d % 2 - 1)
+    )
+    labels[(x < 0) | (y < 0)] = 0
+    labels[roots] = 1
+    return labels
+
+
+def _on_host(ids: Any) -> Any:
+    import numpy as np
+
+    return np.from_dlpack(ids.cpu() if hasattr(ids, "cpu") else ids).astype(np.int64)
+
+
+def _distances(nodes: int, src: Any, dst: Any, root: int, without: int) -> Any:
+    """Of all vertices from one, along edges of either direction; -1: not reached."""
+    import numpy as np
+
+    distances = np.full(nodes, -1)
+    distances[root] = 0
+    there = np.zeros(nodes, dtype=bool)
+    there[root] = True
+    for step in range(1, nodes):
+        met = np.zeros(nodes, dtype=bool)
+        met[dst[there[src]]] = True
+        met[src[there[dst]]] = True
+        there = met & (distances < 0)
+        there[without] = False
+        if not there.any():
+            break
+        distances[there] = step
+    return distances

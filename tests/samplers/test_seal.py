@@ -1,0 +1,100 @@
+"""SEAL's subgraphs and labels: worked examples, and a slow search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from sampler_laws import BOTH, batches, edges_of, of, plausible
+
+import pygsampler as pgs
+from pygsampler import samplers
+
+
+def labelled(graph: pgs.Graph, link: tuple[int, int], hops: int) -> dict[int, int]:
+    made = samplers.seal(fanouts=[-1] * hops, seed=1).sample(graph, np.array(link), batch=0)
+    nodes = np.from_dlpack(made.nodes).tolist()
+    assert tuple(nodes[:2]) == link
+    return dict(zip(nodes, samplers.drnl(made).tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("link", "labels"),
+    [((0, 3), [1, 3, 2, 1, 0]), ((0, 4), [1, 4, 3, 3, 1]), ((1, 2), [2, 1, 1, 0, 0])],
+)
+def test_worked_examples(link: tuple[int, int], labels: list[int]) -> None:
+    assert labelled(of(BOTH), link, 3) == dict(enumerate(labels))
+
+
+def test_hops_bound_the_subgraph() -> None:
+    assert set(labelled(of(BOTH), (3, 4), 1)) == {2, 3, 4}
+    assert set(labelled(of(BOTH), (4, 3), 2)) == {0, 1, 2, 3, 4}
+
+
+def test_the_link_is_not_there() -> None:
+    """Neither direction, nor a parallel edge; loops of its ends are."""
+    graph = of([*BOTH, (1, 2), (1, 2), (2, 1), (1, 1)])
+    made = batches(samplers.seal(fanouts=[-1, -1], seed=1), graph, [2, 1], 1)[0]
+    met = {(u, v) for u, v, _ in edges_of(made)}
+    assert met == {*BOTH, (1, 1)} - {(1, 2), (2, 1)}
+
+
+def test_neighbours_are_drawn_uniformly() -> None:
+    """One neighbour of each end of 2-4: 3 is met by 4; 2 draws 0, 1 or 3."""
+    sampler = samplers.seal(fanouts=[1], seed=5)
+    counts = Counter(tuple(sorted(b.nodes.tolist())) for b in batches(sampler, of(BOTH), [2, 4]))
+    plausible(counts, {(0, 2, 3, 4): 1 / 3, (1, 2, 3, 4): 1 / 3, (2, 3, 4): 1 / 3})
+
+
+def slow(edges: set[tuple[int, int]], nodes: list[int], root: int, without: int) -> dict[int, int]:
+    found, queue = {root: 0}, [root]
+    for u in queue:
+        for v in nodes:
+            if v != without and v not in found and ((u, v) in edges or (v, u) in edges):
+                found[v] = found[u] + 1
+                queue.append(v)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_labels_of_random_graphs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    src, dst = rng.integers(0, 40, (2, 90))
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=40)
+    x, y = (int(v) for v in rng.choice(40, 2, replace=False))
+    made: Any = samplers.seal(fanouts=[4, -1], seed=seed).sample(graph, np.array([x, y]), batch=0)
+    nodes = np.from_dlpack(made.nodes).tolist()
+    edges = {(u, v) for u, v, _ in edges_of(made.numpy())}
+    a, b = slow(edges, nodes, x, y), slow(edges, nodes, y, x)
+    for v, label in zip(nodes, samplers.drnl(made).tolist(), strict=True):
+        if v in (x, y):
+            assert label == 1
+        elif v not in a or v not in b:
+            assert label == 0
+        else:
+            d = a[v] + b[v]
+            assert label == 1 + min(a[v], b[v]) + (d // 2) * (d // 2 + d % 2 - 1)
+
+
+def test_torch_subgraphs_have_the_same_labels() -> None:
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    sampler = samplers.seal(fanouts=[-1, -1], seed=1)
+    loader = DataLoader(of(BOTH), torch.tensor([0, 3, 0, 4]), sampler, batch_size=2)
+    assert [samplers.drnl(made).tolist() for made in loader] == [
+        [1, 1, 3, 2, 0],
+        [1, 1, 4, 3, 3],
+    ]
+
+
+def test_errors() -> None:
+    graph = of(BOTH)
+    sampler = samplers.seal(seed=1)
+    for seeds in ([1], [1, 1], [0, 1, 2]):
+        with pytest.raises(ValueError, match="the two ends of a link"):
+            samplers.drnl(sampler.sample(graph, np.array(seeds)))
+    with pytest.raises(TypeError, match="expected a Subgraph, got MiniBatch"):
+        samplers.drnl(pgs.PGSampler([2]).sample(graph, np.array([1])))
