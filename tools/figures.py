@@ -675,6 +675,41 @@ def gpu_walks() -> str:
     return f"{source(record)}\n{table(head, rows, 6)}"
 
 
+# Random reads of an H200, 10**9 a second: of tables that its L2 has no room for, and of others.
+GATHERS, GATHERS_IN_L2, L2_BYTES = 38.0, 150.0, 50e6
+# Where there are fewer walks than vertices.
+VERTICES = {"papers100m": 111_059_956}
+# Bytes of the reads of a step, one after the other; whether the first is of the vertices' offsets,
+# which are 4 bytes each; and bytes that are written.
+STEPS = {
+    "uniform": ((16,), False, 4),
+    "with edges": ((16,), False, 8),
+    "csr": ((8, 4), True, 4),
+    "weighted": ((32,), False, 4),
+    "weighted csr": ((8, 8, 4), True, 4),
+}
+
+
+def gpu_walks_roofline() -> str:
+    """What a step of walks reads, and how many steps such reads allow, beside those measured."""
+    record = kept("gpu/walks.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu walks --out FOLDER")
+    rows = []
+    for row in record["rows"]:
+        if row["walk"] not in STEPS:
+            continue
+        reads, offsets, written = STEPS[row["walk"]]
+        vertices = VERTICES.get(row["shape"], row["walks"])
+        near = int(offsets and 4 * vertices <= L2_BYTES)
+        most = 1 / ((len(reads) - near) / GATHERS + near / GATHERS_IN_L2)
+        cells = [row["shape"], row["walk"], " + ".join(map(str, reads)), f"{written}", f"{near}"]
+        cells += [f"{most:.1f}", f"{row['gsteps']:.1f}", f"{row['gsteps'] / most:.0%}"]
+        rows.append(cells)
+    head = ["graph", "walk", "bytes read a step", "written", "reads in the L2", "bound, G steps/s"]
+    return f"{source(record)}\n{table([*head, 'measured', 'of it'], rows, 6)}"
+
+
 FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
@@ -699,6 +734,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_transit,
             gpu_khop,
             gpu_walks,
+            gpu_walks_roofline,
             gpu_programs,
         ),
     )
