@@ -165,6 +165,8 @@ def test_fanouts_by_type_and_exclusions() -> None:
     assert [block[kind].num_edges for kind in others] == [0] * len(others)
     with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
         pgs.PGSampler([{some: 1}]).sample(graph, seeds)
+    with pytest.raises(ValueError, match=r"fanouts\[1\]: expected a number for each edge type"):
+        pgs.PGSampler([2, {}])
     with pytest.raises(ValueError, match=r"expected edge types of the graph, got \"no\""):
         pgs.PGSampler([{"no": 1}], default=2).sample(graph, seeds)
 

@@ -399,6 +399,9 @@ def _typed_plan(
     default: int | None,
 ) -> Plan:
     """The plan of a graph with types."""
+    for i, hop in enumerate(fanouts):
+        if isinstance(hop, Mapping) and not hop and default is None:
+            raise ValueError(f"fanouts[{i}]: expected a number for each edge type, got none")
     hops = [
         ByName({name_of(kind): n for kind, n in hop.items()}) if isinstance(hop, Mapping) else hop
         for hop in fanouts

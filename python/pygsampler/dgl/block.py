@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from pygsampler.converted import TorchBatch
     from pygsampler.subgraph import Rooted
 
-__all__ = ["Hop", "hops_of", "make_block", "make_subgraph"]
+__all__ = [
+    "Hop",
+    "hops_of",
+    "make_block",
+    "make_subgraph",
+    "places_with",
+    "rows_of",
+    "rows_with",
+]
 
 
 class Hop(NamedTuple):
@@ -71,30 +79,41 @@ def hops_of(batch: TorchBatch) -> list[Hop]:
 
 def _repeat(hop: Hop, seeds: torch.Tensor, row_of_seed: torch.Tensor, distinct: int) -> Hop:
     """``hop`` with its first ``distinct`` vertices replaced by the seeds, which repeat some."""
-    device = hop.indptr.device
-
-    def count(end: int) -> torch.Tensor:
-        return torch.arange(end, device=device)
-
-    more = seeds.numel() - distinct
-    rows = torch.cat([row_of_seed, torch.arange(distinct, hop.dst.numel(), device=device)])
-    starts = hop.indptr.long()[rows]
-    degrees = hop.indptr.long()[rows + 1] - starts
-    indptr = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=device)
-    torch.cumsum(degrees, 0, out=indptr[1:])
-    edges = count(int(indptr[-1])) + (starts - indptr[:-1]).repeat_interleave(degrees)
-    # A source keeps the place of its first occurrence; what follows the seeds moves up.
-    place = count(hop.src.numel()) + more
-    at = count(seeds.numel())
-    place.scatter_reduce_(0, row_of_seed, at, "amin", include_self=False)
+    indptr, edges = rows_of(hop.indptr, rows_with(row_of_seed, distinct, hop.dst.numel()))
+    place = places_with(row_of_seed, distinct, hop.src.numel())
     return Hop(
-        indptr.to(hop.indptr.dtype),
+        indptr,
         place[hop.indices.long()[edges]].to(hop.indices.dtype),
         torch.cat([seeds.to(hop.src.dtype), hop.src[distinct:]]),
         torch.cat([seeds.to(hop.dst.dtype), hop.dst[distinct:]]),
         hop.edge_ids[edges],
         None if hop.edge_weights is None else hop.edge_weights[edges],
     )
+
+
+def rows_with(row_of_seed: torch.Tensor, distinct: int, rows: int) -> torch.Tensor:
+    """The rows of seeds that repeat some, of which ``distinct`` stand first, then the others."""
+    return torch.cat([row_of_seed, torch.arange(distinct, rows, device=row_of_seed.device)])
+
+
+def rows_of(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The ``indptr`` of some rows, and the places of their edges."""
+    starts = indptr.long()[rows]
+    degrees = indptr.long()[rows + 1] - starts
+    made = torch.zeros(rows.numel() + 1, dtype=torch.int64, device=indptr.device)
+    torch.cumsum(degrees, 0, out=made[1:])
+    edges = torch.arange(int(made[-1]), device=indptr.device)
+    edges += (starts - made[:-1]).repeat_interleave(degrees)
+    return made.to(indptr.dtype), edges
+
+
+def places_with(row_of_seed: torch.Tensor, distinct: int, sources: int) -> torch.Tensor:
+    """Where sources are once the seeds stand first: at their first occurrence, others behind."""
+    device, count = row_of_seed.device, row_of_seed.numel()
+    place = torch.arange(sources, device=device) + (count - distinct)
+    at = torch.arange(count, device=device)
+    place.scatter_reduce_(0, row_of_seed, at, "amin", include_self=False)
+    return place
 
 
 def make_block(g: Any, hop: Hop, values: str = "edge_weights") -> Any:

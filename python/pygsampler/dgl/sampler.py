@@ -18,7 +18,9 @@ from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
 from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of
+from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed
 from pygsampler.dgl.ids import as_ids
+from pygsampler.dgl.walking import is_typed
 from pygsampler.subgraph import TorchSubgraph
 
 __all__ = ["PGSampler", "Sampler", "fanouts_of"]
@@ -125,7 +127,7 @@ class Sampler(BlockSampler):  # type: ignore[misc]
             For seeds or edges of a wrong type, shape or value, and for seeds that are not where
             ``g`` can be sampled.
         NotImplementedError
-            For a heterograph.
+            For a heterograph, which ``PGSampler`` takes.
         CudaError
             When the GPU fails.
         """
@@ -241,7 +243,7 @@ class PGSampler(Sampler):
 
     Parameters
     ----------
-    fanouts : list of int
+    fanouts : list of int, or of dict
         In-neighbours to sample for each vertex, outermost hop first: ``fanouts[-1]`` is applied
         to the seeds. -1 takes all, also with ``replace=True``; 0 none.
     edge_dir : str
@@ -311,7 +313,11 @@ class PGSampler(Sampler):
     ``sampler.sample(g, ids[:1])`` before the loop makes them once for all. An array that ``g`` does
     not have is a ``ValueError``, where DGL samples uniformly.
 
-    Heterographs raise ``NotImplementedError``. In a worker process a batch is sampled by one core.
+    Heterographs, on the CPU. A number of ``fanouts`` may be a dict of all edge types to integers;
+    seeds and excluded edges are dicts, and a type that has no array of the name ``prob`` or
+    ``mask`` is sampled uniformly, and whole. What a type's rows draw is no matter of the others.
+
+    In a worker process a batch is sampled by one core.
     """
 
     def __init__(
@@ -343,6 +349,7 @@ class PGSampler(Sampler):
         self._identity.set_seed(seed)
         self._fanouts, self._replace, self._prob, self._mask = fanouts, replace, prob, mask
         self._edge_weights = edge_weights
+        self._typed: tuple[Any, _core.PGSampler] | None = None
         self.edge_dir, self.fused = edge_dir, fused
 
     @property
@@ -410,11 +417,51 @@ class PGSampler(Sampler):
         self._sampler = self._made(edge_weights=edge_weights)
         self._edge_weights = edge_weights
 
+    def sample_blocks(
+        self, g: Any, seed_nodes: Any, exclude_eids: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """As ``Sampler.sample_blocks``; of a heterograph by types.
+
+        Seeds are then a dict of node types to ids, excluded edges one of edge types to ids, input
+        nodes a dict of all node types; blocks have all types of ``g``, empty ones too.
+        """
+        typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
+        if not typed and not is_by_type(self._fanouts):
+            return super().sample_blocks(g, seed_nodes, exclude_eids)
+        sampler = self._of_types(g)
+        nodes, seeds, blocks = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
+        if self.output_device is not None and torch.device(self.output_device).type != "cpu":
+            device = _complete(torch.device(self.output_device))
+            blocks = [block.to(device) for block in blocks]
+            nodes = (
+                {kind: ids.to(device) for kind, ids in nodes.items()}
+                if isinstance(nodes, dict)
+                else nodes.to(device)
+            )
+        return nodes, seeds, blocks
+
+    def _of_types(self, g: Any) -> _core.PGSampler:
+        """What samples heterographs of these types, made anew where an attribute has changed."""
+        plain = self._current()
+        fanouts = fanouts_by_type(g, list(self._fanouts))
+        key = repr(fanouts), plain
+        if self._typed is None or self._typed[0] != key:
+            made = _core.PGSampler(
+                fanouts,
+                replace=self._replace,
+                prob=self._prob,
+                mask=self._mask,
+                edge_weights=self._edge_weights,
+                seed=self.seed,
+            )
+            self._typed = key, made
+        return self._typed[1]
+
     def _current(self) -> _core.Sampler[Any]:
         """The sampler, made anew where an attribute, or what is in it, has changed."""
         made = self._sampler
         assert isinstance(made, _core.PGSampler)
-        asked = tuple(self._fanouts), self._replace, self.seed
+        asked = tuple(_plain(self._fanouts)), self._replace, self.seed
         if (made.fanouts, made.replace, made.seed) != asked:
             made = self._sampler = self._made()
         return made
@@ -434,12 +481,14 @@ class PGSampler(Sampler):
 
 
 def _made(fanouts: Any, **options: Any) -> _core.PGSampler:
-    if isinstance(fanouts, Sequence) and any(isinstance(f, Mapping) for f in fanouts):
-        raise NotImplementedError(
-            "fanouts: expected integers, got a dict for each edge type; heterographs are not "
-            "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
-        )
-    return _core.PGSampler(fanouts, **options)
+    return _core.PGSampler(_plain(fanouts), **options)
+
+
+def _plain(fanouts: Any) -> Any:
+    """``fanouts`` without types: what a dict says is known with the graph's types."""
+    if not is_by_type(fanouts):
+        return fanouts
+    return [-1 if isinstance(hop, Mapping) else hop for hop in fanouts]
 
 
 def fanouts_of(fanouts: Any) -> list[int]:
@@ -455,8 +504,8 @@ def _only(values: Any, where: str) -> Any:
         return ()
     if len(values) > 1:
         raise NotImplementedError(
-            f"{where}: expected one type, got {sorted(map(str, values))}; heterographs are not "
-            "offered yet, and dgl.to_homogeneous(g) makes a graph of one type"
+            f"{where}: expected one type, got {sorted(map(str, values))}; of heterographs "
+            "PGSampler makes blocks, and dgl.to_homogeneous(g) makes a graph of one type"
         )
     return next(iter(values.values()))
 

@@ -1,0 +1,230 @@
+"""Blocks of heterographs: seeds, edges and blocks by DGL's types."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import dgl
+import torch
+from dgl import DGLError, utils
+from torch.utils.data import get_worker_info
+
+from pygsampler import sampler as _core
+from pygsampler._core.checks import describe
+from pygsampler._loading.batch_number import BatchNumber
+from pygsampler.dgl.block import places_with, rows_of, rows_with
+from pygsampler.dgl.ids import as_ids
+from pygsampler.hetero_batch import HeteroBatch
+from pygsampler.hetero_graph import HeteroGraph
+
+__all__ = ["fanouts_by_type", "is_by_type", "sample_typed"]
+
+Ids = dict[str, torch.Tensor]
+
+
+def is_by_type(fanouts: Any) -> bool:
+    """Whether some hop has other numbers of one edge type than of another."""
+    return isinstance(fanouts, Sequence) and any(isinstance(hop, Mapping) for hop in fanouts)
+
+
+def fanouts_by_type(g: Any, fanouts: Sequence[Any]) -> list[Any]:
+    """``fanouts`` with the canonical types of ``g``; DGLError for a type that is missing."""
+    return [
+        _by_canonical_type(g, hop, f"fanouts[{i}]") if isinstance(hop, Mapping) else hop
+        for i, hop in enumerate(fanouts)
+    ]
+
+
+def _by_canonical_type(g: Any, hop: Mapping[Any, Any], where: str) -> dict[Any, Any]:
+    made = {g.to_canonical_etype(kind): number for kind, number in hop.items()}
+    missing = [kind for kind in g.canonical_etypes if kind not in made]
+    if missing:
+        raise DGLError(f"{where}: expected a number for each edge type, got none for {missing[0]}")
+    return made
+
+
+def sample_typed(
+    sampler: _core.PGSampler, identity: BatchNumber, g: Any, seed_nodes: Any, exclude_eids: Any
+) -> tuple[Any, Any, list[Any]]:
+    """``(input_nodes, output_nodes, blocks)`` of a heterograph on the CPU."""
+    if g.device.type != "cpu":
+        raise NotImplementedError(
+            f"g: expected a heterograph on the CPU, got one on {g.device}; g.cpu() is sampled there"
+        )
+    seeds = _seeds_of(g, seed_nodes)
+    exclude = {} if exclude_eids is None else _excluded(g, exclude_eids)
+    parts = [ids.long() for ids in exclude.values()]
+    sizes = [len(ids) for ids in (*seeds.values(), *exclude.values())]
+    others = torch.cat([torch.tensor(sizes), *parts])
+    epoch, batch = identity.of(
+        torch.cat([ids.long() for ids in seeds.values()]), (b"types", others)
+    )
+    graph = _graph_of(g, sampler.prob or sampler.mask)
+    job = sampler.launch(
+        graph,  # type: ignore[arg-type]
+        {kind: ids for kind, ids in seeds.items() if len(ids)},
+        epoch=epoch,
+        batch=batch,
+        exclude={kind: ids for kind, ids in exclude.items() if len(ids)} or None,
+        threads=0 if get_worker_info() is None else 1,
+    )
+    made: Any = job.result()
+    sources, blocks = _blocks(g, made, seeds)
+    input_nodes = sources if len(g.ntypes) > 1 else next(iter(sources.values()))
+    return input_nodes, seed_nodes, blocks
+
+
+def _seeds_of(g: Any, given: Any) -> Ids:
+    """Of each type its seeds, in the order of ``g.ntypes``."""
+    if not isinstance(given, Mapping):
+        if len(g.ntypes) > 1:
+            raise TypeError(
+                f"seed_nodes: expected a dict of node types to ids, got {describe(given)}"
+            )
+        given = {g.ntypes[0]: given}
+    for kind in given:
+        if kind not in g.ntypes:
+            raise ValueError(f"seed_nodes: expected node types of g, got {kind!r}")
+    none = torch.empty(0, dtype=g.idtype)
+    return {
+        kind: as_ids(given[kind], f"seed_nodes[{kind!r}]").cpu() if kind in given else none
+        for kind in g.ntypes
+    }
+
+
+def _excluded(g: Any, given: Any) -> dict[Any, torch.Tensor]:
+    if not isinstance(given, Mapping):
+        if len(g.etypes) > 1:
+            raise TypeError(
+                f"exclude_eids: expected a dict of edge types to ids, got {describe(given)}"
+            )
+        given = {g.canonical_etypes[0]: given}
+    by_type = {g.to_canonical_etype(kind): ids for kind, ids in given.items()}
+    made = {}
+    for kind in g.canonical_etypes:
+        if kind in by_type:
+            ids = as_ids(by_type[kind], f"exclude_eids[{kind!r}]").cpu().long()
+            # As in DGL, -1 and others that are no edges exclude nothing.
+            made[kind] = ids[(ids >= 0) & (ids < g.num_edges(kind))]
+    return made
+
+
+class _Taken(NamedTuple):
+    """The graph of a heterograph's index, and of arrays as they were."""
+
+    of: weakref.ref[Any]
+    arrays: dict[Any, torch.Tensor]
+    versions: tuple[int, ...]
+    graph: HeteroGraph
+
+    def fits(self, index: Any, arrays: dict[Any, torch.Tensor]) -> bool:
+        """Whether it is of that index, and of those arrays as they are now."""
+        same = self.of() is index and self.arrays.keys() == arrays.keys()
+        return (
+            same
+            and all(self.arrays[kind] is array for kind, array in arrays.items())
+            and self.versions == _versions(arrays)
+        )
+
+
+_graphs: dict[tuple[int, str | None], _Taken] = {}
+"""By the id of DGL's graph index, which nothing changes in place, and what draws."""
+
+
+def _graph_of(g: Any, drawn_by: str | None) -> HeteroGraph:
+    arrays = {
+        kind: g.edges[kind].data[drawn_by]
+        for kind in g.canonical_etypes
+        if drawn_by is not None and drawn_by in g.edges[kind].data
+    }
+    if drawn_by is not None and not arrays:
+        raise ValueError(f"expected an edge type of g with data[{drawn_by!r}], got none")
+    index = g._graph
+    key = id(index), drawn_by
+    known = _graphs.get(key)
+    if known is not None and known.fits(index, arrays):
+        return known.graph
+    made = HeteroGraph(
+        {kind: _csc(g, kind) for kind in g.canonical_etypes},
+        {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
+        edge_data={kind: {str(drawn_by): _flat(array)} for kind, array in arrays.items()},
+    )
+    end = weakref.ref(index, lambda _: _forget(key))
+    _graphs[key] = _Taken(end, arrays, _versions(arrays), made)
+    return made
+
+
+def _versions(arrays: dict[Any, torch.Tensor]) -> tuple[int, ...]:
+    return tuple(array._version for array in arrays.values())
+
+
+def _forget(key: Any, graphs: dict[Any, _Taken] = _graphs) -> None:
+    # The default argument outlives the module's globals.
+    graphs.pop(key, None)
+
+
+def _flat(array: torch.Tensor) -> torch.Tensor:
+    return array.cpu().reshape(-1) if array.dim() == 2 and array.shape[1] == 1 else array.cpu()
+
+
+def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
+    if "csc" not in {f for formats in g.formats().values() for f in formats}:
+        g = g.formats("csc")
+    indptr, indices, ids = g.adj_tensors("csc", etype=kind)
+    # DGL leaves the ids out when the edges are numbered in CSC order.
+    return (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
+
+
+def _blocks(g: Any, batch: HeteroBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
+    """The vertices of each type that the outermost hop needs, and DGL's blocks."""
+    counts = {kind: batch._counts[kind] for kind in g.ntypes}
+    nodes = {kind: batch.nodes[kind].torch() for kind in g.ntypes}
+    distinct = {kind: counts[kind][0] for kind in g.ntypes}
+    row_of = {kind: batch.output_index[kind].torch().long() for kind in g.ntypes}
+    repeated = {kind for kind in g.ntypes if len(seeds[kind]) != distinct[kind]}
+    ids = {
+        kind: torch.cat([seeds[kind].to(ids.dtype), ids[distinct[kind] :]])
+        if kind in repeated
+        else ids
+        for kind, ids in nodes.items()
+    }
+    made = []
+    for hop, relations in enumerate(batch.blocks):
+        reached = len(batch.blocks) - hop
+        ends = {kind: (counts[kind][reached - 1], counts[kind][reached]) for kind in g.ntypes}
+        csc, edge_ids, weights = {}, [], {}
+        for kind in g.canonical_etypes:
+            block, (src, _, dst) = relations[kind], kind
+            indptr, indices = block.indptr.torch(), block.indices.torch()
+            edges, values = block.edge_ids.torch(), block.edge_weights
+            factors = None if values is None else values.torch()
+            if dst in repeated:
+                rows = rows_with(row_of[dst], distinct[dst], ends[dst][0])
+                indptr, chosen = rows_of(indptr, rows)
+                indices, edges = indices[chosen], edges[chosen]
+                factors = None if factors is None else factors[chosen]
+            if src in repeated:
+                place = places_with(row_of[src], distinct[src], ends[src][1])
+                indices = place[indices.long()].to(indptr.dtype)
+            csc[kind] = ("csc", (indptr, indices, torch.arange(len(indices), dtype=g.idtype)))
+            edge_ids.append(edges.to(g.idtype))
+            if factors is not None:
+                weights[kind] = factors
+        more = {kind: len(seeds[kind]) - distinct[kind] for kind in g.ntypes}
+        num_dst = {kind: ends[kind][0] + more[kind] for kind in g.ntypes}
+        num_src = {kind: ends[kind][1] + more[kind] for kind in g.ntypes}
+        block = dgl.create_block(csc, num_src, num_dst, idtype=g.idtype)
+        frames = utils.extract_node_subframes_for_block(
+            g,
+            [ids[kind][: num_src[kind]] for kind in g.ntypes],
+            [ids[kind][: num_dst[kind]] for kind in g.ntypes],
+        )
+        utils.set_new_frames(block, node_frames=frames)
+        utils.set_new_frames(block, edge_frames=utils.extract_edge_subframes(g, edge_ids))
+        for kind, factors in weights.items():
+            block.edges[kind].data["edge_weights"] = factors
+        made.append(block)
+    last = made[0]
+    return {kind: last.srcnodes[kind].data[dgl.NID] for kind in g.ntypes}, made

@@ -1,0 +1,203 @@
+"""Heterographs: blocks of all types, as DGL's own sampler makes them."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from typing import Any
+
+import dgl
+import pytest
+import torch
+from dgl.dataloading import DataLoader, as_edge_prediction_sampler
+
+import pygsampler.dgl as ours
+
+pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
+
+WRITES, CITES, HAS = (
+    ("author", "writes", "paper"),
+    ("paper", "cites", "paper"),
+    ("paper", "has", "topic"),
+)
+COUNTS = {"author": 40, "paper": 70, "topic": 9, "lonely": 3}
+NEVER = ("topic", "never", "author")
+
+
+def heterograph(idtype: torch.dtype = torch.int64) -> Any:
+    torch.manual_seed(0)
+
+    def edges(kind: tuple[str, str, str], count: int) -> tuple[torch.Tensor, torch.Tensor]:
+        src, _, dst = kind
+        return torch.randint(COUNTS[src], (count,)), torch.randint(COUNTS[dst], (count,))
+
+    sizes = {WRITES: 300, CITES: 400, HAS: 150, NEVER: 0}
+    g = dgl.heterograph({kind: edges(kind, n) for kind, n in sizes.items()}, num_nodes_dict=COUNTS)
+    for kind in g.ntypes:
+        g.nodes[kind].data["x"] = torch.rand(g.num_nodes(kind), 5)
+    for kind in g.canonical_etypes:
+        g.edges[kind].data["y"] = torch.arange(g.num_edges(kind))
+    g.edges[WRITES].data["w"] = torch.rand(300) * (torch.rand(300) > 0.3)
+    return g.int() if idtype == torch.int32 else g
+
+
+def edges_of(g: Any, block: Any, kind: Any) -> list[tuple[int, int, int]]:
+    """(source, destination, id) of the edges of a block, in the ids of ``g``."""
+    src, dst = block.edges(etype=kind)
+    u = block.srcnodes[kind[0]].data[dgl.NID][src.long()]
+    v = block.dstnodes[kind[2]].data[dgl.NID][dst.long()]
+    ids = block.edges[kind].data[dgl.EID]
+    a, b = g.find_edges(ids, etype=kind)
+    assert torch.equal(a, u) and torch.equal(b, v)
+    assert torch.equal(block.edges[kind].data["y"], ids.long())
+    return sorted(zip(u.tolist(), v.tolist(), ids.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("idtype", [torch.int64, torch.int32])
+def test_all_edges_are_those_of_dgl(idtype: torch.dtype) -> None:
+    g = heterograph(idtype)
+    seeds = {
+        "paper": torch.tensor([3, 5, 60], dtype=idtype),
+        "topic": torch.tensor([1], dtype=idtype),
+    }
+    mine = ours.PGSampler([-1, -1], seed=1).sample_blocks(g, seeds)
+    theirs = dgl.dataloading.NeighborSampler([-1, -1], **fused()).sample_blocks(g, seeds)
+    assert set(mine[0]) == set(theirs[0]) == set(g.ntypes)
+    assert mine[1] is seeds
+    for got, want in zip(mine[2], theirs[2], strict=True):
+        assert got.canonical_etypes == want.canonical_etypes
+        assert got.srctypes == want.srctypes and got.idtype == want.idtype
+        for kind in g.canonical_etypes:
+            assert edges_of(g, got, kind) == edges_of(g, want, kind)
+        for kind in g.ntypes:
+            assert got.num_dst_nodes(kind) == want.num_dst_nodes(kind)
+            ids = got.srcnodes[kind].data[dgl.NID]
+            assert set(ids.tolist()) == set(want.srcnodes[kind].data[dgl.NID].tolist())
+            assert torch.equal(got.dstnodes[kind].data[dgl.NID], ids[: got.num_dst_nodes(kind)])
+            assert torch.equal(got.srcnodes[kind].data["x"], g.nodes[kind].data["x"][ids.long()])
+    for kind in g.ntypes:
+        assert torch.equal(mine[0][kind], mine[2][0].srcnodes[kind].data[dgl.NID])
+
+
+def fused() -> dict[str, Any]:
+    """DGL 2.1's fused sampler loses edges of int32 graphs."""
+    options = inspect.signature(dgl.dataloading.NeighborSampler).parameters
+    return {"fused": False} if "fused" in options else {}
+
+
+def test_fanouts_by_type() -> None:
+    g = heterograph()
+    hop = {"writes": 2, CITES: 3, "has": -1, NEVER: 1}
+    seeds = {"paper": torch.arange(70), "topic": torch.arange(9)}
+    _, _, (block,) = ours.PGSampler([hop], seed=4).sample_blocks(g, seeds)
+    for kind, most in ((WRITES, 2), (CITES, 3), (HAS, 10**6)):
+        want = g.in_degrees(etype=kind).clamp(max=most)
+        assert torch.equal(block.in_degrees(etype=kind), want)
+    assert block.num_edges(NEVER) == 0
+    with pytest.raises(dgl.DGLError, match=r"fanouts\[0\]: expected a number for each edge type"):
+        ours.PGSampler([{"writes": 2}]).sample_blocks(g, seeds)
+
+
+def test_weights_of_a_type() -> None:
+    g = heterograph()
+    seeds = {"paper": torch.arange(70)}
+    sampler = ours.PGSampler([-1], prob="w", seed=4)
+    for _ in range(2):
+        _, _, (block,) = sampler.sample_blocks(g, seeds)
+        positive = g.edges[WRITES].data["w"] > 0
+        assert block.num_edges(WRITES) == int(positive.sum())
+        assert positive[block.edges[WRITES].data[dgl.EID]].all()
+        assert block.num_edges(CITES) == g.num_edges(CITES)
+        # Seen where it was written to.
+        g.edges[WRITES].data["w"][:100] = 0
+    _, _, (block,) = ours.PGSampler([2], seed=4, edge_weights="ht").sample_blocks(g, seeds)
+    degrees = g.in_degrees(etype=CITES)[block.edges(etype=CITES)[1]].float()
+    assert torch.allclose(block.edges[CITES].data["edge_weights"], (degrees / 2).clamp(min=1))
+    with pytest.raises(ValueError, match="expected an edge type of g with"):
+        ours.PGSampler([2], prob="none").sample_blocks(g, seeds)
+
+
+def test_seeds_that_repeat() -> None:
+    g = heterograph()
+    seeds = {"paper": torch.tensor([7, 3, 7, 7, 9]), "author": torch.tensor([1, 1])}
+    sampler = ours.PGSampler([3, -1], seed=4)
+    _, _, blocks = sampler.sample_blocks(g, seeds)
+    last = blocks[-1]
+    for kind, ids in seeds.items():
+        assert torch.equal(last.dstnodes[kind].data[dgl.NID], ids)
+    for kind in (WRITES, CITES):
+        assert torch.equal(last.in_degrees(etype=kind), g.in_degrees(seeds["paper"], etype=kind))
+        edges_of(g, last, kind)
+        edges_of(g, blocks[0], kind)
+    for before, after in itertools.pairwise(blocks):
+        for kind in g.ntypes:
+            ids = before.dstnodes[kind].data[dgl.NID]
+            assert torch.equal(ids, after.srcnodes[kind].data[dgl.NID])
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_model_trains_in_dgls_loader(workers: int) -> None:
+    g = heterograph()
+    conv = dgl.nn.HeteroGraphConv(
+        {kind[1]: dgl.nn.SAGEConv(5, 5, "mean") for kind in g.canonical_etypes}, aggregate="sum"
+    )
+    sampler = ours.PGSampler([4, 3], seed=2)
+
+    def epoch(number: int) -> list[Any]:
+        sampler.set_epoch(number)
+        loader = DataLoader(
+            g,
+            {"paper": torch.arange(70), "topic": torch.arange(9)},
+            sampler,
+            batch_size=16,
+            shuffle=False,
+            num_workers=workers,
+        )
+        found = []
+        for nodes, _, blocks in loader:
+            h = blocks[0].srcdata["x"]
+            for block in blocks:
+                out = conv(block, h)
+                rest = {k: v[: block.num_dst_nodes(k)] for k, v in h.items()}
+                h = {**rest, **out}
+            sum(v.sum() for v in h.values()).backward()
+            found.append((nodes["author"], blocks[0].edges[CITES].data[dgl.EID]))
+        return found
+
+    first, again = epoch(0), epoch(0)
+    assert len(first) == 5
+    assert all(
+        torch.equal(a, b)
+        for x, y in zip(first, again, strict=True)
+        for a, b in zip(x, y, strict=True)
+    )
+    assert conv.mods["writes"].fc_neigh.weight.grad.abs().sum() > 0
+
+
+def test_edges_to_predict_are_sampled_around() -> None:
+    g = heterograph()
+    sampler = as_edge_prediction_sampler(
+        ours.PGSampler([-1], seed=1),
+        exclude="self",
+        negative_sampler=dgl.dataloading.negative_sampler.Uniform(2),
+    )
+    loader = DataLoader(
+        g, {WRITES: torch.arange(60), CITES: torch.arange(30)}, sampler, batch_size=30
+    )
+    for nodes, positive, negative, (block,) in loader:
+        assert set(nodes) == set(g.ntypes)
+        for kind in (WRITES, CITES):
+            ids = positive.edges[kind].data[dgl.EID]
+            assert not set(ids.tolist()) & set(block.edges[kind].data[dgl.EID].tolist())
+            assert negative.num_edges(kind) == 2 * len(ids)
+
+
+def test_errors() -> None:
+    g = heterograph()
+    sampler = ours.PGSampler([2])
+    with pytest.raises(TypeError, match="seed_nodes: expected a dict of node types to ids"):
+        sampler.sample_blocks(g, torch.arange(3))
+    with pytest.raises(ValueError, match="seed_nodes: expected node types of g, got 'none'"):
+        sampler.sample_blocks(g, {"none": torch.arange(3)})
+    with pytest.raises(IndexError, match="70"):
+        sampler.sample_blocks(g, {"paper": torch.tensor([70])})
