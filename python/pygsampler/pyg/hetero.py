@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch
     from pygsampler.hetero_graph import EdgeType
 
-    NumNeighborsByType = Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors
-
 __all__ = ["HeteroSampler"]
 
 
@@ -71,7 +69,7 @@ class HeteroSampler(PGSampler):
     def __init__(
         self,
         data: HeteroData,
-        num_neighbors: NumNeighborsByType,
+        num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors,
         subgraph_type: str | SubgraphType = "directional",
         replace: bool = False,
         disjoint: bool = False,
@@ -165,7 +163,9 @@ class HeteroSampler(PGSampler):
         return self._num_neighbors
 
     @num_neighbors.setter
-    def num_neighbors(self, num_neighbors: NumNeighborsByType) -> None:
+    def num_neighbors(
+        self, num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors
+    ) -> None:
         given, fanouts = _fanouts(num_neighbors, self._types.edge_types)
         self._sampler = self._made()._with(fanouts=fanouts or [0])
         self._num_neighbors = given
@@ -285,7 +285,9 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
         by_type[kind] = options.hops(default, "num_neighbors.default")
     hops = {kind: len(counts) for kind, counts in by_type.items()}
     if len(set(hops.values())) > 1:
-        raise ValueError(f"num_neighbors: expected as many hops for each edge type, got {hops}")
+        raise ValueError(
+            f"num_neighbors: the number of hops must be the same across all edge types, got {hops}"
+        )
     number = next(iter(hops.values()))
     fanouts = [{kind: by_type[kind][hop] for kind in edge_types} for hop in range(number)]
     return NumNeighbors(dict(values), default), fanouts[::-1]

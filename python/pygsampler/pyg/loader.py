@@ -118,7 +118,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.NeighborLoader`` with pygsampler's engine: change the import only.
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
-    that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name.
+    that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name. Of a
+    ``HeteroData`` it makes a ``HeteroSampler``, which says what is not offered there; nor are
+    ``features``, ``edge_features`` and ``edge_index``. ``input_nodes`` is then a type of nodes, or
+    (type, ids or mask), ``num_neighbors`` a list, or a dict of edge types to lists.
 
     Parameters
     ----------
@@ -145,7 +148,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     Raises
     ------
     NotImplementedError
-        For a graph with types, and for options that are not offered.
+        For options that are not offered.
     TypeError, ValueError, IndexError, CudaError
         As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``IndexError`` for
         ``input_nodes`` that are no vertices; ``ValueError`` for ``seed`` or ``device`` beside
@@ -185,7 +188,6 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         offered("input_time", input_time, None, "temporal sampling")
         typed = isinstance(data, HeteroData)
         if typed:
-            _check_input_type(data, input_nodes)
             for name, value, usual in (
                 ("features", features, None),
                 ("edge_features", edge_features, None),
@@ -209,6 +211,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             weight_attr=weight_attr,
             edge_weights=edge_weights,
         )
+        if typed:
+            _check_input_type(data, input_nodes)
         rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
