@@ -5,6 +5,7 @@ from __future__ import annotations
 try:
     from pygsampler.pyg.cluster import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
+    from pygsampler.pyg.hetero import HeteroSampler
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
     from pygsampler.pyg.node2vec import Node2Vec
@@ -30,6 +31,7 @@ __all__ = [
     "GraphSAINTNodeSampler",
     "GraphSAINTRandomWalkSampler",
     "GraphStore",
+    "HeteroSampler",
     "LinkNeighborLoader",
     "MetaPath2Vec",
     "NeighborLoader",

@@ -81,8 +81,8 @@ def homogeneous(data: Any) -> None:
     """NotImplementedError for HeteroData."""
     if isinstance(data, HeteroData):
         raise NotImplementedError(
-            "data: expected a homogeneous Data, got HeteroData; heterogeneous graphs are not "
-            "offered yet, and data.to_homogeneous() makes a Data of one"
+            "data: expected a homogeneous Data, got HeteroData; NeighborLoader and "
+            "HeteroSampler take it, and data.to_homogeneous() makes a Data of one"
         )
 
 

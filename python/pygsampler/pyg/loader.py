@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 
 import torch
 from torch_geometric import loader
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
 from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
+from pygsampler.pyg.hetero import HeteroSampler
 from pygsampler.pyg.options import inside, offered, subgraph
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
@@ -117,7 +118,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.NeighborLoader`` with pygsampler's engine: change the import only.
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
-    that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name.
+    that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name. Of a
+    ``HeteroData`` it makes a ``HeteroSampler``, which says what is not offered there; nor are
+    ``features``, ``edge_features`` and ``edge_index``. ``input_nodes`` is then a type of nodes, or
+    (type, ids or mask), ``num_neighbors`` a list, or a dict of edge types to lists.
 
     Parameters
     ----------
@@ -144,7 +148,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     Raises
     ------
     NotImplementedError
-        For a graph with types, and for options that are not offered.
+        For options that are not offered.
     TypeError, ValueError, IndexError, CudaError
         As ``PGSampler`` and, in the loop, its ``sample_from_nodes``; ``IndexError`` for
         ``input_nodes`` that are no vertices; ``ValueError`` for ``seed`` or ``device`` beside
@@ -182,6 +186,14 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         offered("input_time", input_time, None, "temporal sampling")
+        typed = isinstance(data, HeteroData)
+        if typed:
+            for name, value, usual in (
+                ("features", features, None),
+                ("edge_features", edge_features, None),
+                ("edge_index", edge_index, "coo"),
+            ):
+                offered(name, value, usual, "for a HeteroData anything else")
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -189,6 +201,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             seed,
             device,
             kwargs.get("num_workers", 0),
+            HeteroSampler if typed else PGSampler,
             replace=replace,
             subgraph_type=subgraph(subgraph_type, directed),
             disjoint=disjoint,
@@ -198,6 +211,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             weight_attr=weight_attr,
             edge_weights=edge_weights,
         )
+        if typed:
+            _check_input_type(data, input_nodes)
         rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -219,7 +234,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler):
-            inside(self.input_data.node, "input_nodes", neighbor_sampler.num_nodes)
+            count: Any = neighbor_sampler.num_nodes
+            if typed:
+                count = count[self.input_data.input_type]
+            inside(self.input_data.node, "input_nodes", count)
 
 
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
@@ -272,6 +290,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             seed,
             device,
             kwargs.get("num_workers", 0),
+            PGSampler,
             replace=replace,
             subgraph_type=subgraph(subgraph_type, directed),
             disjoint=disjoint,
@@ -336,6 +355,7 @@ def _sampler(
     seed: Any,
     device: Any,
     num_workers: int,
+    kind: type[PGSampler],
     **options: Any,
 ) -> Any:
     """The sampler that was given, or one made of the loader's arguments."""
@@ -348,7 +368,7 @@ def _sampler(
         if device is None and num_workers:
             # Workers cannot use their parent's GPU.
             device = "cpu"
-        return PGSampler(data, num_neighbors, seed=seed, device=device, **options)
+        return kind(data, num_neighbors, seed=seed, device=device, **options)
     for name, value in (("seed", seed), ("device", device)):
         if value is not None:
             raise ValueError(
@@ -363,6 +383,27 @@ def _sampler(
             f"neighbor_sampler: expected a pygsampler.pyg.PGSampler, got a "
             f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one"
         )
-    if isinstance(given, Sampler):
+    if isinstance(given, HeteroSampler) and kind is not HeteroSampler:
+        raise TypeError(
+            f"neighbor_sampler: expected a PGSampler for {describe(data)}, got a HeteroSampler, "
+            "which NeighborLoader takes with a HeteroData"
+        )
+    if isinstance(given, Sampler) and not isinstance(given, HeteroSampler):
         homogeneous(data)
     return given
+
+
+def _check_input_type(data: HeteroData, input_nodes: Any) -> None:
+    """An error unless they are a type, or a type and its nodes: PyG would make a new type."""
+    kind = input_nodes
+    if isinstance(input_nodes, (tuple, list)) and len(input_nodes) == 2:
+        kind = input_nodes[0]
+    if not isinstance(kind, str):
+        raise TypeError(
+            "input_nodes: expected a type of nodes, or (type, ids or mask), for a HeteroData, got "
+            f"{describe(input_nodes)}"
+        )
+    if kind not in data.node_types:
+        raise ValueError(
+            f"input_nodes: expected one of the types {data.node_types}, got {describe(kind)}"
+        )

@@ -80,13 +80,13 @@ def backward(sample_direction: Any) -> bool:
     return bool(sample_direction == "backward")
 
 
-def hops(num_neighbors: Any) -> list[int]:
-    """The numbers of neighbours, the seeds' first; there may be none."""
+def hops(num_neighbors: Any, where: str = "num_neighbors") -> list[int]:
+    """The numbers of neighbours, the seeds' first; there may be none. ``where`` is their name."""
     values = num_neighbors.values if isinstance(num_neighbors, NumNeighbors) else num_neighbors
     if isinstance(values, Mapping):
         raise NotImplementedError(
-            "num_neighbors: expected a list of int, got a dict for each edge type; heterogeneous "
-            "graphs are not offered yet, and data.to_homogeneous() makes a Data of one"
+            f"{where}: expected a list of int, got a dict for each edge type, which "
+            "NeighborLoader takes of a HeteroData alone; data.to_homogeneous() makes a Data of one"
         )
     if (
         isinstance(values, (str, bytes, bytearray, Set))
@@ -95,12 +95,12 @@ def hops(num_neighbors: Any) -> list[int]:
         or getattr(values, "ndim", 1) == 0
     ):
         raise TypeError(
-            f"num_neighbors: expected a list of int, the seeds' number first, "
+            f"{where}: expected a list of int, the seeds' number first, "
             f"got {describe(num_neighbors)}"
         )
     if len(values) > MAX_HOPS:
-        raise ValueError(f"num_neighbors: expected at most {MAX_HOPS} hops, got {len(values)}")
-    return [integer(value, f"num_neighbors[{i}]", -1, MAX_FANOUT) for i, value in enumerate(values)]
+        raise ValueError(f"{where}: expected at most {MAX_HOPS} hops, got {len(values)}")
+    return [integer(value, f"{where}[{i}]", -1, MAX_FANOUT) for i, value in enumerate(values)]
 
 
 def subgraph(subgraph_type: Any, directed: bool) -> Any:

@@ -130,8 +130,10 @@ def _taken(given: Any, where: str, things: str, count: int | None) -> dict[str, 
 
 def _check_edge_ids(sampler: Sampler, edges: Mapping[str, Features]) -> None:
     """Edges may have any ids, and on a GPU nobody would notice one without a row."""
+    if not any(each._where() >= 0 for each in edges.values()):
+        return
     ids = sampler.graph.edge_ids
-    if ids is None or not len(ids) or not any(each._where() >= 0 for each in edges.values()):
+    if ids is None or not len(ids):
         return
     # Not as a tensor of those of a file, which torch would copy.
     most = int((ids.torch() if ids.device != "cpu" else ids.numpy()).max())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 
+from pygsampler.pyg.hetero import HeteroSampler
 from pygsampler.pyg.sampler import Sampler
 
 __all__ = ["same_graph"]
@@ -21,6 +22,12 @@ def same_graph(data: Any, sampler: Any) -> None:
     Features would be looked up by the ids of another graph. Called for each batch: takes
     microseconds. Data without edges has the features alone, and its edges are not compared.
     """
+    if isinstance(data, HeteroData) and isinstance(sampler, HeteroSampler):
+        for kind, count in sampler.num_nodes.items():
+            _same(f"data[{kind!r}]", "nodes", _num_nodes(data[kind]), count)
+        for edge_type, count in sampler.num_edges.items():
+            _same(f"data[{edge_type!r}]", "edges", data[edge_type].edge_index.shape[1], count)
+        return
     if not isinstance(data, Data) or not isinstance(sampler, Sampler):
         return
     edges = data.edge_index
@@ -28,15 +35,19 @@ def same_graph(data: Any, sampler: Any) -> None:
         ("nodes", _num_nodes(data), sampler.num_nodes),
         ("edges", None if edges is None else edges.shape[1] or None, sampler.num_edges),
     ):
-        if got is not None and got != expected:
-            raise ValueError(
-                f"data: expected {expected} {name} as in the sampler's graph, got {got}; a sampler "
-                f"keeps the graph that it was made of: make the loader, or its neighbor_sampler, "
-                f"anew of this data"
-            )
+        _same("data", name, got, expected)
 
 
-def _num_nodes(data: Data) -> int | None:
+def _same(where: str, name: str, got: int | None, expected: int) -> None:
+    if got is not None and got != expected:
+        raise ValueError(
+            f"{where}: expected {expected} {name} as in the sampler's graph, got {got}; a sampler "
+            f"keeps the graph that it was made of: make the loader, or its neighbor_sampler, "
+            f"anew of this data"
+        )
+
+
+def _num_nodes(data: Any) -> int | None:
     """None where PyG would guess it by a pass over all edges, and warn."""
     for key in data.keys():  # noqa: SIM118
         if key in _OF_NODES or "node" in key:

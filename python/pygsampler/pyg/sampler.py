@@ -336,9 +336,9 @@ class PGSampler(Sampler):
     Parameters
     ----------
     data : Data, Graph, or (FeatureStore, GraphStore)
-        The graph, homogeneous. Its edges are sorted once, here; later changes of ``data`` do not
-        reach the sampler. Arrays of a Graph, and sorted edges, are used where they lie: keep them
-        unchanged.
+        The graph, without types; ``HeteroSampler`` takes a ``HeteroData``. Its edges are sorted
+        once, here; later changes of ``data`` do not reach the sampler. Arrays of a Graph, and
+        sorted edges, are used where they lie: keep them unchanged.
     num_neighbors : list of int or NumNeighbors
         In-neighbours to sample for each node, ``num_neighbors[0]`` for the seeds. -1 takes all,
         also with ``replace=True``. ``[]`` samples no edges.

@@ -1,0 +1,432 @@
+"""``HeteroSampler``: graphs with types behind PyG's ``BaseSampler``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.data import get_worker_info
+from torch_geometric.data import HeteroData
+from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput, NumNeighbors
+from torch_geometric.sampler.base import SubgraphType
+
+from pygsampler import sampler as _core
+from pygsampler._core.checks import boolean, describe
+from pygsampler._loading.batch_number import BatchNumber
+from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
+from pygsampler.pyg import options
+from pygsampler.pyg.sampler import PGSampler
+
+if TYPE_CHECKING:
+    from pygsampler.hetero_batch import HeteroBatch
+    from pygsampler.hetero_graph import EdgeType
+
+__all__ = ["HeteroSampler"]
+
+
+class HeteroSampler(PGSampler):
+    """Neighbour sampling of a ``HeteroData`` for PyG's loaders, by pygsampler's engine, on the CPU.
+
+    ``NeighborLoader`` of this module makes one of a ``HeteroData``; PyG's ``NodeLoader`` and
+    ``NeighborLoader(data, ..., neighbor_sampler=)`` take one. A batch is what PyG's own sampler
+    gives: all types are there, also those without nodes or edges. The seeds are the first nodes of
+    their type; the nodes of a type are numbered as they are first reached, hop by hop and in a hop
+    edge type by edge type in the order of ``data.metadata()``; a node is expanded once, at the hop
+    after the one that reached it.
+
+    Parameters
+    ----------
+    data : HeteroData
+        With ``edge_index`` of each edge type, int32 or int64, all alike. Its edges are sorted once,
+        here; later changes of ``data`` do not reach the sampler.
+    num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
+        In-neighbours to sample for each node by each edge type, the seeds' number first. A dict has
+        all edge types, unless it is in a ``NumNeighbors`` with a ``default``.
+    subgraph_type : str or SubgraphType
+        ``"directional"``, or ``"bidirectional"``: each edge with its reverse, in the type that PyG
+        pairs with its own; ids of such edges are None, as in PyG. ``NotImplementedError`` for
+        ``"induced"``.
+    weight_attr : str, optional
+        The name of an attribute of edges, as for ``PGSampler``. Edge types without it are sampled
+        uniformly.
+    replace, disjoint, seed, is_sorted, share_memory, directed
+        As for ``PGSampler``. Trees are numbered by their seeds.
+    temporal_strategy, time_attr, device, sample_direction, edge_weights
+        As for ``PGSampler``, and ``NotImplementedError`` for all but the default; ``device`` may be
+        the CPU.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        For arguments of a wrong type or value, naming the argument: edge types that are missing in
+        ``num_neighbors`` or not in ``data``, and ends of edges that are no nodes of their type.
+    NotImplementedError
+        For what is not offered for graphs with types.
+    """
+
+    def __init__(
+        self,
+        data: HeteroData,
+        num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors,
+        subgraph_type: str | SubgraphType = "directional",
+        replace: bool = False,
+        disjoint: bool = False,
+        temporal_strategy: str = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        is_sorted: bool = False,
+        share_memory: bool = False,
+        directed: bool = True,
+        sample_direction: str = "forward",
+        *,
+        seed: int | None = None,
+        device: Any = None,
+        edge_weights: str | None = None,
+    ) -> None:
+        if not isinstance(data, HeteroData):
+            raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
+        boolean(share_memory, "share_memory")
+        boolean(is_sorted, "is_sorted")
+        self.temporal_strategy, self.time_attr = temporal_strategy, time_attr
+        options.backward(sample_direction)
+        options.offered("sample_direction", sample_direction, "forward", _WITH_TYPES)
+        options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
+        if device is not None and torch.device(device).type != "cpu":
+            raise NotImplementedError(
+                f"device: expected None or 'cpu' for a HeteroData, got {describe(device)}; graphs "
+                "with types are not sampled on a GPU yet"
+            )
+        if weight_attr is not None and not isinstance(weight_attr, str):
+            raise TypeError(
+                f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
+            )
+        self._sample_direction = sample_direction
+        self.subgraph_type = options.subgraph(subgraph_type, directed)
+        self.keep_orig_edges = False
+        edge_types = [tuple(kind) for kind in data.edge_types]
+        given, fanouts = _fanouts(num_neighbors, edge_types)
+        self._num_neighbors = given
+        self._sampler = _core.PGSampler(
+            fanouts or [0],
+            replace=replace,
+            frontier="new",
+            disjoint=disjoint,
+            prob=weight_attr,
+            seed=seed,
+        )
+        self._identity = BatchNumber(self._sampler.seed)
+        self._identity.set_seed(seed)
+        self._types = _graph(data, weight_attr)
+        # Now: wrong weights are wrong arguments.
+        self._sampler.graph_of(self._types)
+
+    @property
+    def graph(self) -> HeteroGraph:  # type: ignore[override]
+        """What is sampled."""
+        return self._types
+
+    @property
+    def num_nodes(self) -> Mapping[str, int]:  # type: ignore[override]
+        """Number of nodes of each type."""
+        return self._types.num_nodes
+
+    @property
+    def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
+        """Number of edges of each type."""
+        return self._types.num_edges
+
+    @property
+    def device(self) -> str:
+        """``"cpu"``."""
+        return "cpu"
+
+    @property
+    def subgraph_type(self) -> SubgraphType:
+        """Directional or bidirectional."""
+        return self._subgraph_type
+
+    @subgraph_type.setter
+    def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
+        found = options.kind(subgraph_type)
+        if found == SubgraphType.induced:
+            raise NotImplementedError(
+                "subgraph_type: expected 'directional' or 'bidirectional' for a HeteroData, got "
+                "'induced'; induced subgraphs of graphs with types are not offered yet"
+            )
+        self._subgraph_type = found
+
+    @property
+    def num_neighbors(self) -> NumNeighbors:
+        """In-neighbours to sample for each node by each edge type, the seeds' number first."""
+        return self._num_neighbors
+
+    @num_neighbors.setter
+    def num_neighbors(
+        self, num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors
+    ) -> None:
+        given, fanouts = _fanouts(num_neighbors, self._types.edge_types)
+        self._sampler = self._made()._with(fanouts=fanouts or [0])
+        self._num_neighbors = given
+
+    @property
+    def weight_attr(self) -> str | None:
+        """The name of the weights of edges; None: edges are equal."""
+        return self._made().prob
+
+    @weight_attr.setter
+    def weight_attr(self, weight_attr: str | None) -> None:
+        known = dict.fromkeys(name for of in self._types.edata.values() for name in of)
+        if weight_attr is not None and weight_attr not in known:
+            have = ", ".join(map(repr, known)) or "none"
+            raise ValueError(
+                f"weight_attr: expected None or the name of an array that the sampler was made "
+                f"with ({have}), got {describe(weight_attr)}; make another sampler"
+            )
+        self._sampler = self._made()._with(prob=weight_attr)
+
+    @property
+    def edge_weights(self) -> None:
+        """None: edges have no factors."""
+        return None
+
+    @edge_weights.setter
+    def edge_weights(self, edge_weights: Any) -> None:
+        options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> HeteroSamplerOutput:
+        """The subgraph around the nodes of ``index``, all of the type ``index.input_type``.
+
+        Returns a ``torch_geometric.sampler.HeteroSamplerOutput`` with all types in its dicts:
+        ``node``, ``row`` and ``col`` have the dtype of the edges' ends. ``num_sampled_nodes`` (of
+        each type one more than hops) and ``num_sampled_edges`` are lists of int, or None for
+        bidirectional subgraphs.
+
+        Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
+        its type, ``ValueError`` for a type that the graph does not have, ``NotImplementedError``
+        for seeds with times.
+        """
+        inputs = NodeSamplerInput.cast(index)
+        options.offered("input_time", inputs.time, None, "temporal sampling")
+        if kwargs:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
+        kind = inputs.input_type
+        if kind not in self._types.node_types:
+            raise ValueError(
+                f"input_type: expected one of {self._types.node_types}, got {describe(kind)}"
+            )
+        seeds = options.ids(inputs.node, "input_nodes")
+        options.inside(seeds, "input_nodes", self.num_nodes[kind])
+        # Else the same ids of two types would be one batch.
+        several = len(self._types.node_types) > 1
+        more = (b"type " + kind.encode(), seeds[:0]) if several else None
+        epoch, batch = self._identity.of(seeds, more)
+        if self._sampler.seed != self.seed:
+            self._sampler = self._sampler.with_seed(self.seed)
+        threads = 0 if get_worker_info() is None else 1
+        job = self._sampler.launch(
+            self._types,  # type: ignore[arg-type]
+            {kind: seeds},
+            epoch=epoch,
+            batch=batch,
+            threads=threads,
+        )
+        made: Any = job.result()
+        out = _output(made, kind, self._types.edge_types, self._num_neighbors.num_hops)
+        out.metadata = (inputs.input_id, inputs.time)
+        if self.subgraph_type == SubgraphType.bidirectional:
+            out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+        return out
+
+    def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
+        """NotImplementedError: link loaders take graphs without types alone."""
+        raise NotImplementedError(
+            "sample_from_edges: expected a sampler of a Data, got one of a HeteroData; links of "
+            "graphs with types are not offered yet, and data.to_homogeneous() makes a Data of one"
+        )
+
+    def __repr__(self) -> str:
+        weights = f", weight_attr={self.weight_attr!r}" if self.weight_attr else ""
+        values = self.num_neighbors.values
+        shown = {tuple(k): v for k, v in values.items()} if isinstance(values, dict) else values
+        return (
+            f"pygsampler.pyg.HeteroSampler({shown}, replace={self.replace}, "
+            f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
+        )
+
+
+_WITH_TYPES = "for a HeteroData anything else"
+
+
+def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:
+    """``num_neighbors`` as PyG has it, and the core's fanouts, outermost hop first."""
+    values = given.values if isinstance(given, NumNeighbors) else given
+    if not isinstance(values, Mapping):
+        counts = options.hops(given)
+        return NumNeighbors(list(counts)), counts[::-1]
+    default = given.default if isinstance(given, NumNeighbors) else None
+    by_type: dict[Any, Any] = {}
+    for key, counts in values.items():
+        kind = key.to_tuple() if hasattr(key, "to_tuple") else key
+        kind = tuple(kind.split("__")) if isinstance(kind, str) else kind
+        if kind not in edge_types:
+            raise ValueError(
+                f"num_neighbors: expected edge types of data ({_listed(edge_types)}), got {kind!r}"
+            )
+        by_type[kind] = options.hops(counts, f"num_neighbors[{kind!r}]")
+    missing = [kind for kind in edge_types if kind not in by_type]
+    if missing and default is None:
+        raise ValueError(
+            f"num_neighbors: expected a list for each edge type, or NumNeighbors(default=), got "
+            f"none for {_listed(missing)}"
+        )
+    for kind in missing:
+        by_type[kind] = options.hops(default, "num_neighbors.default")
+    hops = {kind: len(counts) for kind, counts in by_type.items()}
+    if len(set(hops.values())) > 1:
+        raise ValueError(
+            f"num_neighbors: the number of hops must be the same across all edge types, got {hops}"
+        )
+    number = next(iter(hops.values()))
+    fanouts = [{kind: by_type[kind][hop] for kind in edge_types} for hop in range(number)]
+    return NumNeighbors(dict(values), default), fanouts[::-1]
+
+
+def _listed(kinds: Sequence[Any]) -> str:
+    return ", ".join(map(repr, kinds))
+
+
+def _graph(data: HeteroData, weight_attr: str | None) -> HeteroGraph:
+    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``."""
+    nodes: dict[str, int] = {}
+    for kind in data.node_types:
+        count = data[kind].num_nodes
+        if count is None:
+            raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
+        nodes[kind] = int(count)
+    edges: dict[Any, Any] = {}
+    weights: dict[Any, dict[str, torch.Tensor]] = {}
+    known: dict[str, None] = {}
+    for kind in map(tuple, data.edge_types):
+        where, store = f"data[{kind!r}]", data[kind]
+        index = store.edge_index if "edge_index" in store else None
+        if not isinstance(index, torch.Tensor) or index.dim() != 2 or index.shape[0] != 2:
+            got = tuple(index.shape) if isinstance(index, torch.Tensor) else list(store.keys())
+            raise ValueError(f"{where}: expected edge_index of shape (2, E), got {got}")
+        if hasattr(index, "as_tensor"):
+            index = index.as_tensor()
+        if index.is_cuda:
+            raise NotImplementedError(
+                f"{where}.edge_index: expected edges on the CPU, got some on {index.device}; "
+                "graphs with types are not sampled on a GPU yet"
+            )
+        for row, end in enumerate((kind[0], kind[2])):
+            if end not in nodes:
+                raise ValueError(f"{where}: expected types of nodes of data, got {end!r}")
+            options.inside(index[row], f"{where}.edge_index[{row}]", nodes[end])
+        known.update(dict.fromkeys(key for key in store.keys() if key != "edge_index"))  # noqa: SIM118
+        edges[kind] = _csc(index, nodes[kind[0]], nodes[kind[2]])
+        if weight_attr is not None and weight_attr in store:
+            weights[kind] = {weight_attr: _weights(store[weight_attr], index.shape[1], where)}
+    if weight_attr is not None and not weights:
+        have = ", ".join(map(repr, known)) or "none"
+        raise ValueError(
+            f"weight_attr: expected the name of an attribute of the edges of some type ({have}), "
+            f"got {weight_attr!r}"
+        )
+    if len({index.dtype for _, index, *_ in edges.values()}) > 1:
+        widths = {kind: str(index.dtype) for kind, (_, index, *_) in edges.items()}
+        raise TypeError(f"data: expected an edge_index of one dtype in all types, got {widths}")
+    return HeteroGraph(edges, nodes, edge_data=weights)
+
+
+def _csc(index: torch.Tensor, sources: int, targets: int) -> tuple[torch.Tensor, ...]:
+    """The in-edges in tensors of torch's, which it shares with processes that it spawns."""
+    src, dst = index.contiguous()
+    graph = Graph.from_coo(src, dst, num_nodes=max(sources, targets))
+    indptr, indices = graph.indptr.torch()[: targets + 1], graph.indices.torch()
+    if graph.edge_ids is None:
+        return indptr, indices
+    return indptr, indices, graph.edge_ids.torch()
+
+
+def _weights(values: Any, count: int, where: str) -> torch.Tensor:
+    if not isinstance(values, torch.Tensor):
+        raise TypeError(f"weight_attr: expected a tensor in {where}, got {describe(values)}")
+    if values.numel() != count or values.shape[:1] != (count,):
+        raise ValueError(
+            f"weight_attr: expected one value for each of {count} edges in {where}, got shape "
+            f"{tuple(values.shape)}"
+        )
+    return values.detach().to("cpu", copy=True).reshape(count)
+
+
+def _output(
+    batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+) -> HeteroSamplerOutput:
+    """A batch, whose seeds are of the type ``kind``, as PyG has it.
+
+    The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
+    that were sampled for it; edges out of it come from its first occurrence.
+    """
+    seeds, seed_row = batch.output_nodes[kind].torch(), batch.output_index[kind].torch().long()
+    counts = batch.num_sampled_nodes
+    more = len(seeds) - counts[kind][0]
+    # Copies: a batch's arrays are views of one memory, which a part of them would keep.
+    node = {of: ids.torch().clone() for of, ids in batch.nodes.items()}
+    place = torch.empty(0, dtype=torch.int64)
+    if more:
+        found = node[kind]
+        node[kind] = torch.cat([seeds.to(found.dtype), found[counts[kind][0] :]])
+        place = torch.arange(len(found)) + more
+        place.scatter_reduce_(0, seed_row, torch.arange(len(seeds)), "amin", include_self=False)
+        counts[kind][0] = len(seeds)
+    row, col, edge, numbers = {}, {}, {}, {}
+    for edge_type in edge_types:
+        src, _, dst = edge_type
+        rows, cols, ids, of_hops = [], [], [], []
+        for by_type in reversed(batch.blocks):
+            block = by_type[edge_type]
+            from_, into, e = block.indices.torch(), block.indptr.torch().diff(), block.edge_ids
+            found_ids = e.torch()
+            to = torch.repeat_interleave(into.long(), output_size=block.num_edges)
+            to += block.dst_offset
+            if more and dst == kind:
+                if block.dst_offset or not block.num_dst_nodes:
+                    to += more
+                else:
+                    drawn, to = _each(block.indptr.torch().long(), seed_row)
+                    from_, found_ids = from_[drawn], found_ids[drawn]
+            if more and src == kind:
+                from_ = place[from_.long()]
+            rows.append(from_)
+            cols.append(to)
+            ids.append(found_ids)
+            of_hops.append(len(to))
+        dtype = node[src].dtype
+        row[edge_type] = torch.cat(rows).to(dtype)
+        col[edge_type] = torch.cat(cols).to(dtype)
+        edge[edge_type] = torch.cat(ids)
+        numbers[edge_type] = of_hops[:hops]
+    trees = batch.trees
+    return HeteroSamplerOutput(
+        node,
+        row,
+        col,
+        edge,
+        batch=None
+        if trees is None
+        else {of: trees[of].torch().to(ids.dtype, copy=True) for of, ids in node.items()},
+        num_sampled_nodes={of: numbers_[: hops + 1] for of, numbers_ in counts.items()},
+        num_sampled_edges=numbers,
+    )
+
+
+def _each(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The edges of some rows, row after row, and which of these each is of."""
+    starts = indptr[rows]
+    degrees = indptr[rows + 1] - starts
+    of = torch.repeat_interleave(degrees)
+    before = degrees.cumsum(0) - degrees
+    return torch.arange(len(of)) + (starts - before)[of], of
