@@ -194,6 +194,7 @@ def test_options_may_be_assigned() -> None:
     sampler.num_neighbors = NumNeighbors({CITES: [0, 0]}, default=[1, 1])
     sampler.weight_attr = None
     sampler.disjoint = True
+    assert repr(sampler).startswith(f"pygsampler.pyg.HeteroSampler({{{CITES}: [0, 0]}}, replace=F")
     other = copy.copy(sampler)
     other.set_seed(8)
     assert sampler.seed == 1
