@@ -204,6 +204,17 @@ def test_options_may_be_assigned() -> None:
     assert batch["paper"].batch.tolist()[:60] == list(range(60))
 
 
+def test_types_of_seeds_are_other_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same ids of two types do not share random numbers in an epoch."""
+    sampler = HeteroSampler(typed_data(), [2], seed=1)
+    sampler.set_epoch(0)
+    of, numbers = sampler._identity.of, []
+    monkeypatch.setattr(sampler._identity, "of", lambda *ids: numbers.append(of(*ids)) or of(*ids))
+    for kind in ("paper", "author", "paper"):
+        sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(4), input_type=kind))
+    assert numbers[0] == numbers[2] != numbers[1]
+
+
 def test_a_model_trains() -> None:
     """``to_hetero`` of a SAGE model, on the types that are a destination and their sources."""
     torch.manual_seed(0)
