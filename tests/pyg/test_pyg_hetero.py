@@ -194,6 +194,7 @@ def test_options_may_be_assigned() -> None:
     sampler.num_neighbors = NumNeighbors({CITES: [0, 0]}, default=[1, 1])
     sampler.weight_attr = None
     sampler.disjoint = True
+    assert repr(sampler).startswith(f"pygsampler.pyg.HeteroSampler({{{CITES}: [0, 0]}}, replace=F")
     other = copy.copy(sampler)
     other.set_seed(8)
     assert sampler.seed == 1
@@ -201,6 +202,17 @@ def test_options_may_be_assigned() -> None:
     assert batch[CITES].num_sampled_edges == [0, 0]
     assert batch[WRITES].num_sampled_edges[0] > 0
     assert batch["paper"].batch.tolist()[:60] == list(range(60))
+
+
+def test_types_of_seeds_are_other_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same ids of two types do not share random numbers in an epoch."""
+    sampler = HeteroSampler(typed_data(), [2], seed=1)
+    sampler.set_epoch(0)
+    of, numbers = sampler._identity.of, []
+    monkeypatch.setattr(sampler._identity, "of", lambda *ids: numbers.append(of(*ids)) or of(*ids))
+    for kind in ("paper", "author", "paper"):
+        sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(4), input_type=kind))
+    assert numbers[0] == numbers[2] != numbers[1]
 
 
 def test_a_model_trains() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -248,10 +249,10 @@ class HeteroSampler(PGSampler):
 
     def __repr__(self) -> str:
         weights = f", weight_attr={self.weight_attr!r}" if self.weight_attr else ""
-        values = self.num_neighbors.values
-        shown = {tuple(k): v for k, v in values.items()} if isinstance(values, dict) else values
+        # Of a copy: PyG keeps what it was first asked for.
+        values = copy.copy(self.num_neighbors).get_values()
         return (
-            f"pygsampler.pyg.HeteroSampler({shown}, replace={self.replace}, "
+            f"pygsampler.pyg.HeteroSampler({values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
 
