@@ -324,8 +324,10 @@ func (k *kind[I]) reserve(more int64) error {
 		return err
 	}
 	var err error
-	k.vertices, err = longer(&k.lists.vertices, k.vertices[:k.n], count)
-	return err
+	if k.vertices, err = longer(&k.lists.vertices, k.vertices[:k.n], count); err != nil {
+		return err
+	}
+	return Reserve(&k.numbers, more, k.vertices, k.n)
 }
 
 // frontier is the vertices that the hop expands.
@@ -456,6 +458,7 @@ func (s *typedBatch[I]) claim(t *tile) {
 	}
 	n, err := Claim(&r.src.numbers, r.block.indices[t.first:t.first+t.edges], r.src.vertices, r.src.n)
 	if err != nil {
+		// There is room: place has made it.
 		panic(err)
 	}
 	r.src.n = n

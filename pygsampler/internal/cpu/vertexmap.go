@@ -47,10 +47,18 @@ func Claim[I csc.Index](m *VertexMap, ids, nodes []I, n int64) (int64, error) {
 	case wideMap:
 		return claimDirect(&m.wide, ids, nodes, n), nil
 	}
-	if err := m.table.reserve(min(n+int64(len(ids)), m.nodes), n, func(i int64) uint64 { return uint64(nodes[i]) }); err != nil {
+	if err := Reserve(m, int64(len(ids)), nodes, n); err != nil {
 		return n, err
 	}
 	return claimHashed(&m.table, ids, nodes, n), nil
+}
+
+// Reserve makes room for up to more new vertices beside the first n of nodes: Claim finds it then.
+func Reserve[I csc.Index](m *VertexMap, more int64, nodes []I, n int64) error {
+	if m.by == narrowMap || m.by == wideMap {
+		return nil
+	}
+	return m.table.reserve(min(n+more, m.nodes), n, func(i int64) uint64 { return uint64(nodes[i]) })
 }
 
 // Find replaces ids by their numbers, and by -1 where they have none.
