@@ -68,15 +68,11 @@ class Convertible(Protocol):
     def torch(self) -> TorchBatch: ...
 
 
-class Views(Protocol):
-    """Where a torch batch takes its tensors from, each when it is first asked for.
+class BlockViews(Protocol):
+    """Where the blocks of a torch batch take their tensors from, each when it is first asked for.
 
     It must not know the batch: a circle would keep the memory until the next collection.
     """
-
-    def of_batch(self, name: str) -> torch.Tensor | None:
-        """``input_nodes``, ``output_nodes``, ``output_index``, or ``trees`` where it has any."""
-        ...
 
     def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
         """The tensor of a block by its name, and those that were made with it; None for
@@ -89,18 +85,26 @@ class Views(Protocol):
 
     def dst_offset(self, place: int) -> int: ...
 
-    def hops(self) -> int: ...
-
-    def num_edges(self) -> int:
-        """Of all blocks."""
-        ...
-
     def destinations(self, place: int) -> torch.Tensor | None:
         """The destination of each edge of a block, as ids; None where torch is to find them."""
         ...
 
     def edge_index(self, place: int) -> torch.Tensor | None:
         """Likewise sources and destinations, int64 and [2, num_edges]."""
+        ...
+
+
+class Views(BlockViews, Protocol):
+    """Likewise of the batch itself."""
+
+    def of_batch(self, name: str) -> torch.Tensor | None:
+        """``input_nodes``, ``output_nodes``, ``output_index``, or ``trees`` where it has any."""
+        ...
+
+    def hops(self) -> int: ...
+
+    def num_edges(self) -> int:
+        """Of all blocks."""
         ...
 
     def moved(self, move: Any) -> Views | None:
@@ -134,7 +138,7 @@ class _Made:
         return self._make(known, views, self._name)
 
 
-def _of_block(known: dict[str, Any], views: Views, name: str) -> Any:
+def _of_block(known: dict[str, Any], views: BlockViews, name: str) -> Any:
     made = views.of_block(known["_place"], name)
     # Those that were handed out stay what they are.
     known.update({**made, **known} if len(made) > 1 else made)
@@ -152,8 +156,8 @@ def _blocks_of(known: dict[str, Any], views: Views, name: str) -> Any:
     return blocks
 
 
-class _Furnished:
-    """Rows beside a batch or a block, by name, which a loader read for it."""
+class Furnished:
+    """Of torch's tensors: rows beside a batch or a block, by name, which a loader read for it."""
 
     if TYPE_CHECKING:
 
@@ -165,7 +169,7 @@ class _Furnished:
         found: Mapping[str, torch.Tensor] = self.__dict__.get("_features", _NONE)
         return found
 
-    def _furnish(self, name: str, rows: torch.Tensor) -> None:
+    def _furnish(self, name: str, rows: Any) -> None:
         # Around the dataclass, which is frozen.
         known = self.__dict__
         known.setdefault("_features", {})[name] = rows
@@ -179,7 +183,7 @@ class _Furnished:
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
+class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
     """A block of torch tensors.
 
     A loader that was given ``edge_features`` puts their rows beside them, one for each edge, as
@@ -187,7 +191,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
     """
 
     @classmethod
-    def _of(cls, views: Views, place: int) -> TorchBlock:
+    def _of(cls, views: BlockViews, place: int) -> TorchBlock:
         block = object.__new__(cls)
         # Around the dataclass, which is frozen. Tensors join them here when they are made.
         known = block.__dict__
@@ -227,7 +231,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
         batches of a ``DataLoader`` for them has those of a group by one launch.
         """
         known = self.__dict__
-        views: Views | None = known.get("_views")
+        views: BlockViews | None = known.get("_views")
         if views is not None:
             made = views.destinations(known["_place"])
             if made is not None:
@@ -250,7 +254,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
 
         Made as ``coo`` makes its tensors.
         """
-        views: Views | None = self.__dict__.get("_views")
+        views: BlockViews | None = self.__dict__.get("_views")
         made = None if views is None else views.edge_index(self.__dict__["_place"])
         if made is not None:
             return made
@@ -448,7 +452,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], _Furnished):
         return made
 
     def _count(self, which: int, name: str) -> int:
-        views: Views | None = self.__dict__.get("_views")
+        views: BlockViews | None = self.__dict__.get("_views")
         if views is not None:
             return views.counts(self.__dict__["_place"])[which]
         return len(getattr(self, name))
@@ -517,7 +521,7 @@ class ConvertedBatch(Generic[ArrayT, BlockT]):
         )
 
 
-class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
+class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
     """A mini-batch of torch tensors.
 
     Of a batch that was sampled on a GPU they are views of one tensor, each made when it is first
@@ -617,7 +621,8 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], _Furnished):
 
 def as_torch(batch: TorchBatch | Convertible) -> TorchBatch:
     """What a sampler gave, in torch's tensors."""
-    return batch if isinstance(batch, TorchBatch) else batch.torch()
+    # Of a graph with types it is a TorchHeteroBatch, which is one of these too.
+    return batch if isinstance(batch, Furnished) else batch.torch()
 
 
 class NumpyBatch(ConvertedBatch["numpy.ndarray[Any, Any]", NumpyBlock]):

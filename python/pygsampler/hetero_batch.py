@@ -15,6 +15,7 @@ from pygsampler.block import Block
 
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
+    from pygsampler.hetero_converted import TorchHeteroBatch
     from pygsampler.hetero_graph import EdgeType, Schema
 
 
@@ -168,6 +169,12 @@ class HeteroBatch:
             kind: [hop[kind].num_edges for hop in reversed(self.blocks)]
             for kind in self._schema.edge_types
         }
+
+    def torch(self) -> TorchHeteroBatch:
+        """The batch in torch's tensors, on the same memory; ImportError without torch."""
+        from pygsampler.hetero_converted import TorchHeteroBatch
+
+        return TorchHeteroBatch._of(self)
 
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())

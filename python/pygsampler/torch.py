@@ -23,6 +23,8 @@ from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import capture
 from pygsampler._loading.events import Events
+from pygsampler._loading.hetero_rows import HeteroRows
+from pygsampler._loading.hetero_seeds import HeteroSeeds
 from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.rows import Rows
@@ -37,6 +39,7 @@ from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.sampler import PGSampler
 from pygsampler.static import StaticBatch, StaticBlock
 
@@ -76,12 +79,14 @@ class DataLoader:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph or HeteroGraph
         The graph to sample from.
     seeds : int32 or int64 vertex ids, 1-D
         A tensor, a NumPy array or a list. They are copied, to the CPU if they are on a GPU, and
         from there to the graph's device once an epoch. Duplicates are allowed, see
-        ``MiniBatch``. None at all makes a loader of length 0.
+        ``MiniBatch``. None at all makes a loader of length 0. Of a ``HeteroGraph`` a mapping of
+        vertex types to ids; those of several types are put after each other, and shuffled and cut
+        together.
     sampler_or_fanouts : Sampler or list of int
         A sampler, or the fanouts to make one of, outermost hop first.
     batch_size : int
@@ -126,6 +131,8 @@ class DataLoader:
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
         On the CPU they are read ahead like the samples. Batches on a GPU read them there, or,
         those on the CPU, out of page-locked memory over the link: ``Features.to`` copies them.
+        Of a ``HeteroGraph`` each name has a mapping of vertex types to arrays, in batches too;
+        ``labels`` are such a mapping, and ``edge_features`` have mappings of edge types.
     labels : Features or array of shape [num_nodes, ...], optional
         Each batch has the rows of its ``output_nodes`` as ``y``.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
@@ -155,7 +162,8 @@ class DataLoader:
 
     Notes
     -----
-    It yields what ``MiniBatch.torch()`` returns, a ``TorchBatch``. On the CPU the tensors share the
+    It yields what ``MiniBatch.torch()`` returns, a ``TorchBatch``, and of a ``HeteroGraph`` a
+    ``TorchHeteroBatch``. On the CPU the tensors share the
     engine's memory. On a GPU they are views of one tensor, which torch allocates on the stream that
     is current when the batch is submitted, and the batch is complete when it is handed over: no
     stream has to wait for it. As with any tensor, work on it in a stream other than that one needs
@@ -217,7 +225,7 @@ class DataLoader:
         static: bool = False,
         capacities: Sequence[Sequence[int]] | str | None = None,
     ) -> None:
-        check_graph(graph)
+        check_graph(graph, with_types=True)
         self.batch_size = integer(batch_size, "batch_size", 1)
         self.shuffle = boolean(shuffle, "shuffle")
         self.drop_last = boolean(drop_last, "drop_last")
@@ -238,7 +246,11 @@ class DataLoader:
         self._follows = seed is None and self.sampler is not sampler_or_fanouts
         self._check_seed(seed is None and self.sampler._numbers.drawn)
         self.seed = self.sampler.seed if seed is None else seed
-        self._seeds = seed_tensor(seeds, graph.num_nodes)
+        self._types = None
+        if isinstance(graph, HeteroGraph):
+            check_graph(graph, self.sampler._takes_types)
+            self._types = HeteroSeeds(graph, seeds)
+        self._seeds = self._types.order if self._types else seed_tensor(seeds, graph.num_nodes)
         self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
         self._epoch = 0
         # Whether the epoch is the count of passes, rather than one that was chosen.
@@ -247,7 +259,8 @@ class DataLoader:
         self.graph = _graph_on(graph, device)
         # Tables are made now, and wrong weights are wrong arguments.
         self.sampler.graph_of(self.graph)
-        self._rows = Rows(self.graph, features, labels, edge_features)
+        rows = HeteroRows if self._types else Rows
+        self._rows = rows(self.graph, features, labels, edge_features)
         # Of the pass that began last; and of the next one, where somebody asked for it.
         self._meter: Meter | None = None
         self._trace: Trace | None = None
@@ -458,9 +471,10 @@ class DataLoader:
 
         def submit(step: int) -> Pending[Any]:
             start, end = self._shards.bounds(self.rank, step)
+            part = order[start:end]
             return self.sampler.submit(
                 self.graph,
-                order[start:end],
+                self._types.of(part) if self._types else part,
                 epoch=epoch,
                 batch=step * self.world_size + self.rank,
                 threads=threads,

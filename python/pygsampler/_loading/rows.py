@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pygsampler._arrays import devices
@@ -45,8 +45,7 @@ class Rows:
         self._nodes = self._taken(features, "features", nodes.number, "vertices", TorchBatch)
         self._edges = self._taken(edge_features, "edge_features", edges.number, "edges", TorchBlock)
         self._labels = self._taken(taken, "labels", nodes.number, "vertices", TorchBatch)
-        if LABELS in self._nodes and labels is not None:
-            raise ValueError(f"features: expected another name beside labels, got {LABELS!r}")
+        check_names(features, labels)
         if edges.more and self._edges:
             self._check_edge_ids(graph)
         self._caches = list(self._cached(graph))
@@ -148,9 +147,7 @@ class Rows:
             owner._furnish(name, rows)
         return parts
 
-    def _wanted(
-        self, batch: TorchBatch
-    ) -> Iterator[tuple[TorchBatch | TorchBlock, str, Features, torch.Tensor]]:
+    def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Features, torch.Tensor]]:
         """Who is to have what: the rows of which features, by which ids."""
         for name, features in self._nodes.items():
             yield batch, name, features, batch.input_nodes
@@ -170,25 +167,13 @@ class Rows:
                 f"{where}: expected a mapping of names to arrays, as {{'x': x}}, "
                 f"got {describe(given)}"
             )
-        return {
-            name: self._near(_checked(name, value, where, rows, things, kind), where, name)
-            for name, value in given.items()
-        }
-
-    def _near(self, features: Features, where: str, name: str) -> Features:
-        """The features where batches are."""
-        place = features._where()
-        if place == self._device:
-            return features
-        here = f"{_called(where, name)}: expected them on {devices.name(self._device)}"
-        if self._device < 0:
-            raise ValueError(
-                f"{here}, where the batches are, got {features.device}; "
-                "device='cuda' makes the batches there"
-            )
-        if place >= 0:
-            raise ValueError(f"{here}, where the batches are, or on the CPU, got {features.device}")
-        return features.to(self._device) if where == "labels" else features.pin(self._device)
+        found = {}
+        for name, value in given.items():
+            check_name(name, where, kind)
+            called = _called(where, name)
+            features = checked(value, called, rows, things)
+            found[name] = near(features, called, self._device, where == "labels")
+        return found
 
     def _check_edge_ids(self, graph: Graph) -> None:
         """On a GPU nobody would notice an id without a row: edges may have any ids."""
@@ -261,22 +246,48 @@ def _edge_ids(batch: TorchBatch) -> list[torch.Tensor]:
     return [block.edge_ids for block in batch.blocks]
 
 
-def _checked(name: Any, value: Any, where: str, rows: int, things: str, kind: type) -> Features:
+def check_names(features: Any, labels: Any) -> None:
+    """ValueError for features that are called what labels are."""
+    if labels is not None and isinstance(features, Mapping) and LABELS in features:
+        raise ValueError(f"features: expected another name beside labels, got {LABELS!r}")
+
+
+def check_name(name: Any, where: str, kind: type) -> None:
+    """ValueError for what cannot be an attribute of batches or blocks of that class."""
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
         raise ValueError(f"{where}: expected names of attributes, got {name!r}")
-    if hasattr(kind, name) or name in {field.name for field in fields(kind)}:
+    known = [field.name for field in fields(kind)] if is_dataclass(kind) else kind.__annotations__
+    if hasattr(kind, name) or name in known:
         raise ValueError(f"{where}: expected names that batches do not have, got {name!r}")
+
+
+def checked(value: Any, called: str, rows: int, things: str) -> Features:
+    """Features of an array with at least so many rows."""
     try:
         features = Features.from_tensor(value)
         count = len(features)
     except (TypeError, ValueError) as error:
         text = str(error).removeprefix("features: ")
-        raise type(error)(f"{_called(where, name)}: {text}") from None
+        raise type(error)(f"{called}: {text}") from None
     if count < rows:
-        raise ValueError(
-            f"{_called(where, name)}: expected a row for each of {rows} {things}, got {count}"
-        )
+        raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {count}")
     return features
+
+
+def near(features: Features, called: str, device: int, copied: bool) -> Features:
+    """The features where batches are: those on the CPU copied, or page-locked for a GPU."""
+    place = features._where()
+    if place == device:
+        return features
+    here = f"{called}: expected them on {devices.name(device)}"
+    if device < 0:
+        raise ValueError(
+            f"{here}, where the batches are, got {features.device}; "
+            "device='cuda' makes the batches there"
+        )
+    if place >= 0:
+        raise ValueError(f"{here}, where the batches are, or on the CPU, got {features.device}")
+    return features.to(device) if copied else features.pin(device)
 
 
 def _called(where: str, name: str) -> str:

@@ -1,0 +1,304 @@
+"""``TorchHeteroBatch``: mini-batches of graphs with types in torch's tensors."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._core.checks import describe
+from pygsampler.converted import Furnished, TorchBlock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import torch
+
+    from pygsampler.array import Array
+    from pygsampler.block import Block
+    from pygsampler.features import Features
+    from pygsampler.hetero_graph import EdgeType
+
+    Tensors = Mapping[str, torch.Tensor]
+
+
+class TorchHeteroBlock(TorchBlock):
+    """The sampled edges of one type, in torch's tensors: see ``TorchBlock``.
+
+    ``indices`` count among the sources' type, and destination i is vertex ``dst_offset + i`` of the
+    destinations' type. ``sum``, ``mean``, ``max``, ``weighted_sum``, ``softmax`` and ``attend``
+    take rows of the sources, and give rows of the destinations.
+    """
+
+    @property
+    def edge_type(self) -> EdgeType:
+        """(source type, relation, destination type)."""
+        kind: EdgeType = self.__dict__["_kind"]
+        return kind
+
+    def own_and(
+        self,
+        x: Any,
+        reduce: str = "mean",
+        *,
+        of: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """As ``TorchBlock.own_and``; x may be ``(x_src, x_dst)``, and between two types must be.
+
+        ``x_dst`` has a row for each vertex of the destinations' type, at least up to the last
+        destination.
+        """
+        if isinstance(x, (tuple, list)):
+            if len(x) != 2:
+                raise ValueError(f"x: expected (x_src, x_dst), got {len(x)} of them")
+            src, dst = x
+            first = self.dst_offset
+            return dst[first : first + self.num_dst_nodes], self._reduced_by(src, reduce, of)
+        src_type, _, dst_type = self.edge_type
+        if src_type != dst_type:
+            raise TypeError(
+                f"x: expected (x_src, x_dst) for edges from {src_type!r} to {dst_type!r}, got "
+                f"{describe(x)}"
+            )
+        return super().own_and(x, reduce, of=of)
+
+    def _reduced_by(
+        self, x: torch.Tensor | Features, reduce: str, of: torch.Tensor | None
+    ) -> torch.Tensor:
+        if reduce not in ("sum", "mean", "max"):
+            raise ValueError(f"reduce: expected 'sum', 'mean' or 'max', got {describe(reduce)}")
+        made: torch.Tensor = getattr(self, reduce)(x, of=of)
+        return made
+
+    def _moved(self, move: Any, nodes: Tensors) -> TorchHeteroBlock:
+        """On another device, where its batch's vertices are ``nodes``."""
+        src, _, dst = self.edge_type
+        first = self.dst_offset
+        weights = self.edge_weights
+        made = type(self)(
+            move(self.indptr),
+            move(self.indices),
+            move(self.edge_ids),
+            nodes[src][: self.num_src_nodes],
+            nodes[dst][first : first + self.num_dst_nodes],
+            first,
+            None if weights is None else move(weights),
+        )
+        made.__dict__["_kind"] = self.edge_type
+        for name, rows in self.features.items():
+            made._furnish(name, move(rows))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, arrays, features = super().__reduce__()
+        return _block, (kind, self.edge_type, arrays), features
+
+
+class TorchHeteroBatch(Furnished):
+    """A mini-batch of a graph with types, of torch tensors: what ``HeteroBatch.torch()`` returns.
+
+    Names and shapes are those of ``HeteroBatch``. A loader that was given ``features`` puts, under
+    each name, a mapping of vertex types to rows of ``nodes`` beside them, as attributes and in
+    ``features``, and the ``labels`` of ``output_nodes`` as ``y``, likewise.
+    """
+
+    nodes: Tensors
+    """Original ids of the vertices of each type; the seeds are first."""
+    output_nodes: Tensors
+    """The seeds of each type as they were given, duplicates kept."""
+    output_index: Tensors
+    """For each seed of a type its place among ``nodes`` of that type."""
+    trees: Tensors | None
+    """For each of ``nodes`` which seed's tree it is in; None without ``disjoint=True``."""
+    blocks: tuple[Mapping[EdgeType, TorchHeteroBlock], ...]
+    """Of each hop, the outermost first, a mapping of all edge types to blocks."""
+    num_sampled_nodes: Mapping[str, list[int]]
+    """Of each type the distinct seeds, and how many vertices each hop found."""
+    num_sampled_edges: Mapping[EdgeType, list[int]]
+    """Of each type how many edges each hop has, that of the seeds first."""
+    num_edges: int
+    """Number of sampled edges of all blocks."""
+    epoch: int
+    batch: int
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, **parts: Any) -> None:
+        self.__dict__.update(parts)
+
+    @classmethod
+    def _of(cls, batch: Any) -> TorchHeteroBatch:
+        nodes = {kind: ids.torch() for kind, ids in batch.nodes.items()}
+        views = _Views(batch, nodes)
+        flat = iter(range(len(views.flat)))
+        blocks = tuple(
+            MappingProxyType({kind: _viewed(views, next(flat), kind) for kind in hop})
+            for hop in batch.blocks
+        )
+        trees = batch.trees
+        return cls(
+            nodes=MappingProxyType(nodes),
+            output_nodes=_tensors(batch.output_nodes),
+            output_index=_tensors(batch.output_index),
+            trees=None if trees is None else _tensors(trees),
+            blocks=blocks,
+            num_sampled_nodes=batch.num_sampled_nodes,
+            num_sampled_edges=batch.num_sampled_edges,
+            num_edges=batch.num_edges,
+            epoch=batch.epoch,
+            batch=batch.batch,
+        )
+
+    @property
+    def input_nodes(self) -> Tensors:
+        """``nodes``: of which features are needed."""
+        return self.nodes
+
+    @property
+    def features(self) -> Mapping[str, Any]:
+        """Those that a loader was asked for, by name and type; each is an attribute too."""
+        return super().features
+
+    @property
+    def edge_index_dict(self) -> dict[EdgeType, torch.Tensor]:
+        """The edges of all hops by type, as PyG's models take them: int64, shape [2, E], row 0 the
+        sources, in local ids; those of the seeds' hop first.
+
+        With ``frontier="new"`` an edge is there once, as in a batch of PyG's; with ``"all"``
+        vertices are expanded again in each hop, and such models take ``blocks`` one by one.
+        """
+        import torch
+
+        return {
+            kind: torch.cat([hop[kind].edge_index for hop in reversed(self.blocks)], dim=1)
+            for kind in self.blocks[0]
+        }
+
+    def to(self, device: torch.device | str | int, non_blocking: bool = False) -> TorchHeteroBatch:
+        """The batch on another device; tensors that are there already are shared."""
+        return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> TorchHeteroBatch:
+        """The batch in page-locked memory, as torch's DataLoader asks for it."""
+        return self._map(lambda tensor: tensor.pin_memory())
+
+    def _map(self, move: Any) -> TorchHeteroBatch:
+        known = {name: value for name, value in self.__dict__.items() if name not in self.features}
+        known.pop("_features", None)
+        nodes = _mapped(move, self.nodes)
+        known |= {
+            "nodes": nodes,
+            "output_nodes": _mapped(move, self.output_nodes),
+            "output_index": _mapped(move, self.output_index),
+            "trees": None if self.trees is None else _mapped(move, self.trees),
+            "blocks": tuple(
+                MappingProxyType({kind: block._moved(move, nodes) for kind, block in hop.items()})
+                for hop in self.blocks
+            ),
+        }
+        made = type(self)(**known)
+        for name, of_types in self.features.items():
+            made._furnish(name, {kind: move(rows) for kind, rows in of_types.items()})
+        return made
+
+    def _of_type(self, kind: str) -> OfType:
+        return OfType(self, kind)
+
+    def __repr__(self) -> str:
+        nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
+        return (
+            f"TorchHeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
+            f"epoch={self.epoch}, batch={self.batch})"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = {
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in self.__dict__.items()
+            if name not in self.features and name != "_features"
+        }
+        plain["blocks"] = [dict(hop) for hop in self.blocks]
+        return _batch, (type(self), plain), dict(self.features)
+
+
+class OfType:
+    """A batch, for who gives it rows of the vertices of one type."""
+
+    __slots__ = ("_batch", "_kind")
+
+    def __init__(self, batch: TorchHeteroBatch, kind: str) -> None:
+        self._batch = batch
+        self._kind = kind
+
+    def _furnish(self, name: str, rows: torch.Tensor) -> None:
+        batch = self._batch
+        if name not in batch.features:
+            batch._furnish(name, {})
+        batch.features[name][self._kind] = rows
+
+
+class _Views:
+    """The arrays of the blocks of all hops and types, on the batch's memory."""
+
+    __slots__ = ("_nodes", "flat", "kinds")
+
+    def __init__(self, batch: Any, nodes: dict[str, torch.Tensor]) -> None:
+        self.flat: list[Block] = []
+        self.kinds: list[EdgeType] = []
+        for hop in batch.blocks:
+            self.flat += hop.values()
+            self.kinds += hop
+        self._nodes = nodes
+
+    def of_block(self, place: int, name: str) -> Mapping[str, torch.Tensor | None]:
+        block, (src, _, dst) = self.flat[place], self.kinds[place]
+        if name == "src_nodes":
+            return {name: self._nodes[src][: block.num_src_nodes]}
+        if name == "dst_nodes":
+            first = block.dst_offset
+            return {name: self._nodes[dst][first : first + block.num_dst_nodes]}
+        values: Array | None = getattr(block, name)
+        return {name: None if values is None else values.torch()}
+
+    def counts(self, place: int) -> tuple[int, int, int]:
+        block = self.flat[place]
+        return block.num_src_nodes, block.num_dst_nodes, block.num_edges
+
+    def dst_offset(self, place: int) -> int:
+        return self.flat[place].dst_offset
+
+    def destinations(self, place: int) -> None:
+        return None
+
+    def edge_index(self, place: int) -> None:
+        return None
+
+
+def _viewed(views: _Views, place: int, kind: EdgeType) -> TorchHeteroBlock:
+    block = TorchHeteroBlock._of(views, place)
+    assert isinstance(block, TorchHeteroBlock)
+    block.__dict__["_kind"] = kind
+    return block
+
+
+def _tensors(arrays: Mapping[str, Array]) -> Tensors:
+    return MappingProxyType({kind: values.torch() for kind, values in arrays.items()})
+
+
+def _mapped(move: Any, tensors: Tensors) -> Tensors:
+    return MappingProxyType({kind: move(values) for kind, values in tensors.items()})
+
+
+def _block(kind: type, edge_type: EdgeType, arrays: Sequence[Any]) -> Any:
+    made = kind(*arrays)
+    made.__dict__["_kind"] = edge_type
+    return made
+
+
+def _batch(kind: type, parts: dict[str, Any]) -> Any:
+    for name in ("nodes", "output_nodes", "output_index", "trees"):
+        if parts[name] is not None:
+            parts[name] = MappingProxyType(parts[name])
+    parts["blocks"] = tuple(MappingProxyType(hop) for hop in parts["blocks"])
+    return kind(**parts)
