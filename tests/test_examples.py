@@ -30,6 +30,7 @@ def run(name: str, *arguments: str) -> str:
     [
         ("graphsage_pyg.py", "torch_geometric"),
         ("graph_file_pyg.py", "torch_geometric"),
+        ("hgt_pyg.py", "torch_geometric"),
         ("graph_file.py", "torch"),
     ],
 )
@@ -38,6 +39,15 @@ def test_it_learns(name: str, needs: str) -> None:
     found = re.search(r"validation accuracy: ([\d.]+)%", run(name, "--epochs", "1"))
     assert found is not None
     assert float(found[1]) > 3 * GUESSING
+
+
+def test_types_help() -> None:
+    partner("torch")
+    told = run("rgcn.py", "--epochs", "1")
+    found = re.findall(r"accuracy (with\w*) types: ([\d.]+)%", told)
+    assert [name for name, _ in found] == ["without", "with"]
+    without, with_types = (float(accuracy) for _, accuracy in found)
+    assert with_types > max(without + 5, 4 * GUESSING)
 
 
 def test_samplers_learn() -> None:

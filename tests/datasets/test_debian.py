@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pygsampler.datasets import Debian, debian
+from pygsampler.datasets import Debian, debian, debian_typed
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +133,32 @@ def test_directed_graph_has_the_relations_alone(data: Debian) -> None:
     assert np.array_equal(
         np.diff(np.asarray(graph.indptr)), np.bincount(data.dst, minlength=data.num_nodes)
     )
+
+
+def test_typed_graph_has_the_same_relations(data: Debian) -> None:
+    graph = debian_typed()
+    assert graph.node_types == ("package", "source", "maintainer")
+    assert len(graph.edge_types) == 14
+    assert sum(graph.num_edges.values()) == 2 * (data.num_edges + 2 * data.num_nodes)
+    assert graph.num_nodes == {"package": 63_666, "source": 34_172, "maintainer": 2_249}
+    assert np.array_equal(np.asarray(graph.ndata["package"]["label"]), data.labels)
+    for number, name in enumerate(data.kinds):
+        for kind, end, other in (
+            (("package", name, "package"), data.dst, data.src),
+            (("package", f"rev_{name}", "package"), data.src, data.dst),
+        ):
+            relation, of = graph[kind], np.asarray(graph.edata[kind]["relation"])
+            assert np.array_equal(of, np.flatnonzero(data.kind == number))
+            edges = of[np.asarray(relation.edge_ids)]
+            rows = np.repeat(np.arange(data.num_nodes), np.diff(np.asarray(relation.indptr)))
+            assert np.array_equal(end[edges], rows)
+            assert np.array_equal(other[edges], np.asarray(relation.indices))
+    builds = graph["source", "builds", "package"]
+    assert np.array_equal(np.asarray(builds.indices), data.source)
+    back = graph["package", "rev_maintains", "maintainer"]
+    degrees = np.diff(np.asarray(back.indptr))[: data.maintainer.max() + 1]
+    assert np.array_equal(degrees, np.bincount(data.maintainer))
+    assert len(data.hetero_graph(directed=True).edge_types) == 7
 
 
 def test_each_call_gives_arrays_of_its_own(data: Debian) -> None:

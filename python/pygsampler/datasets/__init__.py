@@ -8,14 +8,14 @@ from pygsampler.datasets._files import convert, read, snap
 from pygsampler.datasets._ogb import Ogb, ogb
 
 if TYPE_CHECKING:
-    from pygsampler.datasets._debian import Debian, debian
+    from pygsampler.datasets._debian import Debian, debian, debian_typed
 
-__all__ = ["Debian", "Ogb", "convert", "debian", "ogb", "read", "snap"]
+__all__ = ["Debian", "Ogb", "convert", "debian", "debian_typed", "ogb", "read", "snap"]
 
 
 def __getattr__(name: str) -> Any:
     # NumPy is for the data sets alone: files of edges need none.
-    if name in ("Debian", "debian"):
+    if name in ("Debian", "debian", "debian_typed"):
         from pygsampler.datasets import _debian
 
         return getattr(_debian, name)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pygsampler.graph import Graph
+    from pygsampler.hetero_graph import HeteroGraph
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,6 +100,47 @@ class Debian:
             src, dst = np.concatenate([src, dst]), np.concatenate([dst, src])
         return Graph.from_coo(src, dst, num_nodes=self.num_nodes)
 
+    def hetero_graph(self, *, directed: bool = False) -> HeteroGraph:
+        """The graph with its types: packages, the sources that they are built from, maintainers.
+
+        The relations of each kind, ``("package", "Depends", "package")`` and so on, in the order of
+        ``kinds``; ``("source", "builds", "package")`` and ``("maintainer", "maintains",
+        "package")``, whose edge v is that of package v. Unless ``directed``, each of these has its
+        reverse beside it, ``("package", "rev_Depends", "package")``, with the same edge ids.
+        ``ndata["package"]["label"]`` are the labels, and ``edata[...]["relation"]`` of the kinds
+        says which relation an edge is.
+        """
+        from pygsampler.hetero_graph import HeteroGraph
+
+        edges: dict[tuple[str, str, str], tuple[Any, Any]] = {}
+        relations = {}
+        everyone = np.arange(self.num_nodes)
+        for number, kind in enumerate(self.kinds):
+            these = np.flatnonzero(self.kind == number)
+            relations[kind] = these
+            edges["package", kind, "package"] = self.src[these], self.dst[these]
+        edges["source", "builds", "package"] = self.source, everyone
+        edges["maintainer", "maintains", "package"] = self.maintainer, everyone
+        of_edges = {
+            kind: {"relation": relations[kind[1]]} for kind in edges if kind[1] in relations
+        }
+        if not directed:
+            for (src, name, dst), ends in list(edges.items()):
+                back = dst, f"rev_{name}", src
+                edges[back] = ends[::-1]
+                if name in relations:
+                    of_edges[back] = {"relation": relations[name]}
+        return HeteroGraph.from_coo(
+            edges,
+            {
+                "package": self.num_nodes,
+                "source": int(self.source.max()) + 1,
+                "maintainer": int(self.maintainer.max()) + 1,
+            },
+            edge_data=of_edges,
+            node_data={"package": {"label": self.labels}},
+        )
+
     def features(self, dtype: Any = "float32") -> NDArray[Any]:
         """The words as a dense matrix [N, 512]: 1 where the description has the word, else 0.
 
@@ -166,3 +208,11 @@ def debian() -> Debian:
         val=part(1),
         test=part(2),
     )
+
+
+def debian_typed() -> HeteroGraph:
+    """The data set as a graph with types: ``debian().hetero_graph()``.
+
+    Features, names and the split are ``debian()``'s.
+    """
+    return debian().hetero_graph()
