@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import dgl
 import torch
-from dgl import DGLError, utils
+from dgl import DGLError, graph_index, heterograph_index, utils
+from dgl.heterograph import DGLBlock
 from torch.utils.data import get_worker_info
 
 from pygsampler import sampler as _core
 from pygsampler._core.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.dgl.block import places_with, rows_of, rows_with
+from pygsampler.dgl.consecutive import consecutive
 from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
@@ -22,6 +25,7 @@ from pygsampler.hetero_graph import HeteroGraph
 __all__ = ["fanouts_by_type", "is_by_type", "sample_typed"]
 
 Ids = dict[str, torch.Tensor]
+Counts = dict[str, int]
 
 
 def is_by_type(fanouts: Any) -> bool:
@@ -194,7 +198,7 @@ def _blocks(g: Any, batch: HeteroBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
     for hop, relations in enumerate(batch.blocks):
         reached = len(batch.blocks) - hop
         ends = {kind: (counts[kind][reached - 1], counts[kind][reached]) for kind in g.ntypes}
-        csc, edge_ids, weights = {}, [], {}
+        csc, edge_ids, weights = [], [], {}
         for kind in g.canonical_etypes:
             block, (src, _, dst) = relations[kind], kind
             indptr, indices = block.indptr.torch(), block.indices.torch()
@@ -208,23 +212,55 @@ def _blocks(g: Any, batch: HeteroBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
             if src in repeated:
                 place = places_with(row_of[src], distinct[src], ends[src][1])
                 indices = place[indices.long()].to(indptr.dtype)
-            csc[kind] = ("csc", (indptr, indices, torch.arange(len(indices), dtype=g.idtype)))
+            csc.append((indptr, indices))
             edge_ids.append(edges.to(g.idtype))
             if factors is not None:
                 weights[kind] = factors
         more = {kind: len(seeds[kind]) - distinct[kind] for kind in g.ntypes}
         num_dst = {kind: ends[kind][0] + more[kind] for kind in g.ntypes}
         num_src = {kind: ends[kind][1] + more[kind] for kind in g.ntypes}
-        block = dgl.create_block(csc, num_src, num_dst, idtype=g.idtype)
-        frames = utils.extract_node_subframes_for_block(
-            g,
-            [ids[kind][: num_src[kind]] for kind in g.ntypes],
-            [ids[kind][: num_dst[kind]] for kind in g.ntypes],
+        block = DGLBlock(
+            _index(g, csc, num_src, num_dst),
+            (g.ntypes, g.ntypes),
+            g.etypes,
+            utils.extract_node_subframes_for_block(
+                g,
+                [ids[kind][: num_src[kind]] for kind in g.ntypes],
+                [ids[kind][: num_dst[kind]] for kind in g.ntypes],
+            ),
+            utils.extract_edge_subframes(g, edge_ids),
         )
-        utils.set_new_frames(block, node_frames=frames)
-        utils.set_new_frames(block, edge_frames=utils.extract_edge_subframes(g, edge_ids))
         for kind, factors in weights.items():
             block.edges[kind].data["edge_weights"] = factors
         made.append(block)
     last = made[0]
     return {kind: last.srcnodes[kind].data[dgl.NID] for kind in g.ntypes}, made
+
+
+def _index(
+    g: Any, csc: list[tuple[torch.Tensor, torch.Tensor]], num_src: Counts, num_dst: Counts
+) -> Any:
+    """DGL's index of a block of such relations, in the order of ``g.canonical_etypes``.
+
+    As for one relation, ``dgl.create_block`` would look for the largest index of each.
+    """
+    relations = []
+    for (src, _, dst), (indptr, indices) in zip(g.canonical_etypes, csc, strict=True):
+        ids = consecutive(len(indices), indices)
+        about = 2, num_src[src], num_dst[dst], indptr, indices, ids, ["coo", "csr", "csc"], True
+        relations.append(heterograph_index.create_unitgraph_from_csr(*about))
+    sizes = [*(num_src[kind] for kind in g.ntypes), *(num_dst[kind] for kind in g.ntypes)]
+    return heterograph_index.create_heterograph_from_relations(
+        _metagraph(tuple(g.ntypes), tuple(g.canonical_etypes)),
+        relations,
+        utils.toindex(sizes, "int64"),
+    )
+
+
+@cache
+def _metagraph(ntypes: tuple[str, ...], etypes: tuple[tuple[str, str, str], ...]) -> Any:
+    """The types of a block: of the sources, then of the destinations."""
+    place = {kind: i for i, kind in enumerate(ntypes)}
+    src, dst = ([place[kind[end]] for kind in etypes] for end in (0, 2))
+    count = len(ntypes)
+    return graph_index.from_coo(2 * count, src, [count + i for i in dst], True)
