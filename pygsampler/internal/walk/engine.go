@@ -21,11 +21,13 @@ type Request struct {
 	// Pack has uniform steps read packed edges, which the first call makes and the graph keeps. It
 	// changes no walk.
 	Pack bool
+	// Lean has walks of node2vec do without a table of the pairs that edges join. It changes no walk either.
+	Lean bool
 }
 
 // unitWalks is how many walks a worker takes at a time, and has under way side by side: a step
 // of one waits for memory twice, so a core keeps as many reads going as its caches hold.
-const unitWalks = 128
+const unitWalks = 256
 
 // Sample makes the walks and hands their memory, with one reference, to the caller. It returns
 // request.ErrCancelled soon after stop is set.
@@ -59,6 +61,13 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 		// Its pages go with it.
 		defer runtime.KeepAlive(made)
 	}
+	var joined *pairs
+	if r.Second() && !r.Lean {
+		if joined, err = pairsOf(g, crew, stop); err != nil {
+			return m, err
+		}
+		defer runtime.KeepAlive(joined)
+	}
 	words := r.Words(r.Seeds.Len(), idBits, edgeBits)
 	if m, err = memory.New(words[batch.WordSize]); err != nil {
 		return m, err
@@ -73,13 +82,13 @@ func Sample(r *Request, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err 
 	}()
 	switch [2]int{g.Indptr.Bits, g.Indices.Bits} {
 	case [2]int{32, 32}:
-		run[int32, int32](r, made, &words, m, crew, stop)
+		run[int32, int32](r, made, joined, &words, m, crew, stop)
 	case [2]int{64, 32}:
-		run[int64, int32](r, made, &words, m, crew, stop)
+		run[int64, int32](r, made, joined, &words, m, crew, stop)
 	case [2]int{32, 64}:
-		run[int32, int64](r, made, &words, m, crew, stop)
+		run[int32, int64](r, made, joined, &words, m, crew, stop)
 	default:
-		run[int64, int64](r, made, &words, m, crew, stop)
+		run[int64, int64](r, made, joined, &words, m, crew, stop)
 	}
 	if stop.Load() {
 		return m, request.ErrCancelled
@@ -96,6 +105,7 @@ type engine[P, I csc.Index] struct {
 	indices []I
 	kinds   int64
 	edges   []uint64 // packed; nil: none
+	joined  *pairs   // of node2vec; nil: none
 	nodes   []I      // [steps + 1][walks]
 	edges32 []int32
 	edges64 []int64 // [steps][walks]; nil where they are narrow, or not asked for
@@ -106,9 +116,9 @@ type engine[P, I csc.Index] struct {
 	visits  []int32 // likewise
 }
 
-func run[P, I csc.Index](r *Request, made *packed, words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
+func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	e := &engine[P, I]{
-		Request: r, edges: edgesOf(made), chance: r.Chances(), walks: words[batch.WalkNumWalks],
+		Request: r, edges: edgesOf(made), joined: joined, chance: r.Chances(), walks: words[batch.WalkNumWalks],
 		stream: rng.NewStream(r.Seed, r.Epoch, r.Number, 0, rng.Walking),
 		indptr: csc.Of[P](r.Graph.Indptr), indices: csc.Of[I](r.Graph.Indices), kinds: max(r.Graph.Kinds, 1),
 		nodes:   memory.At[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
@@ -165,20 +175,26 @@ type unit[P, I csc.Index] struct {
 	at    [unitWalks]I
 	last  [unitWalks]I // where the walk came from by an edge; -1: it did not
 
-	lists         [5][unitWalks]int32
-	alive, moving []int32 // those under way, and of them those that take an edge in this step
+	lists         [7][unitWalks]int32
+	alive, moving []int32 // those that stand at a vertex, and of them those that take an edge now
+	step          [unitWalks]int64
 	draws         [unitWalks]uint64
 	start, degree [unitWalks]int64 // of the row
 	pos           [unitWalks]int64 // of the edge to take
-	scratch       [unitWalks]int64
+	scratch, rows [unitWalks]int64
 
-	// Of node2vec: those without an edge so far, those that ask whether two vertices are adjacent,
-	// what is proposed to them, the coin of that, the places of the edges back, and where to look.
-	open, asking []int32
-	proposed     [unitWalks]I
-	coin, area   [unitWalks]uint64
-	back, backs  [unitWalks]int64
-	lo, hi, edge [unitWalks]int64
+	// Of node2vec: those without an edge so far, after how many tries and by which draws of the step, those
+	// that ask whether two vertices are adjacent,
+	// what is proposed to them, the coin of that, what the area of the edges back is and may be at most,
+	// the places of these, and where to look.
+	open, asking     []int32
+	tried            [unitWalks]int
+	begun            [unitWalks]uint64
+	proposed         [unitWalks]I
+	mask             [unitWalks]uint32
+	coin, area, most [unitWalks]uint64
+	back, backs      [unitWalks]int64
+	lo, hi, edge     [unitWalks]int64
 }
 
 // walk makes n walks from the given one on.
@@ -193,13 +209,14 @@ func (u *unit[P, I]) walk(e *engine[P, I], first, n int64) {
 		e.nodes[first+i] = v
 		u.alive = append(u.alive, int32(i))
 	}
-	for step := u.plainly(n); step < e.Length && len(u.alive) > 0; step++ {
-		u.begin(step)
-		u.choose()
-		u.move(step)
+	step := u.plainly(n)
+	for i := range n {
+		u.step[i] = step
 	}
-	for _, i := range u.alive {
-		e.lengths[first+int64(i)] = int32(e.Length)
+	for len(u.alive) > 0 || len(u.open) > 0 {
+		u.begin()
+		u.choose()
+		u.move()
 	}
 }
 
@@ -315,18 +332,21 @@ func (e *engine[P, I]) row(r int64) (start, degree int64) {
 	return start, int64(e.indptr[r+1]) - start
 }
 
-// begin says of each walk whether it goes on, and from which row.
-func (u *unit[P, I]) begin(step int64) {
-	kind := u.Kind(step)
+// begin says of each walk that stands at a vertex whether it goes on, and from which row.
+func (u *unit[P, I]) begin() {
 	u.moving = u.moving[:0]
 	left := u.alive[:0]
 	simple := u.chance.Stop == 0 && u.chance.Restart == 0
-	mayStop := u.MayStop(step)
 	for _, i := range u.alive {
-		draw := rng.Draw(u.state[i], int(step))
+		step := u.step[i]
+		if step == u.Length {
+			u.lengths[u.first+int64(i)] = int32(step)
+			continue
+		}
+		draw, kind := rng.Draw(u.state[i], int(step)), u.Kind(step)
 		u.draws[i] = draw
 		if !simple {
-			if mayStop && Coin(rng.Draw(draw, stopDraw)) < u.chance.Stop {
+			if u.MayStop(step) && Coin(rng.Draw(draw, stopDraw)) < u.chance.Stop {
 				u.end(i, step)
 				continue
 			}
@@ -355,7 +375,6 @@ func (u *unit[P, I]) begin(step int64) {
 			continue
 		}
 		u.start[i], u.degree[i] = start, degree
-		left = append(left, i)
 		u.moving = append(u.moving, i)
 	}
 	u.alive = left
@@ -366,9 +385,10 @@ func (u *unit[P, I]) jump(i int32, step int64) {
 	w := u.first + int64(i)
 	u.nodes[(step+1)*u.walks+w] = u.root[i]
 	u.putEdge(step, w, -1)
+	u.step[i] = step + 1
 }
 
-// choose finds the place of each edge to take.
+// choose finds the place of each edge to take. Walks of node2vec that have none yet stay behind.
 func (u *unit[P, I]) choose() {
 	if u.Second() {
 		u.chooseSecond()
@@ -392,25 +412,22 @@ func (u *unit[P, I]) propose(walks []int32) {
 }
 
 // move takes the edges.
-func (u *unit[P, I]) move(step int64) {
+func (u *unit[P, I]) move() {
 	fetchAt(u.indices, u.pos[:], u.moving, u.scratch[:])
-	out := u.nodes[(step+1)*u.walks+u.first:]
+	edges := u.edges32 != nil || u.edges64 != nil
+	rows := u.rows[:0]
 	for _, i := range u.moving {
-		v := u.indices[u.pos[i]]
+		step, v := u.step[i], u.indices[u.pos[i]]
 		u.last[i], u.at[i] = u.at[i], v
-		out[i] = v
-	}
-	if u.edges32 != nil || u.edges64 != nil {
-		for _, i := range u.moving {
+		u.nodes[(step+1)*u.walks+u.first+int64(i)] = v
+		if edges {
 			u.putEdge(step, u.first+int64(i), u.id(u.pos[i]))
 		}
-	}
-	kind := u.Kind(step + 1)
-	rows := u.scratch[:0]
-	for _, i := range u.moving {
-		rows = append(rows, int64(u.at[i])*u.kinds+kind)
+		u.step[i] = step + 1
+		rows = append(rows, int64(v)*u.kinds+u.Kind(step+1))
 	}
 	fetch.At(u.indptr, rows)
+	u.alive = append(u.alive, u.moving...)
 }
 
 // fetchAt asks for a table's elements at the places of some walks.

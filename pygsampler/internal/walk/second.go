@@ -12,33 +12,50 @@ import (
 // proposed by weight alone, for so many tries, and accepted with a chance; what 1/p has beyond the bound of the
 // others is an area of its own, in which a try takes an edge back. What is still open then is drawn by
 // the sums of the row, which is the same law, since failures tell nothing of the row.
+//
+// Each walk is at a step of its own: one that refuses an edge tries another while others go on, so that as
+// many reads as ever are under way.
 func (u *unit[P, I]) chooseSecond() {
-	u.open = u.open[:0]
-	first := u.asking[:0]
+	first, moving := u.asking[:0], u.moving[:0]
 	for _, i := range u.moving {
 		switch {
 		case u.degree[i] == 1:
 			u.pos[i] = u.start[i]
+			moving = append(moving, i)
 		case u.last[i] < 0:
 			first = append(first, i)
 		default:
+			u.tried[i], u.begun[i] = 0, u.draws[i]
+			if u.chance.Extra > 0 {
+				u.backs[i], u.most[i] = unknown, u.mostArea(i)
+			}
 			u.open = append(u.open, i)
 		}
 	}
 	u.propose(first)
-	if u.chance.Extra > 0 {
-		u.findBack(u.open)
+	u.moving = append(moving, first...)
+	u.try()
+}
+
+// unknown says that nobody has looked for the edges back.
+const unknown = -1
+
+// mostArea is a bound of the area that the edges back have. Few coins fall below it, and most walks need
+// not look for such edges.
+func (u *unit[P, I]) mostArea(i int32) uint64 {
+	if u.Graph.Sums != nil || u.joined == nil {
+		return one
 	}
-	for try := 0; try < tries && len(u.open) > 0; try++ {
-		u.try(firstTry + tryDraws*try)
-	}
-	for _, i := range u.open {
-		u.finish(i)
-	}
+	return u.chance.Area(uint64(min(u.joined.parallel, u.degree[i])), uint64(u.degree[i]))
 }
 
 // findBack finds the edges that lead back, and how large the area is that they have.
 func (u *unit[P, I]) findBack(walks []int32) {
+	for _, i := range walks {
+		u.proposed[i] = u.at[i]
+		u.backs[i], u.area[i] = 0, 0
+	}
+	walks = u.perhaps(walks)
 	for _, i := range walks {
 		u.lo[i], u.hi[i], u.proposed[i] = u.start[i], u.start[i]+u.degree[i], u.last[i]
 	}
@@ -52,11 +69,32 @@ func (u *unit[P, I]) findBack(walks []int32) {
 				break
 			}
 		}
-		u.back[i], u.backs[i], u.area[i] = u.lo[i], n, 0
-		if n > 0 {
+		if u.back[i], u.backs[i] = u.lo[i], n; n > 0 {
 			u.area[i] = u.chance.Area(u.weight(i, u.back[i], n), u.weight(i, u.start[i], u.degree[i]))
 		}
 	}
+}
+
+// perhaps is those of some walks for which an edge may lead from what is proposed to where they
+// came from.
+func (u *unit[P, I]) perhaps(walks []int32) []int32 {
+	if u.joined == nil {
+		return walks
+	}
+	words := u.joined.words
+	at := u.scratch[:0]
+	for _, i := range walks {
+		word, mask := pairAt(uint64(u.last[i]), uint64(u.proposed[i]), uint64(len(words)))
+		at, u.mask[i] = append(at, word), mask
+	}
+	fetch.At(words, at)
+	found := u.lists[5][:0]
+	for j, i := range walks {
+		if words[at[j]]&u.mask[i] == u.mask[i] {
+			found = append(found, i)
+		}
+	}
+	return found
 }
 
 // fewBack is up to how many edges between two vertices are looked at one after the other.
@@ -116,34 +154,48 @@ func (u *unit[P, I]) rank(i int32, at, n int64, rank uint64) int64 {
 	return at + int64(sort.Search(int(n), func(j int) bool { return sums[at+int64(j)] > rank }))
 }
 
-// try proposes an edge to each open walk; those that refuse stay open.
-func (u *unit[P, I]) try(first int) {
-	left, begun := u.open[:0], u.draws
-	proposing := u.asking[:0]
+// try proposes an edge to each open walk: those that take it move, those that refuse stay open.
+func (u *unit[P, I]) try() {
+	left, proposing := u.open[:0], u.asking[:0]
+	if u.chance.Extra > 0 {
+		looking := u.lists[6][:0]
+		for _, i := range u.open {
+			u.coin[i] = Coin(rng.Draw(u.begun[i], firstTry+tryDraws*u.tried[i]+2))
+			if u.coin[i] < u.most[i] && u.backs[i] == unknown {
+				looking = append(looking, i)
+			}
+		}
+		u.findBack(looking)
+	}
 	for _, i := range u.open {
-		draw := rng.Draw(begun[i], first)
-		if u.chance.Extra > 0 && Coin(rng.Draw(begun[i], first+2)) < u.area[i] {
+		first := firstTry + tryDraws*u.tried[i]
+		draw := rng.Draw(u.begun[i], first)
+		if u.chance.Extra > 0 && u.coin[i] < u.most[i] && u.coin[i] < u.area[i] {
 			u.pos[i] = u.rank(i, u.back[i], u.backs[i], rng.Below(draw, u.weight(i, u.back[i], u.backs[i])))
+			u.moving = append(u.moving, i)
 			continue
 		}
-		u.coin[i] = Coin(rng.Draw(begun[i], first+1))
+		u.coin[i] = Coin(rng.Draw(u.begun[i], first+1))
 		u.draws[i] = draw
 		proposing = append(proposing, i)
 	}
 	u.propose(proposing)
 	fetchAt(u.indices, u.pos[:], proposing, u.scratch[:])
 	surely, never := min(u.chance.Common, u.chance.Far), max(u.chance.Common, u.chance.Far)
-	asking := proposing[:0]
+	asking, refused := proposing[:0], u.lists[6][:0]
 	for _, i := range proposing {
 		x := u.indices[u.pos[i]]
 		switch {
 		case x == u.last[i]:
-			if u.coin[i] >= u.chance.Return {
-				left = append(left, i)
+			if u.coin[i] < u.chance.Return {
+				u.moving = append(u.moving, i)
+			} else {
+				refused = append(refused, i)
 			}
 		case u.coin[i] < surely:
+			u.moving = append(u.moving, i)
 		case u.coin[i] >= never:
-			left = append(left, i)
+			refused = append(refused, i)
 		default:
 			u.proposed[i] = x
 			asking = append(asking, i)
@@ -155,12 +207,19 @@ func (u *unit[P, I]) try(first int) {
 		if u.lo[i] >= 0 {
 			chance = u.chance.Common
 		}
-		if u.coin[i] >= chance {
-			left = append(left, i)
+		if u.coin[i] < chance {
+			u.moving = append(u.moving, i)
+		} else {
+			refused = append(refused, i)
 		}
 	}
-	for _, i := range left {
-		u.draws[i] = begun[i]
+	for _, i := range refused {
+		if u.tried[i]++; u.tried[i] < tries {
+			left = append(left, i)
+			continue
+		}
+		u.finish(i)
+		u.moving = append(u.moving, i)
 	}
 	u.open = left
 }
@@ -168,6 +227,10 @@ func (u *unit[P, I]) try(first int) {
 // adjacent says in lo of each walk whether an edge leads from what is proposed to where it came
 // from: its place in the row of the transposed graph, or -1.
 func (u *unit[P, I]) adjacent(walks []int32) {
+	for _, i := range walks {
+		u.lo[i] = -1
+	}
+	walks = u.perhaps(walks)
 	back := u.Graph.Back
 	rows := u.scratch[:0]
 	for _, i := range walks {
@@ -214,8 +277,8 @@ func (u *unit[P, I]) finish(i int32) {
 		classes[class] += u.weight(i, at, 1)
 		return false
 	})
-	chosen := u.chance.Class(rng.Draw(u.draws[i], classDraw), classes[0], classes[1], classes[2])
-	rank := rng.Below(rng.Draw(u.draws[i], rankDraw), classes[chosen])
+	chosen := u.chance.Class(rng.Draw(u.begun[i], classDraw), classes[0], classes[1], classes[2])
+	rank := rng.Below(rng.Draw(u.begun[i], rankDraw), classes[chosen])
 	each(func(at int64, class int) bool {
 		if class != chosen {
 			return false

@@ -90,7 +90,9 @@ func (p *plan) CPU(w *family.Work) (memory.Memory, error) {
 	if w.Exclude != nil {
 		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
 	}
-	return walk.Sample(&walk.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph, Pack: p.device.Layout == "packed"}, w.Crew, w.Stop)
+	r := walk.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph}
+	r.Pack, r.Lean = p.device.Layout == "packed", p.device.Layout == "csr"
+	return walk.Sample(&r, w.Crew, w.Stop)
 }
 
 // CUDA is how a device walks.

@@ -1,0 +1,109 @@
+package walk
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// pairs says by one read of most pairs of vertices that no edge joins them: eight bits an edge, of which
+// each pair that one joins has its own set. It is made once, under the lock, and goes with the graph.
+type pairs struct {
+	mu    sync.Mutex
+	pages *memory.Pages
+	words []uint32 // nil: not made yet
+	// How many edges lead from any vertex to any one other, at most.
+	parallel int64
+}
+
+// pairsText is what pairs are kept under.
+const pairsText = "walk: pairs of vertices"
+
+// pairsOf is the pairs of a graph's edges, made by the first who asks.
+func pairsOf(g *csc.Graph, crew csc.Crew, stop *atomic.Bool) (*pairs, error) {
+	p := g.Kept.Put(pairsText, new(pairs)).(*pairs)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.words != nil {
+		return p, nil
+	}
+	count := g.Back.NumEdges()/4 + 1
+	if err := memory.Affordable(4 * count); err != nil {
+		return nil, err
+	}
+	pages, err := memory.Map(4 * count)
+	if err != nil {
+		return nil, err
+	}
+	words := memory.Slice[uint32](pages, count)
+	if g.Back.Indices.Bits == 32 {
+		p.parallel = gather(words, g.Back, csc.Of[int32](g.Back.Indices), crew, stop)
+	} else {
+		p.parallel = gather(words, g.Back, csc.Of[int64](g.Back.Indices), crew, stop)
+	}
+	if stop.Load() {
+		// Some pairs may be missing.
+		pages.Free()
+		return nil, request.ErrCancelled
+	}
+	p.pages, p.words = pages, words
+	return p, nil
+}
+
+// rowsOfUnit is how many rows a worker takes at a time.
+const rowsOfUnit = 1 << 12
+
+// gather sets the bits of all edges, and returns the longest run of one neighbour in a row.
+func gather[I csc.Index](words []uint32, back *csc.Graph, ids []I, crew csc.Crew, stop *atomic.Bool) int64 {
+	units := (back.Rows() + rowsOfUnit - 1) / rowsOfUnit
+	var next, longest atomic.Int64
+	csc.Crewed(crew, units, func() {
+		most := int64(0)
+		var at [packAhead]int64
+		var masks [packAhead]uint32
+		n := 0
+		set := func() {
+			fetch.At(words, at[:n])
+			for j, word := range at[:n] {
+				atomic.OrUint32(&words[word], masks[j])
+			}
+			n = 0
+		}
+		for i := next.Add(1) - 1; i < units && !stop.Load(); i = next.Add(1) - 1 {
+			for row := i * rowsOfUnit; row < min((i+1)*rowsOfUnit, back.Rows()); row++ {
+				start, end, run := back.Indptr.At(row), back.Indptr.At(row+1), int64(0)
+				for e := start; e < end; e++ {
+					if run++; e > start && ids[e] != ids[e-1] {
+						run = 1
+					}
+					if most = max(most, run); run > 1 {
+						continue
+					}
+					at[n], masks[n] = pairAt(uint64(row), uint64(ids[e]), uint64(len(words)))
+					if n++; n == len(at) {
+						set()
+					}
+				}
+			}
+		}
+		set()
+		for known := longest.Load(); most > known && !longest.CompareAndSwap(known, most); {
+			known = longest.Load()
+		}
+	})
+	return longest.Load()
+}
+
+// pairAt is the word of an edge from x to t, and its bits there: of eight bits an edge, about one
+// other pair in thirty has them too. CUDA twin: filter_bits of kernels/walk.cuh.
+func pairAt(t, x, words uint64) (word int64, mask uint32) {
+	h := rng.Mix(rng.Draw(t, 0) ^ x)
+	high, _ := bits.Mul64(h, words)
+	return int64(high), 1<<(h&31) | 1<<(h>>5&31) | 1<<(h>>10&31)
+}
