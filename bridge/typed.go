@@ -40,6 +40,17 @@ func TypedClose(graph int64) (zero int64, err error) {
 	return 0, nil
 }
 
+// TypedJoin is the memory of the graph without types of a graph with types; ids is the address of where
+// those of each relation's edges begin, and of where they end.
+func TypedJoin(graph, ids int64) (mem int64, err error) {
+	defer finish(&err)
+	g, ok := typed.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	return g.Join(ids)
+}
+
 // TypedSubmit queues a batch of a graph with types, and returns its job, negated, or with prompt
 // the memory of a batch that is small enough to be made on the spot. counts is the address of how
 // many seeds each type has, and how many excluded edges each relation.

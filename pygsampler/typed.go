@@ -85,6 +85,21 @@ func (t *Typed) enter() (leave func(), err error) {
 	return leave, nil
 }
 
+// Join is the memory of the graph without types of a graph with types; ids is the address of where those of each
+// relation's edges begin, and of where they end.
+func (t *Typed) Join(ids int64) (int64, error) {
+	leave, err := t.enter()
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	m, err := t.csc.Join(memory.View[int64](ids, int64(len(t.graphs)+1)), crewOf(0))
+	if err != nil {
+		return 0, err
+	}
+	return m.Address(), nil
+}
+
 // TypedCall is a call whose seeds are so many of each type of vertices, and whose excluded edges
 // are so many of each relation, one behind another: Counts is the address of all these numbers.
 type TypedCall struct {

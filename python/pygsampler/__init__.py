@@ -15,6 +15,7 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.khop import KHop, LayerSample
+from pygsampler.metapath_walk import MetaPathWalk
 from pygsampler.minibatch import MiniBatch
 from pygsampler.multi_walk import MultiRW
 from pygsampler.pinsage import PinSAGE, RestartNeighbors
@@ -24,7 +25,7 @@ from pygsampler.sampler import PGSampler, Sampler
 from pygsampler.step_samples import StepSamples
 from pygsampler.subgraph import Subgraph
 from pygsampler.visits import Visits
-from pygsampler.walks import Walks
+from pygsampler.walks import HeteroWalks, Walks
 
 if TYPE_CHECKING:
     from pygsampler import cuda, datasets, dgl, pyg, samplers, torch
@@ -42,8 +43,10 @@ __all__ = [
     "Graph",
     "HeteroBatch",
     "HeteroGraph",
+    "HeteroWalks",
     "KHop",
     "LayerSample",
+    "MetaPathWalk",
     "MiniBatch",
     "MultiRW",
     "Node2Vec",

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+from array import array
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from pygsampler._core import library
+from pygsampler._core import library, memories
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
+from pygsampler._graph import layout as at
+from pygsampler.array import Array
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from pygsampler.array import Array
 
 EdgeType = tuple[str, str, str]
 
@@ -36,6 +38,15 @@ class Schema(NamedTuple):
         """The types that the edges of a relation lead from and to."""
         src, _, dst = self.edge_types[place]
         return src, dst
+
+
+class Joint(NamedTuple):
+    """Some relations of a graph as one graph without types."""
+
+    graph: Graph
+    roots: int  # vertices of the first type
+    nodes: dict[str, int]  # where the vertices of each type begin
+    edges: dict[EdgeType, int]  # and the ids of edges
 
 
 class HeteroGraph(EngineHandle):
@@ -69,7 +80,16 @@ class HeteroGraph(EngineHandle):
         have by the name ``src__rel__dst``; for a type whose number of vertices nothing says.
     """
 
-    __slots__ = ("__weakref__", "_derived", "_graphs", "_made_of", "_ndata", "_nodes", "_schema")
+    __slots__ = (
+        "__weakref__",
+        "_derived",
+        "_graphs",
+        "_joints",
+        "_made_of",
+        "_ndata",
+        "_nodes",
+        "_schema",
+    )
 
     _end: ClassVar[str] = "TypedClose"
     # As Graph has it: on the CPU.
@@ -81,6 +101,7 @@ class HeteroGraph(EngineHandle):
     _graphs: dict[EdgeType, Graph]
     _ndata: dict[str, graph_data.Named]
     _derived: dict[tuple[str, str], HeteroGraph]
+    _joints: dict[tuple[tuple[EdgeType, ...], str, tuple[str, ...]], Joint]
     # The handles of the relations that the handle was made of.
     _made_of: tuple[int, ...]
 
@@ -113,7 +134,7 @@ class HeteroGraph(EngineHandle):
         self._nodes, self._graphs = nodes, graphs
         self._schema = Schema(tuple(nodes), tuple(graphs))
         self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
-        self._derived = {}
+        self._derived, self._joints = {}, {}
         self._made_of = ()
 
     @classmethod
@@ -244,6 +265,79 @@ class HeteroGraph(EngineHandle):
             "types are not sampled on a GPU yet"
         )
 
+    def to_homogeneous(
+        self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()
+    ) -> Graph:
+        """The graph of all vertices and edges without their types, as DGL and PyG have it.
+
+        Vertices are those of the first type, then those of the second, and so on; likewise the ids
+        of edges. ``ndata["_TYPE"]`` and ``edata["_TYPE"]`` say the place of each one's type among
+        ``node_types`` and ``edge_types`` (int32), ``"_ID"`` its id within that (int64). It is made
+        anew by each call; all arrays are copies.
+
+        What takes no types can be had of it: walks along metapaths are
+        ``RandomWalk(length, metapath=[1, 0], edge_types="_TYPE")``.
+
+        Parameters
+        ----------
+        edge_data, node_data : iterable of str
+            Names of arrays that all types have, which are put behind one another. That needs NumPy.
+
+        Raises
+        ------
+        ValueError
+            For a name that some type has no array of, arrays of several dtypes or shapes of a row,
+            and edge ids beyond the number of a type's edges.
+        """
+        graphs = self._open()
+        firsts = array("q", [0])
+        for graph in graphs.values():
+            firsts.append(firsts[-1] + graph._rows()[0].number)
+        memory = memories.new("TypedJoin", self._handle(), firsts.buffer_info()[0])
+        words = memories.read_int64(memory.data, at.JOINED_WORDS)
+        made = Array._of_rows(at.JOINED_ROWS, words, memory)
+        of_edges = {"_TYPE": made["edge_types"], "_ID": made["edge_own"]}
+        of_nodes = {"_TYPE": made["node_types"], "_ID": made["node_own"]}
+        for name in edge_data:
+            of_edges[name] = _joined("edge_data", name, self.edata)
+        for name in node_data:
+            of_nodes[name] = _joined("node_data", name, self.ndata)
+        return Graph.from_csc(
+            made["indptr"],
+            made["indices"],
+            edge_ids=made["edge_ids"],
+            edge_data=of_edges,
+            node_data=of_nodes,
+        )
+
+    def _joint(self, types: tuple[EdgeType, ...], first: str, names: tuple[str, ...]) -> Joint:
+        """The relations of these types as one graph, the first type of vertices first, with these
+        edge arrays; made once, and kept."""
+        key = types, first, names
+        found = self._joints.get(key)
+        if found is not None:
+            found.graph._open()
+            return found
+        graphs = self._open()
+        for kind in types:
+            if kind not in graphs:
+                raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
+        ends = dict.fromkeys([first, *(kind[end] for kind in types for end in (0, 2))])
+        nodes = {kind: self._nodes[kind] for kind in ends}
+        part = object.__new__(HeteroGraph)
+        EngineHandle.__init__(part)
+        part._hold(nodes, {kind: graphs[kind] for kind in types})
+        counts = [graphs[kind]._rows()[0].number for kind in types]
+        made = Joint(
+            part.to_homogeneous(edge_data=names),
+            nodes[first],
+            dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
+            dict(zip(types, itertools.accumulate(counts, initial=0), strict=False)),
+        )
+        part._give_back()
+        # Of two threads that come at once one's is kept.
+        return self._joints.setdefault(key, made)
+
     def close(self) -> None:
         """Lets go of the arrays once the batches in flight are done. Closing twice is fine."""
         self._give_back()
@@ -251,6 +345,9 @@ class HeteroGraph(EngineHandle):
         for graph in derived.values():
             graph._graphs = {}
             graph._give_back()
+        joints, self._joints = self._joints, {}
+        for joint in joints.values():
+            joint.graph.close()
         graphs, self._graphs = self._graphs, {}
         for relation in graphs.values():
             relation.close()
@@ -450,3 +547,24 @@ def _rows_of(store: Any, count: int, without: tuple[str, ...]) -> dict[str, Any]
         for name, value in store.items()
         if name not in without and getattr(value, "shape", ())[:1] == (count,)
     }
+
+
+def _joined(where: str, name: str, of_types: Mapping[Any, Mapping[str, Array]]) -> Any:
+    """The arrays of a name of all types, one behind another."""
+    import numpy
+
+    parts = []
+    for kind, arrays in of_types.items():
+        if name not in arrays:
+            have = ", ".join(map(repr, arrays)) or "none"
+            raise ValueError(
+                f"{where}: expected arrays of all types, got {name!r}; {kind} has {have}"
+            )
+        parts.append(arrays[name].numpy())
+        if (parts[-1].dtype, parts[-1].shape[1:]) != (parts[0].dtype, parts[0].shape[1:]):
+            raise ValueError(
+                f"{where}: expected arrays of one dtype and shape of a row, got {name!r}, which is "
+                f"{parts[-1].dtype} {parts[-1].shape[1:]} of {kind} and {parts[0].dtype} "
+                f"{parts[0].shape[1:]} of others"
+            )
+    return numpy.concatenate(parts)

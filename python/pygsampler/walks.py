@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import numpy
     import torch
 
-__all__ = ["NumpyWalks", "TorchWalks", "Walks"]
+__all__ = ["HeteroWalks", "NumpyWalks", "TorchWalks", "Walks"]
+
+W = TypeVar("W", bound="Walks")
 
 # Walks that a notebook's table shows, and the vertices of each.
 _SHOWN = 6
@@ -64,19 +66,19 @@ class Walks:
 
     @classmethod
     def _of(
-        cls,
+        cls: type[W],
         memory: Memory,
         epoch: int,
         batch: int,
         seed: int,
         again: Callable[[Array], Walks] | None = None,
-    ) -> Walks:
+    ) -> W:
         place = memory.data, memory.header, memory.device
         return cls._read(memory, *place, epoch, batch, seed, again)
 
     @classmethod
     def _read(
-        cls,
+        cls: type[W],
         memory: Memory | memoryview,
         data: int,
         header: int,
@@ -85,7 +87,7 @@ class Walks:
         batch: int,
         seed: int,
         again: Callable[[Array], Walks] | None = None,
-    ) -> Walks:
+    ) -> W:
         made = object.__new__(cls)
         words = made._words = memories.read_int64(header, at.WALK_WORDS)
         assert words[at.SIGNATURE] == at.WALK_MAGIC
@@ -273,10 +275,39 @@ class Walks:
         return _restore, (bytes(raw), self.epoch, self.batch, self.seed)
 
 
-def _restore(values: Any, epoch: int, batch: int, seed: int) -> Walks:
+class HeteroWalks(Walks):
+    """Walks along a metapath of a graph with types: column i of ``nodes`` has ids of
+    ``node_types[i]``, step i took an edge of ``edge_types[i]``, by whose ids ``edge_ids`` are."""
+
+    __slots__ = ("edge_types", "node_types")
+
+    node_types: tuple[str, ...]
+    """The type of each column of ``nodes``."""
+    edge_types: tuple[tuple[str, str, str], ...]
+    """The type of each column of ``edge_ids``."""
+
+    def cpu(self) -> HeteroWalks:
+        """These walks, which are on the CPU."""
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        _, given = super().__reduce_ex__(protocol)
+        return _restore_typed, (*given, self.node_types, self.edge_types)
+
+
+def _restore(values: Any, epoch: int, batch: int, seed: int, kind: type[Walks] = Walks) -> Walks:
     buffer = memoryview(bytearray(values))
     address = memories.address_of(buffer)
-    return Walks._read(buffer, address, address, devices.CPU, epoch, batch, seed)
+    return kind._read(buffer, address, address, devices.CPU, epoch, batch, seed)
+
+
+def _restore_typed(
+    values: Any, epoch: int, batch: int, seed: int, node_types: Any, edge_types: Any
+) -> HeteroWalks:
+    made = _restore(values, epoch, batch, seed, HeteroWalks)
+    assert isinstance(made, HeteroWalks)
+    made.node_types, made.edge_types = node_types, edge_types
+    return made
 
 
 def _lists(pyarrow: Any, rows: Any, lengths: Any) -> Any:

@@ -99,7 +99,7 @@ func generate(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	cscRows, err := rows(root, "pygsampler/internal/csc/rows.go", map[string]string{"COORows": "COO_ROWS", "TransposedRows": "TRANSPOSED_ROWS"})
+	cscRows, err := rows(root, "pygsampler/internal/csc/rows.go", map[string]string{"COORows": "COO_ROWS", "TransposedRows": "TRANSPOSED_ROWS", "JoinedRows": "JOINED_ROWS"})
 	if err != nil {
 		return nil, err
 	}

@@ -15,3 +15,14 @@ var TransposedRows = []table.Row{
 	{Name: "indices", Bits: TransposedIDBits, Length: TransposedNumEdges, Offset: TransposedIndices},
 	{Name: "edge_ids", Bits: TransposedEdgeIDBits, Length: TransposedNumEdges, Offset: TransposedEdgeIDs},
 }
+
+// JoinedRows are the arrays of a graph with types whose types were joined.
+var JoinedRows = []table.Row{
+	{Name: "indptr", DType: "int64", Length: JoinedNumNodes, More: 1, Offset: JoinedIndptr},
+	{Name: "indices", DType: "int64", Length: JoinedNumEdges, Offset: JoinedIndices},
+	{Name: "edge_ids", DType: "int64", Length: JoinedNumEdges, Offset: JoinedEdgeIDs},
+	{Name: "edge_types", DType: "int32", Length: JoinedNumIDs, Offset: JoinedEdgeTypes},
+	{Name: "edge_own", DType: "int64", Length: JoinedNumIDs, Offset: JoinedEdgeOwn},
+	{Name: "node_types", DType: "int32", Length: JoinedNumNodes, Offset: JoinedNodeTypes},
+	{Name: "node_own", DType: "int64", Length: JoinedNumNodes, Offset: JoinedNodeOwn},
+}

@@ -28,3 +28,18 @@ const (
 	TransposedKinds // how many types its rows are split by; 0: they are not
 	TransposedWords
 )
+
+// Words at the beginning of a graph with types whose types were joined. Offsets are in bytes.
+const (
+	JoinedNumNodes = iota
+	JoinedNumEdges
+	JoinedNumIDs // of edges
+	JoinedIndptr
+	JoinedIndices
+	JoinedEdgeIDs
+	JoinedEdgeTypes
+	JoinedEdgeOwn // ids within the type
+	JoinedNodeTypes
+	JoinedNodeOwn
+	JoinedWords
+)

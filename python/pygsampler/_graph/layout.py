@@ -27,6 +27,19 @@ TRANSPOSED_EDGE_IDS = 6
 TRANSPOSED_KINDS = 7  # how many types its rows are split by; 0: they are not
 TRANSPOSED_WORDS = 8
 
+# Words at the beginning of a graph with types whose types were joined. Offsets are in bytes.
+JOINED_NUM_NODES = 0
+JOINED_NUM_EDGES = 1
+JOINED_NUM_IDS = 2  # of edges
+JOINED_INDPTR = 3
+JOINED_INDICES = 4
+JOINED_EDGE_IDS = 5
+JOINED_EDGE_TYPES = 6
+JOINED_EDGE_OWN = 7  # ids within the type
+JOINED_NODE_TYPES = 8
+JOINED_NODE_OWN = 9
+JOINED_WORDS = 10
+
 # Words at the beginning of what rows draw by. Offsets are in bytes, 0 where there is no such array:
 # one that has no weights, or one of a graph that keeps all its edges, whose CSC then is that of the
 # graph.
@@ -53,6 +66,17 @@ TRANSPOSED_ROWS = (
     Row("indptr", "int64", TRANSPOSED_NUM_ROWS, 1, TRANSPOSED_INDPTR),
     Row("indices", TRANSPOSED_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_INDICES),
     Row("edge_ids", TRANSPOSED_EDGE_ID_BITS, TRANSPOSED_NUM_EDGES, 0, TRANSPOSED_EDGE_IDS),
+)
+
+# JOINED_ROWS are the arrays of a graph with types whose types were joined.
+JOINED_ROWS = (
+    Row("indptr", "int64", JOINED_NUM_NODES, 1, JOINED_INDPTR),
+    Row("indices", "int64", JOINED_NUM_EDGES, 0, JOINED_INDICES),
+    Row("edge_ids", "int64", JOINED_NUM_EDGES, 0, JOINED_EDGE_IDS),
+    Row("edge_types", "int32", JOINED_NUM_IDS, 0, JOINED_EDGE_TYPES),
+    Row("edge_own", "int64", JOINED_NUM_IDS, 0, JOINED_EDGE_OWN),
+    Row("node_types", "int32", JOINED_NUM_NODES, 0, JOINED_NODE_TYPES),
+    Row("node_own", "int64", JOINED_NUM_NODES, 0, JOINED_NODE_OWN),
 )
 
 # TABLES_ROWS are the arrays that rows draw by.

@@ -1,0 +1,240 @@
+"""``MetaPathWalk``: walks along the types of edges of a graph with types."""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pygsampler._core import library
+from pygsampler._core.checks import describe, integer
+from pygsampler.hetero_graph import HeteroGraph
+from pygsampler.random_walk import RandomWalk
+from pygsampler.walks import HeteroWalks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler._core.memories import Memory
+    from pygsampler._sampling.base import Pending
+    from pygsampler.graph import Graph
+    from pygsampler.hetero_graph import EdgeType, Joint
+
+__all__ = ["MetaPathWalk"]
+
+M = TypeVar("M", bound="MetaPathWalk")
+
+
+class MetaPathWalk(RandomWalk):
+    """Walks of a ``HeteroGraph`` along types of edges.
+
+    Each step takes an edge of the metapath's next type, and a walk ends where its vertex has none.
+    ``sample(graph, seeds)`` takes vertices of the type that the metapath begins at, as ids or as a
+    mapping of that type to them, and gives ``HeteroWalks``.
+
+    Parameters
+    ----------
+    metapath : sequence of (str, str, str)
+        Types of edges, each from where the one before it leads; 1 to 64 of them. Against the edges
+        (``direction="in"``) each leads from its last part to its first.
+    length : int, optional
+        Steps of a walk, for walks that begin again with the metapath's first type, at which it then
+        ends. Default: as many as the metapath has.
+    prob : str, optional
+        The name of an edge array that all types of the metapath have: weights, as for
+        ``RandomWalk``.
+    direction, walks_per_seed, edge_ids, seed
+        As for ``RandomWalk``; without ``edge_ids`` there are none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a metapath that does not chain, and as ``RandomWalk``.
+
+    Notes
+    -----
+    The first call on a graph makes one without types of the metapath's relations, and its
+    out-edges, and they are kept with the graph. Source: metapath2vec (Dong et al., 2017), section
+    3.2.
+    """
+
+    __slots__ = ("_path",)
+
+    _takes_types = True
+
+    def __init__(
+        self,
+        metapath: Sequence[EdgeType],
+        length: int | None = None,
+        *,
+        prob: str | None = None,
+        direction: str = "out",
+        walks_per_seed: int = 1,
+        edge_ids: bool = False,
+        seed: int | None = None,
+    ) -> None:
+        steps = _steps(metapath, length)
+        self._path = tuple(metapath)
+        types = list(dict.fromkeys(self._path))
+        self._begin(
+            seed,
+            length=steps,
+            prob=prob,
+            metapath=[types.index(kind) for kind in self._path],
+            edge_types=_TYPE,
+            direction=direction,
+            walks_per_seed=walks_per_seed,
+            edge_ids=edge_ids,
+        )
+        _check_chain(self._path, self._against, steps)
+
+    @property
+    def metapath(self) -> tuple[EdgeType, ...]:
+        """The types of edges, as they were given."""
+        return self._path
+
+    @property
+    def _against(self) -> bool:
+        return bool(self._plan["direction"] == "in")
+
+    @property
+    def node_types(self) -> tuple[str, ...]:
+        """The type of each column of ``HeteroWalks.nodes``."""
+        return _columns(self._path, self._against, self.length)
+
+    def graph_of(self, graph: Any) -> Any:
+        """The graph without types that is walked, made once and kept with ``graph``."""
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
+        return super().graph_of(self._joint(graph).graph)
+
+    def _joint(self, graph: HeteroGraph) -> Joint:
+        prob = self._plan["prob"]
+        names = () if prob is None else (prob,)
+        return graph._joint(tuple(dict.fromkeys(self._path)), self.node_types[0], names)
+
+    def launch(  # type: ignore[override]
+        self,
+        graph: Any,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Pending[HeteroWalks]:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if isinstance(seeds, Mapping):
+            first = self.node_types[0]
+            if list(seeds) != [first]:
+                raise ValueError(
+                    f"seeds: expected ids of {first!r}, where the metapath begins, got "
+                    f"those of {list(seeds)}"
+                )
+            seeds = seeds[first]
+        how = {"exclude": exclude, "threads": threads, "beside": beside}
+        job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
+        return _Typed(job, self, self._joint(graph))
+
+    def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> HeteroWalks:
+        return HeteroWalks._of(memory, epoch, batch, self.seed)
+
+    def _by_type(self, walks: HeteroWalks, joint: Joint) -> HeteroWalks:
+        """New walks with the ids of their types, where they had those of the joint graph."""
+        walks.node_types = self.node_types
+        walks.edge_types = tuple(itertools.islice(itertools.cycle(self._path), self.length))
+        nodes = array("q", [joint.nodes[kind] for kind in walks.node_types])
+        edges = array("q", [joint.edges[kind] for kind in walks.edge_types])
+        library.call(
+            "WalksByType",
+            walks._memory.address,  # type: ignore[union-attr]
+            nodes.buffer_info()[0],
+            edges.buffer_info()[0],
+            self.length,
+            joint.roots,
+        )
+        return walks
+
+    def _with(self: M, seed: int | None = None, **fields: Any) -> M:
+        other = super()._with(seed, **fields)
+        other._path = self._path
+        return other
+
+    def __repr__(self) -> str:
+        return f"MetaPathWalk({list(self._path)}, length={self.length}, seed={self.seed})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, given = super().__reduce__()
+        return _restored, (kind, given, self._path)
+
+
+class _Typed:
+    """Walks on their way, which then get the ids of their types."""
+
+    __slots__ = ("_job", "_joint", "_made", "_sampler")
+
+    def __init__(self, job: Any, sampler: MetaPathWalk, joint: Joint) -> None:
+        self._job, self._sampler, self._joint = job, sampler, joint
+        self._made: HeteroWalks | None = None
+
+    def result(self) -> HeteroWalks:
+        if self._made is None:
+            self._made = self._sampler._by_type(self._job.result(), self._joint)
+        return self._made
+
+    def done(self) -> bool:
+        done: bool = self._job.done()
+        return done
+
+    def cancel(self) -> None:
+        self._job.cancel()
+
+    def span(self, timeout_ms: int = -1) -> Any:
+        return self._job.span(timeout_ms)
+
+
+# What the joint graph calls its types of edges.
+_TYPE = "_TYPE"
+
+
+def _restored(make: Any, given: tuple[Any, ...], path: tuple[EdgeType, ...]) -> MetaPathWalk:
+    sampler: MetaPathWalk = make(*given)
+    sampler._path = path
+    return sampler
+
+
+def _columns(path: Sequence[EdgeType], against: bool, steps: int) -> tuple[str, ...]:
+    """The type of the vertex at each place of a walk."""
+    here, there = (2, 0) if against else (0, 2)
+    kinds = itertools.islice(itertools.cycle(path), steps)
+    return path[0][here], *(kind[there] for kind in kinds)
+
+
+def _steps(metapath: Any, length: int | None) -> int:
+    """How many steps walks have, of a metapath whose parts are types of edges."""
+    if isinstance(metapath, str) or not isinstance(metapath, (list, tuple)):
+        raise TypeError(f"metapath: expected a list of edge types, got {describe(metapath)}")
+    if not metapath:
+        raise ValueError("metapath: expected at least one edge type, got none")
+    for i, kind in enumerate(metapath):
+        if not isinstance(kind, tuple) or len(kind) != 3:
+            raise TypeError(
+                f"metapath[{i}]: expected (source, relation, destination), got {describe(kind)}"
+            )
+    return len(metapath) if length is None else integer(length, "length", 0)
+
+
+def _check_chain(path: Sequence[EdgeType], against: bool, steps: int) -> None:
+    here, there = (2, 0) if against else (0, 2)
+    # What comes after the last is the first, where walks are longer.
+    count = len(path) if steps > len(path) else len(path) - 1
+    for i in range(count):
+        after = (i + 1) % len(path)
+        if path[i][there] != path[after][here]:
+            raise ValueError(
+                f"metapath[{after}]: expected a type of edges from {path[i][there]!r}, where "
+                f"metapath[{i}] leads, got {path[after]}"
+            )
