@@ -63,7 +63,7 @@ func (s *Scores) check() error {
 	}
 	for i := range s.Roots.Len() {
 		if v := s.Roots.At(i); v < 0 || v >= s.Graph.NumNodes {
-			return fmt.Errorf("%w: roots: expected vertices below %d, got %d", request.ErrIndex, s.Graph.NumNodes, v)
+			return fmt.Errorf("%w: seeds: expected ids below %d, got %d", request.ErrIndex, s.Graph.NumNodes, v)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 """Published sampling algorithms, as programs: see docs/samplers.md."""
 
 from pygsampler.samplers.clustering import clusters
+from pygsampler.samplers.disjoint import ppr_shadow, shadow_disjoint
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
@@ -24,11 +25,13 @@ __all__ = [
     "locality_scores",
     "mvs",
     "pass_sampler",
+    "ppr_shadow",
     "saint_edge",
     "saint_node",
     "saint_norms",
     "saint_walk",
     "seal",
     "shadow",
+    "shadow_disjoint",
     "vrgcn",
 ]
