@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pygsampler.array import Array
     from pygsampler.graph import Graph
 
-__all__ = ["Edges", "induced", "joined", "rows_of"]
+__all__ = ["Edges", "columns", "induced", "joined", "rows_of"]
 
 # The candidates of an induced subgraph are looked at so many at a time: 100 MB of tensors.
 _AT_ONCE = 1 << 21
@@ -71,6 +71,25 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Edg
         for tensors in zip(*((part.row, part.col, part.edge) for part in parts), strict=True)
     )
     return Edges(row, col, edge)
+
+
+def columns(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """All in-edges of vertices, int64: where each one's begin, their sources, and their ids."""
+    indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
+    # A pinned graph's arrays are on the host, the vertices on the GPU.
+    device = indptr[:1].torch().device
+    at_home = node.to(device).long()
+    # Vertices behind the last row have no in-edges.
+    last = len(indptr) - 1
+    starts = _at(indptr, at_home.clamp(max=last))
+    degrees = _at(indptr, (at_home + 1).clamp(max=last)) - starts
+    ends = degrees.cumsum(0)
+    col = rows_of(degrees)
+    place = torch.arange(len(col), device=device)
+    place += (starts - ends + degrees).index_select(0, col)
+    edge = place if edge_ids is None else _at(edge_ids, place)
+    begins = torch.cat([ends.new_zeros(1), ends])
+    return begins.to(node.device), _at(indices, place).to(node.device), edge.to(node.device)
 
 
 def _finder(
