@@ -248,6 +248,10 @@ func (p *Program) Check() error {
 			continue
 		}
 		if other, twice := sites[n.Site]; twice {
+			// A race's own numbers may be looked at.
+			if n.Op == Random && len(n.In) == 0 && p.Nodes[other].Op == Collective && !p.Nodes[other].Replace {
+				continue
+			}
 			return fmt.Errorf("%%%d: draws at site %d as %%%d does", i, n.Site, other)
 		}
 		sites[n.Site] = i
