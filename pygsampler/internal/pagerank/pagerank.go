@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/numbers"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -79,7 +81,7 @@ func (s *Scores) Run() (m memory.Memory, err error) {
 	roots := s.Roots.Len()
 	found := make([][]Scored, roots)
 	var next atomic.Int64
-	csc.Together(max(min(int64(workers()), roots), 1), func(int64) {
+	csc.Together(max(min(int64(runtime.GOMAXPROCS(0)), roots), 1), func(int64) {
 		p := newPusher(s)
 		for i := next.Add(1) - 1; i < roots && !s.stop.Load(); i = next.Add(1) - 1 {
 			if found[i] = p.around(s.Roots.At(i)); found[i] != nil {
@@ -121,7 +123,7 @@ func (s *Scores) Run() (m memory.Memory, err error) {
 type pusher struct {
 	*Scores
 	stops, least uint64 // Alpha of 2^32, Epsilon of One
-	numbers      numbers
+	numbers      numbers.Table
 	score, left  []int64
 	waits        []bool
 	queue        []int32
@@ -133,7 +135,7 @@ func newPusher(s *Scores) *pusher {
 
 // around is what is found for a root; nil where it was halted.
 func (p *pusher) around(root int64) []Scored {
-	p.numbers.clear()
+	p.numbers.Clear()
 	p.score, p.left, p.waits, p.queue = p.score[:0], p.left[:0], p.waits[:0], p.queue[:0]
 	p.give(root, One)
 	for at := 0; at < len(p.queue); at++ {
@@ -152,7 +154,7 @@ func (p *pusher) around(root int64) []Scored {
 
 // give adds to what is left at a vertex, which waits for its push where that is enough.
 func (p *pusher) give(v, amount int64) {
-	n, fresh := p.numbers.of(v)
+	n, fresh := p.numbers.Of(v)
 	if fresh {
 		p.score, p.left, p.waits = append(p.score, 0), append(p.left, 0), append(p.waits, false)
 	}
@@ -170,7 +172,7 @@ func (p *pusher) give(v, amount int64) {
 // push keeps the part of what is left at a vertex that stops there, and gives the rest to its
 // in-neighbours in equal shares; what no share has, less than one unit for each, it keeps too.
 func (p *pusher) push(n int32) {
-	v, left := p.numbers.vertices[n], p.left[n]
+	v, left := p.numbers.Vertices[n], p.left[n]
 	p.waits[n], p.left[n] = false, 0
 	start, end := p.row(v)
 	if start == end {
@@ -198,14 +200,14 @@ func (p *pusher) row(v int64) (start, end int64) {
 // best is the root and the others with the largest scores, of those above the threshold.
 func (p *pusher) best(root int64) []Scored {
 	var largest int64
-	for n, v := range p.numbers.vertices {
+	for n, v := range p.numbers.Vertices {
 		if v != root {
 			largest = max(largest, p.score[n])
 		}
 	}
 	least := p.Threshold * float64(largest)
 	var found []Scored
-	for n, v := range p.numbers.vertices {
+	for n, v := range p.numbers.Vertices {
 		if score := p.score[n]; v == root || score > 0 && float64(score) >= least {
 			found = append(found, Scored{v, score})
 		}

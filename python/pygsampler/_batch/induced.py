@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from pygsampler._core import memories
+from pygsampler.array import Array
+
 if TYPE_CHECKING:
-    from pygsampler.array import Array
     from pygsampler.graph import Graph
 
 __all__ = ["Edges", "columns", "induced", "joined", "rows_of"]
@@ -38,6 +40,8 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Edg
     With ``trees``, the tree of each vertex, only those between vertices of one tree. Of a vertex
     that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
     """
+    if trees is not None and graph._device < 0:
+        return _of_trees(graph, node, trees)
     indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
     # A pinned graph's arrays are on the host, the vertices on the GPU.
     device = indptr[:1].torch().device
@@ -71,6 +75,23 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Edg
         for tensors in zip(*((part.row, part.col, part.edge) for part in parts), strict=True)
     )
     return Edges(row, col, edge)
+
+
+def _of_trees(graph: Graph, node: torch.Tensor, trees: torch.Tensor) -> Edges:
+    """The same by the engine, which has a small table for each tree."""
+    count, node, trees = len(node), node.contiguous(), trees.contiguous()
+    about = [(8 * ids.element_size(), ids.data_ptr()) for ids in (node, trees)]
+    (node_bits, nodes_at), (tree_bits, trees_at) = about
+    memory = memories.new(
+        "InducedEdges", graph._handle(), nodes_at, trees_at, count, node_bits, tree_bits
+    )
+    (total,) = memories.read_int64(memory.data + 8 * count, 1)
+    starts = Array._of(memory.data, count + 1, 64, memory).torch()
+    place = memory.data + 8 * (count + 1)
+    sources, edges = (
+        Array._of(at, total, 64, memory).torch().to(node.dtype) for at in (place, place + 8 * total)
+    )
+    return Edges(sources, rows_of(starts.diff(), total).to(node.dtype), edges)
 
 
 def columns(graph: Graph, node: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -65,6 +65,9 @@ def bridge_TablesStart(
 def bridge_TransposeStart(
     graph: int, name: str, dtype: str, address: int, length: int, kinds: int, bare: int
 ) -> int: ...
+def bridge_InducedEdges(
+    graph: int, vertices: int, trees: int, count: int, vertex_bits: int, tree_bits: int
+) -> int: ...
 def bridge_PageRankStart(
     graph: int,
     roots: int,
