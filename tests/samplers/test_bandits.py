@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import itertools
 import math
 import pickle
+import weakref
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -185,6 +187,16 @@ def test_a_loader_that_samples_ahead() -> None:
     ahead = run(4)
     assert ahead == run(4) and ahead[0][0] == 0 and max(ahead[0]) < 9
     assert all(before <= after for before, after in itertools.pairwise(ahead[0]))
+
+
+def test_a_graph_that_goes_is_let_go() -> None:
+    graph = pgs.Graph.from_coo([1, 2, 3, 2, 3], [0, 0, 0, 1, 1], num_nodes=4)
+    sampler = samplers.gcn_bs(graph, fanouts=[2], seed=1)
+    sampler.sample(graph, [0])
+    seen = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert seen() is None and sampler.sample(GRAPH, [0]).num_edges == 2
 
 
 def test_what_is_wrong() -> None:

@@ -140,6 +140,26 @@ def test_loaders(sampler: Any) -> None:
         assert batch.batch[:20].tolist() == list(range(20))
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_dgl() -> None:
+    dgl = partner("dgl")
+    from pygsampler.dgl import Sampler
+
+    src, dst = np.random.default_rng(0).integers(0, 60, (2, 300))
+    g = dgl.graph((src, dst), num_nodes=60)
+    sampler = Sampler(samplers.shadow_disjoint(fanouts=[2, 3], seed=5))
+    nodes, seeds, subgraph = sampler.sample(g, torch.tensor([5, 9, 5]))
+    trees = subgraph.ndata["trees"]
+    assert seeds.tolist() == [5, 9, 5] == nodes[:3].tolist() and trees[:3].tolist() == [0, 1, 2]
+    u, v = subgraph.edges()
+    assert len(u) and trees[u].equal(trees[v])
+    ends = torch.stack(g.find_edges(subgraph.edata[dgl.EID]))
+    assert torch.stack([nodes[u], nodes[v]]).equal(ends)
+    g.ndata["trees"] = torch.zeros(60)
+    with pytest.raises(ValueError, match="trees: expected a graph without"):
+        sampler.sample(g, torch.tensor([5]))
+
+
 def test_what_is_wrong() -> None:
     graph = path()
     for options, error in (

@@ -41,8 +41,8 @@ class _State:
         self.lock = RLock()
         self.flying: WeakSet[_Flight] = WeakSet()
         self.versions: OrderedDict[tuple[int, int], int] = OrderedDict()
-        # By graph: the version that it was made of, and the graph with the arrays.
-        self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph]] = WeakKeyDictionary()
+        # By graph: the version that it was made of, the graph with the arrays, and what that is of.
+        self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph, Graph]] = WeakKeyDictionary()
 
     def __getstate__(self) -> tuple[Any, ...]:
         return self.edges, self.nodes, self.version
@@ -204,7 +204,7 @@ class Learned(Sampler[Any]):
             made = host._with_arrays(edges, nodes, self._program.plan["weight"])
             if graph._device >= 0:
                 made = graph._twin(made)
-            state.graphs[graph] = state.version, made
+            state.graphs[graph] = state.version, made, host
             return made
 
     def launch(
