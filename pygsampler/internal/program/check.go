@@ -248,8 +248,9 @@ func (p *Program) Check() error {
 			continue
 		}
 		if other, twice := sites[n.Site]; twice {
-			// A race's own numbers may be looked at.
-			if n.Op == Random && len(n.In) == 0 && p.Nodes[other].Op == Collective && !p.Nodes[other].Replace {
+			// The vertices' numbers may be looked at again, and so may those of a race.
+			of := p.Nodes[other]
+			if numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
 				continue
 			}
 			return fmt.Errorf("%%%d: draws at site %d as %%%d does", i, n.Site, other)
@@ -283,3 +284,6 @@ func (p *Program) Check() error {
 	}
 	return nil
 }
+
+// numbers says whether a node is the random numbers of all vertices.
+func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }
