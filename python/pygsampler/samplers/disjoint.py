@@ -50,7 +50,7 @@ class DisjointShaDow(_ShaDow):
 
     disjoint = True
 
-    def __init__(self, sampler: PGSampler) -> None:
+    def __init__(self, sampler: Sampler[Any]) -> None:
         super().__init__(sampler.seed)
         self._hops = sampler
 
@@ -73,6 +73,10 @@ class DisjointShaDow(_ShaDow):
     def with_seed(self, seed: int | None) -> DisjointShaDow:
         """As ``Sampler.with_seed``."""
         return DisjointShaDow(self._hops.with_seed(seed))
+
+    def within(self, share: float) -> DisjointShaDow:
+        """As ``Sampler.within``."""
+        return DisjointShaDow(self._hops.within(share))
 
     def launch(
         self,
