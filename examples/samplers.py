@@ -1,9 +1,10 @@
 """Published samplers on the Debian graph: the same model, trained on the batches of each.
 
 GraphSAGE with two layers learns the sections of packages from batches of uniform neighbours, of
-KGCN, VR-GCN, LADIES, FastGCN, LABOR, GNNSampler's locality, GraphSAINT and ShaDow, and is tested on
-uniform neighbours each time. What a batch's edges are worth comes with it: a destination hears the
-mean of its in-neighbours by ``block.edge_data["w"]``.
+KGCN, VR-GCN, LADIES, FastGCN, LABOR, GNNSampler's locality, GCN-BS, Thanos, GraphSAINT and ShaDow,
+and is tested on uniform neighbours each time. What a batch's edges are worth comes with it: a
+destination hears the mean of its in-neighbours by ``block.edge_data["w"]``. VR-GCN has a history of
+what all vertices sent, and GCN-BS and Thanos learn from what was sent by the edges they drew.
 
     python examples/samplers.py [--epochs 4] [--only ladies --only labor] [--device cuda]
 """
@@ -26,17 +27,21 @@ from pygsampler.torch import DataLoader
 
 BATCH_SIZE = 1024
 # Each with the sizes that make about as many edges a batch.
-ALGORITHMS: dict[str, Callable[[], Any]] = {
-    "graphsage": lambda: samplers.graphsage(fanouts=[10, 10], seed=0),
-    "kgcn": lambda: samplers.kgcn(fanouts=[8, 8], seed=0),
-    "vrgcn": lambda: samplers.vrgcn(fanouts=[2, 2], seed=0),
-    "locality": lambda: samplers.locality(fanouts=[10, 10], beta=3.0, seed=0),
-    "labor": lambda: samplers.labor(fanouts=[10, 10], seed=0),
-    "ladies": lambda: samplers.ladies(nodes=[2048, 2048], seed=0),
-    "fastgcn": lambda: samplers.fastgcn(nodes=[4096, 4096], seed=0),
-    "saint_node": lambda: samplers.saint_node(budget=6000, seed=0),
-    "saint_edge": lambda: samplers.saint_edge(budget=4000, seed=0),
-    "shadow": lambda: samplers.shadow(fanouts=[2, 3], seed=0),
+ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
+    "graphsage": lambda graph: samplers.graphsage(fanouts=[10, 10], seed=0),
+    "kgcn": lambda graph: samplers.kgcn(fanouts=[8, 8], seed=0),
+    "vrgcn": lambda graph: samplers.vrgcn(fanouts=[2, 2], seed=0),
+    "gcn_bs": lambda graph: samplers.gcn_bs(graph, fanouts=[10, 10], seed=0),
+    "thanos": lambda graph: samplers.thanos(graph, fanouts=[10, 10], seed=0),
+    "locality": lambda graph: samplers.locality(fanouts=[10, 10], beta=3.0, seed=0),
+    "labor": lambda graph: samplers.labor(fanouts=[10, 10], seed=0),
+    "ladies": lambda graph: samplers.ladies(nodes=[2048, 2048], seed=0),
+    "fastgcn": lambda graph: samplers.fastgcn(nodes=[4096, 4096], seed=0),
+    "saint_node": lambda graph: samplers.saint_node(budget=6000, seed=0),
+    "saint_edge": lambda graph: samplers.saint_edge(budget=4000, seed=0),
+    "shadow": lambda graph: samplers.shadow(fanouts=[2, 3], seed=0),
+    "shadow_disjoint": lambda graph: samplers.shadow_disjoint(fanouts=[5, 10], seed=0),
+    "ppr_shadow": lambda graph: samplers.ppr_shadow(k=20, epsilon=1e-4, seed=0),
 }
 
 
@@ -47,12 +52,19 @@ class Layer(nn.Module):
         super().__init__()
         self.own, self.heard = own, heard
         self.bias = nn.Parameter(torch.zeros(size))
+        # What was sent last, and what all vertices sent when they were last there, for VR-GCN.
+        self.sent: Tensor | None = None
+        self.history: samplers.History | None = None
 
     def forward(self, block: Any, x: Any) -> Tensor:
         """x: [num_src_nodes, ...] -> [num_dst_nodes, size]."""
         rows, weights = self.heard(x), block.edge_data.get("w")
+        self.sent = rows.detach()
         if weights is None:
             heard = block.mean(rows)
+        elif self.history is not None and self.training:
+            heard = self.history.aggregate(0, block, rows)
+            self.history.update(0, block.src_nodes, rows)
         else:
             total = block.weighted_sum(torch.ones_like(rows[:, :1]), weights)
             heard = block.weighted_sum(rows, weights) / total.clamp(min=1e-9)
@@ -88,9 +100,16 @@ def loss_of(scores: Tensor, batch: Any, labels: Tensor, training: Tensor) -> Ten
     return (losses * share).sum() / share.sum()
 
 
-def train(data: Any, graph: pgs.Graph, sampler: Any, epochs: int, device: str) -> dict[str, float]:
+def learn(sampler: samplers.Bandit, batch: Any, layers: list[Layer]) -> None:
+    """Rewards the edges that were drawn, by what they brought."""
+    rewards = [sampler.rewards(batch, hop, layer.sent) for hop, layer in enumerate(layers)]
+    sampler.update(batch, rewards)
+
+
+def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> dict[str, float]:
     """Accuracy on the validation packages, edges of an epoch, and seconds."""
     torch.manual_seed(0)
+    sampler = ALGORITHMS[name](graph)
     options: dict[str, Any] = {"features": {"words": torch.from_numpy(data.words())}}
     options["device"] = device
     loader = DataLoader(graph, data.train, sampler, batch_size=BATCH_SIZE, shuffle=True, **options)
@@ -99,6 +118,10 @@ def train(data: Any, graph: pgs.Graph, sampler: Any, epochs: int, device: str) -
     training[torch.from_numpy(data.train)] = True
     training = training.to(loader.device)
     model = Model(data.num_features, data.num_classes).to(loader.device)
+    layers = [model.first, model.second]
+    if name == "vrgcn":
+        for layer in layers:
+            layer.history = samplers.History(loader.graph, [len(layer.bias)])
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     edges, begin = 0, time.perf_counter()
     for _ in range(epochs):
@@ -107,6 +130,8 @@ def train(data: Any, graph: pgs.Graph, sampler: Any, epochs: int, device: str) -
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
+            if isinstance(sampler, samplers.Bandit):
+                learn(sampler, batch, layers)
             edges += batch.num_edges
     seconds = time.perf_counter() - begin
     model.eval()
@@ -132,9 +157,9 @@ def main() -> None:
     graph = data.graph()
     graph = graph.with_data(node_data={"locality": samplers.locality_scores(graph)})
     for name in options.only or ALGORITHMS:
-        found = train(data, graph, ALGORITHMS[name](), options.epochs, options.device)
+        found = train(data, graph, name, options.epochs, options.device)
         print(
-            f"{name:11} validation accuracy: {found['accuracy']:.1%}, "
+            f"{name:15} validation accuracy: {found['accuracy']:.1%}, "
             f"{found['edges']:11,.0f} edges an epoch, {found['seconds']:.1f} s",
             flush=True,
         )

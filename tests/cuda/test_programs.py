@@ -18,6 +18,8 @@ from tests.support.parity import Csc, random_graph, scaled, with_degrees
 
 SAMPLERS: dict[str, Any] = {
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
+    "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
+    "bandit": samplers.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
     "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
     "labor": samplers.labor(fanouts=[3, 4], seed=1),
     "labor-1": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),

@@ -131,6 +131,28 @@ def test_vectors_alone(graph: pgs.Graph) -> None:
     assert made.numpy().extra["rows"].shape == (10,)
 
 
+def test_the_numbers_of_a_race(graph: pgs.Graph) -> None:
+    """The rows with the smallest keys were chosen; and these are there without the rows."""
+
+    @pgs.program
+    def raced(A: Any, seeds: Any, chosen: bool) -> Any:
+        C = A[:, seeds]
+        p = C.sum(axis=1)
+        B = C.collective_sample(3, p)
+        extra = {"rows": C.row(), "r": B.race()[C.row()], "again": B.race()[C.row()], "p": p}
+        return (extra | {"chosen": B.row()}) if chosen else extra
+
+    with_v = graph.with_data(edge_data={"v": np.arange(graph.num_edges) % 7 + 1.0})
+    for number in range(20):
+        made = raced(chosen=True, weight="v", seed=5).sample(with_v, [4, 9], epoch=0, batch=number)
+        found = made.numpy().extra
+        smallest = np.argsort(-np.log(found["r"]) / found["p"])[:3]
+        assert set(found["rows"][smallest]) == set(found["chosen"]) and len(found["rows"]) > 3
+        assert found["again"].tolist() == found["r"].tolist()
+        alone = raced(chosen=False, weight="v", seed=5).sample(with_v, [4, 9], batch=number)
+        assert alone.numpy().extra["r"].tolist() == found["r"].tolist()
+
+
 def test_ladies_weights_of_a_column_sum_to_one(graph: pgs.Graph) -> None:
     @pgs.program
     def ladies(A: Any, seeds: Any, K: int, hops: int) -> Any:

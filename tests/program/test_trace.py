@@ -261,6 +261,10 @@ def negative(A: Any, seeds: Any) -> Any:
     return A[:, seeds].individual_sample(-2)
 
 
+def unraced(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].collective_sample(3, replace=True).race()
+
+
 def vector(A: Any, seeds: Any) -> Any:
     return A.degree()
 
@@ -298,6 +302,7 @@ def sites(A: Any, seeds: Any) -> Any:
         (surrogate, TypeError, r"expected the name of an array"),
         (symbolic, TypeError, r"K: a scalar for a matrix: expected a constant"),
         (negative, ValueError, r"k: expected an integer from -1"),
+        (unraced, TypeError, r"race of.*: expected what collective_sample without replace"),
         (vector, TypeError, r"expected matrices, A\.induce"),
         (sites, ValueError, r"expected at most 256 sampling calls"),
     ],

@@ -19,8 +19,8 @@ from torch_geometric.sampler import NodeSamplerInput, NumNeighbors
 from torch_geometric.utils import k_hop_subgraph
 
 import pygsampler as pgs
+from pygsampler._batch import induced as edges_among
 from pygsampler.pyg import NeighborLoader, PGSampler
-from pygsampler.pyg import output as pyg_output
 
 TYPES = ["directional", "bidirectional", "induced"]
 SEEDS = torch.tensor([3, 0, 77, 99, 50, 12])
@@ -180,8 +180,8 @@ def test_induced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By hand: each pair of nodes of a tree, and each edge between them."""
-    monkeypatch.setattr(pyg_output, "_AT_ONCE", at_once)
-    monkeypatch.setattr(pyg_output, "_OF_TABLE", of_table)
+    monkeypatch.setattr(edges_among, "_AT_ONCE", at_once)
+    monkeypatch.setattr(edges_among, "_OF_TABLE", of_table)
     data = random_data()
     sampler = PGSampler(data, [2, 1], subgraph_type="induced", disjoint=disjoint, seed=4)
     sampler.set_epoch(0)

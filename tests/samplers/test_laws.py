@@ -97,6 +97,32 @@ def test_poisson_ladies_is_unbiased(normalized: pgs.Graph) -> None:
     assert abs(np.corrcoef(np.array(rows).T)[0, 4]) < 0.06
 
 
+def test_conditioned_ladies_is_unbiased(normalized: pgs.Graph) -> None:
+    """Sets and numbers of rows are those of the race, and sums by the weights are right."""
+    sampler = samplers.ladies(nodes=[2], method="conditioned", normalize=False, weight="w", seed=2)
+    race = samplers.ladies(nodes=[2], normalize=False, weight="w", seed=2)
+    x = np.arange(1, 6)
+    sums: dict[int, list[float]] = {0: [], 3: []}
+    size = []
+    made = zip(batches(sampler, normalized, [0, 3]), batches(race, normalized, [0, 3]), strict=True)
+    for batch, other in made:
+        assert batch.blocks[0].edge_ids.tolist() == other.blocks[0].edge_ids.tolist()
+        got, edges = Counter({0: 0.0, 3: 0.0}), edges_of(batch.blocks[0])
+        for u, v, value in edges:
+            got[v] += value * x[u]
+        for v, value in got.items():
+            sums[v].append(value)
+        # By the chance of a row, the number of rows.
+        size.append(sum({u: 3 * value for u, _, value in edges}.values()))
+    near(sums[0], 2)
+    near(sums[3], 4)
+    near(size, 5)
+    # All rows: each is certain.
+    every = samplers.ladies(nodes=[9], method="conditioned", normalize=False, weight="w", seed=2)
+    (batch,) = batches(every, normalized, [0, 3], 1)
+    assert all(value == pytest.approx(1 / 3) for _, _, value in edges_of(batch.blocks[0]))
+
+
 def test_normalized_ladies_keeps_the_sums_of_columns(normalized: pgs.Graph) -> None:
     sampler = samplers.ladies(nodes=[3, 2], weight="w", seed=3)
     for batch in batches(sampler, normalized, [0, 3], 50):

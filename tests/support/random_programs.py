@@ -243,7 +243,11 @@ class Writer:
             )
         c = self.of(MATRIX)
         if op == "random" and (c is None or self.rng.random() < 0.4):
-            return self.add(Node(op, [], VECTOR, chance=True), self.site())
+            race = re.compile(r"= collective .*replace=false (site=\d+)$", re.MULTILINE)
+            races = race.findall("\n".join(self.lines))
+            raced = bool(races) and self.rng.random() < 0.5
+            site = self.rng.choice(races) if raced else self.site()
+            return self.add(Node(op, [], VECTOR, chance=True), site)
         if c is None:
             return None
         known: dict[str, Any] = {"edges": self.nodes[c].edges, "chance": True}

@@ -248,6 +248,11 @@ func (p *Program) Check() error {
 			continue
 		}
 		if other, twice := sites[n.Site]; twice {
+			// The vertices' numbers may be looked at again, and so may those of a race.
+			of := p.Nodes[other]
+			if numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
+				continue
+			}
 			return fmt.Errorf("%%%d: draws at site %d as %%%d does", i, n.Site, other)
 		}
 		sites[n.Site] = i
@@ -279,3 +284,6 @@ func (p *Program) Check() error {
 	}
 	return nil
 }
+
+// numbers says whether a node is the random numbers of all vertices.
+func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }

@@ -52,11 +52,21 @@ func TestRefusedTexts(t *testing.T) {
 		"%0 = seeds\n%1 = unique %0\n%2 = slice %1\nreturn subgraph %1, %2":          "expected the matrix A[list, list]",
 		"%0 = seeds\n%1 = unique %0\n%2 = slice %1\nreturn subgraph %1, %1":          "expected the matrix A[list, list]",
 		"%0 = seeds\n%1 = degree\n%2 = slice %0\n%3 = gather %1, %0\n%4 = draw %3 k=2 replace=false site=0\n%5 = cross %4, %4\nreturn blocks %5": "lists of distinct vertices",
-		head + "%5 = random site=3\n%6 = random site=3\nreturn blocks %3":                                                                        "draws at site 3 as %5 does",
+		head + "%5 = random %3 site=3\n%6 = random %3 site=3\nreturn blocks %3":                                                                  "draws at site 3 as %5 does",
+		head + "%5 = collective %1, %4 k=2 replace=true site=0\n%6 = random site=0\nreturn blocks %5":                                            "draws at site 0 as %5 does",
+		head + "%5 = collective %1, %4 k=2 replace=false site=0\n%6 = random %5 site=0\nreturn blocks %5":                                        "draws at site 0 as %5 does",
 	} {
 		if _, err := Parse(text, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// The numbers of a race may be looked at.
+func TestTheNumbersOfARace(t *testing.T) {
+	head := strings.Join(strings.Split(ladies, "\n")[:5], "\n") + "\n"
+	if _, err := Parse(head+"%5 = collective %1, %4 k=2 replace=false site=0\n%6 = random site=0\nreturn blocks %5", ""); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -67,6 +67,19 @@ def bridge_TablesStart(
 def bridge_TransposeStart(
     graph: int, name: str, dtype: str, address: int, length: int, kinds: int, bare: int
 ) -> int: ...
+def bridge_InducedEdges(
+    graph: int, vertices: int, trees: int, count: int, vertex_bits: int, tree_bits: int
+) -> int: ...
+def bridge_PageRankStart(
+    graph: int,
+    roots: int,
+    count: int,
+    bits: int,
+    most: int,
+    alpha: int,
+    epsilon: int,
+    threshold: int,
+) -> int: ...
 def bridge_DerivedPoll(job: int, timeout_ms: int) -> int: ...
 def bridge_DerivedTake(job: int) -> int: ...
 def bridge_DerivedCancel(job: int) -> int: ...

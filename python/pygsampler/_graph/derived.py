@@ -13,6 +13,7 @@ from pygsampler._graph.parts import Parts
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
+    from pygsampler._arrays.ids import View
     from pygsampler._graph.state import GraphState
 
 _ALL = 1 << 30
@@ -85,6 +86,29 @@ def negatives_of(graph: GraphState, power: float) -> Array:
     nodes = graph._num_nodes
     memory = _made(graph, nodes, "negatives", "NegativesStart", bits, unit=" vertices")
     return Array._of(memory.data, nodes, 64, memory)
+
+
+def page_ranks_of(
+    graph: GraphState, roots: View, most: int, alpha: float, epsilon: float, threshold: float
+) -> tuple[Array, Array, Array]:
+    """The vertices around each root by personalised PageRank, at most so many.
+
+    Returns where those of each root begin, [roots + 1], the vertices, the root first and then by
+    score, and their scores, of 2**60: int64. ``graph`` is on the CPU. A bar is shown where it takes
+    long. ValueError and IndexError name what no walk can have.
+    """
+    count = roots.length
+    (*numbers,) = struct.unpack("<3q", struct.pack("<3d", alpha, epsilon, threshold))
+    about = roots.address, count, roots.bits, most, *numbers
+    memory = _made(graph, count, "PageRank", "PageRankStart", *about, unit=" roots")
+    starts = Array._of(memory.data, count + 1, 64, memory)
+    (total,) = memories.read_int64(memory.data + 8 * count, 1)
+    place = memory.data + 8 * (count + 1)
+    return (
+        starts,
+        Array._of(place, total, 64, memory),
+        Array._of(place + 8 * total, total, 64, memory),
+    )
 
 
 def _made(

@@ -602,11 +602,22 @@ class Matrix(Values):
                     "expected a vector along its rows",
                 )
             by.append(node_probs)
-        k = _number(self, "collective_sample", K)
-        made: Matrix = self._make(
-            Matrix, "collective", *by, k=k, replace=bool(replace), site=self._trace.site()
-        )
+        k, site = _number(self, "collective_sample", K), self._trace.site()
+        made: Matrix = self._make(Matrix, "collective", *by, k=k, replace=bool(replace), site=site)
+        if not replace:
+            self._trace.races[made._node] = site
         return made
+
+    def race(self) -> Vector:
+        """Of what ``collective_sample`` without ``replace`` returned: the number of each vertex.
+
+        They are in (0, 1), of all vertices. Of a row's number r and its p the key is -log(r) / p,
+        and the K smallest were chosen.
+        """
+        site = self._trace.races.get(self._node)
+        if site is None:
+            self._refuse("race of", "expected what collective_sample without replace returned")
+        return Vector(self._trace, self._trace.add("random", site=site))
 
     def labor(self, K: int, q: Matrix | None = None) -> Vector:
         """For each column the factor c of LABOR's chances min(1, c q) of K edges, q these values.

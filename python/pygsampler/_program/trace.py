@@ -32,6 +32,8 @@ class Trace:
         self.places: list[str] = []
         self.edge_names: dict[str, None] = {}
         self.node_names: dict[str, None] = {}
+        # The sites of races, by the nodes of what they chose.
+        self.races: dict[int, int] = {}
         self._sites = 0
 
     def add(self, op: str, *inputs: int, **attributes: Any) -> int:

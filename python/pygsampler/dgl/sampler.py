@@ -39,7 +39,8 @@ class Sampler(BlockSampler):  # type: ignore[misc]
     A program that returns a subgraph gives ``(nodes, seeds, subgraph)``, as DGL's
     ``ShaDowKHopSampler`` does: a DGLGraph whose first vertices are the seeds, a vertex for each,
     repeated ones too. Where the seeds have no part in its vertices (``samplers.saint_node``), these
-    stand in their order, and are the output nodes as well.
+    stand in their order, and are the output nodes as well. Where each seed has a subgraph of its
+    own (``samplers.shadow_disjoint``), ``ndata["trees"]`` has each vertex's seed, by its place.
 
     Parameters
     ----------
@@ -187,6 +188,14 @@ class Sampler(BlockSampler):  # type: ignore[misc]
         rooted = self._sampler.rooted
         made = sampled._around(rooted)
         subgraph, nodes = make_subgraph(g, made, self._sampler.edge_values), made.nodes
+        if sampled.trees is not None:
+            # The roots were the first vertices, so all have stayed where they were.
+            if "trees" in g.ndata:
+                raise ValueError(
+                    "trees: expected a graph without ndata['trees'], where subgraphs have the root "
+                    "of each vertex"
+                )
+            subgraph.ndata["trees"] = sampled.trees
         if self.output_device is not None:
             device = _complete(torch.device(self.output_device))
             if device != nodes.device:

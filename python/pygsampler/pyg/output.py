@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import torch
 
+from pygsampler._batch.induced import Edges, joined, rows_of
+
 if TYPE_CHECKING:
-    from pygsampler.array import Array
     from pygsampler.converted import TorchBatch
-    from pygsampler.graph import Graph
     from pygsampler.subgraph import TorchSubgraph
 
-__all__ = ["Subgraph", "around", "directional", "induced", "vertices"]
-
-# The candidates of an induced subgraph are looked at so many at a time: 100 MB of tensors.
-_AT_ONCE = 1 << 21
-# The most entries of a table of positions, 64 MB, and how many of them may be cleared for each
-# candidate: a binary search for it takes longer.
-_TABLE, _OF_TABLE = 1 << 24, 16
-
-
-class Subgraph(NamedTuple):
-    """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; their
-    factors, where the sampler makes them; and whether ``col`` does not fall."""
-
-    row: torch.Tensor
-    col: torch.Tensor
-    edge: torch.Tensor
-    weight: torch.Tensor | None = None
-    ordered: bool = True
+__all__ = ["around", "directional", "vertices"]
 
 
 def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
@@ -48,7 +30,7 @@ def vertices(batch: TorchBatch) -> tuple[torch.Tensor, list[int]]:
     return node, [len(seeds), *reached]
 
 
-def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
+def directional(batch: TorchBatch) -> tuple[Edges, list[int]]:
     """The sampled edges, those into the seeds first, and how many of them each hop has.
 
     Where each vertex is expanded once, the destinations of the hops follow each other in the
@@ -56,24 +38,24 @@ def directional(batch: TorchBatch) -> tuple[Subgraph, list[int]]:
     """
     blocks = batch.blocks[::-1]
     counts = [block.num_edges for block in blocks]
-    row = _joined([block.indices for block in blocks])
-    edge = _joined([block.edge_ids for block in blocks])
+    row = joined([block.indices for block in blocks])
+    edge = joined([block.edge_ids for block in blocks])
     ends = accumulate((block.num_dst_nodes for block in blocks), initial=0)
     ordered = all(block.dst_offset == end for block, end in zip(blocks, ends, strict=False))
     # On a GPU the batch writes them all in one launch.
     if ordered and not row.is_cuda:
-        degrees = _joined([block.indptr.diff() for block in blocks])
-        col = _rows(degrees, sum(counts)).to(row.dtype)
+        degrees = joined([block.indptr.diff() for block in blocks])
+        col = rows_of(degrees, sum(counts)).to(row.dtype)
     else:
-        col = _joined([block.coo()[1] for block in blocks])
+        col = joined([block.coo()[1] for block in blocks])
     factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
-    found = Subgraph(row, col, edge, _joined(factors) if factors else None, ordered)
+    found = Edges(row, col, edge, joined(factors) if factors else None, ordered)
     if len(batch.output_nodes) != batch._distinct_seeds():
         return _repeated(batch, found, counts)
     return found, counts
 
 
-def _repeated(batch: TorchBatch, found: Subgraph, counts: list[int]) -> tuple[Subgraph, list[int]]:
+def _repeated(batch: TorchBatch, found: Edges, counts: list[int]) -> tuple[Edges, list[int]]:
     """The edges where each seed has a row of its own, and how many of them each hop has.
 
     Each occurrence of a seed gets the edges that were sampled for it, in every hop that expands it.
@@ -99,18 +81,18 @@ def _repeated(batch: TorchBatch, found: Subgraph, counts: list[int]) -> tuple[Su
             indptr = block.indptr.long()
             starts = indptr[rows]
             degrees = indptr[rows + 1] - starts
-            cols = _rows(degrees)
+            cols = rows_of(degrees)
             before = degrees.cumsum(0) - degrees
             edges = torch.arange(len(cols), device=device) + (starts - before)[cols] + first
         kept.append(edges)
         into.append(cols)
         numbers.append(len(edges))
         first += count
-    edges = _joined(kept)
+    edges = joined(kept)
     return (
-        Subgraph(
+        Edges(
             place[found.row[edges].long()].to(found.row.dtype),
-            _joined(into).to(found.col.dtype),
+            joined(into).to(found.col.dtype),
             found.edge[edges],
             None if found.weight is None else found.weight[edges],
             found.ordered,
@@ -119,112 +101,8 @@ def _repeated(batch: TorchBatch, found: Subgraph, counts: list[int]) -> tuple[Su
     )
 
 
-def around(batch: TorchSubgraph, rooted: bool) -> tuple[torch.Tensor, Subgraph]:
+def around(batch: TorchSubgraph, rooted: bool) -> tuple[torch.Tensor, Edges]:
     """The vertices of a subgraph, each seed with a row of its own at the front, and its edges."""
     made = batch._around(rooted)
-    col = _rows(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)
-    return made.nodes, Subgraph(made.indices, col, made.edge_ids, made.edge_weights)
-
-
-def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Subgraph:
-    """All edges of ``graph`` between the vertices ``node``, ordered by their target.
-
-    With ``trees``, the tree of each vertex, only those between vertices of one tree. Of a vertex
-    that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
-    """
-    indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
-    # A pinned graph's arrays are on the host, the vertices on the GPU.
-    device = indptr[:1].torch().device
-    at_home = node.to(device).long()
-    keys, span = at_home, graph.num_nodes
-    if trees is not None:
-        keys = at_home + trees.to(device).long() * graph.num_nodes
-        span *= int(trees.max()) + 1 if len(trees) else 0
-    # Vertices behind the last row have no in-edges.
-    rows = len(indptr) - 1
-    starts = _at(indptr, at_home.clamp(max=rows))
-    degrees = _at(indptr, (at_home + 1).clamp(max=rows)) - starts
-    find = _finder(keys, span, int(degrees.sum()))
-    parts: list[Subgraph] = []
-    for begin, end in _pieces(degrees):
-        width = degrees[begin:end]
-        col = _rows(width)
-        before = width.cumsum(0) - width
-        place = torch.arange(len(col), device=device)
-        place += (starts[begin:end] - before).index_select(0, col)
-        col += begin
-        sources = _at(indices, place)
-        if trees is not None:
-            sources += (keys - at_home).index_select(0, col)
-        kept, row = find(sources)
-        place = place.index_select(0, kept)
-        edge = place if edge_ids is None else _at(edge_ids, place)
-        parts.append(Subgraph(row, col.index_select(0, kept), edge))
-    row, col, edge = (
-        _joined(list(tensors)).to(node.device, node.dtype)
-        for tensors in zip(*((part.row, part.col, part.edge) for part in parts), strict=True)
-    )
-    return Subgraph(row, col, edge)
-
-
-def _finder(
-    keys: torch.Tensor, span: int, candidates: int
-) -> Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]:
-    """A function that says which of some numbers are among ``keys``, and where each is first.
-
-    All numbers are in ``[0, span)``, and it will be asked for about ``candidates`` of them. A table
-    of all of ``span`` answers several times as fast as a binary search. It is made anew for each
-    batch, so that threads and forked processes share none.
-    """
-    count = len(keys)
-    if span <= min(_TABLE, _OF_TABLE * candidates):
-        positions = torch.arange(count, dtype=torch.int32, device=keys.device)
-        table = torch.full((span,), count, dtype=torch.int32, device=keys.device)
-        # The smallest, also where a seed is there twice: then an assignment would take any.
-        table.scatter_reduce_(0, keys, positions, "amin")
-
-        def find(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-            found = table.index_select(0, numbers)
-            kept = (found < count).nonzero().squeeze(1)
-            return kept, found.index_select(0, kept).long()
-
-        return find
-    # Stable: the first of equal vertices comes first.
-    ordered, order = keys.sort(stable=True)
-
-    def search(numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        found = torch.searchsorted(ordered, numbers).clamp_(max=max(count - 1, 0))
-        kept = (ordered.index_select(0, found) == numbers).nonzero().squeeze(1)
-        return kept, order.index_select(0, found.index_select(0, kept))
-
-    return search
-
-
-def _pieces(degrees: torch.Tensor) -> list[tuple[int, int]]:
-    """Cuts rows into ranges of about ``_AT_ONCE`` edges; a larger row is a range of its own."""
-    ends = degrees.cumsum(0)
-    total = int(ends[-1]) if len(ends) else 0
-    if total <= _AT_ONCE:
-        return [(0, len(degrees))]
-    goals = torch.arange(_AT_ONCE, total, _AT_ONCE, device=ends.device)
-    cuts = torch.searchsorted(ends, goals, right=True).tolist()
-    bounds = [0, *cuts, len(degrees)]
-    return [(begin, end) for begin, end in pairwise(bounds) if end > begin]
-
-
-def _at(values: Array, places: torch.Tensor) -> torch.Tensor:
-    """``values[places]``, int64."""
-    if values._readonly:
-        # Torch has no read-only tensors, and would copy all of a mapped file.
-        return torch.from_numpy(values.numpy()[places.numpy()]).long()
-    # Two to three times as fast as by brackets.
-    return values.torch().index_select(0, places).long()
-
-
-def _rows(degrees: torch.Tensor, total: int | None = None) -> torch.Tensor:
-    """The row of each edge of rows with so many edges, int64."""
-    return torch.repeat_interleave(degrees.long(), output_size=total)
-
-
-def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+    col = rows_of(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)
+    return made.nodes, Edges(made.indices, col, made.edge_ids, made.edge_weights)

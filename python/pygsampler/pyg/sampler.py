@@ -20,13 +20,14 @@ from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler import sampler as _core
+from pygsampler._batch.induced import induced
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.pyg import options
 from pygsampler.pyg.graph import graph_of
-from pygsampler.pyg.output import around, directional, induced, vertices
+from pygsampler.pyg.output import around, directional, vertices
 from pygsampler.subgraph import TorchSubgraph
 
 if TYPE_CHECKING:
@@ -267,8 +268,10 @@ class Sampler(BaseSampler):  # type: ignore[misc]
     def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
         node, edges = around(batch, self._sampler.rooted)
         if self.subgraph_type == SubgraphType.induced:
-            edges = induced(self._drawn(), node, None)
-        out = SamplerOutput(node, edges.row, edges.col, edges.edge)
+            edges = induced(self._drawn(), node, batch.trees)
+        # Those of a sampler with trees have their roots in front, and stay where they are.
+        trees = None if batch.trees is None else batch.trees.to(node.dtype)
+        out = SamplerOutput(node, edges.row, edges.col, edges.edge, batch=trees)
         out.sort_order = "col"
         if edges.weight is not None:
             out.edge_weights = edges.weight

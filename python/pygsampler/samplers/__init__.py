@@ -1,21 +1,33 @@
 """Published sampling algorithms, as programs: see docs/samplers.md."""
 
+from pygsampler.samplers.bandits import Bandit, exp3, gcn_bs, thanos
 from pygsampler.samplers.clustering import clusters
+from pygsampler.samplers.disjoint import ppr_shadow, shadow_disjoint
+from pygsampler.samplers.history import History
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
+from pygsampler.samplers.learned import Learned
 from pygsampler.samplers.locality_aware import locality, locality_scores
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
 from pygsampler.samplers.norms import saint_norms
 from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
+from pygsampler.samplers.scores import TrainedScores, asgcn_trained
 from pygsampler.samplers.seal import drnl, seal
 from pygsampler.samplers.subgraphs import cluster_gcn, mvs, shadow
 from pygsampler.samplers.trained import pass_sampler
 
 __all__ = [
+    "Bandit",
+    "History",
+    "Learned",
+    "TrainedScores",
     "asgcn",
+    "asgcn_trained",
     "cluster_gcn",
     "clusters",
     "drnl",
+    "exp3",
     "fastgcn",
+    "gcn_bs",
     "graphsage",
     "kgcn",
     "labor",
@@ -24,11 +36,14 @@ __all__ = [
     "locality_scores",
     "mvs",
     "pass_sampler",
+    "ppr_shadow",
     "saint_edge",
     "saint_node",
     "saint_norms",
     "saint_walk",
     "seal",
     "shadow",
+    "shadow_disjoint",
+    "thanos",
     "vrgcn",
 ]

@@ -43,7 +43,9 @@ def ladies(
         ``"race"``: without replacement, edges weighted by w / p(u), as the authors' code has it.
         ``"iid"``: with replacement, by w count(u) / (K p(u)) for p that sums to 1, which is
         unbiased. ``"poisson"``: each row by itself, by the chance q(u) = min(1, c p(u)) for the c
-        by which q sums to K, with w / q(u): unbiased too, of K rows in the mean.
+        by which q sums to K, with w / q(u): unbiased too, of K rows in the mean. ``"conditioned"``:
+        the rows of ``"race"``, by w over the chance of u given the others' times, which is unbiased
+        as well (Cohen and Kaplan, 2007).
     normalize : bool
         The weights of a destination's edges are scaled so that they sum to what those of all its
         edges do: less variance, and a bias.
@@ -53,8 +55,10 @@ def ladies(
     ``block.edge_data["w"]`` has the weights to aggregate with. A destination none of whose rows was
     drawn has no edges; it is one of its own sources only where the graph has a loop there that was.
     """
-    if method not in ("race", "iid", "poisson"):
-        raise ValueError(f"method: expected 'race', 'iid' or 'poisson', got {method!r}")
+    if method not in ("race", "iid", "poisson", "conditioned"):
+        raise ValueError(
+            f"method: expected 'race', 'iid', 'poisson' or 'conditioned', got {method!r}"
+        )
     blocks: list[Any] = []
     for K in reversed(nodes):
         C = _normalized(A, seeds)
@@ -66,12 +70,26 @@ def ladies(
             q = p.cap(K)
             B = C.where(C.spread(A.random(), axis=1) <= C.spread(q, axis=1)).div(q, axis=1)
         else:
-            B = C.collective_sample(K, p).div(p, axis=1)
+            B = C.collective_sample(K, p)
+            B = B.div(p if method == "race" else _conditioned(C, B, p), axis=1)
         if normalize:
             B = B.mul(C.sum(axis=0) / B.sum(axis=0), axis=0)
         blocks.insert(0, B)
         seeds = seeds | B.row()
     return blocks
+
+
+def _conditioned(C: Any, B: Any, p: Any) -> Any:
+    """The chance that the rows of B were chosen of C's by p, given when the others arrived.
+
+    Row u arrives after a time with the rate p(u), and is chosen where that is before tau, when the
+    first of those arrives that were not.
+    """
+    times = -B.race()[C.row()].log() / p
+    last = B.spread(times, axis=1).max(axis=1).max()
+    # Where all were chosen, no time is so late.
+    tau = (times > last).select(times, 2.0**1023).min()
+    return 1 - (-(p * tau)).exp()
 
 
 @program

@@ -1,0 +1,14 @@
+package bridge
+
+import core "github.com/pygsampler/pygsampler/pygsampler"
+
+// InducedEdges is a memory with the edges among the vertices of each tree, as
+// core.InducedEdges says.
+func InducedEdges(graph, vertices, trees, count, vertexBits, treeBits int64) (mem int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	return core.InducedEdges(g, vertices, trees, count, int(vertexBits), int(treeBits))
+}

@@ -1,0 +1,47 @@
+package bridge
+
+import (
+	"math"
+	"testing"
+)
+
+// What is found around the vertices of a ring, and the edges among them; and what is refused.
+func TestAroundVerticesOfARing(t *testing.T) {
+	r := newRing(t, 100)
+	roots, trees := []int64{5, 7}, []int64{0, 1}
+	at, of := address(roots), address(trees)
+	half, small := int64(math.Float64bits(.5)), int64(math.Float64bits(1e-4))
+	job, err := PageRankStart(r.handle, at, 2, 64, 3, half, small, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, err := DerivedTake(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Where each root's begin, and the vertices, itself first.
+	if got := view(view(mem, 2)[1], 9); got[1] != 3 || got[2] != 6 || got[3] != 5 || got[6] != 7 {
+		t.Errorf("got %v", got)
+	}
+	mem, err = InducedEdges(r.handle, at, of, 2, 64, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := view(view(mem, 2)[1], 3); got[2] != 0 {
+		t.Errorf("expected no edges between two trees, got %v", got)
+	}
+
+	_, err = PageRankStart(-1, at, 2, 64, 3, half, small, 0)
+	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
+	_, err = PageRankStart(r.handle, at, 2, 16, 3, half, small, 0)
+	fails(t, err, "TypeError: roots: expected at least 0 of 32 or 64 bits, got 2 of 16")
+	_, err = PageRankStart(r.handle, at+1, 1, 64, 3, half, small, 0)
+	fails(t, err, "")
+	_, err = InducedEdges(-1, at, of, 2, 64, 64)
+	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
+	_, err = InducedEdges(r.handle, at, of, -1, 64, 64)
+	fails(t, err, "TypeError: nodes: expected at least 0 of 32 or 64 bits, got -1 of 64, trees of 64")
+	roots[0] = 100
+	_, err = InducedEdges(r.handle, at, of, 2, 64, 64)
+	fails(t, err, "IndexError: nodes: expected ids below 100, got 100")
+}

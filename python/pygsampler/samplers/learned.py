@@ -1,0 +1,278 @@
+"""``Learned``: programs that draw by arrays which training changes, one version after another."""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary, WeakSet
+
+from pygsampler._core.checks import describe, integer
+from pygsampler._sampling.base import Pending, Sampler
+from pygsampler._sampling.launch import launched
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    import numpy as np
+
+    from pygsampler.graph import Graph
+    from pygsampler.programs import Program
+
+    Values = np.ndarray[Any, np.dtype[np.float64]]
+
+__all__ = ["Learned", "values_of"]
+
+# Of so many batches it is known which version they were drawn by.
+_REMEMBERED = 1 << 16
+
+
+class _State:
+    """The arrays of a sampler and of its copies; changed by ``Learned`` alone, under the lock."""
+
+    def __init__(self, edges: Mapping[str, Values], nodes: Mapping[str, Values]) -> None:
+        self.edges, self.nodes = dict(edges), dict(nodes)
+        self.version = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.lock = RLock()
+        self.flying: WeakSet[_Flight] = WeakSet()
+        self.versions: OrderedDict[tuple[int, int], int] = OrderedDict()
+        # By graph: the version that it was made of, the graph with the arrays, and what that is of.
+        self.graphs: WeakKeyDictionary[Graph, tuple[int, Graph, Graph]] = WeakKeyDictionary()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.edges, self.nodes, self.version
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.edges, self.nodes, self.version = state
+        self._begin()
+
+
+class _Flight:
+    """A batch on its way, which reads the arrays until it is there."""
+
+    def __init__(self, job: Pending[Any]) -> None:
+        self._job = job
+
+    def result(self) -> Any:
+        """The batch; a second call gives the same one."""
+        return self._job.result()
+
+    def done(self) -> bool:
+        """Whether it is there."""
+        return self._job.done()
+
+    def cancel(self) -> None:
+        """Ends it."""
+        self._job.cancel()
+
+    def settle(self) -> None:
+        """Waits until it reads no more. Its error is for who asks for the batch."""
+        try:
+            self._job.result()
+        except Exception:
+            return
+
+
+class Learned(Sampler[Any]):
+    """A sampler that draws by arrays of its own, which training changes; see ``gcn_bs``.
+
+    A batch is a pure function of (graph, plan, seed, epoch, batch, seeds) and of the ``version``
+    that the arrays had when it was submitted. A change waits for the batches that are on their way,
+    so each is of one version, which ``version_of`` tells. A loader that samples ahead
+    (``prefetch``) submits batches by older versions, the same ones in every run; with
+    ``prefetch=0`` each has the newest. Copies by ``with_seed``, as a loader makes them, have the
+    same arrays. A pickle, and so a worker process, has arrays of its own, as they were then.
+
+    ``state_dict`` and ``load_state_dict`` are for checkpoints. On a GPU the changed arrays are
+    copied there, once a version.
+    """
+
+    edge_values = "w"
+
+    def __init__(
+        self,
+        program: Program,
+        edges: Mapping[str, Values] | None = None,
+        nodes: Mapping[str, Values] | None = None,
+    ) -> None:
+        super().__init__(program.seed)
+        self._program = program
+        self._state = _State(edges or {}, nodes or {})
+
+    @property
+    def plan(self) -> Hashable:
+        """That of the program, without the arrays."""
+        return self._program.plan
+
+    @property
+    def result(self) -> str:
+        """As ``Sampler.result``."""
+        return self._program.result
+
+    @property
+    def reads(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """As ``Sampler.reads``: those that are the graph's."""
+        edges, nodes = self._program.reads
+        return (
+            tuple(name for name in edges if name not in self._state.edges),
+            tuple(name for name in nodes if name not in self._state.nodes),
+        )
+
+    @property
+    def version(self) -> int:
+        """How often the arrays have been changed."""
+        return self._state.version
+
+    def version_of(self, batch: Any) -> int:
+        """The version that a batch was drawn by.
+
+        Parameters
+        ----------
+        batch : MiniBatch or TorchBatch
+            Of this sampler, or of a copy; the last 65,536 are known.
+
+        Raises
+        ------
+        KeyError
+            For a batch that is not known, or of another process.
+        """
+        return self._state.versions[batch.epoch, batch.batch]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of the arrays by name, float64, and ``"version"``."""
+        state = self._state
+        with state.lock:
+            arrays = {**state.edges, **state.nodes}
+            return {"version": state.version, **{k: v.copy() for k, v in arrays.items()}}
+
+    def load_state_dict(self, given: Mapping[str, Any]) -> None:
+        """Takes what ``state_dict`` gave, from the next batch on.
+
+        Raises
+        ------
+        TypeError
+            For what is no mapping.
+        ValueError
+            For missing or further names, and for arrays of other shapes or of numbers that are not
+            finite.
+        """
+        if not isinstance(given, Mapping):
+            raise TypeError(f"state: expected a mapping, got {describe(given)}")
+        state = self._state
+        arrays = {**state.edges, **state.nodes}
+        if set(given) != {"version", *arrays}:
+            names = ", ".join(["version", *arrays])
+            raise ValueError(f"state: expected {names}, got {', '.join(map(str, given)) or 'none'}")
+        version = integer(given["version"], "state: version", 0)
+        new = {
+            name: values_of(given[name], f"state: {name}", values.shape)
+            for name, values in arrays.items()
+        }
+        with state.lock:
+            self._settle()
+            for name, values in arrays.items():
+                values[...] = new[name]
+            state.version = version
+            # Also where the number is the same, the arrays may not be.
+            state.graphs.clear()
+
+    def _changed(self) -> int:
+        """Counts a change that was made under the lock, after ``_settle``."""
+        self._state.version += 1
+        return self._state.version
+
+    def _settle(self) -> None:
+        """Waits until no batch reads the arrays."""
+        for flight in list(self._state.flying):
+            flight.settle()
+        self._state.flying.clear()
+
+    def graph_of(self, graph: Graph) -> Graph:
+        """The graph with the arrays."""
+        state, (edges, nodes) = self._state, self._program.reads
+        with state.lock:
+            known = state.graphs.get(graph)
+            # The engine reads the arrays on the CPU where they are.
+            if known is not None and (graph._device < 0 or known[0] == state.version):
+                return known[1]
+            host = graph._on_cpu().with_data(edge_data=state.edges, node_data=state.nodes)
+            made = host._with_arrays(edges, nodes, self._program.plan["weight"])
+            if graph._device >= 0:
+                made = graph._twin(made)
+            state.graphs[graph] = state.version, made, host
+            return made
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Pending[Any]:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if exclude is not None:
+            raise NotImplementedError(
+                f"exclude: expected None for a learned sampler, got {describe(exclude)}"
+            )
+        state = self._state
+        with state.lock:
+            job = launched(
+                self._program,
+                self.graph_of(graph),
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                threads=threads,
+                into=into,
+                beside=beside,
+            )
+            flight = _Flight(job)
+            state.flying.add(flight)
+            state.versions[epoch, batch] = state.version
+            state.versions.move_to_end((epoch, batch))
+            if len(state.versions) > _REMEMBERED:
+                state.versions.popitem(last=False)
+        return flight
+
+    def with_seed(self, seed: int | None) -> Any:
+        """As ``Sampler.with_seed``; it has the same arrays."""
+        other = super().with_seed(seed)
+        other._program = self._program.with_seed(other.seed)
+        return other
+
+    def within(self, share: float) -> Any:
+        """As ``Sampler.within``; it has the same arrays."""
+        other = copy.copy(self)
+        other._program = self._program.within(share)
+        return other
+
+    def __repr__(self) -> str:
+        return f"{self._program!r}, version {self.version}"
+
+
+def values_of(given: Any, where: str, shape: tuple[int, ...]) -> Values:
+    """Finite numbers of that shape, as float64 on the CPU."""
+    import numpy as np
+
+    if hasattr(given, "detach"):
+        given = given.detach().cpu()
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{where}: expected numbers, got {describe(given)}") from error
+    if values.shape != shape:
+        raise ValueError(f"{where}: expected shape {shape}, got {values.shape}")
+    if not np.isfinite(values).all():
+        wrong = values[~np.isfinite(values)].flat[0]
+        raise ValueError(f"{where}: expected finite numbers, got {wrong}")
+    return values
