@@ -110,7 +110,7 @@ class HeteroBatch:
         words_at: int | None = None,
         device: int = devices.CPU,
     ) -> HeteroBatch:
-        """``words_at`` is where the words that describe it stand on the host, if not at ``data``."""
+        """``words_at`` is where the words stand that describe it, on the host; else at ``data``."""
         made = object.__new__(cls)
         made._memory, made._data, made._schema = memory, data, schema
         made.epoch, made.batch, made._device = epoch, batch, device

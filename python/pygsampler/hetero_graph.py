@@ -257,10 +257,10 @@ class HeteroGraph(EngineHandle):
         return graphs[edge_type]
 
     def to(self, device: Any) -> HeteroGraph:
-        """This graph on another device, as ``Graph.to``: the CSCs of all relations are copied there.
+        """This graph on another device, as ``Graph.to``: all relations' CSCs are copied there.
 
-        A graph on a GPU keeps the one on the CPU that it was made from, and gives it back. ``edata``
-        and ``ndata`` stay in CPU memory.
+        A graph on a GPU keeps the one on the CPU that it was made from, and gives it back.
+        ``edata`` and ``ndata`` stay in CPU memory.
 
         Raises
         ------
@@ -356,8 +356,8 @@ class HeteroGraph(EngineHandle):
         graphs = self._open()
         if kind == "prob" and self._device >= 0:
             raise ValueError(
-                f"prob: expected None for a graph with types on {self.device}, got {name!r}; on the "
-                "CPU it is drawn by, and a mask is on both"
+                f"prob: expected None for a graph with types on {self.device}, got {name!r}; on "
+                "the CPU it is drawn by, and masks are taken on both"
             )
         if not any(name in graph.edata for graph in graphs.values()):
             raise ValueError(
@@ -378,7 +378,8 @@ class HeteroGraph(EngineHandle):
             return "HeteroGraph(closed)"
         lines = [f"  {kind}: {count} vertices" for kind, count in self._nodes.items()]
         lines += [f"  {name_of(kind)}: {n} edges" for kind, n in self.num_edges.items()]
-        return "HeteroGraph(\n" + "\n".join(lines) + f"\n  dtype={self.dtype}, device={self.device})"
+        lines.append(f"  dtype={self.dtype}, device={self.device})")
+        return "HeteroGraph(\n" + "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._host is not None:

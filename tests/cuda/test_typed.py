@@ -62,7 +62,7 @@ def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("types", [1, 2, 5, 40])
+@pytest.mark.parametrize("types", [1, 3, 40])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_random_schemas(types: int, dtype: str) -> None:
     random = np.random.default_rng(types)
@@ -71,9 +71,7 @@ def test_random_schemas(types: int, dtype: str) -> None:
     assert there.device == "cuda:0"
     assert there.to("cpu") is graph
     some = graph.edge_types[0]
-    for place, fanouts in enumerate(
-        ([3, 2], [{some: 1}, 4], [40], [-1, 2], [5, {some: 0}, 3], [0, 1])
-    ):
+    for place, fanouts in enumerate(([3, 2], [{some: 1}, 40], [-1, 2], [5, {some: 0}, 3])):
         for options in ({}, {"frontier": "new"}, {"replace": True}):
             if "replace" in options and -1 in fanouts:
                 continue
@@ -115,7 +113,10 @@ def test_masks_are_sampled_and_weights_refused() -> None:
     same(masked.sample(there, seeds, **NUMBERS), masked.sample(graph, seeds, **NUMBERS), "mask")
     with pytest.raises(ValueError, match="prob: expected None for a graph with types on cuda:0"):
         pgs.PGSampler([3], prob="w").sample(there, seeds)
-    for options, name in (({"disjoint": True}, "disjoint"), ({"edge_weights": "ht"}, "edge_weights")):
+    for options, name in (
+        ({"disjoint": True}, "disjoint"),
+        ({"edge_weights": "ht"}, "edge_weights"),
+    ):
         with pytest.raises(ValueError, match=f"{name}: expected .* sampled on the CPU alone"):
             pgs.PGSampler([3], **options).sample(there, seeds)
 
@@ -126,7 +127,7 @@ def test_errors_name_the_type_and_harm_nothing() -> None:
     sampler = pgs.PGSampler([3, 3], seed=1)
     name, count = "t1", graph.num_nodes["t1"]
     for bad in (count, -1):
-        text = rf"seeds\['t1'\]\[1\]|seeds\[\"t1\"\]\[1\]: expected an id in \[0, {count}\), got {bad}"
+        text = rf'seeds\["t1"\]\[1\]: expected an id in \[0, {count}\), got {bad}'
         with pytest.raises(IndexError, match=text):
             sampler.sample(there, {"t0": [0], name: [0, bad]})
     kind = graph.edge_types[0]
