@@ -275,7 +275,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                     self.map_limit,
                     None,
                 )
-            made = self._typed = TypedSampler(plan, self.seed)
+            made = TypedSampler(plan, self.seed)
+            made._share = self._share
+            self._typed = made
         return made
 
     def launch(
@@ -344,7 +346,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return TorchBatch._of(RegionViews(region, words, graph._device), epoch, batch)
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
-        if graph._device >= 0:
+        if graph._device >= 0 and not isinstance(graph, HeteroGraph):
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 

@@ -105,6 +105,17 @@ def test_one_type_is_a_graph_without_types() -> None:
         assert other.indices.tolist() == block.indices.tolist()
 
 
+def test_many_batches_and_a_share_of_the_device() -> None:
+    graph = make(7, 3, 5, "int64")
+    there = graph.to("cuda")
+    sampler = pgs.PGSampler([4, 3], seed=1)
+    sets = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
+    want = sampler.sample_many(graph, sets, epoch=2, batch=7)
+    for one in (sampler, sampler.within(0.3)):
+        for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
+            same(mine, other, one)
+
+
 def test_masks_are_sampled_and_weights_refused() -> None:
     graph = make(3, 3, 5, "int64")
     there = graph.to("cuda")
