@@ -101,9 +101,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on GPUs" (Wu et
     al.), section III-B.
 
-    Of a ``HeteroGraph``, on the CPU: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is
-    one of edge types to edge ids, ``prob`` and ``mask`` count for the types that have an array of
-    that name, and ``sample`` gives a ``HeteroBatch``.
+    Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
+    types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
+    and ``sample`` gives a ``HeteroBatch``. On a GPU ``prob``, ``edge_weights`` and ``disjoint``
+    raise ValueError there.
 
     One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
     number of the next batch.
