@@ -43,8 +43,9 @@ struct Typed {
   const TypedArgs& a;
   TypedShared& s;
   // In dynamic shared memory. Of relations, or with the seeds of types: where their rows and edges begin in the
-  // lists, and their vertices in the batch; first occurrences; what those have as numbers beside their place.
-  u64 *row_at, *edge_at, *ids_at, *found, *shift;
+  // lists, and their vertices in the batch; first occurrences; what those have as numbers beside their place;
+  // and the map's part of their sources' type.
+  u64 *row_at, *edge_at, *ids_at, *found, *shift, *maps;
   // Of types: vertices numbered, those before the hop, the first that it expands, and how many.
   u64 *n, *expanded, *first, *rows;
   u32* scratch;  // a tile's choices, (fanout | 1) words a row
@@ -55,7 +56,8 @@ struct Typed {
   __device__ Typed(const TypedArgs& a, TypedShared& s, u64* shared) : a(a), s(s) {
     u32 most = max(a.types, a.num_relations) + 1;
     row_at = shared, edge_at = row_at + most, ids_at = edge_at + most, found = ids_at + most, shift = found + most;
-    n = shift + most, expanded = n + a.types, first = expanded + a.types, rows = first + a.types;
+    maps = shift + most;
+    n = maps + most, expanded = n + a.types, first = expanded + a.types, rows = first + a.types;
     scratch = (u32*)(rows + a.types);
     if (threadIdx.x == 0) s.meeting.begin(a.arrived);
   }
@@ -210,14 +212,16 @@ struct Typed {
   // The tile's rows at once: a thread for each draw, then one for each edge.
   __device__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids, u64 rank) const {
     u32 stride = fanout | 1, draws = count * fanout;
+    // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
+    u32 reciprocal = 0xFFFFFFFFu / fanout + 1;
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
-      u32 row = q / fanout, j = q - row * fanout;
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
       u64 degree = s.degrees[row];
       if (!gives_all(s.graph, degree, fanout)) scratch[row * stride + j] = (u32)s.graph.draw(s.states[row], j, degree, fanout);
     }
     __syncthreads();
     for (u32 q = threadIdx.x; q < draws; q += THREADS) {
-      u32 row = q / fanout, j = q - row * fanout;
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
       if (j >= s.takes[row]) continue;
       u64 degree = s.degrees[row];
       const u32* own = scratch + row * stride;
@@ -256,6 +260,8 @@ struct Typed {
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, mine = 0, part = 0, run = 0, of_run = 0;
     u64 lo = lower(edges), hi = upper(edges), step = ((hi - lo + TYPED_WARPS - 1) / TYPED_WARPS + 31) & ~31ull;
     u64 from = min(lo + warp * step, hi), to = min(from + step, hi);
+    for (u32 i = threadIdx.x; i < parts; i += THREADS) maps[i] = (u64)map_of(source(seeds, i));
+    __syncthreads();
     if (from < to) part = find(edge_at, parts, from);
     of_run = part;
     for (u64 e0 = from; e0 < to; e0 += 32) {
@@ -264,7 +270,7 @@ struct Typed {
       while (is && part + 1 < parts && edge_at[part + 1] <= e) part++;
       if (is) {
         I* at = edge(part, e);
-        u64 rank = (u32)load_relaxed(map_of(source(seeds, part)) + (u64)*at);
+        u64 rank = (u32)load_relaxed((const u64*)maps[part] + (u64)*at);
         fresh = rank == base + e;
         if (!fresh) *at = RowsArgs::ask<I>(rank, base);
       }
@@ -317,7 +323,7 @@ struct Typed {
         u64 id = next + __popc(firsts & ((1u << lane) - 1)) + shift[part];
         list(type)[id] = v;
         *at = (I)id;
-        if (!last) map_of(type)[(u64)v] = (u64)a.tag << 32 | id;
+        if (!last) ((u64*)maps[part])[(u64)v] = (u64)a.tag << 32 | id;
       }
       next += __popc(firsts);
     }

@@ -83,7 +83,7 @@ type typedKernels struct {
 var usualTables = tablesOf(64, 64)
 
 // tablesOf is the bytes of shared memory that the kernel's tables take.
-func tablesOf(types, relations int) int { return 8 * (5*(max(types, relations)+1) + 4*types) }
+func tablesOf(types, relations int) int { return 8 * (6*(max(types, relations)+1) + 4*types) }
 
 func loadTyped(e *Engine) (k *typedKernels, err error) {
 	k = &typedKernels{together: 2}
