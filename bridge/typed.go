@@ -76,3 +76,28 @@ func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch
 	}
 	return handed(j)
 }
+
+// DeviceTypedSubmit puts a batch of a graph with types into a stream of a device and returns its job,
+// negated; counts as for TypedSubmit.
+func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, counts, epoch, batch, exclude, numExclude, stream, own int64) (job int64, err error) {
+	defer finish(&err)
+	g, ok := typed.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	o, ok := samplers.get(sampler)
+	if !ok {
+		return 0, closed("sampler")
+	}
+	j, err := core.DeviceSubmitTyped(g, o, core.DeviceCall{
+		Call: core.Call{
+			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+			Exclude: exclude, NumExclude: numExclude,
+		},
+		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0,
+	}, counts)
+	if err != nil {
+		return 0, err
+	}
+	return -deviceJobs.add(j), nil
+}

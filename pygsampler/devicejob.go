@@ -47,8 +47,9 @@ func CallsAt(address, count, stream int64, own bool) ([]DeviceCall, error) {
 // error; until then the device reads the graph, and the seeds if they are there.
 // Nobody waits for it but its callers: it ends when one of them looks.
 type DeviceJob struct {
-	graph *Graph
-	out   int64
+	graphs []*Graph // of a graph with types several, each as often as it was entered
+	device int
+	out    int64
 
 	started chan struct{} // closed when flight is what it will be
 	flight  *cuda.Flight  // nil where the start failed
@@ -113,7 +114,7 @@ func DeviceSubmitMany(g *Graph, p *Sampler, calls []DeviceCall) (jobs []*DeviceJ
 		}
 	}
 	for _, c := range calls {
-		jobs = append(jobs, &DeviceJob{graph: g, out: c.Out, started: make(chan struct{})})
+		jobs = append(jobs, newDeviceJob(g.device, c.Out, g))
 	}
 	if err := g.enterDevice(jobs); err != nil {
 		return nil, err
@@ -175,6 +176,10 @@ func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
 	return call, err
 }
 
+func newDeviceJob(d *deviceGraph, out int64, graphs ...*Graph) *DeviceJob {
+	return &DeviceJob{graphs: graphs, device: d.index, out: out, started: make(chan struct{})}
+}
+
 // enterDevice lets all jobs in, or none.
 func (g *Graph) enterDevice(jobs []*DeviceJob) error {
 	g.mu.Lock()
@@ -195,15 +200,17 @@ func (g *Graph) enterDevice(jobs []*DeviceJob) error {
 	return nil
 }
 
-// leave lets go of the graph.
+// leave lets go of the graphs.
 func (j *DeviceJob) leave() {
 	flying.Lock()
 	delete(flying.jobs, j)
 	flying.Unlock()
-	j.graph.mu.Lock()
-	delete(j.graph.flying, j)
-	j.graph.mu.Unlock()
-	j.graph.leave()
+	for _, g := range j.graphs {
+		g.mu.Lock()
+		delete(g.flying, j)
+		g.mu.Unlock()
+		g.leave()
+	}
 }
 
 // slice bounds how long one look at a flight lasts, so that several who wait for
@@ -259,9 +266,9 @@ func (j *DeviceJob) end(b cuda.Batch, err error) {
 	case b.Needed > 0:
 		j.needed = b.Needed
 	case j.out != 0:
-		j.memory, j.err = memory.OverDevice(j.graph.device.index, gpu.Address(j.out), b.Header[batch.WordSize], b.Header)
+		j.memory, j.err = memory.OverDevice(j.device, gpu.Address(j.out), b.Header[batch.WordSize], b.Header)
 	default:
-		if j.memory, j.err = memory.FromDevice(j.graph.device.index, &b.Memory, b.Header); j.err != nil {
+		if j.memory, j.err = memory.FromDevice(j.device, &b.Memory, b.Header); j.err != nil {
 			j.err = errors.Join(j.err, b.Memory.Free(b.Stream))
 		}
 	}

@@ -11,11 +11,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
-// Typed is a graph with types: each type of edges is a graph on the CPU. It holds none of
-// them: a job enters those that it reads, and they are closed by their owner.
+// Typed is a graph with types: each type of edges is a graph, all of them on the CPU or all on one
+// device. It holds none of them: a job enters those that it reads, and they are closed by their owner.
 type Typed struct {
-	csc    csc.Typed
+	csc    csc.Typed // on the CPU wherever the graphs are
 	graphs []*Graph
+	device *deviceGraph // all of them; nil: they are on the CPU
 }
 
 // typedDocument is a graph with types as Python writes it.
@@ -49,14 +50,20 @@ func NewTyped(document string, graphs []*Graph) (*Typed, error) {
 		if err != nil {
 			return nil, Errorf(KindValue, "relations[%q]: expected a salt of 64 bits, got %q", r.Name, r.Salt)
 		}
-		if graphs[i].device != nil {
-			return nil, Errorf(KindValue, "relations[%q]: expected a graph on the CPU, got one on cuda:%d", r.Name, graphs[i].device.index)
+		host := graphs[i].onHost()
+		if host == nil || (graphs[i].device == nil) != (graphs[0].device == nil) || host != graphs[i] && graphs[i].device.index != graphs[0].device.index {
+			return nil, Errorf(KindValue, "relations[%q]: expected all graphs on the CPU, or all brought from there to one device, got another", r.Name)
 		}
 		t.csc.Relations = append(t.csc.Relations, csc.Relation{
-			Graph: &graphs[i].csc, Name: r.Name, Src: r.Src, Dst: r.Dst, Salt: salt,
+			Graph: &host.csc, Name: r.Name, Src: r.Src, Dst: r.Dst, Salt: salt,
 		})
 	}
-	leave, err := t.enter()
+	// Of a graph on a device too it is the arrays on the CPU that are looked at.
+	on := make([]*Graph, len(graphs))
+	for i, g := range graphs {
+		on[i] = g.onHost()
+	}
+	leave, err := enterAll(on)
 	if err != nil {
 		return nil, err
 	}
@@ -64,18 +71,31 @@ func NewTyped(document string, graphs []*Graph) (*Typed, error) {
 	if err := t.csc.Validate(); err != nil {
 		return nil, err
 	}
+	if len(graphs) > 0 && graphs[0].device != nil {
+		return t, t.bring()
+	}
 	return t, nil
 }
 
+// onHost is the same graph on the CPU; nil where there is none.
+func (g *Graph) onHost() *Graph {
+	if g.device != nil {
+		return g.device.host
+	}
+	return g
+}
+
 // enter holds all graphs until leave is called, or none.
-func (t *Typed) enter() (leave func(), err error) {
+func (t *Typed) enter() (leave func(), err error) { return enterAll(t.graphs) }
+
+func enterAll(graphs []*Graph) (leave func(), err error) {
 	entered := 0
 	leave = func() {
-		for _, g := range t.graphs[:entered] {
+		for _, g := range graphs[:entered] {
 			g.leave()
 		}
 	}
-	for _, g := range t.graphs {
+	for _, g := range graphs {
 		if err := g.enter(); err != nil {
 			leave()
 			return nil, err
@@ -118,6 +138,9 @@ type sampledTypes struct {
 
 // SubmitTyped is Submit for a graph with types, and with prompt it is Sample.
 func SubmitTyped(g *Typed, p *Sampler, c TypedCall, prompt bool) (*Job, error) {
+	if g.device != nil {
+		return nil, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
+	}
 	t, err := newSampledTypes(g, p, c)
 	if err != nil {
 		return nil, err
@@ -144,29 +167,14 @@ func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
 		return nil, err
 	}
 	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}
-	counts := append([]int64(nil), memory.View[int64](c.Counts, int64(len(g.csc.Kinds)+len(g.graphs)))...)
-	t.work.SeedCounts = counts[:len(g.csc.Kinds)]
-	seeds, excluded := int64(0), int64(0)
-	for _, n := range t.work.SeedCounts {
-		seeds += max(n, 0)
-	}
-	for _, n := range counts[len(g.csc.Kinds):] {
-		excluded += max(n, 0)
-	}
-	if seeds != c.NumSeeds || excluded != c.NumExclude {
-		return nil, Errorf(KindValue, "seeds: expected numbers that add up to %d and %d, got %v", c.NumSeeds, c.NumExclude, counts)
+	var err error
+	if t.work.SeedCounts, t.exclude, err = g.split(&c); err != nil {
+		return nil, err
 	}
 	ids := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)
 	ids.I32 = append([]int32(nil), ids.I32...)
 	ids.I64 = append([]int64(nil), ids.I64...)
 	t.work.Batch.Seeds = ids
-	if c.NumExclude > 0 {
-		all := append([]int64(nil), memory.View[int64](c.Exclude, c.NumExclude)...)
-		for _, n := range counts[len(g.csc.Kinds):] {
-			t.exclude = append(t.exclude, all[:n])
-			all = all[n:]
-		}
-	}
 	t.work.Crew = crewOf(c.Threads)
 	// Only now, as newSampling says.
 	leave, err := g.enter()
@@ -175,6 +183,41 @@ func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
 	}
 	t.leave = leave
 	return t, nil
+}
+
+// split is how many seeds a call has of each type, and copies of the excluded edges of each relation,
+// none where there are none at all.
+func (t *Typed) split(c *TypedCall) (seeds []int64, exclude [][]int64, err error) {
+	kinds := len(t.csc.Kinds)
+	counts := append([]int64(nil), memory.View[int64](c.Counts, int64(kinds+len(t.graphs)))...)
+	of := [2]int64{}
+	for i, n := range counts {
+		if i < kinds {
+			of[0] += max(n, 0)
+		} else {
+			of[1] += max(n, 0)
+		}
+	}
+	if of[0] != c.NumSeeds || of[1] != c.NumExclude {
+		return nil, nil, Errorf(KindValue, "seeds: expected numbers that add up to %d and %d, got %v", c.NumSeeds, c.NumExclude, counts)
+	}
+	if c.NumExclude > 0 {
+		all := append([]int64(nil), memory.View[int64](c.Exclude, c.NumExclude)...)
+		for _, n := range counts[kinds:] {
+			exclude = append(exclude, all[:n])
+			all = all[n:]
+		}
+	}
+	return counts[:kinds], exclude, nil
+}
+
+// about says which relation the error of an excluded edge is of.
+func (t *Typed) about(relation int, err error) error {
+	var value *csc.ValueError
+	if errors.As(err, &value) {
+		return &csc.ValueError{Text: t.csc.Relations[relation].Name + ": " + value.Text}
+	}
+	return err
 }
 
 // sample makes a small batch at once, and submits others.
@@ -189,11 +232,7 @@ func (t *sampledTypes) do() (memory.Memory, error) {
 		}
 		var err error
 		if t.work.Excludes[i], err = t.graph.graphs[i].csc.Exclude(ids); err != nil {
-			var value *csc.ValueError
-			if errors.As(err, &value) {
-				return memory.Memory{}, &csc.ValueError{Text: t.graph.csc.Relations[i].Name + ": " + value.Text}
-			}
-			return memory.Memory{}, err
+			return memory.Memory{}, t.graph.about(i, err)
 		}
 	}
 	return t.plan.CPU(&t.work)

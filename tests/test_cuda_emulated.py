@@ -31,6 +31,7 @@ MODULES = (
     "commands",
     "compiler",
     "programs",
+    "typed",
 )
 
 

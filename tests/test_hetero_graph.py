@@ -219,8 +219,9 @@ def test_wrong_arguments() -> None:
         pgs.RandomWalk(2).sample(graph, [0])
     with pytest.raises(ValueError, match="mode: expected one of"):
         pgs.PGSampler([1], mode="queue").sample(graph, {"b": [0]})
-    with pytest.raises(NotImplementedError, match="graphs with types are not sampled on a GPU"):
-        graph.to("cuda")
+    assert graph.to("cpu") is graph
+    with pytest.raises(ValueError, match='device: expected "cpu", "cuda"'):
+        graph.to("tpu")
     # A neighbour that only the larger type has.
     with pytest.raises((ValueError, IndexError), match=r"a x b.*\[0, 1\), got 2"):
         pgs.HeteroGraph({("a", "x", "b"): ([0, 1, 1, 1], [2])}, {"a": 1})

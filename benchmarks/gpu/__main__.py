@@ -18,6 +18,7 @@ Parts, in the order in which they run when none is named:
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
 - khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
 - programs    algorithms as programs, beside gSampler's and torch's
+- typed       a graph with types of ogbn-mag's counts, and what types cost
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others
@@ -36,7 +37,8 @@ from pathlib import Path
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
-    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs", "roofline"),
+    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs", "typed"),
+    "roofline",
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -56,6 +58,7 @@ _SHARES = {
     "transit": 3,
     "programs": 3,
     "khop": 2,
+    "typed": 2,
     "roofline": 3,
 }
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from collections.abc import Mapping
 from pickle import PickleBuffer
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
 from pygsampler._core import memories
-from pygsampler.array import Array
+from pygsampler.array import Array, _on_device
 from pygsampler.block import Block
 
 if TYPE_CHECKING:
@@ -32,6 +34,18 @@ class HeteroBlock(Block):
         first = self._words[at.FIRST_DST]
         return self._dst_nodes[first : first + self._words[at.NUM_DST]]
 
+    def _destinations(self) -> Array:
+        device = self._nodes._device
+        if device < 0:
+            return super()._destinations()
+        # No kernel writes those of a batch with types: they come from the CPU.
+        indptr, bits = self.indptr.cpu(), self._nodes._bits
+        words = self._words
+        memory = memories.new(
+            "ExpandRows", indptr._address, words[at.NUM_DST], words[at.FIRST_DST], bits
+        )
+        return _on_device(Array._of(memory.data, words[at.NUM_EDGES], bits, memory), device)
+
 
 class HeteroBatch:
     """The sampled neighbourhood of seeds of a graph with types.
@@ -39,19 +53,21 @@ class HeteroBatch:
     ``blocks`` has the outermost hop first; each is a mapping of edge types to blocks, all types
     among them, also those without edges. Local ids count within a vertex type, in the order of
     first occurrence: hop by hop, and within a hop relation by relation. All arrays are views of
-    one memory. Pickling stores that.
+    one memory, on the CPU or, of a graph on a GPU, there. Pickling stores that of the CPU.
     """
 
     __slots__ = (
         "__weakref__",
         "_counts",
         "_data",
+        "_device",
         "_memory",
         "_output_index",
         "_output_nodes",
         "_schema",
         "_size",
         "_trees",
+        "_words",
         "batch",
         "blocks",
         "epoch",
@@ -69,6 +85,10 @@ class HeteroBatch:
     _memory: Memory | memoryview
     _data: int
     _size: int
+    # -1, or the index of the CUDA device.
+    _device: int
+    # What describes the batch: see _batch.layout.
+    _words: list[int]
     _schema: Schema
     # Of each type how many vertices it had when each hop began, and in the end.
     _counts: dict[str, list[int]]
@@ -81,17 +101,25 @@ class HeteroBatch:
 
     @classmethod
     def _of(
-        cls, memory: Memory | memoryview, data: int, schema: Schema, epoch: int, batch: int
+        cls,
+        memory: Memory | memoryview,
+        data: int,
+        schema: Schema,
+        epoch: int,
+        batch: int,
+        words_at: int | None = None,
+        device: int = devices.CPU,
     ) -> HeteroBatch:
+        """``words_at`` is where the words stand that describe it, on the host; else at ``data``."""
         made = object.__new__(cls)
         made._memory, made._data, made._schema = memory, data, schema
-        made.epoch, made.batch = epoch, batch
-        made._read()
+        made.epoch, made.batch, made._device = epoch, batch, device
+        made._read(data if words_at is None else words_at)
         return made
 
-    def _read(self) -> None:
-        data, memory = self._data, self._memory
-        header = memories.read_int64(data, at.HEADER_WORDS)
+    def _read(self, words_at: int) -> None:
+        data, memory, device = self._data, self._memory, self._device
+        header = memories.read_int64(words_at, at.HEADER_WORDS)
         assert header[0] == at.TYPED_MAGIC
         hops, types, relations = (
             header[at.TYPED_HOPS],
@@ -101,7 +129,8 @@ class HeteroBatch:
         counts = at.HEADER_WORDS + at.TYPE_WORDS * types
         bits = counts + types * (hops + 1)
         first = bits + relations
-        words = memories.read_int64(data, first + hops * relations * at.WORDS)
+        words = memories.read_int64(words_at, first + hops * relations * at.WORDS)
+        self._words = words
         self._size = words[at.SIZE]
         of: dict[str, dict[str, Any]] = {row.name: {} for row in at.TYPE_ROWS}
         self._counts = {}
@@ -109,7 +138,7 @@ class HeteroBatch:
             start = at.HEADER_WORDS + at.TYPE_WORDS * place
             about = words[start : start + at.TYPE_WORDS]
             for row in at.TYPE_ROWS:
-                of[row.name][kind] = Array._of_row(row, about, words, data, memory)
+                of[row.name][kind] = Array._of_row(row, about, words, data, memory, device)
             start = counts + place * (hops + 1)
             self._counts[kind] = words[start : start + hops + 1]
         self.nodes = MappingProxyType(of["input_nodes"])
@@ -130,6 +159,11 @@ class HeteroBatch:
             blocks.append(MappingProxyType(by_type))
         self.blocks = tuple(blocks)
         self.num_edges = sum(block.num_edges for hop in blocks for block in hop.values())
+
+    @property
+    def device(self) -> str:
+        """Where all arrays are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._device)
 
     @property
     def input_nodes(self) -> Mapping[str, Array]:
@@ -176,14 +210,31 @@ class HeteroBatch:
 
         return TorchHeteroBatch._of(self)
 
+    def cpu(self) -> HeteroBatch:
+        """This batch on the CPU: itself, or a copy of a batch on a device."""
+        if self._device < 0:
+            return self
+        values = Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
+        memory = values.cpu()._owner
+        assert isinstance(memory, memories.Memory)
+        words = (ctypes.c_int64 * len(self._words))(*self._words)
+        ctypes.memmove(memory.data, words, ctypes.sizeof(words))
+        return self._of(memory, memory.data, self._schema, self.epoch, self.batch)
+
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())
+        where = "" if self._device < 0 else f", device={self.device}"
         return (
             f"HeteroBatch({nodes}, hops={len(self.blocks)}, edges={self.num_edges}, "
-            f"epoch={self.epoch}, batch={self.batch})"
+            f"epoch={self.epoch}, batch={self.batch}{where})"
         )
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if self._device >= 0:
+            raise TypeError(
+                f"HeteroBatch.pickle: expected a batch on the CPU, got one on {self.device}; "
+                ".cpu() copies it"
+            )
         raw = memories.owned_view(self._data, self._size, self._memory)
         values = PickleBuffer(raw) if protocol >= 5 else bytes(raw)
         return _restored, (values, self._schema, self.epoch, self.batch)

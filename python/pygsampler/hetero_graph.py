@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from pygsampler._arrays import devices
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.handle import EngineHandle
@@ -58,7 +59,7 @@ class HeteroGraph(EngineHandle):
     that types which are added, or put elsewhere, change no other type's draws. A graph of one
     vertex type and one edge type is a graph without types, and its samples are the same bytes.
 
-    Graphs with types are sampled on the CPU.
+    ``to("cuda")`` gives the graph on a GPU, whose batches lie there and have the same bytes.
 
     Parameters
     ----------
@@ -83,7 +84,9 @@ class HeteroGraph(EngineHandle):
     __slots__ = (
         "__weakref__",
         "_derived",
+        "_device",
         "_graphs",
+        "_host",
         "_joints",
         "_made_of",
         "_ndata",
@@ -92,8 +95,11 @@ class HeteroGraph(EngineHandle):
     )
 
     _end: ClassVar[str] = "TypedClose"
-    # As Graph has it: on the CPU.
-    _device: ClassVar[int] = -1
+
+    # As Graph has them: -1, or the index of the CUDA device; the graph on the CPU that one on a
+    # device was made of.
+    _device: int
+    _host: HeteroGraph | None
 
     _schema: Schema
     _nodes: dict[str, int]
@@ -130,8 +136,15 @@ class HeteroGraph(EngineHandle):
                 raise type(error)(f"node_data[{kind!r}]: {error}") from None
         self._handle()
 
-    def _hold(self, nodes: dict[str, int], graphs: dict[EdgeType, Graph]) -> None:
+    def _hold(
+        self,
+        nodes: dict[str, int],
+        graphs: dict[EdgeType, Graph],
+        device: int = devices.CPU,
+        host: HeteroGraph | None = None,
+    ) -> None:
         self._nodes, self._graphs = nodes, graphs
+        self._device, self._host = device, host
         self._schema = Schema(tuple(nodes), tuple(graphs))
         self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
         self._derived, self._joints = {}, {}
@@ -235,8 +248,8 @@ class HeteroGraph(EngineHandle):
 
     @property
     def device(self) -> str:
-        """``"cpu"``."""
-        return "cpu"
+        """Where batches are made: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._device)
 
     @property
     def edata(self) -> Mapping[EdgeType, Mapping[str, Array]]:
@@ -257,13 +270,33 @@ class HeteroGraph(EngineHandle):
         return graphs[edge_type]
 
     def to(self, device: Any) -> HeteroGraph:
-        """This graph, for ``"cpu"``. NotImplementedError for a GPU."""
-        if str(device) == "cpu":
+        """This graph on another device, as ``Graph.to``: all relations' CSCs are copied there.
+
+        A graph on a GPU keeps the one on the CPU that it was made from, and gives it back.
+        ``edata`` and ``ndata`` stay in CPU memory.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything but a device; for more types than a GPU has room for.
+        CudaError
+            Where there is no such device, no driver or no room.
+        """
+        index = devices.parse(device)
+        self._open()
+        if index == self._device:
             return self
-        raise NotImplementedError(
-            f"device: expected 'cpu' for a graph with types, got {describe(device)}; graphs with "
-            "types are not sampled on a GPU yet"
-        )
+        host = self if self._host is None else self._host
+        if index < 0:
+            return host
+        devices.require(index)
+        made = object.__new__(HeteroGraph)
+        EngineHandle.__init__(made)
+        there = {kind: host_graph.to(index) for kind, host_graph in host._open().items()}
+        made._hold(self._nodes, there, index, host)
+        made._ndata = self._ndata
+        made._handle()
+        return made
 
     def to_homogeneous(
         self, *, edge_data: Iterable[str] = (), node_data: Iterable[str] = ()
@@ -290,6 +323,9 @@ class HeteroGraph(EngineHandle):
             and edge ids beyond the number of a type's edges.
         """
         graphs = self._open()
+        if self._host is not None:
+            whole = self._host.to_homogeneous(edge_data=edge_data, node_data=node_data)
+            return whole.to(self._device)
         firsts = array("q", [0])
         for graph in graphs.values():
             firsts.append(firsts[-1] + graph._rows()[0].number)
@@ -319,6 +355,11 @@ class HeteroGraph(EngineHandle):
             found.graph._open()
             return found
         graphs = self._open()
+        if self._device >= 0:
+            raise NotImplementedError(
+                f"graph: expected one on the CPU, where metapaths are walked, got one on "
+                f"{self.device}; graph.to('cpu') has it"
+            )
         for kind in types:
             if kind not in graphs:
                 raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
@@ -410,6 +451,11 @@ class HeteroGraph(EngineHandle):
         if found is not None:
             return found
         graphs = self._open()
+        if kind == "prob" and self._device >= 0:
+            raise ValueError(
+                f"prob: expected None for a graph with types on {self.device}, got {name!r}; on "
+                "the CPU it is drawn by, and masks are taken on both"
+            )
         if not any(name in graph.edata for graph in graphs.values()):
             raise ValueError(
                 f"{kind}: expected the name of an edge array of some type, got {name!r}"
@@ -420,7 +466,7 @@ class HeteroGraph(EngineHandle):
         }
         made = object.__new__(HeteroGraph)
         EngineHandle.__init__(made)
-        made._hold(self._nodes, drawn)
+        made._hold(self._nodes, drawn, self._device, self._host)
         # Of two threads that come at once one's is kept.
         return self._derived.setdefault((kind, name), made)
 
@@ -429,9 +475,13 @@ class HeteroGraph(EngineHandle):
             return "HeteroGraph(closed)"
         lines = [f"  {kind}: {count} vertices" for kind, count in self._nodes.items()]
         lines += [f"  {name_of(kind)}: {n} edges" for kind, n in self.num_edges.items()]
-        return "HeteroGraph(\n" + "\n".join(lines) + f"\n  dtype={self.dtype}, device=cpu)"
+        lines.append(f"  dtype={self.dtype}, device={self.device})")
+        return "HeteroGraph(\n" + "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._host is not None:
+            self._open()
+            return HeteroGraph.to, (self._host, self.device)
         of_nodes = {kind: dict(arrays) for kind, arrays in self._ndata.items()}
         return _restored, (dict(self._open()), dict(self._nodes), of_nodes)
 

@@ -101,9 +101,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     "TurboGNN: Improving the End-to-End Performance for Sampling-Based GNN Training on GPUs" (Wu et
     al.), section III-B.
 
-    Of a ``HeteroGraph``, on the CPU: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is
-    one of edge types to edge ids, ``prob`` and ``mask`` count for the types that have an array of
-    that name, and ``sample`` gives a ``HeteroBatch``.
+    Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
+    types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
+    and ``sample`` gives a ``HeteroBatch``. On a GPU ``prob``, ``edge_weights`` and ``disjoint``
+    raise ValueError there.
 
     One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
     number of the next batch.
@@ -275,7 +276,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                     self.map_limit,
                     None,
                 )
-            made = self._typed = TypedSampler(plan, self.seed)
+            made = TypedSampler(plan, self.seed)
+            made._share = self._share
+            self._typed = made
         return made
 
     def launch(
@@ -344,7 +347,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         return TorchBatch._of(RegionViews(region, words, graph._device), epoch, batch)
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
-        if graph._device >= 0:
+        if graph._device >= 0 and not isinstance(graph, HeteroGraph):
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 

@@ -257,6 +257,11 @@ class DataLoader:
         self._counted = True
         # Last, since it may copy a graph of many gigabytes.
         self.graph = _graph_on(graph, device)
+        if self._types and self.graph._device >= 0:
+            raise ValueError(
+                f"graph: expected one on the CPU where it has types, got one on "
+                f"{self.graph.device}, whose batches PGSampler.sample and submit make"
+            )
         # Tables are made now, and wrong weights are wrong arguments.
         self.sampler.graph_of(self.graph)
         rows = HeteroRows if self._types else Rows

@@ -43,21 +43,54 @@ assert len(failures) <= 1, failures
 print("failed:", *failures)
 """
 
+# The same of a graph with types.
+TYPED = """
+import gc, sys
+import numpy as np
+import pygsampler as pgs
+from tests.cuda.test_typed import same
+
+ends = np.arange(200) % 60, np.arange(200) * 7 % 50
+edges = {{("a", "to", "b"): ends, ("b", "of", "a"): ends[::-1]}}
+cpu = pgs.HeteroGraph.from_coo(edges, {{"a": 60, "b": 50}})
+sampler = pgs.PGSampler([3, 2], seed=1)
+seeds = {{"a": [1, 2], "b": [3]}}
+want = sampler.sample(cpu, seeds, batch=0)
+failures = []
+for attempt in range(3):
+    try:
+        there = cpu.to("cuda")
+        same(sampler.sample(there, seeds, batch=0), want, "first")
+        gc.collect()
+        assert pgs.cuda.memory_stats(0)["flights"] == 0
+        without = {{("a", "to", "b"): [5]}}
+        sampler.sample(there, seeds, batch=0, exclude=without)
+        same(sampler.sample(there, seeds, batch=0), want, "last")
+        break
+    except pgs.CudaError as error:
+        failures.append(str(error))
+else:
+    sys.exit("no batch after three attempts: " + repr(failures))
+assert len(failures) <= 1, failures
+print("failed:", *failures)
+"""
+
 # After so many calls in a row that no longer fail anything, the program has no more of them.
 QUIET = 25
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.mark.parametrize("mode", ["auto", "bsp", "queue"])
+@pytest.mark.parametrize("mode", ["auto", "bsp", "queue", "typed"])
 def test_every_call_fails_once(run_script: Run, mode: str) -> None:
-    assert mode in MODES
+    assert mode in (*MODES, "typed")
+    program = TYPED if mode == "typed" else PROGRAM
     workers = scaled(min(8, len(os.sched_getaffinity(0))), 2)
     step = scaled(1 if mode == "auto" else 3, 17)
     quiet, number, seen = 0, 1, 0
 
     def one(call: int) -> str:
-        done = run_script(PROGRAM.format(mode=mode), PYGSAMPLER_FAULT=f"{call}:999", timeout=240)
+        done = run_script(program.format(mode=mode), PYGSAMPLER_FAULT=f"{call}:999", timeout=240)
         assert done.returncode == 0, f"call {call}: {done.stdout}{done.stderr}"
         assert "Traceback" not in done.stderr, f"call {call}: {done.stderr}"
         return done.stdout.partition("failed:")[2].strip()
@@ -116,4 +149,16 @@ def test_out_of_memory_says_how_much() -> None:
         pgs.PGSampler([1, 1]).sample(vast.to("cuda"), [0])
     cpu = random_graph(200, seed=52).graph()
     compare(cpu, cpu.to("cuda"), range(50), [3, 2])
+    assert pgs.cuda.memory_stats(0)["flights"] == 0
+
+
+def test_out_of_memory_with_types() -> None:
+    """Likewise of a graph with types."""
+    kind = "a", "to", "a"
+    vast = pgs.HeteroGraph({kind: ([0, 1], [0])}, {"a": 1 << 44}).to("cuda")
+    sampler = pgs.PGSampler([1, 1])
+    with pytest.raises(pgs.CudaError, match=r"out of memory: asked for \d+ bytes"):
+        sampler.sample(vast, {"a": [0]})
+    small = pgs.HeteroGraph({kind: ([0, 1], [0])}).to("cuda")
+    assert sampler.sample(small, {"a": [0]}).cpu().nodes["a"].tolist() == [0]
     assert pgs.cuda.memory_stats(0)["flights"] == 0

@@ -29,6 +29,8 @@ const (
 	graphs = "python/pygsampler/_graph/layout.py"
 	limits = "python/pygsampler/_core/limits.py"
 	header = "kernels/constants.cuh"
+	// Apart, since few kernels need it and a change of the other changes all of them.
+	typedHeader = "kernels/typed_constants.cuh"
 )
 
 var (
@@ -36,6 +38,7 @@ var (
 	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/csc/limits.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/cuda/constants.go"}
+	ofTyped  = []string{"pygsampler/internal/batch/typed.go"}
 )
 
 const (
@@ -82,11 +85,11 @@ func main() {
 
 // generate is the text of each file.
 func generate(root string) (map[string]string, error) {
-	var words, graph, most, all []group
+	var words, graph, most, all, typed []group
 	for _, part := range []struct {
 		to    *[]group
 		files []string
-	}{{&words, ofLayout}, {&graph, ofGraphs}, {&most, ofLimits}, {&all, ofHeader}} {
+	}{{&words, ofLayout}, {&graph, ofGraphs}, {&most, ofLimits}, {&all, ofHeader}, {&typed, ofTyped}} {
 		for _, file := range part.files {
 			groups, err := read(root, file)
 			if err != nil {
@@ -111,7 +114,7 @@ func generate(root string) (map[string]string, error) {
 		layout: "# " + mark + "\n" + doc + python(words) + batchRows + numWords,
 		graphs: "# " + mark + "\n" + graphDoc + python(graph) + cscRows + tablesRows,
 		limits: "# " + mark + "\n\"\"\"What no argument exceeds.\"\"\"\n\nfrom __future__ import annotations\n" + python(most),
-		header: cuda(all),
+		header: cuda(all), typedHeader: cuda(typed),
 	}
 	return files, nil
 }

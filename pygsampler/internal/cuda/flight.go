@@ -201,7 +201,11 @@ func (f *Flight) arrived() (again bool, err error) {
 	case statusTooSmall:
 		return f.tooSmall(uint64(detail))
 	case statusSeedOutOfRange:
-		err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, detail, f.graph.Nodes, f.seed(detail))
+		if p, ok := f.call.Plan.(*Typed); ok {
+			err = p.outside(f, detail)
+		} else {
+			err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, detail, f.graph.Nodes, f.seed(detail))
+		}
 		f.space.dirty = true
 		return false, err
 	case statusTooManyEdges:

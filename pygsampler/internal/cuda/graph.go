@@ -27,6 +27,7 @@ type Graph struct {
 	packing packing // what walks read
 	named   named   // what programs read
 	made    made    // and have made of it
+	schema  *Schema // of a graph with types, which has no arrays of its own; nil: one without
 
 	engine *Engine
 

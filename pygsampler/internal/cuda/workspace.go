@@ -177,6 +177,21 @@ func (w *Workspace) words() []int64 {
 	return unsafe.Slice((*int64)(w.report.Pointer), w.report.Size/8)
 }
 
+// reportOf makes room for a report of so many words.
+func (w *Workspace) reportOf(words int) error {
+	bytes := 8 * uint64(reportHeader+words)
+	if w.report.Size >= bytes {
+		return nil
+	}
+	larger, err := w.engine.context.AllocPinned(bytes)
+	if err != nil {
+		return err
+	}
+	old := w.report
+	w.report = larger
+	return old.Close()
+}
+
 // close gives everything back once the device is done with it.
 func (w *Workspace) close() error {
 	var errs []error

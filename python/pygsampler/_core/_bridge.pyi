@@ -61,6 +61,21 @@ def bridge_TypedSubmit(
     threads: int,
     prompt: int,
 ) -> int: ...
+def bridge_DeviceTypedSubmit(
+    graph: int,
+    sampler: int,
+    seeds: int,
+    num_seeds: int,
+    seed_bits: int,
+    seeds_on_device: int,
+    counts: int,
+    epoch: int,
+    batch: int,
+    exclude: int,
+    num_exclude: int,
+    stream: int,
+    own: int,
+) -> int: ...
 def bridge_TablesStart(
     graph: int, name: str, dtype: str, address: int, length: int, mask: int
 ) -> int: ...

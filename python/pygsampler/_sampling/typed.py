@@ -6,9 +6,11 @@ from array import array
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pygsampler._arrays.ids import View, as_ids, as_int64
+from pygsampler._arrays import devices
+from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
+from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler.hetero_batch import HeteroBatch
@@ -36,15 +38,37 @@ class TypedSampler(EngineSampler):
         threads: int,
         prompt: bool,
     ) -> Job:
-        """Hands a batch to the engine."""
-        job = Job(graph, self, epoch, batch)  # type: ignore[arg-type]
+        """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
+        stream."""
+        device = graph._device
+        job = (Job if device < 0 else DeviceJob)(graph, self, epoch, batch)  # type: ignore[arg-type]
         if not isinstance(seeds, Mapping) and len(graph.node_types) == 1:
             seeds = {graph.node_types[0]: seeds}
-        ids, counts = _joined(seeds, graph.node_types, "seeds")
-        without, excluded = _joined(exclude or {}, graph.edge_types, "exclude")
+        ids, counts = _joined(seeds, graph.node_types, "seeds", device)
+        without, excluded = _joined(exclude or {}, graph.edge_types, "exclude", device)
         if without.length:
-            without = as_int64(without)
+            without = as_int64(on_host(without))
         numbers = array("q", [*counts, *excluded])
+        if isinstance(job, DeviceJob):
+            job._seeds = ids
+            memories.call(
+                "DeviceTypedSubmit",
+                graph._handle(),
+                self._handle(),
+                ids.address,
+                ids.length,
+                ids.bits,
+                int(ids.device >= 0),
+                numbers.buffer_info()[0],
+                epoch,
+                batch,
+                without.address if without.length else 0,
+                without.length,
+                devices.current_stream(device) if ids.stream is None else ids.stream,
+                int(not prompt),
+                jobs=[job],
+            )
+            return job
         started = memories.call(
             "TypedSubmit",
             graph._handle(),
@@ -66,23 +90,32 @@ class TypedSampler(EngineSampler):
         return job
 
     def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> HeteroBatch:
-        return HeteroBatch._of(memory, memory.data, graph._schema, epoch, batch)
+        about = memory.data, graph._schema, epoch, batch
+        if graph._device < 0:
+            return HeteroBatch._of(memory, *about)
+        return HeteroBatch._of(memory, *about, memory.header, graph._device)
 
 
-def _joined(given: Any, types: Sequence[Any], where: str) -> tuple[View, list[int]]:
-    """Ids by type as one list, in the order of the types, and how many there are of each."""
+def _joined(
+    given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
+) -> tuple[View, list[int]]:
+    """Ids by type as one list, in the order of the types, and how many there are of each.
+
+    Those of one type may stay on the device, others are copied from there.
+    """
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
     for kind in given:
         if kind not in types:
             raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
-    views = {kind: as_ids(ids, f"{where}[{kind!r}]") for kind, ids in given.items()}
+    near = None if device < 0 else device
+    views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
     counts = [views[kind].length if kind in views else 0 for kind in types]
     if len(views) == 1:
         return next(iter(views.values())), counts
     joined = array("q")
     for kind in types:
         if kind in views:
-            view = as_int64(views[kind])
+            view = as_int64(on_host(views[kind]))
             joined.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
     return as_ids(joined, where), counts

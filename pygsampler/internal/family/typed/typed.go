@@ -1,5 +1,6 @@
 // Package typed is the family of neighbour sampling over L hops of graphs with types of
-// vertices and edges, which their relations' rows give: tiles on the CPU.
+// vertices and edges, which their relations' rows give: tiles on the CPU,
+// one launch on a device.
 package typed
 
 import (
@@ -116,13 +117,24 @@ func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	return cpu.SampleTyped(r, w.Crew, w.Stop)
 }
 
-// CUDA refuses to make batches on a device.
-func (p *Plan) CUDA() cuda.Plan { return refused{new(cuda.Neighbors)} }
+// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their
+// own: Device makes them.
+func (p *Plan) CUDA() cuda.Plan { return &cuda.Typed{} }
 
-// refused is a plan that no device has a kernel for.
-type refused struct{ *cuda.Neighbors }
-
-// Check refuses all graphs.
-func (refused) Check(*cuda.Graph, *cuda.Call) error {
-	return fmt.Errorf("%w: graph: expected one on the CPU with types, got one on a GPU", request.ErrValue)
+// Device is how a device makes the batches of a call that has so many seeds of each type, and so many
+// positions to sample around of each relation; nil: none.
+func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64) (*cuda.Typed, error) {
+	for _, option := range []struct {
+		asked bool
+		what  string
+	}{{p.disjoint, "disjoint: expected False, got True"}, {p.edgeWeights, "edge_weights: expected None, got 'ht'"}} {
+		if option.asked {
+			return nil, fmt.Errorf("%w: %s; of a graph with types that is sampled on the CPU alone", request.ErrValue, option.what)
+		}
+	}
+	fanouts, err := p.Fanouts(g)
+	if err != nil {
+		return nil, err
+	}
+	return &cuda.Typed{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Seeds: seeds, Excluded: excluded}, nil
 }

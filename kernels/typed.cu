@@ -1,0 +1,465 @@
+// The L-hop uniform sampler of graphs with types in one cooperative launch, whatever the number of types
+// and of relations.
+//
+// A hop's rows stand in one list: those of the first relation (the vertices of its destination type that the
+// hop expands), then those of the second, and so on; and so do its edges. Blocks take equal slices of either
+// list, so that a hundred relations meet no more often than one. Where relations begin in the lists every
+// block works out for itself, from counters that all have added to before they met.
+//
+// Numbering is that of fused.cu. One map has a word for every vertex of every type, those of a type one
+// behind another; it holds the lowest rank at which a vertex occurred, and later its number within its type.
+// First occurrences are counted over the whole list, and for each relation. So a first occurrence has as number
+// how many there are before it in the list, plus what its relation's edges have in common: the vertices that
+// the source type had, plus the first occurrences of earlier relations from that type, minus those of all earlier ones.
+// Numbers within a type are below the ranks of all later edges, as neighbor.cu needs it.
+//
+// Phases of a hop:
+//   rows     in slices of the list: read, and what each relation takes                sums
+//   draw     the same slices, in tiles of rows of one relation: choose, gather, claim barrier
+//   check    edges: first occurrences, and of each relation how many                  sums
+//   number   first occurrences get their numbers                                      barrier
+//   settle   edges that asked another edge get its number
+// The seeds are numbered as the edges of a hop before the first, whose relations are the types.
+//
+// Go caller: internal/cuda/typed.go. Go twin: internal/cpu/typed.go.
+#include "rows.cuh"
+#include "typed.cuh"
+
+#define TYPED_WARPS (THREADS / 32)
+#define TYPED_HUB 8192  // edges from which on a whole row is a block's
+
+struct TypedShared {
+  Meeting meeting;
+  u64 parts[32];
+  RowsArgs graph;  // the relation that the block works on
+  u64 salt;
+  u32 src, dst;
+  // Of the tile's rows: first CSC position, degree, random state, first edge in the block, edges to take.
+  u64 starts[THREADS], degrees[THREADS], states[THREADS], offsets[THREADS], takes[THREADS];
+};
+
+template <typename I>
+struct Typed {
+  const TypedArgs& a;
+  TypedShared& s;
+  // In dynamic shared memory. Of relations, or with the seeds of types: where their rows and edges begin in the
+  // lists, and their vertices in the batch; first occurrences; what those have as numbers beside their place;
+  // and the map's part of their sources' type.
+  u64 *row_at, *edge_at, *ids_at, *found, *shift, *maps;
+  // Of types: vertices numbered, those before the hop, the first that it expands, and how many.
+  u64 *n, *expanded, *first, *rows;
+  u32* scratch;  // a tile's choices, (fanout | 1) words a row
+  u32 exchanges = 0;
+  u64 base = 0;  // rank of the hop's first edge
+  u64 used = 0;  // bytes of the batch
+
+  __device__ Typed(const TypedArgs& a, TypedShared& s, u64* shared) : a(a), s(s) {
+    u32 most = max(a.types, a.num_relations) + 1;
+    row_at = shared, edge_at = row_at + most, ids_at = edge_at + most, found = ids_at + most, shift = found + most;
+    maps = shift + most;
+    n = maps + most, expanded = n + a.types, first = expanded + a.types, rows = first + a.types;
+    scratch = (u32*)(rows + a.types);
+    if (threadIdx.x == 0) s.meeting.begin(a.arrived);
+  }
+
+  static constexpr u64 WIDTH = sizeof(I);
+
+  // ---- the tables of the batch ---------------------------------------------------------------
+
+  __device__ u64 nodes_of(u32 type) const { return a.kinds[type].nodes; }
+  __device__ u64* map_of(u32 type) const { return a.map + a.kinds[type].map_at; }
+  __device__ I* list(u32 type) const { return (I*)a.nodes + a.kinds[type].list_at; }
+  __device__ u64 room(u32 type) const { return min(nodes_of(type), a.row_capacity); }
+  // Type of the vertices that a relation's edges, or a type's seeds, lead from.
+  __device__ u32 source(bool seeds, u32 of) const { return seeds ? of : a.relations[of].src; }
+  __device__ long long fanout_of(u32 relation, u32 hop) const {
+    return a.fanouts[(u64)relation * a.hops + a.hops - 1 - hop];
+  }
+  // Counters of a hop: edges of each relation, then first occurrences. Those of the seeds come first.
+  __device__ u64* counts(u32 turn) const { return a.counts + (u64)turn * 2 * max(a.types, a.num_relations); }
+  __device__ u64 indptr_at(u32 relation) const { return ids_at[relation] - align64((rows[a.relations[relation].dst] + 1) * WIDTH); }
+  __device__ u64 edge_ids_at(u32 relation) const {
+    return ids_at[relation] + align64((edge_at[relation + 1] - edge_at[relation]) * WIDTH);
+  }
+
+  // to[i] becomes `from` and what the i things before have; to[count] all. Says that.
+  template <class Size>
+  __device__ u64 sums_to(u64* to, u32 count, u64 from, Size size) {
+    for (u32 i0 = 0; i0 < count; i0 += THREADS) {
+      u32 i = i0 + threadIdx.x;
+      u64 all, before = rows_before(i < count ? size(i) : 0, all, s.parts);
+      if (i < count) to[i] = from + before;
+      from += all;
+    }
+    if (threadIdx.x == 0) to[count] = from;
+    __syncthreads();
+    return from;
+  }
+  // The last of count things that begins at x or before.
+  __device__ static u32 find(const u64* begins, u32 count, u64 x) {
+    u32 lo = 0;
+    while (count - lo > 1) {
+      u32 middle = (lo + count) / 2;
+      if (begins[middle] <= x) lo = middle;
+      else count = middle;
+    }
+    return lo;
+  }
+
+  // ---- what blocks say to each other ---------------------------------------------------------
+
+  // As in fused.cu: slices begin and end at multiples of 32, so that a warp's ballot is a word of firsts.
+  __device__ static u64 lower(u64 count) { return (count * blockIdx.x / gridDim.x) & ~31ull; }
+  __device__ static u64 upper(u64 count) {
+    return blockIdx.x + 1 == gridDim.x ? count : (count * (blockIdx.x + 1) / gridDim.x) & ~31ull;
+  }
+  // A barrier of all blocks that also adds up what their threads give.
+  __device__ void exchange(u64 x, u64& before, u64& total) {
+    u64 *slots = a.slots + (exchanges++ & 1) * gridDim.x, mine, early = 0, all = 0;
+    rows_before(x, mine, s.parts);
+    if (threadIdx.x == 0) slots[blockIdx.x] = mine;
+    grid_barrier(s.meeting);
+    for (u32 b = threadIdx.x; b < gridDim.x; b += THREADS) {
+      u64 y = __ldcg(slots + b);
+      all += y;
+      if (b < blockIdx.x) early += y;
+    }
+    rows_before(early, before, s.parts);
+    rows_before(all, total, s.parts);
+  }
+  // The block that comes last reports: then no block works on the batch any more.
+  __device__ void end(u64 status, u64 detail) {
+    __syncthreads();
+    if (threadIdx.x || !s.meeting.come_last()) return;
+    a.report[REPORT_DETAIL] = detail;
+    __threadfence_system();
+    *(volatile u64*)a.report = status;
+  }
+
+  // ---- rows ----------------------------------------------------------------------------------
+
+  // The relation that the block works on, in the terms of the kernels without types.
+  __device__ void open(u32 relation) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const TypedRelation& r = a.relations[relation];
+      RowsArgs& g = s.graph;
+      g.indptr = r.indptr, g.indices = r.indices, g.edge_ids = r.edge_ids;
+      g.excluded = a.excluded + r.excluded_at, g.num_excluded = r.num_excluded;
+      g.map = map_of(r.src);
+      g.num_rows = r.num_rows, g.num_nodes = nodes_of(r.src), g.num_edges = r.num_edges;
+      g.indptr_bits = r.indptr_bits, g.edge_id_bits = r.edge_id_bits, g.out_edge_bits = r.out_edge_bits;
+      g.replace = a.replace, g.key0 = a.key0, g.key1 = a.key1, g.batch0 = a.batch0, g.batch1 = a.batch1, g.tag = a.tag;
+      s.salt = r.salt, s.src = r.src, s.dst = r.dst;
+    }
+    __syncthreads();
+  }
+  // The end of the tile of rows of one relation that begins at item i0 of a slice which ends at hi.
+  __device__ u64 tile(u64 i0, u64 hi, u32& relation) const {
+    relation = find(row_at, a.num_relations, i0);
+    return min(min(i0 + THREADS, hi), row_at[relation + 1]);
+  }
+  __device__ u64 vertex(u32 relation, u64 item) const { return (u64)list(s.dst)[first[s.dst] + item - row_at[relation]]; }
+
+  // Reads the rows of the block's slice; how many edges they give, in thread 0.
+  __device__ u64 count(u64 items, u32 hop) {
+    u64 mine = 0;
+    u32 r;
+    for (u64 i0 = lower(items), hi = upper(items), next; i0 < hi; i0 = next) {
+      next = tile(i0, hi, r);
+      open(r);
+      u64 i = i0 + threadIdx.x, takes = 0, all;
+      if (i < next) {
+        ulonglong2 row = s.graph.row_of(vertex(r, i));
+        a.rows[i] = row;
+        takes = s.graph.taken(row.y, fanout_of(r, hop));
+      }
+      rows_before(takes, all, s.parts);
+      if (threadIdx.x == 0 && all) atomicAdd(counts(hop + 1) + r, all);
+      mine += all;
+    }
+    return threadIdx.x == 0 ? mine : 0;
+  }
+
+  // at: where the edges of the block's slice begin in the list.
+  __device__ void draw(u64 items, u64 at, u32 hop) {
+    u32 r;
+    for (u64 i0 = lower(items), hi = upper(items), next; i0 < hi; i0 = next) {
+      next = tile(i0, hi, r);
+      open(r);
+      long long fanout = fanout_of(r, hop);
+      I *indptr = (I*)(a.out + indptr_at(r)), *ids = (I*)(a.out + ids_at[r]);
+      void* edge_ids = a.out + edge_ids_at(r);
+      u64 i = i0 + threadIdx.x, all, takes = 0;
+      bool is = i < next, whole = true;
+      ulonglong2 row = is ? a.rows[i] : make_ulonglong2(0, 0);
+      if (is) takes = s.graph.take(row.y, fanout, whole);
+      u64 offset = rows_before(takes, all, s.parts) + at - edge_at[r];
+      if (is) indptr[i - row_at[r]] = (I)offset;
+      s.starts[threadIdx.x] = row.x, s.degrees[threadIdx.x] = row.y;
+      s.offsets[threadIdx.x] = offset, s.takes[threadIdx.x] = takes;
+      if (!whole) {
+        u64 state = row_state(s.graph.stream(hop), vertex(r, i));
+        s.states[threadIdx.x] = a.mixed ? state_of_type(state, s.salt) : state;
+      }
+      __syncthreads();
+      u32 in_tile = (u32)(next - i0);
+      if (fanout > 0 && fanout <= a.direct && s.graph.num_edges >> 32 == 0) draw_narrow(in_tile, (u32)fanout, ids, edge_ids, base + edge_at[r]);
+      else if (fanout) draw_wide(in_tile, fanout, ids, edge_ids, base + edge_at[r]);
+      at += all;
+    }
+  }
+  // The tile's rows at once: a thread for each draw, then one for each edge.
+  __device__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids, u64 rank) const {
+    u32 stride = fanout | 1, draws = count * fanout;
+    // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
+    u32 reciprocal = 0xFFFFFFFFu / fanout + 1;
+    for (u32 q = threadIdx.x; q < draws; q += THREADS) {
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
+      u64 degree = s.degrees[row];
+      if (!gives_all(s.graph, degree, fanout)) scratch[row * stride + j] = (u32)s.graph.draw(s.states[row], j, degree, fanout);
+    }
+    __syncthreads();
+    for (u32 q = threadIdx.x; q < draws; q += THREADS) {
+      u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
+      if (j >= s.takes[row]) continue;
+      u64 degree = s.degrees[row];
+      const u32* own = scratch + row * stride;
+      u32 pick = j;
+      if (!gives_all(s.graph, degree, fanout)) pick = a.replace ? own[j] : floyd(own, j, (u32)degree - fanout);
+      s.graph.gather(ids, edge_ids, s.offsets[row] + j, s.starts[row], pick, rank);
+    }
+  }
+  // The tile's rows one by one, a warp each, and whole rows of hubs by the block.
+  __device__ void draw_wide(u32 count, long long fanout, I* ids, void* edge_ids, u64 rank) const {
+    u32 lane = threadIdx.x & 31;
+    for (u32 row = threadIdx.x >> 5; row < count; row += TYPED_WARPS) {
+      bool whole = gives_all(s.graph, s.degrees[row], fanout);
+      u64 take = s.takes[row], e0 = s.offsets[row];
+      if (whole && take >= TYPED_HUB) continue;
+      if (!whole) s.graph.choose_wide(edge_ids, e0, s.states[row], s.degrees[row], take);
+      for (u64 j = lane; j < take; j += 32) {
+        u64 pick = whole ? j : read(edge_ids, s.graph.out_edge_bits, e0 + j);
+        s.graph.gather(ids, edge_ids, e0 + j, s.starts[row], pick, rank);
+      }
+    }
+    for (u32 row = 0; row < count; row++) {
+      u64 take = s.takes[row];
+      if (take < TYPED_HUB || !gives_all(s.graph, s.degrees[row], fanout)) continue;
+      for (u64 j = threadIdx.x; j < take; j += THREADS) s.graph.gather(ids, edge_ids, s.offsets[row] + j, s.starts[row], j, rank);
+    }
+  }
+
+  // ---- numbers -------------------------------------------------------------------------------
+
+  __device__ I* edge(u32 of, u64 e) const { return (I*)(a.out + ids_at[of]) + (e - edge_at[of]); }
+
+  // Numbers the first occurrences among the edges of a list of so many parts, as fused.cu does; whether there
+  // is room for them.
+  __device__ bool number(bool seeds, u32 parts, u64 edges, u64* counters, bool last) {
+    u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, mine = 0, part = 0, run = 0, of_run = 0;
+    u64 lo = lower(edges), hi = upper(edges), step = ((hi - lo + TYPED_WARPS - 1) / TYPED_WARPS + 31) & ~31ull;
+    u64 from = min(lo + warp * step, hi), to = min(from + step, hi);
+    for (u32 i = threadIdx.x; i < parts; i += THREADS) maps[i] = (u64)map_of(source(seeds, i));
+    __syncthreads();
+    if (from < to) part = find(edge_at, parts, from);
+    of_run = part;
+    for (u64 e0 = from; e0 < to; e0 += 32) {
+      u64 e = e0 + lane;
+      bool is = e < to, fresh = false;
+      while (is && part + 1 < parts && edge_at[part + 1] <= e) part++;
+      if (is) {
+        I* at = edge(part, e);
+        u64 rank = (u32)load_relaxed((const u64*)maps[part] + (u64)*at);
+        fresh = rank == base + e;
+        if (!fresh) *at = RowsArgs::ask<I>(rank, base);
+      }
+      u32 firsts = __ballot_sync(~0u, fresh), of = __shfl_sync(~0u, part, 0);
+      if (lane == 0) a.firsts[e0 >> 5] = firsts;
+      mine += __popc(firsts);
+      // One addition for many edges of one relation.
+      if (__all_sync(~0u, !is || part == of)) {
+        if (of != of_run) {
+          if (lane == 0 && run) atomicAdd(counters + of_run, (u64)run);
+          run = 0, of_run = of;
+        }
+        run += __popc(firsts);
+      } else if (fresh) {
+        atomicAdd(counters + part, (u64)1);
+      }
+    }
+    if (lane == 0 && run) atomicAdd(counters + of_run, (u64)run);
+    u64 before, total, block;
+    u64 next = rows_before(lane == 0 ? mine : 0, block, s.parts);
+    exchange(lane == 0 ? mine : 0, before, total);
+    next = __shfl_sync(~0u, next, 0) + before;
+    for (u32 i = threadIdx.x; i < parts; i += THREADS) found[i] = load_relaxed(counters + i);
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < parts; i += THREADS) {
+      u32 type = source(seeds, i);
+      u64 own = n[type], earlier = 0;
+      for (u32 j = 0; j < i; j++) {
+        earlier += found[j];
+        if (source(seeds, j) == type) own += found[j];
+      }
+      shift[i] = own - earlier;
+    }
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < parts; i += THREADS)
+      if (found[i]) atomicAdd(n + source(seeds, i), found[i]);
+    __syncthreads();
+    u64 full = 0, all;
+    for (u32 t = threadIdx.x; t < a.types; t += THREADS) full += n[t] > room(t);
+    rows_before(full, all, s.parts);
+    if (all) return false;
+    if (from < to) part = find(edge_at, parts, from);
+    for (u64 e0 = from; e0 < to; e0 += 32) {
+      u64 e = e0 + lane;
+      u32 firsts = a.firsts[e0 >> 5];
+      while (e < to && part + 1 < parts && edge_at[part + 1] <= e) part++;
+      if (firsts >> lane & 1) {
+        I *at = edge(part, e), v = *at;
+        u32 type = source(seeds, part);
+        u64 id = next + __popc(firsts & ((1u << lane) - 1)) + shift[part];
+        list(type)[id] = v;
+        *at = (I)id;
+        if (!last) ((u64*)maps[part])[(u64)v] = (u64)a.tag << 32 | id;
+      }
+      next += __popc(firsts);
+    }
+    grid_barrier(s.meeting);
+    // Edges that ask another edge get its number.
+    for (u64 e = lo + threadIdx.x; e < hi; e += THREADS) {
+      I* at = edge(find(edge_at, parts, e), e);
+      if (*at >= 0) continue;
+      u64 other = (u64)(-1 - (long long)*at);
+      *at = *edge(find(edge_at, parts, other), other);
+    }
+    base += edges;
+    __syncthreads();
+    return true;
+  }
+
+  // ---- the batch -----------------------------------------------------------------------------
+
+  __device__ u64 type_word(u32 type) const { return HEADER_WORDS + TYPE_WORDS * type; }
+  __device__ u64 count_word(u32 type, u32 hop) const { return type_word(a.types) + (u64)type * (a.hops + 1) + hop; }
+  __device__ u64 bits_word(u32 relation) const { return count_word(a.types, 0) + relation; }
+  __device__ u64 block_word(u32 block, u32 relation) const {
+    return bits_word(a.num_relations) + BLOCK_WORDS * ((u64)block * a.num_relations + relation);
+  }
+
+  // Claims the seeds and writes them down; false where the batch has ended.
+  __device__ bool plant(u64* header) {
+    used = align64(block_word(a.hops, 0) * 8);
+    sums_to(edge_at, a.types, 0, [&](u32 t) { return a.kinds[t].seeds; });
+    used = sums_to(ids_at, a.types, used, [&](u32 t) { return 2 * align64(a.kinds[t].seeds * WIDTH); });
+    if (used > a.out_capacity) return end(STATUS_TOO_SMALL, used), false;
+    for (u64 i = lower(a.num_seeds) + threadIdx.x, hi = upper(a.num_seeds); i < hi; i += THREADS) {
+      u32 type = find(edge_at, a.types, i);
+      u64 v = read(a.seeds, a.seed_bits, i);
+      if (v >= nodes_of(type)) {
+        atomicMin(a.bad_seed, i);
+        v = 0;  // any vertex: the batch will be refused
+      }
+      atomicMin(map_of(type) + v, (u64)a.tag << 32 | i);
+      I* index = edge(type, i);
+      index[0] = index[align64(a.kinds[type].seeds * WIDTH) / WIDTH] = (I)v;
+    }
+    grid_barrier(s.meeting);
+    u64 bad = load_relaxed(a.bad_seed);
+    if (bad != ~0ull) return end(STATUS_SEED_OUT_OF_RANGE, bad), false;
+    for (u32 t = threadIdx.x; t < a.types && blockIdx.x == 0; t += THREADS) {
+      u64 *words = header + type_word(t), seeds = a.kinds[t].seeds;
+      words[TYPE_NUM_OUTPUT] = seeds, words[TYPE_OUTPUT_INDEX] = ids_at[t];
+      words[TYPE_OUTPUT_NODES] = ids_at[t] + align64(seeds * WIDTH);
+      words[TYPE_TREES] = words[TYPE_WORDS - 2] = words[TYPE_WORDS - 1] = 0;
+    }
+    if (!number(true, a.types, a.num_seeds, counts(0), false)) return end(STATUS_TOO_SMALL, used), false;
+    for (u32 t = threadIdx.x; t < a.types && blockIdx.x == 0; t += THREADS) header[count_word(t, 0)] = n[t];
+    return true;
+  }
+
+  // Samples a hop; false where the batch has ended.
+  __device__ bool sample(u32 hop, u64* header) {
+    for (u32 t = threadIdx.x; t < a.types; t += THREADS) {
+      first[t] = a.only_new ? expanded[t] : 0;
+      expanded[t] = n[t];
+      rows[t] = n[t] - first[t];
+    }
+    __syncthreads();
+    u32 relations = a.num_relations;
+    u64 items = sums_to(row_at, relations, 0, [&](u32 r) { return rows[a.relations[r].dst]; }), at, edges;
+    if (items > a.row_capacity) return end(STATUS_TOO_SMALL, used), false;
+    exchange(count(items, hop), at, edges);
+    const u64* taken = counts(hop + 1);
+    sums_to(edge_at, relations, 0, [&](u32 r) { return load_relaxed(taken + r); });
+    used = sums_to(ids_at, relations, align64(used), [&](u32 r) {
+      u64 own = edge_at[r + 1] - edge_at[r], id_bytes = a.relations[r].out_edge_bits / 8;
+      return align64((rows[a.relations[r].dst] + 1) * WIDTH) + align64(own * WIDTH) + align64(own * id_bytes);
+    });
+    for (u32 r = threadIdx.x; r < relations; r += THREADS) ids_at[r] += align64((rows[a.relations[r].dst] + 1) * WIDTH);
+    __syncthreads();
+    if (base + edges >= MOST_EDGES) return end(STATUS_TOO_MANY_EDGES, base + edges), false;
+    if (used > a.out_capacity || edges > a.edge_capacity) return end(STATUS_TOO_SMALL, used), false;
+    if (blockIdx.x == 0) {
+      for (u32 r = threadIdx.x; r < relations; r += THREADS) {
+        u32 dst = a.relations[r].dst;
+        u64 *words = header + block_word(a.hops - 1 - hop, r), own = edge_at[r + 1] - edge_at[r];
+        words[BLOCK_NUM_DST] = rows[dst], words[BLOCK_NUM_EDGES] = own, words[BLOCK_FIRST_DST] = first[dst];
+        words[BLOCK_INDPTR] = indptr_at(r), words[BLOCK_INDICES] = ids_at[r], words[BLOCK_EDGE_IDS] = edge_ids_at(r);
+        words[BLOCK_EDGE_WEIGHTS] = 0;
+        ((I*)(a.out + indptr_at(r)))[rows[dst]] = (I)own;
+      }
+    }
+    draw(items, at, hop);
+    grid_barrier(s.meeting);
+    if (!number(false, relations, edges, counts(hop + 1) + max(a.types, relations), hop + 1 == a.hops))
+      return end(STATUS_TOO_SMALL, used), false;
+    if (blockIdx.x == 0) {
+      for (u32 r = threadIdx.x; r < relations; r += THREADS)
+        header[block_word(a.hops - 1 - hop, r) + BLOCK_NUM_SRC] = n[a.relations[r].src];
+      for (u32 t = threadIdx.x; t < a.types; t += THREADS) header[count_word(t, hop + 1)] = n[t];
+    }
+    return true;
+  }
+
+  __device__ void run() {
+    u64* header = a.report + REPORT_HEADER;
+    for (u32 t = threadIdx.x; t < a.types; t += THREADS) n[t] = expanded[t] = 0;
+    __syncthreads();
+    if (!plant(header)) return;
+    for (u32 hop = 0; hop < a.hops; hop++)
+      if (!sample(hop, header)) return;
+    // The lists of vertices go behind the blocks.
+    sums_to(edge_at, a.types, align64(used), [&](u32 t) { return align64(n[t] * WIDTH); });
+    used = edge_at[a.types - 1] + n[a.types - 1] * WIDTH;
+    if (used > a.out_capacity) return end(STATUS_TOO_SMALL, used);
+    for (u32 t = 0; t < a.types; t++) {
+      I *to = (I*)(a.out + edge_at[t]), *own = list(t);
+      for (u64 i = lower(n[t]) + threadIdx.x, hi = upper(n[t]); i < hi; i += THREADS) to[i] = own[i];
+    }
+    if (blockIdx.x == 0) {
+      for (u32 t = threadIdx.x; t < a.types; t += THREADS)
+        header[type_word(t) + TYPE_NUM_NODES] = n[t], header[type_word(t) + TYPE_NODES] = edge_at[t];
+      for (u32 r = threadIdx.x; r < a.num_relations; r += THREADS) header[bits_word(r)] = a.relations[r].out_edge_bits;
+      if (threadIdx.x == 0) {
+        for (u32 i = 0; i < HEADER_WORDS; i++) header[i] = 0;
+        header[WORD_SIGNATURE] = TYPED_MAGIC, header[WORD_ID_BITS] = WIDTH * 8, header[WORD_SIZE] = used;
+        header[TYPED_HOPS] = a.hops, header[TYPED_NUM_TYPES] = a.types, header[TYPED_NUM_RELATIONS] = a.num_relations;
+      }
+      __threadfence_system();
+    }
+    end(STATUS_OK, used);
+  }
+};
+
+template <typename I>
+__device__ __forceinline__ void typed(const TypedArgs& a) {
+  extern __shared__ u64 tables[];
+  __shared__ TypedShared s;
+  Typed<I>(a, s, tables).run();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2) typed32(const __grid_constant__ TypedArgs a) { typed<int>(a); }
+extern "C" __global__ void __launch_bounds__(THREADS, 2) typed64(const __grid_constant__ TypedArgs a) { typed<long long>(a); }

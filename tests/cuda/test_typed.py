@@ -1,0 +1,190 @@
+"""Graphs with types on a GPU: the batches of the CPU, byte for byte."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from tests.support.parity import scaled
+
+NUMBERS = {"epoch": 3, "batch": 1 << 33}
+
+
+def make(seed: int, types: int, relations: int, dtype: str, size: int = 40) -> Any:
+    """Random types and relations, some without edges; the first type has a vertex of many edges."""
+    random = np.random.default_rng(seed)
+    nodes = {f"t{i}": int(random.integers(1, size)) for i in range(types)}
+    names, edges, data = list(nodes), {}, {}
+    for i in range(relations):
+        src, dst = (names[random.integers(types)] for _ in range(2))
+        count = int(random.choice([0, 1, 5 * size]))
+        ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
+        ends[1][: count // 3] = 0
+        kind = src, f"r{i}", dst
+        edges[kind] = ends
+        data[kind] = {"odd": np.arange(count) % 2 == 1, "w": np.ones(count, np.float32)}
+    del data[kind]["odd"]
+    return pgs.HeteroGraph.from_coo(edges, nodes, edge_data=data)
+
+
+def same(got: pgs.HeteroBatch, want: pgs.HeteroBatch, what: object) -> None:
+    """All arrays, and all numbers that describe them."""
+    assert got.device == "cuda:0"
+    there = got.cpu()
+    assert there.device == want.device == "cpu"
+    assert there._words == want._words, what
+    for kind, ids in want.nodes.items():
+        for mine, other in (
+            (there.nodes[kind], ids),
+            (there.output_nodes[kind], want.output_nodes[kind]),
+            (there.output_index[kind], want.output_index[kind]),
+        ):
+            assert mine.dtype == other.dtype
+            np.testing.assert_array_equal(mine.numpy(), other.numpy(), err_msg=str(what))
+    for hop, others in zip(there.blocks, want.blocks, strict=True):
+        assert list(hop) == list(others)
+        for kind, block in hop.items():
+            for name in ("indptr", "indices", "edge_ids"):
+                mine, other = getattr(block, name), getattr(others[kind], name)
+                assert mine.dtype == other.dtype
+                np.testing.assert_array_equal(mine.numpy(), other.numpy(), err_msg=str(what))
+
+
+def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
+    return {
+        kind: random.integers(0, count, random.integers(0, 2 * count)).astype(graph.dtype)
+        for kind, count in graph.num_nodes.items()
+        if random.integers(3)
+    }
+
+
+@pytest.mark.parametrize("types", [1, 3, 40])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_random_schemas(types: int, dtype: str) -> None:
+    random = np.random.default_rng(types)
+    graph = make(types, types, 2 * types, dtype, scaled(4000, 40))
+    there = graph.to("cuda")
+    assert there.device == "cuda:0"
+    assert there.to("cpu") is graph
+    some = graph.edge_types[0]
+    for place, fanouts in enumerate(([3, 2], [{some: 1}, 40], [-1, 2], [5, {some: 0}, 3])):
+        for options in ({}, {"frontier": "new"}, {"replace": True}):
+            if "replace" in options and -1 in fanouts:
+                continue
+            sampler = pgs.PGSampler(fanouts, seed=place, default=2, **options)
+            seeds = seeds_of(graph, random)
+            without = {
+                kind: np.flatnonzero(random.integers(0, 2, count))
+                for kind, count in graph.num_edges.items()
+                if place % 2
+            }
+            want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
+            got = sampler.sample(there, seeds, exclude=without, **NUMBERS)
+            same(got, want, (fanouts, options))
+            job = sampler.submit(there, seeds, exclude=without, **NUMBERS)
+            same(job.result(), want, (fanouts, options, "submitted"))
+
+
+def test_one_type_is_a_graph_without_types() -> None:
+    """The bytes of a graph of one relation are those of a graph without types, on a GPU as well."""
+    random = np.random.default_rng(1)
+    src, dst = random.integers(0, 200, (2, 3000))
+    typed = pgs.HeteroGraph.from_coo({("v", "to", "v"): (src, dst)}, {"v": 200}).to("cuda")
+    plain = pgs.Graph.from_coo(src, dst, num_nodes=200).to("cuda")
+    sampler = pgs.PGSampler([4, 3], seed=2)
+    got = sampler.sample(typed, {"v": [5, 9, 5]}, **NUMBERS).cpu()
+    want = sampler.sample(plain, [5, 9, 5], **NUMBERS).cpu()
+    assert got.nodes["v"].tolist() == want.input_nodes.tolist()
+    for mine, block in zip(got.blocks, want.blocks, strict=True):
+        (other,) = mine.values()
+        assert other.edge_ids.tolist() == block.edge_ids.tolist()
+        assert other.indices.tolist() == block.indices.tolist()
+
+
+def test_many_batches_and_a_share_of_the_device() -> None:
+    graph = make(7, 3, 5, "int64")
+    there = graph.to("cuda")
+    sampler = pgs.PGSampler([4, 3], seed=1)
+    sets = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
+    want = sampler.sample_many(graph, sets, epoch=2, batch=7)
+    for one in (sampler, sampler.within(0.3)):
+        for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
+            same(mine, other, one)
+
+
+def test_masks_are_sampled_and_weights_refused() -> None:
+    graph = make(3, 3, 5, "int64")
+    there = graph.to("cuda")
+    masked = pgs.PGSampler([3, 3], mask="odd", seed=1)
+    seeds = {kind: [0] for kind in graph.node_types}
+    same(masked.sample(there, seeds, **NUMBERS), masked.sample(graph, seeds, **NUMBERS), "mask")
+    with pytest.raises(ValueError, match="prob: expected None for a graph with types on cuda:0"):
+        pgs.PGSampler([3], prob="w").sample(there, seeds)
+    for options, name in (
+        ({"disjoint": True}, "disjoint"),
+        ({"edge_weights": "ht"}, "edge_weights"),
+    ):
+        with pytest.raises(ValueError, match=f"{name}: expected .* sampled on the CPU alone"):
+            pgs.PGSampler([3], **options).sample(there, seeds)
+
+
+def test_errors_name_the_type_and_harm_nothing() -> None:
+    graph = make(4, 3, 5, "int32")
+    there = graph.to("cuda")
+    sampler = pgs.PGSampler([3, 3], seed=1)
+    name, count = "t1", graph.num_nodes["t1"]
+    for bad in (count, -1):
+        text = rf'seeds\["t1"\]\[1\]: expected an id in \[0, {count}\), got {bad}'
+        with pytest.raises(IndexError, match=text):
+            sampler.sample(there, {"t0": [0], name: [0, bad]})
+    kind = graph.edge_types[0]
+    with pytest.raises(ValueError, match="exclude"):
+        sampler.sample(there, {name: [0]}, exclude={kind: [10**9]})
+    with pytest.raises(ValueError, match="types of the graph"):
+        sampler.sample(there, {"none": [0]})
+    same(
+        sampler.sample(there, {name: [0]}, **NUMBERS),
+        sampler.sample(graph, {name: [0]}, **NUMBERS),
+        "after errors",
+    )
+
+
+def test_graphs_are_closed_and_pickled() -> None:
+    graph = make(5, 2, 3, "int64")
+    there = graph.to("cuda")
+    sampler = pgs.PGSampler([3, 3], seed=1)
+    seeds = {"t0": [0], "t1": [0]}
+    want = sampler.sample(graph, seeds, **NUMBERS)
+    job = sampler.submit(there, seeds, **NUMBERS)
+    batch = sampler.sample(there, seeds, **NUMBERS)
+    other = pickle.loads(pickle.dumps(there))
+    assert other.device == "cuda:0"
+    same(sampler.sample(other, seeds, **NUMBERS), want, "unpickled")
+    there.close()
+    with pytest.raises(pgs.errors.ClosedError):
+        sampler.sample(there, seeds)
+    # What was on its way, and what was there, stays.
+    same(job.result(), want, "submitted before")
+    same(batch, want, "there before")
+    with pytest.raises(TypeError, match="cpu\\(\\) copies it"):
+        pickle.dumps(batch)
+    assert len(pickle.loads(pickle.dumps(batch.cpu())).nodes["t0"]) == len(want.nodes["t0"])
+    # The graph on the CPU has arrays of its own.
+    same(sampler.sample(graph.to("cuda"), seeds, **NUMBERS), want, "brought again")
+
+
+def test_destinations() -> None:
+    graph = make(6, 2, 3, "int32")
+    sampler = pgs.PGSampler([4, 3], seed=1, frontier="new")
+    seeds = {"t0": [0], "t1": [0]}
+    want = sampler.sample(graph, seeds, **NUMBERS)
+    got = sampler.sample(graph.to("cuda"), seeds, **NUMBERS)
+    for hop, others in zip(got.blocks, want.blocks, strict=True):
+        for kind, block in hop.items():
+            for mine, other in zip(block.coo(), others[kind].coo(), strict=True):
+                assert mine.device == "cuda:0"
+                assert mine.cpu().tolist() == other.tolist()
