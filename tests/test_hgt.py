@@ -56,9 +56,7 @@ def test_random_schemas(seed: int) -> None:
     types, relations = (1, 1) if seed < 2 else map(int, random.integers(1, [9, 21]))
     nodes, edges, graph = make(seed, types, relations, ["int64", "int32"][seed % 2])
     iterations = int(random.integers(1, 4))
-    counts = {
-        kind: [int(n) for n in random.choice([-1, 0, 1, 4, 9], iterations)] for kind in nodes
-    }
+    counts = {kind: [int(n) for n in random.choice([-1, 0, 1, 4, 9], iterations)] for kind in nodes}
     most = [None, 1, 3, 50][seed // 2 % 4]
     seeds = {
         kind: random.integers(0, count, int(random.integers(0, 6))).tolist()
@@ -134,7 +132,7 @@ def test_a_vertex_that_is_chosen_later_is_chosen_by_both_iterations_budgets() ->
     graph = pgs.HeteroGraph.from_coo(edges, {"v": 5})
     rows = {0: [1, 2, 3], 1: [4, 3], 2: [4], 3: [4]}
     chances: dict[tuple[int, ...], float] = {}
-    first = {v: 1 / 3 for v in rows[0]}
+    first = dict.fromkeys(rows[0], 1 / 3)
     for (one,), p in ordered_chances(first, 1).items():
         budgets = {v: b for v, b in first.items() if v != one}
         for v in rows[one]:

@@ -79,6 +79,7 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     loaders = {
         "NeighborLoader": pyg.NeighborLoader,
         "LinkNeighborLoader": pyg.LinkNeighborLoader,
+        "HGTLoader": pyg.HGTLoader,
     }
     vars(loader).update(loaders)
     # Beside it stands an older class of that name, in torch_geometric.loader.

@@ -68,6 +68,7 @@ PEERS = {
         names=(
             "NeighborLoader",
             "LinkNeighborLoader",
+            "HGTLoader",
             "NeighborSampler",
             "MyFeatureStore",
             "MyGraphStore",

@@ -9,18 +9,18 @@ from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.typed import TypedSampler
+from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pygsampler._sampling.job import Job
-    from pygsampler.hetero_batch import HeteroBatch
 
 __all__ = ["HGTSampler"]
 
 
-class HGTSampler(TypedSampler, Sampler["HeteroBatch"]):
+class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
     """Samples a subgraph around seeds, by the budgets of the Heterogeneous Graph Transformer.
 
     Each in-edge of a chosen vertex gives its source 1/d of budget, d being how many in-edges of
@@ -58,8 +58,8 @@ class HGTSampler(TypedSampler, Sampler["HeteroBatch"]):
     A batch is made by one core. ``exclude`` is a mapping of edge types to edge ids.
 
     Source: Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, section
-    3.3, algorithms 1 and 2. docs/randomness.md has the rules. A sample is a pure function of (graph,
-    options, seed, epoch, batch, seeds), and adding a type that nothing leads from changes none.
+    3.3, algorithms 1 and 2. docs/randomness.md has the rules. A sample is a pure function of
+    (graph, options, seed, epoch, batch, seeds), and the order of the types changes no choice.
 
     One sampler may be used from many threads at once.
     """

@@ -373,13 +373,14 @@ def _output(
     """
     seeds, seed_row = batch.output_nodes[kind].torch(), batch.output_index[kind].torch().long()
     counts = batch.num_sampled_nodes
-    more = len(seeds) - counts[kind][0]
+    distinct = counts[kind][0]
+    more = len(seeds) - distinct
     # Copies: a batch's arrays are views of one memory, which a part of them would keep.
     node = {of: ids.torch().clone() for of, ids in batch.nodes.items()}
     place = torch.empty(0, dtype=torch.int64)
     if more:
         found = node[kind]
-        node[kind] = torch.cat([seeds.to(found.dtype), found[counts[kind][0] :]])
+        node[kind] = torch.cat([seeds.to(found.dtype), found[distinct:]])
         place = torch.arange(len(found)) + more
         place.scatter_reduce_(0, seed_row, torch.arange(len(seeds)), "amin", include_self=False)
         counts[kind][0] = len(seeds)
@@ -397,7 +398,9 @@ def _output(
                 if block.dst_offset or not block.num_dst_nodes:
                     to += more
                 else:
-                    drawn, to = _each(block.indptr.torch().long(), seed_row)
+                    # HGT's only block has rows of other nodes, too.
+                    rows_of = torch.cat([seed_row, torch.arange(distinct, block.num_dst_nodes)])
+                    drawn, to = _each(block.indptr.torch().long(), rows_of)
                     from_, found_ids = from_[drawn], found_ids[drawn]
             if more and src == kind:
                 from_ = place[from_.long()]
