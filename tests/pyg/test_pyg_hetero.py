@@ -188,6 +188,52 @@ def test_weights_replacement_and_both_ways() -> None:
     assert batch[WRITES].edge_index.shape[1] > 0
 
 
+@pytest.mark.parametrize("disjoint", [False, True])
+@pytest.mark.parametrize("weight_attr", [None, "w"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_induced(dtype: torch.dtype, weight_attr: str | None, disjoint: bool) -> None:
+    """All edges between the nodes, but those of weight 0, and of no other tree."""
+    data = typed_data(dtype)
+    seeds = torch.tensor([5, 9, 5, 30])
+    options: Any = {"disjoint": disjoint, "weight_attr": weight_attr, "seed": 2}
+    loaders = [
+        NeighborLoader(
+            data, [3, 2], ("paper", seeds), batch_size=4, subgraph_type=subgraph, **options
+        )
+        for subgraph in ("induced", "directional")
+    ]
+    for loader in loaders:
+        loader.set_epoch(0)
+    (batch,), (drawn,) = loaders
+    assert "num_sampled_nodes" not in batch["paper"]
+    for kind in NODES:
+        assert batch[kind].n_id.equal(drawn[kind].n_id)
+    for src, relation, dst in ALL:
+        edges = data[src, relation, dst]
+        ends = [
+            list(
+                zip(
+                    (batch[of].batch if disjoint else torch.zeros_like(batch[of].n_id)).tolist(),
+                    batch[of].n_id.tolist(),
+                    strict=True,
+                )
+            )
+            for of in (src, dst)
+        ]
+        kept = edges.w > 0 if weight_attr and "w" in edges else torch.ones(edges.num_edges)
+        want = [
+            (ends[0].index((tree, source)), into, e)
+            for into, (tree, v) in enumerate(ends[1])
+            for e, (source, target) in enumerate(edges.edge_index.t().tolist())
+            if target == v and (tree, source) in ends[0] and kept[e]
+        ]
+        found = batch[src, relation, dst]
+        got = zip(*found.edge_index.tolist(), found.e_id.tolist(), strict=True)
+        assert sorted(got) == sorted(want)
+        assert (found.edge_attr == found.e_id).all()
+        assert set(drawn[src, relation, dst].e_id.tolist()) <= set(found.e_id.tolist())
+
+
 def test_options_may_be_assigned() -> None:
     data = typed_data()
     sampler = HeteroSampler(data, [2], seed=1, weight_attr="w")
@@ -291,7 +337,7 @@ def test_trimmed_layers() -> None:
         ({"features": {"x": torch.ones(3)}}, NotImplementedError, "features"),
         ({"edge_features": {"x": torch.ones(3)}}, NotImplementedError, "edge_features"),
         ({"edge_index": "edge_index"}, NotImplementedError, "edge_index"),
-        ({"subgraph_type": "induced"}, NotImplementedError, "subgraph_type"),
+        ({"subgraph_type": "whole"}, ValueError, "subgraph_type: expected one of"),
         ({"weight_attr": "nothing"}, ValueError, "weight_attr: .*'w'.* got 'nothing'"),
         ({"weight_attr": 3}, TypeError, "weight_attr"),
     ],

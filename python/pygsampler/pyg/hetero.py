@@ -13,6 +13,7 @@ from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput, NumNe
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import sampler as _core
+from pygsampler._batch.induced import induced
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
@@ -46,9 +47,9 @@ class HeteroSampler(PGSampler):
         In-neighbours to sample for each node by each edge type, the seeds' number first. A dict has
         all edge types, unless it is in a ``NumNeighbors`` with a ``default``.
     subgraph_type : str or SubgraphType
-        ``"directional"``, or ``"bidirectional"``: each edge with its reverse, in the type that PyG
-        pairs with its own; ids of such edges are None, as in PyG. ``NotImplementedError`` for
-        ``"induced"``.
+        ``"directional"``. ``"bidirectional"``: each edge with its reverse, in the type that PyG
+        pairs with its own; ids of such edges are None, as in PyG. ``"induced"``: all edges of the
+        graph between the sampled nodes, in each edge type; with ``disjoint`` in each tree.
     weight_attr : str, optional
         The name of an attribute of edges, as for ``PGSampler``. Edge types without it are sampled
         uniformly.
@@ -145,18 +146,12 @@ class HeteroSampler(PGSampler):
 
     @property
     def subgraph_type(self) -> SubgraphType:
-        """Directional or bidirectional."""
+        """Directional, bidirectional or induced."""
         return self._subgraph_type
 
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
-        found = options.kind(subgraph_type)
-        if found == SubgraphType.induced:
-            raise NotImplementedError(
-                "subgraph_type: expected 'directional' or 'bidirectional' for a HeteroData, got "
-                "'induced'; induced subgraphs of graphs with types are not offered yet"
-            )
-        self._subgraph_type = found
+        self._subgraph_type = options.kind(subgraph_type)
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -202,7 +197,7 @@ class HeteroSampler(PGSampler):
         Returns a ``torch_geometric.sampler.HeteroSamplerOutput`` with all types in its dicts:
         ``node``, ``row`` and ``col`` have the dtype of the edges' ends. ``num_sampled_nodes`` (of
         each type one more than hops) and ``num_sampled_edges`` are lists of int, or None for
-        bidirectional subgraphs.
+        bidirectional and induced subgraphs.
 
         Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
         its type, ``ValueError`` for a type that the graph does not have, ``NotImplementedError``
@@ -238,7 +233,23 @@ class HeteroSampler(PGSampler):
         out.metadata = (inputs.input_id, inputs.time)
         if self.subgraph_type == SubgraphType.bidirectional:
             out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+        if self.subgraph_type == SubgraphType.induced:
+            self._induce(out)
         return out
+
+    def _induce(self, out: HeteroSamplerOutput) -> None:
+        """All edges among the nodes of ``out``, those that are never sampled apart."""
+        drawn: Any = self._sampler.graph_of(self._types)  # type: ignore[arg-type]
+        trees = out.batch or dict.fromkeys(out.node)
+        for edge_type in self._types.edge_types:
+            src, _, dst = edge_type
+            found = induced(
+                drawn[edge_type], out.node[dst], trees[dst], (out.node[src], trees[src])
+            )
+            out.row[edge_type], out.col[edge_type] = found.row, found.col
+            out.edge[edge_type] = found.edge
+        # As PyG has it: what a hop has is no subgraph of these.
+        out.num_sampled_nodes = out.num_sampled_edges = None
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
         """NotImplementedError: link loaders take graphs without types alone."""
