@@ -143,7 +143,7 @@ def test_mistakes() -> None:
     ):
         with pytest.raises(ValueError, match=text):
             HGTLoader(data, given, "paper")
-    with pytest.raises(TypeError, match="data: expected a HeteroData, got"):
+    with pytest.raises(TypeError, match="data: expected a HeteroData, or stores"):
         HGTLoader(random_data(), [1], None)
     with pytest.raises(ValueError, match="input_nodes: expected one of the types"):
         HGTLoader(data, [1], "venue")

@@ -19,6 +19,7 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
+from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.sampler import PGSampler
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ class HeteroSampler(PGSampler):
 
     Parameters
     ----------
-    data : HeteroData
+    data : HeteroData, or (FeatureStore, GraphStore)
         With ``edge_index`` of each edge type, int32 or int64, all alike. Its edges are sorted once,
-        here; later changes of ``data`` do not reach the sampler.
+        here; later changes of ``data`` do not reach the sampler. Or a graph store whose edges have
+        types; the ``HeteroGraph`` of a ``GraphStore`` of this module is used as it is, and
+        ``weight_attr`` is an array of it.
     num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
         In-neighbours to sample for each node by each edge type, the seeds' number first. A dict has
         all edge types, unless it is in a ``NumNeighbors`` with a ``default``.
@@ -87,8 +90,10 @@ class HeteroSampler(PGSampler):
         device: Any = None,
         edge_weights: str | None = None,
     ) -> None:
-        if not isinstance(data, HeteroData):
-            raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
+        if not has_types(data):
+            raise TypeError(
+                f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
+            )
         boolean(share_memory, "share_memory")
         boolean(is_sorted, "is_sorted")
         self.temporal_strategy, self.time_attr = temporal_strategy, time_attr
@@ -107,8 +112,8 @@ class HeteroSampler(PGSampler):
         self._sample_direction = sample_direction
         self.subgraph_type = options.subgraph(subgraph_type, directed)
         self.keep_orig_edges = False
-        edge_types = [tuple(kind) for kind in data.edge_types]
-        given, fanouts = _fanouts(num_neighbors, edge_types)
+        self._types = _graph(data, weight_attr)
+        given, fanouts = _fanouts(num_neighbors, self._types.edge_types)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
             fanouts or [0],
@@ -120,7 +125,6 @@ class HeteroSampler(PGSampler):
         )
         self._identity = BatchNumber(self._sampler.seed)
         self._identity.set_seed(seed)
-        self._types = _graph(data, weight_attr)
         # Now: wrong weights are wrong arguments.
         self._sampler.graph_of(self._types)
 
@@ -309,8 +313,10 @@ def _listed(kinds: Sequence[Any]) -> str:
     return ", ".join(map(repr, kinds))
 
 
-def _graph(data: HeteroData, weight_attr: str | None) -> HeteroGraph:
+def _graph(data: Any, weight_attr: str | None) -> HeteroGraph:
     """The in-edges of ``data``; the id of an edge is its column of ``edge_index``."""
+    if not isinstance(data, HeteroData):
+        return graph_of_stores(data, weight_attr)
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes

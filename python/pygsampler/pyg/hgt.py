@@ -16,7 +16,8 @@ from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.hetero import _graph, _output
-from pygsampler.pyg.loader import _check_input_type, _Places, _Sampled
+from pygsampler.pyg.hetero_stores import has_types
+from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import Sampler
@@ -35,7 +36,7 @@ class HGTSampler(Sampler):
 
     Parameters
     ----------
-    data : HeteroData
+    data : HeteroData, or (FeatureStore, GraphStore)
         As for ``HeteroSampler``.
     num_samples : list of int, or dict of node types to lists of int
         Nodes that each iteration chooses: of each type alike, or by type, all types of ``data`` and
@@ -68,11 +69,14 @@ class HGTSampler(Sampler):
         max_neighbors: int | None = 50,
         seed: int | None = None,
     ) -> None:
-        if not isinstance(data, HeteroData):
-            raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
+        if not has_types(data):
+            raise TypeError(
+                f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
+            )
         boolean(is_sorted, "is_sorted")
         boolean(share_memory, "share_memory")
-        types = list(data.node_types)
+        self._types = _graph(data, None)
+        types = list(self._types.node_types)
         if isinstance(num_samples, Mapping):
             missing = [kind for kind in types if kind not in num_samples]
             unknown = [kind for kind in num_samples if kind not in types]
@@ -90,7 +94,6 @@ class HGTSampler(Sampler):
         self._sample_direction = "forward"
         self.subgraph_type = SubgraphType.induced
         self.keep_orig_edges = False
-        self._types = _graph(data, None)
 
     @property
     def graph(self) -> HeteroGraph:  # type: ignore[override]
@@ -187,7 +190,7 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
 
     Parameters
     ----------
-    data : HeteroData
+    data : HeteroData, or (FeatureStore, GraphStore)
     num_samples : list of int, or dict of node types to lists of int
         Nodes that each iteration chooses: of each type alike, or by type.
     input_nodes : str, or (str, ids or mask)
@@ -221,7 +224,7 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         sampler = HGTSampler(data, num_samples, is_sorted, max_neighbors=max_neighbors, seed=seed)
-        _check_input_type(data, input_nodes)
+        check_input_type(data, input_nodes)
         self._rows, self._layout = BatchRows(None, None, sampler), "coo"
         super().__init__(
             data=data,
