@@ -361,7 +361,7 @@ def test_mistakes_in_data() -> None:
         sampler.sample_from_nodes(NodeSamplerInput(None, ids))
     with pytest.raises(NotImplementedError, match="sample_direction"):
         HeteroSampler(data, [2], sample_direction="backward")
-    with pytest.raises(TypeError, match="data: expected a HeteroData, or stores .* got Data"):
+    with pytest.raises(TypeError, match=r"data: expected a HeteroData, or stores .* got Data"):
         HeteroSampler(random_data(), [2])
     loader = NeighborLoader(data, [2], "paper")
     data[CITES].edge_index = data[CITES].edge_index[:, 1:]
