@@ -85,6 +85,7 @@ PEERS = {
             "NeighborSampler",
             "MultiLayerNeighborSampler",
             "MultiLayerFullNeighborSampler",
+            "LaborSampler",
             "PinSAGESampler",
             "RandomWalkNeighborSampler",
             "node2vec_random_walk",

@@ -234,6 +234,43 @@ def test_induced(dtype: torch.dtype, weight_attr: str | None, disjoint: bool) ->
         assert set(drawn[src, relation, dst].e_id.tolist()) <= set(found.e_id.tolist())
 
 
+@pytest.mark.parametrize("subgraph_type", ["directional", "induced"])
+def test_backward_is_forward_in_the_reversed_data(subgraph_type: str) -> None:
+    """Out-neighbours, with the types, ends and weights that the edges have in the data."""
+    data = typed_data()
+    turned = HeteroData()
+    for kind in NODES:
+        turned[kind].num_nodes = NODES[kind]
+    for src, relation, dst in ALL:
+        turned[dst, relation, src].edge_index = data[src, relation, dst].edge_index.flip(0)
+    turned[CITES].w = data[CITES].w
+    counts = {WRITES: [3, 1], CITES: [2, 2], WRITTEN: [0, 2], NEVER: [1, 1]}
+    options: Any = {"weight_attr": "w", "subgraph_type": subgraph_type, "seed": 4}
+    backward = HeteroSampler(data, counts, sample_direction="backward", **options)
+    reverse = {kind[::-1]: n for kind, n in counts.items()}
+    forward = HeteroSampler(turned, reverse, **options)
+    assert backward.num_edges == {kind: data[kind].num_edges for kind in ALL}
+    found = []
+    for sampler in (backward, forward):
+        sampler.set_epoch(1)
+        seeds = torch.tensor([4, 8, 4])
+        found.append(sampler.sample_from_nodes(NodeSamplerInput(None, seeds, None, "paper")))
+    got, want = found
+    for of in NODES:
+        assert got.node[of].equal(want.node[of])
+    for kind in ALL:
+        src, _, dst = kind
+        assert got.row[kind].equal(want.col[kind[::-1]])
+        assert got.col[kind].equal(want.row[kind[::-1]])
+        edges = got.edge[kind]
+        assert edges.equal(want.edge[kind[::-1]])
+        assert data[kind].edge_index[0][edges].equal(got.node[src][got.row[kind]])
+        assert data[kind].edge_index[1][edges].equal(got.node[dst][got.col[kind]])
+        if subgraph_type == "directional":
+            assert got.num_sampled_edges[kind] == want.num_sampled_edges[kind[::-1]]
+    assert got.edge[CITES].numel() > 0
+
+
 def test_options_may_be_assigned() -> None:
     data = typed_data()
     sampler = HeteroSampler(data, [2], seed=1, weight_attr="w")
@@ -359,8 +396,8 @@ def test_mistakes_in_data() -> None:
     ids = torch.tensor([1])
     with pytest.raises(ValueError, match=r"input_type: .* got None"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids))
-    with pytest.raises(NotImplementedError, match="sample_direction"):
-        HeteroSampler(data, [2], sample_direction="backward")
+    with pytest.raises(ValueError, match="sample_direction"):
+        HeteroSampler(data, [2], sample_direction="sideways")
     with pytest.raises(TypeError, match=r"data: expected a HeteroData, or stores .* got Data"):
         HeteroSampler(random_data(), [2])
     loader = NeighborLoader(data, [2], "paper")

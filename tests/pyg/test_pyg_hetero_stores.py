@@ -8,6 +8,7 @@ import pytest
 import torch
 from pyg_reference import random_data
 from torch_geometric.data import HeteroData
+from torch_geometric.sampler import NodeSamplerInput
 from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 import pygsampler as pgs
@@ -128,6 +129,32 @@ def test_ids_of_edges_are_the_stores(layout: str) -> None:
         assert rows[kind][found.e_id].equal(batch[kind[0]].n_id[src])
         assert columns[kind][found.e_id].equal(batch[kind[2]].n_id[dst])
         assert len(found.e_id) > 0
+
+
+@pytest.mark.parametrize(("kind", "layout"), [("pyg", "coo"), ("pyg", "csc"), ("graph", "")])
+def test_backward(kind: str, layout: str) -> None:
+    """All nodes that are reached along the edges."""
+    data = typed_data()
+    index = NodeSamplerInput(None, torch.tensor([3]), None, "paper")
+    theirs, ours = (
+        HeteroSampler(of, [-1, -1], sample_direction="backward").sample_from_nodes(index)
+        for of in (data, stores(data, layout, kind))
+    )
+    for of in NODES:
+        assert sorted(theirs.node[of].tolist()) == sorted(ours.node[of].tolist())
+    for edge_type in data.edge_types:
+        pairs = [
+            sorted(
+                zip(
+                    out.node[edge_type[0]][out.row[edge_type]].tolist(),
+                    out.node[edge_type[2]][out.col[edge_type]].tolist(),
+                    strict=True,
+                )
+            )
+            for out in (theirs, ours)
+        ]
+        assert pairs[0] == pairs[1]
+    assert ours.row[CITES].numel() > 0
 
 
 def test_our_graph_is_sampled_as_it_is() -> None:

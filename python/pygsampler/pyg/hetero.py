@@ -58,7 +58,10 @@ class HeteroSampler(PGSampler):
         uniformly.
     replace, disjoint, seed, is_sorted, share_memory, directed
         As for ``PGSampler``. Trees are numbered by their seeds.
-    temporal_strategy, time_attr, device, sample_direction, edge_weights
+    sample_direction : str
+        ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges and their types are
+        written from source to target in either.
+    temporal_strategy, time_attr, device, edge_weights
         As for ``PGSampler``, and ``NotImplementedError`` for all but the default; ``device`` may be
         the CPU.
 
@@ -97,8 +100,7 @@ class HeteroSampler(PGSampler):
         boolean(share_memory, "share_memory")
         boolean(is_sorted, "is_sorted")
         self.temporal_strategy, self.time_attr = temporal_strategy, time_attr
-        options.backward(sample_direction)
-        options.offered("sample_direction", sample_direction, "forward", _WITH_TYPES)
+        backward = options.backward(sample_direction)
         options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
         if device is not None and torch.device(device).type != "cpu":
             raise NotImplementedError(
@@ -112,8 +114,9 @@ class HeteroSampler(PGSampler):
         self._sample_direction = sample_direction
         self.subgraph_type = options.subgraph(subgraph_type, directed)
         self.keep_orig_edges = False
-        self._types = _graph(data, weight_attr)
-        given, fanouts = _fanouts(num_neighbors, self._types.edge_types)
+        # Backward it is the graph of the reversed edges, each type (dst, relation, src).
+        self._types = _graph(data, weight_attr, backward)
+        given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
             fanouts or [0],
@@ -141,7 +144,7 @@ class HeteroSampler(PGSampler):
     @property
     def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
         """Number of edges of each type."""
-        return self._types.num_edges
+        return {self._turned(kind): n for kind, n in self._types.num_edges.items()}
 
     @property
     def device(self) -> str:
@@ -166,7 +169,7 @@ class HeteroSampler(PGSampler):
     def num_neighbors(
         self, num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors
     ) -> None:
-        given, fanouts = _fanouts(num_neighbors, self._types.edge_types)
+        given, fanouts = self._of_data(num_neighbors)
         self._sampler = self._made()._with(fanouts=fanouts or [0])
         self._num_neighbors = given
 
@@ -235,11 +238,32 @@ class HeteroSampler(PGSampler):
         made: Any = job.result()
         out = _output(made, kind, self._types.edge_types, self._num_neighbors.num_hops)
         out.metadata = (inputs.input_id, inputs.time)
-        if self.subgraph_type == SubgraphType.bidirectional:
-            out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
         if self.subgraph_type == SubgraphType.induced:
             self._induce(out)
+        if self._sample_direction == "backward":
+            # Edges as they are in the data.
+            turned = {_reverse(kind): ends for kind, ends in out.col.items()}
+            out.col = {_reverse(kind): ends for kind, ends in out.row.items()}
+            out.row = turned
+            out.edge = {_reverse(kind): ids for kind, ids in out.edge.items()}
+            if out.num_sampled_edges is not None:
+                numbers = out.num_sampled_edges.items()
+                out.num_sampled_edges = {_reverse(kind): each for kind, each in numbers}
+        if self.subgraph_type == SubgraphType.bidirectional:
+            out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
         return out
+
+    def _turned(self, kind: EdgeType) -> EdgeType:
+        """An edge type of the graph that is sampled as the data has it, and the other way round."""
+        return _reverse(kind) if self._sample_direction == "backward" else kind
+
+    def _of_data(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
+        """``num_neighbors`` as PyG has it, and the core's fanouts."""
+        given, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._types.edge_types)])
+        return given, [
+            {self._turned(kind): n for kind, n in hop.items()} if isinstance(hop, dict) else hop
+            for hop in fanouts
+        ]
 
     def _induce(self, out: HeteroSamplerOutput) -> None:
         """All edges among the nodes of ``out``, those that are never sampled apart."""
@@ -313,10 +337,18 @@ def _listed(kinds: Sequence[Any]) -> str:
     return ", ".join(map(repr, kinds))
 
 
-def _graph(data: Any, weight_attr: str | None) -> HeteroGraph:
-    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``."""
+def _reverse(kind: EdgeType) -> EdgeType:
+    src, relation, dst = kind
+    return dst, relation, src
+
+
+def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> HeteroGraph:
+    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
+
+    ``backward``: those of the reversed edges, whose types are reversed too.
+    """
     if not isinstance(data, HeteroData):
-        return graph_of_stores(data, weight_attr)
+        return graph_of_stores(data, weight_attr, backward)
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes
@@ -344,9 +376,11 @@ def _graph(data: Any, weight_attr: str | None) -> HeteroGraph:
                 raise ValueError(f"{where}: expected types of nodes of data, got {end!r}")
             options.inside(index[row], f"{where}.edge_index[{row}]", nodes[end])
         known.update(dict.fromkeys(key for key in store.keys() if key != "edge_index"))  # noqa: SIM118
-        edges[kind] = _csc(index, nodes[kind[0]], nodes[kind[2]])
+        as_sampled = _reverse(kind) if backward else kind
+        ends = index.flip(0) if backward else index
+        edges[as_sampled] = _csc(ends, nodes[as_sampled[0]], nodes[as_sampled[2]])
         if weight_attr is not None and weight_attr in store:
-            weights[kind] = {weight_attr: _weights(store[weight_attr], index.shape[1], where)}
+            weights[as_sampled] = {weight_attr: _weights(store[weight_attr], index.shape[1], where)}
     if weight_attr is not None and not weights:
         have = ", ".join(map(repr, known)) or "none"
         raise ValueError(

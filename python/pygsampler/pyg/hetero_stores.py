@@ -27,15 +27,16 @@ def has_types(data: Any) -> bool:
     return any(attr.edge_type is not None for attr in store.get_all_edge_attrs())
 
 
-def graph_of_stores(stores: Any, weight_attr: str | None) -> HeteroGraph:
+def graph_of_stores(stores: Any, weight_attr: str | None, backward: bool = False) -> HeteroGraph:
     """The in-edges of a pair of stores; a ``HeteroGraph`` that was put there as it is.
 
     Types stand in the order in which the store names its edges. The ids of edges are those of PyG:
-    the store's permutation of them, or else their places in its CSC.
+    the store's permutation of them, or else their places in its CSC. ``backward`` gives the
+    reversed edges, each type (dst, relation, src), whose places are those in its CSR.
     """
     features, store = stores
     own = store.hetero_graph if isinstance(store, GraphStore) else None
-    if own is not None:
+    if own is not None and not backward:
         if weight_attr is not None and not any(weight_attr in of for of in own.edata.values()):
             have = ", ".join(dict.fromkeys(repr(name) for of in own.edata.values() for name in of))
             raise ValueError(
@@ -53,7 +54,12 @@ def graph_of_stores(stores: Any, weight_attr: str | None) -> HeteroGraph:
         raise ValueError("data: expected a graph store whose edges all have types, got one without")
     sizes = {tuple(attr.edge_type): attr.size for attr in attrs if attr.size is not None}
     kinds = list(dict.fromkeys(tuple(attr.edge_type) for attr in attrs))
-    rows, indptrs, ids = store.csc()
+    if backward:
+        indptrs, rows, ids = ({_reverse(k): v for k, v in of.items()} for of in store.csr())
+        kinds = [_reverse(kind) for kind in kinds]
+        sizes = {_reverse(kind): size[::-1] for kind, size in sizes.items()}
+    else:
+        rows, indptrs, ids = store.csc()
     nodes = _num_nodes(features, kinds, sizes, rows, indptrs)
     edges: dict[Any, tuple[torch.Tensor, ...]] = {}
     for kind in kinds:
@@ -63,6 +69,10 @@ def graph_of_stores(stores: Any, weight_attr: str | None) -> HeteroGraph:
         if ids[kind] is not None:
             edges[kind] += (ids[kind].cpu().contiguous(),)
     return HeteroGraph(edges, nodes)
+
+
+def _reverse(kind: Any) -> Any:
+    return kind[2], kind[1], kind[0]
 
 
 def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -> dict[str, int]:
