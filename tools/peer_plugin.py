@@ -102,7 +102,8 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     vars(testing).update(stores)
     models = {"Node2Vec": pyg.Node2Vec, "MetaPath2Vec": pyg.MetaPath2Vec}
     vars(nn).update(models)
-    return loaders | stores | models | {"NeighborSampler": NeighborSampler}
+    samplers = {"NeighborSampler": NeighborSampler, "HeteroSampler": pyg.HeteroSampler}
+    return loaders | stores | models | samplers
 
 
 SUBSTITUTE = {"dgl": substitute_dgl, "pyg": substitute_pyg}
