@@ -233,13 +233,11 @@ func (s *hgtBatch[I]) expand(budget bool) error {
 	for i := range s.rels {
 		r := &s.rels[i]
 		rows := r.dst.chosen[r.dst.done:]
-		edges, err := s.draw(r, rows)
+		edges, err := s.draw(r, rows, total)
 		if err != nil {
 			return err
 		}
-		if total += edges; s.Most > 0 && total > s.Most {
-			return request.ErrLarge
-		}
+		total += edges
 		drawn := r.from[int64(len(r.from))-edges:]
 		if !budget {
 			Find(&r.src.numbers, drawn)
@@ -256,8 +254,9 @@ func (s *hgtBatch[I]) expand(budget bool) error {
 	return nil
 }
 
-// draw appends rows to those of a relation, and says how many edges they have.
-func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I) (edges int64, err error) {
+// draw appends rows to those of a relation, and says how many edges they have; those of the
+// relations before have so many in all.
+func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int64, err error) {
 	n := int64(len(rows))
 	r.hopRows.size(n)
 	for lo := int64(0); lo < n; lo += tileRows {
@@ -266,8 +265,11 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I) (edges int64, err error)
 		}
 		edges += r.count(rows, lo, min(lo+tileRows, n), 0)
 	}
-	before := int64(len(r.from))
-	all := before + edges
+	if s.Most > 0 && before+edges > s.Most {
+		return 0, request.ErrLarge
+	}
+	first := int64(len(r.from))
+	all := first + edges
 	if idBits[I]() == 32 && all > math.MaxInt32 {
 		return 0, fmt.Errorf("%w: a block of %d edges needs int64 ids", request.ErrOverflow, all)
 	}
@@ -275,13 +277,13 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I) (edges int64, err error)
 		return 0, err
 	}
 	r.from = slices.Grow(r.from, int(edges))[:all]
-	b := block[I]{indptr: make([]I, n+1), indices: r.from[before:]}
+	b := block[I]{indptr: make([]I, n+1), indices: r.from[first:]}
 	if r.widths.EdgeID == 4 {
 		r.ids32 = slices.Grow(r.ids32, int(edges))[:all]
-		b.ids32 = r.ids32[before:]
+		b.ids32 = r.ids32[first:]
 	} else {
 		r.ids64 = slices.Grow(r.ids64, int(edges))[:all]
-		b.ids64 = r.ids64[before:]
+		b.ids64 = r.ids64[first:]
 	}
 	// Of hop 0, whichever iteration chose it: a row is drawn once for the batch.
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, 0, rng.Neighbors)
@@ -294,7 +296,7 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I) (edges int64, err error)
 		r.tiled.draw(s.workers[0], stream, rows, lo, hi, at, 0, b)
 		for _, degree := range r.degrees[lo:hi] {
 			at += rule.Take(degree)
-			r.ends = append(r.ends, before+at)
+			r.ends = append(r.ends, first+at)
 		}
 	}
 	return edges, nil
