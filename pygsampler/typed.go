@@ -7,7 +7,6 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -23,6 +22,7 @@ type Typed struct {
 type typedDocument struct {
 	Types     []string `json:"types"`
 	Nodes     []int64  `json:"nodes"`
+	Salts     []string `json:"salts"` // of the types, decimal
 	Relations []struct {
 		Name string `json:"name"`
 		Src  int    `json:"src"`
@@ -37,13 +37,17 @@ func NewTyped(document string, graphs []*Graph) (*Typed, error) {
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
 		return nil, Errorf(KindValue, "graph: expected a JSON object, got %v", err)
 	}
-	if len(d.Types) != len(d.Nodes) || len(d.Relations) != len(graphs) {
-		return nil, Errorf(KindValue, "graph: expected a size for each type and a graph for each relation, got %d, %d, %d and %d",
-			len(d.Types), len(d.Nodes), len(d.Relations), len(graphs))
+	if len(d.Types) != len(d.Nodes) || len(d.Types) != len(d.Salts) || len(d.Relations) != len(graphs) {
+		return nil, Errorf(KindValue, "graph: expected a size and a salt for each type and a graph for each relation, got %d, %d, %d, %d and %d",
+			len(d.Types), len(d.Nodes), len(d.Salts), len(d.Relations), len(graphs))
 	}
 	t := &Typed{graphs: graphs}
 	for i, name := range d.Types {
-		t.csc.Kinds = append(t.csc.Kinds, csc.Kind{Name: name, Nodes: d.Nodes[i]})
+		salt, err := strconv.ParseUint(d.Salts[i], 10, 64)
+		if err != nil {
+			return nil, Errorf(KindValue, "types[%q]: expected a salt of 64 bits, got %q", name, d.Salts[i])
+		}
+		t.csc.Kinds = append(t.csc.Kinds, csc.Kind{Name: name, Nodes: d.Nodes[i], Salt: salt})
 	}
 	for i, r := range d.Relations {
 		salt, err := strconv.ParseUint(r.Salt, 10, 64)
@@ -127,6 +131,13 @@ type TypedCall struct {
 	Counts int64
 }
 
+// typedPlan is a plan that samples graphs with types.
+type typedPlan interface {
+	family.Plan
+	// Fits refuses graphs whose types the plan does not name, or that have others.
+	Fits(g *csc.Typed) error
+}
+
 // sampledTypes is a batch of a graph with types as a job's task.
 type sampledTypes struct {
 	graph   *Typed
@@ -159,11 +170,11 @@ func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	plan, is := p.Plan.(*typed.Plan)
+	plan, is := p.Plan.(typedPlan)
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}
-	if _, err := plan.Fanouts(&g.csc); err != nil {
+	if err := plan.Fits(&g.csc); err != nil {
 		return nil, err
 	}
 	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}

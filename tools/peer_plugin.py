@@ -45,7 +45,7 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
         "MultiLayerNeighborSampler": PGSampler,
         "MultiLayerFullNeighborSampler": full,
     }
-    vars(dgl.dataloading).update(ours)
+    vars(dgl.dataloading).update(ours | {"LaborSampler": face.LaborSampler})
     vars(dgl.dataloading.neighbor_sampler).update(ours)
     walks: dict[str, Any] = {
         each.__name__: marking(each)
@@ -54,7 +54,7 @@ def substitute_dgl(marking: Marking) -> dict[str, Any]:
     for kind in (face.PinSAGESampler, face.RandomWalkNeighborSampler):
         walks[kind.__name__] = kind
     vars(dgl.sampling).update(walks)
-    return ours | walks
+    return ours | {"LaborSampler": face.LaborSampler} | walks
 
 
 def substitute_pyg(_: Marking) -> dict[str, Any]:
@@ -64,6 +64,7 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     from torch_geometric import loader, nn, sampler, testing
 
     from pygsampler import pyg
+    from pygsampler.pyg.hetero_stores import has_types
 
     with_package = testing.withPackage
 
@@ -79,10 +80,20 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     loaders = {
         "NeighborLoader": pyg.NeighborLoader,
         "LinkNeighborLoader": pyg.LinkNeighborLoader,
+        "HGTLoader": pyg.HGTLoader,
     }
     vars(loader).update(loaders)
+
+    class NeighborSampler(pyg.PGSampler):
+        """PyG's one class is two of ours."""
+
+        def __new__(cls, data: Any, *args: Any, **options: Any) -> Any:
+            if has_types(data):
+                return pyg.HeteroSampler(data, *args, **options)
+            return super().__new__(cls)
+
     # Beside it stands an older class of that name, in torch_geometric.loader.
-    sampler.NeighborSampler = sampler.neighbor_sampler.NeighborSampler = pyg.PGSampler
+    sampler.NeighborSampler = sampler.neighbor_sampler.NeighborSampler = NeighborSampler
     # Those of its tests alone, which print their names.
     stores = {
         "MyFeatureStore": type("MyFeatureStore", (pyg.FeatureStore,), {}),
@@ -91,7 +102,8 @@ def substitute_pyg(_: Marking) -> dict[str, Any]:
     vars(testing).update(stores)
     models = {"Node2Vec": pyg.Node2Vec, "MetaPath2Vec": pyg.MetaPath2Vec}
     vars(nn).update(models)
-    return loaders | stores | models | {"NeighborSampler": pyg.PGSampler}
+    samplers = {"NeighborSampler": NeighborSampler, "HeteroSampler": pyg.HeteroSampler}
+    return loaders | stores | models | samplers
 
 
 SUBSTITUTE = {"dgl": substitute_dgl, "pyg": substitute_pyg}

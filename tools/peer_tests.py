@@ -68,6 +68,7 @@ PEERS = {
         names=(
             "NeighborLoader",
             "LinkNeighborLoader",
+            "HGTLoader",
             "NeighborSampler",
             "MyFeatureStore",
             "MyGraphStore",
@@ -84,6 +85,7 @@ PEERS = {
             "NeighborSampler",
             "MultiLayerNeighborSampler",
             "MultiLayerFullNeighborSampler",
+            "LaborSampler",
             "PinSAGESampler",
             "RandomWalkNeighborSampler",
             "node2vec_random_walk",

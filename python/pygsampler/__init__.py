@@ -14,6 +14,7 @@ from pygsampler.features import Features
 from pygsampler.graph import Graph
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
+from pygsampler.hgt import HGTSampler
 from pygsampler.khop import KHop, LayerSample
 from pygsampler.metapath_walk import MetaPathWalk
 from pygsampler.minibatch import MiniBatch
@@ -41,6 +42,7 @@ __all__ = [
     "Error",
     "Features",
     "Graph",
+    "HGTSampler",
     "HeteroBatch",
     "HeteroGraph",
     "HeteroWalks",

@@ -439,6 +439,7 @@ class HeteroGraph(EngineHandle):
             {
                 "types": self.node_types,
                 "nodes": list(self._nodes.values()),
+                "salts": [str(_salt(kind)) for kind in self.node_types],
                 "relations": relations,
                 "graphs": handles,
             }

@@ -188,6 +188,89 @@ def test_weights_replacement_and_both_ways() -> None:
     assert batch[WRITES].edge_index.shape[1] > 0
 
 
+@pytest.mark.parametrize("disjoint", [False, True])
+@pytest.mark.parametrize("weight_attr", [None, "w"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_induced(dtype: torch.dtype, weight_attr: str | None, disjoint: bool) -> None:
+    """All edges between the nodes, but those of weight 0, and of no other tree."""
+    data = typed_data(dtype)
+    seeds = torch.tensor([5, 9, 5, 30])
+    options: Any = {"disjoint": disjoint, "weight_attr": weight_attr, "seed": 2}
+    loaders = [
+        NeighborLoader(
+            data, [3, 2], ("paper", seeds), batch_size=4, subgraph_type=subgraph, **options
+        )
+        for subgraph in ("induced", "directional")
+    ]
+    for loader in loaders:
+        loader.set_epoch(0)
+    (batch,), (drawn,) = loaders
+    assert "num_sampled_nodes" not in batch["paper"]
+    for kind in NODES:
+        assert batch[kind].n_id.equal(drawn[kind].n_id)
+    for src, relation, dst in ALL:
+        edges = data[src, relation, dst]
+        ends = [
+            list(
+                zip(
+                    (batch[of].batch if disjoint else torch.zeros_like(batch[of].n_id)).tolist(),
+                    batch[of].n_id.tolist(),
+                    strict=True,
+                )
+            )
+            for of in (src, dst)
+        ]
+        kept = edges.w > 0 if weight_attr and "w" in edges else torch.ones(edges.num_edges)
+        want = [
+            (ends[0].index((tree, source)), into, e)
+            for into, (tree, v) in enumerate(ends[1])
+            for e, (source, target) in enumerate(edges.edge_index.t().tolist())
+            if target == v and (tree, source) in ends[0] and kept[e]
+        ]
+        found = batch[src, relation, dst]
+        got = zip(*found.edge_index.tolist(), found.e_id.tolist(), strict=True)
+        assert sorted(got) == sorted(want)
+        assert (found.edge_attr == found.e_id).all()
+        assert set(drawn[src, relation, dst].e_id.tolist()) <= set(found.e_id.tolist())
+
+
+@pytest.mark.parametrize("subgraph_type", ["directional", "induced"])
+def test_backward_is_forward_in_the_reversed_data(subgraph_type: str) -> None:
+    """Out-neighbours, with the types, ends and weights that the edges have in the data."""
+    data = typed_data()
+    turned = HeteroData()
+    for kind in NODES:
+        turned[kind].num_nodes = NODES[kind]
+    for src, relation, dst in ALL:
+        turned[dst, relation, src].edge_index = data[src, relation, dst].edge_index.flip(0)
+    turned[CITES].w = data[CITES].w
+    counts = {WRITES: [3, 1], CITES: [2, 2], WRITTEN: [0, 2], NEVER: [1, 1]}
+    options: Any = {"weight_attr": "w", "subgraph_type": subgraph_type, "seed": 4}
+    backward = HeteroSampler(data, counts, sample_direction="backward", **options)
+    reverse = {kind[::-1]: n for kind, n in counts.items()}
+    forward = HeteroSampler(turned, reverse, **options)
+    assert backward.num_edges == {kind: data[kind].num_edges for kind in ALL}
+    found = []
+    for sampler in (backward, forward):
+        sampler.set_epoch(1)
+        seeds = torch.tensor([4, 8, 4])
+        found.append(sampler.sample_from_nodes(NodeSamplerInput(None, seeds, None, "paper")))
+    got, want = found
+    for of in NODES:
+        assert got.node[of].equal(want.node[of])
+    for kind in ALL:
+        src, _, dst = kind
+        assert got.row[kind].equal(want.col[kind[::-1]])
+        assert got.col[kind].equal(want.row[kind[::-1]])
+        edges = got.edge[kind]
+        assert edges.equal(want.edge[kind[::-1]])
+        assert data[kind].edge_index[0][edges].equal(got.node[src][got.row[kind]])
+        assert data[kind].edge_index[1][edges].equal(got.node[dst][got.col[kind]])
+        if subgraph_type == "directional":
+            assert got.num_sampled_edges[kind] == want.num_sampled_edges[kind[::-1]]
+    assert got.edge[CITES].numel() > 0
+
+
 def test_options_may_be_assigned() -> None:
     data = typed_data()
     sampler = HeteroSampler(data, [2], seed=1, weight_attr="w")
@@ -291,7 +374,7 @@ def test_trimmed_layers() -> None:
         ({"features": {"x": torch.ones(3)}}, NotImplementedError, "features"),
         ({"edge_features": {"x": torch.ones(3)}}, NotImplementedError, "edge_features"),
         ({"edge_index": "edge_index"}, NotImplementedError, "edge_index"),
-        ({"subgraph_type": "induced"}, NotImplementedError, "subgraph_type"),
+        ({"subgraph_type": "whole"}, ValueError, "subgraph_type: expected one of"),
         ({"weight_attr": "nothing"}, ValueError, "weight_attr: .*'w'.* got 'nothing'"),
         ({"weight_attr": 3}, TypeError, "weight_attr"),
     ],
@@ -313,9 +396,9 @@ def test_mistakes_in_data() -> None:
     ids = torch.tensor([1])
     with pytest.raises(ValueError, match=r"input_type: .* got None"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids))
-    with pytest.raises(NotImplementedError, match="sample_direction"):
-        HeteroSampler(data, [2], sample_direction="backward")
-    with pytest.raises(TypeError, match="data: expected a HeteroData, got Data"):
+    with pytest.raises(ValueError, match="sample_direction"):
+        HeteroSampler(data, [2], sample_direction="sideways")
+    with pytest.raises(TypeError, match=r"data: expected a HeteroData, or stores .* got Data"):
         HeteroSampler(random_data(), [2])
     loader = NeighborLoader(data, [2], "paper")
     data[CITES].edge_index = data[CITES].edge_index[:, 1:]

@@ -14,6 +14,7 @@ type Typed struct {
 type Kind struct {
 	Name  string
 	Nodes int64
+	Salt  uint64 // as that of a relation, of its name
 }
 
 // Relation is a type of edges.

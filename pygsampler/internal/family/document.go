@@ -277,14 +277,19 @@ type HopFanouts struct {
 
 // FanoutsByName is Fanouts, of which each may be an object of numbers by the names of relations.
 func (d *Document) FanoutsByName(most int) []HopFanouts {
-	const name = "fanouts"
+	return d.ByName("fanouts", "outermost hop first", most)
+}
+
+// ByName is the numbers of hops, in an order that is told where they are none, each an integer or
+// an object of integers by names; -1: all.
+func (d *Document) ByName(name, order string, most int) []HopFanouts {
 	raw, _ := d.take(name)
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &items) != nil || items == nil {
 		if raw == nil {
 			raw = json.RawMessage("null")
 		}
-		d.Refuse(request.ErrType, "%s: expected a sequence of int or of dict, outermost hop first, got %s", name, describe(raw))
+		d.Refuse(request.ErrType, "%s: expected a sequence of int or of dict, %s, got %s", name, order, describe(raw))
 		return nil
 	}
 	if len(items) < 1 || len(items) > most {

@@ -34,22 +34,30 @@ class Edges(NamedTuple):
     ordered: bool = True
 
 
-def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Edges:
+def induced(
+    graph: Graph,
+    node: torch.Tensor,
+    trees: torch.Tensor | None,
+    sources: tuple[torch.Tensor, torch.Tensor | None] | None = None,
+) -> Edges:
     """All edges of ``graph`` between the vertices ``node``, ordered by their target.
 
     With ``trees``, the tree of each vertex, only those between vertices of one tree. Of a vertex
     that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
+    ``sources``, the vertices that edges come from and their trees, are those of another type.
     """
-    if trees is not None and graph._device < 0:
+    if trees is not None and graph._device < 0 and sources is None:
         return _of_trees(graph, node, trees)
     indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
     # A pinned graph's arrays are on the host, the vertices on the GPU.
     device = indptr[:1].torch().device
     at_home = node.to(device).long()
-    keys, span = at_home, graph.num_nodes
-    if trees is not None:
-        keys = at_home + trees.to(device).long() * graph.num_nodes
-        span *= int(trees.max()) + 1 if len(trees) else 0
+    out_of, of = (node, trees) if sources is None else sources
+    keys, span, moved = out_of.to(device).long(), graph.num_nodes, None
+    if trees is not None and of is not None:
+        moved = trees.to(device).long() * graph.num_nodes
+        keys = keys + of.to(device).long() * graph.num_nodes
+        span *= max(int(each.max()) + 1 if len(each) else 0 for each in (trees, of))
     # Vertices behind the last row have no in-edges.
     rows = len(indptr) - 1
     starts = _at(indptr, at_home.clamp(max=rows))
@@ -63,10 +71,10 @@ def induced(graph: Graph, node: torch.Tensor, trees: torch.Tensor | None) -> Edg
         place = torch.arange(len(col), device=device)
         place += (starts[begin:end] - before).index_select(0, col)
         col += begin
-        sources = _at(indices, place)
-        if trees is not None:
-            sources += (keys - at_home).index_select(0, col)
-        kept, row = find(sources)
+        wanted = _at(indices, place)
+        if moved is not None:
+            wanted += moved.index_select(0, col)
+        kept, row = find(wanted)
         place = place.index_select(0, kept)
         edge = place if edge_ids is None else _at(edge_ids, place)
         parts.append(Edges(row, col.index_select(0, kept), edge))

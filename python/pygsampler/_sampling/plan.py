@@ -77,9 +77,9 @@ class Plan(Mapping[str, Any]):
 def _restored(document: str) -> Plan:
     """Read anew: a later version completes it by what was not known when it was made."""
     fields = json.loads(document)
-    if fields.get("family") == "typed":
-        hops = fields["fanouts"]
-        fields["fanouts"] = [ByName(hop) if isinstance(hop, dict) else hop for hop in hops]
+    by_name = {"typed": "fanouts", "hgt": "num_samples"}.get(fields.get("family"))
+    if by_name:
+        fields[by_name] = [ByName(n) if isinstance(n, dict) else n for n in fields[by_name]]
     return Plan(**fields)
 
 

@@ -22,7 +22,7 @@ from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
 
-__all__ = ["fanouts_by_type", "is_by_type", "sample_typed"]
+__all__ = ["fanouts_by_type", "graph_of_types", "is_by_type", "sample_typed", "seeds_of_types"]
 
 Ids = dict[str, torch.Tensor]
 Counts = dict[str, int]
@@ -57,7 +57,7 @@ def sample_typed(
         raise NotImplementedError(
             f"g: expected a heterograph on the CPU, got one on {g.device}; g.cpu() is sampled there"
         )
-    seeds = _seeds_of(g, seed_nodes)
+    seeds = seeds_of_types(g, seed_nodes)
     exclude = {} if exclude_eids is None else _excluded(g, exclude_eids)
     parts = [ids.long() for ids in exclude.values()]
     sizes = [len(ids) for ids in (*seeds.values(), *exclude.values())]
@@ -65,7 +65,7 @@ def sample_typed(
     epoch, batch = identity.of(
         torch.cat([ids.long() for ids in seeds.values()]), (b"types", others)
     )
-    graph = _graph_of(g, sampler.prob or sampler.mask)
+    graph = graph_of_types(g, sampler.prob or sampler.mask)
     job = sampler.launch(
         graph,  # type: ignore[arg-type]
         {kind: ids for kind, ids in seeds.items() if len(ids)},
@@ -80,7 +80,7 @@ def sample_typed(
     return input_nodes, seed_nodes, blocks
 
 
-def _seeds_of(g: Any, given: Any) -> Ids:
+def seeds_of_types(g: Any, given: Any) -> Ids:
     """Of each type its seeds, in the order of ``g.ntypes``."""
     if not isinstance(given, Mapping):
         if len(g.ntypes) > 1:
@@ -137,7 +137,8 @@ _graphs: dict[tuple[int, str | None], _Taken] = {}
 """By the id of DGL's graph index, which nothing changes in place, and what draws."""
 
 
-def _graph_of(g: Any, drawn_by: str | None) -> HeteroGraph:
+def graph_of_types(g: Any, drawn_by: str | None) -> HeteroGraph:
+    """``g`` with the edge arrays of that name; kept as long as neither changes."""
     arrays = {
         kind: g.edges[kind].data[drawn_by]
         for kind in g.canonical_etypes

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import torch
+from dgl.heterograph import DGLGraph
+
 from pygsampler import sampler as _core
 from pygsampler import samplers
-from pygsampler._core.checks import boolean, integer
+from pygsampler._core.checks import boolean, describe, integer
+from pygsampler.dgl.hetero import is_by_type
+from pygsampler.dgl.hetero_labor import sample_labor
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name, offered
 from pygsampler.dgl.sampler import fanouts_of
+from pygsampler.dgl.walking import is_typed
 
 __all__ = ["LaborSampler"]
 
@@ -36,8 +42,9 @@ class LaborSampler(Optioned):
 
     Parameters
     ----------
-    fanouts : list of int
-        Edges of a destination in the mean, outermost hop first; -1 takes all.
+    fanouts : list of int, or of dicts of edge types to int
+        Edges of a destination in the mean, outermost hop first; -1 takes all. A dict has all edge
+        types of a heterograph.
     edge_dir : str
         ``'in'``.
     prob : str, optional
@@ -60,6 +67,13 @@ class LaborSampler(Optioned):
     -----
     ``fanouts``, ``prob``, ``importance_sampling`` and ``layer_dependency`` may be assigned, and
     count from the next batch on. Excluded edges raise NotImplementedError.
+
+    Of a heterograph, on the CPU, each edge type is sampled by itself, by one number for a node
+    in a hop, as DGL does: the nodes that one edge type keeps are likely those that others keep.
+    Seeds are a dict of node types to ids that are all different, and edge types without ``prob``
+    are sampled uniformly. Blocks have all types, and ``edge_weights`` of the edge types that have
+    weights.
+
     ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each edge one over its chance as
     ``block.edata["w"]``, by which sums are unbiased.
     """
@@ -82,6 +96,8 @@ class LaborSampler(Optioned):
         seed: int | None = None,
     ) -> None:
         self.edge_dir, self.batch_dependency = edge_dir, batch_dependency
+        # Of heterographs: the options and the seed, and the samplers of one hop by them.
+        self._by_hop: tuple[Any, dict[tuple[int, bool], _core.Sampler[Any]]] = (None, {})
         options = {
             "fanouts": fanouts,
             "prob": prob,
@@ -101,6 +117,42 @@ class LaborSampler(Optioned):
         if name in _FIXED:
             offered(name, value, *_FIXED[name])
         super().__setattr__(name, value)
+
+    def sample_blocks(
+        self, g: Any, seed_nodes: Any, exclude_eids: Any = None
+    ) -> tuple[Any, Any, Any]:
+        """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
+        typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
+        if not typed and not is_by_type(self.fanouts):
+            return super().sample_blocks(g, seed_nodes, exclude_eids)
+        if exclude_eids is not None:
+            raise NotImplementedError(
+                f"exclude_eids: expected None for LaborSampler, got {describe(exclude_eids)}"
+            )
+        # Made once: a program takes longer to write than a batch of it.
+        about = repr(self._options), self.seed
+        if self._by_hop[0] != about:
+            self._by_hop = about, {}
+        options, by_hop = self._options, self._by_hop[1]
+
+        def made(fanout: int, weighted: bool) -> _core.Sampler[Any]:
+            key = fanout, weighted
+            if key not in by_hop:
+                of = {**options, "fanouts": [fanout], "prob": self.prob if weighted else None}
+                by_hop[key] = self._made(of, self.seed)
+            return by_hop[key]
+
+        nodes, seeds, blocks = sample_labor(
+            made, self.fanouts, self.prob, self.layer_dependency, self._identity, g, seed_nodes
+        )
+        if self.output_device is not None and torch.device(self.output_device).type != "cpu":
+            blocks = [block.to(self.output_device) for block in blocks]
+            nodes = (
+                {kind: ids.to(self.output_device) for kind, ids in nodes.items()}
+                if isinstance(nodes, dict)
+                else nodes.to(self.output_device)
+            )
+        return nodes, seeds, blocks
 
     fanouts = Option("As given, outermost hop first; what is assigned counts.")
     prob = Option("The name of the weights in ``g.edata``; None: edges are equal.")

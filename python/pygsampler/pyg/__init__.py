@@ -6,6 +6,7 @@ try:
     from pygsampler.pyg.cluster import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.hetero import HeteroSampler
+    from pygsampler.pyg.hgt import HGTLoader, HGTSampler
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
     from pygsampler.pyg.node2vec import Node2Vec
@@ -31,6 +32,8 @@ __all__ = [
     "GraphSAINTNodeSampler",
     "GraphSAINTRandomWalkSampler",
     "GraphStore",
+    "HGTLoader",
+    "HGTSampler",
     "HeteroSampler",
     "LinkNeighborLoader",
     "MetaPath2Vec",

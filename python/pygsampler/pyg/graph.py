@@ -257,8 +257,8 @@ def _of_stores(stores: Any) -> tuple[Graph, Any]:
     if types - {None}:
         raise NotImplementedError(
             f"data: expected a graph store without edge types, got {sorted(map(str, types))}; "
-            f"heterogeneous graphs are not offered yet, and to_homogeneous() of a HeteroData "
-            f"makes a Data of one"
+            f"NeighborLoader and HeteroSampler take one with them, and to_homogeneous() of a "
+            f"HeteroData makes a Data of one"
         )
     if not edges:
         raise ValueError("data: expected a graph store with edges, got an empty one")

@@ -13,11 +13,13 @@ from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput, NumNe
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import sampler as _core
+from pygsampler._batch.induced import induced
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
+from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.sampler import PGSampler
 
 if TYPE_CHECKING:
@@ -39,22 +41,27 @@ class HeteroSampler(PGSampler):
 
     Parameters
     ----------
-    data : HeteroData
+    data : HeteroData, or (FeatureStore, GraphStore)
         With ``edge_index`` of each edge type, int32 or int64, all alike. Its edges are sorted once,
-        here; later changes of ``data`` do not reach the sampler.
+        here; later changes of ``data`` do not reach the sampler. Or a graph store whose edges have
+        types; the ``HeteroGraph`` of a ``GraphStore`` of this module is used as it is, and
+        ``weight_attr`` is an array of it.
     num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
         In-neighbours to sample for each node by each edge type, the seeds' number first. A dict has
         all edge types, unless it is in a ``NumNeighbors`` with a ``default``.
     subgraph_type : str or SubgraphType
-        ``"directional"``, or ``"bidirectional"``: each edge with its reverse, in the type that PyG
-        pairs with its own; ids of such edges are None, as in PyG. ``NotImplementedError`` for
-        ``"induced"``.
+        ``"directional"``. ``"bidirectional"``: each edge with its reverse, in the type that PyG
+        pairs with its own; ids of such edges are None, as in PyG. ``"induced"``: all edges of the
+        graph between the sampled nodes, in each edge type; with ``disjoint`` in each tree.
     weight_attr : str, optional
         The name of an attribute of edges, as for ``PGSampler``. Edge types without it are sampled
         uniformly.
     replace, disjoint, seed, is_sorted, share_memory, directed
         As for ``PGSampler``. Trees are numbered by their seeds.
-    temporal_strategy, time_attr, device, sample_direction, edge_weights
+    sample_direction : str
+        ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges and their types are
+        written from source to target in either.
+    temporal_strategy, time_attr, device, edge_weights
         As for ``PGSampler``, and ``NotImplementedError`` for all but the default; ``device`` may be
         the CPU.
 
@@ -86,13 +93,14 @@ class HeteroSampler(PGSampler):
         device: Any = None,
         edge_weights: str | None = None,
     ) -> None:
-        if not isinstance(data, HeteroData):
-            raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
+        if not has_types(data):
+            raise TypeError(
+                f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
+            )
         boolean(share_memory, "share_memory")
         boolean(is_sorted, "is_sorted")
         self.temporal_strategy, self.time_attr = temporal_strategy, time_attr
-        options.backward(sample_direction)
-        options.offered("sample_direction", sample_direction, "forward", _WITH_TYPES)
+        backward = options.backward(sample_direction)
         options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
         if device is not None and torch.device(device).type != "cpu":
             raise NotImplementedError(
@@ -106,8 +114,9 @@ class HeteroSampler(PGSampler):
         self._sample_direction = sample_direction
         self.subgraph_type = options.subgraph(subgraph_type, directed)
         self.keep_orig_edges = False
-        edge_types = [tuple(kind) for kind in data.edge_types]
-        given, fanouts = _fanouts(num_neighbors, edge_types)
+        # Backward it is the graph of the reversed edges, each type (dst, relation, src).
+        self._types = _graph(data, weight_attr, backward)
+        given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
             fanouts or [0],
@@ -119,7 +128,6 @@ class HeteroSampler(PGSampler):
         )
         self._identity = BatchNumber(self._sampler.seed)
         self._identity.set_seed(seed)
-        self._types = _graph(data, weight_attr)
         # Now: wrong weights are wrong arguments.
         self._sampler.graph_of(self._types)
 
@@ -136,7 +144,7 @@ class HeteroSampler(PGSampler):
     @property
     def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
         """Number of edges of each type."""
-        return self._types.num_edges
+        return {self._turned(kind): n for kind, n in self._types.num_edges.items()}
 
     @property
     def device(self) -> str:
@@ -145,18 +153,12 @@ class HeteroSampler(PGSampler):
 
     @property
     def subgraph_type(self) -> SubgraphType:
-        """Directional or bidirectional."""
+        """Directional, bidirectional or induced."""
         return self._subgraph_type
 
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
-        found = options.kind(subgraph_type)
-        if found == SubgraphType.induced:
-            raise NotImplementedError(
-                "subgraph_type: expected 'directional' or 'bidirectional' for a HeteroData, got "
-                "'induced'; induced subgraphs of graphs with types are not offered yet"
-            )
-        self._subgraph_type = found
+        self._subgraph_type = options.kind(subgraph_type)
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -167,7 +169,7 @@ class HeteroSampler(PGSampler):
     def num_neighbors(
         self, num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors
     ) -> None:
-        given, fanouts = _fanouts(num_neighbors, self._types.edge_types)
+        given, fanouts = self._of_data(num_neighbors)
         self._sampler = self._made()._with(fanouts=fanouts or [0])
         self._num_neighbors = given
 
@@ -202,7 +204,7 @@ class HeteroSampler(PGSampler):
         Returns a ``torch_geometric.sampler.HeteroSamplerOutput`` with all types in its dicts:
         ``node``, ``row`` and ``col`` have the dtype of the edges' ends. ``num_sampled_nodes`` (of
         each type one more than hops) and ``num_sampled_edges`` are lists of int, or None for
-        bidirectional subgraphs.
+        bidirectional and induced subgraphs.
 
         Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
         its type, ``ValueError`` for a type that the graph does not have, ``NotImplementedError``
@@ -236,9 +238,46 @@ class HeteroSampler(PGSampler):
         made: Any = job.result()
         out = _output(made, kind, self._types.edge_types, self._num_neighbors.num_hops)
         out.metadata = (inputs.input_id, inputs.time)
+        if self.subgraph_type == SubgraphType.induced:
+            self._induce(out)
+        if self._sample_direction == "backward":
+            # Edges as they are in the data.
+            turned = {_reverse(kind): ends for kind, ends in out.col.items()}
+            out.col = {_reverse(kind): ends for kind, ends in out.row.items()}
+            out.row = turned
+            out.edge = {_reverse(kind): ids for kind, ids in out.edge.items()}
+            if out.num_sampled_edges is not None:
+                numbers = out.num_sampled_edges.items()
+                out.num_sampled_edges = {_reverse(kind): each for kind, each in numbers}
         if self.subgraph_type == SubgraphType.bidirectional:
             out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
         return out
+
+    def _turned(self, kind: EdgeType) -> EdgeType:
+        """An edge type of the graph that is sampled as the data has it, and the other way round."""
+        return _reverse(kind) if self._sample_direction == "backward" else kind
+
+    def _of_data(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
+        """``num_neighbors`` as PyG has it, and the core's fanouts."""
+        given, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._types.edge_types)])
+        return given, [
+            {self._turned(kind): n for kind, n in hop.items()} if isinstance(hop, dict) else hop
+            for hop in fanouts
+        ]
+
+    def _induce(self, out: HeteroSamplerOutput) -> None:
+        """All edges among the nodes of ``out``, those that are never sampled apart."""
+        drawn: Any = self._sampler.graph_of(self._types)  # type: ignore[arg-type]
+        trees = out.batch or dict.fromkeys(out.node)
+        for edge_type in self._types.edge_types:
+            src, _, dst = edge_type
+            found = induced(
+                drawn[edge_type], out.node[dst], trees[dst], (out.node[src], trees[src])
+            )
+            out.row[edge_type], out.col[edge_type] = found.row, found.col
+            out.edge[edge_type] = found.edge
+        # As PyG has it: what a hop has is no subgraph of these.
+        out.num_sampled_nodes = out.num_sampled_edges = None
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
         """NotImplementedError: link loaders take graphs without types alone."""
@@ -298,8 +337,18 @@ def _listed(kinds: Sequence[Any]) -> str:
     return ", ".join(map(repr, kinds))
 
 
-def _graph(data: HeteroData, weight_attr: str | None) -> HeteroGraph:
-    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``."""
+def _reverse(kind: EdgeType) -> EdgeType:
+    src, relation, dst = kind
+    return dst, relation, src
+
+
+def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> HeteroGraph:
+    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
+
+    ``backward``: those of the reversed edges, whose types are reversed too.
+    """
+    if not isinstance(data, HeteroData):
+        return graph_of_stores(data, weight_attr, backward)
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes
@@ -327,9 +376,11 @@ def _graph(data: HeteroData, weight_attr: str | None) -> HeteroGraph:
                 raise ValueError(f"{where}: expected types of nodes of data, got {end!r}")
             options.inside(index[row], f"{where}.edge_index[{row}]", nodes[end])
         known.update(dict.fromkeys(key for key in store.keys() if key != "edge_index"))  # noqa: SIM118
-        edges[kind] = _csc(index, nodes[kind[0]], nodes[kind[2]])
+        as_sampled = _reverse(kind) if backward else kind
+        ends = index.flip(0) if backward else index
+        edges[as_sampled] = _csc(ends, nodes[as_sampled[0]], nodes[as_sampled[2]])
         if weight_attr is not None and weight_attr in store:
-            weights[kind] = {weight_attr: _weights(store[weight_attr], index.shape[1], where)}
+            weights[as_sampled] = {weight_attr: _weights(store[weight_attr], index.shape[1], where)}
     if weight_attr is not None and not weights:
         have = ", ".join(map(repr, known)) or "none"
         raise ValueError(
@@ -373,13 +424,14 @@ def _output(
     """
     seeds, seed_row = batch.output_nodes[kind].torch(), batch.output_index[kind].torch().long()
     counts = batch.num_sampled_nodes
-    more = len(seeds) - counts[kind][0]
+    distinct = counts[kind][0]
+    more = len(seeds) - distinct
     # Copies: a batch's arrays are views of one memory, which a part of them would keep.
     node = {of: ids.torch().clone() for of, ids in batch.nodes.items()}
     place = torch.empty(0, dtype=torch.int64)
     if more:
         found = node[kind]
-        node[kind] = torch.cat([seeds.to(found.dtype), found[counts[kind][0] :]])
+        node[kind] = torch.cat([seeds.to(found.dtype), found[distinct:]])
         place = torch.arange(len(found)) + more
         place.scatter_reduce_(0, seed_row, torch.arange(len(seeds)), "amin", include_self=False)
         counts[kind][0] = len(seeds)
@@ -397,7 +449,9 @@ def _output(
                 if block.dst_offset or not block.num_dst_nodes:
                     to += more
                 else:
-                    drawn, to = _each(block.indptr.torch().long(), seed_row)
+                    # HGT's only block has rows of other nodes, too.
+                    rows_of = torch.cat([seed_row, torch.arange(distinct, block.num_dst_nodes)])
+                    drawn, to = _each(block.indptr.torch().long(), rows_of)
                     from_, found_ids = from_[drawn], found_ids[drawn]
             if more and src == kind:
                 from_ = place[from_.long()]

@@ -16,6 +16,7 @@ from pygsampler.graph import Graph
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
+from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.options import inside, offered, subgraph
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
@@ -186,7 +187,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         offered("input_time", input_time, None, "temporal sampling")
-        typed = isinstance(data, HeteroData)
+        typed = has_types(data)
         if typed:
             for name, value, usual in (
                 ("features", features, None),
@@ -212,7 +213,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             edge_weights=edge_weights,
         )
         if typed:
-            _check_input_type(data, input_nodes)
+            check_input_type(data, input_nodes)
         rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -393,17 +394,20 @@ def _sampler(
     return given
 
 
-def _check_input_type(data: HeteroData, input_nodes: Any) -> None:
+def check_input_type(data: Any, input_nodes: Any) -> None:
     """An error unless they are a type, or a type and its nodes: PyG would make a new type."""
+    if isinstance(data, HeteroData):
+        types = data.node_types
+    else:
+        kinds = [attr.edge_type for attr in data[1].get_all_edge_attrs()]
+        types = list(dict.fromkeys(end for kind in kinds for end in (kind[0], kind[-1])))
     kind = input_nodes
     if isinstance(input_nodes, (tuple, list)) and len(input_nodes) == 2:
         kind = input_nodes[0]
     if not isinstance(kind, str):
         raise TypeError(
-            "input_nodes: expected a type of nodes, or (type, ids or mask), for a HeteroData, got "
-            f"{describe(input_nodes)}"
+            "input_nodes: expected a type of nodes, or (type, ids or mask), for data with types, "
+            f"got {describe(input_nodes)}"
         )
-    if kind not in data.node_types:
-        raise ValueError(
-            f"input_nodes: expected one of the types {data.node_types}, got {describe(kind)}"
-        )
+    if kind not in types:
+        raise ValueError(f"input_nodes: expected one of the types {types}, got {describe(kind)}")

@@ -16,8 +16,6 @@ from pygsampler.features import Features
 from pygsampler.pyg.stores import FeatureStore
 
 if TYPE_CHECKING:
-    import torch
-
     from pygsampler.pyg.sampler import Sampler
 
 __all__ = ["BatchRows"]
@@ -79,8 +77,11 @@ class BatchRows:
         data.num_nodes = num_nodes
         return data
 
-    def put(self, batch: Any, data: Any, nodes: torch.Tensor, edges: torch.Tensor | None) -> None:
-        """Gives a batch of these nodes and edges its rows, and those of edges of our store."""
+    def put(self, batch: Any, data: Any, nodes: Any, edges: Any) -> None:
+        """Gives a batch of these nodes and edges its rows, and those of edges of our store.
+
+        They are tensors, or of a graph with types dicts of them.
+        """
         store: Any = data[0] if isinstance(data, (tuple, list)) else None
         stored = store.get_edge_attrs() if isinstance(store, FeatureStore) else []
         if edges is None and (self._edges or stored):
@@ -95,11 +96,19 @@ class BatchRows:
         found = look_up(wanted, threads=0 if get_worker_info() is None else 1)
         for name, rows in zip((*self._nodes, *self._edges), found, strict=True):
             batch[name] = rows
+        if isinstance(edges, Mapping):
+            stored = [attr for attr in stored if attr.group_name in edges]
         for attr in stored:
-            attr.index = edges
+            attr.index = edges[attr.group_name] if isinstance(edges, Mapping) else edges
+            if attr.index is None:
+                raise ValueError(
+                    f"edge_features: expected batches with the ids of their edges, got one without "
+                    f"those of {attr.group_name}"
+                )
         if stored:
             for attr, rows in zip(stored, store.multi_get_tensor(stored), strict=True):
-                batch[attr.attr_name] = rows
+                of = batch[attr.group_name] if isinstance(edges, Mapping) else batch
+                of[attr.attr_name] = rows
 
 
 def _taken(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from pygsampler.pyg.hetero import HeteroSampler
+from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg.sampler import Sampler
 
 __all__ = ["same_graph"]
@@ -22,7 +22,8 @@ def same_graph(data: Any, sampler: Any) -> None:
     Features would be looked up by the ids of another graph. Called for each batch: takes
     microseconds. Data without edges has the features alone, and its edges are not compared.
     """
-    if isinstance(data, HeteroData) and isinstance(sampler, HeteroSampler):
+    typed = isinstance(sampler, Sampler) and isinstance(sampler.graph, HeteroGraph)
+    if typed and isinstance(data, HeteroData):
         for kind, count in sampler.num_nodes.items():
             _same(f"data[{kind!r}]", "nodes", _num_nodes(data[kind]), count)
         for edge_type, count in sampler.num_edges.items():

@@ -16,6 +16,7 @@ from pygsampler._core.checks import describe
 from pygsampler._loading.lookup import look_up
 from pygsampler.features import Features
 from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
 
 __all__ = ["EDGES", "FeatureStore", "GraphStore"]
 
@@ -38,15 +39,16 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
     Parameters
     ----------
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
-        What belongs to nodes, the group None of PyG. Used where it lies.
+        What belongs to nodes, the group None of PyG. Used where it lies. Of a graph with types a
+        mapping of node types to such mappings: ``{"paper": {"x": x}}``, whose groups they are.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
-        What belongs to edges, by the ids of the graph's edges: the group ``(None, None)``. The
-        loaders of this module put their rows into batches. PyG's own know features of nodes alone,
-        and ``get_all_tensor_attrs`` names only those.
+        What belongs to edges, by the ids of the graph's edges: the group ``(None, None)``, or with
+        types a mapping of edge types to such mappings. The loaders of this module put their rows
+        into batches. PyG's own know features of nodes alone, and ``get_all_tensor_attrs`` names
+        only those.
 
     Notes
     -----
-    Groups of other names (the types of a heterogeneous graph) are kept and read too.
 
     ``put_tensor`` with an index writes rows of features that are there, into the array that they
     are made of (``Features.update``); without one, or for all rows, it puts features in the place
@@ -73,14 +75,16 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
         self._pinned: dict[tuple[Any, Any, int], Features] = {}
         for group, named in ((None, features), (EDGES, edge_features)):
             for name, values in (named or {}).items():
-                self._put_tensor(values, TensorAttr(group, name, None))
+                of_type = isinstance(values, Mapping)
+                for each, rows in values.items() if of_type else [(name, values)]:
+                    self._put_tensor(rows, TensorAttr(name if of_type else group, each, None))
 
     def get_edge_attrs(self) -> list[TensorAttr]:
-        """The attributes of the edges of a graph without types, their index to be set."""
+        """The attributes of edges, their index to be set."""
         return [
             self._tensor_attr_cls.cast(group_name=group, attr_name=name)
             for group, name in self._features
-            if group == EDGES
+            if isinstance(group, tuple)
         ]
 
     def get_all_tensor_attrs(self) -> list[TensorAttr]:
@@ -88,7 +92,7 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
         return [
             self._tensor_attr_cls.cast(group_name=group, attr_name=name)
             for group, name in self._features
-            if group != EDGES
+            if not isinstance(group, tuple)
         ]
 
     def update_tensor(self, tensor: Any, *args: Any, **kwargs: Any) -> bool:
@@ -180,15 +184,15 @@ class FeatureStore(pyg.FeatureStore):  # type: ignore[misc]
 
 
 class GraphStore(pyg.GraphStore):  # type: ignore[misc]
-    """``torch_geometric.data.GraphStore`` over ``pygsampler.Graph``.
+    """``torch_geometric.data.GraphStore`` over ``pygsampler.Graph`` or ``HeteroGraph``.
 
     Our samplers take the graph as it is: on a GPU, page-locked, or mapped from a file, with its ids
     of edges. Others get its CSC, without a copy but for a mapped file's, which torch copies.
 
     Parameters
     ----------
-    graph : Graph, optional
-        The edges of a graph without types.
+    graph : Graph or HeteroGraph, optional
+        The edges of a graph without types, or of all types.
 
     Notes
     -----
@@ -197,11 +201,22 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
     ``coo``, ``csr`` and ``csc`` name the ids of a graph's edges as the permutation.
     """
 
-    def __init__(self, graph: Graph | None = None) -> None:
+    def __init__(self, graph: Graph | HeteroGraph | None = None) -> None:
         super().__init__()
         self._edges: dict[tuple[Any, str], tuple[EdgeAttr, Any]] = {}
-        if graph is not None:
+        self._types: HeteroGraph | None = None
+        if isinstance(graph, HeteroGraph):
+            for kind in graph.edge_types:
+                size = graph.num_nodes[kind[0]], graph.num_nodes[kind[2]]
+                self.put_edge_index(graph[kind], edge_type=kind, layout="csc", size=size)
+            self._types = graph
+        elif graph is not None:
             self.put_edge_index(graph, edge_type=None, layout="csc")
+
+    @property
+    def hetero_graph(self) -> HeteroGraph | None:
+        """The ``HeteroGraph`` that this was made of, if its edges are still all there is."""
+        return self._types
 
     @property
     def graph(self) -> Graph | None:
@@ -229,21 +244,24 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
                 f"edge_index: expected a Graph or a pair of tensors, got {describe(edge_index)}"
             )
         self._edges[edge_attr.edge_type, edge_attr.layout.value] = (edge_attr, edge_index)
+        self._types = None
         return True
 
     def _get_edge_index(self, edge_attr: EdgeAttr) -> tuple[torch.Tensor, torch.Tensor] | None:
-        _, edges = self._edges.get((edge_attr.edge_type, edge_attr.layout.value), (None, None))
+        attr, edges = self._edges.get((edge_attr.edge_type, edge_attr.layout.value), (None, None))
         if isinstance(edges, Graph):
+            assert attr is not None
             indptr = edges.indptr.torch()
             # Vertices behind the last row have no in-edges.
-            more = edges.num_nodes + 1 - len(indptr)
-            if more:
+            more = int(attr.size[1]) + 1 - len(indptr)
+            if more > 0:
                 indptr = torch.cat([indptr, indptr[-1:].expand(more)])
             return edges.indices.torch(), indptr
         return None if edges is None else (edges[0], edges[1])
 
     def _remove_edge_index(self, edge_attr: EdgeAttr) -> bool:
         key = edge_attr.edge_type, edge_attr.layout.value
+        self._types = None
         return self._edges.pop(key, None) is not None
 
     def _edge_to_layout(

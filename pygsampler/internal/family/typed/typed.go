@@ -81,6 +81,12 @@ func (p *Plan) Fanouts(g *csc.Typed) ([][]int64, error) {
 	return fanouts, nil
 }
 
+// Fits refuses graphs whose relations are not those of the plan.
+func (p *Plan) Fits(g *csc.Typed) error {
+	_, err := p.Fanouts(g)
+	return err
+}
+
 // Check refuses graphs without types.
 func (p *Plan) Check(family.Arrays) error {
 	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)

@@ -1,0 +1,112 @@
+// Package hgt is the family of HGT's sampling of graphs with types: a number of vertices of each
+// type in each iteration, chosen by budgets, on the CPU.
+package hgt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Plan is a plan of vertices by types.
+type Plan struct {
+	samples      []family.HopFanouts // by iteration
+	maxNeighbors int64
+	mapLimit     int64
+}
+
+// Parse makes the plan of a document.
+func Parse(d *family.Document) family.Plan {
+	return &Plan{
+		samples:      d.ByName("num_samples", "the first iteration first", rng.MaxHops),
+		maxNeighbors: d.Integer("max_neighbors", 1, request.MaxFanout, -1),
+		mapLimit:     d.Integer("map_limit", 1, 1<<62, 0),
+	}
+}
+
+// Samples are those of each type of a graph, iteration by iteration.
+func (p *Plan) Samples(g *csc.Typed) ([][]int64, error) {
+	samples := make([][]int64, len(g.Kinds))
+	known := make(map[string]bool, len(g.Kinds))
+	for t, kind := range g.Kinds {
+		known[kind.Name] = true
+		for _, of := range p.samples {
+			n := of.All
+			if of.ByName != nil {
+				named := false
+				if n, named = of.ByName[kind.Name]; !named {
+					return nil, fmt.Errorf("%w: num_samples: expected numbers for each type of vertices, got none for %q", request.ErrValue, kind.Name)
+				}
+			}
+			samples[t] = append(samples[t], n)
+		}
+	}
+	for _, of := range p.samples {
+		for _, name := range slices.Sorted(maps.Keys(of.ByName)) {
+			if !known[name] {
+				return nil, fmt.Errorf("%w: num_samples: expected types of vertices of the graph, got %q", request.ErrValue, name)
+			}
+		}
+	}
+	return samples, nil
+}
+
+// Fits refuses graphs whose types are not those of the plan.
+func (p *Plan) Fits(g *csc.Typed) error {
+	_, err := p.Samples(g)
+	return err
+}
+
+// Check refuses graphs without types.
+func (p *Plan) Check(family.Arrays) error {
+	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+}
+
+// request is what the CPU's engine is asked for.
+func (p *Plan) request(w *family.Work) (*cpu.HGTRequest, error) {
+	samples, err := p.Samples(w.Typed)
+	if err != nil {
+		return nil, err
+	}
+	return &cpu.HGTRequest{
+		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Excludes,
+		MaxNeighbors: p.maxNeighbors, MapLimit: p.mapLimit, Most: w.Most,
+	}, nil
+}
+
+// Expected is what the seeds and the vertices that are chosen give if they have the mean degree.
+func (p *Plan) Expected(w *family.Work) int64 {
+	r, err := p.request(w)
+	if err != nil {
+		return 0
+	}
+	return r.Expected()
+}
+
+// CPU samples on one core, iteration by iteration.
+func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
+	r, err := p.request(w)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	return cpu.SampleHGT(r, w.Stop)
+}
+
+// CUDA refuses to make batches on a device.
+func (p *Plan) CUDA() cuda.Plan { return refused{new(cuda.Neighbors)} }
+
+// refused is a plan that no device has a kernel for.
+type refused struct{ *cuda.Neighbors }
+
+// Check refuses all graphs.
+func (refused) Check(*cuda.Graph, *cuda.Call) error {
+	return fmt.Errorf("%w: graph: expected one on the CPU with types, got one on a GPU", request.ErrValue)
+}

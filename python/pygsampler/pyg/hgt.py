@@ -1,0 +1,243 @@
+"""``HGTLoader``: PyG's loader of HGT's subgraphs, with our sampler in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch.utils.data import get_worker_info
+from torch_geometric import loader
+from torch_geometric.data import HeteroData
+from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
+from torch_geometric.sampler.base import SubgraphType
+
+from pygsampler import hgt as _core
+from pygsampler._core.checks import boolean, describe
+from pygsampler._loading.batch_number import BatchNumber
+from pygsampler.pyg import options
+from pygsampler.pyg.hetero import _graph, _output
+from pygsampler.pyg.hetero_stores import has_types
+from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
+from pygsampler.pyg.rows import BatchRows
+from pygsampler.pyg.same import same_graph
+from pygsampler.pyg.sampler import Sampler
+
+if TYPE_CHECKING:
+    from pygsampler.hetero_graph import EdgeType, HeteroGraph
+
+__all__ = ["HGTLoader", "HGTSampler"]
+
+
+class HGTSampler(Sampler):
+    """HGT's subgraphs of a ``HeteroData`` for PyG's loaders, by pygsampler's engine, on the CPU.
+
+    Takes the place of ``torch_geometric.sampler.HGTSampler``, and needs no torch-sparse.
+    ``HGTLoader`` of this module makes one; PyG's ``NodeLoader(data, sampler, ...)`` takes one.
+
+    Parameters
+    ----------
+    data : HeteroData, or (FeatureStore, GraphStore)
+        As for ``HeteroSampler``.
+    num_samples : list of int, or dict of node types to lists of int
+        Nodes that each iteration chooses: of each type alike, or by type, all types of ``data`` and
+        as many iterations of each. -1 takes all that a chosen node's edges come from.
+    is_sorted, share_memory : bool
+        Accepted for compatibility: edges are sorted if they are not, and processes share the graph.
+    max_neighbors : int, optional
+        As ``pygsampler.HGTSampler`` has it: a node with more in-edges of an edge type keeps that
+        many, drawn once for the batch. None: all. PyG's number is 50.
+    seed : int, optional
+        As for ``PGSampler``.
+
+    Notes
+    -----
+    ``set_seed`` and ``set_epoch`` are those of ``PGSampler``, and random numbers are as it says.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        For arguments of a wrong type or value, naming the argument.
+    """
+
+    def __init__(
+        self,
+        data: HeteroData,
+        num_samples: Sequence[int] | Mapping[str, Sequence[int]],
+        is_sorted: bool = False,
+        share_memory: bool = False,
+        *,
+        max_neighbors: int | None = 50,
+        seed: int | None = None,
+    ) -> None:
+        if not has_types(data):
+            raise TypeError(
+                f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
+            )
+        boolean(is_sorted, "is_sorted")
+        boolean(share_memory, "share_memory")
+        self._types = _graph(data, None)
+        types = list(self._types.node_types)
+        if isinstance(num_samples, Mapping):
+            missing = [kind for kind in types if kind not in num_samples]
+            unknown = [kind for kind in num_samples if kind not in types]
+            if missing or unknown:
+                raise ValueError(
+                    f"num_samples: expected a list for each type of nodes ({types}), got none for "
+                    f"{missing}"
+                    if missing
+                    else f"num_samples: expected types of nodes of data ({types}), got {unknown}"
+                )
+        made = _core.HGTSampler(num_samples, max_neighbors=max_neighbors, seed=seed)
+        self._sampler = made
+        self._identity = BatchNumber(made.seed)
+        self._identity.set_seed(seed)
+        self._sample_direction = "forward"
+        self.subgraph_type = SubgraphType.induced
+        self.keep_orig_edges = False
+
+    @property
+    def graph(self) -> HeteroGraph:  # type: ignore[override]
+        """What is sampled."""
+        return self._types
+
+    @property
+    def num_nodes(self) -> Mapping[str, int]:  # type: ignore[override]
+        """Number of nodes of each type."""
+        return self._types.num_nodes
+
+    @property
+    def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
+        """Number of edges of each type."""
+        return self._types.num_edges
+
+    @property
+    def device(self) -> str:
+        """``"cpu"``."""
+        return "cpu"
+
+    @property
+    def subgraph_type(self) -> SubgraphType:
+        """Induced: a batch has the edges among its nodes."""
+        return self._subgraph_type
+
+    @subgraph_type.setter
+    def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
+        if options.kind(subgraph_type) != SubgraphType.induced:
+            raise ValueError(
+                "subgraph_type: expected 'induced', as HGT's subgraphs are, got "
+                f"{describe(subgraph_type)}"
+            )
+        self._subgraph_type = SubgraphType.induced
+
+    @property
+    def num_samples(self) -> Any:
+        """Nodes that each iteration chooses, of each type alike or by type."""
+        made: Any = self._sampler
+        return made.num_samples
+
+    def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> HeteroSamplerOutput:
+        """The subgraph around the nodes of ``index``, all of the type ``index.input_type``.
+
+        Returns a ``torch_geometric.sampler.HeteroSamplerOutput`` with all types in its dicts: the
+        seeds are the first nodes of their type, then come the others, as they were chosen.
+
+        Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
+        its type, ``ValueError`` for a type that the graph does not have.
+        """
+        inputs = NodeSamplerInput.cast(index)
+        options.offered("input_time", inputs.time, None, "temporal sampling")
+        if kwargs:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
+        kind = inputs.input_type
+        if kind not in self._types.node_types:
+            raise ValueError(
+                f"input_type: expected one of {self._types.node_types}, got {describe(kind)}"
+            )
+        seeds = options.ids(inputs.node, "input_nodes")
+        options.inside(seeds, "input_nodes", self.num_nodes[kind])
+        epoch, batch = self._identity.of(seeds, (b"type " + kind.encode(), seeds[:0]))
+        if self._sampler.seed != self.seed:
+            self._sampler = self._sampler.with_seed(self.seed)
+        job = self._sampler.launch(
+            self._types,  # type: ignore[arg-type]
+            {kind: seeds},
+            epoch=epoch,
+            batch=batch,
+            threads=0 if get_worker_info() is None else 1,
+        )
+        out = _output(job.result(), kind, self._types.edge_types, 1)
+        # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
+        out.num_sampled_nodes = out.num_sampled_edges = None
+        out.metadata = (inputs.input_id, inputs.time)
+        return out
+
+    def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
+        """NotImplementedError: HGT's subgraphs are around nodes."""
+        raise NotImplementedError(
+            "sample_from_edges: expected a sampler of neighbours, got one of HGT's subgraphs, "
+            "which are around nodes"
+        )
+
+    def __repr__(self) -> str:
+        return f"pygsampler.pyg.{self._sampler!r}"
+
+
+class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
+    """``torch_geometric.loader.HGTLoader`` with pygsampler's engine: change the import only.
+
+    Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. It needs no
+    torch-sparse.
+
+    Parameters
+    ----------
+    data : HeteroData, or (FeatureStore, GraphStore)
+    num_samples : list of int, or dict of node types to lists of int
+        Nodes that each iteration chooses: of each type alike, or by type.
+    input_nodes : str, or (str, ids or mask)
+        A type of nodes, or some of that type.
+    seed, max_neighbors
+        As ``HGTSampler`` has them; ``set_seed`` and ``set_epoch`` as ``NeighborLoader``.
+    **kwargs
+        All others are PyG's.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        As ``HGTSampler`` and, in the loop, its ``sample_from_nodes``; ``ValueError`` for ``data``
+        that was changed, in the loop.
+    """
+
+    _sampler_name = "node_sampler"
+
+    def __init__(
+        self,
+        data: HeteroData,
+        num_samples: Sequence[int] | Mapping[str, Sequence[int]],
+        input_nodes: Any,
+        is_sorted: bool = False,
+        transform: Any = None,
+        transform_sampler_output: Any = None,
+        filter_per_worker: bool | None = None,
+        *,
+        seed: int | None = None,
+        max_neighbors: int | None = 50,
+        **kwargs: Any,
+    ) -> None:
+        sampler = HGTSampler(data, num_samples, is_sorted, max_neighbors=max_neighbors, seed=seed)
+        check_input_type(data, input_nodes)
+        self._rows, self._layout = BatchRows(None, None, sampler), "coo"
+        super().__init__(
+            data=data,
+            node_sampler=sampler,
+            input_nodes=input_nodes,
+            transform=transform,
+            transform_sampler_output=transform_sampler_output,
+            filter_per_worker=filter_per_worker,
+            **kwargs,
+        )
+        # Around torch's loader, which lets nobody assign it.
+        self.__dict__["dataset"] = _Places(len(self.dataset))
+        same_graph(self.data, sampler)
+        options.inside(
+            self.input_data.node, "input_nodes", sampler.num_nodes[self.input_data.input_type]
+        )

@@ -1,0 +1,216 @@
+"""Loaders of (FeatureStore, GraphStore) whose nodes and edges have types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from pyg_reference import random_data
+from torch_geometric.data import HeteroData
+from torch_geometric.sampler import NodeSamplerInput
+from torch_geometric.testing import MyFeatureStore, MyGraphStore
+
+import pygsampler as pgs
+from pygsampler.pyg import (
+    FeatureStore,
+    GraphStore,
+    HeteroSampler,
+    HGTLoader,
+    NeighborLoader,
+    PGSampler,
+)
+
+NODES = {"paper": 60, "author": 40}
+CITES, WRITES, WRITTEN = (
+    ("paper", "cites", "paper"),
+    ("author", "writes", "paper"),
+    ("paper", "rev_writes", "author"),
+)
+
+
+def typed_data() -> Any:
+    random = torch.Generator().manual_seed(0)
+    data = HeteroData()
+    for kind, count in NODES.items():
+        data[kind].x = torch.randn(count, 3, generator=random)
+    for kind, count in {CITES: 300, WRITES: 150, WRITTEN: 150}.items():
+        ends = [torch.randint(0, NODES[of], (count,), generator=random) for of in kind[::2]]
+        data[kind].edge_index = torch.stack(ends)
+        data[kind].w = torch.arange(count) % 3
+    return data
+
+
+def stores(data: Any, layout: str, kind: str) -> Any:
+    """PyG's stores of its tests, or ours, with edges in one layout; or ours with our graph."""
+    graph: Any
+    if kind == "graph":
+        own = pgs.HeteroGraph.from_pyg(data)
+        return (
+            FeatureStore(
+                {of: {"x": data[of].x} for of in NODES},
+                {of: {"w": data[of].w} for of in data.edge_types},
+            ),
+            GraphStore(own),
+        )
+    features, graph = (
+        (MyFeatureStore(), MyGraphStore()) if kind == "pyg" else (FeatureStore(), GraphStore())
+    )
+    for of in NODES:
+        features.put_tensor(data[of].x, group_name=of, attr_name="x", index=None)
+    for of in data.edge_types:
+        src, dst = data[of].edge_index
+        sizes = NODES[of[0]], NODES[of[2]]
+        order = src.argsort(stable=True) if layout == "csr" else dst.argsort(stable=True)
+        pair: Any = (src, dst)
+        if layout != "coo":
+            rows, columns = (src, dst) if layout == "csr" else (dst, src)
+            count = sizes[0] if layout == "csr" else sizes[1]
+            starts = torch.searchsorted(rows[order], torch.arange(count + 1))
+            ends = columns[order]
+            pair = (starts, ends) if layout == "csr" else (ends, starts)
+        graph.put_edge_index(pair, edge_type=of, layout=layout, size=sizes)
+    return features, graph
+
+
+def edges(batch: Any, kind: Any) -> list[Any]:
+    src, dst = batch[kind].edge_index
+    return sorted(
+        zip(batch[kind[0]].n_id[src].tolist(), batch[kind[2]].n_id[dst].tolist(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("loader", [NeighborLoader, HGTLoader])
+@pytest.mark.parametrize(
+    ("kind", "layout", "workers"),
+    [
+        ("pyg", "coo", 0),
+        ("pyg", "csr", 2),
+        ("pyg", "csc", 0),
+        ("ours", "coo", 0),
+        ("ours", "csc", 0),
+        ("graph", "", 0),
+        ("graph", "", 2),
+    ],
+)
+def test_whole_neighbourhoods(kind: str, layout: str, workers: int, loader: Any) -> None:
+    """The nodes, edges and features of the HeteroData's batches."""
+    data = typed_data()
+    options = {"batch_size": 25, "num_workers": workers, "filter_per_worker": bool(workers)}
+    if loader is HGTLoader:
+        options["max_neighbors"] = None
+    seeds = ("paper", torch.arange(50))
+    theirs = loader(data, [-1, -1], seeds, **options)
+    ours = loader(stores(data, layout, kind), [-1, -1], seeds, **options)
+    for want, got in zip(theirs, ours, strict=True):
+        assert set(got.node_types) == set(NODES) and set(got.edge_types) == set(data.edge_types)
+        assert got["paper"].batch_size == 25
+        for of in NODES:
+            assert sorted(got[of].n_id.tolist()) == sorted(want[of].n_id.tolist())
+            assert got[of].x.equal(data[of].x[got[of].n_id])
+            assert got[of].num_nodes == len(got[of].n_id)
+        for of in data.edge_types:
+            assert edges(got, of) == edges(want, of)
+            if kind == "graph":
+                assert got[of].w.equal(data[of].w[got[of].e_id])
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr"])
+def test_ids_of_edges_are_the_stores(layout: str) -> None:
+    """In COO the place of an edge; else its place in what the store's CSC was made of."""
+    data = typed_data()
+    given = stores(data, layout, "pyg")
+    loader = NeighborLoader(given, [3, 2], ("paper", torch.arange(30)), batch_size=30, seed=1)
+    (batch,) = loader
+    rows, columns, _ = given[1].coo()
+    for kind in data.edge_types:
+        found = batch[kind]
+        src, dst = found.edge_index
+        assert rows[kind][found.e_id].equal(batch[kind[0]].n_id[src])
+        assert columns[kind][found.e_id].equal(batch[kind[2]].n_id[dst])
+        assert len(found.e_id) > 0
+
+
+@pytest.mark.parametrize(("kind", "layout"), [("pyg", "coo"), ("pyg", "csc"), ("graph", "")])
+def test_backward(kind: str, layout: str) -> None:
+    """All nodes that are reached along the edges."""
+    data = typed_data()
+    index = NodeSamplerInput(None, torch.tensor([3]), None, "paper")
+    theirs, ours = (
+        HeteroSampler(of, [-1, -1], sample_direction="backward").sample_from_nodes(index)
+        for of in (data, stores(data, layout, kind))
+    )
+    for of in NODES:
+        assert sorted(theirs.node[of].tolist()) == sorted(ours.node[of].tolist())
+    for edge_type in data.edge_types:
+        pairs = [
+            sorted(
+                zip(
+                    out.node[edge_type[0]][out.row[edge_type]].tolist(),
+                    out.node[edge_type[2]][out.col[edge_type]].tolist(),
+                    strict=True,
+                )
+            )
+            for out in (theirs, ours)
+        ]
+        assert pairs[0] == pairs[1]
+    assert ours.row[CITES].numel() > 0
+
+
+def test_our_graph_is_sampled_as_it_is() -> None:
+    data = typed_data()
+    features, graph = stores(data, "", "graph")
+    sampler = HeteroSampler((features, graph), [4], weight_attr="w", seed=3)
+    assert sampler.graph is graph.hetero_graph
+    (batch,) = NeighborLoader(
+        (features, graph), [60], "paper", batch_size=60, weight_attr="w", seed=3
+    )
+    for kind in data.edge_types:
+        assert batch[kind].e_id.numel() == int((data[kind].w > 0).sum()) or kind == WRITTEN
+        assert (batch[kind].w > 0).all()
+    with pytest.raises(ValueError, match=r"weight_attr: .* \('w'\), got 'v'"):
+        HeteroSampler((features, graph), [4], weight_attr="v")
+    graph.remove_edge_index(edge_type=CITES, layout="csc")
+    assert graph.hetero_graph is None
+    assert HeteroSampler((features, graph), [4]).graph.edge_types == (WRITES, WRITTEN)
+
+
+def test_a_class_of_ones_own_and_numbers_of_nodes() -> None:
+    """``custom_cls`` makes the batches; a type without a size has as many nodes as features."""
+
+    class Library(HeteroData):  # type: ignore[misc]
+        pass
+
+    features, graph = MyFeatureStore(), MyGraphStore()
+    features.put_tensor(torch.arange(9), group_name="user", attr_name="x", index=None)
+    edge_index = torch.tensor([0, 2, 3]), torch.tensor([1, 1, 2])
+    graph.put_edge_index(edge_index, edge_type=("user", "of", "item"), layout="coo", size=(None, 5))
+    loader = NeighborLoader(
+        (features, graph), [-1], ("item", [1, 4]), batch_size=2, custom_cls=Library
+    )
+    (batch,) = loader
+    assert type(batch) is Library
+    assert loader.node_sampler.num_nodes == {"user": 9, "item": 5}
+    assert batch["user"].x.tolist() == [0, 2]
+
+
+def test_mistakes() -> None:
+    data = typed_data()
+    given = stores(data, "coo", "pyg")
+    with pytest.raises(NotImplementedError, match=r"weight_attr: expected None with .* got 'w'"):
+        NeighborLoader(given, [2], "paper", weight_attr="w")
+    with pytest.raises(ValueError, match="input_nodes: expected one of the types"):
+        NeighborLoader(given, [2], "venue")
+    with pytest.raises(TypeError, match="input_nodes: expected a type of nodes"):
+        NeighborLoader(given, [2], torch.arange(3))
+    with pytest.raises(NotImplementedError, match="NeighborLoader and HeteroSampler take one"):
+        PGSampler(given, [2])
+    given[1].put_edge_index(
+        (torch.tensor([60]), torch.tensor([0])), edge_type=CITES, layout="coo", size=(60, 60)
+    )
+    with pytest.raises(IndexError, match=r"sources of \('paper', 'cites', 'paper'\)"):
+        NeighborLoader(given, [2], "paper")
+    plain = random_data()
+    given[1].put_edge_index(tuple(plain.edge_index), edge_type=None, layout="coo", size=(100, 100))
+    with pytest.raises(ValueError, match="data: expected a graph store whose edges all have types"):
+        NeighborLoader(given, [2], "paper")
