@@ -23,9 +23,11 @@ from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import capture
 from pygsampler._loading.events import Events
+from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
 from pygsampler._loading.meter import Meter, in_words
+from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.seeds import seed_tensor
@@ -37,7 +39,6 @@ from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
 from pygsampler.converted import TorchBatch, as_torch
-from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.sampler import PGSampler
@@ -45,6 +46,7 @@ from pygsampler.static import StaticBatch, StaticBlock
 
 __all__ = [
     "DataLoader",
+    "Negatives",
     "SkipGram",
     "StaticBatch",
     "StaticBlock",
@@ -238,7 +240,7 @@ class DataLoader:
         self.progress = boolean(progress, "progress")
         if seed is not None:
             seed = chosen_seed(seed)
-        self.sampler = _sampler(
+        self.sampler = chosen_sampler(
             sampler_or_fanouts, seed, prob=prob, mask=mask, edge_weights=edge_weights
         )
         self.sampler_share = _share(sampler_share, self.sampler)
@@ -256,7 +258,7 @@ class DataLoader:
         # Whether the epoch is the count of passes, rather than one that was chosen.
         self._counted = True
         # Last, since it may copy a graph of many gigabytes.
-        self.graph = _graph_on(graph, device)
+        self.graph = graph_on(graph, device)
         if self._types and self.graph._device >= 0:
             raise ValueError(
                 f"graph: expected one on the CPU where it has types, got one on "
@@ -605,24 +607,6 @@ class DataLoader:
             shown.set_postfix_str(in_words(meter.stats()))
 
 
-def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler[Any]:
-    """The sampler, given or made of fanouts."""
-    if isinstance(given, Sampler):
-        for name, value in options.items():
-            if value is not None:
-                raise ValueError(
-                    f"{name}: expected None with a sampler, which has its own, got {value!r}"
-                )
-        return given
-    if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
-        kind = type(given)
-        raise TypeError(
-            "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
-            f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
-        )
-    return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
-
-
 def _share(share: Any, sampler: Sampler[Any]) -> float | None:
     """A part of a GPU that the sampler can be kept within."""
     if share is None:
@@ -638,31 +622,6 @@ def _share(share: Any, sampler: Sampler[Any]) -> float | None:
             f"sampler_share: expected None with a sampler of your own, got {share}; {error}"
         ) from None
     return float(share)
-
-
-def _graph_on(graph: Graph, device: Any) -> Graph:
-    """``graph`` on ``device``, which torch can use too: itself where it is there already.
-
-    A pinned graph is on the device that it was pinned for.
-    """
-    index = devices.parse(graph.device if device is None else device)
-    if index >= 0:
-        _check(index)
-    if device is None or index == devices.parse(graph.device):
-        return graph
-    return graph.to(device)
-
-
-def _check(index: int) -> None:
-    """Raises CudaError unless the engine, which samples, and torch can use the device."""
-    devices.require(index)
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if index >= count:
-        why = "is built without CUDA" if torch.version.cuda is None else f"finds {count} of them"
-        raise CudaError(
-            f"device: expected a CUDA device that torch can use, got {devices.name(index)!r}; "
-            f"torch {torch.__version__} {why}"
-        )
 
 
 def _watch(meter: Meter, index: int) -> None:
