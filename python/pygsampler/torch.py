@@ -18,14 +18,14 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
 from pygsampler._batch.reduce import segment_reduce
 from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._core.library import call
-from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import capture
+from pygsampler._loading.epochs import Epochs, shuffled
 from pygsampler._loading.events import Events
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
+from pygsampler._loading.links import LinkBatch, LinkLoader
 from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
@@ -37,7 +37,7 @@ from pygsampler._loading.static import StaticPasses, checked
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
-from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
+from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
@@ -46,6 +46,8 @@ from pygsampler.static import StaticBatch, StaticBlock
 
 __all__ = [
     "DataLoader",
+    "LinkBatch",
+    "LinkLoader",
     "Negatives",
     "SkipGram",
     "StaticBatch",
@@ -61,7 +63,7 @@ MOST_ON_GPU = 8
 BAR_SECONDS = 1.0
 
 
-class DataLoader:
+class DataLoader(Epochs):
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
@@ -292,45 +294,6 @@ class DataLoader:
         """Where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
         return self.graph.device
 
-    @property
-    def epoch(self) -> int:
-        """The epoch that the next ``iter()`` takes."""
-        return self._epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
-
-        Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
-        """
-        self._epoch = integer(epoch, "epoch", 0, MAX_EPOCH)
-        self._counted = False
-
-    def set_seed(self, seed: int | None) -> None:
-        """Take another seed, for order and samples, from the next ``iter()`` on, as epoch 0.
-
-        An integer from ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; None goes back to
-        torch's seed at each ``iter()``. A sampler that was given is left alone: the loader goes on
-        with a copy.
-        """
-        self._check_seed(seed is None)
-        value = chosen_seed(seed)
-        self._follows = seed is None
-        self._counted = True
-        self._reseed(value)
-
-    def _reseed(self, seed: int) -> None:
-        self.sampler = self.sampler.with_seed(seed)
-        self.seed = seed
-        if self._counted:
-            self._epoch = 0
-
-    def _check_seed(self, drawn: bool) -> None:
-        if self.world_size > 1 and self.shuffle and drawn:
-            raise ValueError(
-                f"seed: expected an integer, the same on all {self.world_size} ranks, since the "
-                "shuffled order depends on it; got None, for which each process takes its own"
-            )
-
     def stats(self) -> dict[str, Any]:
         """What the pass that began last was made of, until now or until it ended.
 
@@ -406,15 +369,6 @@ class DataLoader:
         meter = self._meter = Meter(epoch, self._rows, self._trace)
         self._trace = None
         return epoch, meter
-
-    def _next_epoch(self) -> int:
-        """The epoch of a pass that begins now."""
-        if self._follows and (seed := fresh_seed()) != self.seed:
-            self._reseed(seed)
-        epoch = self._epoch
-        self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
-        self._counted = True
-        return epoch
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
@@ -584,12 +538,7 @@ class DataLoader:
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""
-        if not self.shuffle:
-            return self._seeds
-        order = self._seeds.clone()
-        bits = 8 * order.element_size()
-        call("Shuffle", order.data_ptr(), order.numel(), bits, signed_seed(self.seed), epoch)
-        return order
+        return shuffled(self._seeds, self.seed, epoch) if self.shuffle else self._seeds
 
     def _with_bar(
         self, batches: Generator[TorchBatch, None, None], meter: Meter
