@@ -25,7 +25,7 @@ def coo(dtype: torch.dtype = torch.int64) -> torch.Tensor:
 def make(dtype: torch.dtype = torch.int64) -> pgs.Graph:
     src, dst = coo(dtype)
     weights = torch.arange(EDGES) % 3
-    return pgs.Graph.from_coo(src, dst, num_nodes=NODES, edata={"w": weights.float()})
+    return pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data={"w": weights.float()})
 
 
 IDS = torch.arange(5, EDGES, 7)
@@ -239,7 +239,7 @@ def test_weights_and_features() -> None:
 
 
 def test_programs() -> None:
-    sampler = samplers.FastGCN([20, 20], seed=1)
+    sampler = samplers.ladies(nodes=[20, 20], seed=1)
     edges = coo()
     for batch in loader(make(), fanouts=sampler, exclude=None, negatives=Negatives()):
         assert batch.edge_label_index is not None
