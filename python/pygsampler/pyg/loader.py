@@ -188,12 +188,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         offered("input_time", input_time, None, "temporal sampling")
         typed = isinstance(data, HeteroData)
         if typed:
-            for name, value, usual in (
-                ("features", features, None),
-                ("edge_features", edge_features, None),
-                ("edge_index", edge_index, "coo"),
-            ):
-                offered(name, value, usual, "for a HeteroData anything else")
+            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -245,7 +240,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index`` and the
     errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also for data without
-    edges where ``edge_label_index`` is None.
+    edges where ``edge_label_index`` is None. Of a ``HeteroData``, ``edge_label_index`` is a type of
+    edges, or (type, edges).
     """
 
     _sampler_name = "link_sampler"
@@ -283,6 +279,9 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
         if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
+        typed = isinstance(data, HeteroData)
+        if typed:
+            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -290,7 +289,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             seed,
             device,
             kwargs.get("num_workers", 0),
-            PGSampler,
+            HeteroSampler if typed else PGSampler,
             replace=replace,
             subgraph_type=subgraph(subgraph_type, directed),
             disjoint=disjoint,
@@ -300,6 +299,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             weight_attr=weight_attr,
             edge_weights=edge_weights,
         )
+        if typed:
+            _check_link_type(data, edge_label_index)
         rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -324,8 +325,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
+            counts: Any = neighbor_sampler.num_nodes, neighbor_sampler.num_nodes
+            if typed:
+                src, *_, dst = self.input_data.input_type
+                counts = counts[0][src], counts[1][dst]
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
-                inside(ends, f"edge_label_index[{row}]", neighbor_sampler.num_nodes)
+                inside(ends, f"edge_label_index[{row}]", counts[row])
 
 
 def _ours(sampler: Any) -> Sampler | None:
@@ -386,11 +391,37 @@ def _sampler(
     if isinstance(given, HeteroSampler) and kind is not HeteroSampler:
         raise TypeError(
             f"neighbor_sampler: expected a PGSampler for {describe(data)}, got a HeteroSampler, "
-            "which NeighborLoader takes with a HeteroData"
+            "which is for a HeteroData"
         )
     if isinstance(given, Sampler) and not isinstance(given, HeteroSampler):
         homogeneous(data)
     return given
+
+
+def _check_typed(features: Any, edge_features: Any, edge_index: Any) -> None:
+    """NotImplementedError for what is not offered with a HeteroData."""
+    for name, value, usual in (
+        ("features", features, None),
+        ("edge_features", edge_features, None),
+        ("edge_index", edge_index, "coo"),
+    ):
+        offered(name, value, usual, "for a HeteroData anything else")
+
+
+def _check_link_type(data: HeteroData, edge_label_index: Any) -> None:
+    """An error unless it is a type of edges, or such a type and its edges, between known nodes."""
+    kind = edge_label_index
+    if isinstance(kind, (tuple, list)) and len(kind) == 2 and not isinstance(kind[0], str):
+        kind = kind[0]
+    if not isinstance(kind, tuple) or not all(isinstance(part, str) for part in kind):
+        raise TypeError(
+            "edge_label_index: expected a type of edges, or (type, edges), for a HeteroData, got "
+            f"{describe(edge_label_index)}"
+        )
+    if kind[0] not in data.node_types or kind[-1] not in data.node_types:
+        raise ValueError(
+            f"edge_label_index: expected a type between the types {data.node_types}, got {kind!r}"
+        )
 
 
 def _check_input_type(data: HeteroData, input_nodes: Any) -> None:
