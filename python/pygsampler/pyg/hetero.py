@@ -245,7 +245,9 @@ class HeteroSampler(PGSampler):
         Raises what ``sample_from_nodes`` does.
         """
         inputs = EdgeSamplerInput.cast(index)
-        options.check_inputs(inputs, "edge_label_time", kwargs)
+        options.offered("edge_label_time", inputs.time, None, "temporal sampling")
+        if kwargs:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
         kind = inputs.input_type
         ends = (kind[0], kind[-1]) if isinstance(kind, tuple) else ()
         if not ends or not set(ends) <= set(self._types.node_types):
@@ -353,6 +355,11 @@ def _listed(kinds: Sequence[Any]) -> str:
 
 def _graph(data: HeteroData, weight_attr: str | None) -> HeteroGraph:
     """The in-edges of ``data``; the id of an edge is its column of ``edge_index``."""
+    if not data.edge_types:
+        raise NotImplementedError(
+            "data: expected a HeteroData with a type of edges, which may have none, got one "
+            "without types of edges"
+        )
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes
