@@ -50,6 +50,16 @@ def test_types_help() -> None:
     assert with_types > max(without + 5, 4 * GUESSING)
 
 
+def test_links_are_told_from_others() -> None:
+    partner("torch")
+    told = run("links.py", "--epochs", "1", "--edges", "60000")
+    found = re.findall(r"(AUC|hits@10).*: ([\d.]+)%", told)
+    assert [name for name, _ in found] == ["AUC", "hits@10"]
+    auc, hits = (float(figure) for _, figure in found)
+    assert auc > 75
+    assert hits > 3 * 10
+
+
 def test_samplers_learn() -> None:
     partner("torch")
     told = run("samplers.py", "--epochs", "1", "--only", "ladies", "--only", "saint_node")

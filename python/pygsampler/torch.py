@@ -18,14 +18,16 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import as_ids
 from pygsampler._batch.reduce import segment_reduce
 from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._core.library import call
-from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import capture
+from pygsampler._loading.epochs import Epochs, shuffled
 from pygsampler._loading.events import Events
+from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
+from pygsampler._loading.links import LinkBatch, LinkLoader
 from pygsampler._loading.meter import Meter, in_words
+from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.seeds import seed_tensor
@@ -35,9 +37,8 @@ from pygsampler._loading.static import StaticPasses, checked
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
-from pygsampler._sampling.seed import chosen_seed, fresh_seed, signed_seed
+from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import TorchBatch, as_torch
-from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.sampler import PGSampler
@@ -45,6 +46,9 @@ from pygsampler.static import StaticBatch, StaticBlock
 
 __all__ = [
     "DataLoader",
+    "LinkBatch",
+    "LinkLoader",
+    "Negatives",
     "SkipGram",
     "StaticBatch",
     "StaticBlock",
@@ -59,7 +63,7 @@ MOST_ON_GPU = 8
 BAR_SECONDS = 1.0
 
 
-class DataLoader:
+class DataLoader(Epochs):
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
@@ -238,7 +242,7 @@ class DataLoader:
         self.progress = boolean(progress, "progress")
         if seed is not None:
             seed = chosen_seed(seed)
-        self.sampler = _sampler(
+        self.sampler = chosen_sampler(
             sampler_or_fanouts, seed, prob=prob, mask=mask, edge_weights=edge_weights
         )
         self.sampler_share = _share(sampler_share, self.sampler)
@@ -256,7 +260,7 @@ class DataLoader:
         # Whether the epoch is the count of passes, rather than one that was chosen.
         self._counted = True
         # Last, since it may copy a graph of many gigabytes.
-        self.graph = _graph_on(graph, device)
+        self.graph = graph_on(graph, device)
         if self._types and self.graph._device >= 0:
             raise ValueError(
                 f"graph: expected one on the CPU where it has types, got one on "
@@ -289,45 +293,6 @@ class DataLoader:
     def device(self) -> str:
         """Where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
         return self.graph.device
-
-    @property
-    def epoch(self) -> int:
-        """The epoch that the next ``iter()`` takes."""
-        return self._epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next ``iter()``, an integer in ``[0, 2**24)``.
-
-        Without a call the epochs are 0, 1, 2, ... in the order of the ``iter()`` calls.
-        """
-        self._epoch = integer(epoch, "epoch", 0, MAX_EPOCH)
-        self._counted = False
-
-    def set_seed(self, seed: int | None) -> None:
-        """Take another seed, for order and samples, from the next ``iter()`` on, as epoch 0.
-
-        An integer from ``-2**63`` to ``2**64 - 1``, taken modulo ``2**64``; None goes back to
-        torch's seed at each ``iter()``. A sampler that was given is left alone: the loader goes on
-        with a copy.
-        """
-        self._check_seed(seed is None)
-        value = chosen_seed(seed)
-        self._follows = seed is None
-        self._counted = True
-        self._reseed(value)
-
-    def _reseed(self, seed: int) -> None:
-        self.sampler = self.sampler.with_seed(seed)
-        self.seed = seed
-        if self._counted:
-            self._epoch = 0
-
-    def _check_seed(self, drawn: bool) -> None:
-        if self.world_size > 1 and self.shuffle and drawn:
-            raise ValueError(
-                f"seed: expected an integer, the same on all {self.world_size} ranks, since the "
-                "shuffled order depends on it; got None, for which each process takes its own"
-            )
 
     def stats(self) -> dict[str, Any]:
         """What the pass that began last was made of, until now or until it ended.
@@ -404,15 +369,6 @@ class DataLoader:
         meter = self._meter = Meter(epoch, self._rows, self._trace)
         self._trace = None
         return epoch, meter
-
-    def _next_epoch(self) -> int:
-        """The epoch of a pass that begins now."""
-        if self._follows and (seed := fresh_seed()) != self.seed:
-            self._reseed(seed)
-        epoch = self._epoch
-        self._epoch = (epoch + 1) % (MAX_EPOCH + 1)
-        self._counted = True
-        return epoch
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
@@ -582,12 +538,7 @@ class DataLoader:
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""
-        if not self.shuffle:
-            return self._seeds
-        order = self._seeds.clone()
-        bits = 8 * order.element_size()
-        call("Shuffle", order.data_ptr(), order.numel(), bits, signed_seed(self.seed), epoch)
-        return order
+        return shuffled(self._seeds, self.seed, epoch) if self.shuffle else self._seeds
 
     def _with_bar(
         self, batches: Generator[TorchBatch, None, None], meter: Meter
@@ -605,24 +556,6 @@ class DataLoader:
             shown.set_postfix_str(in_words(meter.stats()))
 
 
-def _sampler(given: Any, seed: int | None, **options: str | None) -> Sampler[Any]:
-    """The sampler, given or made of fanouts."""
-    if isinstance(given, Sampler):
-        for name, value in options.items():
-            if value is not None:
-                raise ValueError(
-                    f"{name}: expected None with a sampler, which has its own, got {value!r}"
-                )
-        return given
-    if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
-        kind = type(given)
-        raise TypeError(
-            "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
-            f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
-        )
-    return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
-
-
 def _share(share: Any, sampler: Sampler[Any]) -> float | None:
     """A part of a GPU that the sampler can be kept within."""
     if share is None:
@@ -638,31 +571,6 @@ def _share(share: Any, sampler: Sampler[Any]) -> float | None:
             f"sampler_share: expected None with a sampler of your own, got {share}; {error}"
         ) from None
     return float(share)
-
-
-def _graph_on(graph: Graph, device: Any) -> Graph:
-    """``graph`` on ``device``, which torch can use too: itself where it is there already.
-
-    A pinned graph is on the device that it was pinned for.
-    """
-    index = devices.parse(graph.device if device is None else device)
-    if index >= 0:
-        _check(index)
-    if device is None or index == devices.parse(graph.device):
-        return graph
-    return graph.to(device)
-
-
-def _check(index: int) -> None:
-    """Raises CudaError unless the engine, which samples, and torch can use the device."""
-    devices.require(index)
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if index >= count:
-        why = "is built without CUDA" if torch.version.cuda is None else f"finds {count} of them"
-        raise CudaError(
-            f"device: expected a CUDA device that torch can use, got {devices.name(index)!r}; "
-            f"torch {torch.__version__} {why}"
-        )
 
 
 def _watch(meter: Meter, index: int) -> None:

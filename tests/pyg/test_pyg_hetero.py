@@ -14,7 +14,7 @@ from torch_geometric.nn import HeteroConv, SAGEConv, to_hetero
 from torch_geometric.sampler import NodeSamplerInput, NumNeighbors
 from torch_geometric.utils import trim_to_layer
 
-from pygsampler.pyg import HeteroSampler, LinkNeighborLoader, NeighborLoader, PGSampler
+from pygsampler.pyg import HeteroSampler, NeighborLoader, PGSampler
 
 CITES, WRITES = ("paper", "cites", "paper"), ("author", "writes", "paper")
 WRITTEN, NEVER = ("paper", "rev_writes", "author"), ("place", "of", "author")
@@ -387,12 +387,8 @@ def test_mistakes(options: Any, error: Any, text: str) -> None:
 def test_mistakes_in_data() -> None:
     data = typed_data()
     sampler = HeteroSampler(data, [2])
-    with pytest.raises(NotImplementedError, match=r"data: .* HeteroData"):
-        LinkNeighborLoader(data, [2], edge_label_index=(CITES, None))
     with pytest.raises(TypeError, match=r"neighbor_sampler: .* HeteroSampler"):
         NeighborLoader(random_data(), [2], neighbor_sampler=sampler)
-    with pytest.raises(NotImplementedError, match="sample_from_edges"):
-        sampler.sample_from_edges(None)
     ids = torch.tensor([1])
     with pytest.raises(ValueError, match=r"input_type: .* got None"):
         sampler.sample_from_nodes(NodeSamplerInput(None, ids))

@@ -179,11 +179,11 @@ def test_walks_that_stay() -> None:
 CODE = """
 import torch
 import pygsampler as pgs
-from pygsampler._loading import skip_gram as module
+from pygsampler._loading import draws as module
 from pygsampler.torch import skip_gram
 
 there = False
-module._index = lambda x: 0 if there else -1
+module.device_of = lambda x: 0 if there else -1
 module.devices.current_stream = lambda index: 0
 module._address = lambda by, index: by.table._address
 draw = torch.Generator().manual_seed(2)

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import functools
-from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 
-from pygsampler._arrays import devices
 from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._core.library import call
-from pygsampler._sampling.seed import signed_seed
+from pygsampler._loading.draws import Number, Rows, checked_power, drawn
 from pygsampler.graph import Graph
 from pygsampler.walks import TorchWalks, Walks
-
-if TYPE_CHECKING:
-    from pygsampler._graph.derived import Negatives
 
 __all__ = ["SkipGram", "skip_gram"]
 
@@ -95,80 +89,23 @@ def skip_gram(
     walks = walks.torch()
     count = integer(negatives, "negatives", 0)
     window = integer(window, "window", 1, _MOST_WINDOW)
-    power = _power(power)
+    power = checked_power(power)
     boolean(dynamic, "dynamic")
     steps, nodes = walks.length + 1, walks.per_step()
+    number = Number(walks.seed, walks.epoch, walks.batch)
     centre, context, slot = (of.to(nodes.device) for of in _places(steps, window))
     # A walk ends once, so both are there where the later one is.
     is_pair = nodes[torch.maximum(centre, context)] >= 0
     if dynamic:
-        own = _drawn(walks, _WINDOWS, window, _Rows(steps * len(walks), steps, 1))
+        own = drawn(nodes, number, _WINDOWS, window, Rows(steps * len(walks), steps, 1))
         reach = own.view(len(walks), steps).t() + 1
         is_pair &= (context - centre).abs().unsqueeze(1) <= reach[centre]
     pair, walk = is_pair.nonzero(as_tuple=True)
     places = walk * (2 * window * steps) + slot[pair]
-    rows = _Rows(len(places), 2 * window * steps, count, places)
+    rows = Rows(len(places), 2 * window * steps, count, places)
     table = graph._negatives(power) if power and count else None
-    drawn = _drawn(walks, _NEGATIVES, graph.num_nodes, rows, table)
-    return SkipGram(nodes[centre[pair], walk], nodes[context[pair], walk], drawn)
-
-
-class _Rows(NamedTuple):
-    """``each`` numbers for ``rows`` places, the first or those given, of which a walk has so many
-    ``slots``."""
-
-    rows: int
-    slots: int
-    each: int
-    places: torch.Tensor | None = None
-
-
-def _drawn(
-    walks: TorchWalks, site: int, below: int, of: _Rows, by: Negatives | None = None
-) -> torch.Tensor:
-    """Numbers in [0, below) of the states of walks: shape [rows, count], the dtype of their ids."""
-    like = walks.per_step()
-    index = _index(like)
-    out = like.new_empty((of.rows, of.each))
-    about = array(
-        "q",
-        [
-            signed_seed(walks.seed),
-            walks.epoch,
-            walks.batch,
-            site,
-            below,
-            of.rows,
-            of.slots,
-            of.each,
-            0 if by is None else _address(by, index),
-            0 if of.places is None else of.places.data_ptr(),
-            out.data_ptr(),
-            8 * out.element_size(),
-        ],
-    )
-    address = about.buffer_info()[0]
-    if index < 0:
-        call("Negatives", address)
-    else:
-        call("DeviceNegatives", index, address, devices.current_stream(index))
-    return out
-
-
-def _address(by: Negatives, index: int) -> int:
-    """Where the table is for the CPU (-1) or a device, which gets a copy that is kept."""
-    if index < 0:
-        return by.table._address
-    copy = by.copies.get(index)
-    if copy is None:
-        # The host waits for the copy, so it is there for every stream.
-        copy = by.copies[index] = by.table.torch().to(torch.device("cuda", index))
-    return int(copy.data_ptr())
-
-
-def _index(tensor: torch.Tensor) -> int:
-    """-1 for the CPU, else the number of the device."""
-    return tensor.get_device() if tensor.is_cuda else devices.CPU
+    others = drawn(nodes, number, _NEGATIVES, graph.num_nodes, rows, table)
+    return SkipGram(nodes[centre[pair], walk], nodes[context[pair], walk], others)
 
 
 @functools.lru_cache(maxsize=16)
@@ -179,11 +116,3 @@ def _places(steps: int, window: int) -> tuple[torch.Tensor, torch.Tensor, torch.
     context = centre + around.repeat(steps)
     slot = ((context >= 0) & (context < steps)).nonzero().squeeze(1)
     return centre[slot], context[slot], slot
-
-
-def _power(power: float) -> float:
-    if isinstance(power, bool) or not isinstance(power, (int, float)):
-        raise TypeError(f"power: expected a number, got {describe(power)}")
-    if not 0 <= power <= 1:
-        raise ValueError(f"power: expected a number in [0, 1], got {power}")
-    return float(power)

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils.data import get_worker_info
 from torch_geometric.data import HeteroData
-from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput, NumNeighbors
+from torch_geometric.sampler import (
+    EdgeSamplerInput,
+    HeteroSamplerOutput,
+    NodeSamplerInput,
+    NumNeighbors,
+)
 from torch_geometric.sampler.base import SubgraphType
+from torch_geometric.sampler.neighbor_sampler import edge_sample
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
@@ -20,7 +26,7 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
-from pygsampler.pyg.sampler import PGSampler
+from pygsampler.pyg.sampler import PGSampler, mixed
 
 if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch
@@ -32,12 +38,12 @@ __all__ = ["HeteroSampler"]
 class HeteroSampler(PGSampler):
     """Neighbour sampling of a ``HeteroData`` for PyG's loaders, by pygsampler's engine, on the CPU.
 
-    ``NeighborLoader`` of this module makes one of a ``HeteroData``; PyG's ``NodeLoader`` and
-    ``NeighborLoader(data, ..., neighbor_sampler=)`` take one. A batch is what PyG's own sampler
-    gives: all types are there, also those without nodes or edges. The seeds are the first nodes of
-    their type; the nodes of a type are numbered as they are first reached, hop by hop and in a hop
-    edge type by edge type in the order of ``data.metadata()``; a node is expanded once, at the hop
-    after the one that reached it.
+    ``NeighborLoader`` and ``LinkNeighborLoader`` of this module make one of a ``HeteroData``; PyG's
+    ``NodeLoader``, ``LinkLoader`` and ``NeighborLoader(data, ..., neighbor_sampler=)`` take one. A
+    batch is what PyG's own sampler gives: all types are there, also those without nodes or edges.
+    The seeds are the first nodes of their type; the nodes of a type are numbered as they are first
+    reached, hop by hop and in a hop edge type by edge type in the order of ``data.metadata()``; a
+    node is expanded once, at the hop after the one that reached it.
 
     Parameters
     ----------
@@ -225,19 +231,76 @@ class HeteroSampler(PGSampler):
         several = len(self._types.node_types) > 1
         more = (b"type " + kind.encode(), seeds[:0]) if several else None
         epoch, batch = self._identity.of(seeds, more)
+        out = self._sample({kind: seeds}, (epoch, batch))
+        out.metadata = (inputs.input_id, inputs.time)
+        return self._finished(out)
+
+    def sample_from_edges(
+        self, index: EdgeSamplerInput, neg_sampling: Any = None, **kwargs: Any
+    ) -> HeteroSamplerOutput:
+        """The subgraph around the ends of the edges of ``index``, all of one type.
+
+        ``index.input_type`` names it; ``data`` need not have edges of that type. As those of
+        ``PGSampler``, negatives are of the batch's own random numbers, and ``metadata`` has the
+        places of the edges' ends, here among the nodes of their types.
+
+        Raises what ``sample_from_nodes`` does.
+        """
+        inputs = EdgeSamplerInput.cast(index)
+        options.offered("edge_label_time", inputs.time, None, "temporal sampling")
+        if kwargs:
+            raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
+        kind = inputs.input_type
+        ends = (kind[0], kind[-1]) if isinstance(kind, tuple) else ()
+        if not ends or not set(ends) <= set(self._types.node_types):
+            raise ValueError(
+                f"input_type: expected a type of edges between {self._types.node_types}, got "
+                f"{describe(kind)}"
+            )
+        both = []
+        for row, (ids, of) in enumerate(zip((inputs.row, inputs.col), ends, strict=True)):
+            where = f"edge_label_index[{row}]"
+            both.append(options.ids(ids, where))
+            options.inside(both[row], where, self.num_nodes[of])
+        sources, targets = both
+        # Else the same ids of two types would be one batch.
+        of_type = b"links " + "__".join(map(str, kind)).encode()
+        identity = self._identity.of(sources, (of_type, targets))
+
+        def sample(seeds: dict[str, torch.Tensor], time: None) -> HeteroSamplerOutput:
+            return self._sample(seeds, identity)
+
+        with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
+            if neg_sampling is not None:
+                torch.default_generator.manual_seed(mixed(self.seed, *identity))
+            out = edge_sample(
+                EdgeSamplerInput(inputs.input_id, sources, targets, inputs.label, None, kind),
+                sample,
+                dict(self.num_nodes),
+                self.disjoint,
+                neg_sampling=neg_sampling,
+            )
+        return self._finished(out)
+
+    def _sample(self, seeds: Any, identity: tuple[int, int]) -> Any:
+        """What is sampled of a batch; of several types each has its seeds once, or as trees."""
+        epoch, batch = identity
         if self._sampler.seed != self.seed:
             self._sampler = self._sampler.with_seed(self.seed)
         threads = 0 if get_worker_info() is None else 1
         job = self._sampler.launch(
             self._types,  # type: ignore[arg-type]
-            {kind: seeds},
+            seeds,
             epoch=epoch,
             batch=batch,
             threads=threads,
         )
         made: Any = job.result()
-        out = _output(made, kind, self._types.edge_types, self._num_neighbors.num_hops)
-        out.metadata = (inputs.input_id, inputs.time)
+        hops = self._num_neighbors.num_hops
+        return _output(made, next(iter(seeds)), self._types.edge_types, hops)
+
+    def _finished(self, out: Any) -> Any:
+        """The subgraph of the type that was asked for, with the data's types of edges."""
         if self.subgraph_type == SubgraphType.induced:
             self._induce(out)
         if self._sample_direction == "backward":
@@ -250,7 +313,7 @@ class HeteroSampler(PGSampler):
                 numbers = out.num_sampled_edges.items()
                 out.num_sampled_edges = {_reverse(kind): each for kind, each in numbers}
         if self.subgraph_type == SubgraphType.bidirectional:
-            out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+            return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
         return out
 
     def _turned(self, kind: EdgeType) -> EdgeType:
@@ -278,13 +341,6 @@ class HeteroSampler(PGSampler):
             out.edge[edge_type] = found.edge
         # As PyG has it: what a hop has is no subgraph of these.
         out.num_sampled_nodes = out.num_sampled_edges = None
-
-    def sample_from_edges(self, index: Any, neg_sampling: Any = None, **kwargs: Any) -> Any:
-        """NotImplementedError: link loaders take graphs without types alone."""
-        raise NotImplementedError(
-            "sample_from_edges: expected a sampler of a Data, got one of a HeteroData; links of "
-            "graphs with types are not offered yet, and data.to_homogeneous() makes a Data of one"
-        )
 
     def __repr__(self) -> str:
         weights = f", weight_attr={self.weight_attr!r}" if self.weight_attr else ""
@@ -349,6 +405,11 @@ def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> Hetero
     """
     if not isinstance(data, HeteroData):
         return graph_of_stores(data, weight_attr, backward)
+    if not data.edge_types:
+        raise NotImplementedError(
+            "data: expected a HeteroData with a type of edges, which may have none, got one "
+            "without types of edges"
+        )
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes

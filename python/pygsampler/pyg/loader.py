@@ -189,12 +189,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         offered("input_time", input_time, None, "temporal sampling")
         typed = has_types(data)
         if typed:
-            for name, value, usual in (
-                ("features", features, None),
-                ("edge_features", edge_features, None),
-                ("edge_index", edge_index, "coo"),
-            ):
-                offered(name, value, usual, "for a HeteroData anything else")
+            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -246,7 +241,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index`` and the
     errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also for data without
-    edges where ``edge_label_index`` is None.
+    edges where ``edge_label_index`` is None. Of a ``HeteroData``, ``edge_label_index`` is a type of
+    edges, or (type, edges).
     """
 
     _sampler_name = "link_sampler"
@@ -284,6 +280,9 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         offered("edge_label_time", edge_label_time, None, "temporal sampling")
         if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
+        typed = has_types(data)
+        if typed:
+            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -291,7 +290,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             seed,
             device,
             kwargs.get("num_workers", 0),
-            PGSampler,
+            HeteroSampler if typed else PGSampler,
             replace=replace,
             subgraph_type=subgraph(subgraph_type, directed),
             disjoint=disjoint,
@@ -301,6 +300,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             weight_attr=weight_attr,
             edge_weights=edge_weights,
         )
+        if typed:
+            _check_link_type(data, edge_label_index)
         rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
@@ -325,8 +326,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         self.__dict__["dataset"] = _Places(len(self.dataset))
         same_graph(self.data, neighbor_sampler)
         if isinstance(neighbor_sampler, Sampler) and edge_label_index is not None:
+            counts: Any = neighbor_sampler.num_nodes, neighbor_sampler.num_nodes
+            if typed:
+                src, *_, dst = self.input_data.input_type
+                counts = counts[0][src], counts[1][dst]
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
-                inside(ends, f"edge_label_index[{row}]", neighbor_sampler.num_nodes)
+                inside(ends, f"edge_label_index[{row}]", counts[row])
 
 
 def _ours(sampler: Any) -> Sampler | None:
@@ -387,20 +392,52 @@ def _sampler(
     if isinstance(given, HeteroSampler) and kind is not HeteroSampler:
         raise TypeError(
             f"neighbor_sampler: expected a PGSampler for {describe(data)}, got a HeteroSampler, "
-            "which NeighborLoader takes with a HeteroData"
+            "which is for a HeteroData"
         )
     if isinstance(given, Sampler) and not isinstance(given, HeteroSampler):
         homogeneous(data)
     return given
 
 
+def _check_typed(features: Any, edge_features: Any, edge_index: Any) -> None:
+    """NotImplementedError for what is not offered with a HeteroData."""
+    for name, value, usual in (
+        ("features", features, None),
+        ("edge_features", edge_features, None),
+        ("edge_index", edge_index, "coo"),
+    ):
+        offered(name, value, usual, "for a HeteroData anything else")
+
+
+def _check_link_type(data: Any, edge_label_index: Any) -> None:
+    """An error unless it is a type of edges, or such a type and its edges, between known nodes."""
+    kind = edge_label_index
+    if isinstance(kind, (tuple, list)) and len(kind) == 2 and not isinstance(kind[0], str):
+        kind = kind[0]
+    if not isinstance(kind, tuple) or not all(isinstance(part, str) for part in kind):
+        raise TypeError(
+            "edge_label_index: expected a type of edges of data with types, or (type, edges), got "
+            f"{describe(edge_label_index)}"
+        )
+    types = _node_types(data)
+    if kind[0] not in types or kind[-1] not in types:
+        raise ValueError(
+            f"edge_label_index: expected a type between the types {types}, got {kind!r}"
+        )
+
+
+def _node_types(data: Any) -> list[str]:
+    """The types of nodes of a HeteroData, or of stores with types of edges."""
+    if isinstance(data, HeteroData):
+        types: list[str] = data.node_types
+        return types
+    kinds = [attr.edge_type for attr in data[1].get_all_edge_attrs()]
+    return list(dict.fromkeys(end for kind in kinds for end in (kind[0], kind[-1])))
+
+
 def check_input_type(data: Any, input_nodes: Any) -> None:
     """An error unless they are a type, or a type and its nodes: PyG would make a new type."""
-    if isinstance(data, HeteroData):
-        types = data.node_types
-    else:
-        kinds = [attr.edge_type for attr in data[1].get_all_edge_attrs()]
-        types = list(dict.fromkeys(end for kind in kinds for end in (kind[0], kind[-1])))
+    types = _node_types(data)
     kind = input_nodes
     if isinstance(input_nodes, (tuple, list)) and len(input_nodes) == 2:
         kind = input_nodes[0]

@@ -224,7 +224,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
 
         with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
             if neg_sampling is not None:
-                torch.default_generator.manual_seed(_mixed(self.seed, *identity))
+                torch.default_generator.manual_seed(mixed(self.seed, *identity))
             out = edge_sample(
                 EdgeSamplerInput(inputs.input_id, sources, targets, label),
                 sample,
@@ -538,7 +538,7 @@ class PGSampler(Sampler):
         )
 
 
-def _mixed(*numbers: int) -> int:
+def mixed(*numbers: int) -> int:
     """64 bits of all of them, for a generator of torch's."""
     text = ",".join(map(str, numbers)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")

@@ -1,0 +1,58 @@
+"""The sampler and the graph of a loader, as its caller gave them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pygsampler._arrays import devices
+from pygsampler._sampling.base import Sampler
+from pygsampler.errors import CudaError
+from pygsampler.graph import Graph
+from pygsampler.sampler import PGSampler
+
+__all__ = ["chosen_sampler", "graph_on"]
+
+
+def chosen_sampler(given: Any, seed: int | None, **options: str | None) -> Sampler[Any]:
+    """The sampler, given or made of fanouts."""
+    if isinstance(given, Sampler):
+        for name, value in options.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name}: expected None with a sampler, which has its own, got {value!r}"
+                )
+        return given
+    if isinstance(given, torch.Tensor) or type(given).__name__ == "PGSampler":
+        kind = type(given)
+        raise TypeError(
+            "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
+            f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
+        )
+    return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
+
+
+def graph_on(graph: Graph, device: Any) -> Graph:
+    """``graph`` on ``device``, which torch can use too: itself where it is there already.
+
+    A pinned graph is on the device that it was pinned for.
+    """
+    index = devices.parse(graph.device if device is None else device)
+    if index >= 0:
+        _check(index)
+    if device is None or index == devices.parse(graph.device):
+        return graph
+    return graph.to(device)
+
+
+def _check(index: int) -> None:
+    """Raises CudaError unless the engine, which samples, and torch can use the device."""
+    devices.require(index)
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if index >= count:
+        why = "is built without CUDA" if torch.version.cuda is None else f"finds {count} of them"
+        raise CudaError(
+            f"device: expected a CUDA device that torch can use, got {devices.name(index)!r}; "
+            f"torch {torch.__version__} {why}"
+        )

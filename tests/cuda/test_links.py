@@ -1,0 +1,57 @@
+"""Links and their negatives on a GPU: as on the CPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+import pygsampler as pgs  # noqa: E402
+from pygsampler.torch import LinkLoader, Negatives  # noqa: E402
+
+NODES = 700
+
+
+def edges(dtype: Any) -> Any:
+    random = torch.Generator().manual_seed(1)
+    return torch.randint(0, NODES - 20, (2, 4000), generator=random).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("kind", ["uniform", "degree", "in_batch", "structural"])
+def test_negatives_of_the_cpu(kind: str, dtype: Any) -> None:
+    src, dst = edges(dtype)
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES)
+    there = graph.to("cuda")
+    negatives = Negatives(kind, 7)
+    numbers: dict[str, int] = {"seed": 5, "epoch": 2, "batch": 9}
+    made = negatives.draw(there, src.cuda(), dst.cuda(), **numbers)
+    assert made.is_cuda
+    assert made.cpu().equal(negatives.draw(graph, src, dst, **numbers))
+
+
+@pytest.mark.parametrize("mode", ["binary", "triplet"])
+@pytest.mark.parametrize("kind", ["uniform", "degree", "in_batch", "structural"])
+def test_loader_of_the_cpu(kind: str, mode: str) -> None:
+    src, dst = edges(torch.int64)
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES)
+    options: dict[str, Any] = {"batch_size": 300, "seed": 3, "shuffle": True}
+    options |= {"negatives": Negatives(kind, 2, mode=mode), "features": {"x": torch.eye(NODES)}}
+    loaders = [
+        LinkLoader(graph, torch.arange(0, 4000, 3), [4, 3], device=where, **options)
+        for where in ("cpu", "cuda")
+    ]
+    for cpu, gpu in zip(*loaders, strict=True):
+        assert cpu.input_id.equal(gpu.input_id)
+        for one, other in zip(cpu[2:], gpu[2:], strict=True):
+            if one is None:
+                assert other is None
+            else:
+                assert other.is_cuda
+                assert one.equal(other.cpu())
+        assert cpu.sampled.input_nodes.equal(gpu.sampled.input_nodes.cpu())
+        assert cpu.sampled.x.equal(gpu.sampled.x.cpu())
+        for mine, theirs in zip(cpu.sampled.blocks, gpu.sampled.blocks, strict=True):
+            assert mine.edge_ids.equal(theirs.edge_ids.cpu())

@@ -1,0 +1,217 @@
+"""Vertices that are drawn beside links: the rule in plain Python, laws, and arguments."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import reference
+import torch
+from sampler_laws import plausible
+
+import pygsampler as pgs
+from pygsampler.torch import Negatives
+from tests.gpu import run_with_driver
+
+NODES = 12
+# Parallel edges, a loop, a vertex with edges to all others but one, and vertices without in-edges
+# or out-edges; the last vertices have no row.
+EDGES = [(0, 1), (0, 1), (0, 5), (2, 2), (2, 3), (5, 0), (5, 0), (5, 0), (8, 9), (9, 8), (3, 1)]
+EDGES += [(7, v) for v in range(NODES) if v not in (7, 4)]
+NUMBERS: dict[str, int] = {"seed": (1 << 64) - 7, "epoch": 3, "batch": 1 << 35}
+
+
+def graph(dtype: torch.dtype = torch.int64, edges: list[tuple[int, int]] = EDGES) -> pgs.Graph:
+    src, dst = torch.tensor(edges, dtype=dtype).T.contiguous()
+    return pgs.Graph.from_coo(src, dst, num_nodes=NODES)
+
+
+def allowed(u: int) -> list[int]:
+    return [w for w in range(NODES) if w != u and (u, w) not in EDGES]
+
+
+def table_of(power: float) -> list[tuple[int, int]]:
+    """3/4 as the roots that the table takes."""
+    degrees = [max(sum(v == w for _, v in EDGES), 1) for w in range(NODES)]
+    weights = [d**0.5 * (d**0.5) ** 0.5 if power == 0.75 else float(d) for d in degrees]
+    return reference.alias_table(reference.integers(weights))
+
+
+def slow(kind: str, src: list[int], dst: list[int], amount: int, power: float) -> list[list[int]]:
+    """By the words of docs/randomness.md."""
+    rows = []
+    for place, u in enumerate(src):
+        known = NUMBERS["seed"], NUMBERS["epoch"], NUMBERS["batch"], 2, place
+        state = reference.row_state(*known, reference.NEGATIVES)
+        row = []
+        for k in range(amount):
+            x = reference.draw(state, k, 1 << 64)
+            if kind == "structural":
+                others = allowed(u)
+                row.append(others[(x >> 2) * len(others) >> 62])
+            elif kind == "in_batch" and len(dst) > 1:
+                row.append(dst[(place + 1 + (x * (len(dst) - 1) >> 64)) % len(dst)])
+            elif kind == "degree" and power:
+                slot, coin = x * NODES >> 64, (x * NODES & reference.MASK64) >> 32
+                own, other = table_of(power)[slot]
+                row.append(slot if coin < own else other)
+            else:
+                row.append(x * NODES >> 64)
+        rows.append(row)
+    return rows
+
+
+def cases() -> list[tuple[str, dict[str, Any]]]:
+    by_degree = [("degree", {"power": power}) for power in (0, 0.75, 1)]
+    return [("uniform", {}), ("in_batch", {}), ("structural", {}), *by_degree]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize(("kind", "options"), cases())
+def test_the_rule(kind: str, options: dict[str, Any], dtype: torch.dtype) -> None:
+    g = graph(dtype)
+    for amount, edges in ((1, EDGES), (4, EDGES * 9), (3, EDGES[-1:]), (2, [])):
+        src, dst = torch.tensor(edges, dtype=dtype).reshape(-1, 2).T.contiguous()
+        made = Negatives(kind, amount, **options).draw(g, src, dst, **NUMBERS)
+        assert made.dtype == dtype
+        assert made.shape == (len(edges), amount)
+        power = options.get("power", 0.75)
+        assert made.tolist() == slow(kind, src.tolist(), dst.tolist(), amount, power)
+
+
+@pytest.mark.parametrize("power", [0, 0.75, 1])
+def test_law_by_degree(power: float) -> None:
+    degrees = [max(sum(v == w for _, v in EDGES), 1) ** power for w in range(NODES)]
+    law = {w: d / sum(degrees) for w, d in enumerate(degrees)}
+    plausible(drawn("degree", 5, power=power), law)
+
+
+def test_law_of_uniform() -> None:
+    plausible(drawn("uniform", 5), dict.fromkeys(range(NODES), 1 / NODES))
+
+
+@pytest.mark.parametrize("vertex", [0, 2, 5, 11])
+def test_law_of_non_edges(vertex: int) -> None:
+    """Of parallel edges, of a loop, of a vertex without edges."""
+    others = allowed(vertex)
+    plausible(drawn("structural", vertex), dict.fromkeys(others, 1 / len(others)))
+
+
+def test_the_only_non_edge() -> None:
+    assert drawn("structural", 7) == {4: 10_000}
+
+
+def drawn(kind: str, vertex: int, **options: Any) -> Counter[int]:
+    src = torch.full((2000,), vertex)
+    return Counter(Negatives(kind, 5, **options).draw(graph(), src, src, seed=1).flatten().tolist())
+
+
+def test_law_within_a_batch() -> None:
+    """No place draws itself, and each other place is equally likely."""
+    places = torch.arange(7)
+    counts: Counter[tuple[int, int]] = Counter()
+    for batch in range(2000):
+        made = Negatives("in_batch").draw(graph(), places, places, seed=1, batch=batch)
+        counts.update(enumerate(made.flatten().tolist()))
+    plausible(counts, {(u, w): 1 / 42 for u in range(7) for w in range(7) if u != w})
+
+
+def test_no_edge_is_drawn_of_a_larger_graph() -> None:
+    random = torch.Generator().manual_seed(1)
+    edges = torch.randint(0, 300, (2, 40_000), generator=random)
+    g = pgs.Graph.from_coo(edges[0], edges[1], num_nodes=300)
+    made = Negatives("structural", 5).draw(g, edges[0], edges[1], seed=1)
+    src = edges[0].repeat_interleave(5)
+    assert not torch.isin(src * 300 + made.flatten(), edges[0] * 300 + edges[1]).any()
+    assert not (src == made.flatten()).any()
+    # Each pair that is no edge comes up: of 53 thousand, for 200 thousand draws, nearly all.
+    assert len(torch.unique(src * 300 + made.flatten())) > 45_000
+
+
+def test_a_vertex_joined_to_all() -> None:
+    g = graph(edges=[(3, v) for v in range(NODES) if v != 3] + [(1, 2)])
+    fine = torch.tensor([1, 2])
+    assert Negatives("structural").draw(g, fine, fine, seed=0).shape == (2, 1)
+    full = torch.tensor([1, 3])
+    with pytest.raises(ValueError, match="got 3, from which edges lead to all 11 others"):
+        Negatives("structural").draw(g, full, full, seed=0)
+
+
+def test_what_is_kept_goes_with_the_graph() -> None:
+    g = graph()
+    two = torch.tensor([0, 1])
+    wanted = Negatives("structural").draw(g, two, two, seed=0)
+    kept = g._derived[("non-edges",)]
+    assert Negatives("structural", 1).draw(g, two, two, seed=0).equal(wanted)
+    assert g._derived[("non-edges",)] is kept
+    again = pickle.loads(pickle.dumps(g))
+    assert Negatives("structural").draw(again, two, two, seed=0).equal(wanted)
+    g.close()
+    with pytest.raises(pgs.ClosedError):
+        Negatives("structural").draw(g, two, two, seed=0)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match=r"kind: expected one of uniform, .*got 'other'"):
+        Negatives("other")
+    with pytest.raises(TypeError, match="kind: expected a string"):
+        Negatives(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="amount: expected"):
+        Negatives(amount=0)
+    with pytest.raises(ValueError, match="mode: expected one of binary, triplet"):
+        Negatives(mode="both")
+    with pytest.raises(ValueError, match="power: expected None with kind 'uniform'"):
+        Negatives(power=0.5)
+    with pytest.raises(ValueError, match=r"power: expected a number in \[0, 1\], got 2"):
+        Negatives("degree", power=2)
+    one, two = torch.tensor([0]), torch.tensor([0, 1])
+    draw = Negatives().draw
+    with pytest.raises(TypeError, match="graph: expected"):
+        draw(None, one, one, seed=0)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="src: expected an int32 or int64 tensor"):
+        draw(graph(), one.float(), one, seed=0)
+    with pytest.raises(TypeError, match=r"dst: expected torch.int64 on cpu as src"):
+        draw(graph(), one, one.int(), seed=0)
+    with pytest.raises(ValueError, match="dst: expected 1 vertices as src, got 2"):
+        draw(graph(), one, two, seed=0)
+    with pytest.raises(ValueError, match="src: expected shape"):
+        draw(graph(), one.view(1, 1), one, seed=0)
+    with pytest.raises(ValueError, match="negatives: expected an epoch"):
+        draw(graph(), one, one, seed=0, epoch=-1)
+
+
+def test_texts_and_pickles() -> None:
+    assert repr(Negatives("degree", 2)) == "Negatives('degree', 2, mode='binary', power=0.75)"
+    made = pickle.loads(pickle.dumps(Negatives("structural", 3, mode="triplet")))
+    assert repr(made) == "Negatives('structural', 3, mode='triplet')"
+
+
+# Torch does not take the emulator for a GPU. Its memory is the host's, so tensors on the host
+# stand in for those of a device.
+CODE = """
+import torch
+import pygsampler as pgs
+from pygsampler._loading import draws
+from pygsampler.torch import Negatives
+
+there = False
+draws.device_of = lambda x: 0 if there else -1
+draws.devices.current_stream = lambda index: 0
+draws._address = lambda by, index: by.table._address
+for dtype in (torch.int64, torch.int32):
+    edges = torch.randint(0, 500, (2, 3000)).to(dtype)
+    g = pgs.Graph.from_coo(*edges, num_nodes=510)
+    for kind in ("uniform", "degree", "in_batch", "structural"):
+        made = []
+        for there in (False, True):
+            made.append(Negatives(kind, 7).draw(g, *edges, seed=5, epoch=2, batch=9))
+        assert made[0].equal(made[1]), kind
+print("same")
+"""
+
+
+def test_numbers_of_a_gpu(emulator: Path) -> None:
+    assert run_with_driver(emulator, CODE) == "same\n"
