@@ -112,6 +112,9 @@ func enterAll(graphs []*Graph) (leave func(), err error) {
 // Join is the memory of the graph without types of a graph with types; ids is the address of where those of each
 // relation's edges begin, and of where they end.
 func (t *Typed) Join(ids int64) (int64, error) {
+	if t.device != nil {
+		return 0, Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", t.device.index)
+	}
 	leave, err := t.enter()
 	if err != nil {
 		return 0, err
