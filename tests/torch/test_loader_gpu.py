@@ -14,6 +14,7 @@ import torch
 import pygsampler as pgs
 import pygsampler.torch as loaders
 from pygsampler._arrays.ids import View
+from pygsampler._loading import given
 from pygsampler.torch import DataLoader
 
 NODES = 2000
@@ -87,7 +88,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
         made.append(order.clone())
         return made[-1]
 
-    monkeypatch.setattr(loaders, "_check", lambda index: None)
+    monkeypatch.setattr(given, "_check", lambda index: None)
     monkeypatch.setattr(loaders, "_copied", copied)
     return made
 
@@ -237,10 +238,10 @@ def test_a_torch_without_the_gpu_that_the_engine_has(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(loaders.devices, "require", lambda index: None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    loaders._check(0)
+    given._check(0)
     with pytest.raises(pgs.CudaError, match=r"that torch can use, got 'cuda:1'; torch .* of them"):
-        loaders._check(1)
+        given._check(1)
     monkeypatch.setattr(torch.version, "cuda", None)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(pgs.CudaError, match=r"got 'cuda:0'; torch .* is built without CUDA"):
-        loaders._check(0)
+        given._check(0)
