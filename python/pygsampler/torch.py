@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -261,11 +262,6 @@ class DataLoader(Epochs):
         self._counted = True
         # Last, since it may copy a graph of many gigabytes.
         self.graph = graph_on(graph, device)
-        if self._types and self.graph._device >= 0:
-            raise ValueError(
-                f"graph: expected one on the CPU where it has types, got one on "
-                f"{self.graph.device}, whose batches PGSampler.sample and submit make"
-            )
         # Tables are made now, and wrong weights are wrong arguments.
         self.sampler.graph_of(self.graph)
         rows = HeteroRows if self._types else Rows
@@ -432,10 +428,9 @@ class DataLoader(Epochs):
 
         def submit(step: int) -> Pending[Any]:
             start, end = self._shards.bounds(self.rank, step)
-            part = order[start:end]
             return self.sampler.submit(
                 self.graph,
-                self._types.of(part) if self._types else part,
+                self._types.part(order, start, end) if self._types else order[start:end],
                 epoch=epoch,
                 batch=step * self.world_size + self.rank,
                 threads=threads,
@@ -493,16 +488,20 @@ class DataLoader(Epochs):
         self, epoch: int, index: int, meter: Meter | None = None
     ) -> Generator[TorchBatch, None, None]:
         """The batches of a rank on a GPU, without rows."""
-        # Put into the stream of the first submissions, which so come after it. Later ones may be
-        # in other streams: by then a batch has been handed over, so the copy is done.
-        order = as_ids(self._order_there(epoch), "seeds", index)
+        part: Callable[[int, int], Any]
+        if self._types is None:
+            # Put into the stream of the first submissions, which so come after it. Later ones may
+            # be in other streams: by then a batch has been handed over, so the copy is done.
+            part = as_ids(self._order_there(epoch), "seeds", index).part
+        else:
+            part = partial(self._types.part, self._order(epoch))
         if meter is not None:
             _watch(meter, index)
         graph, bounds = self.graph, self._shards.bounds
         share = self.sampler_share
         sampler = self.sampler if share is None else self.sampler.within(share)
         launch = sampler.launch
-        part, rank, ranks = order.part, self.rank, self.world_size
+        rank, ranks = self.rank, self.world_size
 
         def submit(step: int) -> Pending[Any]:
             start, end = bounds(rank, step)
@@ -527,7 +526,7 @@ class DataLoader(Epochs):
             seeds = [part(*bounds(rank, step)) for step in steps]
             return start(seeds, [step * ranks + rank for step in steps])
 
-        # Each job is over, or cancelled, before `order` goes: none reads it after that.
+        # Each job is over, or cancelled, before the order goes: none reads it after that.
         if start is None:
             batches = in_order(submit, self._shards.steps, depth, low=low, meter=meter)
         else:

@@ -334,3 +334,53 @@ for switches in (None, {"degree_threshold": 5, "streams": 2}, {"memory": "global
 print(len(expected))
 """
     assert run_with_driver(emulator, PRELUDE + code) == "5\n"
+
+
+def test_graphs_with_types(emulator: Path) -> None:
+    """But for how torch takes memory of a GPU: batches are copied, and taken from there."""
+    code = """
+import numpy
+from pygsampler.hetero_batch import HeteroBatch
+from pygsampler.hetero_converted import TorchHeteroBatch
+
+HeteroBatch.torch = lambda self: TorchHeteroBatch._of(self.cpu())
+random = numpy.random.default_rng(1)
+kinds = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
+nodes = {"a": 60, "b": 90}
+edges = {
+    kind: (random.integers(0, nodes[kind[0]], n), random.integers(0, nodes[kind[2]], n))
+    for kind, n in kinds.items()
+}
+graph = pgs.HeteroGraph.from_coo(edges, nodes)
+
+def content(batch):
+    lists = [
+        {kind: ids.tolist() for kind, ids in each.items()}
+        for each in (batch.nodes, batch.output_nodes)
+    ]
+    edges = [
+        {k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for k, b in hop.items()}
+        for hop in batch.blocks
+    ]
+    return lists, edges, batch.epoch, batch.batch
+
+for seeds in ({"b": torch.arange(90)}, {"a": torch.arange(60), "b": torch.arange(50)}):
+    for prefetch in (0, 1, 2, 4, 8):
+        options = dict(batch_size=16, shuffle=True, prefetch=prefetch)
+        sampler = pgs.PGSampler([4, dict(zip(kinds, (3, 2, -1)))], seed=3)
+        cpu = DataLoader(graph, seeds, sampler, **options)
+        gpu = DataLoader(graph, seeds, sampler, device="cuda", **options)
+        assert gpu.device == "cuda:0"
+        expected = [content(b) for _ in range(2) for b in cpu]
+        assert len(expected) == 2 * len(cpu)
+        assert [content(b) for _ in range(2) for b in gpu] == expected
+for batch in gpu:
+    break
+gpu.graph.close()
+try:
+    list(gpu)
+except pgs.ClosedError:
+    print("closed", end=" ")
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "closed 0\n"

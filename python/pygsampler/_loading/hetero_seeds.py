@@ -49,8 +49,9 @@ class HeteroSeeds:
             parts = [part.long() + first for part, first in zip(parts, [0, *ends], strict=False)]
         self.order = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
 
-    def of(self, part: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Some of them by type, in their order."""
+    def part(self, order: torch.Tensor, start: int, end: int) -> dict[str, torch.Tensor]:
+        """Some of them, put into an order, by type."""
+        part = order[start:end]
         if len(self._kinds) <= 1:
             return dict.fromkeys(self._kinds, part)
         found = {}

@@ -132,8 +132,8 @@ def check_inputs(inputs: Any, time: str, more: dict[str, Any]) -> None:
     offered(time, inputs.time, None, "temporal sampling")
     if inputs.input_type is not None:
         raise NotImplementedError(
-            f"input_type: expected None, got {describe(inputs.input_type)}; heterogeneous graphs "
-            "are not offered yet, and data.to_homogeneous() makes a Data of one"
+            f"input_type: expected None, got {describe(inputs.input_type)}; this sampler is of "
+            "a Data: a HeteroSampler samples a HeteroData"
         )
     if more:
         raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")
