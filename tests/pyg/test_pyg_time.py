@@ -136,6 +136,8 @@ def test_wrong_arguments(data: Data) -> None:
         NeighborLoader(data, [2], time_attr=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="expected the name of an attribute of the nodes of data"):
         NeighborLoader(data, [2], time_attr="when")
+    with pytest.raises(NotImplementedError, match="sample_direction: expected 'forward' with"):
+        PGSampler(data, [2], time_attr="time", sample_direction="backward")
     loader = NeighborLoader(data, [2], time_attr="edge_time", batch_size=10)
     with pytest.raises(ValueError, match="input_time: expected times with time_attr='edge_time'"):
         next(iter(loader))

@@ -479,6 +479,11 @@ class PGSampler(Sampler):
                 raise ValueError(
                     f"weight_attr: expected None with time_attr={time_attr!r}, got {weight_attr!r}"
                 )
+            if options.backward(sample_direction):
+                raise NotImplementedError(
+                    f"sample_direction: expected 'forward' with time_attr={time_attr!r}, got "
+                    "'backward'"
+                )
             times = {"time": time_attr, "strategy": temporal_strategy}
         elif temporal_strategy not in ("uniform", "last"):
             raise ValueError(
