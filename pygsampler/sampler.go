@@ -14,6 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/reservoir"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
@@ -24,7 +25,7 @@ import (
 var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
 	"khop": khop.Parse, "reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
-	"typed": typed.Parse, "hgt": hgt.Parse,
+	"typed": typed.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.

@@ -23,6 +23,7 @@ from pygsampler._graph.lent import Lent
 from pygsampler._graph.parts import Parts
 from pygsampler._graph.state import GraphState, Whole
 from pygsampler._graph.stored import names as edge_arrays
+from pygsampler._graph.timed import Timed, sorted_by_time
 from pygsampler.array import Array, as_array
 
 if TYPE_CHECKING:
@@ -560,6 +561,36 @@ class Graph(GraphState):
         It is made once, and kept as long as this one; on a device it is made of the one on the CPU.
         """
         return self._kept((kind, name), lambda: self._derive(kind, name))
+
+    def _timed(self, name: str, mask: str | None = None) -> Timed:
+        """The rows in the order of the times that an edge or vertex array of that name has, of the
+        edges that a mask leaves; made once, and kept as long as this graph, which is on the CPU."""
+        return self._kept(("time", name, mask), lambda: self._sorted(name, mask))
+
+    def _sorted(self, name: str, mask: str | None) -> Timed:
+        of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
+        if of_edges is not None and of_nodes is not None:
+            raise ValueError(
+                f"time: expected the name of an edge or of a vertex array, got {name!r}, which is "
+                "that of both"
+            )
+        values = of_nodes if of_edges is None else of_edges
+        if values is None:
+            have = ", ".join(map(repr, [*self.edata, *self.ndata])) or "none"
+            raise ValueError(
+                f"time: expected the name of an edge or vertex array of the graph ({have}), got "
+                f"{name!r}"
+            )
+        where = f"{'edata' if of_edges is not None else 'ndata'}[{name!r}]"
+        if len(values.shape) != 1:
+            raise ValueError(f"{where}: expected shape [N], got {values.shape}")
+        rows = self if mask is None else self._drawn_by("mask", mask)
+        by_vertex = of_edges is None
+        made, memory, is_float = sorted_by_time(rows, where, values, by_vertex)
+        graph = Graph.from_csc(
+            rows.indptr, made["indices"], edge_ids=made["edge_ids"], num_nodes=rows.num_nodes
+        )
+        return Timed(name, by_vertex, graph, memory, is_float)
 
     def _negatives(self, power: float) -> Negatives:
         """What negative samples are drawn by, as degrees to a power; made once, and kept."""

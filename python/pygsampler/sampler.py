@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch.views import RegionViews
@@ -13,6 +14,7 @@ from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import ByName, Plan
+from pygsampler._sampling.timed import TimedSampler
 from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.converted import TorchBatch
@@ -90,6 +92,22 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         of ``y`` over all its edges that may be drawn. Without replacement they are 1 where a vertex
         gives all, else the number of its edges over ``fanout``, or with ``prob`` what the race for
         its places says (docs/weights.md). None: no factors.
+    time : str, optional
+        The name of an edge array, or of a vertex array, of the graph: int32, int64, float32 or
+        float64. ``sample`` then takes ``seed_time``, and what is sampled around a seed are edges
+        (with a vertex array: to vertices) that are not later than that. Each seed has a tree of its
+        own, as with ``disjoint``; rows are put into the order of time once, and kept with the
+        graph. On the CPU, without ``prob`` and ``exclude``. docs/time.md says more.
+    compare : str
+        ``"le"``: up to the bound. ``"lt"``: before it.
+    window : float, optional
+        Edges may be so much earlier than the bound at most, from 0 on.
+    carry : str
+        ``"seed"``: the seed's time bounds all hops. ``"edge"``: a vertex's own edges are bounded by
+        the time of the edge that first reached it (with a vertex array: by its own time).
+    strategy : str
+        ``"uniform"``, or ``"last"``: the ``fanout`` latest of those that may be taken, ascending;
+        with ``replace`` draws among these.
 
     Notes
     -----
@@ -113,6 +131,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     __slots__ = (
         "__weakref__",
         "_numbers",
+        "_timed",
         "_typed",
     )
 
@@ -134,9 +153,36 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         edge_weights: str | None = None,
         reservoir: Mapping[str, Any] | None = None,
         default: int | None = None,
+        time: str | None = None,
+        compare: str = "le",
+        window: float | None = None,
+        carry: str = "seed",
+        strategy: str = "uniform",
     ) -> None:
         Sampler.__init__(self, seed)
         self._typed: TypedSampler | None = None
+        self._timed: TimedSampler | None = None
+        if time is not None:
+            plan = _timed_plan(
+                fanouts,
+                prob,
+                default,
+                time=time,
+                compare=compare,
+                window=window,
+                carry=carry,
+                strategy=strategy,
+                replace=replace,
+                frontier=frontier,
+                mask=mask,
+                edge_weights=edge_weights,
+            )
+            if _family(mode)["family"] != "neighbor":
+                raise ValueError(f"mode: expected one of {_NEIGHBOR} with time, got {mode!r}")
+            EngineSampler.__init__(self, plan, self._numbers.seed)
+            self._timed = TimedSampler(plan, self.seed)
+            return
+        _without_time(compare, window, carry, strategy)
         if default is not None or _by_type(fanouts):
             plan = _typed_plan(
                 fanouts, replace, frontier, disjoint, prob, mask, edge_weights, map_limit, default
@@ -183,7 +229,37 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     @property
     def disjoint(self) -> bool:
         """Whether each seed has a tree of its own."""
-        value: bool = self._plan["disjoint"]
+        value: bool = self._plan.get("disjoint", True)
+        return value
+
+    @property
+    def time(self) -> str | None:
+        """The name of the times; None: edges have none."""
+        value: str | None = self._plan.get("time")
+        return value
+
+    @property
+    def compare(self) -> str:
+        """``"le"`` or ``"lt"``: up to the bound, or before it."""
+        value: str = self._plan.get("compare", "le")
+        return value
+
+    @property
+    def window(self) -> float | None:
+        """How long before the bound edges may be; None: any time."""
+        value: float | None = self._plan.get("window")
+        return None if value is None or value >= _NO_WINDOW else value
+
+    @property
+    def carry(self) -> str:
+        """``"seed"`` or ``"edge"``: whose time bounds the next hop."""
+        value: str = self._plan.get("carry", "seed")
+        return value
+
+    @property
+    def strategy(self) -> str:
+        """``"uniform"`` or ``"last"``."""
+        value: str = self._plan.get("strategy", "uniform")
         return value
 
     @property
@@ -201,7 +277,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     @property
     def mode(self) -> str:
         """``"auto"``, ``"persistent"``, ``"fused"``, ``"bsp"``, ``"queue"`` or ``"reservoir"``."""
-        if self._plan["family"] == "typed":
+        if self._plan["family"] in ("typed", "temporal"):
             return "auto"
         mode: str = self._plan.get("mode", self._plan["family"])
         return mode
@@ -209,13 +285,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     @property
     def map_limit(self) -> int | None:
         """As it was given."""
-        value: int | None = self._plan["map_limit"]
+        value: int | None = self._plan.get("map_limit")
         return value
 
     @property
     def prob(self) -> str | None:
         """The name of the edge array that has the weights; None: edges are equal."""
-        value: str | None = self._plan["prob"]
+        value: str | None = self._plan.get("prob")
         return value
 
     @property
@@ -257,6 +333,11 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def _of_types(self) -> TypedSampler:
         """What samples graphs with types."""
+        if self._timed is not None:
+            raise NotImplementedError(
+                f"time: expected None for a graph with types, got {self.time!r}; times of graphs "
+                "with types are not offered yet"
+            )
         made = self._typed
         if made is None:
             if self.mode not in _NEIGHBOR:
@@ -292,8 +373,25 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         threads: int = 0,
         into: str | None = None,
         beside: bool = False,
+        seed_time: Any = None,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
+        if self._timed is not None and not isinstance(graph, HeteroGraph):
+            if exclude is not None:
+                raise NotImplementedError(
+                    f"exclude: expected None with time={self.time!r}, got {describe(exclude)}"
+                )
+            return self._timed.start(
+                graph,
+                seeds,
+                seed_time,
+                epoch=epoch,
+                batch=batch,
+                threads=threads,
+                prompt=not beside,
+            )
+        if seed_time is not None and self._timed is None:
+            raise ValueError("seed_time: expected None for a sampler without time=, got some")
         if isinstance(graph, HeteroGraph):
             return self._of_types().start(
                 self.graph_of(graph),
@@ -315,6 +413,58 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             into=into,
             beside=beside,
         )
+
+    def sample(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+        seed_time: Any = None,
+    ) -> MiniBatch:
+        """As ``Sampler.sample``; a sampler with ``time`` needs ``seed_time``.
+
+        Parameters
+        ----------
+        seed_time : array of shape [N], or a number for all seeds, optional
+            The bound of each seed's tree: integers where the graph's times are such, else numbers.
+        """
+        job = self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=False)
+        made: MiniBatch = job.result()
+        return made
+
+    def submit(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        threads: int = 0,
+        seed_time: Any = None,
+    ) -> Pending[MiniBatch]:
+        """As ``Sampler.submit``, with ``seed_time`` as ``sample`` has it."""
+        return self._start_at(graph, seeds, seed_time, epoch, batch, exclude, threads, beside=True)
+
+    def _start_at(
+        self,
+        graph: Graph,
+        seeds: Any,
+        seed_time: Any,
+        epoch: int | None,
+        batch: int | None,
+        exclude: Any,
+        threads: int,
+        beside: bool,
+    ) -> Pending[Any]:
+        start = self._start
+        if seed_time is not None:
+            start = partial(start, seed_time=seed_time)
+        return start(graph, seeds, epoch, batch, exclude, threads, beside)
 
     def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
         """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
@@ -368,6 +518,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._arguments(), self.seed, self.epoch, self._numbers.next)
 
+
+# What a plan has for no window.
+_NO_WINDOW = 2.0**62
 
 _USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
 _USUAL.pop("seed")
@@ -423,6 +576,32 @@ def _typed_plan(
         prob=prob,
         mask=mask,
     )
+
+
+def _timed_plan(fanouts: Any, prob: Any, default: Any, **fields: Any) -> Plan:
+    """The plan of neighbours by time."""
+    if prob is not None:
+        raise NotImplementedError(
+            f"prob: expected None with time={fields['time']!r}, got {describe(prob)}; weights and "
+            "times together are not offered yet"
+        )
+    if default is not None or _by_type(fanouts):
+        raise NotImplementedError(
+            f"time: expected None for a graph with types, got {fields['time']!r}; times of graphs "
+            "with types are not offered yet"
+        )
+    return Plan(family="temporal", fanouts=fanouts, **fields)
+
+
+def _without_time(compare: Any, window: Any, carry: Any, strategy: Any) -> None:
+    for name, value, usual in (
+        ("compare", compare, "le"),
+        ("window", window, None),
+        ("carry", carry, "seed"),
+        ("strategy", strategy, "uniform"),
+    ):
+        if value != usual:
+            raise ValueError(f"{name}: expected {usual!r} without time=, got {describe(value)}")
 
 
 def _family(mode: Any) -> dict[str, str]:

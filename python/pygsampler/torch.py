@@ -165,6 +165,9 @@ class DataLoader(Epochs):
         may be -1: with several ranks no batch of one of them is then too large, for which the
         others would not wait. ``loader.capacities`` are those in use.
 
+    seed_time : array of shape [N], optional
+        With a sampler that has ``time``, the bound of each seed's tree: see ``PGSampler.sample``.
+
     Notes
     -----
     It yields what ``MiniBatch.torch()`` returns, a ``TorchBatch``, and of a ``HeteroGraph`` a
@@ -229,6 +232,7 @@ class DataLoader(Epochs):
         sampler_share: float | None = None,
         static: bool = False,
         capacities: Sequence[Sequence[int]] | str | None = None,
+        seed_time: Any = None,
     ) -> None:
         check_graph(graph, with_types=True)
         self.batch_size = integer(batch_size, "batch_size", 1)
@@ -256,6 +260,7 @@ class DataLoader(Epochs):
             check_graph(graph, self.sampler._takes_types)
             self._types = HeteroSeeds(graph, seeds)
         self._seeds = self._types.order if self._types else seed_tensor(seeds, graph.num_nodes)
+        self._times = self._times_of(seed_time)
         self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
         self._epoch = 0
         # Whether the epoch is the count of passes, rather than one that was chosen.
@@ -422,7 +427,10 @@ class DataLoader(Epochs):
         return self._on_gpu(epoch, index, meter)
 
     def _on_cpu(self, epoch: int, meter: Meter) -> Generator[TorchBatch, None, None]:
-        order = self._order(epoch)
+        order, times = self._order(epoch), self._times
+        if times is not None and self.shuffle:
+            # The order depends on the number of seeds alone; a float64 moves as its bits.
+            times = shuffled(times.view(torch.int64), self.seed, epoch).view(times.dtype)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = 1 if self.prefetch >= 2 else 0
 
@@ -431,6 +439,7 @@ class DataLoader(Epochs):
             return self.sampler.submit(
                 self.graph,
                 self._types.part(order, start, end) if self._types else order[start:end],
+                **({} if times is None else {"seed_time": times[start:end]}),
                 epoch=epoch,
                 batch=step * self.world_size + self.rank,
                 threads=threads,
@@ -534,6 +543,26 @@ class DataLoader(Epochs):
         with closing(batches):
             for batch in batches:
                 yield as_torch(batch)
+
+    def _times_of(self, given: Any) -> torch.Tensor | None:
+        """A time for each seed, int64 or float64; None for a sampler that asks for none."""
+        name = getattr(self.sampler, "time", None)
+        if name is None:
+            if given is not None:
+                raise ValueError("seed_time: expected None for a sampler without time=, got some")
+            return None
+        if given is None:
+            raise ValueError(
+                f"seed_time: expected a time for each seed with time={name!r}, got None"
+            )
+        times = torch.as_tensor(given).detach().cpu()
+        if times.dtype == torch.bool or times.is_complex() or times.dim() != 1:
+            raise TypeError(f"seed_time: expected numbers, shape [N], got {describe(given)}")
+        if len(times) != len(self._seeds):
+            raise ValueError(
+                f"seed_time: expected a time for each of {len(self._seeds)} seeds, got {len(times)}"
+            )
+        return times.double() if times.is_floating_point() else times.long()
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""

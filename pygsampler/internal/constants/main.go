@@ -35,7 +35,7 @@ const (
 
 var (
 	ofLayout = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/batch/typed.go"}
-	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go"}
+	ofGraphs = []string{"pygsampler/internal/csc/words.go", "pygsampler/internal/weights/words.go", "pygsampler/internal/times/words.go"}
 	ofLimits = []string{"pygsampler/internal/rng/limits.go", "pygsampler/internal/request/limits.go", "pygsampler/internal/csc/limits.go"}
 	ofHeader = []string{"pygsampler/internal/batch/words.go", "pygsampler/internal/rng/constants.go", "pygsampler/internal/walk/constants.go", "pygsampler/internal/cuda/constants.go"}
 	ofTyped  = []string{"pygsampler/internal/batch/typed.go"}
@@ -110,9 +110,13 @@ func generate(root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	timesRows, err := rows(root, "pygsampler/internal/times/rows.go", map[string]string{"TableRows": "TIMES_ROWS"})
+	if err != nil {
+		return nil, err
+	}
 	files := map[string]string{
 		layout: "# " + mark + "\n" + doc + python(words) + batchRows + numWords,
-		graphs: "# " + mark + "\n" + graphDoc + python(graph) + cscRows + tablesRows,
+		graphs: "# " + mark + "\n" + graphDoc + python(graph) + cscRows + tablesRows + timesRows,
 		limits: "# " + mark + "\n\"\"\"What no argument exceeds.\"\"\"\n\nfrom __future__ import annotations\n" + python(most),
 		header: cuda(all), typedHeader: cuda(typed),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 )
 
 // Request says what to sample of which graph, and how. It is read-only while a batch
@@ -32,9 +33,19 @@ type Request struct {
 	// Reservoir has rows drawn by rng.Reservoir, of random numbers of its own. ByQueue and
 	// graphs with weights do not heed it.
 	Reservoir bool
+	// Times leaves of each row of a disjoint batch, whose rows are in the order of time, what the bound
+	// of its tree does; nil: all. ByQueue does not heed it.
+	Times *Times
 	// Most is how many edges a hop may have: a batch with a larger one ends with
 	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
 	Most int64
+}
+
+// Times is when the edges of a graph are, and which of them a batch may take.
+type Times struct {
+	times.Rows
+	times.Rule
+	Seeds []int64 // the key of each seed's time
 }
 
 // Crew lends workers beside the caller's own goroutine.

@@ -31,6 +31,9 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 	} else {
 		readRows(s.Graph.Indptr.I64, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
 	}
+	if s.Times != nil {
+		s.within(lo, starts, degrees, rule)
+	}
 	for i, v := range frontier[lo:hi] {
 		if s.Exclude != nil {
 			degrees[i] -= int64(len(s.Exclude.Of(int64(v))))
@@ -38,6 +41,18 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 		edges += rule.Take(degrees[i])
 	}
 	return edges
+}
+
+// within leaves of the rows from lo on what there is at their bounds.
+func (s *tiled[I]) within(lo int64, starts, degrees []int64, rule request.Rule) {
+	t := s.Times
+	bounds := s.trees.bounds[s.trees.first+lo:]
+	for i := range starts {
+		starts[i], degrees[i] = t.Within(starts[i], degrees[i], bounds[i], &t.Rule)
+		if more := degrees[i] - rule.Fanout; t.Last && rule.Fanout >= 0 && more > 0 {
+			starts[i], degrees[i] = starts[i]+more, rule.Fanout
+		}
+	}
 }
 
 // readRows is the first position and the degree of each vertex; those beyond

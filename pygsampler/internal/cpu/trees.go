@@ -15,6 +15,9 @@ type trees[I csc.Index] struct {
 	vertices, of []I   // by local number; one more than used, as claimDirect has it
 	shift        int   // a pair's key is tree << shift | vertex
 	first        int64 // local number of the hop's first row
+	// Where edges have times: the key of each vertex's bound, by local number.
+	times  *Times
+	bounds []int64
 }
 
 // plant begins a disjoint batch: every seed, also a repeated one, is a root.
@@ -24,7 +27,10 @@ func (s *sampling[I]) plant() error {
 	if err != nil {
 		return err
 	}
-	t := &trees[I]{shift: shift}
+	t := &trees[I]{shift: shift, times: s.Times}
+	if s.Times != nil {
+		t.bounds = append(t.bounds, s.Times.Seeds...)
+	}
 	s.trees = t
 	s.table.begin()
 	if s.out, err = batch.NewBuilder(len(s.Fanouts), s.widths().Vertices(2*seeds)+4096); err != nil {
@@ -121,12 +127,32 @@ func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], lo, hi, e
 			if !found {
 				h.enter(slot, key, n)
 				t.vertices[n], t.of[n] = v, tree
+				if t.times != nil {
+					t.bound(b, int64(b.indptr[row])+int64(k), rows.first+row)
+				}
 				n++
 			}
 			ids[k] = I(h.entries[slot+1])
 		}
 	}
 	return n
+}
+
+// bound is that of the next vertex, which an edge of a block has reached from a row.
+func (t *trees[I]) bound(b block[I], edge, row int64) {
+	if !t.times.Carry {
+		t.bounds = append(t.bounds, t.bounds[row])
+		return
+	}
+	of := int64(b.indices[edge])
+	switch {
+	case t.times.ByVertex:
+	case b.ids32 != nil:
+		of = int64(b.ids32[edge])
+	default:
+		of = b.ids64[edge]
+	}
+	t.bounds = append(t.bounds, t.times.Of[of])
 }
 
 // finish copies the lists into the region.

@@ -49,7 +49,7 @@ def tables_of(graph: GraphState, name: str, values: Array, mask: bool) -> Parts 
     """
     parts = graph._open()
     about = (name, values.dtype, values._address, values._length, int(mask))
-    memory = _made(graph, len(parts.indices), name, "TablesStart", *about)
+    memory = made_of(graph, len(parts.indices), name, "TablesStart", *about)
     made = Array._of_rows(at.TABLES_ROWS, memories.read_int64(memory.data, at.TABLES_WORDS), memory)
     # Where nothing is left out there is no CSC beside the graph's own.
     if made or not mask:
@@ -71,7 +71,7 @@ def transposed_of(
     about: tuple[Any, ...] = "", "", 0, 0
     if types is not None:
         about = name, types.dtype, types._address, types._length
-    memory = _made(graph, edges, name or "out-edges", "TransposeStart", *about, kinds, int(bare))
+    memory = made_of(graph, edges, name or "out-edges", "TransposeStart", *about, kinds, int(bare))
     words = memories.read_int64(memory.data, at.TRANSPOSED_WORDS)
     made = Array._of_rows(at.TRANSPOSED_ROWS, words, memory)
     return Parts(**made), words[at.TRANSPOSED_KINDS]
@@ -84,7 +84,7 @@ def negatives_of(graph: GraphState, power: float) -> Array:
     """
     (bits,) = struct.unpack("<q", struct.pack("<d", power))
     nodes = graph._num_nodes
-    memory = _made(graph, nodes, "negatives", "NegativesStart", bits, unit=" vertices")
+    memory = made_of(graph, nodes, "negatives", "NegativesStart", bits, unit=" vertices")
     return Array._of(memory.data, nodes, 64, memory)
 
 
@@ -100,7 +100,7 @@ def page_ranks_of(
     count = roots.length
     (*numbers,) = struct.unpack("<3q", struct.pack("<3d", alpha, epsilon, threshold))
     about = roots.address, count, roots.bits, most, *numbers
-    memory = _made(graph, count, "PageRank", "PageRankStart", *about, unit=" roots")
+    memory = made_of(graph, count, "PageRank", "PageRankStart", *about, unit=" roots")
     starts = Array._of(memory.data, count + 1, 64, memory)
     (total,) = memories.read_int64(memory.data + 8 * count, 1)
     place = memory.data + 8 * (count + 1)
@@ -111,7 +111,7 @@ def page_ranks_of(
     )
 
 
-def _made(
+def made_of(
     graph: GraphState, count: int, text: str, start: str, *arguments: Any, unit: str = " edges"
 ) -> memories.Memory:
     """What a job of the engine makes of a graph with so many edges; ``text`` is its bar's."""

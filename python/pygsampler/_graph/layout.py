@@ -54,6 +54,18 @@ TABLES_ALIAS = 7
 TABLES_SUMS = 8
 TABLES_WORDS = 9
 
+# Words at the beginning of rows in the order of time. Offsets are in bytes.
+TIMES_NUM_EDGES = 0
+TIMES_NUM_GIVEN = 1  # times that were given
+TIMES_ID_BITS = 2
+TIMES_EDGE_ID_BITS = 3
+TIMES_FLOAT = 4  # 1 where they are float64
+TIMES_INDICES = 5
+TIMES_EDGE_IDS = 6
+TIMES_KEYS = 7
+TIMES_GIVEN = 8  # the keys of the times as they were given
+TIMES_WORDS = 9
+
 # COO_ROWS are the arrays of a CSC that was made of a list of edges.
 COO_ROWS = (
     Row("indptr", "int64", COO_NUM_NODES, 1, COO_INDPTR),
@@ -86,4 +98,10 @@ TABLES_ROWS = (
     Row("edge_ids", TABLES_EDGE_ID_BITS, TABLES_NUM_EDGES, 0, TABLES_EDGE_IDS),
     Row("alias", "int64", TABLES_NUM_EDGES, 0, TABLES_ALIAS),
     Row("sums", "int64", TABLES_NUM_EDGES, 0, TABLES_SUMS),
+)
+
+# TIMES_ROWS are the arrays of rows in the order of time.
+TIMES_ROWS = (
+    Row("indices", TIMES_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_INDICES),
+    Row("edge_ids", TIMES_EDGE_ID_BITS, TIMES_NUM_EDGES, 0, TIMES_EDGE_IDS),
 )

@@ -371,6 +371,7 @@ class Sampler(ABC, Generic[T_co]):
         exclude: Any,
         threads: int,
         beside: bool,
+        **more: Any,
     ) -> Pending[Any]:
         check_graph(graph, self._takes_types)
         numbers = self._numbers
@@ -383,6 +384,7 @@ class Sampler(ABC, Generic[T_co]):
             exclude=exclude,
             threads=integer(threads, "threads", 0, _MOST_THREADS),
             beside=beside,
+            **more,
         )
 
 

@@ -105,7 +105,8 @@ class HeteroSampler(PGSampler):
             )
         boolean(share_memory, "share_memory")
         boolean(is_sorted, "is_sorted")
-        self.temporal_strategy, self.time_attr = temporal_strategy, time_attr
+        options.offered("temporal_strategy", temporal_strategy, "uniform", _TIMES)
+        options.offered("time_attr", time_attr, None, _TIMES)
         backward = options.backward(sample_direction)
         options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
         if device is not None and torch.device(device).type != "cpu":
@@ -217,7 +218,7 @@ class HeteroSampler(PGSampler):
         for seeds with times.
         """
         inputs = NodeSamplerInput.cast(index)
-        options.offered("input_time", inputs.time, None, "temporal sampling")
+        options.offered("input_time", inputs.time, None, _TIMES)
         if kwargs:
             raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
         kind = inputs.input_type
@@ -247,7 +248,7 @@ class HeteroSampler(PGSampler):
         Raises what ``sample_from_nodes`` does.
         """
         inputs = EdgeSamplerInput.cast(index)
-        options.offered("edge_label_time", inputs.time, None, "temporal sampling")
+        options.offered("edge_label_time", inputs.time, None, _TIMES)
         if kwargs:
             raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
         kind = inputs.input_type
@@ -282,7 +283,7 @@ class HeteroSampler(PGSampler):
             )
         return self._finished(out)
 
-    def _sample(self, seeds: Any, identity: tuple[int, int]) -> Any:
+    def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
         """What is sampled of a batch; of several types each has its seeds once, or as trees."""
         epoch, batch = identity
         if self._sampler.seed != self.seed:
@@ -352,6 +353,7 @@ class HeteroSampler(PGSampler):
         )
 
 
+_TIMES = "temporal sampling of graphs with types"
 _WITH_TYPES = "for a HeteroData anything else"
 
 

@@ -186,9 +186,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         edge_index: str = "coo",
         **kwargs: Any,
     ) -> None:
-        offered("input_time", input_time, None, "temporal sampling")
         typed = has_types(data)
         if typed:
+            offered("input_time", input_time, None, "temporal sampling of graphs with types")
             _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
@@ -219,6 +219,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             data,
             num_neighbors,
             input_nodes=input_nodes,
+            input_time=input_time,
+            time_attr=time_attr,
             transform=transform,
             transform_sampler_output=transform_sampler_output,
             filter_per_worker=filter_per_worker,
@@ -277,11 +279,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         edge_index: str = "coo",
         **kwargs: Any,
     ) -> None:
-        offered("edge_label_time", edge_label_time, None, "temporal sampling")
         if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
         typed = has_types(data)
         if typed:
+            times = "temporal sampling of graphs with types"
+            offered("edge_label_time", edge_label_time, None, times)
             _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
@@ -313,6 +316,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             num_neighbors,
             edge_label_index=edge_label_index,
             edge_label=edge_label,
+            edge_label_time=edge_label_time,
+            time_attr=time_attr,
             neg_sampling=neg_sampling,
             neg_sampling_ratio=neg_sampling_ratio,
             transform=transform,

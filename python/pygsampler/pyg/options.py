@@ -28,8 +28,6 @@ __all__ = [
 
 # What PyG's sampler has as attributes and ours does not offer, with the value that means so.
 _LATER = {
-    "temporal_strategy": ("uniform", "temporal sampling"),
-    "time_attr": (None, "temporal sampling"),
     "node_time": (None, "temporal sampling"),
     "edge_time": (None, "temporal sampling"),
 }
@@ -47,6 +45,8 @@ _OF_THE_GRAPH = {
     "perm",
     "row",
     "sample_direction",
+    "temporal_strategy",
+    "time_attr",
 }
 
 
@@ -124,12 +124,14 @@ def kind(subgraph_type: Any) -> SubgraphType:
         ) from None
 
 
-def check_inputs(inputs: Any, time: str, more: dict[str, Any]) -> None:
-    """NotImplementedError for seeds with times or types, TypeError for unknown arguments.
+def check_inputs(inputs: Any, time: str, more: dict[str, Any], with_times: bool) -> None:
+    """NotImplementedError for seeds with types, ValueError for times that nobody asks for,
+    TypeError for unknown arguments.
 
     ``time`` is the loaders' name for the seeds' times.
     """
-    offered(time, inputs.time, None, "temporal sampling")
+    if inputs.time is not None and not with_times:
+        raise ValueError(f"{time}: expected None without time_attr, got {describe(inputs.time)}")
     if inputs.input_type is not None:
         raise NotImplementedError(
             f"input_type: expected None, got {describe(inputs.input_type)}; this sampler is of "

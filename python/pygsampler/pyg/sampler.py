@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch.utils.data import get_worker_info
+from torch_geometric.data import Data
 from torch_geometric.sampler import (
     BaseSampler,
     EdgeSamplerInput,
@@ -25,6 +27,7 @@ from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
+from pygsampler.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.graph import graph_of
 from pygsampler.pyg.output import around, directional, vertices
@@ -76,6 +79,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         device: Any = None,
         is_sorted: bool = False,
         sample_direction: str = "forward",
+        reads: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> None:
         if not isinstance(sampler, _core.Sampler):
             raise TypeError(
@@ -95,7 +99,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             array = self._options_names.get(kind, kind), name
         # Last, since it may sort many gigabytes.
         in_order = boolean(is_sorted, "is_sorted")
-        self._graph = graph_of(data, device, in_order, backward, array, sampler.reads)
+        named = sampler.reads if reads is None else reads
+        self._graph = graph_of(data, device, in_order, backward, array, named)
         self._sample_direction = sample_direction
         # Now, and by what the array is now: wrong weights are wrong arguments.
         self._drawn()
@@ -187,9 +192,11 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         and ``CudaError`` where the GPU fails or belongs to the parent of a forked process.
         """
         inputs = NodeSamplerInput.cast(index)
-        options.check_inputs(inputs, "input_time", kwargs)
+        options.check_inputs(inputs, "input_time", kwargs, self._is_temporal)
         seeds = options.ids(inputs.node, "input_nodes")
-        out = self._sample(seeds, self._identity.of(seeds))
+        times = self._times_of(seeds, inputs.time, "input_time")
+        identity = self._identity.of(seeds, None if times is None else (b"times", _bits(times)))
+        out = self._sample(seeds, identity, times)
         known = (inputs.input_id, inputs.time)
         out.metadata = known if self._sampler.rooted else (out.node, None)
         return self._finished(out)
@@ -212,33 +219,50 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 f"{describe(self._sampler)}"
             )
         inputs = EdgeSamplerInput.cast(index)
-        options.check_inputs(inputs, "edge_label_time", kwargs)
+        options.check_inputs(inputs, "edge_label_time", kwargs, self._is_temporal)
         sources, targets = (
             options.ids(ends, "edge_label_index") for ends in (inputs.row, inputs.col)
         )
         identity = self._identity.of(sources, (b"targets", targets))
         label = inputs.label
 
-        def sample(seeds: torch.Tensor, time: None) -> SamplerOutput:
-            return self._sample(options.ids(seeds, "seeds"), identity)
+        def sample(given: torch.Tensor, time: torch.Tensor | None) -> SamplerOutput:
+            seeds = options.ids(given, "seeds")
+            return self._sample(seeds, identity, self._times_of(seeds, time, "edge_label_time"))
 
         with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
             if neg_sampling is not None:
                 torch.default_generator.manual_seed(mixed(self.seed, *identity))
             out = edge_sample(
-                EdgeSamplerInput(inputs.input_id, sources, targets, label),
+                EdgeSamplerInput(inputs.input_id, sources, targets, label, inputs.time),
                 sample,
                 self.num_nodes,
                 self.disjoint,
-                neg_sampling=neg_sampling,
+                self._node_time(),
+                neg_sampling,
             )
         input_id, *others = out.metadata
         out.metadata = (input_id, *[_on(value, out.node.device) for value in others])
         return self._finished(out)
 
-    def _sample(self, seeds: torch.Tensor, identity: tuple[int, int]) -> SamplerOutput:
+    # Whether seeds have times.
+    _is_temporal = False
+
+    def _times_of(
+        self, seeds: torch.Tensor, given: torch.Tensor | None, where: str
+    ) -> torch.Tensor | None:
+        """The bounds of seeds; None for a sampler without times."""
+        return None
+
+    def _node_time(self) -> torch.Tensor | None:
+        """When nodes are, for negatives; None where they have no times."""
+        return None
+
+    def _sample(
+        self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
+    ) -> SamplerOutput:
         self._check_factors()
-        batch = self._batch(seeds, *identity)
+        batch = self._batch(seeds, *identity, times)
         if isinstance(batch, TorchSubgraph):
             return self._of_subgraph(batch)
         node, num_nodes = vertices(batch)
@@ -291,13 +315,16 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         """How many hops of the batch were asked for."""
         return len(batch.blocks)
 
-    def _batch(self, seeds: torch.Tensor, epoch: int, batch: int) -> TorchBatch:
+    def _batch(
+        self, seeds: torch.Tensor, epoch: int, batch: int, times: torch.Tensor | None = None
+    ) -> TorchBatch:
         if self._sampler.seed != self.seed:
             self._sampler = self._sampler.with_seed(self.seed)
         threads = 0 if get_worker_info() is None else 1
-        job = self._sampler.launch(
-            self._graph, seeds, epoch=epoch, batch=batch, threads=threads, into="torch"
-        )
+        launch: Any = self._sampler.launch
+        if times is not None:
+            launch = partial(launch, seed_time=times)
+        job = launch(self._graph, seeds, epoch=epoch, batch=batch, threads=threads, into="torch")
         return as_torch(job.result())
 
     def _drawn(self) -> Graph:
@@ -359,9 +386,12 @@ class PGSampler(Sampler):
     is_sorted : bool
         ``edge_index`` is ordered by its row 1, the targets. Checked.
     temporal_strategy : str
-        ``"uniform"``; anything else is a ``NotImplementedError``.
-    time_attr : None
-        Temporal sampling is not offered yet: ``NotImplementedError``.
+        ``"uniform"``, or ``"last"``: the latest edges, or those to the latest nodes.
+    time_attr : str, optional
+        The name of an attribute of nodes or of edges of ``data``, integers or floats: times. Each
+        seed has a tree of its own, along edges (to nodes) that are not later than the seed's time
+        at any hop. A seed without one has that of its node. Not with ``weight_attr``, and not for
+        induced subgraphs, which would have later edges; on the CPU.
     weight_attr : str, optional
         The name of an attribute of the edges of ``data``, shape [E]: bool, integers, float32 or
         float64, finite weights >= 0, in the order of ``edge_index`` or ``adj_t``. "edge_weight" may
@@ -439,8 +469,27 @@ class PGSampler(Sampler):
         edge_weights: str | None = None,
     ) -> None:
         boolean(share_memory, "share_memory")
-        # Each is refused unless it has the value that means so.
-        self.temporal_strategy, self.time_attr = temporal_strategy, time_attr
+        times: dict[str, Any] = {}
+        if time_attr is not None:
+            if not isinstance(time_attr, str):
+                raise TypeError(
+                    f"time_attr: expected the name of an attribute, got {describe(time_attr)}"
+                )
+            if weight_attr is not None:
+                raise ValueError(
+                    f"weight_attr: expected None with time_attr={time_attr!r}, got {weight_attr!r}"
+                )
+            if options.backward(sample_direction):
+                raise NotImplementedError(
+                    f"sample_direction: expected 'forward' with time_attr={time_attr!r}, got "
+                    "'backward'"
+                )
+            times = {"time": time_attr, "strategy": temporal_strategy}
+        elif temporal_strategy not in ("uniform", "last"):
+            raise ValueError(
+                "temporal_strategy: expected 'uniform' or 'last', got "
+                f"{describe(temporal_strategy)}"
+            )
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -458,13 +507,18 @@ class PGSampler(Sampler):
                 prob=weight_attr,
                 edge_weights=edge_weights,
                 seed=seed,
+                **times,
             ),
             subgraph_type=options.subgraph(subgraph_type, directed),
             device=device,
             is_sorted=is_sorted,
             sample_direction=sample_direction,
+            reads=None if time_attr is None else _with_times(data, time_attr),
         )
         self._identity.set_seed(seed)
+        if time_attr is not None:
+            # Now: wrong times are wrong arguments, and rows are sorted by time once.
+            self._graph._timed(time_attr)
         self._num_neighbors = NumNeighbors(list(counts))
 
     @property
@@ -477,6 +531,44 @@ class PGSampler(Sampler):
         counts = options.hops(num_neighbors)
         self._sampler = self._made()._with(fanouts=counts[::-1] or [0])
         self._num_neighbors = NumNeighbors(list(counts))
+
+    @property
+    def time_attr(self) -> str | None:
+        """The name of the times; None: edges have none."""
+        return self._made().time
+
+    @property
+    def temporal_strategy(self) -> str:
+        """``"uniform"`` or ``"last"``."""
+        return self._made().strategy
+
+    @property
+    def _is_temporal(self) -> bool:  # type: ignore[override]
+        return self.time_attr is not None
+
+    def _times_of(
+        self, seeds: torch.Tensor, given: torch.Tensor | None, where: str
+    ) -> torch.Tensor | None:
+        if not self._is_temporal:
+            return None
+        if self.subgraph_type == SubgraphType.induced:
+            raise ValueError(
+                "subgraph_type: expected 'directional' or 'bidirectional' with time_attr, got "
+                "'induced', whose edges would be of any time"
+            )
+        if given is not None:
+            return given
+        times = self._node_time()
+        if times is None:
+            raise ValueError(
+                f"{where}: expected times with time_attr={self.time_attr!r} of edges, got None"
+            )
+        return times[seeds.long()]
+
+    def _node_time(self) -> torch.Tensor | None:
+        name = self.time_attr
+        values = None if name is None else self._graph.ndata.get(name)
+        return None if values is None else values.torch()
 
     @property
     def replace(self) -> bool:
@@ -536,6 +628,19 @@ class PGSampler(Sampler):
             f"pygsampler.pyg.PGSampler({self.num_neighbors.values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
+
+
+def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which attributes of edges and of nodes of data are its times."""
+    if isinstance(data, Graph):
+        return ((name,), ()) if name in data.edata else ((), (name,))
+    of_edges = isinstance(data, Data) and name in data and data.is_edge_attr(name)
+    return ((name,), ()) if of_edges else ((), (name,))
+
+
+def _bits(times: torch.Tensor) -> torch.Tensor:
+    """Integers that say which times they are."""
+    return times.double().view(torch.int64) if times.is_floating_point() else times.long()
 
 
 def mixed(*numbers: int) -> int:

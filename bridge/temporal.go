@@ -1,0 +1,37 @@
+package bridge
+
+import core "github.com/pygsampler/pygsampler/pygsampler"
+
+// TimesStart begins to put the rows of a graph into the order of the times at an address.
+func TimesStart(graph int64, name, dtype string, address, length, byVertex int64) (job int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	j, err := core.StartTimes(g, name, dtype, address, length, byVertex != 0)
+	if err != nil {
+		return 0, err
+	}
+	return derivedJobs.add(j), nil
+}
+
+// TimedSubmit queues a batch whose seeds have times, and returns its job, negated, or with prompt the memory
+// of a batch that is small enough to be made on the spot. sorted is the memory that TimesStart has made.
+func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, threads, prompt, sorted, seedTimes, byVertex int64) (memOrJob int64, err error) {
+	defer finish(&err)
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.SubmitTimed(g, o, core.TimedCall{Sorted: sorted, SeedTimes: seedTimes, ByVertex: byVertex != 0, Call: core.Call{
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch, Threads: threads,
+	}}, prompt != 0)
+	if err != nil {
+		return 0, err
+	}
+	if prompt == 0 {
+		return -jobs.add(j), nil
+	}
+	return handed(j)
+}

@@ -1,0 +1,73 @@
+// Package times says which edges of a row there are at a time: rows in the order of their edges' times,
+// and the part of them that a bound leaves.
+package times
+
+import (
+	"math"
+	"sort"
+)
+
+// Rows are the times of a graph whose rows are in their order, as keys: integers that ascend as the times
+// do. They are read-only, and any number of goroutines may read them.
+type Rows struct {
+	Edges []int64 // by position; they ascend in each row
+	Of    []int64 // by edge id, or by vertex
+	// ByVertex says that an edge is as old as the vertex that it leads from, and Of is by vertex.
+	ByVertex bool
+	Float    bool // times are float64, else int64
+}
+
+// Rule says which edges a bound leaves.
+type Rule struct {
+	Before bool    // those before the bound; else those at it, too
+	Window float64 // how long before the bound they may be; infinite: any time
+	// Carry has a vertex that an edge reached bound by that edge's time; else a tree's bound is its seed's.
+	Carry bool
+	Last  bool // of more than the fanout the last ones
+}
+
+// Key is the key of a time: a total order, -0 and 0 alike. NaN has none.
+func Key(t float64) int64 {
+	if t == 0 {
+		return 0
+	}
+	if bits := int64(math.Float64bits(t)); bits < 0 {
+		return math.MinInt64 - bits
+	} else {
+		return bits
+	}
+}
+
+// Time is the time of a key.
+func Time(key int64) float64 {
+	if key < 0 {
+		return math.Float64frombits(uint64(math.MinInt64 - key))
+	}
+	return math.Float64frombits(uint64(key))
+}
+
+// Since is the key of the first time that a rule leaves under a bound.
+func (r *Rows) Since(bound int64, rule *Rule) int64 {
+	if math.IsInf(rule.Window, 1) {
+		return math.MinInt64
+	}
+	if r.Float {
+		return Key(Time(bound) - rule.Window)
+	}
+	if window := int64(rule.Window); bound >= math.MinInt64+window {
+		return bound - window
+	}
+	return math.MinInt64
+}
+
+// Within is which part of so many edges from a position on a bound leaves.
+func (r *Rows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
+	keys := r.Edges[start : start+degree]
+	end := sort.Search(len(keys), func(i int) bool { return keys[i] > bound || rule.Before && keys[i] == bound })
+	begin := 0
+	if !math.IsInf(rule.Window, 1) {
+		since := r.Since(bound, rule)
+		begin = sort.Search(end, func(i int) bool { return keys[i] >= since })
+	}
+	return start + int64(begin), int64(end - begin)
+}

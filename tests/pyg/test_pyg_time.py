@@ -1,0 +1,151 @@
+"""Temporal sampling of a Data by PyG's loaders: no edge, and no node, is later than its seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from pyg_reference import content
+from torch_geometric.data import Data
+from torch_geometric.sampler import NegativeSampling, NodeSamplerInput
+
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
+
+NODES, EDGES = 200, 3000
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    random = torch.Generator().manual_seed(3)
+    return Data(
+        x=torch.arange(NODES).float().view(-1, 1),
+        edge_index=torch.randint(0, NODES, (2, EDGES), generator=random),
+        time=torch.randint(0, 100, (NODES,), generator=random),
+        edge_time=torch.randint(0, 100, (EDGES,), generator=random),
+        num_nodes=NODES,
+    )
+
+
+def times_of(batch: Any, data: Data, name: str) -> torch.Tensor:
+    """Of each edge of a batch."""
+    if name == "edge_time":
+        return data.edge_time[batch.e_id]
+    return data.time[batch.n_id[batch.edge_index[0]]]
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+@pytest.mark.parametrize("name", ["time", "edge_time"])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_no_edge_is_later_than_its_seed(data: Data, name: str, strategy: str, workers: int) -> None:
+    bounds = torch.arange(NODES) % 100
+    loader = NeighborLoader(
+        data,
+        [5, 5],
+        input_nodes=torch.arange(NODES),
+        input_time=bounds,
+        time_attr=name,
+        temporal_strategy=strategy,
+        batch_size=50,
+        num_workers=workers,
+        seed=2,
+    )
+    edges = 0
+    for batch in loader:
+        assert torch.equal(batch.seed_time, bounds[batch.input_id])
+        limits = batch.seed_time[batch.batch[batch.edge_index[1]]]
+        assert (times_of(batch, data, name) <= limits).all()
+        assert torch.equal(batch.batch[: batch.batch_size], torch.arange(batch.batch_size))
+        edges += batch.num_edges
+    assert edges > 1000
+
+
+def test_seeds_have_the_times_of_their_nodes(data: Data) -> None:
+    loader = NeighborLoader(data, [-1], time_attr="time", batch_size=NODES, seed=1)
+    (batch,) = loader
+    src, dst = data.edge_index
+    there = (data.time[src] <= data.time[dst]).nonzero().view(-1)
+    assert sorted(batch.e_id.tolist()) == there.tolist()
+
+
+def test_the_last_ones(data: Data) -> None:
+    sampler = PGSampler(data, [3], time_attr="edge_time", temporal_strategy="last", seed=1)
+    seeds = torch.arange(NODES)
+    out = sampler.sample_from_nodes(NodeSamplerInput(None, seeds, time=torch.full((NODES,), 60)))
+    assert sampler.disjoint
+    assert (sampler.time_attr, sampler.temporal_strategy) == ("edge_time", "last")
+    for v in range(NODES):
+        row = out.edge[out.col == v].tolist()
+        own = (data.edge_index[1] == v) & (data.edge_time <= 60)
+        own = own.nonzero().view(-1)
+        order = own[data.edge_time[own].argsort(stable=True)]
+        assert row == order[-3:].tolist()
+
+
+def test_epochs_repeat(data: Data) -> None:
+    def run(epoch: int) -> list[Any]:
+        sampler = PGSampler(data, [4, 4], time_attr="time", seed=7)
+        sampler.set_epoch(epoch)
+        loader = NeighborLoader(
+            data, [4, 4], neighbor_sampler=sampler, batch_size=40, shuffle=False
+        )
+        return [content(batch) for batch in loader]
+
+    assert run(1) == run(1)
+    assert run(1) != run(2)
+
+
+@pytest.mark.parametrize("mode", [None, "binary", "triplet"])
+@pytest.mark.parametrize("name", ["time", "edge_time"])
+def test_links(data: Data, mode: str | None, name: str) -> None:
+    # As PyG has it, links are later than their ends.
+    links = data.edge_index[:, :400]
+    bounds = torch.maximum(data.time[links[0]], data.time[links[1]])
+    loader = LinkNeighborLoader(
+        data,
+        [4, 4],
+        edge_label_index=links,
+        edge_label_time=bounds,
+        time_attr=name,
+        neg_sampling=None if mode is None else NegativeSampling(mode, 1),
+        batch_size=100,
+        seed=5,
+    )
+    edges = 0
+    for batch in loader:
+        limits = bounds[batch.input_id][batch.batch]
+        if mode != "triplet":
+            assert int(batch.batch.max()) < 100 * (1 if mode is None else 2)
+        limits = bounds[batch.input_id][batch.batch % 100]
+        assert (times_of(batch, data, name) <= limits[batch.edge_index[1]]).all()
+        if mode == "binary" and name == "time":
+            ends = batch.edge_label_index[:, 100:]
+            assert (data.time[batch.n_id[ends]] <= bounds[batch.input_id]).all()
+        edges += batch.num_edges
+    assert edges > 1000
+
+
+def test_wrong_arguments(data: Data) -> None:
+    with pytest.raises(ValueError, match="input_time"):
+        NeighborLoader(data, [2], input_time=torch.arange(NODES))
+    with pytest.raises(ValueError, match="weight_attr: expected None with time_attr='time'"):
+        NeighborLoader(data, [2], time_attr="time", weight_attr="edge_time")
+    with pytest.raises(ValueError, match="strategy: expected"):
+        NeighborLoader(data, [2], time_attr="time", temporal_strategy="first")
+    with pytest.raises(TypeError, match="time_attr: expected the name of an attribute, got int"):
+        NeighborLoader(data, [2], time_attr=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="expected the name of an attribute of the nodes of data"):
+        NeighborLoader(data, [2], time_attr="when")
+    with pytest.raises(NotImplementedError, match="sample_direction: expected 'forward' with"):
+        PGSampler(data, [2], time_attr="time", sample_direction="backward")
+    loader = NeighborLoader(data, [2], time_attr="edge_time", batch_size=10)
+    with pytest.raises(ValueError, match="input_time: expected times with time_attr='edge_time'"):
+        next(iter(loader))
+    induced = NeighborLoader(data, [2], time_attr="time", subgraph_type="induced", batch_size=10)
+    with pytest.raises(
+        ValueError, match="subgraph_type: expected 'directional' or 'bidirectional'"
+    ):
+        next(iter(induced))
+    sampler = PGSampler(data, [2], time_attr="time")
+    with pytest.raises(AttributeError, match="time_attr: cannot be assigned"):
+        sampler.time_attr = "edge_time"  # type: ignore[misc]

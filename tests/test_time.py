@@ -1,0 +1,302 @@
+"""Neighbours by time, against a slow reference of which edges there are at a bound."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import pygsampler as pgs
+
+NODES, EDGES = 60, 900
+
+
+@pytest.fixture(scope="module")
+def edges() -> Any:
+    random = np.random.default_rng(5)
+    src, dst = random.integers(0, NODES, EDGES), random.integers(0, NODES - 3, EDGES)
+    # Parallel edges and self loops, and many that are at one time.
+    dst[:20], src[:20] = 3, 4
+    src[20:30] = dst[20:30]
+    return src, dst, random.integers(-20, 40, EDGES), random.integers(-20, 40, NODES)
+
+
+def graph_of(edges: Any, dtype: str = "int64", ids: str = "int64") -> pgs.Graph:
+    src, dst, of_edges, of_nodes = edges
+    return pgs.Graph.from_coo(
+        src.astype(ids),
+        dst.astype(ids),
+        num_nodes=NODES,
+        edge_data={"t": of_edges.astype(dtype), "m": np.arange(EDGES) % 3 > 0},
+        node_data={"n": of_nodes.astype(dtype)},
+    )
+
+
+def content(batch: Any) -> Any:
+    blocks = [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in batch.blocks]
+    return batch.input_nodes.tolist(), batch.trees.tolist(), blocks
+
+
+def check(batch: Any, edges: Any, seed_time: Any, **how: Any) -> int:
+    """Every edge of a batch by the rules; returns how many there are."""
+    src, dst, of_edges, of_nodes = edges
+    time = of_edges if how["time"] == "t" else of_nodes[src]
+    window = math.inf if how.get("window") is None else how["window"]
+    mask = np.arange(EDGES) % 3 > 0 if how.get("mask") else np.ones(EDGES, bool)
+    nodes, trees = batch.input_nodes.tolist(), batch.trees.tolist()
+    bounds = dict(enumerate(seed_time))
+    total = 0
+    expanded = 0
+    for hop, block in enumerate(reversed(batch.blocks)):
+        fanout = how["fanouts"][len(batch.blocks) - 1 - hop]
+        known = len(bounds)
+        first = expanded if how.get("frontier") == "new" else 0
+        expanded = known
+        assert block.dst_offset == first
+        assert block.num_dst_nodes == known - first
+        indptr, ids, local = (a.tolist() for a in (block.indptr, block.edge_ids, block.indices))
+        for row in range(block.num_dst_nodes):
+            v, bound = nodes[first + row], bounds[first + row]
+            late = time >= bound if how.get("compare") == "lt" else time > bound
+            there = np.flatnonzero((dst == v) & ~late & (time >= bound - window) & mask)
+            there = there[np.argsort(time[there], kind="stable")].tolist()
+            drawn = ids[indptr[row] : indptr[row + 1]]
+            if how.get("strategy") == "last" and 0 <= fanout < len(there):
+                there = there[len(there) - fanout :] if fanout else []
+            if fanout < 0 or (not how.get("replace") and len(there) <= fanout):
+                assert drawn == there
+            elif how.get("replace"):
+                assert len(drawn) == (fanout if there else 0)
+            else:
+                assert len(drawn) == len(set(drawn)) == fanout
+            assert set(drawn) <= set(there)
+            for e, place in zip(drawn, local[indptr[row] : indptr[row + 1]], strict=True):
+                assert nodes[place] == src[e]
+                assert trees[place] == trees[first + row]
+                if place not in bounds:
+                    bounds[place] = time[e] if how.get("carry") == "edge" else bound
+            total += len(drawn)
+    assert len(bounds) == len(nodes)
+    return total
+
+
+@pytest.mark.parametrize("time", ["t", "n"])
+@pytest.mark.parametrize("compare", ["le", "lt"])
+@pytest.mark.parametrize("window", [None, 0, 12.0])
+@pytest.mark.parametrize("carry", ["seed", "edge"])
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+def test_every_edge_is_there_at_its_bound(
+    edges: Any, time: str, compare: str, window: float | None, carry: str, strategy: str
+) -> None:
+    how: dict[str, Any] = {"time": time, "compare": compare, "window": window, "carry": carry}
+    how["strategy"] = strategy
+    random = np.random.default_rng(1)
+    total = 0
+    for dtype, ids in (("int64", "int32"), ("float64", "int64"), ("int32", "int64")):
+        graph = graph_of(edges, dtype, ids)
+        for fanouts in ([3, 4], [-1, 2, 0], [2, 2, -1]):
+            for more in ({}, {"replace": True}, {"frontier": "new"}, {"mask": "m"}):
+                seeds = random.integers(0, NODES, 30)
+                seed_time = random.integers(-25, 45, 30)
+                sampler = pgs.PGSampler(fanouts, seed=3, **how, **more)
+                batch = sampler.sample(graph, seeds, seed_time=seed_time)
+                total += check(batch, edges, seed_time, fanouts=fanouts, **how, **more)
+    assert total == 0 if (window, compare) == (0, "lt") else total > 400
+
+
+def test_zero_window_before_the_bound_leaves_nothing(edges: Any) -> None:
+    sampler = pgs.PGSampler([-1], time="t", compare="lt", window=0, seed=1)
+    assert sampler.sample(graph_of(edges), range(NODES), seed_time=10).num_edges == 0
+
+
+def test_one_core_or_two(edges: Any) -> None:
+    graph = graph_of(edges)
+    sampler = pgs.PGSampler([5, 5, 5], time="t", carry="edge", seed=1)
+    seeds = np.arange(6000) % NODES
+    one = sampler.sample(graph, seeds, seed_time=seeds, batch=2, threads=1)
+    two = sampler.sample(graph, seeds, seed_time=seeds, batch=2, threads=2)
+    assert content(one) == content(two)
+    assert check(one, edges, seeds, fanouts=[5, 5, 5], time="t", carry="edge") > 20_000
+
+
+def test_rows_in_time_order_before_all_seeds_are_the_uniform_sample(edges: Any) -> None:
+    src, dst, *_ = edges
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data={"t": np.arange(EDGES)})
+    for more in ({}, {"replace": True}, {"frontier": "new"}, {"edge_weights": "ht"}):
+        timed = pgs.PGSampler([4, 6], time="t", seed=9, **more)
+        plain = pgs.PGSampler([4, 6], disjoint=True, seed=9, **more)
+        seeds = np.arange(40) % NODES
+        one = timed.sample(graph, seeds, seed_time=EDGES, epoch=1, batch=4)
+        other = plain.sample(graph, seeds, epoch=1, batch=4)
+        assert one.input_nodes.tolist() == other.input_nodes.tolist()
+        for mine, theirs in zip(one.blocks, other.blocks, strict=True):
+            assert mine.edge_ids.tolist() == theirs.edge_ids.tolist()
+            assert mine.indices.tolist() == theirs.indices.tolist()
+            if more.get("edge_weights"):
+                assert mine.edge_weights.tolist() == theirs.edge_weights.tolist()
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_draws_are_uniform_among_those_that_are_there(replace: bool) -> None:
+    times = np.array([5, 1, 9, 3, 7, 2, 8, 4, 6, 0])
+    graph = pgs.Graph.from_coo(
+        np.arange(1, 11), np.zeros(10, int), num_nodes=11, edge_data={"t": times}
+    )
+    sampler = pgs.PGSampler([3], time="t", window=6, replace=replace, seed=2)
+    trees = 30_000
+    batch = sampler.sample(graph, np.zeros(trees, int), seed_time=7)
+    there = np.flatnonzero((times <= 7) & (times >= 1))
+    found = Counter(batch.blocks[0].edge_ids.tolist())
+    assert set(found) == set(there.tolist())
+    expected = np.full(len(there), 3 * trees / len(there))
+    counts = np.array([found[e] for e in there.tolist()])
+    # Without replacement the counts of one row depend on one another, and vary less.
+    scale = 1 if replace else (len(there) - 3) / (len(there) - 1)
+    statistic = ((counts - expected) ** 2 / expected).sum() / scale
+    assert stats.chi2.sf(statistic, len(there) - 1) > 1e-6
+
+
+def test_a_million_edges_and_none_of_the_future() -> None:
+    random = np.random.default_rng(8)
+    nodes, count = 20_000, 400_000
+    src, dst = random.integers(0, nodes, count), random.integers(0, nodes, count)
+    times = random.random(count)
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=nodes, edge_data={"t": times})
+    checked = 0
+    for carry in ("seed", "edge"):
+        for strategy in ("uniform", "last"):
+            for compare in ("le", "lt"):
+                options = {"carry": carry, "strategy": strategy, "compare": compare}
+                sampler = pgs.PGSampler([10, 10], time="t", seed=1, **options)
+                seeds, bounds = random.integers(0, nodes, 4000), random.random(4000)
+                batch = sampler.sample(graph, seeds, seed_time=bounds)
+                trees = np.asarray(batch.trees)
+                for block in batch.blocks:
+                    dst_local = np.asarray(block.coo()[1])
+                    of = times[np.asarray(block.edge_ids)]
+                    limit = bounds[trees[dst_local]]
+                    assert (of <= limit).all() if compare == "le" else (of < limit).all()
+                    checked += len(of)
+    assert checked > 1_000_000
+
+
+def test_floats_are_in_their_order() -> None:
+    times = np.array([0.0, -0.0, 1e-300, -1e-300, np.inf, -np.inf, 2.5, -2.5])
+    graph = pgs.Graph.from_coo(
+        np.arange(1, 9), np.zeros(8, int), num_nodes=9, edge_data={"t": times}
+    )
+    for bound in (*times, 3.0):
+        for compare in ("le", "lt"):
+            sampler = pgs.PGSampler([-1], time="t", compare=compare, seed=1)
+            drawn = sampler.sample(graph, [0], seed_time=float(bound)).blocks[0].edge_ids.tolist()
+            there = np.flatnonzero(times <= bound if compare == "le" else times < bound)
+            assert drawn == there[np.argsort(times[there], kind="stable")].tolist()
+
+
+def test_it_is_a_sampler(edges: Any) -> None:
+    graph = graph_of(edges)
+    sampler = pgs.PGSampler([3, 3], time="t", window=9.5, strategy="last", carry="edge", seed=1)
+    assert (sampler.time, sampler.window, sampler.strategy) == ("t", 9.5, "last")
+    assert (sampler.carry, sampler.compare, sampler.disjoint) == ("edge", "le", True)
+    assert pgs.PGSampler([3], time="t").window is None
+    first = content(sampler.sample(graph, range(9), seed_time=30))
+    again = eval(repr(sampler), {"PGSampler": pgs.PGSampler})
+    assert again.plan == sampler.plan
+    for other in (again, pickle.loads(pickle.dumps(sampler)), sampler.with_seed(1)):
+        assert content(other.sample(graph, range(9), batch=0, seed_time=30)) == first
+    job = sampler.submit(graph, range(9), batch=0, seed_time=np.full(9, 30))
+    assert content(job.result()) == first
+    graph.close()
+    with pytest.raises(pgs.ClosedError):
+        sampler.sample(graph, [0], seed_time=1)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    graph = graph_of(edges, dtype)
+    seeds = torch.arange(NODES)
+    times = (torch.arange(NODES) * 7 % 50).to(getattr(torch, dtype))
+    sampler = pgs.PGSampler([4, 4], time="t", seed=2)
+    options: dict[str, Any] = {"batch_size": 16, "shuffle": shuffle, "seed": 3}
+    found = []
+    for prefetch in (0, 4):
+        loader = DataLoader(graph, seeds, sampler, seed_time=times, prefetch=prefetch, **options)
+        for number, batch in enumerate(loader):
+            bounds = times[batch.output_nodes]
+            alone = sampler.sample(
+                graph, batch.output_nodes, seed_time=bounds, epoch=0, batch=number
+            )
+            assert alone.input_nodes.tolist() == batch.input_nodes.tolist()
+            found += batch.output_nodes.tolist()
+    assert sorted(found) == sorted(2 * list(range(NODES)))
+    with pytest.raises(ValueError, match="seed_time: expected a time for each seed with time='t'"):
+        DataLoader(graph, seeds, sampler, **options)
+    with pytest.raises(ValueError, match="seed_time: expected a time for each of 60 seeds, got 3"):
+        DataLoader(graph, seeds, sampler, seed_time=times[:3], **options)
+    with pytest.raises(ValueError, match="seed_time: expected None for a sampler without time="):
+        DataLoader(graph, seeds, [2], seed_time=times, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"compare": "ge"}, ValueError, "compare: expected"),
+        ({"carry": "vertex"}, ValueError, "carry: expected"),
+        ({"strategy": "first"}, ValueError, "strategy: expected"),
+        ({"window": -1}, ValueError, "window: expected a number from 0"),
+        ({"window": math.nan}, ValueError, "window: expected a number from 0"),
+        ({"window": "day"}, TypeError, "window: expected a number from 0"),
+        ({"time": 3}, TypeError, "time: expected the name of an edge or vertex array"),
+        ({"time": None, "window": 3}, ValueError, "window: expected None without time="),
+        ({"prob": "w"}, NotImplementedError, "prob: expected None with time='t'"),
+        ({"default": 3}, NotImplementedError, "time: expected None for a graph with types"),
+        ({"mode": "queue"}, ValueError, "mode: expected one of"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        pgs.PGSampler([3], **{"time": "t", **options})
+
+
+def test_wrong_calls(edges: Any) -> None:
+    graph = graph_of(edges)
+    sampler = pgs.PGSampler([3], time="t")
+    for given, error, text in (
+        (None, ValueError, "seed_time: expected a time for each seed with time='t', got None"),
+        ([1, 2], ValueError, "seed_time: expected a time for each of 1 seeds, got 2"),
+        ([0.5], TypeError, "seed_time"),
+        ("now", TypeError, "seed_time"),
+    ):
+        with pytest.raises(error, match=text):
+            sampler.sample(graph, [0], seed_time=given)
+    floats = graph_of(edges, "float64")
+    with pytest.raises(ValueError, match=r"seed_time\[1\]: expected a time, got nan"):
+        sampler.sample(floats, [0, 1], seed_time=[0.0, math.nan])
+    with pytest.raises(ValueError, match=r"edata\['t'\]\[2\]: expected a time, got nan"):
+        bad = pgs.Graph.from_csc([0, 3], [0, 0, 0], edge_data={"t": [0.0, 1.0, math.nan]})
+        sampler.sample(bad, [0], seed_time=1.0)
+    with pytest.raises(TypeError, match="expected times of int32, int64, float32 or float64"):
+        pgs.PGSampler([3], time="m").sample(graph, [0], seed_time=1)
+    with pytest.raises(ValueError, match=r"time: expected the name of an edge or vertex array"):
+        pgs.PGSampler([3], time="x").sample(graph, [0], seed_time=1)
+    both = graph.with_data(node_data={"t": np.zeros(NODES)})
+    with pytest.raises(ValueError, match="which is that of both"):
+        sampler.sample(both, [0], seed_time=1)
+    with pytest.raises(NotImplementedError, match="exclude: expected None with time='t'"):
+        sampler.sample(graph, [0], seed_time=1, exclude=[3])
+    with pytest.raises(ValueError, match="seed_time: expected None for a sampler without time="):
+        pgs.PGSampler([3]).sample(graph, [0], seed_time=1)
+    with pytest.raises(IndexError, match=r"seeds\[0\]"):
+        sampler.sample(graph, [NODES], seed_time=1)
+    typed = pgs.HeteroGraph({("v", "to", "v"): graph})
+    with pytest.raises(NotImplementedError, match="times of graphs with types"):
+        sampler.sample(typed, [0], seed_time=1)
