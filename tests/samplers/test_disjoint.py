@@ -216,4 +216,5 @@ print("same", one.num_edges > 0)
 
 
 def test_batches_of_the_cpu(emulator: Path) -> None:
-    assert run_with_driver(emulator, ON_A_GPU) == "same True\n"
+    nvrtc = f"{emulator}/libnvrtc.so.12"
+    assert run_with_driver(emulator, ON_A_GPU, PYGSAMPLER_NVRTC=nvrtc) == "same True\n"
