@@ -37,9 +37,8 @@ type TimedCall struct {
 
 // SubmitTimed is Submit, and with prompt it is Sample, for a graph whose rows are those of a sorted one.
 func SubmitTimed(g *Graph, p *Sampler, c TimedCall, prompt bool) (*Job, error) {
-	t, err := newSampling(g, p, c.Call)
-	if err != nil {
-		return nil, err
+	if c.Sorted == 0 || c.NumSeeds < 0 {
+		return nil, Errorf(KindValue, "seed_time: expected the rows by time and a length >= 0, got %#x and %d", c.Sorted, c.NumSeeds)
 	}
 	m := memory.FromAddress(c.Sorted)
 	words := memory.At[int64](m, 0, times.TimesWords)
@@ -48,17 +47,19 @@ func SubmitTimed(g *Graph, p *Sampler, c TimedCall, prompt bool) (*Job, error) {
 		Of:       memory.At[int64](m, words[times.TimesGiven], words[times.TimesNumGiven]),
 		ByVertex: c.ByVertex, Float: words[times.TimesFloat] != 0,
 	}}
-	j := t.job()
-	given.Seeds, j.err = seedKeys(c.SeedTimes, c.NumSeeds, given.Float)
-	if j.err == nil && int64(len(given.Edges)) != g.csc.NumEdges() {
-		j.err = Errorf(KindValue, "graph: expected one of %d edges, got %d", len(given.Edges), g.csc.NumEdges())
+	if int64(len(given.Edges)) != g.csc.NumEdges() {
+		return nil, Errorf(KindValue, "graph: expected one of %d edges, got %d", len(given.Edges), g.csc.NumEdges())
 	}
-	if j.err != nil {
-		// Who was let into the graph leaves it.
-		err := j.err
-		j.finish()
+	var err error
+	if given.Seeds, err = seedKeys(c.SeedTimes, c.NumSeeds, given.Float); err != nil {
 		return nil, err
 	}
+	// Nothing that panics stands between entering the graph and the job that leaves it.
+	t, err := newSampling(g, p, c.Call)
+	if err != nil {
+		return nil, err
+	}
+	j := t.job()
 	t.work.Times = given
 	if prompt {
 		return promptly(j, &t.work, t.prompt()), nil

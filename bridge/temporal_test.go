@@ -1,0 +1,87 @@
+package bridge
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Neighbours on a ring whose edges are as old as their ids, and what is refused.
+func TestTimesOfARing(t *testing.T) {
+	r := newRing(t, 50)
+	times := make([]int64, 100)
+	for i := range times {
+		times[i] = int64(i)
+	}
+	job, err := TimesStart(r.handle, "t", "int64", address(times), 100, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted, err := DerivedTake(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler, err := SamplerNew(`{"family": "temporal", "time": "t", "fanouts": [-1]}`, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds, bounds := []int64{5, 5}, []int64{10, 9}
+	mem, err := TimedSubmit(r.handle, sampler, address(seeds), 2, 64, 0, 0, 1, 1, sorted, address(bounds), 0)
+	if err != nil || mem <= 0 {
+		t.Fatalf("expected a memory, got %d, %v", mem, err)
+	}
+	// The vertex 5 has the edges 10 and 11: the first tree has one of them, the second none.
+	if got := nodes(mem); len(got) != 3 {
+		t.Errorf("expected two seeds and one neighbour, got %v", got)
+	}
+
+	_, err = TimesStart(-1, "t", "int64", address(times), 100, 0)
+	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
+	_, err = TimesStart(r.handle, "t", "bool", address(times), 100, 0)
+	fails(t, err, "TypeError: t: expected times of int32, int64, float32 or float64, got bool")
+	_, err = TimesStart(r.handle, "t", "int64", address(times), -1, 0)
+	fails(t, err, "ValueError: t: expected a length >= 0, got -1")
+	if job, err = TimesStart(r.handle, "t", "int64", address(times), 99, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err = DerivedTake(job)
+	fails(t, err, "ValueError: t: expected a time for 99, got 99 of them")
+	for _, call := range [][5]int64{{0, 2, 64, address(bounds), 0}, {sorted, -1, 64, address(bounds), 0}, {sorted, 2, 16, address(bounds), 0}, {sorted, 2, 64, 0, 0}} {
+		_, err = TimedSubmit(r.handle, sampler, address(seeds), call[1], call[2], 0, 0, 1, 1, call[0], call[3], 0)
+		fails(t, err, "")
+	}
+	other := newRing(t, 7)
+	_, err = TimedSubmit(other.handle, sampler, address(seeds), 2, 64, 0, 0, 1, 1, sorted, address(bounds), 0)
+	fails(t, err, "ValueError: graph: expected one of 100 edges, got 14")
+	if _, err := Sample(r.handle, sampler, address(seeds), 2, 64, 0, 0, 0, 0, 1); err == nil {
+		t.Error("expected an error of seeds without times, got none")
+	}
+	if _, err := SamplerClose(sampler); err != nil {
+		t.Error(err)
+	}
+}
+
+// A graph with types without its types, walks by type, and what is refused.
+func TestTypesThatGo(t *testing.T) {
+	r := newRing(t, 20)
+	document := `{"types": ["v"], "nodes": [20], "salts": ["1"], "relations": [{"name": "v__to__v", "src": 0, "dst": 0, "salt": "2"}], "graphs": [%d]}`
+	g, err := TypedNew(fmt.Sprintf(document, r.handle))
+	if err != nil {
+		t.Fatal(err)
+	}
+	firsts := []int64{0, 40}
+	if _, err := TypedJoin(g, address(firsts)); err != nil {
+		t.Error(err)
+	}
+	firsts[1] = 39
+	_, err = TypedJoin(g, address(firsts))
+	fails(t, err, "ValueError: v__to__v: expected edge ids in [0, 39), got 39")
+	_, err = TypedJoin(-1, address(firsts))
+	fails(t, err, "ClosedError: graph: expected an open one, got a closed one")
+	_, err = WalksByType(0, 0, 0, -1, 0)
+	fails(t, err, "ValueError: length: expected 0 to 1048576 steps, got -1")
+	_, err = WalksByType(0, 0, 0, 1, 0)
+	fails(t, err, "")
+	if _, err := TypedClose(g); err != nil {
+		t.Error(err)
+	}
+}
