@@ -8,7 +8,7 @@ that the other benchmarks have; 1024 papers a batch, (10, 10) for each type of e
 Contenders take turns and get the same seeds. Before the clock whole batches of each are checked
 edge by edge; in every timed batch the first hop has exactly as many edges as it must, and the mean
 of all agrees. The rows "by weight" and "one type" say what weights cost, and what types cost where
-there is one of each.
+there is one of each; "trees" what times cost beside disjoint trees.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -297,6 +298,48 @@ def one_type(typed: Typed) -> tuple[Typed, list[Contender]]:
     ]
 
 
+def by_time(typed: Typed, options: argparse.Namespace, seed: int = 1) -> dict[str, Any]:
+    """Times of trees over the citations, without times and with times that leave all edges.
+
+    Where rows are in the order of time, and all edges before the bounds, both are the same batches:
+    that is checked.
+    """
+    import pygsampler as pgs
+
+    of = typed.relations["paper", "cites", "paper"]
+    edges = len(of.indices)
+    # With ids, which rows in another order need.
+    ids = np.arange(edges)
+    graph = pgs.Graph.from_csc(*of, edge_ids=ids, edge_data={"t": ids})
+    plain = pgs.PGSampler(FANOUTS, seed=seed, disjoint=True)
+    timed = pgs.PGSampler(FANOUTS, seed=seed, time="t")
+    sample: dict[str, Callable[[Int64s, int], Any]] = {
+        "disjoint": lambda seeds, batch: plain.sample(graph, seeds, batch=batch),
+        "by time": lambda seeds, batch: timed.sample(graph, seeds, seed_time=edges, batch=batch),
+    }
+    rng = np.random.default_rng(seed)
+    size = min(SIZE, typed.nodes["paper"] // 4)
+    times: dict[str, list[float]] = {name: [] for name in sample}
+    counts = 0
+    for number in range(options.repeat + 1):
+        spent = dict.fromkeys(sample, 0.0)
+        for place in range(options.batches):
+            seeds = rng.integers(0, typed.nodes["paper"], size)
+            made = {}
+            for name in sorted(sample, reverse=bool((number + place) % 2)):
+                start = time.perf_counter()
+                made[name] = sample[name](seeds, number * options.batches + place)
+                spent[name] += time.perf_counter() - start
+            same = (int64(b.blocks[0].edge_ids) for b in made.values())
+            _expect(np.array_equal(*same), "by time: other edges than without times")
+            counts += made["by time"].num_edges
+        # The first round warms up.
+        for name, each in times.items():
+            each += [spent[name] / options.batches] if number else []
+    edges_of = counts / (options.batches * (options.repeat + 1))
+    return {"times": times, "edges": dict.fromkeys(sample, edges_of)}
+
+
 def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A row a contender: its setting, milliseconds, and the ratio to the first of its setting."""
     typed = load(options.scale)
@@ -306,22 +349,27 @@ def rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         "by weight": (typed, contenders(True)),
         "one type": (alone, of_one),
     }
+    measured: dict[str, Callable[[], dict[str, Any]]] = {}
     for setting, (graph, chosen) in settings.items():
         if options.ours:
             chosen = [one for one in chosen if "DGL" not in one.name and "dgl" not in one.name]
-        found = run(graph, chosen, options)
-        base = np.array(found["times"][chosen[0].name])
-        for one in chosen:
-            own = np.array(found["times"][one.name])
+        measured[setting] = partial(run, graph, chosen, options)
+    measured["trees"] = partial(by_time, typed, options)
+    for setting, measure in measured.items():
+        found = measure()
+        names = list(found["times"])
+        base = np.array(found["times"][names[0]])
+        for name in names:
+            own = np.array(found["times"][name])
             row = {
                 "setting": setting,
-                "contender": one.name,
-                "edges": found["edges"][one.name],
+                "contender": name,
+                "edges": found["edges"][name],
                 "milliseconds": vars(Spread.of(1e3 * own)),
                 "ratio": vars(Spread.of(base / own)),
             }
             print(
-                f"{setting:10} {one.name:26} {row['milliseconds']['median']:8.2f} ms "
+                f"{setting:10} {name:26} {row['milliseconds']['median']:8.2f} ms "
                 f"{row['edges']:10,.0f} edges {row['ratio']['median']:6.2f}x",
                 flush=True,
             )

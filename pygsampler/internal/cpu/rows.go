@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -47,6 +48,12 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 func (s *tiled[I]) within(lo int64, starts, degrees []int64, rule request.Rule) {
 	t := s.Times
 	bounds := s.trees.bounds[s.trees.first+lo:]
+	// Where each search looks first, side by side.
+	var middles [tileRows]int64
+	for i, start := range starts {
+		middles[i] = start + degrees[i]/2
+	}
+	fetch.At(t.Edges, middles[:len(starts)])
 	for i := range starts {
 		starts[i], degrees[i] = t.Within(starts[i], degrees[i], bounds[i], &t.Rule)
 		if more := degrees[i] - rule.Fanout; t.Last && rule.Fanout >= 0 && more > 0 {

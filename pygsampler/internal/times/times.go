@@ -2,10 +2,7 @@
 // and the part of them that a bound leaves.
 package times
 
-import (
-	"math"
-	"sort"
-)
+import "math"
 
 // Rows are the times of a graph whose rows are in their order, as keys: integers that ascend as the times
 // do. They are read-only, and any number of goroutines may read them.
@@ -63,11 +60,45 @@ func (r *Rows) Since(bound int64, rule *Rule) int64 {
 // Within is which part of so many edges from a position on a bound leaves.
 func (r *Rows) Within(start, degree, bound int64, rule *Rule) (first, count int64) {
 	keys := r.Edges[start : start+degree]
-	end := sort.Search(len(keys), func(i int) bool { return keys[i] > bound || rule.Before && keys[i] == bound })
+	// Keys before the first that is too late.
+	late := bound
+	if !rule.Before {
+		if late++; late == math.MinInt64 {
+			return r.since(start, len(keys), bound, rule)
+		}
+	}
+	return r.since(start, below(keys, late), bound, rule)
+}
+
+// since leaves out, of the edges up to an end, those that are before a window.
+func (r *Rows) since(start int64, end int, bound int64, rule *Rule) (first, count int64) {
 	begin := 0
 	if !math.IsInf(rule.Window, 1) {
-		since := r.Since(bound, rule)
-		begin = sort.Search(end, func(i int) bool { return keys[i] >= since })
+		begin = below(r.Edges[start:start+int64(end)], r.Since(bound, rule))
 	}
 	return start + int64(begin), int64(end - begin)
+}
+
+// few is up to how many keys are compared one after the other.
+const few = 8
+
+// below is how many of ascending keys are less than one.
+func below(keys []int64, than int64) int {
+	low, n := 0, len(keys)
+	for n > few {
+		half := n / 2
+		if keys[low+half-1] < than {
+			low += half
+			n -= half
+		} else {
+			n = half
+		}
+	}
+	for _, key := range keys[low : low+n] {
+		if key >= than {
+			break
+		}
+		low++
+	}
+	return low
 }

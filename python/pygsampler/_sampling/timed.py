@@ -84,7 +84,9 @@ def _times(given: Any, count: int, timed: Timed) -> array[Any]:
             f"seed_time: expected a time for each seed with time={timed.name!r}, got None"
         )
     if isinstance(given, (int, float)) and not isinstance(given, bool):
-        given = [given] * count
+        if not timed.float and not isinstance(given, int):
+            raise TypeError(f"seed_time: expected integers, as the graph's times, got {given!r}")
+        return array("d" if timed.float else "q", [given]) * count
     if timed.float:
         try:
             made = array("d", given.tolist() if hasattr(given, "tolist") else given)
