@@ -21,10 +21,10 @@ type scratch struct {
 }
 
 // lists are vertices by their numbers, and the trees that they are in.
-type lists struct{ vertices, trees *memory.Pages }
+type lists struct{ vertices, trees, bounds *memory.Pages }
 
 func (l *lists) free() {
-	for _, pages := range []*memory.Pages{l.vertices, l.trees} {
+	for _, pages := range []*memory.Pages{l.vertices, l.trees, l.bounds} {
 		if pages != nil {
 			pages.Free()
 		}

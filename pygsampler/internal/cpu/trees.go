@@ -28,9 +28,6 @@ func (s *sampling[I]) plant() error {
 		return err
 	}
 	t := &trees[I]{shift: shift, times: s.Times}
-	if s.Times != nil {
-		t.bounds = append(t.bounds, s.Times.Seeds...)
-	}
 	s.trees = t
 	s.table.begin()
 	if s.out, err = batch.NewBuilder(len(s.Fanouts), s.widths().Vertices(2*seeds)+4096); err != nil {
@@ -44,6 +41,9 @@ func (s *sampling[I]) plant() error {
 		return err
 	}
 	t.root(&s.table, local, 0)
+	if s.Times != nil {
+		copy(t.bounds, s.Times.Seeds)
+	}
 	s.n = seeds
 	return nil
 }
@@ -72,6 +72,11 @@ func (t *trees[I]) reserve(l *lists, h *hashTable, n, more int64) error {
 	}
 	if t.of, err = longer(&l.trees, t.of[:n], count); err != nil {
 		return err
+	}
+	if t.times != nil {
+		if t.bounds, err = longer(&l.bounds, t.bounds[:n], count); err != nil {
+			return err
+		}
 	}
 	return h.reserve(count, n, t.key)
 }
@@ -119,7 +124,10 @@ func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], lo, hi, e
 		if row+1 < hi {
 			to = int64(b.indptr[row+1])
 		}
-		tree := rows.of[rows.first+row]
+		tree, bound := rows.of[rows.first+row], int64(0)
+		if t.times != nil {
+			bound = rows.bounds[rows.first+row]
+		}
 		ids := b.indices[b.indptr[row]:to]
 		for k, v := range ids {
 			key := uint64(tree)<<t.shift | uint64(v)
@@ -128,7 +136,9 @@ func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], lo, hi, e
 				h.enter(slot, key, n)
 				t.vertices[n], t.of[n] = v, tree
 				if t.times != nil {
-					t.bound(b, int64(b.indptr[row])+int64(k), rows.first+row)
+					if t.bounds[n] = bound; t.times.Carry {
+						t.bounds[n] = timeOf(t.times, &b, int64(b.indptr[row])+int64(k), int64(v))
+					}
 				}
 				n++
 			}
@@ -138,21 +148,15 @@ func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], lo, hi, e
 	return n
 }
 
-// bound is that of the next vertex, which an edge of a block has reached from a row.
-func (t *trees[I]) bound(b block[I], edge, row int64) {
-	if !t.times.Carry {
-		t.bounds = append(t.bounds, t.bounds[row])
-		return
-	}
-	of := int64(b.indices[edge])
+// timeOf is the key of an edge of a block, which leads from a vertex.
+func timeOf[I csc.Index](t *Times, b *block[I], edge, from int64) int64 {
 	switch {
-	case t.times.ByVertex:
+	case t.ByVertex:
+		return t.Of[from]
 	case b.ids32 != nil:
-		of = int64(b.ids32[edge])
-	default:
-		of = b.ids64[edge]
+		return t.Of[b.ids32[edge]]
 	}
-	t.bounds = append(t.bounds, t.times.Of[of])
+	return t.Of[b.ids64[edge]]
 }
 
 // finish copies the lists into the region.
