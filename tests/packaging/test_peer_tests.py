@@ -39,10 +39,10 @@ PYG = {
         def test_not_offered(workers):
             if workers:
                 loaded(num_workers=1, filter_per_worker=True, transform=in_a_worker)
-            loaded(time_attr="x")
+            NeighborLoader(data, {("a", "b", "c"): [1]})
 
         def in_a_worker(batch):
-            loaded(time_attr="x")
+            NeighborLoader(data, {("a", "b", "c"): [1]})
 
         def test_failed():
             assert loaded().x.tolist() == [1]

@@ -134,7 +134,7 @@ def test_wrong_arguments(data: Data) -> None:
         NeighborLoader(data, [2], time_attr="time", temporal_strategy="first")
     with pytest.raises(TypeError, match="time_attr: expected the name of an attribute, got int"):
         NeighborLoader(data, [2], time_attr=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="expected the name of an attribute of the nodes of data"):
+    with pytest.raises(ValueError, match="time_attr: expected the name of an attribute of nodes"):
         NeighborLoader(data, [2], time_attr="when")
     with pytest.raises(NotImplementedError, match="sample_direction: expected 'forward' with"):
         PGSampler(data, [2], time_attr="time", sample_direction="backward")

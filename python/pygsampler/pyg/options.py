@@ -45,8 +45,6 @@ _OF_THE_GRAPH = {
     "perm",
     "row",
     "sample_direction",
-    "temporal_strategy",
-    "time_attr",
 }
 
 
@@ -134,8 +132,8 @@ def check_inputs(inputs: Any, time: str, more: dict[str, Any], with_times: bool)
         raise ValueError(f"{time}: expected None without time_attr, got {describe(inputs.time)}")
     if inputs.input_type is not None:
         raise NotImplementedError(
-            f"input_type: expected None, got {describe(inputs.input_type)}; this sampler is of "
-            "a Data: a HeteroSampler samples a HeteroData"
+            f"input_type: expected None, got {describe(inputs.input_type)}; a HeteroSampler "
+            "samples a HeteroData, and data.to_homogeneous() makes a Data of one"
         )
     if more:
         raise TypeError(f"sample: expected no more arguments, got {sorted(more)}")

@@ -537,10 +537,18 @@ class PGSampler(Sampler):
         """The name of the times; None: edges have none."""
         return self._made().time
 
+    @time_attr.setter
+    def time_attr(self, time_attr: str | None) -> None:
+        _same("time_attr", time_attr, self.time_attr)
+
     @property
     def temporal_strategy(self) -> str:
         """``"uniform"`` or ``"last"``."""
         return self._made().strategy
+
+    @temporal_strategy.setter
+    def temporal_strategy(self, temporal_strategy: str) -> None:
+        _same("temporal_strategy", temporal_strategy, self.temporal_strategy)
 
     @property
     def _is_temporal(self) -> bool:  # type: ignore[override]
@@ -630,10 +638,23 @@ class PGSampler(Sampler):
         )
 
 
+def _same(name: str, value: Any, known: Any) -> None:
+    """AttributeError for what would be without effect."""
+    if value != known:
+        raise AttributeError(
+            f"{name}: cannot be assigned, since a sampler keeps its rows by time; make another "
+            "sampler"
+        )
+
+
 def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which attributes of edges and of nodes of data are its times."""
     if isinstance(data, Graph):
         return ((name,), ()) if name in data.edata else ((), (name,))
+    if isinstance(data, Data) and name not in data:
+        raise ValueError(
+            f"time_attr: expected the name of an attribute of nodes or edges of data, got {name!r}"
+        )
     of_edges = isinstance(data, Data) and name in data and data.is_edge_attr(name)
     return ((name,), ()) if of_edges else ((), (name,))
 
