@@ -177,16 +177,41 @@ func (c *call[I]) rowsOf(e *edges[I]) *edges[I] {
 			}
 		})
 	default:
-		nodes, n := c.numbering(count), int64(0)
-		for lo := int64(0); lo < count; lo += claimed {
-			c.check()
-			hi := min(lo+claimed, count)
-			c.sources(e, lo, hi, local[lo:hi])
-			n = c.claim(local[lo:hi], nodes, n)
-		}
-		e.rows = &list[I]{nodes[:n]}
+		e.rows = &list[I]{c.numberedSources(e, local, c.numbering(count))}
 	}
 	e.local = local
+	return e
+}
+
+// numberedSources numbers the vertices that edges come from.
+func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
+	n, count := int64(0), int64(len(local))
+	for lo := int64(0); lo < count; lo += claimed {
+		c.check()
+		hi := min(lo+claimed, count)
+		c.sources(e, lo, hi, local[lo:hi])
+		n = c.claim(local[lo:hi], nodes, n)
+	}
+	return nodes[:n]
+}
+
+// rowsBeside is rowsOf, and ranges of the edges for work that takes no memory and has no use for the rows: numbering
+// is one worker's, who need not be waited for.
+func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *edges[I] {
+	count := e.count()
+	if e.rows != nil || e.inRow != nil || e.parent != nil && !e.parent.whole && e.parent.rows != nil {
+		c.ranges(count, work)
+		return c.rowsOf(e)
+	}
+	local, nodes := take[I](&c.arena, count), c.numbering(count)
+	c.units((count+unitEdges-1)/unitEdges+1, func(w *worker, unit int64) {
+		if unit == 0 {
+			nodes = c.numberedSources(e, local, nodes)
+			return
+		}
+		work(w, (unit-1)*unitEdges, min(unit*unitEdges, count))
+	})
+	e.rows, e.local = &list[I]{nodes}, local
 	return e
 }
 

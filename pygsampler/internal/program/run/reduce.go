@@ -121,11 +121,18 @@ func tree(a *[32]float64, n int) float64 {
 
 // reduceRows is a value for each row of a matrix.
 func (c *call[I]) reduceRows(n *program.Node) []float64 {
-	e := c.rowsOf(c.edgesOf(n.In[0]))
+	e, values := c.edgesOf(n.In[0]), c.values[n.In[0]].matrix
+	adds := n.Op == program.Sum || n.Op == program.Mean
+	var b bins
+	if adds && values == nil {
+		values, b = c.measured(n.In[0])
+	} else {
+		c.rowsOf(e)
+	}
 	rows := int64(len(e.rows.ids))
 	to := take[float64](&c.arena, rows)
-	clear(to)
 	if n.Op == program.Count || n.Op == program.Mean {
+		clear(to)
 		for _, row := range e.local {
 			to[row]++
 		}
@@ -133,12 +140,8 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 			return to
 		}
 	}
-	if n.Op == program.Sum || n.Op == program.Mean {
-		values := c.values[n.In[0]].matrix
-		var b bins
-		if values == nil {
-			values, b = c.measured(n.In[0])
-		} else {
+	if adds {
+		if c.values[n.In[0]].matrix != nil {
 			b = c.measure(n.Op, values)
 		}
 		b.check(n.Op, values)
@@ -151,16 +154,19 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 				addTo(&b, parts, values[lo:hi], e.local[lo:hi])
 			}
 		}
-		for row := range to {
-			sum := b.value(parts[2*row], parts[2*row+1])
-			if n.Op == program.Mean && to[row] > 0 {
-				sum /= to[row]
+		c.ranges(rows, func(_ *worker, lo, hi int64) {
+			parts := parts[2*lo : 2*hi]
+			for k, count := range to[lo:hi] {
+				sum := b.value(parts[2*k], parts[2*k+1])
+				if n.Op == program.Mean && count > 0 {
+					sum /= count
+				}
+				to[lo+int64(k)] = sum
 			}
-			to[row] = sum
-		}
+		})
 		return to
 	}
-	values := c.stored(n.In[0])
+	values = c.stored(n.In[0])
 	seen := take[bool](&c.arena, rows)
 	clear(seen)
 	for k, row := range e.local {
@@ -227,12 +233,12 @@ func (c *call[I]) measure(op program.Op, values []float64) bins {
 	return bins{largest: largest.Load()}
 }
 
-// measured is the values of a matrix in an array, and what measure finds.
+// measured is the values of a matrix in an array, and what measure finds; the matrix has its rows then.
 func (c *call[I]) measured(i int) ([]float64, bins) {
 	e := c.edgesOf(i)
 	to := take[float64](&c.arena, e.count())
 	var largest atomic.Uint64
-	c.tiles(e, func(w *worker, lo, hi int64) {
+	c.rowsBeside(e, func(w *worker, lo, hi int64) {
 		ev := evaluatorOf[I](w, c)
 		for ; lo < hi; lo += tileEdges {
 			part := to[lo:min(hi, lo+tileEdges)]

@@ -60,8 +60,8 @@ type value[I csc.Index] struct {
 	matrix []float64 // of stored matrices
 	scalar float64
 	dense  *dense
-	times  []float64 // of a Collective: along its rows
-	made   bool      // the values are there
+	drawn  []int64 // of a Collective: which of its parent's rows, as often as they were
+	made   bool    // the values are there
 }
 
 // call is one batch in the making.

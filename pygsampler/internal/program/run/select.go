@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
@@ -473,15 +474,11 @@ func (c *call[I]) collective(i int) *edges[I] {
 		}
 	}
 	c.chancesOf("collective_sample", by, rows)
-	times := take[float64](&c.arena, int64(len(rows)))
-	clear(times)
-	for _, row := range c.chosen(n, by, rows, "") {
-		times[row]++
-	}
-	c.values[i].times = times
+	c.values[i].drawn = c.chosen(n, by, rows, "")
 	keep := take[uint8](&c.arena, int64(len(rows)))
-	for row, n := range times {
-		keep[row] = uint8(mask(n > 0) & 1)
+	clear(keep)
+	for _, row := range c.values[i].drawn {
+		keep[row] = 1
 	}
 	return c.packed(p, p.indptr, func(_ *worker, first, end int64, from, counts []int64) (at int64) {
 		for col := first; col < end; col++ {
@@ -500,7 +497,12 @@ func (c *call[I]) collective(i int) *edges[I] {
 // times is how often each row of what collective_sample returned was drawn.
 func (c *call[I]) times(n *program.Node) []float64 {
 	e := c.rowsOf(c.edgesOf(n.In[0]))
-	of := c.values[c.Nodes[n.In[0]].Type.Edges].times
+	p := c.Nodes[n.In[0]].Type.Edges
+	of := take[float64](&c.arena, int64(len(c.values[p].edges.parent.rows.ids)))
+	clear(of)
+	for _, row := range c.values[p].drawn {
+		of[row]++
+	}
 	to := take[float64](&c.arena, int64(len(e.rows.ids)))
 	ev := evaluatorOf[I](c.worker(0), c)
 	for lo, count := int64(0), e.count(); lo < count; lo += tileEdges {
@@ -522,9 +524,15 @@ func (c *call[I]) chances(op string, by []float64, along program.Along) {
 }
 
 func (c *call[I]) chancesOf(op string, by []float64, of []I) {
-	for i, x := range by {
-		if !(x >= 0 && x <= math.MaxFloat64) {
-			checkChance(op, x, int64(of[i]))
+	var wrong atomic.Uint64
+	c.ranges(int64(len(by)), func(_ *worker, lo, hi int64) {
+		here := uint64(0)
+		for _, x := range by[lo:hi] {
+			here |= mask(!(x >= 0 && x <= math.MaxFloat64))
 		}
+		wrong.Or(here)
+	})
+	for i := 0; wrong.Load() != 0 && i < len(by); i++ {
+		checkChance(op, by[i], int64(of[i]))
 	}
 }

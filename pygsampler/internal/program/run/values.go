@@ -141,6 +141,33 @@ func pick[T any, I csc.Index](p *pool[T], of []T, t *tile[I]) []T {
 	return to
 }
 
+// runs tells where each column's edges of the tile, which are one behind another, are in the CSC.
+func (ev *evaluator[I]) runs(run func(at, n, place int64)) {
+	t, e := &ev.root, ev.root.set
+	if e.shift == nil || t.n == 0 {
+		run(0, t.n, t.lo)
+		return
+	}
+	col := ev.firstColumn()
+	for at := int64(0); at < t.n; col++ {
+		if end := min(e.indptr[col+1]-t.lo, t.n); end > at {
+			run(at, end-at, t.lo+at+e.shift[col])
+			at = end
+		}
+	}
+	ev.guess = col - 1
+}
+
+// firstColumn is that of the tile's first edge.
+func (ev *evaluator[I]) firstColumn() int64 {
+	t, indptr := &ev.root, ev.root.set.indptr
+	col := ev.guess
+	if col+1 >= int64(len(indptr)) || indptr[col] > t.lo || indptr[col+1] <= t.lo && t.lo-indptr[col] > tileEdges {
+		return t.set.columnAt(t.lo)
+	}
+	return col
+}
+
 // columns is which column each edge is in: of the tile, and so of the same edges among a parent's.
 func (ev *evaluator[I]) columns() []int64 {
 	t := &ev.root
@@ -149,10 +176,7 @@ func (ev *evaluator[I]) columns() []int64 {
 	}
 	to, indptr := ev.ints.take(t.n), t.set.indptr
 	ev.column = to
-	col := ev.guess
-	if col+1 >= int64(len(indptr)) || indptr[col] > t.lo || indptr[col+1] <= t.lo && t.lo-indptr[col] > tileEdges {
-		col = t.set.columnAt(t.lo)
-	}
+	col := ev.firstColumn()
 	for i := int64(0); i < t.n; {
 		for indptr[col+1] <= t.lo+i {
 			col++
@@ -256,6 +280,10 @@ func (ev *evaluator[I]) rowsAlong(t *tile[I], along program.Along) []I {
 // edgeArray writes the elements of an edge array.
 func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	v := array(ev.Graph.EdgeData, "an edge", what, name)
+	if e := ev.root.set; e.ranged && ev.Graph.EdgeIDs.Bits == 0 && v.Len() >= ev.Graph.NumEdges() {
+		ev.runs(func(at, n, place int64) { v.Range(to[at:at+n], place) })
+		return
+	}
 	ids, wrong := ev.edgeIDs(), int64(0)
 	for _, id := range ids {
 		wrong |= id | (v.Len() - 1 - id)

@@ -36,55 +36,59 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 	}
 	stream := c.stream(n.Site, rng.Candidates)
 	count := int64(len(candidates))
-	keys := take[uint64](&c.arena, count)
-	race := func(step int64, bound float64) {
-		c.ranges((count+step-1)/step, func(w *worker, lo, hi int64) {
-			for ; lo < hi; lo += tileEdges {
-				end := min(hi, lo+tileEdges)
-				states := w.states[:end-lo]
+	keys, places := take[uint64](&c.arena, count), take[int64](&c.arena, count)
+	// race makes the keys of every so many candidates, and packs those up to a limit with their places.
+	race := func(step int64, limit uint64) int64 {
+		count, bound := (count+step-1)/step, math.Inf(1)
+		if limit < math.MaxUint64 {
+			bound = ratioAbove(limit)
+		}
+		parts := make([]int64, (count+unitEdges-1)/unitEdges)
+		c.ranges(count, func(w *worker, lo, hi int64) {
+			to := lo
+			for lo := lo; lo < hi; lo += tileEdges {
+				states := w.states[:min(hi-lo, tileEdges)]
 				for k := range states {
 					states[k] = uint64(vertices[candidates[(lo+int64(k))*step]])
 				}
 				stream.States(states)
 				for k, state := range states {
-					at := (lo + int64(k)) * step
-					x, weight := rng.Draw(state, 0), by[candidates[at]]
-					if keys[at] = math.MaxUint64; !tooLate(x, weight, bound) {
-						keys[at] = raceKey(x, weight)
+					at := candidates[(lo+int64(k))*step]
+					x, weight := rng.Draw(state, 0), by[at]
+					if tooLate(x, weight, bound) {
+						continue
 					}
+					key := raceKey(x, weight)
+					keys[to], places[to] = key, at
+					to += int64(mask(key <= limit) & 1)
 				}
 			}
+			parts[lo/unitEdges] = to - lo
 		})
+		at := int64(0)
+		for unit, n := range parts {
+			lo := int64(unit) * unitEdges
+			copy(keys[at:], keys[lo:lo+n])
+			at += int64(copy(places[at:], places[lo:lo+n]))
+		}
+		return at
 	}
 	// Some keys tell about where the last chosen one is: of draws far behind it none is made. Should they have
 	// told too little, all are made.
-	order := take[uint64](&c.arena, count)[:0]
+	order, packed := take[uint64](&c.arena, count), int64(0)
 	if step := count / sampledKeys; step > 1 {
-		race(step, math.Inf(1))
-		for at := int64(0); at < count; at += step {
-			order = append(order, keys[at])
-		}
-		guess := n.K/step + n.K/step/4 + 40
-		if guess < int64(len(order)) {
-			limit := kth(order, int(guess))
-			race(1, ratioAbove(limit))
-			order = order[:0]
-			for _, key := range keys {
-				if key <= limit {
-					order = append(order, key)
-				}
-			}
-		} else {
-			order = order[:0]
+		some := order[:copy(order, keys[:race(step, math.MaxUint64)])]
+		if guess := n.K/step + n.K/step/4 + 40; guess < int64(len(some)) {
+			packed = race(1, kth(some, int(guess)))
 		}
 	}
-	if int64(len(order)) < n.K {
-		race(1, math.Inf(1))
-		order = append(order[:0], keys...)
+	if packed < n.K {
+		packed = race(1, math.MaxUint64)
 	}
-	last := kth(order, int(n.K)-1)
+	keys, places = keys[:packed], places[:packed]
+	last := kth(order[:copy(order, keys)], int(n.K)-1)
 	to, equal := take[int64](&c.arena, n.K)[:0], []int64(nil)
-	for k, i := range candidates {
+	for k, i := range places {
 		if keys[k] < last {
 			to = append(to, i)
 		} else if keys[k] == last {
