@@ -303,6 +303,12 @@ struct Machine {
   __device__ __forceinline__ double random(u32 site, u32 purpose, u64 of) const {
     return uniform(draw_bits(state_of(stream(site, purpose), of), 0));
   }
+  // That of so many consecutive batches. Go twin: run.numbersOf.
+  __device__ __noinline__ double random(u32 site, u32 purpose, u64 of, u32 batches) const {
+    u64 batch = ((u64)(a.batch1 & 0xFF) << 32 | a.batch0) / batches;
+    Stream shared = stream_of(a.key0, a.key1, site, (u32)batch, (u32)(batch >> 32) | (a.batch1 & ~0xFFu), purpose);
+    return uniform(draw_bits(state_of(shared, of), 0));
+  }
 
   __device__ __forceinline__ bool reporter() const { return blockIdx.x == 0 && threadIdx.x == 0; }
   // The block that comes last reports: then no block works on the batch any more.

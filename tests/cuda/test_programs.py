@@ -23,6 +23,9 @@ SAMPLERS: dict[str, Any] = {
     "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
     "labor": samplers.labor(fanouts=[3, 4], seed=1),
     "labor-1": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
+    "labor, exact": samplers.labor(
+        fanouts=[3, 4], exact=True, batch_dependency=2, weight="w", seed=1
+    ),
     "shadow": samplers.shadow(fanouts=[3, 2], seed=1),
     "saint_node": samplers.saint_node(budget=50, seed=1),
     "saint_edge": samplers.saint_edge(budget=50, seed=1),

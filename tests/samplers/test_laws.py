@@ -239,6 +239,44 @@ def test_weighted_labor_is_unbiased(options: dict[str, int]) -> None:
     assert small.blocks[0].edge_ids.tolist() == again.blocks[0].edge_ids.tolist()
 
 
+def test_exact_labor() -> None:
+    """Sequential Poisson: b's edges together by 1/4, and the shares of the weights 1, 2 and 3."""
+    both = 0
+    for batch in batches(samplers.labor(fanouts=[1], exact=True, seed=6), labor_graph(), [0, 1]):
+        edges = {(u, v) for u, v, _ in edges_of(batch.blocks[0])}
+        assert sorted(v for _, v in edges) == [0, 1]
+        both += {(3, 0), (3, 1)} <= edges
+    assert abs(both - BATCHES / 4) < 4 * math.sqrt(3 / 16 * BATCHES)
+    # Vertex 1 has two edges that can be there, so all of them: each by its own weight.
+    src, w = np.array([2, 3, 4, 5, 2, 3, 4]), np.array([1.0, 2.0, 3.0, 0.0, 4.0, 0.0, 5.0])
+    dst = np.array([0, 0, 0, 0, 1, 1, 1])
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=6, edge_data={"w": w})
+    x = np.array([0, 0, 3, 1, 2, 9])
+    sums, drawn = [], Counter[int]()
+    exact = samplers.labor(fanouts=[2], weight="w", exact=True, seed=3)
+    for batch in batches(exact, graph, [0, 1]):
+        edges = edges_of(batch.blocks[0])
+        assert sorted((u, value) for u, v, value in edges if v == 1) == [(2, 4.0), (4, 5.0)]
+        drawn.update(u for u, v, _ in edges if v == 0)
+        sums.append(sum(value * x[u] for u, v, value in edges if v == 0))
+    near(sums, float(w[:4] @ x[src[:4]]))
+    assert sum(drawn.values()) == 2 * BATCHES
+    assert drawn[5] == 0
+    for u, p in ((2, 31 / 108), (3, 85 / 108), (4, 25 / 27)):
+        assert abs(drawn[u] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
+
+
+def test_labor_with_numbers_of_several_batches() -> None:
+    sampler = samplers.labor(fanouts=[1], batch_dependency=3, seed=6)
+    graph = pgs.Graph.from_coo(np.arange(2, 42), np.arange(40) % 2, num_nodes=42)
+    one_by_one = [b.blocks[0].edge_ids.tolist() for b in batches(sampler, graph, [0, 1], 7)]
+    assert [one_by_one.index(ids) for ids in one_by_one] == [0, 0, 0, 3, 3, 3, 6]
+    together = sampler.sample_many(graph, [np.array([0, 1])] * 7, epoch=0, batch=0)
+    assert [b.blocks[0].edge_ids.tolist() for b in together] == one_by_one
+    with pytest.raises(ValueError, match="batch_dependency: expected an integer"):
+        samplers.labor(fanouts=[1], batch_dependency=0)
+
+
 def test_labors_weights_scaled() -> None:
     src, w = np.array([2, 3, 4, 2, 5]), np.array([1.0, 2.0, 3.0, 4.0, 1.0])
     graph = pgs.Graph.from_coo(src, np.array([0, 0, 0, 1, 1]), num_nodes=6, edge_data={"w": w})
@@ -252,7 +290,12 @@ def test_labors_weights_scaled() -> None:
     plain = samplers.labor(fanouts=[-1], weight="w", weights=False, seed=3)
     (batch,) = batches(plain, graph, [0, 1], 1)
     assert sorted(value for _, _, value in edges_of(batch.blocks[0])) == sorted(w)
-    for wrong in ({"importance": -1}, {"importance": 1.5}, {"normalize": "max"}):
+    for wrong in (
+        {"importance": -1},
+        {"importance": 1.5},
+        {"normalize": "max"},
+        {"importance": 1, "exact": True},
+    ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             samplers.labor(fanouts=[2], **wrong)
 

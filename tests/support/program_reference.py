@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_in
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -314,7 +315,9 @@ class Machine:
             return self.map(MAPS[op], given, attrs.get("axis"))
         if "site" in attrs:
             k, replace = int(attrs.get("k", 0)), attrs.get("replace") == "true"
-            return self.sample(op, given, k, replace, int(attrs["site"]))
+            share = int(attrs.get("batches", 1))
+            numbers = replace_in(self.numbers, batch=self.numbers.batch // share)
+            return self.sample(op, given, k, replace, int(attrs["site"]), numbers)
         match op:
             case "seeds":
                 return Vertices(self.seeds)
@@ -438,8 +441,9 @@ class Machine:
             visited += at
         return Vertices(visited)
 
-    def sample(self, op: str, given: list[Any], k: int, replace: bool, site: int) -> Value:
-        numbers = self.numbers
+    def sample(
+        self, op: str, given: list[Any], k: int, replace: bool, site: int, numbers: Numbers
+    ) -> Value:
         if op == "random":
             if not given:
                 every = self.every()

@@ -246,16 +246,20 @@ class Writer:
             race = re.compile(r"= collective .*replace=false (site=\d+)$", re.MULTILINE)
             races = race.findall("\n".join(self.lines))
             raced = bool(races) and self.rng.random() < 0.5
-            site = self.rng.choice(races) if raced else self.site()
+            site = self.rng.choice(races) if raced else self.numbers()
             return self.add(Node(op, [], VECTOR, chance=True), site)
         if c is None:
             return None
         known: dict[str, Any] = {"edges": self.nodes[c].edges, "chance": True}
         if op == "random":
-            return self.add(Node(op, [c], MATRIX, **known), self.site())
+            return self.add(Node(op, [c], MATRIX, **known), self.numbers())
         name = self.rng.choice(list(EDGE_ARRAYS))
         known["chance"] = name in CHANCES
         return self.add(Node(op, [c], MATRIX, **known), f"name={json.dumps(name)}")
+
+    def numbers(self) -> str:
+        """A site of random numbers, at times of several batches."""
+        return self.site() + (" batches=2" if self.rng.random() < 0.2 else "")
 
     def map(self) -> int | None:
         op = self.rng.choice([*BINARY, *BINARY, *UNARY, "pow", "where", "spread"])
@@ -391,7 +395,7 @@ class Writer:
         node = self.nodes[i]
         _, _, text = self.lines[i].partition(" = ")
         if " site=" in text:
-            text = re.sub(r"site=\d+$", self.site(), text)
+            text = re.sub(r"site=\d+(?=( batches=\d+)?$)", self.site(), text)
         edges = new if node.edges == i else node.edges
         along = ("of", new) if node.along == ("of", i) else node.along
         self.lines.append(f"%{new} = {text}")

@@ -101,7 +101,7 @@ var specs = [numOps]spec{
 	Individual: {"individual", "mm?", "k replace site"}, Collective: {"collective", "mv?", "k replace site"},
 	Filter: {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"}, Merge: {"merge", "mm", ""},
 	Vertices: {"vertices", "", "name"}, Degree: {"degree", "", ""}, Number: {"number", "", ""},
-	Const: {"const", "", "value"}, Random: {"random", "m?", "site"},
+	Const: {"const", "", "value"}, Random: {"random", "m?", "site batches"},
 	Neg: {"neg", "x", ""}, Abs: {"abs", "x", ""}, Sqrt: {"sqrt", "x", ""}, Exp: {"exp", "x", ""}, Log: {"log", "x", ""},
 	Relu: {"relu", "x", ""}, Not: {"not", "x", ""},
 	Add: {"add", "xx", "axis"}, Sub: {"sub", "xx", "axis"}, Mul: {"mul", "xx", "axis"}, Div: {"div", "xx", "axis"},

@@ -79,7 +79,7 @@ func parseNode(text string, i int) (n Node, err error) {
 	for _, name := range strings.Fields(specs[op].attrs) {
 		value, given := attrs[name]
 		delete(attrs, name)
-		if !given && name != "axis" {
+		if !given && name != "axis" && name != "batches" {
 			return n, fmt.Errorf("%s: expected %s=, got none", n.Op, name)
 		}
 		if given {
@@ -110,6 +110,10 @@ func (n *Node) set(name, value string) (err error) {
 		}
 		if n.Site >= MaxSites {
 			return fmt.Errorf("%w: expected at most %d in a program", ErrSites, MaxSites)
+		}
+	case "batches":
+		if n.Batches, err = strconv.ParseInt(value, 10, 64); err != nil || n.Batches < 1 || n.Batches > math.MaxInt32 {
+			return fmt.Errorf("expected an integer from 1 to 2**31 - 1, got %s", value)
 		}
 	case "axis":
 		if n.Axis, err = strconv.Atoi(value); err != nil || n.Axis < 0 || n.Axis > 1 {

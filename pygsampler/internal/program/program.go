@@ -58,6 +58,7 @@ type Node struct {
 	K       int64   // Individual, Collective, TopK, Draw: how many; -1: all
 	Replace bool    // of those that draw
 	Site    int     // of those that draw: which random numbers are theirs
+	Batches int64   // of a Random: how many consecutive batches have the same numbers; 0 is 1
 	Axis    int     // 0: columns, 1: rows, -1: none
 	Name    string  // of an array
 	Value   float64 // of a Const
@@ -146,6 +147,10 @@ func (n *Node) text() string {
 			fmt.Fprintf(&b, " replace=%t", n.Replace)
 		case "site":
 			fmt.Fprintf(&b, " site=%d", n.Site)
+		case "batches":
+			if n.Batches > 1 {
+				fmt.Fprintf(&b, " batches=%d", n.Batches)
+			}
 		case "axis":
 			if n.Axis >= 0 {
 				fmt.Fprintf(&b, " axis=%d", n.Axis)

@@ -540,9 +540,12 @@ class Matrix(Values):
         made: Matrix = self._make(Matrix, "data", name=name)
         return made
 
-    def random(self) -> Matrix:
-        """These edges with a uniform number in (0, 1) each, which is the edge's own."""
-        made: Matrix = self._make(Matrix, "random", site=self._trace.site())
+    def random(self, *, batches: int = 1) -> Matrix:
+        """These edges with a uniform number in (0, 1) each, which is the edge's own.
+
+        So many consecutive ``batches`` have the same numbers.
+        """
+        made: Matrix = self._make(Matrix, "random", **_numbers(self, batches))
         return made
 
     def spread(self, v: Any, axis: int) -> Matrix:
@@ -749,9 +752,13 @@ class Graph(Matrix):
         k = _number(self, "walk", length)
         return Vertices(trace, trace.add("walk", roots._node, k=k, site=trace.site()))
 
-    def random(self) -> Vector:  # type: ignore[override]
-        """A uniform number in (0, 1) for each vertex, the same wherever it is met."""
-        return Vector(self._trace, self._trace.add("random", site=self._trace.site()))
+    def random(self, *, batches: int = 1) -> Vector:  # type: ignore[override]
+        """A uniform number in (0, 1) for each vertex, the same wherever it is met.
+
+        So many consecutive ``batches`` have the same numbers: b and c, where b // batches is
+        c // batches.
+        """
+        return Vector(self._trace, self._trace.add("random", **_numbers(self, batches)))
 
 
 class Induced(Matrix):
@@ -768,3 +775,15 @@ def _number(symbol: Symbol, what: str, K: Any) -> int:
         return index(K)
     except TypeError:
         raise symbol._trace.refuse(f"{what}: K: {describe(K)}", "expected an integer") from None
+
+
+def _numbers(symbol: Symbol, batches: Any) -> dict[str, int]:
+    """What a node of random numbers has: its site, and how many batches they are for."""
+    if isinstance(batches, Symbol):
+        symbol._refuse(f"random: batches: {batches._what} for", "expected a constant")
+    if isinstance(batches, bool) or not isinstance(batches, int) or not 0 < batches < 2**31:
+        raise symbol._trace.refuse(
+            f"random: batches: {describe(batches)}", "expected an integer from 1 to 2**31 - 1"
+        )
+    site = {"site": symbol._trace.site()}
+    return site | {"batches": batches} if batches > 1 else site

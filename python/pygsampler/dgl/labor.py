@@ -23,7 +23,10 @@ __all__ = ["LaborSampler"]
 # Options of DGL's with the only value that is offered, and what to do else.
 _FIXED = {
     "edge_dir": ("in", "dgl.reverse(g) has the out-edges of g as in-edges"),
-    "batch_dependency": (1, "each batch has numbers of its own"),
+    "batch_dependency": (
+        1,
+        "pygsampler.torch.DataLoader with samplers.labor has it",
+    ),
 }
 # Each round of LABOR-i goes through a hop's edges a few times, and is written out in the program.
 _MOST_ROUNDS = 16
@@ -56,7 +59,8 @@ class LaborSampler(Optioned):
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
-        1, as numbers that batches share are not offered: NotImplementedError.
+        1: DGL's loaders do not say which batches follow each other. NotImplementedError else;
+        ``pygsampler.samplers.labor`` has it, in ``pygsampler.torch.DataLoader``.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
     seed : int, optional

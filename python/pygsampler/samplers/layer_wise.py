@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._core.checks import integer
 from pygsampler.programs import program
 
 if TYPE_CHECKING:
-    from pygsampler.programs import Graph, Matrix, Vertices
+    from pygsampler.programs import Graph, Matrix, Vector, Vertices
 
 __all__ = ["asgcn", "fastgcn", "labor", "ladies"]
+
+# Times any weight that is not 0 it is above 1, as far as doubles go.
+_CERTAIN = 1e300
 
 
 def _normalized(A: Any, seeds: Any) -> Any:
@@ -186,6 +190,24 @@ def _labor_chances(A: Any, C: Any, K: int, importance: int) -> Any:
     return drawn(q.mul(c, axis=0)).minimum(1)
 
 
+def _nearest(A: Graph, C: Matrix, r: Vector, K: int, weights: bool) -> Matrix:
+    """The K edges of each column with the least r / a; their values by the chance to be there."""
+    if A.weighted:
+        C = C.where(C > 0)
+    if K < 0:
+        return C
+    late: Any = C.spread(r, axis=1)
+    late = late / C if A.weighted else late
+    B = C.top_k(K, -late)
+    if not weights:
+        return B
+    last = C.top_k(K + 1, -late)
+    t: Any = last.spread(r, axis=1)
+    t = (t / last if A.weighted else t).max(axis=0)
+    t = t + (C.count(axis=0) <= K) * _CERTAIN
+    return B / B.mul(t, axis=0).minimum(1) if A.weighted else B.spread(1 / t.minimum(1), axis=0)
+
+
 @program
 def labor(
     A: Graph,
@@ -193,7 +215,9 @@ def labor(
     *,
     fanouts: Sequence[int],
     importance: int = 0,
+    exact: bool = False,
     layer_dependency: bool = False,
+    batch_dependency: int = 1,
     weights: bool = True,
     normalize: str | None = None,
 ) -> list[Matrix]:
@@ -212,8 +236,15 @@ def labor(
     importance : int
         i of LABOR-i: chances min(1, c(v) pi(u)), pi made in so many rounds to have fewer vertices
         at the same variances; the more rounds, the fewer.
+    exact : bool
+        Each destination has ``fanout`` edges, or all where it has fewer: those with the least
+        r(u) / a(u, v), r the numbers of the vertices, which is sequential Poisson sampling
+        (Ohlsson, 1998; GraphBolt's ``sample_layer_neighbor``). Without ``importance``.
     layer_dependency : bool
         The numbers are the same in all hops.
+    batch_dependency : int
+        So many consecutive batches of an epoch have the same numbers, so that vertices met in one
+        are met in the next.
     weights : bool
         False: the values of the edges are the graph's.
     normalize : str, optional
@@ -224,19 +255,25 @@ def labor(
     Notes
     -----
     ``block.edge_data["w"]`` is one over the chance of the edge, times its weight where there is
-    one: its sums are unbiased. An edge of weight 0 is never there.
+    one: its sums are unbiased. Of ``exact`` the chance is min(1, a t), t the least r / a of the
+    destination's edges that are not there. An edge of weight 0 is never there.
     """
     if isinstance(importance, bool) or not isinstance(importance, int) or importance < 0:
         raise ValueError(f"importance: expected an integer >= 0, got {importance!r}")
     if normalize not in (None, "sum", "mean"):
         raise ValueError(f"normalize: expected 'sum', 'mean' or None, got {normalize!r}")
-    r = A.random()
+    if exact and importance:
+        raise ValueError(f"importance: expected 0 with exact=True, got {importance}")
+    integer(batch_dependency, "batch_dependency", 1, 2**31 - 1)
+    r = A.random(batches=batch_dependency)
     blocks: list[Any] = []
     for hop, K in enumerate(reversed(fanouts)):
         if hop and not layer_dependency:
-            r = A.random()
+            r = A.random(batches=batch_dependency)
         C = A[:, seeds]
-        if A.weighted or importance:
+        if exact:
+            B = _nearest(A, C, r, K, weights)
+        elif A.weighted or importance:
             chances = _labor_chances(A, C, K, importance)
             stays = C.spread(r, axis=1) <= chances
             B = (C / chances).where(stays) if weights else C.where(stays)

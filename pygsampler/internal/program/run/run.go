@@ -228,6 +228,11 @@ func (c *call[I]) stream(site int, purpose rng.Purpose) rng.Stream {
 	return rng.NewStream(c.Seed, c.Epoch, c.Number, uint8(site), purpose)
 }
 
+// numbersOf is the stream of a Random.
+func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Stream {
+	return rng.NewStream(c.Seed, c.Epoch, c.Number/uint64(max(n.Batches, 1)), uint8(n.Site), purpose)
+}
+
 // unitEdges is about how many edges a worker takes at a time.
 const unitEdges = 1 << 14
 

@@ -324,7 +324,7 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 		ev.edgeArray("edata", n.Name, t, to)
 	case program.Random:
 		ids := ev.edgeIDs()
-		uniforms(ev.stream(n.Site, rng.Edges), func(k int) int64 { return ids[k] }, to)
+		uniforms(ev.numbersOf(n, rng.Edges), func(k int) int64 { return ids[k] }, to)
 	case program.Dot:
 		ev.dot(n, t, to)
 	case program.Spread:
@@ -413,7 +413,7 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 			to[k] = float64(s.vertex(k))
 		}
 	case program.Random:
-		uniforms(ev.stream(n.Site, rng.Candidates), s.vertex, to)
+		uniforms(ev.numbersOf(n, rng.Candidates), s.vertex, to)
 	case program.Gather:
 		ev.vector(n.In[0], s, to)
 	default:

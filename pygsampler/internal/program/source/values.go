@@ -27,6 +27,14 @@ func (w *writer) stored(i int) {
 	w.line("auto v%d = [&](u32 i) -> double { return s%d[i]; };", i, i)
 }
 
+// random is the number of a vertex or an edge.
+func random(n *program.Node, purpose, of string) string {
+	if n.Batches > 1 {
+		return fmt.Sprintf("m.random(%d, %s, %s, %d)", n.Site, purpose, of, n.Batches)
+	}
+	return fmt.Sprintf("m.random(%d, %s, %s)", n.Site, purpose, of)
+}
+
 // element is what edge i of a matrix has for a value, and what that costs.
 func (w *writer) element(at int, n *program.Node) (expression string, cost int) {
 	e := w.edges(at)
@@ -39,7 +47,7 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 	case program.Data:
 		return fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, m.edge_id(%[2]s.place[i]))", w.array(n.Name, false), e), 2
 	case program.Random:
-		return fmt.Sprintf("m.random(%d, PURPOSE_EDGES, m.edge_id(%s.place[i]))", n.Site, e), 8
+		return random(n, "PURPOSE_EDGES", "m.edge_id("+e+".place[i])"), 8
 	case program.Individual, program.Collective, program.Filter, program.TopK:
 		if w.drawn[n.In[0]] {
 			return w.element(at, &program.Node{Op: program.Slice})
@@ -145,7 +153,7 @@ func (w *writer) vector(i int, n *program.Node) {
 		w.values(i, of+".n", "(double)i", 1, true)
 		return
 	case program.Random:
-		w.values(i, of+".n", fmt.Sprintf("m.random(%d, PURPOSE_CANDIDATES, i)", n.Site), 8, true)
+		w.values(i, of+".n", random(n, "PURPOSE_CANDIDATES", "i"), 8, true)
 		return
 	case program.Times:
 		// By the row's first edge.
