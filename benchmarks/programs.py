@@ -258,7 +258,7 @@ def drawn(rows: list[dict[str, Any]], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(8, 3.2), layout="constrained")
+    figure, axis = plt.subplots(figsize=(2 + 1.1 * len(rows), 3.2), layout="constrained")
     stages = list(rows[0]["ms_a_batch"])
     width = 0.8 / len(stages)
     for i, stage in enumerate(stages):

@@ -18,7 +18,9 @@ Parts, in the order in which they run when none is named:
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
 - khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
 - programs    algorithms as programs, beside gSampler's and torch's
+- passes      programs with more and more of the passes: gSampler's figure 10
 - typed       a graph with types of ogbn-mag's counts, and what types cost
+- rgcn        whole training steps of R-GCN on it
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others
@@ -37,8 +39,8 @@ from pathlib import Path
 PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
-    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs", "typed"),
-    "roofline",
+    *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
+    *("passes", "typed", "rgcn", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -58,7 +60,9 @@ _SHARES = {
     "transit": 3,
     "programs": 3,
     "khop": 2,
+    "passes": 3,
     "typed": 2,
+    "rgcn": 1,
     "roofline": 3,
 }
 

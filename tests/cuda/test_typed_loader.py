@@ -1,0 +1,115 @@
+"""torch's loader on graphs with types on a GPU: the CPU's batches, and a model on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+
+torch = pytest.importorskip("torch")
+from pygsampler.torch import DataLoader  # noqa: E402
+
+KINDS = {("a", "to", "b"): 900, ("b", "to", "a"): 700, ("b", "by", "b"): 800}
+NODES = {"a": 60, "b": 90}
+
+
+@pytest.fixture(autouse=True)
+def gpu(cuda: None, torch: Any) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def graph() -> pgs.HeteroGraph:
+    random = np.random.default_rng(1)
+    edges = {
+        kind: (random.integers(0, NODES[kind[0]], n), random.integers(0, NODES[kind[2]], n))
+        for kind, n in KINDS.items()
+    }
+    return pgs.HeteroGraph.from_coo(edges, NODES)
+
+
+def content(batch: Any) -> tuple[Any, ...]:
+    return (
+        {kind: ids.tolist() for kind, ids in batch.nodes.items()},
+        {kind: ids.tolist() for kind, ids in batch.output_nodes.items()},
+        [
+            {
+                k: (b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist())
+                for k, b in hop.items()
+            }
+            for hop in batch.blocks
+        ],
+        {kind: rows.tolist() for kind, rows in batch.x.items()},
+        {kind: rows.tolist() for kind, rows in batch.y.items()},
+        (batch.epoch, batch.batch),
+    )
+
+
+def loaders(graph: pgs.HeteroGraph, **options: Any) -> tuple[Any, Any]:
+    """The same loader on the CPU and on a GPU, with features and labels."""
+    random = torch.Generator().manual_seed(3)
+    about: dict[str, Any] = {
+        "batch_size": 16,
+        "shuffle": True,
+        "features": {"x": {k: torch.randn(n, 8, generator=random) for k, n in NODES.items()}},
+        "labels": {k: torch.randint(0, 5, (n,), generator=random) for k, n in NODES.items()},
+    }
+    sampler = pgs.PGSampler([4, dict(zip(KINDS, (3, 2, -1), strict=True))], seed=3)
+    seeds = {"a": torch.arange(60), "b": torch.arange(50)}
+    here = DataLoader(graph, seeds, sampler, **about, **options)
+    return here, DataLoader(graph, seeds, sampler, device="cuda", **about, **options)
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 4, 8])
+def test_batches_are_the_cpus(graph: pgs.HeteroGraph, prefetch: int) -> None:
+    here, there = loaders(graph, prefetch=prefetch)
+    for _ in range(2):
+        want = [content(batch) for batch in here]
+        got = []
+        for batch in there:
+            tensors = [*batch.nodes.values(), *batch.x.values(), *batch.y.values()]
+            for hop in batch.blocks:
+                tensors += [t for b in hop.values() for t in (b.indptr, b.indices, b.edge_ids)]
+            assert {t.device.type for t in tensors} == {"cuda"}
+            got.append(content(batch))
+        assert got == want
+
+
+def test_a_model_trains_on_both(graph: pgs.HeteroGraph) -> None:
+    """A layer of R-GCN a hop: losses of the GPU are the CPU's, to single precision."""
+
+    def losses(loader: Any, device: str) -> list[float]:
+        torch.manual_seed(0)
+        own = {kind: torch.nn.Linear(8, 8) for kind in NODES}
+        of = {kind: torch.nn.Linear(8, 8, bias=False) for kind in KINDS}
+        parts = torch.nn.ModuleList([*own.values(), *of.values()]).to(device)
+        optimizer = torch.optim.SGD(parts.parameters(), lr=0.05)
+        found = []
+        for batch in loader:
+            h = dict(batch.x)
+            for hop in batch.blocks:
+                made: dict[str, Any] = {}
+                for kind, block in hop.items():
+                    src, _, dst = kind
+                    if dst not in made:
+                        made[dst] = own[dst](h[dst][: block.num_dst_nodes])
+                    rows = h[src][: block.num_src_nodes]
+                    made[dst] = made[dst] + of[kind](block.mean(rows))
+                h = {kind: rows.relu() for kind, rows in made.items()}
+            terms = [
+                torch.nn.functional.cross_entropy(h[kind][: len(y)], y)
+                for kind, y in batch.y.items()
+                if len(y)
+            ]
+            loss = torch.stack(terms).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            found.append(loss.item())
+        return found
+
+    here, there = loaders(graph)
+    assert losses(there, "cuda") == pytest.approx(losses(here, "cpu"), rel=1e-4)
