@@ -365,7 +365,9 @@ def test_shadow_has_all_edges_among_its_vertices(plain: pgs.Graph) -> None:
 
 
 def test_clusters_keep_the_edges_between_them(plain: pgs.Graph) -> None:
-    graph = samplers.cluster_gcn(seed=0).sample(plain, [0, 2, 3]).numpy()
+    made = samplers.cluster_gcn(seed=0).sample(plain, [0, 2, 3])
+    assert isinstance(made, pgs.Subgraph)
+    graph = made.numpy()
     assert {(u, v): round(w, 4) for u, v, w in edges_of(graph)} == {
         (2, 0): 0.5, (0, 2): 0.3333, (3, 2): 0.3333, (2, 3): 0.5,
     }  # fmt: skip

@@ -58,8 +58,9 @@ def cluster_gcn(A: Graph, seeds: Vertices) -> Any:
     The seeds are the vertices of the clusters that are joined. The values are 1 / (d + 1), d the
     in-degree in the subgraph, the paper's (D + I)^-1 (A + I) but for the loops.
     """
-    G = A.induce(seeds.unique())
-    return G.spread(1 / (G.count(axis=0) + 1), axis=0)
+    V = seeds.unique()
+    G = A.induce(V)
+    return V, G.spread(1 / (G.count(axis=0) + 1), axis=0)
 
 
 @program
