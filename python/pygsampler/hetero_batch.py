@@ -47,6 +47,15 @@ class HeteroBlock(Block):
         return _on_device(Array._of(memory.data, words[at.NUM_EDGES], bits, memory), device)
 
 
+# What a batch has once its words were read.
+_READ = frozenset(
+    (
+        *("_counts", "_output_index", "_output_nodes", "_size", "_trees", "_words"),
+        *("blocks", "nodes", "num_edges"),
+    )
+)
+
+
 class HeteroBatch:
     """The sampled neighbourhood of seeds of a graph with types.
 
@@ -68,6 +77,7 @@ class HeteroBatch:
         "_size",
         "_trees",
         "_words",
+        "_words_at",
         "batch",
         "blocks",
         "epoch",
@@ -87,7 +97,8 @@ class HeteroBatch:
     _size: int
     # -1, or the index of the CUDA device.
     _device: int
-    # What describes the batch: see _batch.layout.
+    # Where on the host the words stand that describe the batch, and these: see _batch.layout.
+    _words_at: int
     _words: list[int]
     _schema: Schema
     # Of each type how many vertices it had when each hop began, and in the end.
@@ -114,11 +125,20 @@ class HeteroBatch:
         made = object.__new__(cls)
         made._memory, made._data, made._schema = memory, data, schema
         made.epoch, made.batch, made._device = epoch, batch, device
-        made._read(data if words_at is None else words_at)
+        made._words_at = data if words_at is None else words_at
         return made
 
-    def _read(self, words_at: int) -> None:
-        data, memory, device = self._data, self._memory, self._device
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Read when something of it is first asked for: a graph has up to a hundred types.
+            if name not in _READ:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self._read()
+            return getattr(self, name)
+
+    def _read(self) -> None:
+        data, memory, device, words_at = self._data, self._memory, self._device, self._words_at
         header = memories.read_int64(words_at, at.HEADER_WORDS)
         assert header[0] == at.TYPED_MAGIC
         hops, types, relations = (

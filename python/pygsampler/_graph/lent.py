@@ -46,6 +46,8 @@ class Lent(NamedTuple):
 
     def moved(self) -> bool:
         """Whether torch has put one of them elsewhere meanwhile."""
+        if not (self.edges or self.vertices or self.rows):
+            return False
         arrays = (*self.edges.values(), *self.vertices.values(), *self.rows.values())
         return any(has_moved(array._owner, array._address) for array in arrays)
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import HeteroGraph
 
 
+_EMPTY = as_ids(array("q"), "exclude")
+
+
 class TypedSampler(EngineSampler):
     """A plan of the family of graphs with types, and its handle in the engine."""
 
@@ -45,8 +48,9 @@ class TypedSampler(EngineSampler):
         if not isinstance(seeds, Mapping) and len(graph.node_types) == 1:
             seeds = {graph.node_types[0]: seeds}
         ids, counts = _joined(seeds, graph.node_types, "seeds", device)
-        without, excluded = _joined(exclude or {}, graph.edge_types, "exclude", device)
-        if without.length:
+        without, excluded = _EMPTY, [0] * len(graph.edge_types)
+        if exclude:
+            without, excluded = _joined(exclude, graph.edge_types, "exclude", device)
             without = as_int64(on_host(without))
         numbers = array("q", [*counts, *excluded])
         if isinstance(job, DeviceJob):
