@@ -90,6 +90,60 @@ for function in (around, beside):
 print("as on the CPU")
 """
 
+TYPES = """
+import sys, warnings
+sys.path += ["tests/support", "tests/pyg"]
+warnings.simplefilter("ignore")
+import torch
+import pygsampler as pgs
+from pygsampler.pyg import HeteroSampler, LinkNeighborLoader, NeighborLoader
+from test_pyg_hetero import CITES, WRITES, WRITTEN, typed_data
+
+to_torch = pgs.Array.torch
+pgs.Array.torch = lambda array: to_torch(array.cpu())
+
+def typed(batch):
+    return {
+        kind: {name: torch.as_tensor(value).tolist() for name, value in batch[kind].items()
+               if value is not None}
+        for kind in (*batch.node_types, *batch.edge_types)
+    }
+
+def compare(make, data, options):
+    loaders = [make(data, seed=3, **options, **where) for where in ({}, {"device": "cuda"})]
+    for each in loaders:
+        each.set_epoch(2)
+    expected, found = ([typed(batch) for batch in each] for each in loaders)
+    assert found == expected and len(found) > 1, options
+    sampler = getattr(loaders[1], "node_sampler", None) or loaders[1].link_sampler
+    assert sampler.device == "cuda:0"
+
+for dtype in (torch.int64, torch.int32):
+    data = typed_data(dtype)
+    seeds = "paper", torch.cat([torch.arange(40), torch.tensor([7, 7, 3, 7])])
+    fanouts = {kind: [3, n] for n, kind in enumerate(data.edge_types, 1)}
+    for options in ({}, {"replace": True}, {"num_neighbors": fanouts}):
+        options = {"num_neighbors": [4, 3], "input_nodes": seeds, "batch_size": 16, **options}
+        compare(NeighborLoader, data, options)
+        options["input_nodes"] = "author"
+        compare(NeighborLoader, data, options)
+    compare(LinkNeighborLoader, data, {"num_neighbors": [4, 3], "batch_size": 40,
+            "edge_label_index": WRITES, "neg_sampling": "binary"})
+data = typed_data()
+data = data.edge_type_subgraph([CITES, WRITES, WRITTEN])
+compare(NeighborLoader, data, {"num_neighbors": [4, 3], "input_nodes": "paper", "batch_size": 16,
+        "subgraph_type": "bidirectional"})
+for option in ({"disjoint": True}, {"subgraph_type": "induced"}, {"weight_attr": "w"}):
+    try:
+        HeteroSampler(data, [2], device="cuda", **option)
+    except NotImplementedError as error:
+        (name,) = option
+        assert str(error).startswith(name + ": expected"), error
+    else:
+        raise AssertionError(option)
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+
 CASES = [
     {},
     {"replace": True},
@@ -107,6 +161,10 @@ def test_batches_of_the_cpu(emulator: Path) -> None:
     assert NODES == 100
     code = f"CASES = {CASES}\n{CODE}"
     assert run_with_driver(emulator, code) == "0\n"
+
+
+def test_types_as_on_the_cpu(emulator: Path) -> None:
+    assert run_with_driver(emulator, TYPES) == "0\n"
 
 
 def test_programs_of_the_cpu(emulator: Path) -> None:

@@ -369,7 +369,6 @@ def test_trimmed_layers() -> None:
         ({"input_nodes": ("paper", [60])}, IndexError, "input_nodes"),
         ({"time_attr": "y"}, NotImplementedError, "time_attr"),
         ({"input_time": torch.arange(3)}, NotImplementedError, "input_time"),
-        ({"device": "cuda"}, NotImplementedError, "device"),
         ({"edge_weights": "ht"}, NotImplementedError, "edge_weights"),
         ({"features": {"x": torch.ones(3)}}, NotImplementedError, "features"),
         ({"edge_features": {"x": torch.ones(3)}}, NotImplementedError, "edge_features"),

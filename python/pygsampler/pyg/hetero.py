@@ -26,7 +26,7 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
-from pygsampler.pyg.sampler import PGSampler, mixed
+from pygsampler.pyg.sampler import PGSampler, mixed, on
 
 if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch
@@ -36,7 +36,7 @@ __all__ = ["HeteroSampler"]
 
 
 class HeteroSampler(PGSampler):
-    """Neighbour sampling of a ``HeteroData`` for PyG's loaders, by pygsampler's engine, on the CPU.
+    """Neighbour sampling of a ``HeteroData`` for PyG's loaders, by pygsampler's engine.
 
     ``NeighborLoader`` and ``LinkNeighborLoader`` of this module make one of a ``HeteroData``; PyG's
     ``NodeLoader``, ``LinkLoader`` and ``NeighborLoader(data, ..., neighbor_sampler=)`` take one. A
@@ -67,9 +67,11 @@ class HeteroSampler(PGSampler):
     sample_direction : str
         ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges and their types are
         written from source to target in either.
-    temporal_strategy, time_attr, device, edge_weights
-        As for ``PGSampler``, and ``NotImplementedError`` for all but the default; ``device`` may be
-        the CPU.
+    device : str or torch.device, optional
+        Where it samples, as for ``PGSampler``: by default where the edges are. On a GPU without
+        ``weight_attr``, ``disjoint`` and induced subgraphs.
+    temporal_strategy, time_attr, edge_weights
+        As for ``PGSampler``, and ``NotImplementedError`` for all but the default.
 
     Raises
     ------
@@ -109,11 +111,6 @@ class HeteroSampler(PGSampler):
         options.offered("time_attr", time_attr, None, _TIMES)
         backward = options.backward(sample_direction)
         options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
-        if device is not None and torch.device(device).type != "cpu":
-            raise NotImplementedError(
-                f"device: expected None or 'cpu' for a HeteroData, got {describe(device)}; graphs "
-                "with types are not sampled on a GPU yet"
-            )
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -122,7 +119,9 @@ class HeteroSampler(PGSampler):
         self.subgraph_type = options.subgraph(subgraph_type, directed)
         self.keep_orig_edges = False
         # Backward it is the graph of the reversed edges, each type (dst, relation, src).
-        self._types = _graph(data, weight_attr, backward)
+        types, place = _graph(data, weight_attr, backward)
+        self._types = types.to(place if device is None else str(torch.device(device)))
+        self._check_place(weight_attr, disjoint)
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
@@ -155,8 +154,8 @@ class HeteroSampler(PGSampler):
 
     @property
     def device(self) -> str:
-        """``"cpu"``."""
-        return "cpu"
+        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return self._types.device
 
     @property
     def subgraph_type(self) -> SubgraphType:
@@ -166,6 +165,17 @@ class HeteroSampler(PGSampler):
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
         self._subgraph_type = options.kind(subgraph_type)
+        self._check_place(None, False)
+
+    def _check_place(self, weight_attr: str | None, disjoint: bool) -> None:
+        """NotImplementedError for what is not offered on a GPU."""
+        types = self.__dict__.get("_types")
+        if types is None or types.device == "cpu":
+            return
+        options.offered("weight_attr", weight_attr, None, _ON_GPU)
+        options.offered("disjoint", disjoint, False, _ON_GPU)
+        if self.subgraph_type == SubgraphType.induced:
+            options.offered("subgraph_type", "induced", "directional", _ON_GPU)
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -194,6 +204,7 @@ class HeteroSampler(PGSampler):
                 f"weight_attr: expected None or the name of an array that the sampler was made "
                 f"with ({have}), got {describe(weight_attr)}; make another sampler"
             )
+        self._check_place(weight_attr, False)
         self._sampler = self._made()._with(prob=weight_attr)
 
     @property
@@ -281,6 +292,10 @@ class HeteroSampler(PGSampler):
                 self.disjoint,
                 neg_sampling=neg_sampling,
             )
+        if self.device != "cpu":
+            # Features are read where the ids are.
+            (input_id, *others), place = out.metadata, next(iter(out.node.values())).device
+            out.metadata = (input_id, *[on(value, place) for value in others])
         return self._finished(out)
 
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
@@ -355,6 +370,7 @@ class HeteroSampler(PGSampler):
 
 _TIMES = "temporal sampling of graphs with types"
 _WITH_TYPES = "for a HeteroData anything else"
+_ON_GPU = "for a HeteroData on a GPU anything else"
 
 
 def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:
@@ -400,13 +416,15 @@ def _reverse(kind: EdgeType) -> EdgeType:
     return dst, relation, src
 
 
-def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> HeteroGraph:
-    """The in-edges of ``data``; the id of an edge is its column of ``edge_index``.
+def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> tuple[HeteroGraph, str]:
+    """The in-edges of ``data``, and where its edges are; an edge's id is its column of
+    ``edge_index``.
 
     ``backward``: those of the reversed edges, whose types are reversed too.
     """
     if not isinstance(data, HeteroData):
-        return graph_of_stores(data, weight_attr, backward)
+        stored = graph_of_stores(data, weight_attr, backward)
+        return stored, stored.device
     if not data.edge_types:
         raise NotImplementedError(
             "data: expected a HeteroData with a type of edges, which may have none, got one "
@@ -421,6 +439,7 @@ def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> Hetero
     edges: dict[Any, Any] = {}
     weights: dict[Any, dict[str, torch.Tensor]] = {}
     known: dict[str, None] = {}
+    places: dict[str, None] = {}
     for kind in map(tuple, data.edge_types):
         where, store = f"data[{kind!r}]", data[kind]
         index = store.edge_index if "edge_index" in store else None
@@ -429,11 +448,8 @@ def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> Hetero
             raise ValueError(f"{where}: expected edge_index of shape (2, E), got {got}")
         if hasattr(index, "as_tensor"):
             index = index.as_tensor()
-        if index.is_cuda:
-            raise NotImplementedError(
-                f"{where}.edge_index: expected edges on the CPU, got some on {index.device}; "
-                "graphs with types are not sampled on a GPU yet"
-            )
+        places[str(index.device)] = None
+        index = index.cpu()
         for row, end in enumerate((kind[0], kind[2])):
             if end not in nodes:
                 raise ValueError(f"{where}: expected types of nodes of data, got {end!r}")
@@ -453,7 +469,9 @@ def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> Hetero
     if len({index.dtype for _, index, *_ in edges.values()}) > 1:
         widths = {kind: str(index.dtype) for kind, (_, index, *_) in edges.items()}
         raise TypeError(f"data: expected an edge_index of one dtype in all types, got {widths}")
-    return HeteroGraph(edges, nodes, edge_data=weights)
+    if len(places) > 1:
+        raise ValueError(f"data: expected all edges in one place, got some on {_listed([*places])}")
+    return HeteroGraph(edges, nodes, edge_data=weights), next(iter(places))
 
 
 def _csc(index: torch.Tensor, sources: int, targets: int) -> tuple[torch.Tensor, ...]:
@@ -493,10 +511,11 @@ def _output(
     node = {of: ids.torch().clone() for of, ids in batch.nodes.items()}
     place = torch.empty(0, dtype=torch.int64)
     if more:
-        found = node[kind]
+        found, where = node[kind], seeds.device
         node[kind] = torch.cat([seeds.to(found.dtype), found[distinct:]])
-        place = torch.arange(len(found)) + more
-        place.scatter_reduce_(0, seed_row, torch.arange(len(seeds)), "amin", include_self=False)
+        place = torch.arange(len(found), device=where) + more
+        order = torch.arange(len(seeds), device=where)
+        place.scatter_reduce_(0, seed_row, order, "amin", include_self=False)
         counts[kind][0] = len(seeds)
     row, col, edge, numbers = {}, {}, {}, {}
     for edge_type in edge_types:
@@ -513,7 +532,8 @@ def _output(
                     to += more
                 else:
                     # HGT's only block has rows of other nodes, too.
-                    rows_of = torch.cat([seed_row, torch.arange(distinct, block.num_dst_nodes)])
+                    others = torch.arange(distinct, block.num_dst_nodes, device=seed_row.device)
+                    rows_of = torch.cat([seed_row, others])
                     drawn, to = _each(block.indptr.torch().long(), rows_of)
                     from_, found_ids = from_[drawn], found_ids[drawn]
             if more and src == kind:
@@ -547,4 +567,4 @@ def _each(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch
     degrees = indptr[rows + 1] - starts
     of = torch.repeat_interleave(degrees)
     before = degrees.cumsum(0) - degrees
-    return torch.arange(len(of)) + (starts - before)[of], of
+    return torch.arange(len(of), device=of.device) + (starts - before)[of], of

@@ -75,7 +75,8 @@ class HGTSampler(Sampler):
             )
         boolean(is_sorted, "is_sorted")
         boolean(share_memory, "share_memory")
-        self._types = _graph(data, None)
+        self._types, place = _graph(data, None)
+        options.offered("data", place, "cpu", "HGT's sampling of edges on a GPU")
         types = list(self._types.node_types)
         if isinstance(num_samples, Mapping):
             missing = [kind for kind in types if kind not in num_samples]

@@ -242,7 +242,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
                 neg_sampling,
             )
         input_id, *others = out.metadata
-        out.metadata = (input_id, *[_on(value, out.node.device) for value in others])
+        out.metadata = (input_id, *[on(value, out.node.device) for value in others])
         return self._finished(out)
 
     # Whether seeds have times.
@@ -670,5 +670,5 @@ def mixed(*numbers: int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
-def _on(value: Any, device: torch.device) -> Any:
+def on(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, torch.Tensor) else value

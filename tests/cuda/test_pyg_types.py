@@ -1,0 +1,105 @@
+"""PyG's loaders on a HeteroData with a GPU: the CPU's batches, wherever edges and features are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    pytest.importorskip("torch_geometric", reason="needs PyG")
+
+from torch_geometric.data import HeteroData  # noqa: E402
+from torch_geometric.nn import SAGEConv, to_hetero  # noqa: E402
+
+from pygsampler.pyg import LinkNeighborLoader, NeighborLoader  # noqa: E402
+
+# PyG and torch warn of each other, and Python of the forks of torch's loader.
+pytestmark = pytest.mark.filterwarnings("ignore")
+CITES, WRITES = ("paper", "cites", "paper"), ("author", "writes", "paper")
+WRITTEN = ("paper", "rev_writes", "author")
+NODES = {"paper": 300, "author": 200}
+
+
+@pytest.fixture(autouse=True)
+def gpu(cuda: None) -> Iterator[None]:
+    if not torch.cuda.is_available():
+        pytest.skip("needs a torch that finds the GPU")
+    yield
+    torch.cuda.synchronize()
+
+
+def make_data(edges_on: str = "cpu", features_on: str = "cpu") -> Any:
+    random = torch.Generator().manual_seed(0)
+    data = HeteroData()
+    for kind, count in NODES.items():
+        data[kind].x = torch.randn(count, 4, generator=random).to(features_on)
+    data["paper"].y = (torch.arange(NODES["paper"]) % 3).to(features_on)
+    for kind, count in {CITES: 2000, WRITES: 900, WRITTEN: 900}.items():
+        ends = [torch.randint(0, NODES[of], (count,), generator=random) for of in kind[::2]]
+        data[kind].edge_index = torch.stack(ends).to(edges_on)
+        data[kind].edge_attr = torch.arange(count).to(features_on)
+    return data
+
+
+def content(batch: Any) -> dict[Any, Any]:
+    return {
+        key: {k: v.tolist() if hasattr(v, "tolist") else v for k, v in store.items()}
+        for key, store in batch.to_dict().items()
+        if isinstance(store, dict)
+    }
+
+
+def loaded(make: Any, **where: Any) -> list[Any]:
+    loader = make(**where)
+    loader.set_epoch(1)
+    return list(loader)
+
+
+@pytest.mark.parametrize("features_on", ["cpu", "cuda"])
+@pytest.mark.parametrize("edges_on", ["cpu", "cuda"])
+@pytest.mark.parametrize("options", [{}, {"replace": True}], ids=str)
+def test_nodes(options: Any, edges_on: str, features_on: str) -> None:
+    about = {"num_neighbors": [4, 3], "input_nodes": "paper", "batch_size": 64, "seed": 2}
+    want = loaded(lambda: NeighborLoader(make_data(), **about, **options))
+    data = make_data(edges_on, features_on)
+    got = loaded(lambda **w: NeighborLoader(data, **about, **options, **w), device="cuda")
+    assert [content(batch) for batch in got] == [content(batch) for batch in want]
+    # PyG puts edges where the data has them.
+    assert {index.device.type for b in got for index in b.edge_index_dict.values()} == {edges_on}
+
+
+@pytest.mark.parametrize("neg_sampling", [None, "binary", "triplet"])
+def test_links(neg_sampling: Any) -> None:
+    about = {"num_neighbors": [4, 3], "edge_label_index": WRITES, "batch_size": 128, "seed": 2}
+    about["neg_sampling"] = neg_sampling
+    want = loaded(lambda: LinkNeighborLoader(make_data(), **about))
+    got = loaded(lambda: LinkNeighborLoader(make_data("cuda", "cuda"), **about))
+    assert [content(batch) for batch in got] == [content(batch) for batch in want]
+
+
+def test_a_model_trains() -> None:
+    class SAGE(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.one, self.two = SAGEConv((-1, -1), 16), SAGEConv((-1, -1), 3)
+
+        def forward(self, x: Any, edge_index: Any) -> Any:
+            return self.two(self.one(x, edge_index).relu(), edge_index)
+
+    data = make_data("cuda", "cuda")
+    torch.manual_seed(0)
+    model = to_hetero(SAGE(), data.metadata()).cuda()
+    about = {"num_neighbors": [4, 3], "input_nodes": "paper", "batch_size": 64}
+    losses = []
+    for batch in NeighborLoader(data, seed=2, **about):
+        out = model(batch.x_dict, batch.edge_index_dict)["paper"][: batch["paper"].batch_size]
+        loss = torch.nn.functional.cross_entropy(out, batch["paper"].y[: len(out)])
+        loss.backward()
+        losses.append(loss.item())
+    assert len(losses) == 5
+    assert all(0 < loss < 10 for loss in losses)
