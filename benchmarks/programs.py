@@ -266,6 +266,7 @@ def drawn(rows: list[dict[str, Any]], path: Path) -> None:
         places = [k + (i - len(stages) / 2 + 0.5) * width for k in range(len(rows))]
         axis.bar(places, gains, width, label=stage)
     axis.set_xticks(range(len(rows)), [row["setting"] for row in rows], fontsize=8)
+    axis.set_yscale("log")
     axis.set_ylabel("times as fast")
     axis.legend(fontsize=7, ncols=3, frameon=False)
     axis.spines[["top", "right"]].set_visible(False)

@@ -649,6 +649,47 @@ def gpu_programs() -> str:
     return f"{source(record)}\n{table(head, rows, 10)}"
 
 
+def gpu_passes() -> str:
+    """Programs with more and more of the passes: microseconds a batch."""
+    record = kept("gpu/passes.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu passes --out FOLDER")
+    stages = list(record["rows"][0]["us"])
+    rows = [
+        [row["shape"], row["setting"], *(f"{row['us'][stage]:,.0f}" for stage in stages)]
+        for row in record["rows"]
+    ]
+    return f"{source(record)}\n{table(['graph', 'algorithm', *stages], rows, len(stages))}"
+
+
+def gpu_typed() -> str:
+    """Graphs with types on a GPU: microseconds a batch, beside the CPU engine."""
+    record = kept("gpu/typed.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu typed --out FOLDER")
+    rows = []
+    for row in record["rows"]:
+        gpu, cpu = (row["us"][name]["median"] for name in ("gpu", "cpu"))
+        cells = [row["kind"], f"{row['relations']}", f"{row['edges']:,}", f"{gpu:,.0f}"]
+        rows.append([*cells, f"{cpu:,.0f}", f"{cpu / gpu:.1f}x"])
+    head = ["graph", "types of edges", "edges a batch", "GPU, us", "CPU, us", "ratio"]
+    return f"{source(record)}\n{table(head, rows, 5)}"
+
+
+def gpu_rgcn() -> str:
+    """R-GCN's steps: milliseconds with batches of the GPU, and of the CPU."""
+    record = kept("gpu/rgcn.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu rgcn --out FOLDER")
+    names = ("loader_ms", "step_ms", "cpu_loader_ms", "cpu_step_ms")
+    rows = [
+        [row["model"], f"{row['relations']}", *(f"{row[name]:.2f}" for name in names)]
+        for row in record["rows"]
+    ]
+    head = ["model", "types of edges", "loader, ms", "step, ms", "by the CPU: loader, ms"]
+    return f"{source(record)}\n{table([*head, 'step, ms'], rows, 5)}"
+
+
 def gpu_walks() -> str:
     """Walks on a GPU: 10**9 steps a second of whole calls, and of bare kernels of such reads."""
     record = kept("gpu/walks.json")
@@ -736,6 +777,9 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_walks,
             gpu_walks_roofline,
             gpu_programs,
+            gpu_passes,
+            gpu_typed,
+            gpu_rgcn,
         ),
     )
 }
