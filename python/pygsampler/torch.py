@@ -21,7 +21,7 @@ from pygsampler._batch.reduce import segment_reduce
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import capture
-from pygsampler._loading.epochs import Epochs, shuffled
+from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.events import Events
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
@@ -30,9 +30,10 @@ from pygsampler._loading.links import LinkBatch, LinkLoader
 from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
+from pygsampler._loading.resumed import Pass, Resumed, checked_deal
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.seeds import seed_tensor
-from pygsampler._loading.shards import Shards
+from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.skip_gram import SkipGram, skip_gram
 from pygsampler._loading.static import StaticPasses, checked
 from pygsampler._loading.trace import MOST as MOST_TRACED
@@ -64,7 +65,7 @@ MOST_ON_GPU = 8
 BAR_SECONDS = 1.0
 
 
-class DataLoader(Epochs):
+class DataLoader(Resumed):
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
@@ -118,6 +119,14 @@ class DataLoader(Epochs):
         How many processes take part. The (shuffled) seeds are dealt out exactly: each seed goes to
         one rank, all ranks have the same number of batches, and no batch is empty or larger than
         ``batch_size``. Give all ranks the same ``seed``.
+    deal : str
+        ``"seeds"``: as above. ``"batches"``: batch b of a single process is one of rank b modulo
+        ``world_size``, so that all ranks together make the batches of a single process, for any
+        number of them. Some rank may have one batch more than another, for which
+        ``torch.distributed.algorithms.Join`` is there, or the first ``min`` of the ``len()``.
+    start : int
+        How many batches the first pass leaves out: of all ranks with ``deal="batches"``, else of
+        each. ``load_state_dict`` goes on where ``state_dict`` was taken.
     progress : bool
         Show a tqdm bar with batches and sampled edges per second.
     device : str, int or torch.device, optional
@@ -221,6 +230,8 @@ class DataLoader(Epochs):
         rank: int = 0,
         world_size: int = 1,
         progress: bool = False,
+        deal: str = "seeds",
+        start: int = 0,
         device: Any = None,
         prob: str | None = None,
         mask: str | None = None,
@@ -261,7 +272,9 @@ class DataLoader(Epochs):
             self._types = HeteroSeeds(graph, seeds)
         self._seeds = self._types.order if self._types else seed_tensor(seeds, graph.num_nodes)
         self._times = self._times_of(seed_time)
-        self._shards = Shards(len(self._seeds), self.batch_size, self.world_size, self.drop_last)
+        about = len(self._seeds), self.batch_size, self.world_size, self.drop_last
+        self._shards = Shards(*about, checked_deal(deal))
+        self._from = None, integer(start, "start", 0)
         self._epoch = 0
         # Whether the epoch is the count of passes, rather than one that was chosen.
         self._counted = True
@@ -277,6 +290,10 @@ class DataLoader(Epochs):
         self._passes = self._static_passes(capacities) if boolean(static, "static") else None
         if capacities is not None and not static:
             raise ValueError("capacities: expected None without static=True")
+        if static and deal != "seeds":
+            raise ValueError(f"deal: expected 'seeds' with static=True, got {deal!r}")
+        if static and start:
+            raise ValueError(f"start: expected 0 with static=True, got {start}")
 
     @property
     def static(self) -> bool:
@@ -355,21 +372,33 @@ class DataLoader(Epochs):
         self._trace = Trace(target)
 
     def __len__(self) -> int:
-        """Number of batches of one epoch on this rank, the same on every rank."""
-        return self._shards.steps
+        """Number of batches of a whole epoch on this rank.
+
+        It is the same on every rank, unless batches are dealt out.
+        """
+        return Part(self._shards, self.rank).steps
 
     def __iter__(self) -> Iterator[TorchBatch]:
-        epoch, meter = self._next_pass()
+        going, meter = self._next_pass()
         # A later set_seed must not reach a pass that goes on.
-        batches = copy.copy(self)._batches(epoch, meter)
+        batches = copy.copy(self)._batches(going, meter)
         return close_at_exit(self._with_bar(batches, meter) if self.progress else batches)
 
-    def _next_pass(self) -> tuple[int, Meter]:
-        """The epoch of a pass that begins now, and what counts it."""
-        epoch = self._next_epoch()
-        meter = self._meter = Meter(epoch, self._rows, self._trace)
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """As ``Resumed.load_state_dict``; static batches begin with an epoch."""
+        if self.static and isinstance(state, Mapping) and state.get("start"):
+            raise ValueError(
+                f"state: expected one between epochs with static=True, got one after "
+                f"{state['start']} batches"
+            )
+        super().load_state_dict(state)
+
+    def _next_pass(self) -> tuple[Pass, Meter]:
+        """A pass that begins now, and what counts it."""
+        going = self._begin(self._next_epoch())
+        meter = self._meter = Meter(going.epoch, self._rows, self._trace)
         self._trace = None
-        return epoch, meter
+        return going, meter
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
@@ -382,7 +411,7 @@ class DataLoader(Epochs):
 
     def __getstate__(self) -> dict[str, Any]:
         # Torch's seed is this process's: another one keeps the seed as it is now. A pass is too.
-        return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None}
+        return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None, "_pass": None}
 
     def _static_passes(self, capacities: Any) -> StaticPasses:
         if self.device == "cpu":
@@ -398,10 +427,12 @@ class DataLoader(Epochs):
         """Begins a pass for ``capture``: whose batches, its number, and what counts them."""
         if self._passes is None:
             raise ValueError("loader: expected a DataLoader with static=True, got one without")
-        epoch, meter = self._next_pass()
+        going, meter = self._next_pass()
+        # Its batches are not handed over one by one.
+        self._pass = None
         index = devices.parse(self.graph.device)
         _watch(meter, index)
-        return self._passes, self._begin_static(self._passes, epoch, index), meter
+        return self._passes, self._begin_static(self._passes, going.epoch, index), meter
 
     def _begin_static(self, passes: StaticPasses, epoch: int, index: int) -> int:
         """Begins a pass whose batches have one memory, and gives its number."""
@@ -419,14 +450,15 @@ class DataLoader(Epochs):
         """The seeds of the epoch on the GPU, put into torch's current stream."""
         return _copied(self._order(epoch), devices.parse(self.graph.device))
 
-    def _batches(self, epoch: int, meter: Meter) -> Generator[TorchBatch, None, None]:
+    def _batches(self, going: Pass, meter: Meter) -> Generator[TorchBatch, None, None]:
         """The batches of this rank; none is submitted before the first is asked for."""
         index = devices.parse(self.graph.device)
         if index < 0:
-            return self._on_cpu(epoch, meter)
-        return self._on_gpu(epoch, index, meter)
+            return self._on_cpu(going, meter)
+        return self._on_gpu(going, index, meter)
 
-    def _on_cpu(self, epoch: int, meter: Meter) -> Generator[TorchBatch, None, None]:
+    def _on_cpu(self, going: Pass, meter: Meter) -> Generator[TorchBatch, None, None]:
+        epoch, part = going.epoch, going.part
         order, times = self._order(epoch), self._times
         if times is not None and self.shuffle:
             # The order depends on the number of seeds alone; a float64 moves as its bits.
@@ -435,13 +467,13 @@ class DataLoader(Epochs):
         threads = 1 if self.prefetch >= 2 else 0
 
         def submit(step: int) -> Pending[Any]:
-            start, end = self._shards.bounds(self.rank, step)
+            start, end = part.bounds(step)
             return self.sampler.submit(
                 self.graph,
                 self._types.part(order, start, end) if self._types else order[start:end],
                 **({} if times is None else {"seed_time": times[start:end]}),
                 epoch=epoch,
-                batch=step * self.world_size + self.rank,
+                batch=part.number(step),
                 threads=threads,
             )
 
@@ -449,13 +481,14 @@ class DataLoader(Epochs):
             return self._rows.start(batch, threads)
 
         then = read if self._rows else None
-        steps, depth = self._shards.steps, self.prefetch
-        batches = in_order(submit, steps, depth, then, low=self.low_mark, meter=meter)
+        depth = self.prefetch
+        batches = in_order(submit, part.steps, depth, then, low=self.low_mark, meter=meter)
         with meter, closing(batches):
             meter.ask()
             traced, asked = meter.trace is not None, time.perf_counter()
             for batch in batches:
                 made = as_torch(batch)
+                going.handed += 1
                 meter.batches += 1
                 meter.edges += batch.num_edges
                 if traced:
@@ -467,9 +500,10 @@ class DataLoader(Epochs):
                     meter.ask()
                 asked = time.perf_counter()
 
-    def _on_gpu(self, epoch: int, index: int, meter: Meter) -> Generator[TorchBatch, None, None]:
-        if not self._shards.steps:
+    def _on_gpu(self, going: Pass, index: int, meter: Meter) -> Generator[TorchBatch, None, None]:
+        if not going.part.steps:
             return
+        epoch = going.epoch
         # First, since it says what is wrong in a forked child, or with a closed graph.
         self.graph._handle()
         _watch(meter, index)
@@ -478,7 +512,7 @@ class DataLoader(Epochs):
             batches = self._passes.batches(self._begin_static(self._passes, epoch, index))
         else:
             self._fill_caches(epoch, index)
-            batches = self._sampled(epoch, index, meter)
+            batches = self._sampled(epoch, index, meter, going.part)
         with meter, closing(batches):
             meter.ask()
             for batch in batches:
@@ -488,15 +522,17 @@ class DataLoader(Epochs):
                 meter.edges += count.num_edges
                 if self._passes is None and self._rows:
                     self._rows.there(batch)
+                going.handed += 1
                 meter.batches += 1
                 meter.hand()
                 yield batch
                 meter.ask()
 
     def _sampled(
-        self, epoch: int, index: int, meter: Meter | None = None
+        self, epoch: int, index: int, meter: Meter | None = None, of: Part | None = None
     ) -> Generator[TorchBatch, None, None]:
-        """The batches of a rank on a GPU, without rows."""
+        """The batches of a rank on a GPU, without rows; all of the epoch, or that part."""
+        of = Part(self._shards, self.rank) if of is None else of
         part: Callable[[int, int], Any]
         if self._types is None:
             # Put into the stream of the first submissions, which so come after it. Later ones may
@@ -506,19 +542,17 @@ class DataLoader(Epochs):
             part = partial(self._types.part, self._order(epoch))
         if meter is not None:
             _watch(meter, index)
-        graph, bounds = self.graph, self._shards.bounds
+        graph, bounds, number = self.graph, of.bounds, of.number
         share = self.sampler_share
         sampler = self.sampler if share is None else self.sampler.within(share)
         launch = sampler.launch
-        rank, ranks = self.rank, self.world_size
 
         def submit(step: int) -> Pending[Any]:
-            start, end = bounds(rank, step)
             return launch(
                 graph,
-                part(start, end),
+                part(*bounds(step)),
                 epoch=epoch,
-                batch=step * ranks + rank,
+                batch=number(step),
                 into="torch",
                 beside=True,
             )
@@ -532,14 +566,14 @@ class DataLoader(Epochs):
         def submit_many(first: int, count: int) -> Group[Any]:
             assert start is not None
             steps = range(first, first + count)
-            seeds = [part(*bounds(rank, step)) for step in steps]
-            return start(seeds, [step * ranks + rank for step in steps])
+            seeds = [part(*bounds(step)) for step in steps]
+            return start(seeds, [number(step) for step in steps])
 
         # Each job is over, or cancelled, before the order goes: none reads it after that.
         if start is None:
-            batches = in_order(submit, self._shards.steps, depth, low=low, meter=meter)
+            batches = in_order(submit, of.steps, depth, low=low, meter=meter)
         else:
-            batches = in_groups(submit_many, self._shards.steps, depth, size, meter=meter)
+            batches = in_groups(submit_many, of.steps, depth, size, meter=meter)
         with closing(batches):
             for batch in batches:
                 yield as_torch(batch)

@@ -12,12 +12,13 @@ import torch
 
 from pygsampler._arrays import devices
 from pygsampler._core.checks import boolean, describe, integer
-from pygsampler._loading.epochs import Epochs, shuffled
+from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_order
+from pygsampler._loading.resumed import Pass, Resumed, checked_deal
 from pygsampler._loading.rows import Rows
-from pygsampler._loading.shards import Shards
+from pygsampler._loading.shards import Part, Shards
 from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
 from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import TorchBatch, as_torch
@@ -54,7 +55,7 @@ class LinkBatch(NamedTuple):
     """With triplets the negatives: shape [edges, amount]."""
 
 
-class LinkLoader(Epochs):
+class LinkLoader(Resumed):
     """Iterate over edges in mini-batches of blocks around their vertices, as torch tensors.
 
     Negatives are drawn beside the edges, and the edges of a batch, which are to be predicted, are
@@ -90,7 +91,7 @@ class LinkLoader(Epochs):
         samplers that exclude nothing, such as programs.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
         The reverse of each edge of the graph, with ``exclude="reverse_id"``.
-    shuffle, drop_last, prefetch, rank, world_size, device, prob, mask, edge_weights
+    shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights
         As ``DataLoader`` has them, of edges.
     seed : int, optional
         As ``DataLoader`` has it; of the order, of negatives, and of the sampler that is made.
@@ -141,6 +142,8 @@ class LinkLoader(Epochs):
         seed: int | None = None,
         rank: int = 0,
         world_size: int = 1,
+        deal: str = "seeds",
+        start: int = 0,
         device: Any = None,
         prob: str | None = None,
         mask: str | None = None,
@@ -176,7 +179,9 @@ class LinkLoader(Epochs):
         self.exclude = _exclusion(exclude, self._ids is not None)
         self._reverse = _reverse(graph, reverse_eids, self.exclude)
         self._labels = _labels(labels, count, negatives)
-        self._shards = Shards(count, self.batch_size, self.world_size, self.drop_last)
+        about = count, self.batch_size, self.world_size, self.drop_last
+        self._shards = Shards(*about, checked_deal(deal))
+        self._from = None, integer(start, "start", 0)
         # Last, since it may copy a graph of many gigabytes.
         self.graph = graph_on(graph, device)
         self.sampler.graph_of(self.graph)
@@ -188,13 +193,13 @@ class LinkLoader(Epochs):
         return self.graph.device
 
     def __len__(self) -> int:
-        """Number of batches of one epoch on this rank, the same on every rank."""
-        return self._shards.steps
+        """Number of batches of a whole epoch on this rank."""
+        return Part(self._shards, self.rank).steps
 
     def __iter__(self) -> Iterator[LinkBatch]:
-        epoch = self._next_epoch()
+        going = self._begin(self._next_epoch())
         # A later set_seed must not reach a pass that goes on.
-        return close_at_exit(copy.copy(self)._batches(epoch))
+        return close_at_exit(copy.copy(self)._batches(going))
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
@@ -208,9 +213,10 @@ class LinkLoader(Epochs):
 
     def __getstate__(self) -> dict[str, Any]:
         # Torch's seed is this process's: another one keeps the seed as it is now.
-        return {**self.__dict__, "_follows": False}
+        return {**self.__dict__, "_follows": False, "_pass": None}
 
-    def _batches(self, epoch: int) -> Generator[LinkBatch, None, None]:
+    def _batches(self, going: Pass) -> Generator[LinkBatch, None, None]:
+        epoch, part = going.epoch, going.part
         index = devices.parse(self.graph.device)
         places = torch.arange(self._ends.shape[1])
         order = shuffled(places, self.seed, epoch) if self.shuffle else places
@@ -222,8 +228,8 @@ class LinkLoader(Epochs):
         begun: deque[_Links] = deque()
 
         def submit(step: int) -> Pending[Any]:
-            start, end = self._shards.bounds(self.rank, step)
-            number = step * self.world_size + self.rank
+            start, end = part.bounds(step)
+            number = part.number(step)
             links = self._links(order[start:end], epoch, number)
             begun.append(links)
             return self.sampler.launch(
@@ -241,11 +247,12 @@ class LinkLoader(Epochs):
             return self._rows.start(batch, threads)
 
         then = read if self._rows and index < 0 else None
-        with closing(in_order(submit, self._shards.steps, depth, then)) as batches:
+        with closing(in_order(submit, part.steps, depth, then)) as batches:
             for batch in batches:
                 sampled = as_torch(batch)
                 if self._rows and index >= 0:
                     self._rows.there(sampled)
+                going.handed += 1
                 yield self._handed(sampled, begun.popleft(), index)
 
     def _links(self, places: torch.Tensor, epoch: int, batch: int) -> _Links:

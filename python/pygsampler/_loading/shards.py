@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-__all__ = ["Shards"]
+__all__ = ["DEALS", "Part", "Shards"]
+
+# Ways of dealing seeds out to ranks.
+DEALS = "seeds", "batches"
 
 
 class Shards:
     """The cut of ``num_seeds`` positions into batches for ``world_size`` ranks.
 
-    Invariants, all tested: every position is in exactly one batch of one rank (with ``drop_last``
-    in at most one); every rank has the same number ``steps`` of batches, since a rank that has one
-    batch less leaves the others waiting in their next all-reduce; no batch is empty or larger than
-    ``batch_size``; without ``drop_last`` the ranks' shares differ by at most one seed.
+    Dealt out as ``"batches"``, batch b of a single process is that of rank b mod ``world_size``: so
+    the batches of all ranks are the same for any number of them, and some rank may have one more
+    than another. ``steps`` is the most that a rank has.
+
+    Dealt out as ``"seeds"``, invariants, all tested: every position is in exactly one batch of one
+    rank (with ``drop_last`` in at most one); every rank has the same number ``steps`` of batches,
+    since a rank that has one batch less leaves the others waiting in their next all-reduce; no
+    batch is empty or larger than ``batch_size``; without ``drop_last`` the ranks' shares differ by
+    at most one seed.
 
     Rank r owns a contiguous share. Where a share would fill exactly one batch less than the
     largest share does, its last full batch hands one seed to a batch of its own.
@@ -20,15 +28,26 @@ class Shards:
     and a number of seeds that ``world_size`` does not divide (``drop_last`` cures the latter).
     """
 
-    __slots__ = ("batch_size", "drop_last", "num_seeds", "steps", "world_size")
+    __slots__ = ("batch_size", "batches", "deal", "drop_last", "num_seeds", "steps", "world_size")
 
     def __init__(
-        self, num_seeds: int, batch_size: int, world_size: int = 1, drop_last: bool = False
+        self,
+        num_seeds: int,
+        batch_size: int,
+        world_size: int = 1,
+        drop_last: bool = False,
+        deal: str = "seeds",
     ) -> None:
         self.num_seeds = num_seeds
         self.batch_size = batch_size
         self.world_size = world_size
         self.drop_last = drop_last
+        self.deal = deal
+        # Of all ranks, where batches are dealt out.
+        self.batches = num_seeds // batch_size if drop_last else -(-num_seeds // batch_size)
+        if deal == "batches":
+            self.steps = -(-self.batches // world_size)
+            return
         smallest, rest = divmod(num_seeds, world_size)
         if num_seeds and not smallest:
             raise ValueError(
@@ -61,3 +80,46 @@ class Shards:
             if step == self.steps - 2:
                 return start, end - 1
         return start, min(start + self.batch_size, end)
+
+
+class Part:
+    """The batches that a rank takes in a pass: ``steps`` of them, from ``start`` on.
+
+    ``start`` counts the batches of all ranks where those are dealt out, else those of each rank.
+    """
+
+    __slots__ = ("_first", "_rank", "_shards", "start", "steps")
+
+    def __init__(self, shards: Shards, rank: int, start: int = 0) -> None:
+        self._shards, self._rank, self.start = shards, rank, start
+        ranks = shards.world_size
+        if shards.deal == "batches":
+            # The first from start on that is this rank's.
+            self._first = start + (rank - start) % ranks
+            self.steps = max(-(-(shards.batches - self._first) // ranks), 0)
+        else:
+            self._first = start
+            self.steps = max(shards.steps - start, 0)
+
+    def number(self, step: int) -> int:
+        """The number of the batch among those of all ranks."""
+        ranks = self._shards.world_size
+        if self._shards.deal == "batches":
+            return self._first + step * ranks
+        return (self._first + step) * ranks + self._rank
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        """First and one past the last position of a batch's seeds."""
+        shards = self._shards
+        if shards.deal == "seeds":
+            return shards.bounds(self._rank, self._first + step)
+        start = self.number(step) * shards.batch_size
+        return start, min(start + shards.batch_size, shards.num_seeds)
+
+    def after(self, steps: int) -> int | None:
+        """Where a pass goes on once each rank has had so many; None: no rank has more."""
+        if self._shards.deal == "batches":
+            start, end = self.start + steps * self._shards.world_size, self._shards.batches
+        else:
+            start, end = self.start + steps, self._shards.steps
+        return start if start < end else None

@@ -1,0 +1,124 @@
+"""``Resumed``: loaders whose passes can be left and gone on with elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pygsampler._core.checks import describe, integer
+from pygsampler._core.limits import MAX_EPOCH
+from pygsampler._loading.epochs import Epochs
+from pygsampler._loading.shards import DEALS, Part, Shards
+from pygsampler._sampling.seed import SEED_MASK
+
+__all__ = ["Resumed", "checked_deal"]
+
+_VERSION = 1
+# What must be the same where a pass goes on, beside the sampler and the graph.
+_ALIKE = "deal", "num_seeds", "batch_size", "drop_last", "shuffle"
+
+
+def checked_deal(deal: Any) -> str:
+    """How seeds are dealt out to ranks."""
+    if deal not in DEALS:
+        raise ValueError(f"deal: expected one of {DEALS}, got {describe(deal)}")
+    return str(deal)
+
+
+class Pass:
+    """A pass of a loader: its epoch, the batches that it has, and how many were handed over."""
+
+    __slots__ = ("epoch", "handed", "part")
+
+    def __init__(self, epoch: int, part: Part) -> None:
+        self.epoch, self.part, self.handed = epoch, part, 0
+
+
+class Resumed(Epochs):
+    """A loader whose state says which batch is the next."""
+
+    rank: int
+    batch_size: int
+    drop_last: bool
+    _shards: Shards
+    # Of the pass that began last.
+    _pass: Pass | None = None
+    # Where the next pass begins, if it is of that epoch; None: of whichever.
+    _from: tuple[int | None, int] = (None, 0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the pass that began last has come to, as torch's ``StatefulDataLoader`` has it.
+
+        Batches that were sampled ahead, and not handed over, are not counted. It is of plain
+        numbers and strings; ranks that have had as many batches as each other have the same.
+        """
+        epoch, start = self._epoch, self._from[1]
+        if self._from[0] not in (None, epoch):
+            start = 0
+        going = self._pass
+        if going is not None:
+            after = going.part.after(going.handed)
+            if after is None:
+                epoch, start = (going.epoch + 1) % (MAX_EPOCH + 1), 0
+            else:
+                epoch, start = going.epoch, after
+        return {
+            "version": _VERSION,
+            "epoch": epoch,
+            "start": start,
+            "seed": self.seed,
+            "sampler_seed": self.sampler.seed,
+            "world_size": self.world_size,
+            **self._about(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on, at the next ``iter()``, where another loader was, which had ``state_dict()``.
+
+        With ``deal="batches"`` that one may have had another ``world_size``. Epoch and seeds are
+        its; graph, seeds and options are to be what they were.
+
+        Raises
+        ------
+        TypeError
+            For what is no such state.
+        ValueError
+            For a state of a loader of other seeds, batches or options, naming which.
+        """
+        names = ("version", "epoch", "start", "seed", "sampler_seed", "world_size", *_ALIKE)
+        if not isinstance(state, Mapping) or any(name not in state for name in names):
+            raise TypeError(f"state: expected what state_dict() gave, got {describe(state)}")
+        if state["version"] != _VERSION:
+            raise ValueError(f"state: expected version {_VERSION}, got {state['version']!r}")
+        own = self._about()
+        if self._shards.deal == "seeds":
+            own["world_size"] = self.world_size
+        for name, value in own.items():
+            if state[name] != value:
+                raise ValueError(f"state: expected {name}={value!r}, got {state[name]!r}")
+        epoch = integer(state["epoch"], "state['epoch']", 0, MAX_EPOCH)
+        start = integer(state["start"], "state['start']", 0)
+        seed = integer(state["seed"], "state['seed']", 0, SEED_MASK)
+        of_sampler = integer(state["sampler_seed"], "state['sampler_seed']", 0, SEED_MASK)
+        if of_sampler != self.sampler.seed:
+            self.sampler = self.sampler.with_seed(of_sampler)
+        self.seed, self._follows = seed, False
+        self._epoch, self._counted, self._pass = epoch, False, None
+        self._from = epoch, start
+
+    def _begin(self, epoch: int) -> Pass:
+        """A pass of that epoch, from where it is to go on."""
+        of, start = self._from
+        self._from = None, 0
+        part = Part(self._shards, self.rank, start if of in (None, epoch) else 0)
+        begun = self._pass = Pass(epoch, part)
+        return begun
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "deal": self._shards.deal,
+            "num_seeds": self._shards.num_seeds,
+            "batch_size": self.batch_size,
+            "drop_last": self.drop_last,
+            "shuffle": self.shuffle,
+        }

@@ -1,0 +1,185 @@
+"""Batches dealt out to ranks, and passes that go on elsewhere."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import pygsampler as pgs
+from pygsampler.torch import DataLoader, LinkLoader, Negatives
+
+NODES = 120
+random = np.random.default_rng(5)
+GRAPH = pgs.Graph.from_coo(*random.integers(0, NODES, (2, 900)), num_nodes=NODES)
+
+
+def loader(world_size: int = 1, rank: int = 0, **options: Any) -> DataLoader:
+    about: dict[str, Any] = {"batch_size": 8, "shuffle": True, "seed": 3, **options}
+    return DataLoader(GRAPH, np.arange(99), [3, 2], rank=rank, world_size=world_size, **about)
+
+
+def content(batch: Any) -> tuple[Any, ...]:
+    blocks = [(b.indptr.tolist(), b.indices.tolist(), b.edge_ids.tolist()) for b in batch.blocks]
+    return batch.epoch, batch.batch, batch.output_nodes.tolist(), blocks
+
+
+def contents(of: Any) -> list[tuple[Any, ...]]:
+    return [content(batch) for batch in of]
+
+
+def taken(of: Any, count: int) -> list[tuple[Any, ...]]:
+    batches = iter(of)
+    found = [content(next(batches)) for _ in range(count)]
+    batches.close()
+    return found
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("world_size", range(1, 8))
+def test_batches_of_all_ranks_are_those_of_one(world_size: int, drop_last: bool) -> None:
+    for seeds in (99, 96, 3, 0):
+        options: dict[str, Any] = {"batch_size": 8, "drop_last": drop_last, "seed": 3}
+        one = DataLoader(GRAPH, np.arange(seeds), [3, 2], shuffle=True, **options)
+        options |= {"deal": "batches", "shuffle": True, "world_size": world_size}
+        ranks = [
+            DataLoader(GRAPH, np.arange(seeds), [3, 2], rank=rank, **options)
+            for rank in range(world_size)
+        ]
+        for _ in range(2):
+            found = [contents(each) for each in ranks]
+            assert [len(each) for each in ranks] == [len(batches) for batches in found]
+            assert max(map(len, found)) - min(map(len, found)) <= 1
+            together = [
+                batch
+                for i in range(max(map(len, found)))
+                for batches in found
+                for batch in batches[i : i + 1]
+            ]
+            assert together == contents(one)
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 5])
+def test_a_pass_goes_on_after_any_step(prefetch: int) -> None:
+    for deal in ("seeds", "batches"):
+        whole = loader(2, 1, deal=deal, prefetch=prefetch)
+        first, second = contents(whole), contents(whole)
+        for step in range(len(first) + 1):
+            left = loader(2, 1, deal=deal, prefetch=prefetch)
+            assert taken(left, step) == first[:step]
+            state = json.loads(json.dumps(left.state_dict()))
+            # Of another process: its seed is the state's.
+            other = loader(2, 1, deal=deal, prefetch=prefetch, seed=8)
+            other.load_state_dict(state)
+            assert other.state_dict() == state
+            found = first[:step]
+            while len(found) < len(first) + len(second):
+                found += contents(other)
+            assert found == first + second
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_other_numbers_of_ranks_go_on(step: int) -> None:
+    every = contents(loader())
+    state: Any = None
+    done: list[Any] = []
+    for rank in range(2):
+        each = loader(2, rank, deal="batches")
+        done += taken(each, step)
+        assert state in (None, each.state_dict())
+        state = each.state_dict()
+    for world_size in (1, 3, 5):
+        rest = []
+        for rank in range(world_size):
+            each = loader(world_size, rank, deal="batches")
+            each.load_state_dict(state)
+            rest += contents(each)
+        assert sorted(done + rest) == sorted(every)
+
+
+def test_start_leaves_batches_out_once() -> None:
+    whole = loader()
+    late = loader(start=4)
+    assert late.state_dict()["start"] == 4
+    assert contents(late) == contents(whole)[4:]
+    assert contents(late) == contents(whole)
+    beyond = loader(start=400)
+    assert contents(beyond) == []
+    assert len(contents(beyond)) == len(beyond)
+
+
+def test_links_go_on() -> None:
+    def links(**options: Any) -> LinkLoader:
+        return LinkLoader(
+            GRAPH, np.arange(200), [3], batch_size=32, negatives=Negatives(), seed=2, shuffle=True,
+            **options,
+        )  # fmt: skip
+
+    def of(batch: Any) -> Any:
+        return batch.input_id.tolist(), batch.edge_label_index.tolist(), content(batch.sampled)
+
+    every = [of(batch) for batch in links()]
+    parts = [
+        [of(batch) for batch in links(rank=rank, world_size=2, deal="batches")] for rank in (0, 1)
+    ]
+    assert parts == [every[::2], every[1::2]]
+    left = links()
+    batches = iter(left)
+    for _ in range(3):
+        next(batches)
+    other = links()
+    other.load_state_dict(left.state_dict())
+    batches.close()
+    assert [of(batch) for batch in other] == every[3:]
+
+
+def test_an_epoch_that_is_chosen_begins_at_its_beginning() -> None:
+    left = loader()
+    taken(left, 2)
+    other = loader()
+    other.load_state_dict(left.state_dict())
+    other.set_epoch(5)
+    assert len(contents(other)) == len(other)
+    other.load_state_dict(left.state_dict())
+    other.set_epoch(0)
+    assert len(contents(other)) == len(other) - 2
+    copied = pickle.loads(pickle.dumps(left))
+    assert copied.state_dict()["start"] == 0
+    assert contents(copied)[0][0] == 1
+
+
+def test_another_sampler_seed_is_the_states() -> None:
+    sampler = pgs.PGSampler([3, 2], seed=7)
+    left = DataLoader(GRAPH, torch.arange(50), sampler, batch_size=8, seed=1, shuffle=True)
+    first = contents(left)
+    left.set_epoch(0)
+    taken(left, 3)
+    other = DataLoader(GRAPH, torch.arange(50), [3, 2], batch_size=8, shuffle=True)
+    other.load_state_dict(left.state_dict())
+    assert contents(other) == first[3:]
+
+
+def test_mistakes() -> None:
+    with pytest.raises(ValueError, match="deal: expected one of"):
+        loader(deal="cards")
+    with pytest.raises(ValueError, match="start: expected an integer"):
+        loader(start=-1)
+    state = loader(2, 0).state_dict()
+    for name, of in (
+        ("batch_size", loader(2, 0, batch_size=9)),
+        ("shuffle", loader(2, 0, shuffle=False)),
+        ("drop_last", loader(2, 0, drop_last=True)),
+        ("deal", loader(2, 0, deal="batches")),
+        ("world_size", loader(3, 0)),
+    ):
+        with pytest.raises(ValueError, match=f"state: expected {name}="):
+            of.load_state_dict(state)
+    with pytest.raises(ValueError, match="version 1, got 2"):
+        loader(2, 0).load_state_dict({**state, "version": 2})
+    for wrong in ({}, None, {"epoch": 1}):
+        with pytest.raises(TypeError, match="state: expected what state_dict"):
+            loader().load_state_dict(wrong)
