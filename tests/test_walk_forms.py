@@ -186,7 +186,7 @@ def with_type(place: int, value: int) -> Any:
         (np.full(EDGES, 2**64 - 1, "uint64"), 0, ValueError, r"\[0\]: .*, got 9223372036854775807"),
         (TYPES, 2, ValueError, r"\]: expected a type in \[0, 2\), got [23]"),
         (TYPES, (1 << 15) + 1, ValueError, "kinds: expected 0 to 32768, got 32769"),
-        (np.zeros((EDGES, 2), int), 0, ValueError, "types: expected a value for each edge"),
+        (np.zeros((EDGES, 2), int), 0, ValueError, "^edge_types: expected a value for each edge"),
     ],
 )
 def test_types_that_are_none(values: Any, kinds: int, error: type[Exception], text: str) -> None:
@@ -197,7 +197,9 @@ def test_types_that_are_none(values: Any, kinds: int, error: type[Exception], te
 
 
 def test_names_that_are_none() -> None:
-    with pytest.raises(ValueError, match=r"types: expected the name of an edge array .*got 'x'"):
+    with pytest.raises(
+        ValueError, match=r"^edge_types: expected the name of an edge array .*got 'x'"
+    ):
         in_memory()._walked("out", types="x")
     with pytest.raises(ValueError, match=r"prob: expected the name of an edge array .*got 'x'"):
         in_memory()._walked("out", "x")

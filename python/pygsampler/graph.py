@@ -771,8 +771,8 @@ class Graph(GraphState):
             if mapped is not None:
                 return self._form(mapped, 0, self._file)
             return self._form(transposed_of(self, "", None, 0, bare=False)[0], 0, None)
-        values, where = self._edge_array("types", types), f"edata[{types!r}]"
-        _check_values("types", where, values)
+        values, where = self._edge_array("edge_types", types), f"edata[{types!r}]"
+        _check_values("edge_types", where, values)
         return self._form(*transposed_of(self, where, values, kinds, bare=False), None)
 
     def _reversed(self) -> Graph:

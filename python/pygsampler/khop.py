@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.base import Launcher, Sampler
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.step_samples import StepSamples, TorchStepSamples
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ class _StepSampler(EngineSampler, Sampler["StepSamples"]):
             into=into,
             beside=beside,
         )
+
+    def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
+        """As ``Sampler.launcher``: on a GPU, for samples in torch's memory."""
+        return TorchLauncher.of(self, _StepSampler, graph, epoch, into)
 
     def within(self: S, share: float) -> S:
         """As ``Sampler.within``."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._core.checks import describe
-from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.base import Launcher, Sampler
 from pygsampler._sampling.device_job import TorchJob, sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.walks import TorchWalks, Walks
 
 if TYPE_CHECKING:
@@ -204,6 +205,10 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
             into=into,
             beside=beside,
         )
+
+    def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
+        """As ``Sampler.launcher``: on a GPU, for results in torch's memory."""
+        return TorchLauncher.of(self, RandomWalk, graph, epoch, into)
 
     def within(self, share: float) -> RandomWalk:
         """As ``Sampler.within``."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Group, Launcher, Pending, Ready, Sampler
@@ -22,7 +23,7 @@ from pygsampler.hetero_graph import HeteroGraph, name_of
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
 
@@ -470,11 +471,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
         if isinstance(graph, HeteroGraph):
             return None
-        # A subclass that launches in a way of its own does so for loaders, too.
-        if into != "torch" or type(self).launch is not PGSampler.launch:
-            return None
-        graph = self.graph_of(graph)
-        return None if graph._device < 0 else TorchLauncher(graph, self, epoch)
+        return TorchLauncher.of(self, PGSampler, graph, epoch, into)
 
     def with_seed(self, seed: int | None) -> PGSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
@@ -495,6 +492,19 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> TorchBatch:
         return TorchBatch._of(RegionViews(region, words, graph._device), epoch, batch)
+
+    def _part_view(
+        self, graph: Graph, region: torch.Tensor, asked: set[int]
+    ) -> Callable[[Sequence[int], int, int, int], TorchBatch]:
+        device = graph._device
+        edges = Edges(region, device, region.element_size() == 8, asked)
+
+        def view(words: Sequence[int], first: int, epoch: int, batch: int) -> TorchBatch:
+            # As that of any sampler: writes to a batch are counted apart.
+            about = region.data, words, device, first, edges, edges.add(words, first)
+            return TorchBatch._of(RegionViews(*about), epoch, batch)
+
+        return view
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[MiniBatch]:
         if graph._device >= 0 and not isinstance(graph, HeteroGraph):

@@ -293,6 +293,34 @@ def test_wrong_paths(change: dict[str, Any], kind: type[Exception], text: str) -
     assert text in str(error.value)
 
 
+@pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (0.5, 2.0)])
+def test_pygs_own_test_of_node2vec(p: float, q: float) -> None:
+    """test/nn/models/test_node2vec.py."""
+    edge_index = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    made = Node2Vec(edge_index, embedding_dim=16, walk_length=2, context_size=2, p=p, q=q)
+    assert str(made) == "Node2Vec(3, 16)"
+    assert made(torch.arange(3)).shape == (3, 16)
+    assert made.loss(*made.sample(torch.arange(3))).item() >= 0
+
+
+def test_pygs_own_tests_of_metapath2vec() -> None:
+    """test/nn/models/test_metapath2vec.py."""
+    there, back = ("author", "writes", "paper"), ("paper", "written_by", "author")
+    pairs = torch.tensor([[0, 1, 1, 2], [0, 0, 1, 1]])
+    edges_of = {there: pairs, back: pairs.flip(0)}
+    made = MetaPath2Vec(edges_of, 16, [there, back], walk_length=2, context_size=2)
+    assert str(made) == "MetaPath2Vec(5, 16)"
+    assert made("author").shape == (3, 16) and made("paper").shape == (2, 16)
+    assert made("author", torch.arange(2)).shape == (2, 16)
+    assert made.loss(*made._sample(torch.arange(3))).item() >= 0
+    there, back = ("a", "to", "b"), ("b", "to", "a")
+    none = dict.fromkeys((there, back), torch.empty((2, 0), dtype=torch.int64))
+    how = {"walks_per_node": 5, "num_negative_samples": 5, "num_nodes_dict": {"a": 3, "b": 4}}
+    made = MetaPath2Vec(none, 16, [there, back], walk_length=10, context_size=7, **how)
+    pos, neg = next(iter(made.loader(batch_size=16, shuffle=True)))
+    assert pos.shape == (3 * 5 * 5, 7) and neg.shape == (5 * 3 * 5 * 5, 7)
+
+
 # Torch does not take the emulator for a GPU. Its memory is the host's, so tensors on the host
 # stand in for those that torch would allocate on the device.
 CODE = """

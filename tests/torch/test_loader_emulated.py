@@ -71,6 +71,74 @@ print(pgs.cuda.memory_stats(0)["flights"])
     assert run_with_driver(emulator, PRELUDE + code) == "0\n"
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_walks_of_the_cpu(emulator: Path, dtype: str) -> None:
+    code = f"""
+from pygsampler._sampling.torch_group import TorchGroup
+from pygsampler.step_samples import TorchStepSamples
+from pygsampler.walks import TorchWalks
+
+def tensors(batch):
+    if isinstance(batch, TorchWalks):
+        found = [batch.nodes, batch.lengths, batch.edge_ids, batch.slots]
+    elif isinstance(batch, TorchStepSamples):
+        found = batch.steps
+    else:
+        found = [batch.nodes, batch.counts, batch.importance]
+    return [each.tolist() for each in found if each is not None], batch.epoch, batch.batch
+
+graph = make_graph(torch.{dtype})
+weights = torch.rand(graph.num_edges, generator=torch.Generator().manual_seed(1))
+graph = graph.with_data(edge_data={{"w": weights}})
+samplers = [
+    pgs.RandomWalk(6, edge_ids=True, seed=3),
+    pgs.Node2Vec(6, p=0.25, q=4.0, walks_per_seed=2, seed=3),
+    pgs.RandomWalk(9, prob="w", stop=0.2, restart=0.1, layout="csr", seed=3),
+    pgs.RandomWalk(5, execution="transit", layout="csr", seed=3),
+    pgs.PinSAGE(2, 0.5, 4, 3, seed=3),
+    pgs.MultiRW(3, 7, edge_ids=True, seed=3),
+    pgs.KHop([3, 2], seed=3),
+    pgs.LayerSample([4, 3], seed=3),
+]
+groups = []
+made = TorchGroup.__init__
+def counted(self, graph, sampler, views, *about):
+    groups.append(len(views))
+    made(self, graph, sampler, views, *about)
+TorchGroup.__init__ = counted
+on_gpu = graph.to("cuda")
+for sampler in samplers:
+    for prefetch in (1, 4):
+        options = dict(batch_size=60, shuffle=True, prefetch=prefetch)
+        seeds = SEEDS[:300]
+        cpu = DataLoader(graph, seeds, sampler, device="cpu", **options)
+        expected = [tensors(batch) for _ in range(2) for batch in cpu]
+        groups.clear()
+        gpu = DataLoader(on_gpu, seeds, sampler, **options)
+        # Edges that were not asked for are made when all batches are there.
+        found = [tensors(batch) for _ in range(2) for batch in list(gpu)]
+        assert found == expected and len(found) == 10, sampler
+        assert groups == ([2, 2, 1] * 2 if prefetch == 4 else []), (sampler, groups)
+# Writes to the one of two that share memory leave gradients by the other good.
+pair = list(DataLoader(on_gpu, SEEDS[:4], samplers[0], batch_size=2))
+first, second = (walks.nodes for walks in pair)
+assert first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+version = second._version
+first += 1
+assert second._version == version
+
+class Own(pgs.RandomWalk):
+    def launch(self, *given, **how):
+        return super().launch(*given, **how)
+
+assert Own(3).launcher(on_gpu, epoch=0, into="torch") is None
+assert samplers[0].launcher(on_gpu, epoch=0) is None
+assert samplers[0].launcher(graph, epoch=0, into="torch") is None
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+    assert run_with_driver(emulator, PRELUDE + code) == "0\n"
+
+
 def test_factors_of_edges(emulator: Path) -> None:
     code = """
 for dtype in (torch.int32, torch.int64):

@@ -10,7 +10,7 @@ from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed import signed_seed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
 
@@ -76,3 +76,19 @@ class EngineSampler(EngineHandle):
     ) -> Any:
         """Likewise of a tensor on the graph's device, which the words describe."""
         raise NotImplementedError
+
+    def _part_view(
+        self, graph: Graph, region: torch.Tensor, asked: set[int]
+    ) -> Callable[[Sequence[int], int, int, int], Any]:
+        """What callers get of batches that share a tensor: by words, first byte, epoch, and batch.
+
+        ``asked`` is what was asked of earlier batches, for samplers that make it for all at once.
+        """
+        width = region.element_size()
+
+        def view(words: Sequence[int], first: int, epoch: int, batch: int) -> Any:
+            # So that torch counts writes to a batch apart from those to the others.
+            own = region.data[first // width :]
+            return self._torch_view(graph, own, words, epoch, batch)
+
+        return view

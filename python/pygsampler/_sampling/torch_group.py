@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids
 from pygsampler._batch import layout as at
-from pygsampler._batch.edges import Edges
-from pygsampler._batch.views import RegionViews
 from pygsampler._core.handle import SLICE_MS, EngineHandle
 from pygsampler._core.library import call
 from pygsampler._sampling import device_job
 from pygsampler._sampling.device_job import ZERO, TorchJob
-from pygsampler.converted import TorchBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +30,20 @@ class TorchLauncher:
 
     __slots__ = ("_asked", "_bits", "_epoch", "_graph", "_sampler")
 
+    @classmethod
+    def of(
+        cls, sampler: Any, kind: type[Any], graph: Graph, epoch: int, into: str | None
+    ) -> TorchLauncher | None:
+        """That of a sampler of ``kind``.
+
+        None where no batches in torch's memory on a GPU are asked for, or where a subclass launches
+        in a way of its own, as it then does for loaders, too.
+        """
+        if into != "torch" or type(sampler).launch is not kind.launch:
+            return None
+        graph = sampler.graph_of(graph)
+        return None if graph._device < 0 else cls(graph, sampler, epoch)
+
     def __init__(self, graph: Graph, sampler: EngineSampler, epoch: int) -> None:
         self._graph = graph
         self._sampler = sampler
@@ -50,7 +61,9 @@ class TorchLauncher:
 
 
 class TorchGroup(EngineHandle):
-    """Batches in memory that torch allocates, one piece for all; ``result()`` gives TorchBatches.
+    """Batches in memory that torch allocates, one piece for all.
+
+    ``result()`` gives what the sampler makes of each.
 
     The tensor belongs to torch's current stream, as that of a ``TorchJob``. A batch that needs more
     room than those so far is sampled once more, alone, into a tensor of its own.
@@ -126,7 +139,7 @@ class TorchGroup(EngineHandle):
     def _key(self, length: int) -> tuple[str, int]:
         return self._sampler._plan.document, length.bit_length()
 
-    def result(self) -> list[TorchBatch | Exception]:
+    def result(self) -> list[Any]:
         """The batches, waiting until all are there; where one failed, its error is the last.
 
         It can be had once. Ctrl-C while waiting cancels all of them.
@@ -162,29 +175,24 @@ class TorchGroup(EngineHandle):
         """Ends all of them; returns once the device no longer works on them."""
         self._give_back()
 
-    def _taken(self, failure: Exception | None) -> list[TorchBatch | Exception]:
+    def _taken(self, failure: Exception | None) -> list[Any]:
         region, self._region = self._region, None
         assert region is not None
-        known, device = self._graph._capacity, self._graph._device
-        every, count = self._words, self._sampler._plan.num_words
-        wide = region.element_size() == 8
-        edges = Edges(region, device, wide, self._asked)
-        made: list[TorchBatch | Exception] = []
+        known, sampler = self._graph._capacity, self._sampler
+        every, count = self._words, sampler._plan.num_words
+        view = sampler._part_view(self._graph, region, self._asked)
+        made: list[Any] = []
         for place, (number, ids) in enumerate(zip(self._batches, self._views, strict=True)):
             words = every[count * place : count * (place + 1)]
             size = words[at.CAPACITY]
             if size:
                 known[self._key(ids.length)] = size
             if words[at.SIGNATURE]:
-                first = self._places[place]
-                among = edges.add(words, first)
-                # So that torch counts writes to a batch apart from those to the others.
-                views = RegionViews(region.data, words, device, first, edges, among)
-                made.append(TorchBatch._of(views, self._epoch, number))
+                made.append(view(words, self._places[place], self._epoch, number))
             elif size:
                 try:
                     # Once more, into a tensor of its own.
-                    job = TorchJob(self._graph, self._sampler, ids, self._epoch, number, True)
+                    job = TorchJob(self._graph, sampler, ids, self._epoch, number, True)
                     made.append(job.result())
                 except Exception as error:
                     return [*made, error]
