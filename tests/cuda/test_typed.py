@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,3 +189,22 @@ def test_destinations() -> None:
             for mine, other in zip(block.coo(), others[kind].coo(), strict=True):
                 assert mine.device == "cuda:0"
                 assert mine.cpu().tolist() == other.tolist()
+
+
+def test_files_and_page_locked_memory(tmp_path: Path) -> None:
+    make(5, 4, 6, "int32").save(tmp_path / "typed.pgs")
+    graph = pgs.HeteroGraph.open(tmp_path / "typed.pgs")
+    seeds = seeds_of(graph, np.random.default_rng(5))
+    sampler = pgs.PGSampler([4, 4], seed=9)
+    want = sampler.sample(graph, seeds, **NUMBERS)
+    pinned = graph.pin()
+    assert pinned.pinned
+    assert repr(pinned).endswith("device=cuda:0, pinned)")
+    for there in (pinned, graph.to("cuda"), pickle.loads(pickle.dumps(pinned))):
+        assert there.path == graph.path
+        same(sampler.sample(there, seeds, **NUMBERS), want, there)
+    assert pinned.pin() is pinned
+    assert not pinned.to("cuda").pinned
+    assert pinned.to("cpu") is graph
+    with pytest.raises(ValueError, match="expected a CUDA device"):
+        graph.pin("cpu")
