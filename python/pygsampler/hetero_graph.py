@@ -18,8 +18,8 @@ from pygsampler._core.checks import describe, integer
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
+from pygsampler._graph import hetero_stores, typed_file
 from pygsampler._graph import layout as at
-from pygsampler._graph import typed_file
 from pygsampler.array import Array
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
@@ -195,7 +195,13 @@ class HeteroGraph(EngineHandle):
 
         Types stand in the order of ``data.metadata()``. The id of an edge is its column. Tensors
         with a row for each edge, or for each vertex, are ``edata`` and ``ndata``.
+
+        Of a pair (FeatureStore, GraphStore) it is the store's CSC, with its permutation as the ids
+        of edges and types in the order in which it names them, and all that the feature store has;
+        ``GraphStore(HeteroGraph)`` gives that graph's arrays.
         """
+        if isinstance(data, (tuple, list)) and len(data) == 2:
+            return cls._of_stores(*data)
         if not hasattr(data, "edge_types"):
             raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
         nodes = {}
@@ -214,6 +220,23 @@ class HeteroGraph(EngineHandle):
             of_edges[tuple(kind)] = _rows_of(store, int(index.shape[1]), ("edge_index",))
         of_nodes = {kind: _rows_of(data[kind], count, ()) for kind, count in nodes.items()}
         return cls.from_coo(edges, nodes, edge_data=of_edges, node_data=of_nodes)
+
+    @classmethod
+    def _of_stores(cls, features: Any, store: Any) -> HeteroGraph:
+        if not (hasattr(features, "get_all_tensor_attrs") and hasattr(store, "get_all_edge_attrs")):
+            raise TypeError(
+                f"data: expected (FeatureStore, GraphStore), got ({describe(features)}, "
+                f"{describe(store)})"
+            )
+        own = getattr(store, "hetero_graph", None)
+        of_nodes, of_edges = hetero_stores.data_of(features)
+        if own is None:
+            edges, nodes = hetero_stores.edges_of(features, store)
+            return cls(edges, nodes, edge_data=of_edges, node_data=of_nodes)
+        both = {
+            kind: {**own.ndata[kind], **of_nodes.pop(kind, {})} for kind in own.node_types
+        } | of_nodes
+        return cls(dict(own._open()), own.num_nodes, edge_data=of_edges, node_data=both)
 
     @classmethod
     def from_dgl(cls, g: Any) -> HeteroGraph:
