@@ -28,6 +28,7 @@ type edgesPlan struct {
 type edgesData struct {
 	Name   string       `json:"name"` // of the array
 	Column edges.Column `json:"column"`
+	Words  bool         `json:"words"` // it has names; EdgesState says which
 }
 
 // EdgesJob is a file of edges on its way to become a graph. It is finished exactly
@@ -37,6 +38,7 @@ type EdgesJob struct {
 	meter  edges.Meter
 	memory edges.Memory
 	file   edges.File
+	words  map[string]*edges.Words // of the columns of names
 	done   chan struct{}
 	err    error
 }
@@ -53,7 +55,7 @@ const keepInFile = 256 << 20
 
 // StartEdges begins to read the file that the JSON names.
 func StartEdges(plan string) (*EdgesJob, error) {
-	j := &EdgesJob{done: make(chan struct{})}
+	j := &EdgesJob{done: make(chan struct{}), words: map[string]*edges.Words{}}
 	if err := json.Unmarshal([]byte(plan), &j.plan); err != nil {
 		return nil, Errorf(KindValue, "plan: expected JSON, got %v", err)
 	}
@@ -105,8 +107,15 @@ func (j *EdgesJob) run(numbering edges.Numbering) {
 			j.err = Errorf(KindValue, "edge_data: expected none of a file of format %s, whose columns are not read", j.plan.Format)
 			return
 		}
-		values, err := table.Values(fmt.Sprintf("edge_data['%s']", d.Name), d.Column)
-		if err != nil {
+		var values edges.Values
+		if d.Words {
+			words, err := table.Words(d.Name, d.Column)
+			if err != nil {
+				j.err = err
+				return
+			}
+			j.words[d.Name], values = words, words.Values
+		} else if values, err = table.Values(fmt.Sprintf("edge_data['%s']", d.Name), d.Column); err != nil {
 			j.err = err
 			return
 		}
@@ -129,6 +138,8 @@ type EdgesState struct {
 	Total    int64       `json:"total"`
 	Finished bool        `json:"finished"`
 	Shape    edges.Shape `json:"shape"` // zero until it is known
+	// The names that the columns of names have, by the arrays, once the job is finished.
+	Words map[string][]string `json:"words"`
 }
 
 // Poll waits up to timeout milliseconds for the job's end.
@@ -148,6 +159,10 @@ func (j *EdgesJob) Poll(timeout int64) (EdgesState, error) {
 	}
 	if !s.Finished {
 		return s, nil
+	}
+	s.Words = make(map[string][]string, len(j.words))
+	for name, words := range j.words {
+		s.Words[name] = words.List
 	}
 	return s, j.err
 }

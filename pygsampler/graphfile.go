@@ -41,7 +41,7 @@ func GraphFileHeader(fd int64, path string) (string, error) {
 		sections = append(sections, fileSection{e.Name, e.DType.String(), e.Shape, e.Offset, e.Bytes, e.Checksum})
 	}
 	text, err := json.Marshal(map[string]any{
-		"version": graphfile.Version, "bytes": h.FileBytes, "checksum": h.Checksum,
+		"version": h.Version(), "typed": h.Typed, "bytes": h.FileBytes, "checksum": h.Checksum,
 		"num_nodes": h.NumNodes, "num_edges": h.NumEdges, "id_bits": h.IDBits, "sections": sections,
 	})
 	return string(text), err
@@ -83,6 +83,7 @@ type GraphFileWriter struct {
 type graphFilePlan struct {
 	Path     []byte        `json:"path"`
 	NumNodes int64         `json:"num_nodes"`
+	Typed    bool          `json:"typed"`
 	Sections []fileSection `json:"sections"`
 }
 
@@ -100,7 +101,7 @@ func NewGraphFileWriter(plan string) (*GraphFileWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.NumNodes = p.NumNodes
+	file.NumNodes, file.Typed = p.NumNodes, p.Typed
 	return &GraphFileWriter{file: file, sections: sections}, nil
 }
 

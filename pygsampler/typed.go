@@ -7,6 +7,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/graphfile"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -32,7 +33,7 @@ type typedDocument struct {
 }
 
 // NewTyped makes a graph with types of a document and of a graph for each of its relations.
-func NewTyped(document string, graphs []*Graph) (*Typed, error) {
+func NewTyped(document string, graphs []*Graph) (made *Typed, err error) {
 	var d typedDocument
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
 		return nil, Errorf(KindValue, "graph: expected a JSON object, got %v", err)
@@ -72,6 +73,9 @@ func NewTyped(document string, graphs []*Graph) (*Typed, error) {
 		return nil, err
 	}
 	defer leave()
+	// The arrays may be those of a file, of which a page cannot be read.
+	defer graphfile.RecoverFault(&err, "graph file")
+	defer graphfile.FaultsPanic()()
 	if err := t.csc.Validate(); err != nil {
 		return nil, err
 	}

@@ -6,37 +6,50 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.emulator.build import ROOT
 
-# The others move tensors of torch, which does not take the emulator for a GPU.
+# The others move tensors of torch, which does not take the emulator for a GPU. Each half takes
+# about as long as the other, and they run side by side.
 MODULES = (
-    "parity",
-    "reservoir",
-    "flights",
-    "interchange",
-    "faults",
-    "processes",
-    "distribution",
-    "edges",
-    "graph_files",
-    "graph_data",
-    "transit",
-    "khop",
-    "weights",
-    "walks",
-    "walk_forms",
-    "edge_weights",
-    "commands",
-    "compiler",
-    "programs",
-    "typed",
+    (
+        "faults",
+        "flights",
+        "interchange",
+        "processes",
+        "distribution",
+        "edges",
+        "graph_files",
+        "graph_data",
+        "transit",
+        "khop",
+        "typed",
+    ),
+    (
+        "programs",
+        "compiler",
+        "parity",
+        "reservoir",
+        "weights",
+        "walks",
+        "walk_forms",
+        "edge_weights",
+        "commands",
+    ),
 )
 
 
 def test_as_on_a_gpu(emulator: Path) -> None:
-    files = [f"tests/cuda/test_{name}.py" for name in MODULES]
+    with ThreadPoolExecutor() as pool:
+        passed = list(pool.map(lambda half: passed_of(emulator, half), MODULES))
+    assert min(passed) > 75, passed
+
+
+def passed_of(emulator: Path, modules: tuple[str, ...]) -> int:
+    """How many of the tests in these files pass; none may fail."""
+    files = [f"tests/cuda/test_{name}.py" for name in modules]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
         cwd=ROOT,
@@ -52,5 +65,5 @@ def test_as_on_a_gpu(emulator: Path) -> None:
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
     passed = re.search(r"(\d+) passed", done.stdout)
-    assert passed is not None
-    assert int(passed[1]) > 150, done.stdout
+    assert passed is not None, done.stdout
+    return int(passed[1])

@@ -198,7 +198,7 @@ def test_damaged_cut_foreign_and_newer_files_are_named(path):
     refused(good[:70], "cut short")
     refused(good + b"x", "more was appended")
     refused(good[:40] + b"\xff" + good[41:], "damaged")
-    refused(good[:8] + b"\x02" + good[9:], "newer pygsampler")
+    refused(good[:8] + b"\x03" + good[9:], "newer pygsampler")
     refused(b"", "expected a graph file")
     refused(pickle.dumps(good), "expected a graph file")
     refused(good[:-1] + b"\xff", "section 'x': expected the checksum", verify=True)

@@ -242,7 +242,13 @@ class Graph(GraphState):
             For a file that is no graph file, is damaged or cut short, or was written by a newer
             version.
         """
-        return cls._mapped(graph_file.open_pages(path, verify, progress))
+        pages = graph_file.open_pages(path, verify, progress)
+        if pages.header["typed"]:
+            raise ValueError(
+                f"{pages.path}: expected a graph without types, got one with types; "
+                "HeteroGraph.open opens it"
+            )
+        return cls._mapped(pages)
 
     @classmethod
     def _from(cls, parts: adapters.Csc | adapters.Coo) -> Graph:
@@ -285,9 +291,10 @@ class Graph(GraphState):
         return graph
 
     @classmethod
-    def _reopened(cls, path: str, identity: Identity) -> Graph:
+    def _reopened(cls, path: str, identity: Identity, *part: Any) -> Graph:
         """An opened graph that was pickled; ValueError where its path is another file's now."""
-        return cls._mapped(Pages.reopened(path, identity))
+        pages = Pages.reopened(path, identity)
+        return cls._mapped(pages.within(*part) if part else pages)
 
     @classmethod
     def _beside(cls, *checked_and_arrays: Any) -> Graph:
@@ -842,7 +849,7 @@ class Graph(GraphState):
         parts = self._open()
         made: tuple[Any, ...] = Graph._checked, (*parts[:3], self._num_nodes)
         if self._file is not None:
-            made = Graph._reopened, (self._file.path, self._file.identity)
+            made = Graph._reopened, (self._file.path, self._file.identity, *self._file.part)
         elif self._arrays:
             made = Graph._beside, (*parts[:3], self._num_nodes, dict(self._arrays))
         data = self._edata.unstored(), self._ndata.unstored()

@@ -7,14 +7,18 @@ import itertools
 import json
 from array import array
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pygsampler._arrays import devices
+from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library, memories
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
+from pygsampler._graph import file as graph_file
+from pygsampler._graph import hetero_stores, typed_file
 from pygsampler._graph import layout as at
 from pygsampler.array import Array
 from pygsampler.errors import ClosedError
@@ -22,6 +26,8 @@ from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from pygsampler._core.progress import Progress
 
 EdgeType = tuple[str, str, str]
 
@@ -59,7 +65,9 @@ class HeteroGraph(EngineHandle):
     that types which are added, or put elsewhere, change no other type's draws. A graph of one
     vertex type and one edge type is a graph without types, and its samples are the same bytes.
 
-    ``to("cuda")`` gives the graph on a GPU, whose batches lie there and have the same bytes.
+    ``to("cuda")`` gives the graph on a GPU, and ``pin()`` one that a GPU reads in page-locked host
+    memory; batches lie on the GPU then and have the same bytes. ``save`` writes a file that
+    ``HeteroGraph.open`` maps into memory; an opened graph is pickled by its path.
 
     Parameters
     ----------
@@ -85,12 +93,14 @@ class HeteroGraph(EngineHandle):
         "__weakref__",
         "_derived",
         "_device",
+        "_file",
         "_graphs",
         "_host",
         "_joints",
         "_made_of",
         "_ndata",
         "_nodes",
+        "_pinned",
         "_schema",
     )
 
@@ -100,6 +110,9 @@ class HeteroGraph(EngineHandle):
     # device was made of.
     _device: int
     _host: HeteroGraph | None
+    _pinned: bool
+    # The file that it was opened from.
+    _file: Pages | None
 
     _schema: Schema
     _nodes: dict[str, int]
@@ -142,9 +155,10 @@ class HeteroGraph(EngineHandle):
         graphs: dict[EdgeType, Graph],
         device: int = devices.CPU,
         host: HeteroGraph | None = None,
+        pinned: bool = False,
     ) -> None:
         self._nodes, self._graphs = nodes, graphs
-        self._device, self._host = device, host
+        self._device, self._host, self._pinned, self._file = device, host, pinned, None
         self._schema = Schema(tuple(nodes), tuple(graphs))
         self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
         self._derived, self._joints = {}, {}
@@ -181,7 +195,13 @@ class HeteroGraph(EngineHandle):
 
         Types stand in the order of ``data.metadata()``. The id of an edge is its column. Tensors
         with a row for each edge, or for each vertex, are ``edata`` and ``ndata``.
+
+        Of a pair (FeatureStore, GraphStore) it is the store's CSC, with its permutation as the ids
+        of edges and types in the order in which it names them, and all that the feature store has;
+        ``GraphStore(HeteroGraph)`` gives that graph's arrays.
         """
+        if isinstance(data, (tuple, list)) and len(data) == 2:
+            return cls._of_stores(*data)
         if not hasattr(data, "edge_types"):
             raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
         nodes = {}
@@ -202,6 +222,23 @@ class HeteroGraph(EngineHandle):
         return cls.from_coo(edges, nodes, edge_data=of_edges, node_data=of_nodes)
 
     @classmethod
+    def _of_stores(cls, features: Any, store: Any) -> HeteroGraph:
+        if not (hasattr(features, "get_all_tensor_attrs") and hasattr(store, "get_all_edge_attrs")):
+            raise TypeError(
+                f"data: expected (FeatureStore, GraphStore), got ({describe(features)}, "
+                f"{describe(store)})"
+            )
+        own = getattr(store, "hetero_graph", None)
+        of_nodes, of_edges = hetero_stores.data_of(features)
+        if own is None:
+            edges, nodes = hetero_stores.edges_of(features, store)
+            return cls(edges, nodes, edge_data=of_edges, node_data=of_nodes)
+        both = {
+            kind: {**own.ndata[kind], **of_nodes.pop(kind, {})} for kind in own.node_types
+        } | of_nodes
+        return cls(dict(own._open()), own.num_nodes, edge_data=of_edges, node_data=both)
+
+    @classmethod
     def from_dgl(cls, g: Any) -> HeteroGraph:
         """The heterograph ``g`` of DGL on the CPU, by its own CSCs, without a copy."""
         if not hasattr(g, "canonical_etypes"):
@@ -219,6 +256,63 @@ class HeteroGraph(EngineHandle):
             edge_data={kind: dict(g.edges[kind].data) for kind in g.canonical_etypes},
             node_data={kind: dict(g.nodes[kind].data) for kind in g.ntypes},
         )
+
+    @classmethod
+    def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> HeteroGraph:
+        """The graph in a file that ``save`` wrote, mapped into memory, as by ``Graph.open``.
+
+        ``edata`` and ``ndata`` are those of the file. The ids of a relation whose source type has
+        fewer vertices than its destination type are read at once, to compare them with that
+        number; nothing else is read before it is used.
+
+        Raises
+        ------
+        OSError, ValueError
+            As ``Graph.open``, and for the file of a graph without types.
+        """
+        return cls._mapped(graph_file.open_pages(path, verify, progress))
+
+    @classmethod
+    def _mapped(cls, pages: Pages) -> HeteroGraph:
+        nodes, parts = typed_file.types_of(pages)
+        made = cls({kind: Graph._mapped(part) for kind, part in parts.items()}, nodes)
+        made._ndata.update(typed_file.node_data_of(pages, nodes))
+        made._file = pages
+        return made
+
+    @classmethod
+    def _reopened(cls, path: str, identity: Identity) -> HeteroGraph:
+        """An opened graph that was pickled; ValueError where its path is another file's now."""
+        return cls._mapped(Pages.reopened(path, identity))
+
+    def save(self, path: Any, *, progress: Progress = False) -> None:
+        """Writes the graph to a file, for ``HeteroGraph.open``, with ``edata`` and ``ndata``.
+
+        As ``Graph.save`` does: under a temporary name, renamed when it is complete. Of a graph on a
+        GPU the one on the CPU is written.
+
+        Raises
+        ------
+        OSError
+            Where the disk is full (with the bytes that the file needs) or does not allow it.
+        ValueError
+            For a path of a folder, and for types and names of arrays that the format has no room
+            for: 4096 arrays in all, whose names have up to 63 bytes, the type's place among them.
+        """
+        host = self if self._host is None else self._host
+        typed_file.save(graph_file.path_of(path), host._open(), host._nodes, host._ndata, progress)
+
+    @property
+    def path(self) -> Path | None:
+        """The file that the graph was opened from; None for one that was made in memory."""
+        self._open()
+        file = (self if self._host is None else self._host)._file
+        return None if file is None else Path(file.path)
+
+    @property
+    def pinned(self) -> bool:
+        """Whether a GPU reads the graph in page-locked host memory, as ``pin`` makes it."""
+        return self._pinned
 
     @property
     def node_types(self) -> tuple[str, ...]:
@@ -284,16 +378,39 @@ class HeteroGraph(EngineHandle):
         """
         index = devices.parse(device)
         self._open()
-        if index == self._device:
+        if index == self._device and not self._pinned:
             return self
-        host = self if self._host is None else self._host
         if index < 0:
-            return host
+            return self if self._host is None else self._host
+        return self._placed(index, False)
+
+    def pin(self, device: Any = "cuda") -> HeteroGraph:
+        """This graph for a GPU to sample out of the host's memory, as ``Graph.pin``: all relations'
+        CSCs are page-locked, for those that are larger than the GPU's memory.
+
+        Raises
+        ------
+        CudaError
+            Where there is no such device, or the system does not allow so many locked pages.
+        """
+        index = devices.parse(device)
+        if index < 0:
+            raise ValueError(f'device: expected a CUDA device, got "cpu"; {self!r} is there')
+        self._open()
+        if index == self._device and self._pinned:
+            return self
+        return self._placed(index, True)
+
+    def _placed(self, index: int, pinned: bool) -> HeteroGraph:
         devices.require(index)
+        host = self if self._host is None else self._host
         made = object.__new__(HeteroGraph)
         EngineHandle.__init__(made)
-        there = {kind: host_graph.to(index) for kind, host_graph in host._open().items()}
-        made._hold(self._nodes, there, index, host)
+        there = {
+            kind: graph.pin(index) if pinned else graph.to(index)
+            for kind, graph in host._open().items()
+        }
+        made._hold(self._nodes, there, index, host, pinned)
         made._ndata = self._ndata
         made._handle()
         return made
@@ -392,7 +509,7 @@ class HeteroGraph(EngineHandle):
         graphs, self._graphs = self._graphs, {}
         for relation in graphs.values():
             relation.close()
-        self._ndata = {}
+        self._ndata, self._file = {}, None
 
     def __enter__(self) -> HeteroGraph:
         self._open()
@@ -467,7 +584,7 @@ class HeteroGraph(EngineHandle):
         }
         made = object.__new__(HeteroGraph)
         EngineHandle.__init__(made)
-        made._hold(self._nodes, drawn, self._device, self._host)
+        made._hold(self._nodes, drawn, self._device, self._host, self._pinned)
         # Of two threads that come at once one's is kept.
         return self._derived.setdefault((kind, name), made)
 
@@ -476,13 +593,17 @@ class HeteroGraph(EngineHandle):
             return "HeteroGraph(closed)"
         lines = [f"  {kind}: {count} vertices" for kind, count in self._nodes.items()]
         lines += [f"  {name_of(kind)}: {n} edges" for kind, n in self.num_edges.items()]
-        lines.append(f"  dtype={self.dtype}, device={self.device})")
+        pinned = ", pinned" if self._pinned else ""
+        lines.append(f"  dtype={self.dtype}, device={self.device}{pinned})")
         return "HeteroGraph(\n" + "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._host is not None:
             self._open()
-            return HeteroGraph.to, (self._host, self.device)
+            put = HeteroGraph.pin if self._pinned else HeteroGraph.to
+            return put, (self._host, self.device)
+        if self._file is not None:
+            return HeteroGraph._reopened, (self._file.path, self._file.identity)
         of_nodes = {kind: dict(arrays) for kind, arrays in self._ndata.items()}
         return _restored, (dict(self._open()), dict(self._nodes), of_nodes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import scaled
+from tests.support.typed_parity import same
 
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
 
@@ -29,29 +31,6 @@ def make(seed: int, types: int, relations: int, dtype: str, size: int = 40) -> A
         data[kind] = {"odd": np.arange(count) % 2 == 1, "w": np.ones(count, np.float32)}
     del data[kind]["odd"]
     return pgs.HeteroGraph.from_coo(edges, nodes, edge_data=data)
-
-
-def same(got: pgs.HeteroBatch, want: pgs.HeteroBatch, what: object) -> None:
-    """All arrays, and all numbers that describe them."""
-    assert got.device == "cuda:0"
-    there = got.cpu()
-    assert there.device == want.device == "cpu"
-    assert there._words == want._words, what
-    for kind, ids in want.nodes.items():
-        for mine, other in (
-            (there.nodes[kind], ids),
-            (there.output_nodes[kind], want.output_nodes[kind]),
-            (there.output_index[kind], want.output_index[kind]),
-        ):
-            assert mine.dtype == other.dtype
-            np.testing.assert_array_equal(mine.numpy(), other.numpy(), err_msg=str(what))
-    for hop, others in zip(there.blocks, want.blocks, strict=True):
-        assert list(hop) == list(others)
-        for kind, block in hop.items():
-            for name in ("indptr", "indices", "edge_ids"):
-                mine, other = getattr(block, name), getattr(others[kind], name)
-                assert mine.dtype == other.dtype
-                np.testing.assert_array_equal(mine.numpy(), other.numpy(), err_msg=str(what))
 
 
 def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
@@ -188,3 +167,22 @@ def test_destinations() -> None:
             for mine, other in zip(block.coo(), others[kind].coo(), strict=True):
                 assert mine.device == "cuda:0"
                 assert mine.cpu().tolist() == other.tolist()
+
+
+def test_files_and_page_locked_memory(tmp_path: Path) -> None:
+    make(5, 4, 6, "int32").save(tmp_path / "typed.pgs")
+    graph = pgs.HeteroGraph.open(tmp_path / "typed.pgs")
+    seeds = seeds_of(graph, np.random.default_rng(5))
+    sampler = pgs.PGSampler([4, 4], seed=9)
+    want = sampler.sample(graph, seeds, **NUMBERS)
+    pinned = graph.pin()
+    assert pinned.pinned
+    assert repr(pinned).endswith("device=cuda:0, pinned)")
+    for there in (pinned, graph.to("cuda"), pickle.loads(pickle.dumps(pinned))):
+        assert there.path == graph.path
+        same(sampler.sample(there, seeds, **NUMBERS), want, there)
+    assert pinned.pin() is pinned
+    assert not pinned.to("cuda").pinned
+    assert pinned.to("cpu") is graph
+    with pytest.raises(ValueError, match="expected a CUDA device"):
+        graph.pin("cpu")

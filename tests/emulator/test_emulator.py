@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -133,17 +135,28 @@ def go_environment() -> dict[str, str]:
     return {**os.environ, **values, "PATH": path}
 
 
-def go_tests(folder: Path, package: str, tests: str, **variables: str) -> str:
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives the program of a package's tests, which takes seconds to link."""
+    folder = tmp_path_factory.mktemp("linked")
+
+    @functools.cache
+    def link(package: str) -> Path:
+        binary = folder / f"{package.replace('/', '-')}.test"
+        subprocess.run(
+            ["go", "test", "-c", "-o", str(binary), f"./{package}"],
+            cwd=ROOT,
+            env=go_environment(),
+            check=True,
+        )
+        return binary
+
+    return link
+
+
+def go_tests(binary: Path, folder: Path, package: str, tests: str, **variables: str) -> str:
     """What Go's tests of a package print whose names match, on the emulator."""
-    environment = go_environment()
-    binary = folder / "go.test"
-    subprocess.run(
-        ["go", "test", "-c", "-o", str(binary), f"./{package}"],
-        cwd=ROOT,
-        env=environment,
-        check=True,
-    )
-    environment |= {
+    environment = go_environment() | {
         "LD_LIBRARY_PATH": str(build(folder)),
         "PYGSAMPLER_REQUIRE": "cuda",
         "FAKE_CUDA_DEVICES": "1",
@@ -162,9 +175,10 @@ def go_tests(folder: Path, package: str, tests: str, **variables: str) -> str:
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_parity(tmp_path: Path, order: int) -> None:
+def test_parity(linked: Callable[[str], Path], tmp_path: Path, order: int) -> None:
     """The kernels give the CPU's batches, in the usual order of threads and in another."""
-    printed = go_tests(tmp_path, "pygsampler/internal/cuda", PARITY, EMULATOR_ORDER=str(order))
+    package = "pygsampler/internal/cuda"
+    printed = go_tests(linked(package), tmp_path, package, PARITY, EMULATOR_ORDER=str(order))
     for test in (
         "TestSegmentTaken",
         "TestEveryDegreeAndFanout",
@@ -193,10 +207,13 @@ def test_parity(tmp_path: Path, order: int) -> None:
         ("bridge", "TestDeviceSegments"),
     ],
 )
-def test_device_jobs(tmp_path: Path, package: str, tests: str) -> None:
+def test_device_jobs(
+    linked: Callable[[str], Path], tmp_path: Path, package: str, tests: str
+) -> None:
     """From the core and from the bridge, with each call of the driver failing; kernels that are
     generated."""
     nvrtc = str(tmp_path / "libnvrtc.so.12")
-    printed = go_tests(tmp_path, package, f"^({tests})$", PYGSAMPLER_NVRTC=nvrtc)
+    program = linked(package)
+    printed = go_tests(program, tmp_path, package, f"^({tests})$", PYGSAMPLER_NVRTC=nvrtc)
     for test in tests.split("|"):
         assert re.search(rf"--- PASS: {test} ", printed), f"{test} did not run"

@@ -214,3 +214,30 @@ def test_mistakes() -> None:
     given[1].put_edge_index(tuple(plain.edge_index), edge_type=None, layout="coo", size=(100, 100))
     with pytest.raises(ValueError, match="data: expected a graph store whose edges all have types"):
         NeighborLoader(given, [2], "paper")
+
+
+def test_a_graph_of_stores() -> None:
+    """``HeteroGraph.from_pyg`` of a pair has edges, ids and features by type."""
+    data = HeteroData()
+    data["a"].x, data["b"].num_nodes = torch.rand(5, 3), 4
+    to, of = ("a", "to", "b"), ("b", "of", "a")
+    data[to].edge_index = torch.tensor([[0, 4, 1], [3, 1, 1]])
+    data[of].edge_index = torch.tensor([[0, 1], [1, 4]])
+    whole = pgs.HeteroGraph.from_pyg(data)
+    weights = {to: {"w": torch.rand(3)}}
+    ours = FeatureStore({"a": {"z": data["a"].x}}, weights), GraphStore(whole)
+    for features, store in ((data, data), ours):
+        graph = pgs.HeteroGraph.from_pyg((features, store))
+        assert graph.num_nodes == {"a": 5, "b": 4}
+        assert graph.edge_types == (to, of)
+        for kind in (to, of):
+            ids = graph[kind].edge_ids
+            assert ids is None or sorted(ids.tolist()) == list(range(graph[kind].num_edges))
+            places = range(graph[kind].num_edges) if ids is None else ids.tolist()
+            assert graph[kind].indices.tolist() == data[kind].edge_index[0][list(places)].tolist()
+        assert graph.ndata["a"]["x"].torch().equal(data["a"].x)
+    assert graph[to].indices.torch().data_ptr() == whole[to].indices.torch().data_ptr()
+    assert graph.ndata["a"]["z"].torch().equal(data["a"].x)
+    assert graph.edata[to]["w"].torch().equal(weights[to]["w"])
+    with pytest.raises(TypeError, match=r"expected \(FeatureStore, GraphStore\), got \(int 1"):
+        pgs.HeteroGraph.from_pyg((1, 2))

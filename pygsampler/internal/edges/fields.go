@@ -11,8 +11,9 @@ import (
 type fields struct {
 	separator byte // 0: runs of blanks and tabs
 	comments  string
-	quotes    bool // fields may stand in double quotes
-	numbers   bool // what is read are bits of float64, not ids
+	quotes    bool   // fields may stand in double quotes
+	numbers   bool   // what is read are bits of float64, not ids
+	heard     *heard // what is read are words
 	columns
 }
 
@@ -225,6 +226,9 @@ func (f *fields) edge(line []byte, last int) (u, v int64, bad *fault) {
 		read := f.id
 		if f.numbers {
 			read = f.number
+		}
+		if f.heard != nil {
+			read = f.word
 		}
 		id, problem := read(field)
 		if problem != "" {

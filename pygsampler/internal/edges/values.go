@@ -32,6 +32,8 @@ type Table interface {
 	Source
 	// Values finds a column. where is what errors call it.
 	Values(where string, c Column) (Values, error)
+	// Words finds a column of names.
+	Words(where string, c Column) (*Words, error)
 }
 
 // Data is a column that becomes an array over the edges of a graph, by its name there.
@@ -133,28 +135,38 @@ var arrowKinds = map[arrow.Type]graphfile.DType{
 
 // Values implements Table.
 func (a *arrowFile) Values(where string, c Column) (v Values, err error) {
-	var at int
 	err = guarded(a.path, func() error {
-		r, err := a.open(&Meter{})
+		at, field, err := a.column(where, c)
 		if err != nil {
 			return err
 		}
-		defer r.close()
-		fields, names := r.columns()
-		if at, err = findIn(a.path, names, where, c); err != nil {
-			return err
-		}
-		kind, ok := arrowKinds[fields[at].Type.ID()]
+		kind, ok := arrowKinds[field.Type.ID()]
 		if !ok {
-			return noValues(a.path, where, names[at], fmt.Sprint(fields[at].Type))
+			return noValues(a.path, where, field.Name, fmt.Sprint(field.Type))
 		}
-		v = Values{kind, a.size, func(m *Meter, emit func([]byte) error) error { return a.scanValues(m, where, at, kind, emit) }}
+		v = Values{kind, a.size, func(m *Meter, emit func([]byte) error) error {
+			return a.scanValues(m, where, at, func(column arrow.Array) ([]byte, error) { return valuesOf(column, kind.Size()), nil }, emit)
+		}}
 		return nil
 	})
 	return v, err
 }
 
-func (a *arrowFile) scanValues(m *Meter, where string, at int, kind graphfile.DType, emit func([]byte) error) error {
+// column is where a column is, and what.
+func (a *arrowFile) column(where string, c Column) (at int, field arrow.Field, err error) {
+	r, err := a.open(&Meter{})
+	if err != nil {
+		return 0, field, err
+	}
+	defer r.close()
+	fields, names := r.columns()
+	if at, err = findIn(a.path, names, where, c); err != nil {
+		return 0, field, err
+	}
+	return at, fields[at], nil
+}
+
+func (a *arrowFile) scanValues(m *Meter, where string, at int, read func(arrow.Array) ([]byte, error), emit func([]byte) error) error {
 	var r *records
 	err := guarded(a.path, func() (err error) {
 		r, err = a.open(m)
@@ -172,7 +184,7 @@ func (a *arrowFile) scanValues(m *Meter, where string, at int, kind graphfile.DT
 			record, err := r.next()
 			if err == nil {
 				column = record.Column(at)
-				values = valuesOf(column, kind.Size())
+				values, err = read(column)
 			}
 			return err
 		})
@@ -216,37 +228,51 @@ func valuesOf(column arrow.Array, size int64) []byte {
 // Values implements Table.
 func (p *parquetFile) Values(where string, c Column) (v Values, err error) {
 	err = guarded(p.path, func() error {
-		r, f, err := p.open(nil)
+		column, at, size, err := p.beside(where, c)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		s, names := leaves(r)
-		at, err := findIn(p.path, names, where, c)
-		if err != nil {
-			return err
-		}
-		column := s.Column(at)
 		kind := parquetKind(column)
 		if kind == 0 || column.MaxRepetitionLevel() > 0 {
-			shown := column.PhysicalType().String()
-			if logical := column.LogicalType(); logical != nil && logical.IsValid() && !logical.IsNone() {
-				shown = logical.String()
-			}
-			return noValues(p.path, where, names[at], shown)
+			return noValues(p.path, where, column.Path(), kindOfColumn(column))
 		}
-		for g := range r.NumRowGroups() {
-			size, err := p.packed(r, g, at)
-			if err != nil {
-				return err
-			}
-			v.Size += size
-		}
-		v.DType = kind
-		v.Scan = func(m *Meter, emit func([]byte) error) error { return p.scanValues(m, where, at, kind, emit) }
+		v = Values{kind, size, func(m *Meter, emit func([]byte) error) error {
+			return p.scanValues(m, where, at, func(chunk file.ColumnChunkReader, n int64) ([]byte, int64, int64, error) {
+				return readValues(chunk, kind, n)
+			}, emit)
+		}}
 		return nil
 	})
 	return v, err
+}
+
+// beside is a column beside the ends of the edges: where it is, and its packed bytes.
+func (p *parquetFile) beside(where string, c Column) (column *schema.Column, at int, size int64, err error) {
+	r, f, err := p.open(nil)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer f.Close()
+	s, names := leaves(r)
+	if at, err = findIn(p.path, names, where, c); err != nil {
+		return nil, 0, 0, err
+	}
+	for g := range r.NumRowGroups() {
+		packed, err := p.packed(r, g, at)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		size += packed
+	}
+	return s.Column(at), at, size, nil
+}
+
+// kindOfColumn is what an error calls the type of a column.
+func kindOfColumn(column *schema.Column) string {
+	if logical := column.LogicalType(); logical != nil && logical.IsValid() && !logical.IsNone() {
+		return logical.String()
+	}
+	return column.PhysicalType().String()
 }
 
 // parquetKind is the type of a column's values; 0 where an array has no such.
@@ -269,7 +295,11 @@ func parquetKind(c *schema.Column) graphfile.DType {
 	}[c.PhysicalType()]
 }
 
-func (p *parquetFile) scanValues(m *Meter, where string, at int, kind graphfile.DType, emit func([]byte) error) error {
+func (p *parquetFile) scanValues(
+	m *Meter, where string, at int,
+	read func(chunk file.ColumnChunkReader, n int64) (values []byte, rows, null int64, err error),
+	emit func([]byte) error,
+) error {
 	r, f, err := p.open(m)
 	if err != nil {
 		return err
@@ -288,7 +318,7 @@ func (p *parquetFile) scanValues(m *Meter, where string, at int, kind graphfile.
 						return err
 					}
 				}
-				values, rows, null, err = readValues(column, kind, min(left, rowsAtOnce))
+				values, rows, null, err = read(column, min(left, rowsAtOnce))
 				return err
 			})
 			if err != nil {
@@ -345,16 +375,23 @@ func readValues(column file.ColumnChunkReader, kind graphfile.DType, n int64) (v
 	default:
 		err = fmt.Errorf("a column of type %s where the schema says otherwise", column.Type())
 	}
+	null, err = firstNull(column, n, rows, defined, levels, err)
+	return values, rows, null, err
+}
+
+// firstNull is the first of rows that were read that is null, or -1; err is what reading
+// them gave.
+func firstNull(column file.ColumnChunkReader, n, rows int64, defined int, levels []int16, err error) (int64, error) {
 	if err == nil {
 		err = column.Err()
 	}
 	if err == nil && rows == 0 {
 		err = fmt.Errorf("%d values too few", n)
 	}
-	null = -1
+	null := int64(-1)
 	if err == nil && int64(defined) < rows {
 		for null = 0; levels[null] == column.Descriptor().MaxDefinitionLevel(); null++ {
 		}
 	}
-	return values, rows, null, err
+	return null, err
 }

@@ -88,17 +88,25 @@ func (w *Writer) sum(e *Entry) (sum uint32, err error) {
 // a file that has a header was a sound graph when it got it.
 func (w *Writer) validate() error {
 	h := &w.header
+	h.Typed = w.Typed
 	if err := h.checkRoles(w.target); err != nil {
 		return err
 	}
-	g := csc.Graph{Indptr: arrayOf(h, w.data, "indptr"), Indices: arrayOf(h, w.data, "indices"), EdgeIDs: arrayOf(h, w.data, "edge_ids")}
-	h.IDBits, h.NumEdges, h.NumNodes = g.Indices.Bits, g.NumEdges(), w.NumNodes
-	if h.NumNodes < 0 {
-		h.NumNodes = g.Rows()
-	}
-	g.NumNodes = h.NumNodes
-	if err := g.Validate(); err != nil {
-		return err
+	h.NumNodes = w.NumNodes
+	for i, name := range h.graphs() {
+		g := csc.Graph{Indptr: arrayOf(h, w.data, name+"indptr"), Indices: arrayOf(h, w.data, name+"indices"), EdgeIDs: arrayOf(h, w.data, name+"edge_ids")}
+		if h.NumNodes < 0 {
+			h.NumNodes = g.Rows()
+		}
+		g.NumNodes = h.NumNodes
+		if i > 0 && g.Indices.Bits != h.IDBits {
+			return formatError("%s: section %q: expected ids of %d bits, as the first relation has them, got %d", w.target, name+"indices", h.IDBits, g.Indices.Bits)
+		}
+		h.IDBits = g.Indices.Bits
+		h.NumEdges += g.NumEdges()
+		if err := g.Validate(); err != nil {
+			return err
+		}
 	}
 	return h.checkMap(w.target)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -60,5 +62,62 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
 		t.Fatal(left, err)
+	}
+}
+
+// typedSample writes two relations, of 4 and of 2 rows.
+func typedSample(t testing.TB, path string, bits DType) error {
+	t.Helper()
+	w, err := Create(path, []Section{
+		{"types", Uint8, []int64{2}},
+		{"0.indptr", Int64, []int64{5}}, {"0.indices", Int32, []int64{3}},
+		{"1.indptr", Int64, []int64{3}}, {"1.indices", bits, []int64{2}}, {"1.edge_ids", Int32, []int64{2}},
+		{"1.edge_data.w", Float32, []int64{2}}, {"node_ids", Bool, []int64{1}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	w.NumNodes, w.Typed = 5, true
+	put(t, w.Bytes("0.indptr"), int64(0), 1, 1, 1, 3)
+	put(t, w.Bytes("0.indices"), int32(4), 0, 1)
+	put(t, w.Bytes("1.indptr"), int64(0), 0, 2)
+	return w.Commit()
+}
+
+func TestAFileOfRelations(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.pgs")
+	if err := typedSample(t, path, Int64); err == nil || !strings.Contains(err.Error(), `section "1.indices": expected ids of 32 bits`) {
+		t.Fatal(err)
+	}
+	if err := typedSample(t, path, Int32); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if !f.Typed || f.Version() != 2 || f.NumNodes != 5 || f.NumEdges != 5 || f.IDBits != 32 || f.Verify() != nil {
+		t.Fatalf("%+v", f.Header)
+	}
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(b []byte, i int) []byte { return b[preludeBytes+entryBytes*i:][:entryBytes] }
+	for what, spoil := range map[string]func(b []byte){
+		"without types":         func(b []byte) { b[8] = 1 },
+		"no list of types":      func(b []byte) { entry(b, 0)[0] = 'T' },
+		"a relation less":       func(b []byte) { entry(b, 3)[0] = '7' },
+		"no indices":            func(b []byte) { entry(b, 4)[2] = 'I' },
+		"other edges":           func(b []byte) { b[40]++ },
+		"other ids":             func(b []byte) { binary.LittleEndian.PutUint32(entry(b, 5)[64:], uint32(Float32)) },
+		"fewer nodes than rows": func(b []byte) { b[32] = 3 },
+		"the last offset":       func(b []byte) { b[f.Entries[3].Offset+16] = 1 },
+	} {
+		bad := slices.Clone(good)
+		spoil(bad)
+		wantFormatError(t, sealed(bad), what)
 	}
 }

@@ -1,5 +1,5 @@
-// Package graphfile is the on-disk form of a graph: a CSC and any number of arrays
-// beside it, laid out to be mapped into memory. docs/format.md describes it byte by
+// Package graphfile is the on-disk form of a graph: a CSC, or with types one for each
+// relation, and any number of arrays beside it, laid out to be mapped into memory. docs/format.md describes it byte by
 // byte. All numbers are little-endian.
 //
 // A file has a header, which a checksum covers, and sections, each of which has a
@@ -19,8 +19,9 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the format that this package writes, and the newest that it reads.
-const Version = 1
+// Version is the newest format that this package reads, that of graphs with types.
+// Graphs without are written as version 1.
+const Version = 2
 
 const (
 	// Text conversions, a stripped high bit and type(1) all show in these bytes.
@@ -113,8 +114,9 @@ type Entry struct {
 
 // Header is what a file says of itself.
 type Header struct {
-	NumNodes  int64
-	NumEdges  int64
+	Typed     bool  // version 2: relation i is in the sections "i.indptr" and so on
+	NumNodes  int64 // with types, of the largest of them
+	NumEdges  int64 // with types, of all relations
 	IDBits    int
 	FileBytes int64
 	Checksum  uint32 // of the header: with the checksums in it, it stands for the file
@@ -128,6 +130,29 @@ func (h *Header) Entry(name string) (*Entry, bool) {
 		return nil, false
 	}
 	return &h.Entries[i], true
+}
+
+// Version is the format of the file.
+func (h *Header) Version() int {
+	if h.Typed {
+		return Version
+	}
+	return 1
+}
+
+// graphs is what the names of the sections of each graph in the file begin with.
+func (h *Header) graphs() []string {
+	if !h.Typed {
+		return []string{""}
+	}
+	var found []string
+	for {
+		prefix := fmt.Sprintf("%d.", len(found))
+		if _, ok := h.Entry(prefix + "indptr"); !ok {
+			return found
+		}
+		found = append(found, prefix)
+	}
 }
 
 // FormatError is a file, or a section to be written, that is not as it has to be.
@@ -229,7 +254,7 @@ func (h *Header) encode() []byte {
 	b := make([]byte, headerBytes(len(h.Entries)))
 	le := binary.LittleEndian
 	copy(b, magic)
-	le.PutUint32(b[8:], Version)
+	le.PutUint32(b[8:], uint32(h.Version()))
 	le.PutUint32(b[12:], uint32(len(b)))
 	le.PutUint32(b[20:], uint32(len(h.Entries)))
 	le.PutUint64(b[24:], uint64(h.FileBytes))

@@ -29,6 +29,7 @@ func parse(r io.ReaderAt, size int64, path string) (*Header, error) {
 		return nil, formatError("%s: expected a header with the checksum %08x, got %08x: the file is damaged", path, want, got)
 	}
 	h := &Header{
+		Typed:     le.Uint32(b[8:]) == Version,
 		FileBytes: int64(le.Uint64(b[24:])), NumNodes: int64(le.Uint64(b[32:])), NumEdges: int64(le.Uint64(b[40:])),
 		IDBits: int(le.Uint32(b[48:])), Checksum: le.Uint32(b[checksumAt:]),
 	}
@@ -131,21 +132,27 @@ func zero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 // checkRoles checks types and shapes of the sections that have a meaning of their own.
 func (h *Header) checkRoles(path string) error {
-	for _, name := range []string{"indptr", "indices"} {
-		if _, ok := h.Entry(name); !ok {
-			return formatError("%s: expected a section %q, got none", path, name)
+	if h.Typed {
+		if err := h.checkRole(path, "types", true, Uint8); err != nil {
+			return err
 		}
 	}
+	for _, graph := range h.graphs() {
+		for _, name := range []string{"indptr", "indices", "edge_ids"} {
+			if err := h.checkRole(path, graph+name, name != "edge_ids", Int32, Int64); err != nil {
+				return err
+			}
+		}
+	}
+	if h.Typed {
+		return nil
+	}
 	for _, role := range []struct {
-		name  string
-		types []DType
-	}{
-		{"indptr", []DType{Int32, Int64}}, {"indices", []DType{Int32, Int64}}, {"edge_ids", []DType{Int32, Int64}},
-		{"node_ids", []DType{Int64}}, {"node_names.offsets", []DType{Int64}}, {"node_names.bytes", []DType{Uint8}},
-	} {
-		e, ok := h.Entry(role.name)
-		if ok && (len(e.Shape) != 1 || !slices.Contains(role.types, e.DType)) {
-			return formatError("%s: section %q: expected one dimension of %v, got shape %v of %v", path, role.name, role.types, e.Shape, e.DType)
+		name string
+		kind DType
+	}{{"node_ids", Int64}, {"node_names.offsets", Int64}, {"node_names.bytes", Uint8}} {
+		if err := h.checkRole(path, role.name, false, role.kind); err != nil {
+			return err
 		}
 	}
 	_, offsets := h.Entry("node_names.offsets")
@@ -156,8 +163,23 @@ func (h *Header) checkRoles(path string) error {
 	return nil
 }
 
+// checkRole checks the type and the shape of a section.
+func (h *Header) checkRole(path, name string, needed bool, types ...DType) error {
+	e, ok := h.Entry(name)
+	if !ok && needed {
+		return formatError("%s: expected a section %q, got none", path, name)
+	}
+	if ok && (len(e.Shape) != 1 || !slices.Contains(types, e.DType)) {
+		return formatError("%s: section %q: expected one dimension of %v, got shape %v of %v", path, name, types, e.Shape, e.DType)
+	}
+	return nil
+}
+
 // checkMap checks the lengths of what describes the vertices.
 func (h *Header) checkMap(path string) error {
+	if h.Typed {
+		return nil
+	}
 	for name, more := range map[string]int64{"node_ids": 0, "node_names.offsets": 1} {
 		if e, ok := h.Entry(name); ok && e.Shape[0] != h.NumNodes+more {
 			return formatError("%s: section %q: expected %d elements for %d vertices, got %d", path, name, h.NumNodes+more, h.NumNodes, e.Shape[0])
@@ -172,31 +194,24 @@ func (h *Header) checkGraph(r io.ReaderAt, path string) error {
 	if err := h.checkRoles(path); err != nil {
 		return err
 	}
-	indptr, _ := h.Entry("indptr")
-	indices, _ := h.Entry("indices")
-	rows, edges := indptr.Shape[0]-1, indices.Shape[0]
-	if edges != h.NumEdges || int64(h.IDBits) != 8*indices.DType.Size() {
-		return formatError("%s: expected %d edges with ids of %d bits, as the header says, got %d of %v", path, h.NumEdges, h.IDBits, edges, indices.DType)
+	var all int64
+	for _, graph := range h.graphs() {
+		edges, err := h.checkCSC(r, path, graph)
+		if err != nil {
+			return err
+		}
+		all += edges
 	}
-	if e, ok := h.Entry("edge_ids"); ok && e.Shape[0] != edges {
-		return formatError("%s: section %q: expected %d elements, got %d", path, e.Name, edges, e.Shape[0])
+	if all != h.NumEdges {
+		return formatError("%s: expected %d edges, as the header says, got %d", path, h.NumEdges, all)
 	}
-	if err := csc.CheckSizes(rows, h.NumNodes, 0, h.IDBits); err != nil {
-		return formatError("%s: %v", path, err)
-	}
-	if err := h.checkMap(path); err != nil {
+	if err := h.checkMap(path); err != nil || h.Typed {
 		return err
-	}
-	first, last, err := indptr.ends(r, path)
-	if err != nil {
-		return err
-	}
-	if err := csc.CheckEnds(first, last, rows, edges); err != nil {
-		return formatError("%s: %v", path, err)
 	}
 	if names, ok := h.Entry("node_names.offsets"); ok {
 		text, _ := h.Entry("node_names.bytes")
-		if first, last, err = names.ends(r, path); err != nil {
+		first, last, err := names.ends(r, path)
+		if err != nil {
 			return err
 		}
 		if first != 0 || last != text.Bytes {
@@ -204,6 +219,30 @@ func (h *Header) checkGraph(r io.ReaderAt, path string) error {
 		}
 	}
 	return nil
+}
+
+// checkCSC checks one of the graphs, and gives the number of its edges.
+func (h *Header) checkCSC(r io.ReaderAt, path, graph string) (edges int64, err error) {
+	indptr, _ := h.Entry(graph + "indptr")
+	indices, _ := h.Entry(graph + "indices")
+	rows, edges := indptr.Shape[0]-1, indices.Shape[0]
+	if int64(h.IDBits) != 8*indices.DType.Size() {
+		return 0, formatError("%s: expected %d edges with ids of %d bits, as the header says, got %d of %v", path, h.NumEdges, h.IDBits, edges, indices.DType)
+	}
+	if e, ok := h.Entry(graph + "edge_ids"); ok && e.Shape[0] != edges {
+		return 0, formatError("%s: section %q: expected %d elements, got %d", path, e.Name, edges, e.Shape[0])
+	}
+	if err := csc.CheckSizes(rows, h.NumNodes, 0, h.IDBits); err != nil {
+		return 0, formatError("%s: %v", path, err)
+	}
+	first, last, err := indptr.ends(r, path)
+	if err != nil {
+		return 0, err
+	}
+	if err := csc.CheckEnds(first, last, rows, edges); err != nil {
+		return 0, formatError("%s: %v", path, err)
+	}
+	return edges, nil
 }
 
 // ends is the first and the last element of a section of int32 or int64.

@@ -156,6 +156,15 @@ func FuzzRead(f *testing.F) {
 	good := sampleBytes(f)
 	f.Add(good, false)
 	f.Add(good, true)
+	path := filepath.Join(f.TempDir(), "typed.pgs")
+	if err := typedSample(f, path, Int32); err != nil {
+		f.Fatal(err)
+	}
+	typed, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(typed, true)
 	f.Add(good[:100], true)
 	f.Add([]byte(magic), false)
 	f.Fuzz(func(t *testing.T, b []byte, seal bool) {
@@ -177,9 +186,16 @@ func FuzzRead(f *testing.F) {
 			}
 			end = e.Offset + e.Bytes
 		}
-		indptr, _ := h.Entry("indptr")
-		indices, _ := h.Entry("indices")
-		if h.NumEdges != indices.Shape[0] || h.NumNodes < indptr.Shape[0]-1 {
+		edges := int64(0)
+		for _, graph := range h.graphs() {
+			indptr, _ := h.Entry(graph + "indptr")
+			indices, _ := h.Entry(graph + "indices")
+			edges += indices.Shape[0]
+			if h.NumNodes < indptr.Shape[0]-1 {
+				t.Fatalf("%+v", h)
+			}
+		}
+		if h.NumEdges != edges {
 			t.Fatalf("%+v", h)
 		}
 	})

@@ -19,8 +19,10 @@ var ErrAborted = errors.New("graph file: the writing was given up")
 // any time, from any goroutine.
 type Writer struct {
 	// NumNodes is the number of vertices, set before Commit where it exceeds the rows
-	// of indptr; -1 means the rows.
+	// of indptr; -1 means the rows. With types it is that of the largest of them.
 	NumNodes int64
+	// Typed says before Commit that the graph has types.
+	Typed bool
 
 	header Header
 	target string // what the file will be called

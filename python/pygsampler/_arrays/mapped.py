@@ -40,11 +40,14 @@ class Pages:
         "address",
         "header",
         "identity",
+        "part",
         "path",
         "private",
     )
 
     def __init__(self, path: str) -> None:
+        # What ``within`` was given.
+        self.part: tuple[str, int] | tuple[()] = ()
         # Absolute: another process may have another working directory.
         self.path = os.path.abspath(path)
         # Opening a pipe would block.
@@ -71,13 +74,27 @@ class Pages:
         self.private = 0 if self._private is None else memories.address_of(self._private)
 
     def _copied_when_written(self, descriptor: int, size: int) -> memoryview | None:
-        if all(section["name"] in CSC for section in self.header["sections"]):
+        if all(section["name"].rpartition(".")[2] in CSC for section in self.header["sections"]):
             return None
         flags, prot = mmap.MAP_PRIVATE | _MAP_NORESERVE, mmap.PROT_READ | mmap.PROT_WRITE
         try:
             return memoryview(mmap.mmap(descriptor, size, flags=flags, prot=prot))
         except OSError:
             return None
+
+    def within(self, prefix: str, num_nodes: int) -> Pages:
+        """The part of a file that are the sections whose names begin so, by the rest of these."""
+        part = object.__new__(Pages)
+        for name in ("path", "identity", "address", "private", "_view", "_private"):
+            setattr(part, name, getattr(self, name))
+        sections = [
+            {**section, "name": section["name"].removeprefix(prefix)}
+            for section in self.header["sections"]
+            if section["name"].startswith(prefix)
+        ]
+        part.header = {"num_nodes": num_nodes, "sections": sections}
+        part.part = prefix, num_nodes
+        return part
 
     @classmethod
     def reopened(cls, path: str, identity: Identity) -> Pages:

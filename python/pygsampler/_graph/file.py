@@ -42,9 +42,9 @@ def open_pages(path: Any, verify: bool, progress: Progress) -> Pages:
     return pages
 
 
-def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
-    """The arrays of the graph in a mapped file, and those beside it by name."""
-    found = {
+def arrays(pages: Pages) -> dict[str, Array]:
+    """All sections of a file, or of a part of one, by name."""
+    return {
         section["name"]: Array._of_region(
             Region(
                 pages.address + section["offset"],
@@ -56,6 +56,11 @@ def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
         )
         for section in pages.header["sections"]
     }
+
+
+def arrays_of(pages: Pages) -> tuple[Parts, dict[str, Array]]:
+    """The arrays of the graph in a mapped file, and those beside it by name."""
+    found = arrays(pages)
     for section in (*stored.in_file(pages).values(), stored.out_edges_in_file(pages)):
         if section is not None:
             del found[section["name"]]
@@ -133,4 +138,5 @@ def save(
             raise ValueError(f"out_edges: expected {expected}")
         whole = host._open()
         beside[stored.OUT_EDGES] = stored.out_edges_section(by_out_edges._open(), whole)
-    graph_save.save(path_of(path), host._open(), host._num_nodes, beside, progress)
+    sections = {**graph_save.csc(host._open()), **beside}
+    graph_save.save(path_of(path), sections, host._num_nodes, progress)

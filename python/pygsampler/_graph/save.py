@@ -24,24 +24,28 @@ if TYPE_CHECKING:
 _CHUNK = 16 << 20
 
 
-def save(
-    path: str,
-    parts: Parts,
-    num_nodes: int,
-    arrays: Mapping[str, Array | Pieces],
-    progress: Progress,
-) -> None:
-    """Writes the file and gives it its name once it is complete and on the disk."""
-    sections: dict[str, Array | Pieces] = {
+def csc(parts: Parts) -> dict[str, Array]:
+    """The sections that are a graph."""
+    return {
         name: as_array(part, name)
         for name, part in zip(CSC, parts, strict=False)
         if part is not None
     }
-    sections.update(arrays)
+
+
+def save(
+    path: str,
+    sections: Mapping[str, Array | Pieces],
+    num_nodes: int,
+    progress: Progress,
+    typed: bool = False,
+) -> None:
+    """Writes the file and gives it its name once it is complete and on the disk."""
     total = sum(section.nbytes for section in sections.values())
     plan = {
         "path": base64.b64encode(os.fsencode(path)).decode(),
         "num_nodes": num_nodes,
+        "typed": typed,
         "sections": [
             {"name": name, "dtype": section.dtype, "shape": section.shape}
             for name, section in sections.items()

@@ -6,11 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler.datasets._files import convert, read, snap
 from pygsampler.datasets._ogb import Ogb, ogb
+from pygsampler.datasets._ogbn_mag import ogbn_mag
+from pygsampler.datasets._typed_edges import read_typed
 
 if TYPE_CHECKING:
     from pygsampler.datasets._debian import Debian, debian, debian_typed
 
-__all__ = ["Debian", "Ogb", "convert", "debian", "debian_typed", "ogb", "read", "snap"]
+__all__ = [
+    "Debian",
+    "Ogb",
+    "convert",
+    "debian",
+    "debian_typed",
+    "ogb",
+    "ogbn_mag",
+    "read",
+    "read_typed",
+    "snap",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -96,7 +96,7 @@ def read(
         return _npz.read(path, plan, progress)
     memory = _job.run(path, "", plan, progress)
     assert isinstance(memory, memories.Memory)
-    return _graph(memory, [column["name"] for column in plan["data"]])
+    return graph_in(memory, [column["name"] for column in plan["data"]])
 
 
 def convert(
@@ -180,7 +180,7 @@ def snap(
     )
 
 
-def _graph(memory: memories.Memory, names: list[str]) -> Graph:
+def graph_in(memory: memories.Memory, names: list[str]) -> Graph:
     """The graph in a memory of the engine's, with the arrays over its edges of those names."""
     from pygsampler.graph import Graph
 

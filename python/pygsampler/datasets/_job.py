@@ -14,9 +14,16 @@ from pygsampler.datasets import _gaps
 
 
 def run(
-    source: str, target: str, plan: dict[str, Any], progress: Progress
+    source: str,
+    target: str,
+    plan: dict[str, Any],
+    progress: Progress,
+    words: dict[str, list[str]] | None = None,
 ) -> memories.Memory | int:
-    """The graph's memory, 0 where it is in a file; an error or Ctrl-C leaves neither."""
+    """The graph's memory, 0 where it is in a file; an error or Ctrl-C leaves neither.
+
+    ``words`` gets the names that the columns of names have, by the arrays.
+    """
     asked = {**plan, "source": _encoded(source), "target": _encoded(target)}
     text = f"reading {os.path.basename(source)}"
     job = _Job()
@@ -33,6 +40,8 @@ def run(
                 if state["total"]:
                     report(state["done"], state["total"])
                 if state["finished"]:
+                    if words is not None:
+                        words.update(state["words"])
                     return memories.call("EdgesTake", job._number)
     except OSError as error:
         raise OSError(error.errno, error.strerror, target or source) from None

@@ -131,6 +131,11 @@ def ogb(dataset: Any, *, root: Any = "dataset", add_inverse_edge: bool | None = 
     return _of_object(loader(dataset, root=os.fspath(root)))
 
 
+def _not_homogeneous(name: str) -> str:
+    hint = "; datasets.ogbn_mag has it" if name == "ogbn-mag" else ""
+    return f"dataset: expected a homogeneous graph, got {name}, which is not{hint}"
+
+
 def _of_object(dataset: Any) -> Ogb:
     """What one of OGB's loaders has loaded."""
     name = getattr(dataset, "name", None)
@@ -139,7 +144,7 @@ def _of_object(dataset: Any) -> Ogb:
             f"dataset: expected a name or a data set of the package ogb, got {describe(dataset)}"
         )
     if getattr(dataset, "is_hetero", False):
-        raise TypeError(f"dataset: expected a homogeneous graph, got {name}, which is not")
+        raise TypeError(_not_homogeneous(name))
     if len(dataset) != 1:
         raise ValueError(f"dataset: expected one graph, got {len(dataset)} of {name}")
     item = dataset[0]
@@ -229,7 +234,7 @@ def _of_files(name: str, folder: Path, add_inverse_edge: bool | None) -> Ogb:
     facts = _KNOWN.get(name)
     raw = folder / "raw"
     if _ogb_files.is_heterogeneous(raw):
-        raise TypeError(f"dataset: expected a homogeneous graph, got {name}, which is not")
+        raise TypeError(_not_homogeneous(name))
     inverse = add_inverse_edge
     if inverse is None:
         inverse = facts.inverse if facts is not None else None

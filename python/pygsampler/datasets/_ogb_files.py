@@ -44,15 +44,15 @@ def split(folder: Path, kind: str | None) -> dict[str, Any] | None:
         found = [path for path in found if path.name == kind]
     if len(found) != 1:
         return None
-    return {part: _integers(found[0] / f"{part}.csv.gz") for part in ("train", "valid", "test")}
+    return {part: integers_of(found[0] / f"{part}.csv.gz") for part in ("train", "valid", "test")}
 
 
 def _read_csv(name: str, raw: Path, inverse: bool) -> tuple[dict[str, Any], Any]:
     import numpy as np
 
-    nodes = _one(name, raw / "num-node-list.csv.gz")
-    edges = _one(name, raw / "num-edge-list.csv.gz")
-    both = _edges(raw / "edge.csv.gz", nodes)
+    nodes = number_in(name, raw / "num-node-list.csv.gz")
+    edges = number_in(name, raw / "num-edge-list.csv.gz")
+    both = edges_of(raw / "edge.csv.gz", nodes)
     if both.shape[1] != edges:
         raise ValueError(
             f"{name}: edge.csv.gz: expected {edges} lines, as num-edge-list.csv.gz says, "
@@ -67,7 +67,7 @@ def _read_csv(name: str, raw: Path, inverse: bool) -> tuple[dict[str, Any], Any]
         # Such as edge_weight, and node_year: other files have no rows of the graph.
         if key.partition("_")[0] not in ("node", "edge"):
             continue
-        table = _table(path)
+        table = table_of(path)
         if inverse and key.startswith("edge_"):
             table = np.repeat(table, 2, axis=0)
         arrays[key] = table
@@ -77,7 +77,7 @@ def _read_csv(name: str, raw: Path, inverse: bool) -> tuple[dict[str, Any], Any]
         both = doubled
     arrays["edge_index"] = both
     labels = raw / "node-label.csv.gz"
-    return arrays, _table(labels, keep=True) if labels.exists() else None
+    return arrays, table_of(labels, keep=True) if labels.exists() else None
 
 
 def _read_npz(name: str, raw: Path) -> tuple[dict[str, Any], Any]:
@@ -103,7 +103,7 @@ def _read_npz(name: str, raw: Path) -> tuple[dict[str, Any], Any]:
         return arrays, data["node_label"]
 
 
-def _edges(path: Path, nodes: int) -> NDArray[Any]:
+def edges_of(path: Path, nodes: int) -> NDArray[Any]:
     """The lines of the file as an array of shape [2, E], by the engine's reader."""
     import numpy as np
 
@@ -118,21 +118,21 @@ def _edges(path: Path, nodes: int) -> NDArray[Any]:
         return both
 
 
-def _one(name: str, path: Path) -> int:
+def number_in(name: str, path: Path) -> int:
     """The number in a file that has one for each graph."""
-    values = _integers(path)
+    values = integers_of(path)
     if len(values) != 1:
         raise ValueError(f"{name}: {path.name}: expected one graph, got {len(values)}")
     return int(values[0])
 
 
-def _integers(path: Path) -> NDArray[Any]:
+def integers_of(path: Path) -> NDArray[Any]:
     import numpy as np
 
-    return np.asarray(_table(path)[:, 0], np.int64)
+    return np.asarray(table_of(path)[:, 0], np.int64)
 
 
-def _table(path: Path, keep: bool = False) -> NDArray[Any]:
+def table_of(path: Path, keep: bool = False) -> NDArray[Any]:
     """The rows of a CSV file without a header: int64, or float32 where not all are integers.
 
     ``keep`` leaves floats as they are read, as OGB does for labels.

@@ -180,6 +180,18 @@ def _data(given: Any, format: str) -> list[dict[str, Any]]:
     ]
 
 
+def words(columns: Mapping[str, Any], format: str) -> list[dict[str, Any]]:
+    """The columns of names among those that become arrays; errors call them as ``columns`` does."""
+    if format not in _WITH_DATA:
+        listed = ", ".join(_WITH_DATA)
+        raise ValueError(f"source: expected a file of format {listed}, got one of {format}")
+    return [
+        {"name": name, "column": _column(column, name), "words": True}
+        for name, column in columns.items()
+        if column is not None
+    ]
+
+
 def _column(value: Any, where: str) -> dict[str, Any]:
     if value is None:
         return {}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch_geometric import data as pyg
 from torch_geometric.data import HeteroData
 
+from pygsampler._graph.hetero_stores import edges_of
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.stores import GraphStore
@@ -49,47 +49,7 @@ def graph_of_stores(stores: Any, weight_attr: str | None, backward: bool = False
             f"weight_attr: expected None with (FeatureStore, GraphStore), got {weight_attr!r}; "
             "GraphStore(HeteroGraph) of this module has arrays of edges, and so has a HeteroData"
         )
-    attrs = store.get_all_edge_attrs()
-    if any(attr.edge_type is None for attr in attrs):
-        raise ValueError("data: expected a graph store whose edges all have types, got one without")
-    sizes = {tuple(attr.edge_type): attr.size for attr in attrs if attr.size is not None}
-    kinds = list(dict.fromkeys(tuple(attr.edge_type) for attr in attrs))
-    if backward:
-        indptrs, rows, ids = ({_reverse(k): v for k, v in of.items()} for of in store.csr())
-        kinds = [_reverse(kind) for kind in kinds]
-        sizes = {_reverse(kind): size[::-1] for kind, size in sizes.items()}
-    else:
-        rows, indptrs, ids = store.csc()
-    nodes = _num_nodes(features, kinds, sizes, rows, indptrs)
-    edges: dict[Any, tuple[torch.Tensor, ...]] = {}
-    for kind in kinds:
-        row, indptr = rows[kind].cpu().contiguous(), indptrs[kind].cpu().contiguous()
-        inside(row, f"data: the sources of {kind!r}", nodes[kind[0]])
-        edges[kind] = indptr, row
-        if ids[kind] is not None:
-            edges[kind] += (ids[kind].cpu().contiguous(),)
+    edges, nodes = edges_of(features, store, backward)
+    for kind, arrays in edges.items():
+        inside(arrays[1], f"data: the sources of {kind!r}", nodes[kind[0]])
     return HeteroGraph(edges, nodes)
-
-
-def _reverse(kind: Any) -> Any:
-    return kind[2], kind[1], kind[0]
-
-
-def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -> dict[str, int]:
-    """By the sizes that the edges have, else by features, else by the edges themselves."""
-    known: dict[str, int] = {}
-    for kind, size in sizes.items():
-        for end, count in ((kind[0], size[0]), (kind[2], size[1])):
-            if count is not None:
-                known[end] = max(known.get(end, 0), int(count))
-    for attr in features.get_all_tensor_attrs():
-        if isinstance(attr.group_name, str) and attr.group_name not in known:
-            size = features.get_tensor_size(attr)
-            if size is not None:
-                known[attr.group_name] = int(size[0])
-    found: dict[str, int] = {}
-    for kind in kinds:
-        largest = int(rows[kind].max()) + 1 if rows[kind].numel() else 0
-        for end, count in ((kind[0], largest), (kind[2], len(indptrs[kind]) - 1)):
-            found[end] = max(found.get(end, 0), count)
-    return {end: known.get(end, count) for end, count in found.items()}

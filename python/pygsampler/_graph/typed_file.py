@@ -1,0 +1,84 @@
+"""Files of graphs with types: the sections of a graph for each relation, told in docs/format.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pygsampler._arrays.mapped import Pages, checksum
+from pygsampler._core import memories
+from pygsampler._graph import data as graph_data
+from pygsampler._graph import file as graph_file
+from pygsampler._graph import save as graph_save
+from pygsampler.array import Array, as_array
+
+if TYPE_CHECKING:
+    from pygsampler._core.progress import Progress
+    from pygsampler._graph.data import Named
+    from pygsampler._graph.state import GraphState
+    from pygsampler._graph.stored import Pieces
+
+# What the types are called, and how many vertices they have.
+_TYPES = "types"
+# The sections of a type's vertices begin with this and its place.
+_NODES = "nodes"
+
+
+def save(
+    path: str,
+    relations: Mapping[tuple[str, str, str], GraphState],
+    nodes: Mapping[str, int],
+    node_data: Mapping[str, Named],
+    progress: Progress,
+) -> None:
+    """Writes the relations of a graph that is on the CPU, and the arrays of all types."""
+    types = {"nodes": dict(nodes), "edges": list(relations)}
+    sections: dict[str, Array | Pieces] = {_TYPES: as_array(json.dumps(types).encode(), _TYPES)}
+    for place, graph in enumerate(relations.values()):
+        of_graph = graph_save.csc(graph._open()) | graph_data.sections(graph._edata, {})
+        sections.update((f"{place}.{name}", array) for name, array in of_graph.items())
+    for place, of_type in enumerate(node_data.values()):
+        of_nodes = graph_data.sections({}, of_type)
+        sections.update((f"{_NODES}{place}.{name}", array) for name, array in of_nodes.items())
+    graph_save.save(path, sections, max(nodes.values()), progress, typed=True)
+
+
+def types_of(pages: Pages) -> tuple[dict[str, int], dict[tuple[str, str, str], Pages]]:
+    """How many vertices the types have, and the part of the file that each relation is.
+
+    ValueError where the file is of a graph without types, and where its list of them is damaged.
+    """
+    if not pages.header["typed"]:
+        raise ValueError(
+            f"{pages.path}: expected a graph with types, got one without; Graph.open opens it"
+        )
+    about = next(one for one in pages.header["sections"] if one["name"] == _TYPES)
+    address, size = pages.address + about["offset"], about["bytes"]
+    where = f"{pages.path}: section {_TYPES!r}"
+    if checksum(address, size) != about["checksum"]:
+        raise ValueError(f"{where}: expected another checksum: the file is damaged")
+    relations: dict[tuple[str, str, str], Pages] = {}
+    try:
+        types = json.loads(bytes(memories.memory_view(address, size)))
+        nodes: dict[str, int] = dict(types["nodes"])
+        for place, (src, kind, dst) in enumerate(types["edges"]):
+            part = pages.within(f"{place}.", max(nodes[src], nodes[dst]))
+            if part.header["sections"]:
+                relations[src, kind, dst] = part
+        sound = len(relations) == len(types["edges"])
+    except (ValueError, TypeError, KeyError):
+        sound = False
+    if not sound:
+        raise ValueError(f"{where}: expected the types of the relations in the file, got others")
+    return nodes, relations
+
+
+def node_data_of(pages: Pages, nodes: Mapping[str, int]) -> dict[str, Named]:
+    """The arrays of the vertices of each type."""
+    found = {}
+    for place, (kind, count) in enumerate(nodes.items()):
+        part = pages.within(f"{_NODES}{place}.", count)
+        rows = graph_data.Rows(graph_data.NODES, count)
+        found[kind] = graph_data.of_file(graph_file.arrays(part), rows, part)
+    return found
