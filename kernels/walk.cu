@@ -131,7 +131,7 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
       }
     }
     if (!is) continue;
-    for (; step < a.unfilled; step++) {
+    for (; step < a.length && !a.filled; step++) {
       u64 out = (u64)(step + 1) * a.walks + w;
       put(nodes, out, -1);
       if (a.edges_at) put_edge(a, out - a.walks, ~0ull);

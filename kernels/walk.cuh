@@ -24,7 +24,7 @@ struct WalkArgs {
   double of_back, of_far, bound, extra;
   u64 filter_words;
   u32 per_seed, length, kinds, path_length, jumps;
-  u32 unfilled;           // steps from the first on; of those behind them -1 stands wherever no walk has come
+  u32 filled;            // -1 stands wherever no walk has come
   u32 per_block;         // walks that a block has under way, at most its threads
   u32 every, top, roots;  // as walk.Rule has them, but for every, which is at least 1
   u32 stop_every;         // steps between two chances to stop, of which the first is then no one; 0: each step has one

@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/pygsampler/pygsampler/gpu"
@@ -24,7 +23,7 @@ type walkArgs struct {
 	Stop, Restart, AcceptBack, AcceptCommon, AcceptFar            uint64
 	OfBack, OfFar, Bound, Extra                                   float64
 	FilterWords                                                   uint64
-	PerSeed, Length, Kinds, PathLength, Jumps, Unfilled, PerBlock uint32
+	PerSeed, Length, Kinds, PathLength, Jumps, Filled, PerBlock   uint32
 	Every, Top, Roots, StopEvery                                  uint32
 	SeedBits, IndptrBits, EdgeIDBits, OutEdgeBits, BackIndptrBits uint32
 	Key0, Key1, Batch0, Batch1                                    uint32
@@ -189,8 +188,8 @@ func (p *Walks) Launch(f *Flight) error {
 		blocks, threads, perBlock := k.shape(f, words[batch.WalkNumWalks])
 		args.PerBlock = uint32(perBlock)
 		if p.Stop > 0 && threads > 32 {
-			args.Unfilled = p.unfilled()
-			if err := p.fill(f, &words, int64(args.Unfilled)); err != nil {
+			args.Filled = 1
+			if err := p.fill(f, &words); err != nil {
 				return err
 			}
 		}
@@ -217,7 +216,7 @@ func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) 
 		Stop: chance.Stop, Restart: chance.Restart,
 		AcceptBack: chance.Return, AcceptCommon: chance.Common, AcceptFar: chance.Far,
 		OfBack: chance.OfReturn, OfFar: chance.OfFar, Bound: chance.Bound, Extra: chance.Extra,
-		PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Unfilled: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
+		PerSeed: uint32(max(p.PerSeed, 1)), Length: uint32(p.Length), Kinds: uint32(max(g.Kinds, 1)),
 		PathLength: uint32(len(p.Path)), Jumps: word(p.Jumps),
 		Every: uint32(max(p.Every, 1)), Top: uint32(p.Top), Roots: uint32(p.Roots), StopEvery: uint32(p.Every),
 		SeedBits: uint32(c.SeedBits), IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(), OutEdgeBits: uint32(g.sampleBits()),
@@ -237,27 +236,13 @@ func (p *Walks) args(f *Flight, words *[batch.WalkWords]int64, out gpu.Address) 
 	return args, kind
 }
 
-// unfilled is how many steps need no filling: as long as half of the warps have a walk that has not
-// stopped, most rows are written whole by those that walk.
-func (p *Walks) unfilled() uint32 {
-	steps := math.Log(1-math.Pow(.5, 1./32)) / math.Log1p(-p.Stop) * float64(max(p.Every, 1))
-	return uint32(min(math.Ceil(steps), float64(p.Length)))
-}
-
-// fill writes -1 in the rows of steps from one on, wherever a walk may not come.
-func (p *Walks) fill(f *Flight, words *[batch.WalkWords]int64, step int64) error {
+// fill writes -1 wherever a walk may not come.
+func (p *Walks) fill(f *Flight, words *[batch.WalkWords]int64) error {
 	out, _ := f.Region()
-	rows := func(at, first, count, bits int64) error {
-		skipped := first * words[batch.WalkNumWalks] * bits / 32
-		return f.stream.Fill32(out+gpu.Address(at+4*skipped), ^uint32(0), uint64(count*bits/32-skipped))
-	}
-	if step == p.Length {
-		return nil
-	}
-	// Nodes have one row more, of the seeds.
-	err := rows(words[batch.WalkNodes], step+1, words[batch.WalkNumNodes], words[batch.WordIDBits])
+	none := ^uint32(0)
+	err := f.stream.Fill32(out+gpu.Address(words[batch.WalkNodes]), none, uint64(words[batch.WalkNumNodes]*words[batch.WordIDBits]/32))
 	if at := words[batch.WalkEdgeIDs]; at != 0 && err == nil {
-		err = rows(at, step, words[batch.WalkNumEdges], words[batch.WordEdgeIDBits])
+		err = f.stream.Fill32(out+gpu.Address(at), none, uint64(words[batch.WalkNumEdges]*words[batch.WordEdgeIDBits]/32))
 	}
 	return err
 }

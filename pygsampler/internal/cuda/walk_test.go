@@ -69,7 +69,7 @@ func walksAlike(e *Engine, s gpu.Stream, d *Graph, r *walk.Request, grids ...int
 }
 
 var walkRules = []walk.Rule{
-	{Length: 11}, {Length: 9, EdgeIDs: true, PerSeed: 3}, {Length: 0}, {Length: 12, Stop: .5, EdgeIDs: true},
+	{Length: 11}, {Length: 9, EdgeIDs: true, PerSeed: 3}, {Length: 0}, {Length: 12, Stop: .2, EdgeIDs: true},
 	{Length: 12, Restart: .3}, {Length: 12, Restart: .3, Stop: .05, Jumps: true, EdgeIDs: true}, {Length: 3, Stop: 1},
 	{Length: 8, P: 2, Q: .5, EdgeIDs: true}, {Length: 8, P: .25, Q: 4, PerSeed: 2}, {Length: 8, P: 4, Q: .25}, {Length: 8, P: 1, Q: 2, Restart: .1},
 	{Length: 8, Every: 2, Stop: .5, PerSeed: 10, Top: 3}, {Length: 5, PerSeed: 3, Top: 40, Restart: .5}, {Length: 100, PerSeed: 20, Top: 7, Stop: .01},
