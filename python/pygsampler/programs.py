@@ -30,11 +30,12 @@ from pygsampler._program.symbols import (
     Vertices,
 )
 from pygsampler._program.trace import Trace, constant
-from pygsampler._sampling.base import Sampler, check_graph
+from pygsampler._sampling.base import Launcher, Sampler, check_graph
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.converted import TorchBatch
 from pygsampler.minibatch import MiniBatch
 from pygsampler.subgraph import Subgraph, TorchSubgraph
@@ -470,6 +471,10 @@ class Program(EngineSampler, Sampler[Any]):
         if self._result == "subgraph":
             return Subgraph._of(memory, epoch, batch, self._extras)
         return MiniBatch._of(memory, epoch, batch, self._extras)
+
+    def launcher(self, graph: Stored, *, epoch: int, into: str | None = None) -> Launcher | None:
+        """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
+        return TorchLauncher.of(self, Program, graph, epoch, into)
 
     def _torch_view(
         self, graph: Stored, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int

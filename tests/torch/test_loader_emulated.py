@@ -139,6 +139,45 @@ print(pgs.cuda.memory_stats(0)["flights"])
     assert run_with_driver(emulator, PRELUDE + code) == "0\n"
 
 
+def test_programs_of_the_cpu(emulator: Path) -> None:
+    code = """
+from pygsampler import samplers
+from pygsampler._sampling.torch_group import TorchGroup
+
+def tensors(batch):
+    found = [batch.output_nodes, *batch.extra.values()]
+    blocks = batch.blocks if hasattr(batch, "blocks") else [batch]
+    for block in blocks:
+        found += [block.indptr, block.indices, block.edge_ids, *block.edge_data.values()]
+    found.append(batch.input_nodes if hasattr(batch, "blocks") else batch.nodes)
+    return [each.tolist() for each in found], batch.epoch, batch.batch
+
+graph = make_graph(torch.int64)
+groups = []
+made = TorchGroup.__init__
+def counted(self, graph, sampler, views, *about):
+    groups.append(len(views))
+    made(self, graph, sampler, views, *about)
+TorchGroup.__init__ = counted
+on_gpu = graph.to("cuda")
+for sampler in (
+    samplers.ladies(nodes=[20, 10], seed=3),
+    samplers.shadow(fanouts=[3], seed=3),
+    samplers.saint_node(budget=30, seed=3),
+):
+    options = dict(batch_size=60, shuffle=True, prefetch=4)
+    cpu = DataLoader(graph, SEEDS[:300], sampler, device="cpu", **options)
+    expected = [tensors(batch) for batch in cpu]
+    groups.clear()
+    gpu = DataLoader(on_gpu, SEEDS[:300], sampler, **options)
+    assert [tensors(batch) for batch in list(gpu)] == expected and len(expected) == 5, sampler
+    assert groups == [2, 2, 1]
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+    nvrtc = str(emulator / "libnvrtc.so.12")
+    assert run_with_driver(emulator, PRELUDE + code, PYGSAMPLER_NVRTC=nvrtc) == "0\n"
+
+
 def test_factors_of_edges(emulator: Path) -> None:
     code = """
 for dtype in (torch.int32, torch.int64):
