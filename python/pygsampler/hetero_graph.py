@@ -18,7 +18,7 @@ from pygsampler._core.checks import describe, integer
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
-from pygsampler._graph import hetero_stores, typed_file
+from pygsampler._graph import hetero_adapters, typed_file
 from pygsampler._graph import layout as at
 from pygsampler.array import Array
 from pygsampler.errors import ClosedError
@@ -202,60 +202,29 @@ class HeteroGraph(EngineHandle):
         """
         if isinstance(data, (tuple, list)) and len(data) == 2:
             return cls._of_stores(*data)
-        if not hasattr(data, "edge_types"):
-            raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
-        nodes = {}
-        for kind in data.node_types:
-            count = data[kind].num_nodes
-            if count is None:
-                raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
-            nodes[kind] = int(count)
-        edges, of_edges = {}, {}
-        for kind in data.edge_types:
-            store = data[kind]
-            if "edge_index" not in store:
-                raise ValueError(f"data[{kind!r}]: expected edge_index, got {list(store.keys())}")
-            index = store.edge_index
-            edges[tuple(kind)] = index[0].contiguous(), index[1].contiguous()
-            of_edges[tuple(kind)] = _rows_of(store, int(index.shape[1]), ("edge_index",))
-        of_nodes = {kind: _rows_of(data[kind], count, ()) for kind, count in nodes.items()}
-        return cls.from_coo(edges, nodes, edge_data=of_edges, node_data=of_nodes)
+        return cls._of(hetero_adapters.of_pyg(data))
+
+    @classmethod
+    def _of(cls, parts: hetero_adapters.Typed) -> HeteroGraph:
+        make = cls.from_coo if parts.coo else cls
+        return make(parts.edges, parts.nodes, edge_data=parts.edge_data, node_data=parts.node_data)
 
     @classmethod
     def _of_stores(cls, features: Any, store: Any) -> HeteroGraph:
-        if not (hasattr(features, "get_all_tensor_attrs") and hasattr(store, "get_all_edge_attrs")):
-            raise TypeError(
-                f"data: expected (FeatureStore, GraphStore), got ({describe(features)}, "
-                f"{describe(store)})"
-            )
         own = getattr(store, "hetero_graph", None)
-        of_nodes, of_edges = hetero_stores.data_of(features)
+        parts = hetero_adapters.of_stores(features, store, own is None)
         if own is None:
-            edges, nodes = hetero_stores.edges_of(features, store)
-            return cls(edges, nodes, edge_data=of_edges, node_data=of_nodes)
-        both = {
-            kind: {**own.ndata[kind], **of_nodes.pop(kind, {})} for kind in own.node_types
-        } | of_nodes
-        return cls(dict(own._open()), own.num_nodes, edge_data=of_edges, node_data=both)
+            return cls._of(parts)
+        of_nodes = {
+            kind: {**own.ndata.get(kind, {}), **parts.node_data.get(kind, {})}
+            for kind in {**own.ndata, **parts.node_data}
+        }
+        return cls(own._open(), own.num_nodes, edge_data=parts.edge_data, node_data=of_nodes)
 
     @classmethod
     def from_dgl(cls, g: Any) -> HeteroGraph:
         """The heterograph ``g`` of DGL on the CPU, by its own CSCs, without a copy."""
-        if not hasattr(g, "canonical_etypes"):
-            raise TypeError(f"g: expected a DGL graph, got {describe(g)}")
-        if g.device.type != "cpu":
-            raise ValueError(f"g: expected a graph in CPU memory, got one on {g.device}; g.cpu()")
-        edges = {}
-        for kind in g.canonical_etypes:
-            indptr, indices, ids = g.adj_tensors("csc", etype=kind)
-            # DGL leaves the ids out when the edges are numbered in CSC order.
-            edges[kind] = (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
-        return cls(
-            edges,
-            {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
-            edge_data={kind: dict(g.edges[kind].data) for kind in g.canonical_etypes},
-            node_data={kind: dict(g.nodes[kind].data) for kind in g.ntypes},
-        )
+        return cls._of(hetero_adapters.of_dgl(g))
 
     @classmethod
     def open(cls, path: Any, *, verify: bool = False, progress: Progress = False) -> HeteroGraph:
@@ -710,15 +679,6 @@ def _sorted(kind: EdgeType, given: Any, nodes: Mapping[str, int]) -> tuple[Any, 
     except (TypeError, ValueError, IndexError) as error:
         raise type(error)(f"edges[{kind!r}]: {error}") from None
     return graph.indptr[: count + 1], graph.indices, graph.edge_ids
-
-
-def _rows_of(store: Any, count: int, without: tuple[str, ...]) -> dict[str, Any]:
-    """The tensors of a PyG store that have so many rows."""
-    return {
-        name: value
-        for name, value in store.items()
-        if name not in without and getattr(value, "shape", ())[:1] == (count,)
-    }
 
 
 def _joined(where: str, name: str, of_types: Mapping[Any, Mapping[str, Array]]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from torch_geometric import data as pyg
 from torch_geometric.data import HeteroData
 
-from pygsampler._graph.hetero_stores import edges_of
+from pygsampler._graph.hetero_adapters import edges_of
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg.options import inside
 from pygsampler.pyg.stores import GraphStore

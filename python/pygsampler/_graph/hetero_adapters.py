@@ -1,0 +1,143 @@
+"""Reads the graphs with types of other libraries; imports none of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pygsampler._core.checks import describe
+
+
+class Typed(NamedTuple):
+    """What ``HeteroGraph`` is made of, or with ``coo`` ``HeteroGraph.from_coo``."""
+
+    edges: dict[Any, Any]
+    nodes: dict[str, int]
+    edge_data: dict[Any, dict[str, Any]]
+    node_data: dict[str, dict[str, Any]]
+    coo: bool = False
+
+
+def of_pyg(data: Any) -> Typed:
+    """The lists of edges of a HeteroData, and its tensors with a row for each edge or vertex."""
+    if not hasattr(data, "edge_types"):
+        raise TypeError(f"data: expected a HeteroData, got {describe(data)}")
+    nodes = {}
+    for kind in data.node_types:
+        count = data[kind].num_nodes
+        if count is None:
+            raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
+        nodes[kind] = int(count)
+    edges, of_edges = {}, {}
+    for kind in data.edge_types:
+        store = data[kind]
+        if "edge_index" not in store:
+            raise ValueError(f"data[{kind!r}]: expected edge_index, got {list(store.keys())}")
+        index = store.edge_index
+        edges[tuple(kind)] = index[0].contiguous(), index[1].contiguous()
+        of_edges[tuple(kind)] = _rows_of(store, int(index.shape[1]), ("edge_index",))
+    of_nodes = {kind: _rows_of(data[kind], count, ()) for kind, count in nodes.items()}
+    return Typed(edges, nodes, of_edges, of_nodes, coo=True)
+
+
+def of_dgl(g: Any) -> Typed:
+    """DGL's own in-CSCs, without a copy."""
+    if not hasattr(g, "canonical_etypes"):
+        raise TypeError(f"g: expected a DGL graph, got {describe(g)}")
+    if g.device.type != "cpu":
+        raise ValueError(f"g: expected a graph in CPU memory, got one on {g.device}; g.cpu()")
+    edges = {}
+    for kind in g.canonical_etypes:
+        indptr, indices, ids = g.adj_tensors("csc", etype=kind)
+        # DGL leaves the ids out when the edges are numbered in CSC order.
+        edges[kind] = (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
+    return Typed(
+        edges,
+        {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
+        {kind: dict(g.edges[kind].data) for kind in g.canonical_etypes},
+        {kind: dict(g.nodes[kind].data) for kind in g.ntypes},
+    )
+
+
+def of_stores(features: Any, store: Any, with_edges: bool = True) -> Typed:
+    """All that a feature store has by type and name, and the edges of a graph store."""
+    if not (hasattr(features, "get_all_tensor_attrs") and hasattr(store, "get_all_edge_attrs")):
+        raise TypeError(
+            f"data: expected (FeatureStore, GraphStore), got ({describe(features)}, "
+            f"{describe(store)})"
+        )
+    edges, nodes = edges_of(features, store) if with_edges else ({}, {})
+    return Typed(edges, nodes, *_data_of(features))
+
+
+def edges_of(
+    features: Any, store: Any, backward: bool = False
+) -> tuple[dict[Any, tuple[Any, ...]], dict[str, int]]:
+    """The CSC of each type of edges, in the order in which the store names them, and the numbers of
+    vertices.
+
+    The ids of edges are those of PyG: the store's permutation of them, or else their places in its
+    CSC. ``backward`` gives the reversed edges, each type (dst, relation, src), whose places are
+    those in its CSR.
+    """
+    attrs = store.get_all_edge_attrs()
+    if any(attr.edge_type is None for attr in attrs):
+        raise ValueError("data: expected a graph store whose edges all have types, got one without")
+    sizes = {tuple(attr.edge_type): attr.size for attr in attrs if attr.size is not None}
+    kinds = list(dict.fromkeys(tuple(attr.edge_type) for attr in attrs))
+    if backward:
+        indptrs, rows, ids = ({_reverse(k): v for k, v in of.items()} for of in store.csr())
+        kinds = [_reverse(kind) for kind in kinds]
+        sizes = {_reverse(kind): size[::-1] for kind, size in sizes.items()}
+    else:
+        rows, indptrs, ids = store.csc()
+    edges: dict[Any, tuple[Any, ...]] = {}
+    for kind in kinds:
+        arrays = indptrs[kind], rows[kind], ids[kind]
+        edges[kind] = tuple(each.cpu().contiguous() for each in arrays if each is not None)
+    return edges, _num_nodes(features, kinds, sizes, rows, indptrs)
+
+
+def _reverse(kind: Any) -> Any:
+    return kind[2], kind[1], kind[0]
+
+
+def _num_nodes(features: Any, kinds: Any, sizes: Any, rows: Any, indptrs: Any) -> dict[str, int]:
+    """By the sizes that the edges have, else by features, else by the edges themselves."""
+    known: dict[str, int] = {}
+    for kind, size in sizes.items():
+        for end, count in ((kind[0], size[0]), (kind[2], size[1])):
+            if count is not None:
+                known[end] = max(known.get(end, 0), int(count))
+    for attr in features.get_all_tensor_attrs():
+        if isinstance(attr.group_name, str) and attr.group_name not in known:
+            size = features.get_tensor_size(attr)
+            if size is not None:
+                known[attr.group_name] = int(size[0])
+    found: dict[str, int] = {}
+    for kind in kinds:
+        largest = int(rows[kind].max()) + 1 if rows[kind].numel() else 0
+        for end, count in ((kind[0], largest), (kind[2], len(indptrs[kind]) - 1)):
+            found[end] = max(found.get(end, 0), count)
+    return {end: known.get(end, count) for end, count in found.items()}
+
+
+def _data_of(features: Any) -> tuple[dict[Any, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """All features of edges and of vertices, by type and name, as they are."""
+    nodes: dict[Any, dict[str, Any]] = {}
+    edges: dict[Any, dict[str, Any]] = {}
+    of_edges = features.get_edge_attrs() if hasattr(features, "get_edge_attrs") else []
+    for found, attrs in ((nodes, features.get_all_tensor_attrs()), (edges, of_edges)):
+        for attr in attrs:
+            group, name = attr.group_name, attr.attr_name
+            rows = features.get_tensor(group_name=group, attr_name=name, index=None)
+            found.setdefault(group, {})[name] = rows
+    return edges, nodes
+
+
+def _rows_of(store: Any, count: int, without: tuple[str, ...]) -> dict[str, Any]:
+    """The tensors of a PyG store that have so many rows."""
+    return {
+        name: value
+        for name, value in store.items()
+        if name not in without and getattr(value, "shape", ())[:1] == (count,)
+    }
