@@ -235,7 +235,7 @@ class TypedProgram(Sampler[RelationBatch]):
         joint = self._joint(graph)
         job = self._program.launch(
             joint.graph,
-            _ids(seeds, graph, joint),
+            joint_ids(seeds, graph, joint),
             epoch=epoch,
             batch=batch,
             exclude=exclude,
@@ -269,7 +269,7 @@ class _Typed:
         self._job.cancel()
 
 
-def _ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
+def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
     """Seeds by type as those of the joined graph."""
     import numpy
 
