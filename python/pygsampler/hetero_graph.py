@@ -120,7 +120,7 @@ class HeteroGraph(EngineHandle):
     _graphs: dict[EdgeType, Graph]
     _ndata: dict[str, graph_data.Named]
     _derived: dict[tuple[str, str], HeteroGraph]
-    _joints: dict[tuple[tuple[EdgeType, ...], str, tuple[str, ...]], Joint]
+    _joints: dict[tuple[Any, ...], Joint]
     # The handles of the relations that the handle was made of.
     _made_of: tuple[int, ...]
 
@@ -432,10 +432,16 @@ class HeteroGraph(EngineHandle):
             node_data=of_nodes,
         )
 
-    def _joint(self, types: tuple[EdgeType, ...], first: str, names: tuple[str, ...]) -> Joint:
+    def _joint(
+        self,
+        types: tuple[EdgeType, ...],
+        first: str,
+        names: tuple[str, ...],
+        of_nodes: tuple[str, ...] = (),
+    ) -> Joint:
         """The relations of these types as one graph, the first type of vertices first, with these
-        edge arrays; made once, and kept."""
-        key = types, first, names
+        edge and vertex arrays; made once, and kept."""
+        key = types, first, names, of_nodes
         found = self._joints.get(key)
         if found is not None:
             found.graph._open()
@@ -454,9 +460,10 @@ class HeteroGraph(EngineHandle):
         part = object.__new__(HeteroGraph)
         EngineHandle.__init__(part)
         part._hold(nodes, {kind: graphs[kind] for kind in types})
+        part._ndata = {kind: self._ndata[kind] for kind in ends}
         counts = [graphs[kind]._rows()[0].number for kind in types]
         made = Joint(
-            part.to_homogeneous(edge_data=names),
+            part.to_homogeneous(edge_data=names, node_data=of_nodes),
             nodes[first],
             dict(zip(nodes, itertools.accumulate(nodes.values(), initial=0), strict=False)),
             dict(zip(types, itertools.accumulate(counts, initial=0), strict=False)),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._core.checks import describe, integer
+from pygsampler._program.symbols import TYPE
 from pygsampler._sampling.base import Pending, Sampler
+from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
+from pygsampler.typed_program import joint_ids
 from pygsampler.visits import TorchVisits, Visits, top_visits
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
     from pygsampler._sampling.job import Job
     from pygsampler.graph import Graph
+    from pygsampler.hetero_graph import EdgeType, Joint
     from pygsampler.walks import TorchWalks
 
 __all__ = ["PinSAGE", "RestartNeighbors"]
@@ -42,12 +46,19 @@ class PinSAGE(RandomWalk):
     num_neighbors : int
         How many of the vertices are told.
     metapath, edge_types
-        As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type.
+        As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
+        ``HeteroGraph`` on the CPU ``metapath`` is a list of its edge types that leads back to where
+        it begins; seeds and visits are ids of that type of vertices.
     prob, direction, layout, seed
         As for ``RandomWalk``.
     """
 
-    __slots__ = ()
+    __slots__ = ("_path",)
+
+    _takes_types = True
+
+    # The metapath by edge types of a graph with types, else empty.
+    _path: tuple[EdgeType, ...]
 
     _called: ClassVar[Mapping[str, str]] = {
         "length": "num_traversals",
@@ -63,7 +74,7 @@ class PinSAGE(RandomWalk):
         num_random_walks: int = 10,
         num_neighbors: int = 3,
         *,
-        metapath: Sequence[int] | None = None,
+        metapath: Sequence[int] | Sequence[EdgeType] | None = None,
         edge_types: str | None = None,
         prob: str | None = None,
         direction: str = "out",
@@ -71,6 +82,10 @@ class PinSAGE(RandomWalk):
         seed: int | None = None,
     ) -> None:
         cycle = 1 if metapath is None else len(metapath)
+        self._path = ()
+        if metapath and isinstance(metapath[0], tuple):
+            self._path, metapath = _closed(metapath, edge_types, direction == "in")
+            edge_types = TYPE
         traversals = integer(num_traversals, "num_traversals", 1)
         self._begin(
             seed,
@@ -86,6 +101,70 @@ class PinSAGE(RandomWalk):
             layout=layout,
         )
 
+    def graph_of(self, graph: Any) -> Any:
+        """As that of ``RandomWalk``; of a graph with types that of the metapath's relations."""
+        return super().graph_of(self._joint(graph).graph if self._path else _untyped(graph))
+
+    def _joint(self, graph: Any) -> Joint:
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(
+                f"graph: expected a HeteroGraph for a metapath of edge types, got {describe(graph)}"
+            )
+        prob = self._plan["prob"]
+        names = () if prob is None else (prob,)
+        return graph._joint(tuple(dict.fromkeys(self._path)), self._first, names)
+
+    @property
+    def _first(self) -> str:
+        """Where the metapath begins."""
+        return self._path[0][2 if self._plan["direction"] == "in" else 0]
+
+    def launch(
+        self,
+        graph: Any,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Job:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if self._path:
+            if not isinstance(seeds, Mapping) or list(seeds) != [self._first]:
+                got = list(seeds) if isinstance(seeds, Mapping) else describe(seeds)
+                raise ValueError(
+                    f"seeds: expected a mapping of {self._first!r}, where the metapath begins, to "
+                    f"ids, got {got}"
+                )
+            # The first type's vertices are the joined graph's first: visits have its ids as well.
+            seeds = joint_ids(seeds, graph, self._joint(graph))
+        return super().launch(
+            graph,
+            seeds,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+
+    def _with(self: P, seed: int | None = None, **fields: Any) -> P:
+        other = super()._with(seed, **fields)
+        other._path = self._path
+        return other
+
+    def __repr__(self) -> str:
+        along = f", along {', '.join(map(str, self._path))}" if self._path else ""
+        return f"{super().__repr__()}{along}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind, given = super().__reduce__()
+        return _restored, (kind, given, self._path)
+
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
         return Visits._of(memory, epoch, batch)
 
@@ -95,7 +174,50 @@ class PinSAGE(RandomWalk):
         return TorchVisits._of_region(region, words, epoch, batch)
 
 
-class TypedVisits(dict[int, TorchVisits]):
+P = TypeVar("P", bound=PinSAGE)
+
+
+def _restored(make: Any, given: tuple[Any, ...], path: tuple[EdgeType, ...]) -> PinSAGE:
+    sampler: PinSAGE = make(*given)
+    sampler._path = path
+    return sampler
+
+
+def _untyped(graph: Any) -> Any:
+    if isinstance(graph, HeteroGraph):
+        raise TypeError(
+            "graph: expected a Graph, got a HeteroGraph, which metapath=[(source, relation, "
+            "destination), ...] is for"
+        )
+    return graph
+
+
+def _closed(
+    path: Any, edge_types: str | None, against: bool
+) -> tuple[tuple[EdgeType, ...], list[int]]:
+    """A metapath of edge types that leads back to where it begins, and their places among them."""
+    if edge_types is not None:
+        raise ValueError(
+            f"edge_types: expected None, since metapath has edge types, got {edge_types!r}"
+        )
+    for i, kind in enumerate(path):
+        if not isinstance(kind, tuple) or len(kind) != 3:
+            raise TypeError(
+                f"metapath[{i}]: expected (source, relation, destination), got {describe(kind)}"
+            )
+    here, there = (2, 0) if against else (0, 2)
+    for i, kind in enumerate(path):
+        after = (i + 1) % len(path)
+        if kind[there] != path[after][here]:
+            raise ValueError(
+                f"metapath[{after}]: expected a type of edges from {kind[there]!r}, where "
+                f"metapath[{i}] leads, got {path[after]}"
+            )
+    known = list(dict.fromkeys(path))
+    return tuple(path), [known.index(kind) for kind in path]
+
+
+class TypedVisits(dict[Any, TorchVisits]):
     """``TorchVisits`` by the types of vertices."""
 
     @property
@@ -118,11 +240,14 @@ class RestartNeighbors(Sampler[TypedVisits]):
 
     Parameters
     ----------
-    types : str
-        The name of a vertex array of the graph (``graph.ndata``): the type of each, integers.
-    top : mapping of int to int
+    types : str or None
+        The name of a vertex array of the graph (``graph.ndata``): the type of each, integers. None:
+        a ``HeteroGraph`` on the CPU is sampled, along all of its relations; the types of ``top``
+        and ``caps`` are names, seeds are a mapping of types to ids, whose rows stand type after
+        type in its order, and the neighbours of a type are ids of that.
+    top : mapping of int, or str, to int
         How many vertices of each type are told; others are none.
-    caps : mapping of int to int, optional
+    caps : mapping of int, or str, to int, optional
         How many visits of each type are collected at most. Without, ``collect`` of all.
     collect : int
         Visits of a walk in all.
@@ -134,12 +259,14 @@ class RestartNeighbors(Sampler[TypedVisits]):
         As for ``RandomWalk``.
     """
 
+    _takes_types = True
+
     def __init__(
         self,
-        types: str,
-        top: Mapping[int, int],
+        types: str | None,
+        top: Mapping[int, int] | Mapping[str, int],
         *,
-        caps: Mapping[int, int] | None = None,
+        caps: Mapping[int, int] | Mapping[str, int] | None = None,
         collect: int = 100,
         restart: float = 0.5,
         max_steps: int = 1000,
@@ -147,13 +274,13 @@ class RestartNeighbors(Sampler[TypedVisits]):
         direction: str = "out",
         seed: int | None = None,
     ) -> None:
-        if not isinstance(types, str):
+        if types is not None and not isinstance(types, str):
             raise TypeError(f"types: expected the name of a vertex array, got {describe(types)}")
         self._types = types
-        self._top = _counts(top, "top")
+        self._top = _counts(top, "top", types is None)
         self._collect = integer(collect, "collect", 1)
         all_of_them = dict.fromkeys(self._top, self._collect)
-        self._caps = all_of_them if caps is None else _counts(caps, "caps")
+        self._caps = all_of_them if caps is None else _counts(caps, "caps", types is None)
         self._walk = RandomWalk(
             max_steps, restart=restart, prob=prob, direction=direction, seed=seed
         )
@@ -165,9 +292,21 @@ class RestartNeighbors(Sampler[TypedVisits]):
         about = self._types, tuple(self._top.items()), tuple(self._caps.items()), self._collect
         return self._walk.plan, about
 
-    def graph_of(self, graph: Graph) -> Graph:
-        """As that of ``RandomWalk``."""
-        return self._walk.graph_of(graph)
+    def graph_of(self, graph: Any) -> Any:
+        """As that of ``RandomWalk``; of a graph with types that of all relations."""
+        if self._types is None:
+            return self._walk.graph_of(self._joint(graph).graph)
+        return self._walk.graph_of(_untyped(graph))
+
+    def _joint(self, graph: Any) -> Joint:
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(f"graph: expected a HeteroGraph for types=None, got {describe(graph)}")
+        for kind in (*self._top, *self._caps):
+            if kind not in graph.node_types:
+                known = ", ".join(map(repr, graph.node_types))
+                raise ValueError(f"top: expected types of vertices among {known}, got {kind!r}")
+        kinds, prob = graph.edge_types, self._walk.plan["prob"]
+        return graph._joint(kinds, kinds[0][0], () if prob is None else (prob,))
 
     def with_seed(self, seed: int | None) -> RestartNeighbors:
         """Another sampler of this plan, with that seed."""
@@ -177,7 +316,7 @@ class RestartNeighbors(Sampler[TypedVisits]):
 
     def launch(
         self,
-        graph: Graph,
+        graph: Any,
         seeds: Any,
         *,
         epoch: int,
@@ -188,7 +327,11 @@ class RestartNeighbors(Sampler[TypedVisits]):
         beside: bool = False,
     ) -> Pending[TypedVisits]:
         """As ``Sampler.launch``; ``result()`` waits for the walks and counts."""
-        values = graph.ndata.get(self._types)
+        joint = self._joint(graph) if self._types is None else None
+        if joint is not None:
+            seeds = joint_ids(seeds, graph, joint)
+            graph = joint.graph
+        values = _untyped(graph).ndata.get(TYPE if joint else self._types)
         if values is None:
             have = ", ".join(map(repr, graph.ndata)) or "none"
             raise ValueError(
@@ -205,17 +348,20 @@ class RestartNeighbors(Sampler[TypedVisits]):
             into="torch",
             beside=beside,
         )
-        return _Counted(self, job, values.torch())
+        return _Counted(self, job, values.torch(), joint)
 
-    def _counted(self, walks: TorchWalks, types: torch.Tensor) -> TypedVisits:
+    def _counted(self, walks: TorchWalks, types: torch.Tensor, joint: Joint | None) -> TypedVisits:
         nodes = walks.nodes
         there = nodes >= 0
         there[:, 0] = False
         there &= nodes != nodes[:, :1]
         kinds = types.to(nodes.device)[nodes.clamp(min=0).long()]
         kept = {}
+        starts = {} if joint is None else joint.nodes
+        places = {kind: i for i, kind in enumerate(starts)}
         for kind in self._caps:
-            mine = there & (kinds == kind)
+            # A type that no relation has is nobody's.
+            mine = there & (kinds == (kind if joint is None else places.get(kind, -1)))
             kept[kind] = mine & (mine.cumsum(1) <= self._caps[kind])
         all_kept = sum(kept.values())
         assert not isinstance(all_kept, int)
@@ -226,6 +372,9 @@ class RestartNeighbors(Sampler[TypedVisits]):
             if kind in kept:
                 rows = nodes.where(kept[kind] & within, rows)
             made = found[kind] = TorchVisits(*top_visits(rows, top))
+            if joint is not None:
+                first = starts.get(kind, 0)
+                made.nodes = made.nodes.where(made.nodes < 0, made.nodes - first)
             made.epoch, made.batch = walks.epoch, walks.batch
         return found
 
@@ -239,11 +388,13 @@ class RestartNeighbors(Sampler[TypedVisits]):
 class _Counted:
     """Walks on their way, of whose vertices the visits are asked for."""
 
-    def __init__(self, sampler: RestartNeighbors, job: Job, types: torch.Tensor) -> None:
-        self._sampler, self._job, self._types = sampler, job, types
+    def __init__(
+        self, sampler: RestartNeighbors, job: Job, types: torch.Tensor, joint: Joint | None
+    ) -> None:
+        self._sampler, self._job, self._types, self._joint = sampler, job, types, joint
 
     def result(self) -> TypedVisits:
-        return self._sampler._counted(self._job.result().torch(), self._types)
+        return self._sampler._counted(self._job.result().torch(), self._types, self._joint)
 
     def done(self) -> bool:
         return self._job.done()
@@ -252,9 +403,14 @@ class _Counted:
         self._job.cancel()
 
 
-def _counts(given: Any, where: str) -> dict[int, int]:
+def _counts(given: Any, where: str, named: bool) -> dict[Any, int]:
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to numbers, got {describe(given)}")
+    if named:
+        for kind in given:
+            if not isinstance(kind, str):
+                raise TypeError(f"{where}: expected names of types, got {describe(kind)}")
+        return {kind: integer(count, f"{where}[{kind!r}]", 1) for kind, count in given.items()}
     return {
         integer(kind, f"{where}: a type", 0): integer(count, f"{where}[{kind!r}]", 1)
         for kind, count in given.items()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import inspect
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from statistics import median
@@ -29,6 +27,7 @@ from pygsampler._program.symbols import (
     Vector,
     Vertices,
 )
+from pygsampler._program.texts import arrays, extras, follows, named
 from pygsampler._program.trace import Trace, constant
 from pygsampler._sampling.base import Launcher, Sampler, check_graph
 from pygsampler._sampling.device_job import sample_many
@@ -39,6 +38,7 @@ from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.converted import TorchBatch
 from pygsampler.minibatch import MiniBatch
 from pygsampler.subgraph import Subgraph, TorchSubgraph
+from pygsampler.typed_program import TypedProgram
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
     from pygsampler._sampling.job import Job
     from pygsampler.graph import Graph as Stored
+    from pygsampler.hetero_graph import EdgeType
 
 __all__ = [
     "Explanation",
@@ -66,10 +67,6 @@ __all__ = [
 _OWN = ("passes", "seed", "weight")
 # What a timed batch calls its times: no name that a program can give.
 _TIMES = "us of each operator"
-# A name in the last line.
-_EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%\d+')
-# A node that another takes; names, which may look so, stand behind those.
-_INPUT = re.compile(r"%(\d+)")
 
 
 def program(function: Callable[..., Any]) -> ProgramFunction:
@@ -92,7 +89,9 @@ def program(function: Callable[..., Any]) -> ProgramFunction:
 
     It returns matrices, outermost hop first, for a ``MiniBatch``; ``A.induce(V)``, or V and a
     matrix of edges among its vertices, for a ``Subgraph``; a dictionary of vectors and lists by
-    name; or a tuple of one of the former and a dictionary. docs/operators.md has the operators,
+    name; or a tuple of one of the former and a dictionary. With
+    ``A["author", "writes", "paper"]``, the matrix of a relation, it samples a ``HeteroGraph``: see
+    ``TypedProgram``. docs/operators.md has the operators,
     which are gSampler's (Gong et al., SOSP 2023, Table 4) and more.
 
     A class makes samplers likewise, of the constants that its ``__init__`` takes:
@@ -153,8 +152,8 @@ class ProgramFunction:
         seed: int | None = None,
         passes: Sequence[str] = (),
         **constants: Any,
-    ) -> Program:
-        """The sampler of these constants.
+    ) -> Program | Any:
+        """The sampler of these constants: a ``Program``, or of relations a ``TypedProgram``.
 
         Raises
         ------
@@ -188,7 +187,30 @@ class ProgramFunction:
         fixed = {
             key: constant(value, key) for key, value in constants.items() if key not in tensors
         }
-        trace = Trace(name)
+        trace, last, lists = self._traced(weight, fixed, tensors, ())
+        if trace.relations:
+            # What a relation's matrix is depends on those that are named after it.
+            relations = tuple(trace.relations)
+            trace, last, lists = self._traced(weight, fixed, tensors, relations)
+        lines = [*trace.lines, last]
+        fields: dict[str, Any] = {"code": lines, "weight": weight, "passes": list(passes)}
+        if any(line.split(" ")[2] in ("project", "item") for line in trace.lines):
+            fields["inputs"] = inputs.texts(tensors)
+        try:
+            sampler = Program(fields, seed, name, fixed)
+        except (TypeError, ValueError) as error:
+            raise trace.located(error) from None
+        return TypedProgram(sampler, trace.known, lists) if trace.known else sampler
+
+    def _traced(
+        self,
+        weight: str | None,
+        fixed: Mapping[str, Any],
+        tensors: Mapping[str, Content],
+        relations: tuple[EdgeType, ...],
+    ) -> tuple[Trace, str, tuple[str, ...]]:
+        """The function's lines, the last one, and the names of lists that it returns."""
+        trace = Trace(self._name, relations)
         seeds = Vertices(trace, trace.add("seeds"))
         # Lists of its own, since it may change them and the sampler shows what was given.
         own = {key: constant(value, key) for key, value in fixed.items()}
@@ -196,14 +218,9 @@ class ProgramFunction:
         made = self._function(Graph(trace, weight), seeds, **own)
         # It may add a node: the whole matrix, where that is returned.
         last = _returned(trace, made)
-        lines = [*trace.lines, last]
-        fields: dict[str, Any] = {"code": lines, "weight": weight, "passes": list(passes)}
-        if any(line.split(" ")[2] in ("project", "item") for line in trace.lines):
-            fields["inputs"] = inputs.texts(tensors)
-        try:
-            return Program(fields, seed, name, fixed)
-        except (TypeError, ValueError) as error:
-            raise trace.located(error) from None
+        extras = made[-1] if isinstance(made, tuple) and made else made
+        lists = extras.items() if isinstance(extras, Mapping) else ()
+        return trace, last, tuple(key for key, value in lists if isinstance(value, Vertices))
 
     def __repr__(self) -> str:
         return f"<program {self._name}{inspect.signature(self._function)}>"
@@ -281,12 +298,12 @@ class Program(EngineSampler, Sampler[Any]):
         self._name = name
         self._constants = dict(constants)
         lines: Sequence[str] = plan["code"]
-        self._names = _arrays(lines)
-        self._rows = _named(lines, "features")
+        self._names = arrays(lines)
+        self._rows = named(lines, "features")
         self._version = 0
         self._result = lines[-1].split(" ")[1]
-        self._rooted = self._result != "subgraph" or _follows(lines)
-        self._extras = tuple(_unquoted(text) for text in _EXTRA.findall(lines[-1]))
+        self._rooted = self._result != "subgraph" or follows(lines)
+        self._extras = extras(lines)
 
     @property
     def plan(self) -> Plan:
@@ -519,40 +536,6 @@ def _restored(
     made._numbers.next = number
     made._version = version
     return made
-
-
-def _arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the edge and of the vertex arrays that lines read."""
-    return _named(lines, "data"), _named(lines, "vertices")
-
-
-def _named(lines: Sequence[str], op: str) -> tuple[str, ...]:
-    """The names of arrays that an operator of lines reads."""
-    found = [
-        _unquoted(line[line.index(" name=") + len(" name=") :])
-        for line in lines[:-1]
-        if line.split(" ")[2] == op
-    ]
-    return tuple(dict.fromkeys(found))
-
-
-def _follows(lines: Sequence[str]) -> bool:
-    """Whether the vertices of a subgraph, the first that is returned, follow from the seeds."""
-    pending, seen = {int(_INPUT.findall(lines[-1])[0])}, set[int]()
-    while pending:
-        node = pending.pop()
-        seen.add(node)
-        _, _, op, *rest = lines[node].split(" ")
-        if op == "seeds":
-            return True
-        inputs = [_INPUT.match(each) for each in rest]
-        pending |= {int(found[1]) for found in inputs if found} - seen
-    return False
-
-
-def _unquoted(text: str) -> str:
-    """A name as it stands in a line: Go's escapes of a text are some of Python's."""
-    return str(ast.literal_eval(text))
 
 
 class Profile(str):

@@ -15,6 +15,8 @@ from pygsampler._program.trace import Trace, number
 if TYPE_CHECKING:
     from pygsampler._program.inputs import Content
 
+# What a graph of several relations has the places of types by, as an edge and a vertex array.
+TYPE = "_TYPE"
 # What a number of NumPy's calls when it stands on the left of an operator.
 _LEFT = {
     "add": operator.add,
@@ -190,8 +192,13 @@ class Vertices(Symbol):
         made: Vertices = self._make(Vertices, "unique")
         return made
 
-    def __getitem__(self, mask: Vector) -> Vertices:
-        """The vertices whose value in a vector along this list is not 0."""
+    def __getitem__(self, mask: Vector | str) -> Vertices:
+        """The vertices whose value in a vector along this list is not 0, or those of a type."""
+        if isinstance(mask, str):
+            trace = self._trace
+            place = trace.kind(trace.named(mask, "a type of vertices"))
+            types = Vector(trace, trace.add("vertices", name=TYPE))
+            mask = types[self] == place
         if not isinstance(mask, Vector):
             self._refuse(f"{describe(mask)} as an index of", "expected a vector along it")
         made: Vertices = self._make(Vertices, "pick", mask)
@@ -692,8 +699,13 @@ class Graph(Matrix):
     def __getitem__(self, key: Any) -> Matrix:
         """``A[:, S]``: all in-edges of a list; ``A[R, S]``: those from vertices of R."""
         trace = self._trace
+        if isinstance(key, tuple) and len(key) == 3 and all(isinstance(x, str) for x in key):
+            return Relation(trace, self._weight, key)
         if not isinstance(key, tuple) or len(key) != 2:
-            raise trace.refuse(f"A[{describe(key)}]", "expected A[:, S] or A[R, S]")
+            raise trace.refuse(
+                f"A[{describe(key)}]",
+                "expected A[:, S] or A[R, S], or A[source, relation, destination]",
+            )
         rows, columns = key
         if not isinstance(columns, Vertices):
             raise trace.refuse(
@@ -759,6 +771,55 @@ class Graph(Matrix):
         c // batches.
         """
         return Vector(self._trace, self._trace.add("random", **_numbers(self, batches)))
+
+
+class Relation(Graph):
+    """The matrix of a relation of a graph with types; rows and columns are vertices of its ends."""
+
+    __slots__ = ("_place", "_whole")
+    _what = "a relation's matrix"
+
+    def __init__(self, trace: Trace, weight: str | None, kind: tuple[str, str, str]) -> None:
+        super().__init__(trace, weight)
+        for each in kind:
+            trace.named(each, "a type")
+        self._place = trace.relation(kind)
+        self._whole = -1
+
+    def __getattribute__(self, name: str) -> Any:
+        if name != "_node":
+            return object.__getattribute__(self, name)
+        if self._whole < 0:
+            self._whole = self._own(self._trace.add("whole"))
+        return self._whole
+
+    def __getitem__(self, key: Any) -> Matrix:
+        """As that of the graph's matrix, of this relation's edges."""
+        if isinstance(key, tuple) and len(key) == 3:
+            self._refuse(f"{describe(key)} as an index of", "expected a list of vertices")
+        made = super().__getitem__(key)
+        return Matrix(self._trace, self._own(made._node))
+
+    def _own(self, node: int) -> int:
+        """The relation's edges of a matrix: all, where the program names no other."""
+        trace = self._trace
+        if len(trace.known) == 1:
+            return node
+        types = trace.add("data", node, name=TYPE)
+        mine = trace.add("eq", types, trace.add("const", value=float(self._place)))
+        return trace.add("filter", node, mine)
+
+    def degree(self) -> Vector:
+        """How many of the relation's edges lead to each vertex."""
+        return super().degree() if len(self._trace.known) == 1 else self.count(axis=0)
+
+    def roots(self, K: int) -> Vertices:
+        """TypeError: they are those of all types."""
+        self._refuse("roots of", "expected them as seeds, by type")
+
+    def walk(self, roots: Vertices, length: int) -> Vertices:
+        """TypeError: ``MetaPathWalk`` walks along relations."""
+        self._refuse("walk of", "expected A[...][:, V].individual_sample(1).row(), or MetaPathWalk")
 
 
 class Induced(Matrix):

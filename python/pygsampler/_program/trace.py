@@ -26,8 +26,11 @@ _NODE = re.compile(r"(?:\w+: )?%(\d+): ")
 class Trace:
     """The lines of a program, and where in the user's source each comes from."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, relations: Sequence[tuple[str, str, str]] = ()) -> None:
         self.name = name
+        # All that the function names, where it was run before, in that order; else those so far.
+        self.known = tuple(relations)
+        self.relations: dict[tuple[str, str, str], None] = {}
         self.lines: list[str] = []
         self.places: list[str] = []
         self.edge_names: dict[str, None] = {}
@@ -47,6 +50,21 @@ class Trace:
         self.lines.append(text)
         self.places.append(_place())
         return len(self.lines) - 1
+
+    def relation(self, kind: tuple[str, str, str]) -> int:
+        """The place of a relation among those that the function names."""
+        self.relations[kind] = None
+        if self.known and kind not in self.known:
+            raise self.refuse(f"A[{kind}]", "expected the same relations in each run of a function")
+        return list(self.known or self.relations).index(kind)
+
+    def kind(self, name: str) -> int:
+        """The place of a type of vertices among the ends of the relations."""
+        ends = list(dict.fromkeys(end for src, _, dst in self.known for end in (src, dst)))
+        if self.known and name not in ends:
+            known = ", ".join(map(repr, ends))
+            raise self.refuse(repr(name), f"expected a type of the program's relations: {known}")
+        return ends.index(name) if self.known else 0
 
     def site(self) -> int:
         """The number of the next sampling call."""

@@ -1,0 +1,53 @@
+"""What a program's lines say: names of arrays and results, and what follows from what."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+__all__ = ["arrays", "extras", "follows", "named"]
+
+# A name in the last line.
+_EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%\d+')
+# A node that another takes; names, which may look so, stand behind those.
+_INPUT = re.compile(r"%(\d+)")
+
+
+def extras(lines: Sequence[str]) -> tuple[str, ...]:
+    """Names of the vectors and lists that lines return."""
+    return tuple(unquoted(text) for text in _EXTRA.findall(lines[-1]))
+
+
+def arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of the edge and of the vertex arrays that lines read."""
+    return named(lines, "data"), named(lines, "vertices")
+
+
+def named(lines: Sequence[str], op: str) -> tuple[str, ...]:
+    """The names of arrays that an operator of lines reads."""
+    found = [
+        unquoted(line[line.index(" name=") + len(" name=") :])
+        for line in lines[:-1]
+        if line.split(" ")[2] == op
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def follows(lines: Sequence[str]) -> bool:
+    """Whether the vertices of a subgraph, the first that is returned, follow from the seeds."""
+    pending, seen = {int(_INPUT.findall(lines[-1])[0])}, set[int]()
+    while pending:
+        node = pending.pop()
+        seen.add(node)
+        _, _, op, *rest = lines[node].split(" ")
+        if op == "seeds":
+            return True
+        inputs = [_INPUT.match(each) for each in rest]
+        pending |= {int(found[1]) for found in inputs if found} - seen
+    return False
+
+
+def unquoted(text: str) -> str:
+    """A name as it stands in a line: Go's escapes of a text are some of Python's."""
+    return str(ast.literal_eval(text))

@@ -1,0 +1,293 @@
+"""``TypedProgram``: programs over relations of a graph with types, and ``RelationBatch``."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._arrays.ids import as_ids
+from pygsampler._core.checks import describe
+from pygsampler._program.symbols import TYPE
+from pygsampler._sampling.base import Pending, Sampler
+from pygsampler.hetero_graph import HeteroGraph
+
+if TYPE_CHECKING:
+    from pygsampler._sampling.job import Job
+    from pygsampler.hetero_graph import EdgeType, Joint
+
+__all__ = ["RelationBatch", "RelationEdges", "TypedNodes", "TypedProgram"]
+
+
+class RelationEdges(NamedTuple):
+    """Sampled edges of one relation: NumPy arrays, all of shape [E]."""
+
+    src: Any
+    """Places in ``RelationBatch.nodes`` of the relation's source type, int64."""
+    dst: Any
+    """Places in ``RelationBatch.nodes`` of its destination type, int64."""
+    edge_ids: Any
+    """Ids among the edges of the relation, int64."""
+    values: Any
+    """What the program computed of each edge, float32; None of a matrix of ones."""
+
+
+class TypedNodes(NamedTuple):
+    """A list of vertices of several types, in its order: NumPy arrays of shape [N]."""
+
+    types: Any
+    """The place of each one's type in ``RelationBatch.node_types``, int64."""
+    ids: Any
+    """Ids within the types, int64."""
+
+
+class RelationBatch:
+    """What a program over relations samples; ids count within a type. All arrays are NumPy's.
+
+    Attributes
+    ----------
+    node_types : tuple of str
+        The ends of the program's relations.
+    nodes : dict of str to int64, shape [V]
+        Original ids of the vertices of each type, in the order of the batch.
+    output_nodes : dict of str to int64, shape [S]
+        The seeds of each type, as they were given.
+    output_index : dict of str to int64, shape [S]
+        Their places in ``nodes``; -1 for those that a subgraph lacks.
+    blocks : tuple of dict of (str, str, str) to RelationEdges
+        Of each matrix that was returned, outermost hop first, or of a subgraph the one, its edges
+        by relation, in the order of the matrix.
+    num_dst_nodes : tuple of dict of str to int
+        For each of the blocks how many of ``nodes``, from the first on, are its destinations.
+    extra : dict of str to float32, shape [N], or TypedNodes
+        Vectors and lists that were returned by name.
+    epoch, batch : int
+    """
+
+    __slots__ = (
+        "batch",
+        "blocks",
+        "epoch",
+        "extra",
+        "node_types",
+        "nodes",
+        "num_dst_nodes",
+        "output_index",
+        "output_nodes",
+    )
+
+    node_types: tuple[str, ...]
+    nodes: dict[str, Any]
+    output_nodes: dict[str, Any]
+    output_index: dict[str, Any]
+    blocks: tuple[dict[EdgeType, RelationEdges], ...]
+    num_dst_nodes: tuple[dict[str, int], ...]
+    extra: dict[str, Any]
+    epoch: int
+    batch: int
+
+    @classmethod
+    def _of(cls, joined: Any, joint: Joint, lists: Sequence[str]) -> RelationBatch:
+        """Of a batch of the graph that the relations make together."""
+        import numpy
+
+        made = object.__new__(cls)
+        made.epoch, made.batch = joined.epoch, joined.batch
+        made.node_types = tuple(joint.nodes)
+        node_starts = numpy.fromiter(joint.nodes.values(), numpy.int64)
+        edge_starts = numpy.fromiter(joint.edges.values(), numpy.int64)
+
+        def typed(ids: Any, starts: Any) -> TypedNodes:
+            ids = ids.numpy().astype(numpy.int64)
+            # Types without vertices begin where the next one does: the last is the one.
+            kinds = numpy.searchsorted(starts, ids, side="right") - 1
+            return TypedNodes(kinds, ids - starts[kinds])
+
+        kinds, ids = typed(joined.input_nodes, node_starts)
+        # Of each vertex of the batch, its place among those of its type.
+        places = numpy.zeros(len(ids), numpy.int64)
+        for i in range(len(node_starts)):
+            mine = kinds == i
+            places[mine] = numpy.arange(numpy.count_nonzero(mine))
+        made.nodes = {kind: ids[kinds == i] for i, kind in enumerate(joint.nodes)}
+        seeds = typed(joined.output_nodes, node_starts)
+        index = joined.output_index.numpy().astype(numpy.int64)
+        found = numpy.where(index < 0, -1, places[index]) if len(places) else index
+        made.output_nodes = {k: seeds.ids[seeds.types == i] for i, k in enumerate(joint.nodes)}
+        made.output_index = {k: found[seeds.types == i] for i, k in enumerate(joint.nodes)}
+        blocks, counts = [], []
+        for block in joined.blocks:
+            src, dst = (places[ends.numpy()] for ends in block.coo())
+            relations, edge_ids = typed(block.edge_ids, edge_starts)
+            values = block.edge_data.get("w")
+            values = None if values is None else values.numpy().copy()
+            of_relations = {}
+            for i, kind in enumerate(joint.edges):
+                mine = relations == i
+                kept = None if values is None else values[mine]
+                of_relations[kind] = RelationEdges(src[mine], dst[mine], edge_ids[mine], kept)
+            blocks.append(of_relations)
+            first = numpy.bincount(kinds[: block.num_dst_nodes], minlength=len(node_starts))
+            counts.append(dict(zip(joint.nodes, first.tolist(), strict=True)))
+        made.blocks, made.num_dst_nodes = tuple(blocks), tuple(counts)
+        made.extra = {
+            name: typed(values, node_starts) if name in lists else values.numpy().copy()
+            for name, values in joined.extra.items()
+        }
+        return made
+
+    def __repr__(self) -> str:
+        nodes = {kind: len(ids) for kind, ids in self.nodes.items()}
+        edges = sum(len(each.src) for block in self.blocks for each in block.values())
+        return f"RelationBatch(nodes={nodes}, blocks={len(self.blocks)}, edges={edges})"
+
+
+class TypedProgram(Sampler[RelationBatch]):
+    """A sampler of a ``HeteroGraph`` that a program over relations makes; see ``program``.
+
+    It is one plan over one graph: the relations that the program names, in the order in which it
+    does, put together as ``HeteroGraph.to_homogeneous`` puts those of a graph with no others. That
+    is made at the first batch and kept with the graph. So what other relations there are, and in
+    which order, changes no batch. Seeds are a mapping of types to ids. Batches are
+    ``RelationBatch``, made with NumPy, of a graph on the CPU.
+    """
+
+    _takes_types = True
+
+    def __init__(self, program: Any, relations: Sequence[EdgeType], lists: Sequence[str]) -> None:
+        # A Program of the joined graph, whose module is above this one.
+        super().__init__(program.seed)
+        self._program, self._relations, self._lists = program, tuple(relations), tuple(lists)
+
+    @property
+    def plan(self) -> Hashable:
+        """The program's plan and its relations."""
+        return self._program.plan, self._relations
+
+    @property
+    def name(self) -> str:
+        """What its function is called."""
+        name: str = self._program.name
+        return name
+
+    @property
+    def code(self) -> str:
+        """The program's text, a line for each operator."""
+        code: str = self._program.code
+        return code
+
+    @property
+    def result(self) -> str:
+        """``"relations"``: what DGL's and PyG's loaders have no form for."""
+        return "relations"
+
+    @property
+    def relations(self) -> tuple[EdgeType, ...]:
+        """The relations that the program names, in order."""
+        return self._relations
+
+    def with_seed(self, seed: int | None) -> TypedProgram:
+        """Another sampler of this plan, with that seed."""
+        return TypedProgram(self._program.with_seed(seed), self._relations, self._lists)
+
+    def _joint(self, graph: Any) -> Joint:
+        if not isinstance(graph, HeteroGraph):
+            raise TypeError(
+                f"graph: expected a HeteroGraph, of which {self.name} takes {self._relations[0]}, "
+                f"got {describe(graph)}"
+            )
+        if graph._device >= 0:
+            raise NotImplementedError(
+                f"graph: expected one on the CPU for a program over relations, got one on "
+                f"{graph.device}; graph.to('cpu') has it"
+            )
+        for kind in self._relations:
+            if kind not in graph.edge_types:
+                known = ", ".join(map(str, graph.edge_types))
+                raise ValueError(f"{self.name}: expected relations among {known}, got {kind}")
+        edges, nodes = self._program.reads
+        return graph._joint(
+            self._relations,
+            self._relations[0][0],
+            tuple(sorted({*edges} - {TYPE})),
+            tuple(sorted({*nodes, *self._program._rows} - {TYPE})),
+        )
+
+    def explain(self, graph: HeteroGraph, seeds: int = 1024) -> str:
+        """As ``Program.explain``, of the relations put together."""
+        text: str = self._program.explain(self._joint(graph).graph, seeds)
+        names = ", ".join(map(str, self._relations))
+        return type(text)(f"one graph, put together of {names}\n{text}")
+
+    def launch(
+        self,
+        graph: Any,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Pending[RelationBatch]:
+        """As ``Sampler.launch``; NotImplementedError for ``exclude`` and graphs on a GPU."""
+        joint = self._joint(graph)
+        job = self._program.launch(
+            joint.graph,
+            joint_ids(seeds, graph, joint),
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            beside=beside,
+        )
+        return _Typed(job, joint, self._lists)
+
+    def __repr__(self) -> str:
+        return f"{self._program!r} over {', '.join(map(str, self._relations))}"
+
+
+class _Typed:
+    """A batch on its way, which then gets the ids of its types."""
+
+    __slots__ = ("_job", "_joint", "_lists", "_made")
+
+    def __init__(self, job: Job, joint: Joint, lists: Sequence[str]) -> None:
+        self._job, self._joint, self._lists = job, joint, lists
+        self._made: RelationBatch | None = None
+
+    def result(self) -> RelationBatch:
+        if self._made is None:
+            self._made = RelationBatch._of(self._job.result(), self._joint, self._lists)
+        return self._made
+
+    def done(self) -> bool:
+        return self._job.done()
+
+    def cancel(self) -> None:
+        self._job.cancel()
+
+
+def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
+    """Seeds by type as those of the joined graph."""
+    import numpy
+
+    if not isinstance(seeds, Mapping):
+        raise TypeError(f"seeds: expected a mapping of types to ids, got {describe(seeds)}")
+    parts = [numpy.zeros(0, joint.graph.dtype)]
+    for kind, given in seeds.items():
+        if kind not in joint.nodes:
+            known = ", ".join(map(repr, joint.nodes))
+            raise ValueError(f"seeds: expected types among {known}, got {kind!r}")
+        view = as_ids(given, f"seeds[{kind!r}]")
+        held = (ctypes.c_char * (view.length * view.bits // 8)).from_address(view.address)
+        own = numpy.frombuffer(memoryview(held), f"int{view.bits}").astype(numpy.int64)
+        count = graph.num_nodes[kind]
+        wrong = own[(own < 0) | (own >= count)]
+        if len(wrong):
+            raise IndexError(
+                f"seeds[{kind!r}]: expected ids from 0 to {count - 1}, got {int(wrong[0])}"
+            )
+        parts.append((own + joint.nodes[kind]).astype(joint.graph.dtype))
+    return numpy.concatenate(parts)

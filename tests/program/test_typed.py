@@ -1,0 +1,198 @@
+"""Programs over relations of a graph with types."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from pygsampler import samplers
+
+WRITES = ("author", "writes", "paper")
+CITES = ("paper", "cites", "paper")
+EMPLOYS = ("place", "employs", "author")
+NODES = {"place": 5, "author": 40, "paper": 60}
+SEEDS = {"paper": [7, 3, 7, 58], "author": [0, 39]}
+
+
+def lists(kinds: tuple[Any, ...]) -> dict[Any, Any]:
+    """The edges of each relation, whatever others there are."""
+    made = {}
+    for kind in kinds:
+        random = np.random.default_rng(sum(map(len, kind)))
+        made[kind] = tuple(random.integers(0, NODES[kind[end]], 220) for end in (0, 2))
+    return made
+
+
+def typed(*kinds: Any) -> pgs.HeteroGraph:
+    weights = {kind: {"w": np.arange(220) % 5 + 0.5} for kind in kinds}
+    nodes = {kind: NODES[kind] for kind in dict.fromkeys(e for k in kinds for e in (k[0], k[2]))}
+    scores = {kind: {"score": np.arange(count) + 1.0} for kind, count in nodes.items()}
+    return pgs.HeteroGraph.from_coo(lists(kinds), nodes, edge_data=weights, node_data=scores)
+
+
+@pytest.fixture(scope="module")
+def graph() -> pgs.HeteroGraph:
+    return typed(EMPLOYS, WRITES, CITES)
+
+
+def over(function: Any, relation: Any) -> Any:
+    """A program of the package, over a relation in the place of the graph."""
+
+    def run(A: Any, seeds: Any) -> Any:
+        return function(A[relation] if relation else A, seeds)
+
+    return pgs.program(run)(seed=3, weight="w")
+
+
+def ladies(A: Any, seeds: Any) -> Any:
+    return samplers.ladies._function(A, seeds, nodes=[9, 6])
+
+
+def fastgcn(A: Any, seeds: Any) -> Any:
+    return samplers.fastgcn._function(A, seeds, nodes=[9, 6])
+
+
+def sage(A: Any, seeds: Any) -> Any:
+    outer = A[:, seeds].individual_sample(3)
+    return [A[:, seeds | outer.row()].individual_sample(2), outer]
+
+
+@pytest.mark.parametrize("function", [ladies, fastgcn, sage])
+def test_a_relation_is_sampled_as_the_graph_that_it_is(
+    graph: pgs.HeteroGraph, function: Any
+) -> None:
+    seeds = SEEDS["paper"]
+    ours = over(function, CITES).sample(graph, {"paper": seeds}, epoch=1, batch=2)
+    alone = over(function, None).sample(typed(CITES)[CITES], seeds, epoch=1, batch=2)
+    assert ours.nodes["paper"].tolist() == np.asarray(alone.input_nodes).tolist()
+    assert ours.output_nodes["paper"].tolist() == seeds
+    assert ours.output_index["paper"].tolist() == np.asarray(alone.output_index).tolist()
+    for block, expected, counts in zip(ours.blocks, alone.blocks, ours.num_dst_nodes, strict=True):
+        src, dst = expected.coo()
+        edges = block[CITES]
+        assert edges.src.tolist() == np.asarray(src).tolist()
+        assert edges.dst.tolist() == np.asarray(dst).tolist()
+        assert edges.edge_ids.tolist() == np.asarray(expected.edge_ids).tolist()
+        assert edges.values.tobytes() == np.asarray(expected.edge_data["w"]).tobytes()
+        assert counts == {"paper": expected.num_dst_nodes}
+        assert len(edges.src)
+
+
+@pgs.program
+def both(A: Any, seeds: Any, K: int) -> Any:
+    papers = seeds["paper"]
+    cited = A[CITES][:, papers].individual_sample(K)
+    writers = A[WRITES][:, papers | cited.row()]
+    by = writers.spread(A.ndata["score"], axis=1)
+    some = writers.individual_sample(K, by)
+    return [some, cited], {
+        "writers": some.row(),
+        "written": A[WRITES].degree()[some.row() | papers],
+        "all": writers.sum(axis=0),
+        "scored": by.sum(axis=0),
+    }
+
+
+def test_a_program_of_several_relations(graph: pgs.HeteroGraph) -> None:
+    sampler = both(K=2, seed=5, weight="w")
+    batch = sampler.sample(graph, SEEDS, batch=4)
+    assert sampler.relations == (CITES, WRITES) and batch.node_types == ("paper", "author")
+    edges = lists((WRITES, CITES))
+    outer, inner = batch.blocks
+    assert len(outer[WRITES].src) and not len(outer[CITES].src)
+    assert len(inner[CITES].src) and not len(inner[WRITES].src)
+    for kind, found in ((WRITES, outer[WRITES]), (CITES, inner[CITES])):
+        src, dst = edges[kind]
+        assert (src[found.edge_ids] == batch.nodes[kind[0]][found.src]).all()
+        assert (dst[found.edge_ids] == batch.nodes[kind[2]][found.dst]).all()
+        assert (found.values == found.edge_ids % 5 + 0.5).all()
+        assert np.bincount(found.dst).max() <= 2
+        assert (
+            np.bincount(found.dst)
+            <= np.bincount(dst, minlength=60)[batch.nodes[kind[2]]][: found.dst.max() + 1]
+        ).all()
+    for kind, seeds in SEEDS.items():
+        assert batch.output_nodes[kind].tolist() == seeds
+        assert batch.nodes[kind][batch.output_index[kind]].tolist() == seeds
+    listed = batch.extra["writers"]
+    assert set(listed.types.tolist()) == {1}
+    assert set(listed.ids.tolist()) == set(batch.nodes["author"][outer[WRITES].src].tolist())
+    src, dst = edges[WRITES]
+    papers = [7, 3, 58]
+    degrees = [0] * len(listed.ids) + [int((dst == v).sum()) for v in papers]
+    assert sorted(batch.extra["written"].tolist()) == sorted(degrees)
+    weights = [float((np.flatnonzero(dst == v) % 5 + 0.5).sum()) for v in papers]
+    assert batch.extra["all"][:3].tolist() == weights
+    scores = [float((src[dst == v] + 1).sum()) for v in papers]
+    assert batch.extra["scored"][:3].tolist() == scores
+
+
+def same(a: Any, b: Any) -> None:
+    for x, y in zip(a.blocks, b.blocks, strict=True):
+        for kind in (WRITES, CITES):
+            assert all(np.array_equal(p, q) for p, q in zip(x[kind], y[kind], strict=True))
+    assert all(np.array_equal(a.nodes[kind], b.nodes[kind]) for kind in ("paper", "author"))
+
+
+def test_other_relations_and_their_order_change_nothing(graph: pgs.HeteroGraph) -> None:
+    sampler = both(K=2, seed=5)
+    batch = sampler.sample(graph, SEEDS, batch=1)
+    same(batch, sampler.sample(typed(CITES, WRITES), SEEDS, batch=1))
+    same(batch, pickle.loads(pickle.dumps(sampler)).sample(graph, SEEDS, batch=1))
+    same(batch, sampler.submit(graph, SEEDS, batch=1).result())
+    same(batch, sampler.sample_many(graph, [SEEDS, SEEDS], batch=0)[1])
+    same(batch, both(K=2, seed=5, passes=["cse", "dce"]).sample(graph, SEEDS, batch=1))
+    other = sampler.with_seed(6).sample(graph, SEEDS, batch=1)
+    assert not np.array_equal(batch.blocks[0][WRITES].edge_ids, other.blocks[0][WRITES].edge_ids)
+
+
+def test_a_subgraph_of_a_relation(graph: pgs.HeteroGraph) -> None:
+    @pgs.program
+    def around(A: Any, seeds: Any) -> Any:
+        return A[CITES].induce(seeds.unique() | A[CITES][:, seeds].row())
+
+    batch = around(seed=1).sample(graph, {"paper": [3, 7]})
+    src, dst = lists((CITES,))[CITES]
+    inside = np.isin(src, batch.nodes["paper"]) & np.isin(dst, batch.nodes["paper"])
+    found = batch.blocks[0][CITES]
+    assert sorted(found.edge_ids.tolist()) == np.flatnonzero(inside).tolist()
+    assert found.values is None
+    assert batch.output_index["paper"].tolist() == [0, 1]
+
+
+def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
+    sampler = both(K=2, seed=5)
+    with pytest.raises(TypeError, match="seeds: expected a mapping of types"):
+        sampler.sample(graph, [1])
+    with pytest.raises(ValueError, match="types among 'paper', 'author', got 'place'"):
+        sampler.sample(graph, {"place": [1]})
+    for wrong in (60, -1):
+        with pytest.raises(IndexError, match=f"from 0 to 59, got {wrong}"):
+            sampler.sample(graph, {"paper": [wrong]})
+    with pytest.raises(TypeError, match="expected a HeteroGraph"):
+        sampler.sample(graph[CITES], SEEDS)
+    with pytest.raises(ValueError, match=r"expected relations among .*employs.*, got .*cites"):
+        sampler.sample(typed(EMPLOYS), SEEDS)
+    with pytest.raises(TypeError, match=r"graph: expected a pygsampler\.Graph"):
+        samplers.graphsage(fanouts=[2]).sample(graph, [1])
+    with pytest.raises(NotImplementedError, match="exclude"):
+        sampler.sample(graph, SEEDS, exclude=[1])
+    for body, words in (
+        (lambda A, seeds: A[CITES].roots(3), "roots of a relation's matrix"),
+        (lambda A, seeds: A[CITES].walk(seeds, 3), "walk of a relation's matrix"),
+        (lambda A, seeds: A[CITES][CITES], "as an index of a relation's matrix"),
+        (lambda A, seeds: A[CITES][:, seeds["place"]], "'place': expected a type"),
+        (lambda A, seeds: A["cites"], "A.source, relation, destination"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            pgs.program(body)()
+
+
+def test_explain_names_the_relations(graph: pgs.HeteroGraph) -> None:
+    text = both(K=2, seed=5).explain(graph)
+    assert text.startswith(f"one graph, put together of {CITES}, {WRITES}\n")
+    assert "individual" in text

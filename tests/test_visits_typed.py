@@ -1,0 +1,131 @@
+"""``PinSAGE`` and ``RestartNeighbors`` on graphs with types: those of the graph without types."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+
+BUYS = ("user", "buys", "item")
+BOUGHT = ("item", "bought", "user")
+IN = ("item", "in", "shop")
+NODES = {"user": 30, "item": 50, "shop": 4}
+AT: dict[str, Any] = {"epoch": 1, "batch": 2}
+
+
+@pytest.fixture(scope="module")
+def graph() -> pgs.HeteroGraph:
+    random = np.random.default_rng(5)
+    edges, weights = {}, {}
+    for kind in (BUYS, BOUGHT, IN):
+        edges[kind] = tuple(random.integers(0, NODES[kind[end]], 200) for end in (0, 2))
+        weights[kind] = {"w": random.random(200) + 0.1}
+    return pgs.HeteroGraph.from_coo(edges, {**NODES, "alone": 3}, edge_data=weights)
+
+
+@pytest.mark.parametrize("options", [{}, {"prob": "w"}, {"direction": "in"}])
+def test_pinsage_along_edge_types(graph: pgs.HeteroGraph, options: dict[str, Any]) -> None:
+    against = options.get("direction") == "in"
+    first, second = (BOUGHT, BUYS) if against else (BUYS, BOUGHT)
+    sampler = pgs.PinSAGE(3, 0.3, 8, 4, metapath=[first, second], seed=9, **options)
+    seeds = [3, 0, 29, 3]
+    found = sampler.sample(graph, {"user": seeds}, **AT)
+    # The metapath's relations alone, users first.
+    kinds = (first, second)
+    nodes = {kind: NODES[kind] for kind in ("user", "item")}
+    weights = {kind: {"w": graph.edata[kind]["w"]} for kind in kinds}
+    alone = pgs.HeteroGraph({kind: graph[kind] for kind in kinds}, nodes, edge_data=weights)
+    flat = alone.to_homogeneous(edge_data=["w"])
+    plain = pgs.PinSAGE(3, 0.3, 8, 4, metapath=[0, 1], edge_types="_TYPE", seed=9, **options)
+    want = plain.sample(flat, seeds, **AT)
+    assert found.nodes.tolist() == want.nodes.tolist()
+    assert found.counts.tolist() == want.counts.tolist()
+    assert 0 <= np.asarray(found.nodes).max() < NODES["user"]
+    for other in (
+        pickle.loads(pickle.dumps(sampler)).sample(graph, {"user": seeds}, **AT),
+        sampler.with_seed(9).submit(graph, {"user": seeds}, **AT).result(),
+        sampler.sample_many(graph, [{"user": seeds}], **AT)[0],
+    ):
+        assert other.nodes.tolist() == want.nodes.tolist()
+    assert "'buys'" in repr(sampler)
+
+
+def test_neighbours_by_names_of_types(graph: pgs.HeteroGraph) -> None:
+    top, caps = {"user": 4, "item": 6, "shop": 2}, {"user": 20, "item": 30, "shop": 5}
+    how: dict[str, Any] = {"collect": 40, "max_steps": 150, "seed": 5}
+    seeds = {"item": [7, 49, 0], "user": [2]}
+    found = pgs.RestartNeighbors(None, top, caps=caps, **how).sample(graph, seeds, **AT)
+    # Types stand in the order of the relations' ends there; "alone" has none.
+    whole = pgs.HeteroGraph({kind: graph[kind] for kind in graph.edge_types}, NODES)
+    flat = whole.to_homogeneous()
+    starts = {"user": 0, "item": 30, "shop": 80}
+    place = {kind: i for i, kind in enumerate(NODES)}
+    joined = [starts[kind] + v for kind, ids in seeds.items() for v in ids]
+    want = pgs.RestartNeighbors(
+        "_TYPE",
+        {place[kind]: count for kind, count in top.items()},
+        caps={place[kind]: count for kind, count in caps.items()},
+        **how,
+    ).sample(flat, joined, **AT)
+    assert list(found) == list(top)
+    for kind in top:
+        nodes = want[place[kind]].nodes
+        expected = nodes.where(nodes < 0, nodes - starts[kind])
+        assert found[kind].nodes.tolist() == expected.tolist()
+        assert found[kind].counts.tolist() == want[place[kind]].counts.tolist()
+        assert found[kind].nodes.max() >= 0
+        assert found[kind].nodes.max() < NODES[kind]
+
+
+def test_a_type_without_edges_is_no_neighbour(graph: pgs.HeteroGraph) -> None:
+    sampler = pgs.RestartNeighbors(None, {"alone": 2, "item": 2}, max_steps=30, seed=5)
+    found = sampler.sample(graph, {"user": [0, 1]})
+    assert found["alone"].nodes.tolist() == [[-1, -1], [-1, -1]]
+    assert found["item"].nodes.max() >= 0
+
+
+def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
+    path = [BUYS, BOUGHT]
+    for make, error, text in (
+        (lambda: pgs.PinSAGE(metapath=[BUYS]), ValueError, "from 'item', where"),
+        (lambda: pgs.PinSAGE(metapath=[BUYS, 1]), TypeError, "expected .source, relation"),
+        (lambda: pgs.PinSAGE(metapath=path, edge_types="t"), ValueError, "edge_types: expected"),
+        (lambda: pgs.RestartNeighbors(None, {0: 2}), TypeError, "top: expected names of types"),
+        (lambda: pgs.PinSAGE().sample(graph, [0]), TypeError, "expected a Graph, got a Hetero"),
+        (
+            lambda: pgs.RestartNeighbors("kind", {0: 2}).sample(graph, [0]),
+            TypeError,
+            "expected a Graph, got a Hetero",
+        ),
+        (
+            lambda: pgs.RestartNeighbors(None, {"x": 2}).sample(graph, {"user": [0]}),
+            ValueError,
+            "top: expected types of vertices among .*'alone', got 'x'",
+        ),
+        (
+            lambda: pgs.RestartNeighbors(None, {"user": 2}).sample(graph[BUYS], [0]),
+            TypeError,
+            "expected a HeteroGraph",
+        ),
+        (
+            lambda: pgs.PinSAGE(metapath=path).sample(graph, {"item": [0]}),
+            ValueError,
+            "seeds: expected a mapping of 'user'",
+        ),
+        (
+            lambda: pgs.PinSAGE(metapath=path).sample(graph, {"user": [30]}),
+            IndexError,
+            "from 0 to 29, got 30",
+        ),
+        (
+            lambda: pgs.PinSAGE(metapath=path).sample(graph[BUYS], {"user": [0]}),
+            TypeError,
+            "expected a HeteroGraph",
+        ),
+    ):
+        with pytest.raises(error, match=text):
+            make()
