@@ -8,9 +8,9 @@ __device__ __forceinline__ void steps(Machine& m) {
   List l1;
   m.sync();
   if (!unique(m, l1, l0)) return;
-  Edges e2;
+  Sieve e2;
   m.sync();
-  if (!slice(m, e2, l1, false)) return;
+  if (!sieve(m, e2, l1)) return;
   auto v2 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e2.place[i])); };
   auto v3 = [&](u32 i) -> double { return m.named<ARRAY_1>(1, m.edge_id(e2.place[i])); };
   auto v4 = [&](u32 i) -> double { return m.named<ARRAY_2>(2, i); };
@@ -19,8 +19,8 @@ __device__ __forceinline__ void steps(Machine& m) {
   auto v7 = [&](u32 i) -> double { return op_le(v5(i), x6); };
   Edges e8;
   m.sync();
-  if (!filter(m, e8, e2, [&](u32 i) -> u32 { return v7(i) != 0; })) return;
-  auto v8 = [&](u32 i) -> double { return v2(e8.parent[i]); };
+  if (!sift(m, e8, e2, [&](u32 i) -> u32 { return v7(i) != 0; })) return;
+  auto v8 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e8.place[i])); };
   Batching b(m, 1, 1);
   Nested o;
   u32 numbered;
