@@ -220,6 +220,12 @@ func (w *writer) survey() {
 	for i := range w.p.Nodes {
 		w.sieve[i] = w.sieved(i)
 	}
+	for i := range w.p.Nodes {
+		// The edges that stay have their values from the graph.
+		if n := &w.p.Nodes[i]; n.Op == program.Filter && w.wants[i] != 0 && w.sieve[n.In[0]] && w.p.TakesValues(i, 0, w.wants[i]) {
+			w.uses[n.In[0]]--
+		}
+	}
 }
 
 // sieved says that a slice is taken by one filter and by what that asks of each edge alone, once; what is of columns
@@ -428,7 +434,7 @@ func (w *writer) matrix(i int, n *program.Node) {
 			w.loose[fmt.Sprintf("e%d", i)] = true
 		}
 	}
-	if w.wants[i]&program.WantValues == 0 {
+	if w.wants[i]&program.WantValues == 0 || w.sieve[i] && w.uses[i] == 0 {
 		return
 	}
 	w.reads[i] = marks{}

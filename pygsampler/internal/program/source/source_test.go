@@ -190,7 +190,7 @@ func TestCompiled(t *testing.T) {
 	}
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
-	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32} {
+	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32, "named": 32} {
 		var c compiler.Compiler
 		text := textOf(t, name)
 		widths := Widths{ID: bits, Place: bits, Indptr: bits, OutEdge: bits}
