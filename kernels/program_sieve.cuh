@@ -21,32 +21,15 @@ struct Sieve {
   Looked<Id> row;
 };
 
-__device__ __noinline__ bool sieve(Machine& m, u32& n, const u32*& begins, const Place*& from, List columns) {
-  auto degree = [&](u32 c) -> u32 {
-    u64 v = (u64)columns(c);
-    return at_most(m.start(v + 1) - m.start(v));
-  };
-  Machine::Scan scan;
-  if (!m.counted(columns.n, scan, degree)) return false;
-  u32* to = m.take<u32>(columns.n + 1);
-  Place* of = m.take<Place>(columns.n);
-  if (!m.well()) return false;
-  m.placed(columns.n, scan, degree, [&](u32 c, u32 begin, u32) {
-    to[c] = begin, of[c] = (Place)m.start((u64)columns(c)) - (Place)begin;
-  });
-  if (m.reporter()) to[columns.n] = scan.total;
-  m.barrier();
-  n = scan.total, begins = to, from = of;
-  return true;
-}
 // Through values, as the address of a Sieve would keep it from being registers.
 __device__ __forceinline__ bool sieve(Machine& m, Sieve& s, List columns) {
   u32 n = 0;
   const u32* begins = nullptr;
   const Place* from = nullptr;
-  bool well = sieve(m, n, begins, from, columns);
+  if (!ranges(m, n, begins, from, columns)) return false;
+  m.barrier();
   s.n = n, s.columns = columns, s.begins = begins, s.from = from;
-  return well;
+  return true;
 }
 
 // The edges for which kept(i) is 1, in their order; it reads the edge in s. It is asked once an edge, since it may be a
