@@ -5,8 +5,9 @@
 //
 // A step is a template, and what is of the program (which values, which edges) comes as functors that
 // the generator prints (Go: internal/program/source). Parts: program_numbers.cuh has the values,
-// program_edges.cuh matrices and lists, program_choose.cuh samples, program_sums.cuh reductions, program_labor.cuh LABOR,
-// program_dense.cuh dense rows, program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
+// program_edges.cuh matrices and lists, program_sieve.cuh columns that are filtered, program_choose.cuh samples,
+// program_sums.cuh reductions, program_labor.cuh LABOR, program_dense.cuh dense rows, program_result.cuh the
+// batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
 #pragma once
 #include "choose.cuh"
 #include "grid.cuh"
@@ -308,6 +309,10 @@ struct Machine {
     u64 batch = ((u64)(a.batch1 & 0xFF) << 32 | a.batch0) / batches;
     Stream shared = stream_of(a.key0, a.key1, site, (u32)batch, (u32)(batch >> 32) | (a.batch1 & ~0xFFu), purpose);
     return uniform(draw_bits(state_of(shared, of), 0));
+  }
+  // That of one, where it is asked for so many edges that a call would count.
+  __device__ __forceinline__ double random_here(u32 site, u32 purpose, u64 of) const {
+    return uniform(draw_bits(row_state(stream(site, purpose), of), 0));
   }
 
   __device__ __forceinline__ bool reporter() const { return blockIdx.x == 0 && threadIdx.x == 0; }

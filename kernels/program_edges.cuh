@@ -83,21 +83,32 @@ __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, u32
 
 __device__ bool number_claimed(Machine& m, Edges& e);
 
-// All in-edges of distinct vertices; their rows are claimed where they are to be numbered.
-__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, bool numbered) {
+// Where the edges of distinct vertices stand: of each its first one among them all, and its first place less that. All
+// meet before they are read.
+__device__ __noinline__ bool ranges(Machine& m, u32& n, const u32*& begins, const Place*& from, List columns) {
   auto degree = [&](u32 c) -> u32 {
     u64 v = (u64)columns(c);
     return at_most(m.start(v + 1) - m.start(v));
   };
   Machine::Scan scan;
   if (!m.counted(columns.n, scan, degree)) return false;
-  u32* begins = m.take<u32>(columns.n + 1);
-  Place* from = m.take<Place>(columns.n);
-  if (!edges_of(m, e, columns, scan.total)) return false;
+  u32* to = m.take<u32>(columns.n + 1);
+  Place* of = m.take<Place>(columns.n);
+  if (!m.well()) return false;
   m.placed(columns.n, scan, degree, [&](u32 c, u32 begin, u32) {
-    begins[c] = begin, from[c] = (Place)m.start((u64)columns(c)) - (Place)begin;
+    to[c] = begin, of[c] = (Place)m.start((u64)columns(c)) - (Place)begin;
   });
-  if (m.reporter()) begins[columns.n] = scan.total;
+  if (m.reporter()) to[columns.n] = scan.total;
+  n = scan.total, begins = to, from = of;
+  return true;
+}
+
+// All in-edges of distinct vertices; their rows are claimed where they are to be numbered.
+__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, bool numbered) {
+  u32 n;
+  const u32* begins;
+  const Place* from;
+  if (!ranges(m, n, begins, from, columns) || !edges_of(m, e, columns, n)) return false;
   m.barrier();
   e.begins = begins;
   if (numbered) m.numberings++;
@@ -167,19 +178,12 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
 // The edges from vertices of distinct rows to those of distinct columns. `number` is their place among the rows.
 // The edges of the columns are not written down: a first look notes which are kept, a bit each.
 __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns) {
-  auto degree = [&](u32 c) -> u32 {
-    u64 v = (u64)columns(c);
-    return at_most(m.start(v + 1) - m.start(v));
-  };
-  Machine::Scan scan;
-  if (!m.counted(columns.n, scan, degree)) return false;
-  u32 n = scan.total, *all = m.take<u32>(columns.n + 1), *kept = m.take<u32>((u64)n / 32 + 1);
-  Place* from = m.take<Place>(columns.n);
+  u32 n;
+  const u32* all;
+  const Place* from;
+  if (!ranges(m, n, all, from, columns)) return false;
+  u32* kept = m.take<u32>((u64)n / 32 + 1);
   if (!m.well()) return false;
-  m.placed(columns.n, scan, degree, [&](u32 c, u32 begin, u32) {
-    all[c] = begin, from[c] = (Place)m.start((u64)columns(c)) - (Place)begin;
-  });
-  if (m.reporter()) all[columns.n] = n;
   m.claim(rows.n, rows);
   // The spans of warps are whole words of bits.
   u32 lane = threadIdx.x & 31, own = 0;
@@ -188,6 +192,7 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
     if (lane == 0) kept[i / 32] = word;
     own += __popc(word);
   });
+  Machine::Scan scan;
   if (!m.scanned(scan, m.sum(own))) return false;
   u32 *begins = m.take<u32>(columns.n + 1), *of = m.take<u32>(scan.total);
   if (!edges_of(m, e, columns, scan.total)) return false;

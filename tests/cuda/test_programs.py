@@ -14,7 +14,7 @@ from random_programs import program
 
 import pygsampler as pgs
 from pygsampler import samplers
-from tests.support.parity import Csc, random_graph, scaled, with_degrees
+from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
 SAMPLERS: dict[str, Any] = {
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
@@ -109,6 +109,31 @@ def test_long_columns() -> None:
     for sampler in (column_values(weight="w", seed=1), SAMPLERS["ladies"]):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
+
+
+@pgs.program
+def tested_columns(A: Any, seeds: Any) -> Any:
+    # Both slices are gone through edge by edge, and nowhere as a whole.
+    C = A[:, seeds]
+    B = C.where(C.mul(C.count(axis=0), axis=0) * 0.5 > C.random())
+    D = A[:, seeds | B.row()]
+    return [D.where(D.edata["w"] < 0.2), B]
+
+
+@pytest.mark.parametrize("fanouts", [[1, 40], [7]])
+def test_columns_that_are_filtered(fanouts: list[int]) -> None:
+    degrees = [*range(71), scaled(90000, 5003), 0, 0]
+    cases = {"degrees": with_degrees(degrees, 700, 3), **awkward()}
+    labor = samplers.labor(fanouts=fanouts, seed=1)
+    for name, csc in cases.items():
+        cpu, there = both(csc, 32)
+        seeds = np.random.default_rng(2).integers(0, min(cpu.num_nodes, len(degrees)), 90)
+        for sampler in (labor, tested_columns(weight="w", seed=1)):
+            for ids in (seeds, np.arange(min(cpu.num_nodes, len(degrees))), seeds[:0]):
+                want = sampler.sample(cpu, ids, epoch=0, batch=3)
+                same(sampler.sample(there, ids, epoch=0, batch=3), want)
+        if name == "degrees":
+            assert labor.sample(cpu, seeds).num_edges
 
 
 def test_profile() -> None:

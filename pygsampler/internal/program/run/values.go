@@ -323,8 +323,7 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	case program.Data:
 		ev.edgeArray("edata", n.Name, t, to)
 	case program.Random:
-		ids := ev.edgeIDs()
-		uniforms(ev.numbersOf(n, rng.Edges), func(k int) int64 { return ids[k] }, to)
+		uniforms(ev.numbersOf(n, rng.Edges), span[int64]{ids: ev.edgeIDs()}, to)
 	case program.Dot:
 		ev.dot(n, t, to)
 	case program.Spread:
@@ -347,11 +346,16 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 }
 
 // uniforms are the uniform numbers of so many vertices or edges.
-func uniforms(stream rng.Stream, of func(k int) int64, to []float64) {
+func uniforms[I csc.Index](stream rng.Stream, of span[I], to []float64) {
 	// A state takes the place of its vertex, and a number that of its state.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
-	for k := range words {
-		words[k] = uint64(of(k))
+	for k, id := range of.ids {
+		words[k] = uint64(id)
+	}
+	if of.ids == nil {
+		for k := range words {
+			words[k] = uint64(of.lo + int64(k))
+		}
 	}
 	stream.States(words)
 	for k, state := range words {
@@ -413,7 +417,7 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 			to[k] = float64(s.vertex(k))
 		}
 	case program.Random:
-		uniforms(ev.numbersOf(n, rng.Candidates), s.vertex, to)
+		uniforms(ev.numbersOf(n, rng.Candidates), s, to)
 	case program.Gather:
 		ev.vector(n.In[0], s, to)
 	default:

@@ -82,6 +82,7 @@ type writer struct {
 	rows  []bool // of a matrix of edges: its rows are numbered
 	once  bool   // what is made once for a graph is read, and not made
 	drawn []bool // of a slice: nothing but uniform draws takes it, and it is not written down
+	sieve []bool // of a slice: what takes it is a filter and its test, and its edges are not written down
 	cost  []int  // of an element, as far as it is made where it is taken
 	reads []marks
 	loose marks // what was written since all threads have surely met
@@ -116,7 +117,7 @@ func Making(p *program.Program, nodes []int) (Text, error) {
 func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 	n := len(p.Nodes)
 	w := &writer{
-		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), cost: make([]int, n),
+		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), sieve: make([]bool, n), cost: make([]int, n),
 		reads: make([]marks, n), loose: marks{},
 	}
 	w.survey()
@@ -216,6 +217,46 @@ func (w *writer) survey() {
 			taken(e.Node)
 		}
 	}
+	for i := range w.p.Nodes {
+		w.sieve[i] = w.sieved(i)
+	}
+	for i := range w.p.Nodes {
+		// The edges that stay have their values from the graph.
+		if n := &w.p.Nodes[i]; n.Op == program.Filter && w.wants[i] != 0 && w.sieve[n.In[0]] && w.p.TakesValues(i, 0, w.wants[i]) {
+			w.uses[n.In[0]]--
+		}
+	}
+}
+
+// sieved says that a slice is taken by one filter and by what that asks of each edge alone, once; what is of columns
+// may be asked for too. Its weights, and maps of them, are made where the filter looks at an edge.
+func (w *writer) sieved(slice int) bool {
+	s := &w.p.Nodes[slice]
+	if s.Op != program.Slice || w.wants[slice] == 0 || w.drawn[slice] || w.rows[slice] {
+		return false
+	}
+	of := func(i int) bool { t := w.typeOf(i); return t.Kind == program.Matrix && t.Edges == slice }
+	filters := 0
+	for i := range w.p.Nodes {
+		n := &w.p.Nodes[i]
+		if w.wants[i] == 0 || w.recalls(n) || !slices.ContainsFunc(n.In, of) {
+			continue
+		}
+		switch {
+		case n.Op == program.Filter && n.In[0] == slice && of(n.In[1]):
+			filters++
+		case n.Op == program.Dot:
+			return false
+		case of(i):
+			if w.uses[i] > 1 {
+				return false
+			}
+		case n.Op != program.Column && (n.Op != program.Count || n.Axis != 0 || n.Type.Kind != program.Vector):
+			return false
+		}
+	}
+	given := slices.ContainsFunc(w.p.Matrices, of)
+	return filters == 1 && !given && !slices.ContainsFunc(w.p.Extras, func(e program.Extra) bool { return of(e.Node) })
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, "  "+format+"\n", args...) }
@@ -378,7 +419,11 @@ func (w *writer) matrix(i int, n *program.Node) {
 		if w.drawn[i] {
 			return
 		}
-		w.line("Edges e%d;", i)
+		if w.sieve[i] {
+			w.line("Sieve e%d;", i)
+		} else {
+			w.line("Edges e%d;", i)
+		}
 		if w.rows[i] {
 			w.text.Numberings++
 		}
@@ -389,7 +434,7 @@ func (w *writer) matrix(i int, n *program.Node) {
 			w.loose[fmt.Sprintf("e%d", i)] = true
 		}
 	}
-	if w.wants[i]&program.WantValues == 0 {
+	if w.wants[i]&program.WantValues == 0 || w.sieve[i] && w.uses[i] == 0 {
 		return
 	}
 	w.reads[i] = marks{}
@@ -398,7 +443,7 @@ func (w *writer) matrix(i int, n *program.Node) {
 		return
 	}
 	expression, cost := w.element(i, n)
-	w.values(i, w.edges(i)+".n", expression, cost, cost <= 6 || w.uses[i] <= 1 && cost <= 40)
+	w.values(i, w.edges(i)+".n", expression, cost, w.sieve[w.typeOf(i).Edges] || cost <= 6 || w.uses[i] <= 1 && cost <= 40)
 }
 
 // distinct is a list of the distinct vertices of list l, for node i.
@@ -424,6 +469,10 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 		return w.rows[i]
 	case program.Slice:
 		columns := w.distinct(i, n.In[0])
+		if w.sieve[i] {
+			w.step("sieve(m, e%d, %s)", i, columns)
+			return false
+		}
 		w.step("slice(m, e%d, %s, %t)", i, columns, w.rows[i])
 		return w.rows[i]
 	case program.Cross:
@@ -431,6 +480,10 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 		w.line("const u32* c%d;", i)
 		w.step("cross(m, e%d, c%d, l%d, l%d)", i, i, n.In[0], n.In[1])
 	case program.Filter:
+		if w.sieve[n.In[0]] {
+			w.step("sift(m, e%d, %s, [&](u32 i) -> u32 { return v%d(i) != 0; })", i, c, n.In[1])
+			return false
+		}
 		w.step("filter(m, e%d, %s, [&](u32 i) -> u32 { return v%d(i) != 0; })", i, c, n.In[1])
 	case program.TopK:
 		w.text.Cells += 4

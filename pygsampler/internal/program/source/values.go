@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
@@ -49,7 +50,7 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 	case program.Random:
 		return random(n, "PURPOSE_EDGES", "m.edge_id("+e+".place[i])"), 8
 	case program.Individual, program.Collective, program.Filter, program.TopK:
-		if w.drawn[n.In[0]] {
+		if w.drawn[n.In[0]] || w.sieve[n.In[0]] {
 			return w.element(at, &program.Node{Op: program.Slice})
 		}
 		w.takes(at, n.In[0])
@@ -153,7 +154,11 @@ func (w *writer) vector(i int, n *program.Node) {
 		w.values(i, of+".n", "(double)i", 1, true)
 		return
 	case program.Random:
-		w.values(i, of+".n", random(n, "PURPOSE_CANDIDATES", "i"), 8, true)
+		made := random(n, "PURPOSE_CANDIDATES", "i")
+		if n.Batches <= 1 && slices.Contains(w.sieve, true) {
+			made = fmt.Sprintf("m.random_here(%d, PURPOSE_CANDIDATES, i)", n.Site)
+		}
+		w.values(i, of+".n", made, 8, true)
 		return
 	case program.Times:
 		// By the row's first edge.
@@ -196,7 +201,12 @@ func (w *writer) vector(i int, n *program.Node) {
 	} else {
 		expression, cost = w.mapped(n, element)
 	}
-	w.values(i, of+".n", expression, cost, cost <= 6 || n.Type.Along.Space == program.All && cost <= 64)
+	// All edges that a sieve looks at would make it again.
+	most := 6
+	if a := n.Type.Along; a.Space == program.Columns && w.sieve[a.Node] {
+		most = 3
+	}
+	w.values(i, of+".n", expression, cost, cost <= most || n.Type.Along.Space == program.All && cost <= 64)
 }
 
 // reduced is a vector of reductions of a matrix.
