@@ -269,6 +269,11 @@ class DataLoader(Resumed):
         self._types = None
         if isinstance(graph, HeteroGraph):
             check_graph(graph, self.sampler._takes_types)
+            if self.sampler.result == "relations":
+                raise TypeError(
+                    "sampler: expected one whose batches loaders have a form for, got "
+                    f"{self.sampler!r}, a program over relations: call its sample or submit"
+                )
             self._types = HeteroSeeds(graph, seeds)
         self._seeds = self._types.order if self._types else seed_tensor(seeds, graph.num_nodes)
         self._times = self._times_of(seed_time)

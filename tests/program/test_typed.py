@@ -10,6 +10,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.torch import DataLoader
 
 WRITES = ("author", "writes", "paper")
 CITES = ("paper", "cites", "paper")
@@ -179,6 +180,8 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
         sampler.sample(typed(EMPLOYS), SEEDS)
     with pytest.raises(TypeError, match=r"graph: expected a pygsampler\.Graph"):
         samplers.graphsage(fanouts=[2]).sample(graph, [1])
+    with pytest.raises(TypeError, match="sampler: expected one whose batches loaders"):
+        DataLoader(graph, SEEDS, sampler, batch_size=2)
     with pytest.raises(NotImplementedError, match="exclude"):
         sampler.sample(graph, SEEDS, exclude=[1])
     for body, words in (
