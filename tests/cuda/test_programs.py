@@ -112,7 +112,7 @@ def test_long_columns() -> None:
 
 
 @pgs.program
-def tested_columns(A: Any, seeds: Any) -> Any:
+def filtered_columns(A: Any, seeds: Any) -> Any:
     # Both slices are gone through edge by edge, and nowhere as a whole.
     C = A[:, seeds]
     B = C.where(C.mul(C.count(axis=0), axis=0) * 0.5 > C.random())
@@ -128,7 +128,7 @@ def test_columns_that_are_filtered(fanouts: list[int]) -> None:
     for name, csc in cases.items():
         cpu, there = both(csc, 32)
         seeds = np.random.default_rng(2).integers(0, min(cpu.num_nodes, len(degrees)), 90)
-        for sampler in (labor, tested_columns(weight="w", seed=1)):
+        for sampler in (labor, filtered_columns(weight="w", seed=1)):
             for ids in (seeds, np.arange(min(cpu.num_nodes, len(degrees))), seeds[:0]):
                 want = sampler.sample(cpu, ids, epoch=0, batch=3)
                 same(sampler.sample(there, ids, epoch=0, batch=3), want)
