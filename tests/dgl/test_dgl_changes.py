@@ -78,9 +78,27 @@ def test_one_sampler_for_several_graphs(other: Callable[[Any], Any]) -> None:
 
 
 def test_out_edges_by_the_reversed_graph() -> None:
-    """What the error for edge_dir='out' recommends keeps the edge ids."""
+    """``edge_dir="out"`` samples the reversed graph, with the edge ids and the data of ``g``."""
     g = random_graph()
-    _, _, (block,) = PGSampler([3]).sample(dgl.reverse(g), torch.arange(50))
+    g.ndata["x"] = torch.arange(g.num_nodes())
+    g.edata["w"] = torch.rand(g.num_edges()) + 0.1
+    for options in ({}, {"prob": "w"}):
+        samplers = [PGSampler([3, 2], seed=4, edge_dir=way, **options) for way in ("out", "in")]
+        for each in samplers:
+            each.set_epoch(0)
+        own, turned = samplers
+        exclude = torch.arange(0, g.num_edges(), 3) if not options else None
+        for _ in range(2):
+            got = own.sample(g, torch.arange(50), exclude)
+            want = turned.sample(dgl.reverse(g, copy_edata=True), torch.arange(50), exclude)
+            assert got[0].equal(want[0])
+            for mine, other in zip(got[2], want[2], strict=True):
+                assert mine.edata[dgl.EID].equal(other.edata[dgl.EID])
+                assert all(a.equal(b) for a, b in zip(mine.edges(), other.edges(), strict=True))
+            assert got[2][0].srcdata["x"].equal(got[0])
+    own.edge_dir = "in"
+    assert own.edge_dir == "in"
+    _, _, (block,) = PGSampler([3], edge_dir="out").sample(g, torch.arange(50))
     u, v = g.edges(order="eid")
     rows, cols = block.edges()
     eid = block.edata[dgl.EID]

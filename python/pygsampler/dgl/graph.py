@@ -112,6 +112,28 @@ def graph_of(g: Any, device: torch.device, types: Sequence[int] = ()) -> Graph:
     return pinned
 
 
+_turned: dict[int, tuple[weakref.ref[Any], Any]] = {}
+"""By the id of DGL's graph index that of the reversed graph, which is kept as long."""
+
+
+def reversed_of(g: Any) -> Any:
+    """``g`` with each edge turned round, for a graph without types; ids and data are those of
+    ``g``. DGL turns what it has of the graph, and copies nothing."""
+    index = g._graph
+    known = _turned.get(id(index))
+    if known is None or known[0]() is not index:
+        end = weakref.ref(index, partial(_forget_turned, id(index)))
+        known = _turned[id(index)] = end, index.reverse()
+    turned = g.local_var()
+    turned._graph = known[1]
+    return turned
+
+
+def _forget_turned(key: int, index: Any, of: dict[int, Any] = _turned) -> None:
+    # The default argument outlives the module's globals.
+    of.pop(key, None)
+
+
 def places_of(g: Any, graph: Graph) -> Places | None:
     """How to exclude edges of ``g`` in ``graph``, which was made of it by ``graph_of``.
 

@@ -17,7 +17,7 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
-from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of
+from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of, reversed_of
 from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.walking import is_typed
@@ -256,7 +256,9 @@ class PGSampler(Sampler):
         In-neighbours to sample for each vertex, outermost hop first: ``fanouts[-1]`` is applied
         to the seeds. -1 takes all, also with ``replace=True``; 0 none.
     edge_dir : str
-        ``'in'``. For out-neighbours sample ``dgl.reverse(g)``, which keeps the edge ids.
+        ``'in'``, or ``'out'``: out-neighbours, whose messages go to the vertices that drew them,
+        in blocks as of ``dgl.reverse(g)``, with the edge ids of ``g``. DGL's own blocks of these
+        have edges that no layer can use. NotImplementedError for heterographs.
     prob : str, optional
         The name of an array in ``g.edata``, of shape (E,) or (E, 1): bool, integers, float32 or
         float64, a finite weight >= 0 for each edge. A vertex draws its edges one after another,
@@ -382,19 +384,14 @@ class PGSampler(Sampler):
 
     @property
     def edge_dir(self) -> str:
-        """``'in'``."""
-        return "in"
+        """``'in'`` or ``'out'``."""
+        return self._edge_dir
 
     @edge_dir.setter
     def edge_dir(self, edge_dir: str) -> None:
-        if edge_dir == "in":
-            return
-        if edge_dir != "out":
-            raise ValueError(f"edge_dir: expected 'in', got {edge_dir!r}")
-        raise NotImplementedError(
-            "edge_dir: expected 'in', got 'out', which is not offered; "
-            "dgl.reverse(g) has the out-edges of g as in-edges, with the same ids"
-        )
+        if edge_dir not in ("in", "out"):
+            raise ValueError(f"edge_dir: expected 'in' or 'out', got {edge_dir!r}")
+        self._edge_dir = edge_dir
 
     @property
     def prob(self) -> str | None:
@@ -435,6 +432,14 @@ class PGSampler(Sampler):
         nodes a dict of all node types; blocks have all types of ``g``, empty ones too.
         """
         typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
+        if self._edge_dir == "out":
+            if typed:
+                raise NotImplementedError(
+                    "edge_dir: expected 'in' for a heterograph, got 'out'; dgl.reverse(g) has "
+                    "the out-edges of g as in-edges, with the same ids"
+                )
+            if isinstance(g, DGLGraph) and not g.is_block:
+                g = reversed_of(g)
         if not typed and not is_by_type(self._fanouts):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
         sampler = self._of_types(g)
