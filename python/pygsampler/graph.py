@@ -801,7 +801,9 @@ class Graph(GraphState):
         return graph
 
     def _ascends(self) -> bool:
-        return bool(library.call("GraphAscends", self._on_cpu()._handle()))
+        # Of one that was made on a GPU it is a copy, which is closed when nothing has it.
+        host = self._on_cpu()
+        return bool(library.call("GraphAscends", host._handle()))
 
     def _again(self) -> Graph:
         """Another graph on the same arrays."""

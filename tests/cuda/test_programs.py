@@ -106,7 +106,12 @@ def test_long_columns() -> None:
     degrees = [0, 31, 32, 255, 256, 257, 511, 512, 513, 1023, 1025, 2049, scaled(90000, 5003)]
     cpu, there = both(with_degrees(degrees, 700, 3), 32)
     seeds = np.arange(len(degrees))
-    for sampler in (column_values(weight="w", seed=1), SAMPLERS["ladies"]):
+    for sampler in (
+        column_values(weight="w", seed=1),
+        SAMPLERS["ladies"],
+        SAMPLERS["labor-1"],
+        samplers.labor(fanouts=[9], importance=2, seed=1),
+    ):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
 

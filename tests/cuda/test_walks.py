@@ -104,6 +104,18 @@ def test_pinned_graphs() -> None:
         same(sampler.sample(there, range(100), **NUMBERS), want, name)
 
 
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_a_graph_that_was_made_on_the_device(direction: str) -> None:
+    csc = random_graph(300, 8)
+    cpu = csc.graph(64, 64, 0)
+    lent = cpu.to("cuda")
+    there = pgs.Graph.from_csc(lent.indptr, lent.indices)
+    for options in ({}, {"p": 2.0, "q": 0.5}, {"p": 0.25, "q": 4.0, "stop": 0.1}):
+        sampler = pgs.RandomWalk(9, direction=direction, seed=2, **options)
+        want = sampler.sample(cpu, np.arange(300), **NUMBERS)
+        same(sampler.sample(there, np.arange(300), **NUMBERS), want, options)
+
+
 def test_however_they_are_asked_for() -> None:
     cpu, there = both(random_graph(scaled(2000, 100), 5))
     for name in ("weighted", "jumps", "far"):
