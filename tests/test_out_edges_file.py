@@ -111,7 +111,8 @@ def test_one_that_another_writer_left_behind(path: Path, made: list[int], what: 
     graph = in_memory(dst=DST[::-1].copy()) if what == "edges" else in_memory()
     nodes = NODES if what == "edges" else NODES + 1
     beside = {"out_edges": pgs.array.as_array(words, "out_edges")}
-    graph_save.save(str(path), graph._open(), nodes, beside, False)
+    sections = graph_save.csc(graph._open())
+    graph_save.save(str(path), {**sections, **beside}, nodes, False)
     opened = pgs.Graph.open(path)
     out = opened._walked("out")
     assert made == [EDGES]

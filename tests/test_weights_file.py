@@ -139,7 +139,8 @@ def test_those_that_another_writer_left_behind(path: Path, made: list[str], what
     src, weights = (SRC, POSITIVE[::-1].copy()) if what == "weights" else (DST, POSITIVE)
     graph = pgs.Graph.from_coo(src, DST, num_nodes=NODES, edge_data={"p": weights})
     arrays = {"edge_data.p": graph.edata["p"], "tables.p": pgs.array.as_array(tables, "tables")}
-    graph_save.save(str(path), graph._open(), NODES, arrays, False)
+    sections = graph_save.csc(graph._open())
+    graph_save.save(str(path), {**sections, **arrays}, NODES, False)
     opened = pgs.Graph.open(path)
     assert samples(opened, "p") == samples(graph, "p")
     assert made == ["edata['p']"] * 2

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._program.symbols import TYPE
-from pygsampler._sampling.base import Pending, Sampler
+from pygsampler._sampling.base import Launcher, Pending, Sampler
+from pygsampler._sampling.torch_group import TorchLauncher
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.typed_program import joint_ids
@@ -151,6 +152,10 @@ class PinSAGE(RandomWalk):
             into=into,
             beside=beside,
         )
+
+    def launcher(self, graph: Any, *, epoch: int, into: str | None = None) -> Launcher | None:
+        """As ``Sampler.launcher``; None along types of edges, whose seeds are by type."""
+        return None if self._path else TorchLauncher.of(self, PinSAGE, graph, epoch, into)
 
     def _with(self: P, seed: int | None = None, **fields: Any) -> P:
         other = super()._with(seed, **fields)

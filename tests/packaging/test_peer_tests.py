@@ -103,7 +103,7 @@ DGL = {
             assert len(blocks_of(sampler)) == 1
 
         def test_not_offered():
-            dgl.dataloading.MultiLayerNeighborSampler([2], edge_dir="out")
+            dgl.dataloading.LaborSampler([2], edge_dir="out")
 
         def test_peers():
             assert len(blocks_of(dgl.dataloading.NeighborSampler([2]))) == 7
