@@ -2,6 +2,7 @@
 #
 #   ENV=current|classic   the set of test partners (tests/requirements-$(ENV).txt)
 #   ARGS=...              more arguments for pytest, the benchmarks or the kernels' compiler
+#   WORKERS=2             how many processes pytest shares the tests between
 #   FUZZTIME=60s          how long make fuzz-go runs each of its targets
 #   PYTHON=python3        the interpreter that all environments are made from
 #   VERSIONS='3.11 3.12'  the Pythons that make wheels builds for, all supported ones if not given
@@ -18,6 +19,7 @@ PYTHON ?= python3
 ENV ?= current
 ARGS ?=
 VERSIONS ?=
+WORKERS ?= 2
 FUZZTIME ?= 60s
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
@@ -153,8 +155,9 @@ test-go: $(tools)/made ## the tests of the Go core, then those of concurrent cod
 	$(with_go) go test -race -short ./gpu ./pygsampler/...
 
 # Threads of DGL and PyTorch spin while they wait, which takes several times as long beside other work.
+# worksteal: each worker has a run of files, and what a file makes once is made in two workers at most.
 test-python: $(tests)/installed ## pytest against the installed wheel, with the partners of ENV
-	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest $(ARGS)
+	OMP_WAIT_POLICY=passive $(tests)/bin/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 # Takes the wheel as it lies in dist/: the machine with the GPU may have neither network nor Go.
 gpu-check: ## tests and figures on a GPU, with the wheel in dist/; OUT=folder for the results

@@ -18,14 +18,15 @@ func TimesStart(graph int64, name, dtype string, address, length, byVertex int64
 
 // TimedSubmit queues a batch whose seeds have times, and returns its job, negated, or with prompt the memory
 // of a batch that is small enough to be made on the spot. sorted is the memory that TimesStart has made.
-func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, threads, prompt, sorted, seedTimes, byVertex int64) (memOrJob int64, err error) {
+func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads, prompt, sorted, seedTimes, byVertex int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	g, o, err := open(graph, sampler)
 	if err != nil {
 		return 0, err
 	}
 	j, err := core.SubmitTimed(g, o, core.TimedCall{Sorted: sorted, SeedTimes: seedTimes, ByVertex: byVertex != 0, Call: core.Call{
-		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch, Threads: threads,
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+		Exclude: exclude, NumExclude: numExclude, Threads: threads,
 	}}, prompt != 0)
 	if err != nil {
 		return 0, err
@@ -34,4 +35,22 @@ func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, thread
 		return -jobs.add(j), nil
 	}
 	return handed(j)
+}
+
+// DeviceTimedSubmit puts a batch whose seeds have times into a stream of a device and returns its job, negated;
+// sorted, seedTimes and byVertex as for TimedSubmit.
+func DeviceTimedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, stream, own, sorted, seedTimes, byVertex int64) (job int64, err error) {
+	defer finish(&err)
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.DeviceSubmitTimed(g, o, core.DeviceCall{
+		Call:     core.Call{Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch},
+		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0,
+	}, core.TimedCall{Sorted: sorted, SeedTimes: seedTimes, ByVertex: byVertex != 0})
+	if err != nil {
+		return 0, err
+	}
+	return -deviceJobs.add(j), nil
 }

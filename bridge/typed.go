@@ -53,8 +53,9 @@ func TypedJoin(graph, ids int64) (mem int64, err error) {
 
 // TypedSubmit queues a batch of a graph with types, and returns its job, negated, or with prompt
 // the memory of a batch that is small enough to be made on the spot. counts is the address of how
-// many seeds each type has, and how many excluded edges each relation.
-func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch, exclude, numExclude, threads, prompt int64) (memOrJob int64, err error) {
+// many seeds each type has, and how many excluded edges each relation; sorted and seedTimes are 0, or
+// addresses of times.
+func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, threads, prompt int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	g, ok := typed.get(graph)
 	if !ok {
@@ -64,7 +65,7 @@ func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch
 	if !ok {
 		return 0, closed("sampler")
 	}
-	j, err := core.SubmitTyped(g, o, core.TypedCall{Counts: counts, Call: core.Call{
+	j, err := core.SubmitTyped(g, o, core.TypedCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes, Call: core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
 		Exclude: exclude, NumExclude: numExclude, Threads: threads,
 	}}, prompt != 0)
@@ -79,7 +80,7 @@ func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch
 
 // DeviceTypedSubmit puts a batch of a graph with types into a stream of a device and returns its job,
 // negated; counts as for TypedSubmit.
-func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, counts, epoch, batch, exclude, numExclude, stream, own int64) (job int64, err error) {
+func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, stream, own int64) (job int64, err error) {
 	defer finish(&err)
 	g, ok := typed.get(graph)
 	if !ok {
@@ -95,7 +96,7 @@ func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice,
 			Exclude: exclude, NumExclude: numExclude,
 		},
 		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0,
-	}, counts)
+	}, core.TypedCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes})
 	if err != nil {
 		return 0, err
 	}

@@ -1,10 +1,11 @@
-// What only the kernels neighbor32_trees and neighbor64_trees need: where trees share nothing, a number
+// What only the kernels of disjoint trees need: where trees share nothing, a number
 // belongs to a pair of tree and vertex, and the map's words stand in an open-addressing table of pairs.
 // The host empties it before the launch, and it is at most half full.
 #pragma once
 #include "neighbor.cuh"
 
 // The slot of a pair, a new one where it has none.
+template <class Args>
 __device__ __noinline__ u32 slot_of(const Args& a, u32 tree, u64 v) {
   const u64 FREE = ~0ull;
   u64 key = (u64)tree << a.tree_shift | v;
@@ -15,4 +16,5 @@ __device__ __noinline__ u32 slot_of(const Args& a, u32 tree, u64 v) {
     if (old == FREE || old == key) return at;
   }
 }
+template <class Args>
 __device__ __forceinline__ u32 tree_of(const Args& a, u32 slot) { return (u32)(load_relaxed(a.keys + slot) >> a.tree_shift); }

@@ -21,24 +21,52 @@
 //   settle   edges that asked another edge get its number
 // The seeds are numbered as the edges of a hop before the first, whose relations are the types.
 //
+// The kernels whose names end in _all also know rows that draw by weight, as weighted.cuh says, and disjoint
+// trees: there a number belongs to a pair of tree and vertex, and the map's words stand in the table of trees.cuh,
+// one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
+// are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/times).
+//
 // Go caller: internal/cuda/typed.go. Go twin: internal/cpu/typed.go.
 #include "rows.cuh"
+#include "trees.cuh"
 #include "typed.cuh"
+#include "weighted.cuh"
 
 #define TYPED_WARPS (THREADS / 32)
 #define TYPED_HUB 8192  // edges from which on a whole row is a block's
 
+// A relation in the terms of the kernels without types.
+struct TypedRows : RowsArgs {
+  const u64 *alias, *sums;  // null where its rows draw uniformly
+  const long long* keys;    // null where its edges have no times
+};
+
 struct TypedShared {
   Meeting meeting;
   u64 parts[32];
-  RowsArgs graph;  // the relation that the block works on
+  TypedRows graph;  // the relation that the block works on
   u64 salt;
   u32 src, dst;
   // Of the tile's rows: first CSC position, degree, random state, first edge in the block, edges to take.
   u64 starts[THREADS], degrees[THREADS], states[THREADS], offsets[THREADS], takes[THREADS];
 };
 
-template <typename I>
+struct TypedAllShared : TypedShared {
+  u64 lengths[THREADS];  // of rows that draw by weight: their edges, excluded ones too
+  u32 trees[THREADS];
+  long long bounds[THREADS];
+};
+
+template <bool ALL>
+struct TypedSharedOf {
+  typedef TypedShared type;
+};
+template <>
+struct TypedSharedOf<true> {
+  typedef TypedAllShared type;
+};
+
+template <typename I, bool ALL>
 struct Typed {
   const TypedArgs& a;
   TypedShared& s;
@@ -69,7 +97,19 @@ struct Typed {
   __device__ u64 nodes_of(u32 type) const { return a.kinds[type].nodes; }
   __device__ u64* map_of(u32 type) const { return a.map + a.kinds[type].map_at; }
   __device__ I* list(u32 type) const { return (I*)a.nodes + a.kinds[type].list_at; }
-  __device__ u64 room(u32 type) const { return min(nodes_of(type), a.row_capacity); }
+  __device__ u64 room(u32 type) const { return disjoint() ? a.row_capacity : min(nodes_of(type), a.row_capacity); }
+  __device__ bool disjoint() const { return ALL && a.keys; }
+  __device__ bool weighted() const { return ALL && s.graph.alias; }
+  // The tree of each vertex of a type, by number; and the slots of the edges of the hop that is drawn.
+  __device__ u32* trees(u32 type) const { return a.trees + a.kinds[type].list_at; }
+  __device__ u32* slots(u32 hop) const { return a.edge_slots + (hop & 1) * a.edge_capacity; }
+  // What bounds the edges of each vertex of a type, by number, and of the vertices that a hop's edges lead from.
+  __device__ bool timed() const { return ALL && a.bounds; }
+  __device__ long long* bounds(u32 type) const { return a.bounds + a.kinds[type].list_at; }
+  __device__ long long* edge_bounds(u32 hop) const { return a.edge_bounds + (hop & 1) * a.edge_capacity; }
+  __device__ long long& tile_bound(u32 row) const { return ((TypedAllShared&)s).bounds[row]; }
+  __device__ u32* tile_trees() const { return ((TypedAllShared&)s).trees; }
+  __device__ u64& length(u32 row) const { return ((TypedAllShared&)s).lengths[row]; }
   // Type of the vertices that a relation's edges, or a type's seeds, lead from.
   __device__ u32 source(bool seeds, u32 of) const { return seeds ? of : a.relations[of].src; }
   __device__ long long fanout_of(u32 relation, u32 hop) const {
@@ -143,7 +183,8 @@ struct Typed {
     __syncthreads();
     if (threadIdx.x == 0) {
       const TypedRelation& r = a.relations[relation];
-      RowsArgs& g = s.graph;
+      TypedRows& g = s.graph;
+      g.alias = r.alias, g.sums = r.sums, g.keys = r.keys;
       g.indptr = r.indptr, g.indices = r.indices, g.edge_ids = r.edge_ids;
       g.excluded = a.excluded + r.excluded_at, g.num_excluded = r.num_excluded;
       g.map = map_of(r.src);
@@ -160,6 +201,37 @@ struct Typed {
     return min(min(i0 + THREADS, hi), row_at[relation + 1]);
   }
   __device__ u64 vertex(u32 relation, u64 item) const { return (u64)list(s.dst)[first[s.dst] + item - row_at[relation]]; }
+  __device__ u32 tree(u32 relation, u64 item) const { return trees(s.dst)[first[s.dst] + item - row_at[relation]]; }
+
+  __device__ long long bound(u32 relation, u64 item) const {
+    return bounds(s.dst)[first[s.dst] + item - row_at[relation]];
+  }
+
+  // The key of the first time that a window leaves under a bound.
+  __device__ long long since(long long bound) const {
+    const long long LEAST = (long long)(1ull << 63);
+    if (a.float_times) return key_of(time_of(bound) - a.window);
+    long long window = (long long)a.window;
+    return bound >= LEAST + window ? bound - window : LEAST;
+  }
+  // How many of a row's keys, which ascend, are below one, or at it.
+  __device__ static u64 keys_below(const long long* keys, u64 n, long long key, bool or_at) {
+    u64 lo = 0;
+    while (lo < n) {
+      u64 middle = (lo + n) / 2;
+      if (keys[middle] < key || (or_at && keys[middle] == key)) lo = middle + 1;
+      else n = middle;
+    }
+    return lo;
+  }
+  // The part of a row that a bound leaves; of more than the fanout its last ones, where a hop wants those.
+  __device__ ulonglong2 within(ulonglong2 row, long long bound, long long fanout) const {
+    const long long* keys = s.graph.keys + row.x;
+    u64 end = keys_below(keys, row.y, bound, !a.before), begin = 0;
+    if (a.windowed) begin = keys_below(keys, end, since(bound), false);
+    if (a.latest && fanout >= 0 && end - begin > (u64)fanout) begin = end - (u64)fanout;
+    return make_ulonglong2(row.x + begin, end - begin);
+  }
 
   // Reads the rows of the block's slice; how many edges they give, in thread 0.
   __device__ u64 count(u64 items, u32 hop) {
@@ -171,6 +243,7 @@ struct Typed {
       u64 i = i0 + threadIdx.x, takes = 0, all;
       if (i < next) {
         ulonglong2 row = s.graph.row_of(vertex(r, i));
+        if (timed() && s.graph.keys) row = within(row, bound(r, i), fanout_of(r, hop));
         a.rows[i] = row;
         takes = s.graph.taken(row.y, fanout_of(r, hop));
       }
@@ -199,22 +272,88 @@ struct Typed {
       s.starts[threadIdx.x] = row.x, s.degrees[threadIdx.x] = row.y;
       s.offsets[threadIdx.x] = offset, s.takes[threadIdx.x] = takes;
       if (!whole) {
-        u64 state = row_state(s.graph.stream(hop), vertex(r, i));
-        s.states[threadIdx.x] = a.mixed ? state_of_type(state, s.salt) : state;
+        u64 v = vertex(r, i), state = row_state(s.graph.stream(hop), v);
+        if (a.mixed) state = state_of_type(state, s.salt);
+        if (disjoint()) state = part_state(state, tree(r, i));
+        s.states[threadIdx.x] = state;
+        // Rows that exclude some have more edges than they may give.
+        if (weighted()) length(threadIdx.x) = s.graph.num_excluded ? read(s.graph.indptr, s.graph.indptr_bits, v + 1) - row.x : row.y;
       }
+      if (disjoint() && is) tile_trees()[threadIdx.x] = tree(r, i);
+      if (timed() && is) tile_bound(threadIdx.x) = bound(r, i);
       __syncthreads();
       u32 in_tile = (u32)(next - i0);
-      if (fanout > 0 && fanout <= a.direct && s.graph.num_edges >> 32 == 0) draw_narrow(in_tile, (u32)fanout, ids, edge_ids, base + edge_at[r]);
-      else if (fanout) draw_wide(in_tile, fanout, ids, edge_ids, base + edge_at[r]);
+      if (fanout > 0 && fanout <= a.direct && s.graph.num_edges >> 32 == 0) draw_narrow(in_tile, (u32)fanout, ids, edge_ids, edge_at[r], hop);
+      else if (fanout) draw_wide(in_tile, fanout, ids, edge_ids, edge_at[r], hop);
       at += all;
     }
   }
+  // Edge e of the relation, whose edges begin in the list at first, is a row's at position p.
+  __device__ void gather(I* ids, void* edge_ids, u64 e, u64 p, u32 row, u64 at, u32 hop) const {
+    const TypedRows& g = s.graph;
+    I v = ((const I*)g.indices)[p];
+    ids[e] = v;
+    write(edge_ids, g.out_edge_bits, e, g.edge_id_bits ? read(g.edge_ids, g.edge_id_bits, p) : p);
+    if (timed()) edge_bounds(hop)[at + e] = a.carry && g.keys ? g.keys[p] : tile_bound(row);
+    u64 word = (u64)v;
+    if (disjoint()) word = slots(hop)[at + e] = slot_of(a, tile_trees()[row], a.kinds[s.src].map_at + (u64)v);
+    atomicMin((disjoint() ? a.map : g.map) + word, (u64)a.tag << 32 | (base + at + e));
+  }
+  // The CSC position of a row's choice: by weight among all of its edges, else among those not excluded.
+  __device__ u64 position(u32 row, u64 pick, bool whole) const {
+    return weighted() && !whole ? s.starts[row] + pick : s.graph.position(s.starts[row], pick);
+  }
+  __device__ void excluded_of(u32 row, u64& x0, u64& x1) const {
+    x0 = x1 = 0;
+    if (!s.graph.num_excluded) return;
+    x0 = excluded_below(s.graph.excluded, s.graph.num_excluded, s.starts[row]);
+    x1 = excluded_below(s.graph.excluded, s.graph.num_excluded, s.starts[row] + length(row));
+  }
+  __device__ bool is_excluded(u64 p, u64 x0, u64 x1) const {
+    u64 at = x0 + excluded_below(s.graph.excluded + x0, x1 - x0, p);
+    return at < x1 && s.graph.excluded[at] == p;
+  }
+
+  // The choices by weight of the tile's rows, up to 32 a row: a warp a row, a lane a choice.
+  __device__ void choose_by_weight(u32 count, u32 fanout) const {
+    u32 lane = threadIdx.x & 31;
+    for (u32 row = threadIdx.x >> 5; row < count; row += TYPED_WARPS) {
+      if (gives_all(s.graph, s.degrees[row], fanout)) continue;
+      u64 start = s.starts[row], n = length(row), state = s.states[row], x0, x1;
+      u32* own = scratch + row * (fanout | 1);
+      excluded_of(row, x0, x1);
+      bool mine = lane < fanout;
+      u32 p = mine ? weighted_pick32(s.graph.alias + start, draw_bits(state, lane), (u32)n) : 0;
+      u32 drawn = (1u << (fanout & 31)) - 1;
+      if (fanout == 32) drawn = ~0u;
+      bool bad = mine && x0 < x1 && is_excluded(start + p, x0, x1);
+      u32 same = __match_any_sync(~0u, p) & drawn;
+      if (!a.replace) bad |= mine && (same & ((1u << lane) - 1));
+      if (mine) own[lane] = p;
+      u32 open = __ballot_sync(~0u, bad), spares = n > SHORT ? SPARE * fanout : 0;
+      for (u32 t0 = 0; t0 < spares && open; t0 += 32) {
+        u32 spare = t0 + lane < spares ? weighted_pick32(s.graph.alias + start, draw_bits(state, fanout + t0 + lane), (u32)n) : 0;
+        bool out = x0 < x1 && is_excluded(start + spare, x0, x1);
+        for (u32 t = 0; t < 32 && t0 + t < spares && open; t++) {
+          u32 pick = __shfl_sync(~0u, spare, t), refused = __shfl_sync(~0u, out, t);
+          // What is open equals a choice that is not, or is excluded.
+          if (__any_sync(~0u, refused || (!a.replace && mine && p == pick))) continue;
+          if (lane == __ffs(open) - 1) own[lane] = p = pick;
+          open &= open - 1;
+        }
+      }
+      __syncwarp();
+      if (open) weighted_left(s.graph, own, open, state, start, n, fanout, x0, x1);
+    }
+  }
+
   // The tile's rows at once: a thread for each draw, then one for each edge.
-  __device__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids, u64 rank) const {
+  __device__ void draw_narrow(u32 count, u32 fanout, I* ids, void* edge_ids, u64 at, u32 hop) const {
     u32 stride = fanout | 1, draws = count * fanout;
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1;
-    for (u32 q = threadIdx.x; q < draws; q += THREADS) {
+    if (weighted()) choose_by_weight(count, fanout);
+    else for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
       u64 degree = s.degrees[row];
       if (!gives_all(s.graph, degree, fanout)) scratch[row * stride + j] = (u32)s.graph.draw(s.states[row], j, degree, fanout);
@@ -226,27 +365,34 @@ struct Typed {
       u64 degree = s.degrees[row];
       const u32* own = scratch + row * stride;
       u32 pick = j;
-      if (!gives_all(s.graph, degree, fanout)) pick = a.replace ? own[j] : floyd(own, j, (u32)degree - fanout);
-      s.graph.gather(ids, edge_ids, s.offsets[row] + j, s.starts[row], pick, rank);
+      bool whole = gives_all(s.graph, degree, fanout);
+      if (!whole) pick = a.replace || weighted() ? own[j] : floyd(own, j, (u32)degree - fanout);
+      gather(ids, edge_ids, s.offsets[row] + j, position(row, pick, whole), row, at, hop);
     }
   }
   // The tile's rows one by one, a warp each, and whole rows of hubs by the block.
-  __device__ void draw_wide(u32 count, long long fanout, I* ids, void* edge_ids, u64 rank) const {
+  __device__ void draw_wide(u32 count, long long fanout, I* ids, void* edge_ids, u64 at, u32 hop) const {
     u32 lane = threadIdx.x & 31;
     for (u32 row = threadIdx.x >> 5; row < count; row += TYPED_WARPS) {
       bool whole = gives_all(s.graph, s.degrees[row], fanout);
       u64 take = s.takes[row], e0 = s.offsets[row];
       if (whole && take >= TYPED_HUB) continue;
-      if (!whole) s.graph.choose_wide(edge_ids, e0, s.states[row], s.degrees[row], take);
+      if (!whole && weighted()) {
+        u64 x0, x1;
+        excluded_of(row, x0, x1);
+        weighted_wide(s.graph, edge_ids, (u32)e0, s.states[row], s.starts[row], length(row), (u32)fanout, x0, x1);
+      } else if (!whole) {
+        s.graph.choose_wide(edge_ids, e0, s.states[row], s.degrees[row], take);
+      }
       for (u64 j = lane; j < take; j += 32) {
         u64 pick = whole ? j : read(edge_ids, s.graph.out_edge_bits, e0 + j);
-        s.graph.gather(ids, edge_ids, e0 + j, s.starts[row], pick, rank);
+        gather(ids, edge_ids, e0 + j, position(row, pick, whole), row, at, hop);
       }
     }
     for (u32 row = 0; row < count; row++) {
       u64 take = s.takes[row];
       if (take < TYPED_HUB || !gives_all(s.graph, s.degrees[row], fanout)) continue;
-      for (u64 j = threadIdx.x; j < take; j += THREADS) s.graph.gather(ids, edge_ids, s.offsets[row] + j, s.starts[row], j, rank);
+      for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, s.offsets[row] + j, position(row, j, true), row, at, hop);
     }
   }
 
@@ -254,9 +400,16 @@ struct Typed {
 
   __device__ I* edge(u32 of, u64 e) const { return (I*)(a.out + ids_at[of]) + (e - edge_at[of]); }
 
+  // The map's word of an edge of the list, whose part it is and which leads from v.
+  __device__ u64* word(const u32* slots, u32 part, u64 e, u64 v) const {
+    return slots ? a.map + slots[e] : (u64*)maps[part] + v;
+  }
+
   // Numbers the first occurrences among the edges of a list of so many parts, as fused.cu does; whether there
   // is room for them.
-  __device__ bool number(bool seeds, u32 parts, u64 edges, u64* counters, bool last) {
+  __device__ bool number(bool seeds, u32 parts, u64 edges, u64* counters, u32 hop) {
+    const u32* slots = disjoint() ? this->slots(hop) : nullptr;
+    bool last = hop + 1 == a.hops && !seeds;
     u32 lane = threadIdx.x & 31, warp = threadIdx.x >> 5, mine = 0, part = 0, run = 0, of_run = 0;
     u64 lo = lower(edges), hi = upper(edges), step = ((hi - lo + TYPED_WARPS - 1) / TYPED_WARPS + 31) & ~31ull;
     u64 from = min(lo + warp * step, hi), to = min(from + step, hi);
@@ -270,7 +423,7 @@ struct Typed {
       while (is && part + 1 < parts && edge_at[part + 1] <= e) part++;
       if (is) {
         I* at = edge(part, e);
-        u64 rank = (u32)load_relaxed((const u64*)maps[part] + (u64)*at);
+        u64 rank = (u32)load_relaxed(word(slots, part, e, (u64)*at));
         fresh = rank == base + e;
         if (!fresh) *at = RowsArgs::ask<I>(rank, base);
       }
@@ -322,8 +475,10 @@ struct Typed {
         u32 type = source(seeds, part);
         u64 id = next + __popc(firsts & ((1u << lane) - 1)) + shift[part];
         list(type)[id] = v;
+        if (slots) trees(type)[id] = tree_of(a, slots[e]);
+        if (timed()) bounds(type)[id] = edge_bounds(hop)[e];
         *at = (I)id;
-        if (!last) ((u64*)maps[part])[(u64)v] = (u64)a.tag << 32 | id;
+        if (!last) *word(slots, part, e, (u64)v) = (u64)a.tag << 32 | id;
       }
       next += __popc(firsts);
     }
@@ -352,6 +507,8 @@ struct Typed {
   // Claims the seeds and writes them down; false where the batch has ended.
   __device__ bool plant(u64* header) {
     used = align64(block_word(a.hops, 0) * 8);
+    // Nobody counts before the blocks have met.
+    for (u64 i = blockIdx.x * THREADS + threadIdx.x; counts(0) + i < counts(a.hops + 1); i += gridDim.x * THREADS) a.counts[i] = 0;
     sums_to(edge_at, a.types, 0, [&](u32 t) { return a.kinds[t].seeds; });
     used = sums_to(ids_at, a.types, used, [&](u32 t) { return 2 * align64(a.kinds[t].seeds * WIDTH); });
     if (used > a.out_capacity) return end(STATUS_TOO_SMALL, used), false;
@@ -362,9 +519,20 @@ struct Typed {
         atomicMin(a.bad_seed, i);
         v = 0;  // any vertex: the batch will be refused
       }
-      atomicMin(map_of(type) + v, (u64)a.tag << 32 | i);
       I* index = edge(type, i);
       index[0] = index[align64(a.kinds[type].seeds * WIDTH) / WIDTH] = (I)v;
+      if (disjoint()) {
+        // Each has a tree of its own, in which it is the first.
+        u64 id = i - edge_at[type];
+        if (id < room(type)) {
+          index[0] = (I)id;
+          list(type)[id] = (I)v, trees(type)[id] = (u32)i;
+          if (timed()) bounds(type)[id] = a.seed_times[i];
+          a.map[slot_of(a, (u32)i, a.kinds[type].map_at + v)] = (u64)a.tag << 32 | id;
+        }
+      } else {
+        atomicMin(map_of(type) + v, (u64)a.tag << 32 | i);
+      }
     }
     grid_barrier(s.meeting);
     u64 bad = load_relaxed(a.bad_seed);
@@ -375,7 +543,15 @@ struct Typed {
       words[TYPE_OUTPUT_NODES] = ids_at[t] + align64(seeds * WIDTH);
       words[TYPE_TREES] = words[TYPE_WORDS - 2] = words[TYPE_WORDS - 1] = 0;
     }
-    if (!number(true, a.types, a.num_seeds, counts(0), false)) return end(STATUS_TOO_SMALL, used), false;
+    if (disjoint()) {
+      u64 full = 0, all;
+      for (u32 t = threadIdx.x; t < a.types; t += THREADS) n[t] = a.kinds[t].seeds, full += n[t] > room(t);
+      rows_before(full, all, s.parts);
+      if (all) return end(STATUS_TOO_SMALL, used), false;
+      base = a.num_seeds;
+    } else if (!number(true, a.types, a.num_seeds, counts(0), 0)) {
+      return end(STATUS_TOO_SMALL, used), false;
+    }
     for (u32 t = threadIdx.x; t < a.types && blockIdx.x == 0; t += THREADS) header[count_word(t, 0)] = n[t];
     return true;
   }
@@ -402,6 +578,7 @@ struct Typed {
     __syncthreads();
     if (base + edges >= MOST_EDGES) return end(STATUS_TOO_MANY_EDGES, base + edges), false;
     if (used > a.out_capacity || edges > a.edge_capacity) return end(STATUS_TOO_SMALL, used), false;
+    if (disjoint() && (base + edges) * 2 > 1ull << a.table_bits) return end(STATUS_TOO_SMALL, used), false;
     if (blockIdx.x == 0) {
       for (u32 r = threadIdx.x; r < relations; r += THREADS) {
         u32 dst = a.relations[r].dst;
@@ -414,7 +591,7 @@ struct Typed {
     }
     draw(items, at, hop);
     grid_barrier(s.meeting);
-    if (!number(false, relations, edges, counts(hop + 1) + max(a.types, relations), hop + 1 == a.hops))
+    if (!number(false, relations, edges, counts(hop + 1) + max(a.types, relations), hop))
       return end(STATUS_TOO_SMALL, used), false;
     if (blockIdx.x == 0) {
       for (u32 r = threadIdx.x; r < relations; r += THREADS)
@@ -431,17 +608,24 @@ struct Typed {
     if (!plant(header)) return;
     for (u32 hop = 0; hop < a.hops; hop++)
       if (!sample(hop, header)) return;
-    // The lists of vertices go behind the blocks.
-    sums_to(edge_at, a.types, align64(used), [&](u32 t) { return align64(n[t] * WIDTH); });
-    used = edge_at[a.types - 1] + n[a.types - 1] * WIDTH;
+    // The lists of vertices go behind the blocks, those of trees before each.
+    u64 lists = disjoint() ? 2 : 1;
+    sums_to(edge_at, a.types, align64(used), [&](u32 t) { return lists * align64(n[t] * WIDTH); });
+    for (u32 t = threadIdx.x; t < a.types; t += THREADS) ids_at[t] = edge_at[t] + (lists - 1) * align64(n[t] * WIDTH);
+    __syncthreads();
+    used = ids_at[a.types - 1] + n[a.types - 1] * WIDTH;
     if (used > a.out_capacity) return end(STATUS_TOO_SMALL, used);
     for (u32 t = 0; t < a.types; t++) {
-      I *to = (I*)(a.out + edge_at[t]), *own = list(t);
-      for (u64 i = lower(n[t]) + threadIdx.x, hi = upper(n[t]); i < hi; i += THREADS) to[i] = own[i];
+      I *to = (I*)(a.out + ids_at[t]), *own = list(t);
+      for (u64 i = lower(n[t]) + threadIdx.x, hi = upper(n[t]); i < hi; i += THREADS) {
+        to[i] = own[i];
+        if (disjoint()) ((I*)(a.out + edge_at[t]))[i] = (I)trees(t)[i];
+      }
     }
     if (blockIdx.x == 0) {
       for (u32 t = threadIdx.x; t < a.types; t += THREADS)
-        header[type_word(t) + TYPE_NUM_NODES] = n[t], header[type_word(t) + TYPE_NODES] = edge_at[t];
+        header[type_word(t) + TYPE_NUM_NODES] = n[t], header[type_word(t) + TYPE_NODES] = ids_at[t];
+      for (u32 t = threadIdx.x; t < a.types && disjoint(); t += THREADS) header[type_word(t) + TYPE_TREES] = edge_at[t];
       for (u32 r = threadIdx.x; r < a.num_relations; r += THREADS) header[bits_word(r)] = a.relations[r].out_edge_bits;
       if (threadIdx.x == 0) {
         for (u32 i = 0; i < HEADER_WORDS; i++) header[i] = 0;
@@ -454,12 +638,17 @@ struct Typed {
   }
 };
 
-template <typename I>
+template <typename I, bool ALL>
 __device__ __forceinline__ void typed(const TypedArgs& a) {
   extern __shared__ u64 tables[];
-  __shared__ TypedShared s;
-  Typed<I>(a, s, tables).run();
+  __shared__ typename TypedSharedOf<ALL>::type s;
+  Typed<I, ALL>(a, s, tables).run();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2) typed32(const __grid_constant__ TypedArgs a) { typed<int>(a); }
-extern "C" __global__ void __launch_bounds__(THREADS, 2) typed64(const __grid_constant__ TypedArgs a) { typed<long long>(a); }
+#define TYPED(name, I, ALL) \
+  extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ TypedArgs a) { typed<I, ALL>(a); }
+
+TYPED(typed32, int, false)
+TYPED(typed64, long long, false)
+TYPED(typed32_all, int, true)
+TYPED(typed64_all, long long, true)

@@ -95,6 +95,7 @@ __device__ __noinline__ void weighted_left_short(const Args& a, u32* own, u32 op
 
 // The choices of a row that are open in the end, by a warp; at most 32, lane i knows choice i. x0 to x1
 // are the row's excluded edges.
+template <class Args>
 __device__ __noinline__ void weighted_left(const Args& a, u32* own, u32 open, u64 state, u64 start, u64 n, u32 fanout,
                                            u64 x0, u64 x1) {
   Sums64 w{a.sums + start};
@@ -122,6 +123,7 @@ __device__ __noinline__ void weighted_left(const Args& a, u32* own, u32 open, u6
 }
 
 // All choices of a row by a warp, for any fanout; they stand where the edge ids will.
+template <class Args>
 __device__ __noinline__ void weighted_wide(const Args& a, void* edge_ids, u32 e0, u64 state, u64 start, u64 n, u32 fanout,
                                            u64 x0, u64 x1) {
   const u64 REFUSED = ~0ull;

@@ -1,6 +1,7 @@
 package pygsampler
 
 import (
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
 )
@@ -23,9 +24,8 @@ func (t *Typed) bring() error {
 	return nil
 }
 
-// DeviceSubmitTyped puts a batch of a graph with types into a stream; counts is the address of those of
-// TypedCall.
-func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, counts int64) (*DeviceJob, error) {
+// DeviceSubmitTyped puts a batch of a graph with types into a stream; about has what a DeviceCall has not.
+func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, about TypedCall) (*DeviceJob, error) {
 	if t.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
@@ -36,7 +36,12 @@ func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, counts int64) (*Devic
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	seeds, exclude, err := t.split(&TypedCall{Call: c.Call, Counts: counts})
+	about.Call = c.Call
+	seeds, exclude, err := t.split(&about)
+	if err != nil {
+		return nil, err
+	}
+	given, err := t.times(&about)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +73,22 @@ func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, counts int64) (*Devic
 		excluded = append(excluded, int64(len(positions)))
 		call.Exclude = append(call.Exclude, positions...)
 	}
-	if call.Plan, err = plan.Device(&t.csc, seeds, excluded); err == nil {
-		j.flight, err = t.device.engine.Start(t.device.graph, call)
+	keys := make([]gpu.Address, len(t.graphs))
+	for i := range keys {
+		if given == nil || given.Of[i] == nil {
+			continue
+		}
+		if keys[i], err = t.graphs[i].device.graph.Keys(given.Of[i].Edges); err != nil {
+			err = onDevice(err)
+			return nil, err
+		}
+	}
+	if call.Plan, err = plan.Device(&t.csc, seeds, excluded, given, keys); err == nil {
+		of := t.device.graph
+		if _, alone := call.Plan.(*cuda.OneType); alone {
+			of = t.graphs[0].device.graph
+		}
+		j.flight, err = t.device.engine.Start(of, call)
 		err = onDevice(err)
 	}
 	if err != nil {

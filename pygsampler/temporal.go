@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 )
@@ -37,21 +38,8 @@ type TimedCall struct {
 
 // SubmitTimed is Submit, and with prompt it is Sample, for a graph whose rows are those of a sorted one.
 func SubmitTimed(g *Graph, p *Sampler, c TimedCall, prompt bool) (*Job, error) {
-	if c.Sorted == 0 || c.NumSeeds < 0 {
-		return nil, Errorf(KindValue, "seed_time: expected the rows by time and a length >= 0, got %#x and %d", c.Sorted, c.NumSeeds)
-	}
-	m := memory.FromAddress(c.Sorted)
-	words := memory.At[int64](m, 0, times.TimesWords)
-	given := &family.Times{Rows: times.Rows{
-		Edges:    memory.At[int64](m, words[times.TimesKeys], words[times.TimesNumEdges]),
-		Of:       memory.At[int64](m, words[times.TimesGiven], words[times.TimesNumGiven]),
-		ByVertex: c.ByVertex, Float: words[times.TimesFloat] != 0,
-	}}
-	if int64(len(given.Edges)) != g.csc.NumEdges() {
-		return nil, Errorf(KindValue, "graph: expected one of %d edges, got %d", len(given.Edges), g.csc.NumEdges())
-	}
-	var err error
-	if given.Seeds, err = seedKeys(c.SeedTimes, c.NumSeeds, given.Float); err != nil {
+	given, err := c.times(g.csc.NumEdges())
+	if err != nil {
 		return nil, err
 	}
 	// Nothing that panics stands between entering the graph and the job that leaves it.
@@ -66,6 +54,78 @@ func SubmitTimed(g *Graph, p *Sampler, c TimedCall, prompt bool) (*Job, error) {
 	}
 	engine.submit(j)
 	return j, nil
+}
+
+// DeviceSubmitTimed puts a batch whose seeds have times into a stream of the device that the graph is on.
+func DeviceSubmitTimed(g *Graph, p *Sampler, c DeviceCall, timed TimedCall) (*DeviceJob, error) {
+	if g.device == nil {
+		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
+	}
+	plan, is := p.Plan.(*temporal.Plan)
+	if !is {
+		return nil, Errorf(KindValue, "sampler: expected one of edges with times, got one of another family")
+	}
+	timed.Call = c.Call
+	given, err := timed.times(g.device.graph.Edges)
+	if err != nil {
+		return nil, err
+	}
+	call, err := g.device.call(p, c)
+	if err != nil {
+		return nil, err
+	}
+	j := newDeviceJob(g.device, c.Out, g)
+	if err := g.enterDevice([]*DeviceJob{j}); err != nil {
+		return nil, err
+	}
+	// Whatever happens: Close and Shutdown wait for jobs that were let in.
+	defer func() {
+		if err != nil {
+			j.ended, j.err = true, err
+			j.leave()
+		}
+		close(j.started)
+	}()
+	keys, err := g.device.graph.Keys(given.Of[0].Edges)
+	if err == nil {
+		call.Plan, err = plan.Device(keys, given)
+	}
+	if err == nil {
+		j.flight, err = g.device.engine.Start(g.device.graph.Alone(), call)
+	}
+	if err = onDevice(err); err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
+// times are those of a graph of so many edges, and of the seeds.
+func (c *TimedCall) times(edges int64) (*family.Times, error) {
+	if c.Sorted == 0 || c.NumSeeds < 0 {
+		return nil, Errorf(KindValue, "seed_time: expected the rows by time and a length >= 0, got %#x and %d", c.Sorted, c.NumSeeds)
+	}
+	rows, err := sortedRows(c.Sorted, edges, c.ByVertex)
+	if err != nil {
+		return nil, err
+	}
+	given := &family.Times{Of: []*times.Rows{rows}}
+	given.Seeds, err = seedKeys(c.SeedTimes, c.NumSeeds, rows.Float)
+	return given, err
+}
+
+// sortedRows is what StartTimes has made, of a graph of so many edges.
+func sortedRows(address, edges int64, byVertex bool) (*times.Rows, error) {
+	m := memory.FromAddress(address)
+	words := memory.At[int64](m, 0, times.TimesWords)
+	rows := &times.Rows{
+		Edges:    memory.At[int64](m, words[times.TimesKeys], words[times.TimesNumEdges]),
+		Of:       memory.At[int64](m, words[times.TimesGiven], words[times.TimesNumGiven]),
+		ByVertex: byVertex, Float: words[times.TimesFloat] != 0,
+	}
+	if int64(len(rows.Edges)) != edges {
+		return nil, Errorf(KindValue, "graph: expected one of %d edges, got %d", len(rows.Edges), edges)
+	}
+	return rows, nil
 }
 
 // seedKeys are the keys of times.

@@ -132,10 +132,39 @@ func (t *Typed) Join(ids int64) (int64, error) {
 }
 
 // TypedCall is a call whose seeds are so many of each type of vertices, and whose excluded edges
-// are so many of each relation, one behind another: Counts is the address of all these numbers.
+// are so many of each relation, one behind another: Counts is the address of all these numbers. Where edges have
+// times, SeedTimes is the address of one for each seed, as TimedCall has them, and Sorted that of two numbers for each
+// relation: the memory that StartTimes has made, 0 for none, and whether its times are vertices'.
 type TypedCall struct {
 	Call
-	Counts int64
+	Counts            int64
+	Sorted, SeedTimes int64
+}
+
+// times are those of a call; nil: it has none.
+func (t *Typed) times(c *TypedCall) (*family.Times, error) {
+	if c.Sorted == 0 {
+		return nil, nil
+	}
+	given := new(family.Times)
+	for i, w := range memory.View[[2]int64](c.Sorted, int64(len(t.graphs))) {
+		if w[0] == 0 {
+			given.Of = append(given.Of, nil)
+			continue
+		}
+		edges := t.csc.Relations[i].Graph.NumEdges()
+		if t.device != nil {
+			edges = t.graphs[i].device.graph.Edges
+		}
+		rows, err := sortedRows(w[0], edges, w[1] != 0)
+		if err != nil {
+			return nil, err
+		}
+		given.Of = append(given.Of, rows)
+	}
+	var err error
+	given.Seeds, err = seedKeys(c.SeedTimes, c.NumSeeds, given.Float())
+	return given, err
 }
 
 // typedPlan is a plan that samples graphs with types.
@@ -187,6 +216,9 @@ func newSampledTypes(g *Typed, p *Sampler, c TypedCall) (*sampledTypes, error) {
 	t := &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}
 	var err error
 	if t.work.SeedCounts, t.exclude, err = g.split(&c); err != nil {
+		return nil, err
+	}
+	if t.work.Times, err = g.times(&c); err != nil {
 		return nil, err
 	}
 	ids := csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +53,18 @@ def quiet_import(name: str) -> Any:
 
 
 @pytest.fixture(scope="session")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder of a libcuda.so.1 that runs the kernels on the CPU (tests/emulator)."""
     from tests.emulator.build import build, compilers
+    from tests.emulator.interpreter import Interpreter
+    from tests.gpu import INTERPRETERS
 
     if compilers() is None:
         pytest.skip("needs gcc and g++ (apt-get install g++)")
-    return build(tmp_path_factory.mktemp("emulator"))
+    folder = build(tmp_path_factory.mktemp("emulator"))
+    INTERPRETERS[folder] = Interpreter(folder)
+    yield folder
+    INTERPRETERS.pop(folder).close()
 
 
 @pytest.fixture(scope="session")

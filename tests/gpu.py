@@ -11,13 +11,17 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 import pygsampler as pgs
+from tests.emulator.interpreter import Interpreter
 
 FAKE_DRIVER = Path(__file__).parents[1] / "gpu" / "shim" / "testdata" / "fake_libcuda.c"
+# By the folders of their drivers.
+INTERPRETERS: dict[Path, Interpreter] = {}
 
 
 def need_cuda(devices: int = 1) -> None:
@@ -58,10 +62,19 @@ def no_driver(folder: Path) -> Path:
 
 def run_with_driver(driver: Path, code: str, **variables: str) -> str:
     """What a fresh interpreter prints that runs ``code`` with the driver in folder ``driver``."""
-    environment = {**os.environ, **variables, "LD_LIBRARY_PATH": str(driver)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=240
-    )
+    ready = INTERPRETERS.get(driver)
+    if ready is not None and ready.takes(variables):
+        with tempfile.TemporaryDirectory() as scratch:
+            done = ready.run(code, Path(scratch), timeout=240, **variables)
+    else:
+        environment = {**os.environ, **variables, "LD_LIBRARY_PATH": str(driver)}
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", done.stderr
     return done.stdout

@@ -26,6 +26,7 @@ MODULES = (
         "transit",
         "khop",
         "typed",
+        "time",
     ),
     (
         "programs",

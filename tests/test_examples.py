@@ -60,6 +60,17 @@ def test_links_are_told_from_others() -> None:
     assert hits > 3 * 10
 
 
+def test_times_help_on_what_arrives() -> None:
+    partner("torch")
+    told = run("temporal.py", "--epochs", "1")
+    found = re.findall(r"accuracy (\w+) times?: ([\d.]+)% of arriving.*, ([\d.]+)% in hind", told)
+    assert [name for name, *_ in found] == ["without", "by"]
+    (blind, leaking), (timed, _) = ((float(here), float(later)) for _, here, later in found)
+    # What is learnt of the future is of no use, and looks good in hindsight.
+    assert timed > max(blind, 3 * GUESSING)
+    assert leaking > blind + 5
+
+
 def test_samplers_learn() -> None:
     partner("torch")
     told = run("samplers.py", "--epochs", "1", "--only", "ladies", "--only", "saint_node")

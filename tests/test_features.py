@@ -308,7 +308,6 @@ def readonly_rows() -> np.ndarray[Any, Any]:
         (bytearray(60), "bytearray"),
         (7, "int 7"),
     ],
-    ids=str,
 )
 def test_room_that_does_not_fit(features, out: Any, got: str) -> None:
     expected = r"^out: expected a contiguous float32 array of shape \(5, 3\), got "

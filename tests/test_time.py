@@ -32,7 +32,11 @@ def graph_of(edges: Any, dtype: str = "int64", ids: str = "int64") -> pgs.Graph:
         src.astype(ids),
         dst.astype(ids),
         num_nodes=NODES,
-        edge_data={"t": of_edges.astype(dtype), "m": np.arange(EDGES) % 3 > 0},
+        edge_data={
+            "t": of_edges.astype(dtype),
+            "m": np.arange(EDGES) % 3 > 0,
+            "w": (np.arange(EDGES) % 4).astype(np.float32),
+        },
         node_data={"n": of_nodes.astype(dtype)},
     )
 
@@ -48,6 +52,9 @@ def check(batch: Any, edges: Any, seed_time: Any, **how: Any) -> int:
     time = of_edges if how["time"] == "t" else of_nodes[src]
     window = math.inf if how.get("window") is None else how["window"]
     mask = np.arange(EDGES) % 3 > 0 if how.get("mask") else np.ones(EDGES, bool)
+    if how.get("prob"):
+        mask &= np.arange(EDGES) % 4 > 0
+    mask[list(how.get("exclude", []))] = False
     nodes, trees = batch.input_nodes.tolist(), batch.trees.tolist()
     bounds = dict(enumerate(seed_time))
     total = 0
@@ -100,12 +107,23 @@ def test_every_edge_is_there_at_its_bound(
     for dtype, ids in (("int64", "int32"), ("float64", "int64"), ("int32", "int64")):
         graph = graph_of(edges, dtype, ids)
         for fanouts in ([3, 4], [-1, 2, 0], [2, 2, -1]):
-            for more in ({}, {"replace": True}, {"frontier": "new"}, {"mask": "m"}):
+            for more in (
+                {},
+                {"replace": True},
+                {"frontier": "new"},
+                {"mask": "m"},
+                {"prob": "w"},
+                {"prob": "w", "replace": True},
+            ):
                 seeds = random.integers(0, NODES, 30)
                 seed_time = random.integers(-25, 45, 30)
                 sampler = pgs.PGSampler(fanouts, seed=3, **how, **more)
                 batch = sampler.sample(graph, seeds, seed_time=seed_time)
                 total += check(batch, edges, seed_time, fanouts=fanouts, **how, **more)
+                without = random.permutation(EDGES)[:300]
+                batch = sampler.sample(graph, seeds, seed_time=seed_time, exclude=without)
+                about = {"fanouts": fanouts, "exclude": without, **how, **more}
+                total += check(batch, edges, seed_time, **about)
     assert total == 0 if (window, compare) == (0, "lt") else total > 400
 
 
@@ -159,6 +177,37 @@ def test_draws_are_uniform_among_those_that_are_there(replace: bool) -> None:
     scale = 1 if replace else (len(there) - 3) / (len(there) - 1)
     statistic = ((counts - expected) ** 2 / expected).sum() / scale
     assert stats.chi2.sf(statistic, len(there) - 1) > 1e-6
+
+
+@pytest.mark.parametrize("exclude", [[], [3, 5]])
+@pytest.mark.parametrize("replace", [False, True])
+def test_draws_by_weight_among_those_that_are_there(replace: bool, exclude: list[int]) -> None:
+    """Two of a row's edges, some before a window and some after the bound, by successive draws."""
+    weights = np.array([3.0, 1, 5, 2, 4, 9, 7])
+    times = np.array([9, 3, 1, 4, 5, 0, 3])
+    there = np.setdiff1d(np.flatnonzero((times <= 5) & (times >= 1)), exclude)
+    graph = pgs.Graph.from_csc(
+        [0, 7] + [7] * 6, np.arange(7) % 7, edge_data={"t": times, "w": weights}
+    )
+    sampler = pgs.PGSampler([2], seed=5, time="t", prob="w", window=4, replace=replace)
+    draws = 20_000
+    # Each seed has a tree, and so draws of its own.
+    batch = sampler.sample(
+        graph, np.zeros(draws, np.int64), seed_time=5, epoch=0, batch=0, exclude=exclude
+    )
+    found = Counter(map(tuple, batch.blocks[0].edge_ids.numpy().reshape(-1, 2).tolist()))
+    chance = {}
+    total = weights[there].sum()
+    for a in there.tolist():
+        for b in there.tolist():
+            rest = total if replace else total - weights[a]
+            if replace or a != b:
+                chance[a, b] = weights[a] / total * weights[b] / rest
+    assert set(found) <= set(chance)
+    observed = [found[pair] for pair in chance]
+    expected = [draws * p for p in chance.values()]
+    assert min(expected) > 10
+    assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
 def test_a_million_edges_and_none_of_the_future() -> None:
@@ -257,8 +306,8 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
         ({"window": "day"}, TypeError, "window: expected a number from 0"),
         ({"time": 3}, TypeError, "time: expected the name of an edge or vertex array"),
         ({"time": None, "window": 3}, ValueError, "window: expected None without time="),
-        ({"prob": "w"}, NotImplementedError, "prob: expected None with time='t'"),
-        ({"default": 3}, NotImplementedError, "time: expected None for a graph with types"),
+        ({"prob": "w", "mask": "m"}, ValueError, "prob, mask: expected at most one of them"),
+        ({"prob": "w", "edge_weights": "ht"}, ValueError, "edge_weights: expected None with time"),
         ({"mode": "queue"}, ValueError, "mode: expected one of"),
     ],
 )
@@ -291,12 +340,43 @@ def test_wrong_calls(edges: Any) -> None:
     both = graph.with_data(node_data={"t": np.zeros(NODES)})
     with pytest.raises(ValueError, match="which is that of both"):
         sampler.sample(both, [0], seed_time=1)
-    with pytest.raises(NotImplementedError, match="exclude: expected None with time='t'"):
-        sampler.sample(graph, [0], seed_time=1, exclude=[3])
+    with pytest.raises(ValueError, match="exclude"):
+        sampler.sample(graph, [0], seed_time=1, exclude=[EDGES])
     with pytest.raises(ValueError, match="seed_time: expected None for a sampler without time="):
         pgs.PGSampler([3]).sample(graph, [0], seed_time=1)
     with pytest.raises(IndexError, match=r"seeds\[0\]"):
         sampler.sample(graph, [NODES], seed_time=1)
-    typed = pgs.HeteroGraph({("v", "to", "v"): graph})
-    with pytest.raises(NotImplementedError, match="times of graphs with types"):
-        sampler.sample(typed, [0], seed_time=1)
+
+
+def test_dates_are_nanoseconds_whatever_their_unit(edges: Any) -> None:
+    src, dst, days, _ = edges
+    first, day = np.datetime64("2024-03-01"), 86_400 * 10**9
+    begin = int(first.astype("datetime64[ns]").astype(np.int64))
+    dates, numbers = (
+        pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data={"t": times})
+        for times in (first + days, begin + days * day)
+    )
+    assert dates.edata["t"].tolist() == numbers.edata["t"].tolist()
+    seeds, bounds = np.arange(30), np.arange(30) - 5
+    for window in (None, 9):
+        spans = (None, None) if window is None else (np.timedelta64(window, "D"), window * day)
+        one, other = (
+            content(
+                pgs.PGSampler([4, 3], seed=2, time="t", window=span).sample(
+                    graph, seeds, seed_time=at
+                )
+            )
+            for graph, span, at in (
+                (dates, spans[0], (first + bounds).astype("datetime64[h]")),
+                (numbers, spans[1], begin + bounds * day),
+            )
+        )
+        assert one == other
+    sampler = pgs.PGSampler([3], time="t", seed=1)
+    at = np.datetime64("2024-03-09T12:00")
+    want = content(sampler.sample(numbers, [3], seed_time=begin + 8 * day, epoch=0, batch=0))
+    assert content(sampler.sample(dates, [3], seed_time=at, epoch=0, batch=0)) == want
+    with pytest.raises(ValueError, match=r"seed_time\[1\]: expected a time, got NaT"):
+        sampler.sample(dates, [0, 1], seed_time=np.array(["2024-03-01", "NaT"], "datetime64[D]"))
+    with pytest.raises(ValueError, match="expected dates from 1678 to 2261"):
+        sampler.sample(dates, [0], seed_time=np.array(["3000-01-01"], "datetime64[D]"))

@@ -13,8 +13,6 @@ Losses of both must agree before a clock starts. ``ms`` are medians of whole pas
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +25,10 @@ from pygsampler.torch import DataLoader
 
 from .. import typed as mag
 from .record import Budget, Record
+from .steps import epochs, rounded
 
 FEATURES, HIDDEN, CLASSES = 128, 64, 349
-_STEPS, _PASSES, _CHECKED = 60, 5, 8
+_STEPS, _CHECKED = 60, 8
 
 
 class Layer(torch.nn.Module):
@@ -67,19 +66,6 @@ def step_of(graph: pgs.HeteroGraph) -> Callable[[Any, Any], torch.Tensor]:
         return loss.detach()
 
     return step
-
-
-def ms(run: Callable[[], object], steps: int) -> float:
-    """Milliseconds of a step: the median of some passes, after one that makes room."""
-    run()
-    times = []
-    for _ in range(_PASSES):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        run()
-        torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - begin) / steps)
-    return round(statistics.median(times), 3)
 
 
 def run(record: Record, budget: Budget, trial: bool) -> None:
@@ -120,16 +106,21 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
     got, want = ([float(x) for x in way(step_of(here), _CHECKED)] for way in (on_gpu, by_cpu))
     if any(abs(a - b) > 1e-3 * max(abs(b), 1) for a, b in zip(got, want, strict=True)):
         raise CheckError(f"losses of the GPU's batches {got}, of the CPU's {want}")
-    row = {
-        "model": "R-GCN",
-        "fanouts": list(mag.FANOUTS),
-        "batch": size,
-        "relations": len(here.edge_types),
-        "loader_ms": ms(lambda: on_gpu(lambda batch, x: None), steps),
-        "step_ms": ms(lambda: on_gpu(step_of(here)), steps),
-        "cpu_loader_ms": ms(lambda: by_cpu(lambda batch, x: None), steps),
-        "cpu_step_ms": ms(lambda: by_cpu(step_of(here)), steps),
+    times = {
+        "loader_ms": epochs(lambda: on_gpu(lambda batch, x: None), steps),
+        "step_ms": epochs(lambda: on_gpu(step_of(here)), steps),
+        "cpu_loader_ms": epochs(lambda: by_cpu(lambda batch, x: None), steps),
+        "cpu_step_ms": epochs(lambda: by_cpu(step_of(here)), steps),
     }
+    row = rounded(
+        {
+            "model": "R-GCN",
+            "fanouts": list(mag.FANOUTS),
+            "batch": size,
+            "relations": len(here.edge_types),
+            **times,
+        }
+    )
     print(
         f"R-GCN: loader {row['loader_ms']} ms, step {row['step_ms']}; by the CPU's batches "
         f"{row['cpu_loader_ms']} and {row['cpu_step_ms']}",

@@ -7,6 +7,10 @@ authors, institutions and fields; 1024 papers a batch, (10, 10) for each type of
 - one type     its citations, as a graph with types
 - without      the same as a graph without types: what types cost where there is one of each
 - many types   each type of edges cut into sixteen: 128 relations
+- weights      the whole graph, by weights of the edges
+- trees        the whole graph, a tree for each seed
+- times        the same, along edges that are not later than the seed, which none is
+- plain trees, plain times   likewise of the citations as a graph without types
 
 Batches of the GPU are compared with the CPU engine's before a clock starts, every array and every
 word that describes them. ``us`` are calls of ``PGSampler.sample`` one by one, with the seeds on the
@@ -29,6 +33,7 @@ SIZE, FANOUTS = mag.SIZE, list(mag.FANOUTS)
 _ROUNDS = 60
 _CHECKED = 3
 _PIECES = 16
+_LATEST = 1000
 
 
 def pieces(of: mag.Typed, count: int) -> tuple[dict[Any, Any], dict[str, int]]:
@@ -44,11 +49,14 @@ def pieces(of: mag.Typed, count: int) -> tuple[dict[Any, Any], dict[str, int]]:
     return edges, of.nodes
 
 
-def prove(sampler: pgs.PGSampler, here: Any, there: Any, seeds: Any, batch: int) -> int:
+def prove(
+    sampler: pgs.PGSampler, here: Any, there: Any, seeds: Any, batch: int, more: dict[str, Any]
+) -> int:
     """The number of a batch's edges; CheckError unless the GPU's is the CPU's."""
-    want = sampler.sample(here, seeds, epoch=0, batch=batch)
-    got = sampler.sample(there, seeds, epoch=0, batch=batch).cpu()
-    alike = got._words == want._words if isinstance(here, pgs.HeteroGraph) else True
+    want = sampler.sample(here, seeds, epoch=0, batch=batch, **more)
+    got = sampler.sample(there, seeds, epoch=0, batch=batch, **more).cpu()
+    typed = isinstance(here, pgs.HeteroGraph) and len(here.edge_types) > 1
+    alike = got._words == want._words if typed else True
     for mine, other in zip(_arrays(got), _arrays(want), strict=True):
         alike = alike and np.array_equal(mine.numpy(), other.numpy())
     if not alike:
@@ -67,12 +75,14 @@ def _arrays(batch: Any) -> Any:
             yield from (block.indptr, block.indices, block.edge_ids)
 
 
-def timed(sampler: pgs.PGSampler, graph: Any, sets: list[Any], rounds: int) -> dict[str, float]:
+def timed(
+    sampler: pgs.PGSampler, graph: Any, sets: list[Any], rounds: int, more: dict[str, Any]
+) -> dict[str, float]:
     """Microseconds of a call, after some that make room."""
     times = []
     for batch in range(rounds + 4):
         begin = time.perf_counter()
-        made = sampler.sample(graph, sets[batch % len(sets)], epoch=0, batch=batch)
+        made = sampler.sample(graph, sets[batch % len(sets)], epoch=0, batch=batch, **more)
         times.append(1e6 * (time.perf_counter() - begin))
         del made
     low, middle, high = np.percentile(times[4:], [25, 50, 75])
@@ -88,22 +98,38 @@ def rows(scale: int, rounds: int) -> Any:
     by_type = [{"paper": seeds} for seeds in sets]
     cites = "paper", "cites", "paper"
     alone = {cites: tuple(of.relations[cites])}
-    graphs: dict[str, tuple[Any, list[Any]]] = {
-        "mag": (
-            pgs.HeteroGraph({kind: tuple(csc) for kind, csc in of.relations.items()}, of.nodes),
-            by_type,
-        ),
-        "one type": (pgs.HeteroGraph(alone, {"paper": of.nodes["paper"]}), by_type),
-        "without": (pgs.Graph.from_csc(*of.relations[cites]), sets),
-        "many types": (pgs.HeteroGraph(*pieces(of, _PIECES)), by_type),
+    whole = pgs.HeteroGraph({kind: tuple(csc) for kind, csc in of.relations.items()}, of.nodes)
+    drawn = {
+        kind: {
+            "w": random.pareto(1.5, len(csc[1])).astype(np.float32) + 0.1,
+            "t": random.integers(0, _LATEST, len(csc[1])),
+        }
+        for kind, csc in of.relations.items()
     }
-    sampler = pgs.PGSampler(FANOUTS, seed=7)
-    for kind, (here, seeds) in graphs.items():
+    with_data = pgs.HeteroGraph(
+        {kind: tuple(csc) for kind, csc in of.relations.items()}, of.nodes, edge_data=drawn
+    )
+    plain = pgs.Graph.from_csc(*of.relations[cites])
+    plain_times = plain.with_data(edge_data={"t": drawn[cites]["t"]})
+    times, tree = {"seed_time": _LATEST}, {"disjoint": True}
+    cases: dict[str, tuple[Any, list[Any], dict[str, Any], dict[str, Any]]] = {
+        "mag": (whole, by_type, {}, {}),
+        "one type": (pgs.HeteroGraph(alone, {"paper": of.nodes["paper"]}), by_type, {}, {}),
+        "without": (plain, sets, {}, {}),
+        "many types": (pgs.HeteroGraph(*pieces(of, _PIECES)), by_type, {}, {}),
+        "weights": (with_data, by_type, {"prob": "w"}, {}),
+        "trees": (whole, by_type, tree, {}),
+        "times": (with_data, by_type, {"time": "t"}, times),
+        "plain trees": (plain, sets, tree, {}),
+        "plain times": (plain_times, sets, {"time": "t"}, times),
+    }
+    for kind, (here, seeds, options, more) in cases.items():
+        sampler = pgs.PGSampler(FANOUTS, seed=7, **options)
         there = here.to("cuda")
-        edges = [prove(sampler, here, there, seeds[i], i) for i in range(_CHECKED)]
+        edges = [prove(sampler, here, there, seeds[i], i, more) for i in range(_CHECKED)]
         relations = len(here.edge_types) if isinstance(here, pgs.HeteroGraph) else 0
         us = {
-            name: timed(sampler, graph, seeds, rounds)
+            name: timed(sampler, graph, seeds, rounds, more)
             for name, graph in (("gpu", there), ("cpu", here))
         }
         yield {
@@ -118,7 +144,7 @@ def rows(scale: int, rounds: int) -> Any:
 def line(row: dict[str, Any]) -> str:
     """One line for a row."""
     gpu, cpu = (row["us"][name]["median"] for name in ("gpu", "cpu"))
-    about = f"{row['kind']:10} {row['relations']:4} relations {row['edges']:9,} edges"
+    about = f"{row['kind']:11} {row['relations']:4} relations {row['edges']:9,} edges"
     return f"{about}: GPU {gpu:.0f} us, CPU {cpu:.0f} us, {cpu / gpu:.1f}x"
 
 

@@ -569,12 +569,16 @@ class Graph(GraphState):
         """
         return self._kept((kind, name), lambda: self._derive(kind, name))
 
-    def _timed(self, name: str, mask: str | None = None) -> Timed:
-        """The rows in the order of the times that an edge or vertex array of that name has, of the
-        edges that a mask leaves; made once, and kept as long as this graph, which is on the CPU."""
-        return self._kept(("time", name, mask), lambda: self._sorted(name, mask))
+    def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> Timed:
+        """The rows in the order of the times that an edge or vertex array of that name has.
 
-    def _sorted(self, name: str, mask: str | None) -> Timed:
+        They are those of the edges that a mask leaves, or that have weights, made once, and kept.
+        """
+        return self._kept(("time", name, mask, prob), lambda: self._sorted(name, mask, prob))
+
+    def _sorted(self, name: str, mask: str | None, prob: str | None) -> Timed:
+        if self._device >= 0:
+            return self._twin_by_time(prob, lambda own: own._timed(name, mask, prob))
         of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
         if of_edges is not None and of_nodes is not None:
             raise ValueError(
@@ -588,16 +592,46 @@ class Graph(GraphState):
                 f"time: expected the name of an edge or vertex array of the graph ({have}), got "
                 f"{name!r}"
             )
-        where = f"{'edata' if of_edges is not None else 'ndata'}[{name!r}]"
+        return self._by_time(name, values, of_edges is None, mask, prob)
+
+    def _timed_by(self, name: str, values: Array, mask: str | None, prob: str | None) -> Timed:
+        """The rows in the order of the times ``values``, which vertices have that edges lead from:
+        an array of that name of another type's vertices. Made once, and kept."""
+
+        def make() -> Timed:
+            if self._device >= 0:
+                return self._twin_by_time(prob, lambda own: own._timed_by(name, values, mask, prob))
+            return self._by_time(name, values, True, mask, prob)
+
+        return self._kept(("time of vertices", name, mask, prob), make)
+
+    def _by_time(
+        self, name: str, values: Array, by_vertex: bool, mask: str | None, prob: str | None
+    ) -> Timed:
+        where = f"{'ndata' if by_vertex else 'edata'}[{name!r}]"
         if len(values.shape) != 1:
             raise ValueError(f"{where}: expected shape [N], got {values.shape}")
         rows = self if mask is None else self._drawn_by("mask", mask)
-        by_vertex = of_edges is None
+        if prob is not None:
+            # Edges without weights are none of its own, and so none have to be left out later.
+            rows = self._drawn_by("prob", prob)
         made, memory, is_float = sorted_by_time(rows, where, values, by_vertex)
-        graph = Graph.from_csc(
-            rows.indptr, made["indices"], edge_ids=made["edge_ids"], num_nodes=rows.num_nodes
-        )
+        parts = Parts(rows.indptr, made["indices"], made["edge_ids"])
+        graph = self._form(parts, 0, None, drawn=True)
+        if prob is not None:
+            graph = graph._drawn_by("prob", prob)
+        graph._handle()
         return Timed(name, by_vertex, graph, memory, is_float)
+
+    def _twin_by_time(self, prob: str | None, make: Callable[[Graph], Timed]) -> Timed:
+        """On this graph's device what is made of the one on the CPU."""
+        if prob is not None:
+            raise NotImplementedError(
+                f"prob: expected None with time on {self.device}, got {prob!r}; graph.to('cpu') "
+                "is drawn by weight"
+            )
+        own = make(self._on_cpu())
+        return Timed(own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float)
 
     def _negatives(self, power: float) -> Negatives:
         """What negative samples are drawn by, as degrees to a power; made once, and kept."""

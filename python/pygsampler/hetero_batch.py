@@ -237,9 +237,40 @@ class HeteroBatch:
         values = Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
         memory = values.cpu()._owner
         assert isinstance(memory, memories.Memory)
-        words = (ctypes.c_int64 * len(self._words))(*self._words)
-        ctypes.memmove(memory.data, words, ctypes.sizeof(words))
-        return self._of(memory, memory.data, self._schema, self.epoch, self.batch)
+        words, room = self._words, self._room()
+        if 8 * len(words) > room:
+            # A batch of one type has room for the words of one without types.
+            more = -(-8 * len(words) // at.ALIGNMENT) * at.ALIGNMENT
+            words = self._moved(more)
+            raw = memoryview(bytearray(more + self._size))
+            raw[more:] = memories.owned_view(memory.data, self._size, memory)
+            found = self._of(raw, memories.address_of(raw), self._schema, self.epoch, self.batch)
+        else:
+            found = self._of(memory, memory.data, self._schema, self.epoch, self.batch)
+        told = (ctypes.c_int64 * len(words))(*words)
+        ctypes.memmove(found._data, told, ctypes.sizeof(told))
+        return found
+
+    def _offsets(self) -> list[int]:
+        """Where the words are that say where arrays begin."""
+        types, relations = len(self._schema.node_types), len(self._schema.edge_types)
+        hops = len(self.blocks)
+        starts = [(at.HEADER_WORDS + at.TYPE_WORDS * i, at.TYPE_ROWS) for i in range(types)]
+        first = at.HEADER_WORDS + (at.TYPE_WORDS + hops + 1) * types + relations
+        starts += [(first + at.WORDS * i, at.BLOCK_ROWS) for i in range(hops * relations)]
+        return [start + row.offset for start, rows in starts for row in rows]
+
+    def _room(self) -> int:
+        """How many bytes there are before the first array."""
+        return min(filter(None, (self._words[place] for place in self._offsets())), default=0)
+
+    def _moved(self, more: int) -> list[int]:
+        """The words of the same batch whose arrays stand so many bytes later."""
+        words = list(self._words)
+        for place in self._offsets():
+            words[place] += more if words[place] else 0
+        words[at.SIZE] += more
+        return words
 
     def __repr__(self) -> str:
         nodes = ", ".join(f"{kind}={len(ids)}" for kind, ids in self.nodes.items())

@@ -20,6 +20,7 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import hetero_adapters, typed_file
 from pygsampler._graph import layout as at
+from pygsampler._graph.timed import TypedTimed
 from pygsampler.array import Array
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pygsampler._core.progress import Progress
+    from pygsampler._graph.timed import Timed
 
 EdgeType = tuple[str, str, str]
 
+# The arrays of edges and vertices by which types put together are told apart: their places.
+TYPE = "_TYPE"
 _MOST_NODES = 1 << 48
 _SEPARATOR = "__"
 
@@ -102,6 +106,7 @@ class HeteroGraph(EngineHandle):
         "_nodes",
         "_pinned",
         "_schema",
+        "_times",
     )
 
     _end: ClassVar[str] = "TypedClose"
@@ -120,6 +125,7 @@ class HeteroGraph(EngineHandle):
     _graphs: dict[EdgeType, Graph]
     _ndata: dict[str, graph_data.Named]
     _derived: dict[tuple[str, str], HeteroGraph]
+    _times: dict[tuple[str, str | None, str | None], TypedTimed]
     _joints: dict[tuple[Any, ...], Joint]
     # The handles of the relations that the handle was made of.
     _made_of: tuple[int, ...]
@@ -161,7 +167,7 @@ class HeteroGraph(EngineHandle):
         self._device, self._host, self._pinned, self._file = device, host, pinned, None
         self._schema = Schema(tuple(nodes), tuple(graphs))
         self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
-        self._derived, self._joints = {}, {}
+        self._derived, self._joints, self._times = {}, {}, {}
         self._made_of = ()
 
     @classmethod
@@ -418,8 +424,8 @@ class HeteroGraph(EngineHandle):
         memory = memories.new("TypedJoin", self._handle(), firsts.buffer_info()[0])
         words = memories.read_int64(memory.data, at.JOINED_WORDS)
         made = Array._of_rows(at.JOINED_ROWS, words, memory)
-        of_edges = {"_TYPE": made["edge_types"], "_ID": made["edge_own"]}
-        of_nodes = {"_TYPE": made["node_types"], "_ID": made["node_own"]}
+        of_edges = {TYPE: made["edge_types"], "_ID": made["edge_own"]}
+        of_nodes = {TYPE: made["node_types"], "_ID": made["node_own"]}
         for name in edge_data:
             of_edges[name] = _joined("edge_data", name, self.edata)
         for name in node_data:
@@ -476,7 +482,8 @@ class HeteroGraph(EngineHandle):
         """Lets go of the arrays once the batches in flight are done. Closing twice is fine."""
         self._give_back()
         derived, self._derived = self._derived, {}
-        for graph in derived.values():
+        times, self._times = self._times, {}
+        for graph in (*derived.values(), *(timed.graph for timed in times.values())):
             graph._graphs = {}
             graph._give_back()
         joints, self._joints = self._joints, {}
@@ -524,7 +531,7 @@ class HeteroGraph(EngineHandle):
                 "name": name_of(kind),
                 "src": place[kind[0]],
                 "dst": place[kind[2]],
-                "salt": str(_salt(name_of(kind))),
+                "salt": str(salt_of(name_of(kind))),
             }
             for kind in self.edge_types
         ]
@@ -532,7 +539,7 @@ class HeteroGraph(EngineHandle):
             {
                 "types": self.node_types,
                 "nodes": list(self._nodes.values()),
-                "salts": [str(_salt(kind)) for kind in self.node_types],
+                "salts": [str(salt_of(kind)) for kind in self.node_types],
                 "relations": relations,
                 "graphs": handles,
             }
@@ -545,11 +552,6 @@ class HeteroGraph(EngineHandle):
         if found is not None:
             return found
         graphs = self._open()
-        if kind == "prob" and self._device >= 0:
-            raise ValueError(
-                f"prob: expected None for a graph with types on {self.device}, got {name!r}; on "
-                "the CPU it is drawn by, and masks are taken on both"
-            )
         if not any(name in graph.edata for graph in graphs.values()):
             raise ValueError(
                 f"{kind}: expected the name of an edge array of some type, got {name!r}"
@@ -563,6 +565,49 @@ class HeteroGraph(EngineHandle):
         made._hold(self._nodes, drawn, self._device, self._host, self._pinned)
         # Of two threads that come at once one's is kept.
         return self._derived.setdefault((kind, name), made)
+
+    def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> TypedTimed:
+        """The rows in the order of the times that edge arrays, or vertex arrays, of that name have.
+
+        They are those of the edges that a mask leaves, or that have weights, made once, and kept.
+        The edges of a type without such an array have no times.
+        """
+        found = self._times.get((name, mask, prob))
+        if found is not None:
+            found.graph._open()
+            return found
+        graphs = self._open()
+        of_edges = [kind for kind, graph in graphs.items() if name in graph.edata]
+        of_nodes = [kind for kind, arrays in self._ndata.items() if name in arrays]
+        if bool(of_edges) == bool(of_nodes):
+            got = "that of both" if of_edges else "that of none"
+            raise ValueError(
+                f"time: expected the name of edge arrays, or of vertex arrays, of some types, got "
+                f"{name!r}, which is {got}"
+            )
+        parts: dict[EdgeType, Timed | None] = {}
+        for kind, graph in graphs.items():
+            how = [each if each in graph.edata else None for each in (mask, prob)]
+            if kind in of_edges:
+                parts[kind] = graph._timed(name, *how)
+            elif kind[0] in of_nodes:
+                parts[kind] = graph._timed_by(name, self._ndata[kind[0]][name], *how)
+            else:
+                parts[kind] = None
+        rows = self
+        for way, by in (("mask", mask), ("prob", prob)):
+            if by is not None:
+                rows = self._drawn_by(way, by)
+        plain = rows._open()
+        by_time = {
+            kind: plain[kind] if part is None else part.graph for kind, part in parts.items()
+        }
+        made = object.__new__(HeteroGraph)
+        EngineHandle.__init__(made)
+        made._hold(self._nodes, by_time, self._device, self._host, self._pinned)
+        # Of two threads that come at once one's is kept.
+        timed = TypedTimed(name, made, list(parts.values()))
+        return self._times.setdefault((name, mask, prob), timed)
 
     def __repr__(self) -> str:
         if not self._graphs:
@@ -589,7 +634,8 @@ def name_of(edge_type: Any) -> str:
     return edge_type if isinstance(edge_type, str) else _SEPARATOR.join(edge_type)
 
 
-def _salt(name: str) -> int:
+def salt_of(name: str) -> int:
+    """By what the random numbers of types differ."""
     return int.from_bytes(hashlib.blake2b(name.encode()).digest()[:8], "little")
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._sampling.base import Afterwards
+from pygsampler.hetero_graph import TYPE, HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import HeteroWalks
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType, Joint
 
 __all__ = ["MetaPathWalk"]
-
-M = TypeVar("M", bound="MetaPathWalk")
 
 
 class MetaPathWalk(RandomWalk):
@@ -62,6 +61,7 @@ class MetaPathWalk(RandomWalk):
     __slots__ = ("_path",)
 
     _takes_types = True
+    _beside = ("_path",)
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class MetaPathWalk(RandomWalk):
             length=steps,
             prob=prob,
             metapath=[types.index(kind) for kind in self._path],
-            edge_types=_TYPE,
+            edge_types=TYPE,
             direction=direction,
             walks_per_seed=walks_per_seed,
             edge_ids=edge_ids,
@@ -137,7 +137,8 @@ class MetaPathWalk(RandomWalk):
             seeds = seeds[first]
         how = {"exclude": exclude, "threads": threads, "beside": beside}
         job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
-        return _Typed(job, self, self._joint(graph))
+        joint = self._joint(graph)
+        return _Typed(job, lambda walks: self._by_type(walks, joint))
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> HeteroWalks:
         return HeteroWalks._of(memory, epoch, batch, self.seed)
@@ -158,52 +159,15 @@ class MetaPathWalk(RandomWalk):
         )
         return walks
 
-    def _with(self: M, seed: int | None = None, **fields: Any) -> M:
-        other = super()._with(seed, **fields)
-        other._path = self._path
-        return other
-
     def __repr__(self) -> str:
         return f"MetaPathWalk({list(self._path)}, length={self.length}, seed={self.seed})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        kind, given = super().__reduce__()
-        return _restored, (kind, given, self._path)
 
-
-class _Typed:
+class _Typed(Afterwards["HeteroWalks"]):
     """Walks on their way, which then get the ids of their types."""
-
-    __slots__ = ("_job", "_joint", "_made", "_sampler")
-
-    def __init__(self, job: Any, sampler: MetaPathWalk, joint: Joint) -> None:
-        self._job, self._sampler, self._joint = job, sampler, joint
-        self._made: HeteroWalks | None = None
-
-    def result(self) -> HeteroWalks:
-        if self._made is None:
-            self._made = self._sampler._by_type(self._job.result(), self._joint)
-        return self._made
-
-    def done(self) -> bool:
-        done: bool = self._job.done()
-        return done
-
-    def cancel(self) -> None:
-        self._job.cancel()
 
     def span(self, timeout_ms: int = -1) -> Any:
         return self._job.span(timeout_ms)
-
-
-# What the joint graph calls its types of edges.
-_TYPE = "_TYPE"
-
-
-def _restored(make: Any, given: tuple[Any, ...], path: tuple[EdgeType, ...]) -> MetaPathWalk:
-    sampler: MetaPathWalk = make(*given)
-    sampler._path = path
-    return sampler
 
 
 def _columns(path: Sequence[EdgeType], against: bool, steps: int) -> tuple[str, ...]:

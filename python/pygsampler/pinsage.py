@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._core.checks import describe, integer
-from pygsampler._program.symbols import TYPE
-from pygsampler._sampling.base import Launcher, Pending, Sampler
+from pygsampler._sampling.base import Afterwards, Launcher, Pending, Sampler
 from pygsampler._sampling.torch_group import TorchLauncher
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler.hetero_graph import TYPE, HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.typed_program import joint_ids
 from pygsampler.visits import TorchVisits, Visits, top_visits
@@ -57,6 +56,7 @@ class PinSAGE(RandomWalk):
     __slots__ = ("_path",)
 
     _takes_types = True
+    _beside = ("_path",)
 
     # The metapath by edge types of a graph with types, else empty.
     _path: tuple[EdgeType, ...]
@@ -157,18 +157,9 @@ class PinSAGE(RandomWalk):
         """As ``Sampler.launcher``; None along types of edges, whose seeds are by type."""
         return None if self._path else TorchLauncher.of(self, PinSAGE, graph, epoch, into)
 
-    def _with(self: P, seed: int | None = None, **fields: Any) -> P:
-        other = super()._with(seed, **fields)
-        other._path = self._path
-        return other
-
     def __repr__(self) -> str:
         along = f", along {', '.join(map(str, self._path))}" if self._path else ""
         return f"{super().__repr__()}{along}"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        kind, given = super().__reduce__()
-        return _restored, (kind, given, self._path)
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Any:
         return Visits._of(memory, epoch, batch)
@@ -177,15 +168,6 @@ class PinSAGE(RandomWalk):
         self, graph: Graph, region: torch.Tensor, words: Sequence[int], epoch: int, batch: int
     ) -> Any:
         return TorchVisits._of_region(region, words, epoch, batch)
-
-
-P = TypeVar("P", bound=PinSAGE)
-
-
-def _restored(make: Any, given: tuple[Any, ...], path: tuple[EdgeType, ...]) -> PinSAGE:
-    sampler: PinSAGE = make(*given)
-    sampler._path = path
-    return sampler
 
 
 def _untyped(graph: Any) -> Any:
@@ -353,7 +335,8 @@ class RestartNeighbors(Sampler[TypedVisits]):
             into="torch",
             beside=beside,
         )
-        return _Counted(self, job, values.torch(), joint)
+        kinds = values.torch()
+        return Afterwards(job, lambda walks: self._counted(walks.torch(), kinds, joint))
 
     def _counted(self, walks: TorchWalks, types: torch.Tensor, joint: Joint | None) -> TypedVisits:
         nodes = walks.nodes
@@ -388,24 +371,6 @@ class RestartNeighbors(Sampler[TypedVisits]):
             f"RestartNeighbors({self._types!r}, {self._top!r}, caps={self._caps!r}, "
             f"collect={self._collect}, seed={self.seed})"
         )
-
-
-class _Counted:
-    """Walks on their way, of whose vertices the visits are asked for."""
-
-    def __init__(
-        self, sampler: RestartNeighbors, job: Job, types: torch.Tensor, joint: Joint | None
-    ) -> None:
-        self._sampler, self._job, self._types, self._joint = sampler, job, types, joint
-
-    def result(self) -> TypedVisits:
-        return self._sampler._counted(self._job.result().torch(), self._types, self._joint)
-
-    def done(self) -> bool:
-        return self._job.done()
-
-    def cancel(self) -> None:
-        self._job.cancel()
 
 
 def _counts(given: Any, where: str, named: bool) -> dict[Any, int]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from statistics import median
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
@@ -15,6 +16,7 @@ from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
 from pygsampler._program import inputs
+from pygsampler._program.drawing import drawing
 from pygsampler._program.forms import function_of
 from pygsampler._program.inputs import Content
 from pygsampler._program.symbols import (
@@ -217,10 +219,7 @@ class ProgramFunction:
         own |= {key: Input(trace, key, content) for key, content in tensors.items()}
         made = self._function(Graph(trace, weight), seeds, **own)
         # It may add a node: the whole matrix, where that is returned.
-        last = _returned(trace, made)
-        extras = made[-1] if isinstance(made, tuple) and made else made
-        lists = extras.items() if isinstance(extras, Mapping) else ()
-        return trace, last, tuple(key for key, value in lists if isinstance(value, Vertices))
+        return trace, *_returned(trace, made)
 
     def __repr__(self) -> str:
         return f"<program {self._name}{inspect.signature(self._function)}>"
@@ -230,8 +229,8 @@ class ProgramFunction:
         return str(getattr(self, "__qualname__", self._name))
 
 
-def _returned(trace: Trace, made: Any) -> str:
-    """The last line of a program's text."""
+def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
+    """The last line of a program's text, and the names of the lists in it."""
     extras: Mapping[str, Any] = {}
     if isinstance(made, tuple) and made and isinstance(made[-1], Mapping):
         *rest, extras = made
@@ -263,7 +262,7 @@ def _returned(trace: Trace, made: Any) -> str:
         text += " " + ", ".join(f"%{node._node}" for node in nodes)
     for name, value in extras.items():
         text += f" {json.dumps(name, ensure_ascii=False)}=%{value._node}"
-    return text
+    return text, tuple(name for name, value in extras.items() if isinstance(value, Vertices))
 
 
 class Program(EngineSampler, Sampler[Any]):
@@ -380,7 +379,7 @@ class Program(EngineSampler, Sampler[Any]):
         edges, nodes = self._names
         return graph._with_arrays(edges, nodes, self._plan["weight"], self._rows)
 
-    def explain(self, graph: Stored, seeds: int = 1024) -> Explanation:
+    def explain(self, graph: Stored, seeds: int = 1024, *, batches: int = 0) -> Explanation:
         """The plan before and after each pass, and what a batch of so many seeds of a graph costs.
 
         Parameters
@@ -388,17 +387,25 @@ class Program(EngineSampler, Sampler[Any]):
         graph : Graph
         seeds : int
             How many a batch has.
+        batches : int
+            How many batches to make and to measure, as ``profile`` does, of vertices at equal
+            distances; with 0 costs are the model's alone.
 
         Returns
         -------
         Explanation
-            Its text is for people, in notebooks too.
+            Its text is for people; notebooks show a drawing of the plan above it.
         """
         check_graph(graph)
         seeds = integer(seeds, "seeds", 0)
-        text = library.call(
+        batches = integer(batches, "batches", 0)
+        text: str = library.call(
             "ProgramExplain", self.graph_of(graph)._handle(), self._plan.document, seeds
         )
+        if batches:
+            ids = [i * graph.num_nodes // seeds for i in range(seeds if graph.num_nodes else 0)]
+            times = self.profile(graph, ids, batches=batches)
+            text += f"\nmeasured, the median of {batches} batches:\n{indent(times, '  ')}\n"
         return Explanation(text)
 
     def profile(
@@ -572,12 +579,24 @@ class Profile(str):
 
 
 class Explanation(str):
-    """What ``Program.explain`` tells: a text, which notebooks show as it is."""
+    """What ``Program.explain`` tells: a text, which notebooks show with a drawing of the plan.
+
+    Attributes
+    ----------
+    svg : str
+        The plan as it runs, a picture: boxes with dashed edges are made where they are taken,
+        green ones once a graph, and orange ones draw.
+    """
 
     __slots__ = ()
+
+    @property
+    def svg(self) -> str:
+        before, _, _ = self.partition("\n\nruns as ")
+        return drawing(before.split("\n\n")[-1].split("\n"))
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self)}</pre>"
+        return f"{self.svg}<pre>{escape(self)}</pre>"

@@ -96,6 +96,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
 
     # What a named form calls a plan's fields, for errors.
     _called: ClassVar[Mapping[str, str]] = {}
+    # Attributes beside the plan that samplers made of this one, and its pickles, have too.
+    _beside: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -224,6 +226,8 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         """Another sampler, with some fields of the plan replaced, that begins at batch 0."""
         other = object.__new__(type(self))
         other._begin(self.seed if seed is None else seed, **{**self._fields(), **fields})
+        for name in self._beside:
+            setattr(other, name, getattr(self, name))
         return other
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> Walks:
@@ -276,17 +280,28 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         return f"{type(self).__name__}({given}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self._fields(), self.seed, self.epoch, self._numbers.next)
+        beside = {name: getattr(self, name) for name in self._beside}
+        numbers = self.seed, self.epoch, self._numbers.next
+        return _restored, (type(self), self._fields(), *numbers, beside)
 
 
 _USUAL: dict[str, Any] = dict(RandomWalk.__init__.__kwdefaults__ or {})
 
 
-def _restored(kind: type[R], fields: dict[str, Any], seed: int, epoch: int, number: int) -> R:
+def _restored(
+    kind: type[R],
+    fields: dict[str, Any],
+    seed: int,
+    epoch: int,
+    number: int,
+    beside: dict[str, Any],
+) -> R:
     sampler = object.__new__(kind)
     sampler._begin(seed, **fields)
     sampler._numbers.epoch = epoch
     sampler._numbers.next = number
+    for name, value in beside.items():
+        setattr(sampler, name, value)
     return sampler
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays.dates import without_dates
 from pygsampler._batch.edges import Edges
 from pygsampler._batch.views import RegionViews
 from pygsampler._core.checks import describe
@@ -95,13 +96,14 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         its places says (docs/weights.md). None: no factors.
     time : str, optional
         The name of an edge array, or of a vertex array, of the graph: int32, int64, float32 or
-        float64. ``sample`` then takes ``seed_time``, and what is sampled around a seed are edges
-        (with a vertex array: to vertices) that are not later than that. Each seed has a tree of its
-        own, as with ``disjoint``; rows are put into the order of time once, and kept with the
-        graph. On the CPU, without ``prob`` and ``exclude``. docs/time.md says more.
+        float64 (datetime64 is taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
+        and what is sampled around a seed are edges (with a vertex array: to vertices) that are not
+        later than that. Each seed has a tree of its own, as with ``disjoint``; rows are put into
+        the order of time once, and kept with the graph. With ``prob`` and ``exclude`` on the
+        CPU alone. docs/time.md says more.
     compare : str
         ``"le"``: up to the bound. ``"lt"``: before it.
-    window : float, optional
+    window : float or timedelta64, optional
         Edges may be so much earlier than the bound at most, from 0 on.
     carry : str
         ``"seed"``: the seed's time bounds all hops. ``"edge"``: a vertex's own edges are bounded by
@@ -163,30 +165,46 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         Sampler.__init__(self, seed)
         self._typed: TypedSampler | None = None
         self._timed: TimedSampler | None = None
-        if time is not None:
-            plan = _timed_plan(
-                fanouts,
-                prob,
-                default,
-                time=time,
-                compare=compare,
-                window=window,
-                carry=carry,
-                strategy=strategy,
-                replace=replace,
-                frontier=frontier,
-                mask=mask,
-                edge_weights=edge_weights,
-            )
+        typed = default is not None or _by_type(fanouts)
+        if time is None:
+            _without_time(compare, window, carry, strategy)
+            rule: dict[str, Any] = {}
+        else:
             if _family(mode)["family"] != "neighbor":
                 raise ValueError(f"mode: expected one of {_NEIGHBOR} with time, got {mode!r}")
-            EngineSampler.__init__(self, plan, self._numbers.seed)
-            self._timed = TimedSampler(plan, self.seed)
-            return
-        _without_time(compare, window, carry, strategy)
-        if default is not None or _by_type(fanouts):
+            rule = {
+                "time": time,
+                "compare": compare,
+                "window": without_dates(window, "window"),
+                "carry": carry,
+                "strategy": strategy,
+            }
+            if not typed:
+                plan = Plan(
+                    family="temporal",
+                    fanouts=fanouts,
+                    **rule,
+                    replace=replace,
+                    frontier=frontier,
+                    prob=prob,
+                    mask=mask,
+                    edge_weights=edge_weights,
+                )
+                EngineSampler.__init__(self, plan, self._numbers.seed)
+                self._timed = TimedSampler(plan, self.seed)
+                return
+        if typed:
             plan = _typed_plan(
-                fanouts, replace, frontier, disjoint, prob, mask, edge_weights, map_limit, default
+                fanouts,
+                replace,
+                frontier,
+                disjoint or time is not None,
+                prob,
+                mask,
+                edge_weights,
+                map_limit,
+                default,
+                rule,
             )
             _family(mode)
             EngineSampler.__init__(self, plan, self._numbers.seed)
@@ -334,11 +352,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def _of_types(self) -> TypedSampler:
         """What samples graphs with types."""
-        if self._timed is not None:
-            raise NotImplementedError(
-                f"time: expected None for a graph with types, got {self.time!r}; times of graphs "
-                "with types are not offered yet"
-            )
         made = self._typed
         if made is None:
             if self.mode not in _NEIGHBOR:
@@ -357,6 +370,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                     self.edge_weights,
                     self.map_limit,
                     None,
+                    {name: plan[name] for name in _RULE} if self.time is not None else {},
                 )
             made = TypedSampler(plan, self.seed)
             made._share = self._share
@@ -378,25 +392,23 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         if self._timed is not None and not isinstance(graph, HeteroGraph):
-            if exclude is not None:
-                raise NotImplementedError(
-                    f"exclude: expected None with time={self.time!r}, got {describe(exclude)}"
-                )
             return self._timed.start(
                 graph,
                 seeds,
                 seed_time,
                 epoch=epoch,
                 batch=batch,
+                exclude=exclude,
                 threads=threads,
                 prompt=not beside,
             )
-        if seed_time is not None and self._timed is None:
+        if seed_time is not None and self.time is None:
             raise ValueError("seed_time: expected None for a sampler without time=, got some")
         if isinstance(graph, HeteroGraph):
             return self._of_types().start(
-                self.graph_of(graph),
+                graph if self.time is not None else self.graph_of(graph),
                 seeds,
+                seed_time,
                 epoch=epoch,
                 batch=batch,
                 exclude=exclude,
@@ -469,7 +481,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     def launcher(self, graph: Graph, *, epoch: int, into: str | None = None) -> Launcher | None:
         """As ``Sampler.launcher``: on a GPU, for batches in torch's memory."""
-        if isinstance(graph, HeteroGraph):
+        if isinstance(graph, HeteroGraph) or self._timed is not None:
             return None
         return TorchLauncher.of(self, PGSampler, graph, epoch, into)
 
@@ -532,6 +544,9 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 # What a plan has for no window.
 _NO_WINDOW = 2.0**62
 
+# The fields that say which edges a bound leaves.
+_RULE = ("time", "compare", "window", "carry", "strategy")
+
 _USUAL: dict[str, Any] = dict(PGSampler.__init__.__kwdefaults__ or {})
 _USUAL.pop("seed")
 
@@ -563,8 +578,9 @@ def _typed_plan(
     edge_weights: str | None,
     map_limit: int | None,
     default: int | None,
+    rule: Mapping[str, Any],
 ) -> Plan:
-    """The plan of a graph with types."""
+    """The plan of a graph with types; ``rule`` are the fields of one by time."""
     for i, hop in enumerate(fanouts):
         if isinstance(hop, Mapping) and not hop and default is None:
             raise ValueError(f"fanouts[{i}]: expected a number for each edge type, got none")
@@ -585,22 +601,8 @@ def _typed_plan(
         map_limit=map_limit,
         prob=prob,
         mask=mask,
+        **rule,
     )
-
-
-def _timed_plan(fanouts: Any, prob: Any, default: Any, **fields: Any) -> Plan:
-    """The plan of neighbours by time."""
-    if prob is not None:
-        raise NotImplementedError(
-            f"prob: expected None with time={fields['time']!r}, got {describe(prob)}; weights and "
-            "times together are not offered yet"
-        )
-    if default is not None or _by_type(fanouts):
-        raise NotImplementedError(
-            f"time: expected None for a graph with types, got {fields['time']!r}; times of graphs "
-            "with types are not offered yet"
-        )
-    return Plan(family="temporal", fanouts=fanouts, **fields)
 
 
 def _without_time(compare: Any, window: Any, carry: Any, strategy: Any) -> None:

@@ -26,7 +26,7 @@ from pygsampler._loading.events import Events
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
-from pygsampler._loading.links import LinkBatch, LinkLoader
+from pygsampler._loading.links import HeteroLinkBatch, LinkBatch, LinkLoader
 from pygsampler._loading.meter import Meter, in_words
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
@@ -36,6 +36,7 @@ from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.skip_gram import SkipGram, skip_gram
 from pygsampler._loading.static import StaticPasses, checked
+from pygsampler._loading.times import times_of
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
@@ -48,6 +49,7 @@ from pygsampler.static import StaticBatch, StaticBlock
 
 __all__ = [
     "DataLoader",
+    "HeteroLinkBatch",
     "LinkBatch",
     "LinkLoader",
     "Negatives",
@@ -174,7 +176,7 @@ class DataLoader(Resumed):
         may be -1: with several ranks no batch of one of them is then too large, for which the
         others would not wait. ``loader.capacities`` are those in use.
 
-    seed_time : array of shape [N], optional
+    seed_time : array of shape [N], or a mapping of types to such, optional
         With a sampler that has ``time``, the bound of each seed's tree: see ``PGSampler.sample``.
 
     Notes
@@ -464,10 +466,7 @@ class DataLoader(Resumed):
 
     def _on_cpu(self, going: Pass, meter: Meter) -> Generator[TorchBatch, None, None]:
         epoch, part = going.epoch, going.part
-        order, times = self._order(epoch), self._times
-        if times is not None and self.shuffle:
-            # The order depends on the number of seeds alone; a float64 moves as its bits.
-            times = shuffled(times.view(torch.int64), self.seed, epoch).view(times.dtype)
+        order, timed = self._order(epoch), self._timed(epoch)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = 1 if self.prefetch >= 2 else 0
 
@@ -476,7 +475,7 @@ class DataLoader(Resumed):
             return self.sampler.submit(
                 self.graph,
                 self._types.part(order, start, end) if self._types else order[start:end],
-                **({} if times is None else {"seed_time": times[start:end]}),
+                **timed(start, end),
                 epoch=epoch,
                 batch=part.number(step),
                 threads=threads,
@@ -552,10 +551,14 @@ class DataLoader(Resumed):
         sampler = self.sampler if share is None else self.sampler.within(share)
         launch = sampler.launch
 
+        timed = self._timed(epoch)
+
         def submit(step: int) -> Pending[Any]:
+            start, end = bounds(step)
             return launch(
                 graph,
-                part(*bounds(step)),
+                part(start, end),
+                **timed(start, end),
                 epoch=epoch,
                 batch=number(step),
                 into="torch",
@@ -594,14 +597,23 @@ class DataLoader(Resumed):
             raise ValueError(
                 f"seed_time: expected a time for each seed with time={name!r}, got None"
             )
-        times = torch.as_tensor(given).detach().cpu()
-        if times.dtype == torch.bool or times.is_complex() or times.dim() != 1:
-            raise TypeError(f"seed_time: expected numbers, shape [N], got {describe(given)}")
-        if len(times) != len(self._seeds):
-            raise ValueError(
-                f"seed_time: expected a time for each of {len(self._seeds)} seeds, got {len(times)}"
-            )
-        return times.double() if times.is_floating_point() else times.long()
+        if self._types is not None:
+            return self._types.times(given)
+        return times_of(given, "seed_time", len(self._seeds), "seeds")
+
+    def _timed(self, epoch: int) -> Callable[[int, int], dict[str, Any]]:
+        """What a batch of the seeds from one place of the epoch's order up to another is told of
+        their times."""
+        times = self._times
+        if times is None:
+            return lambda start, end: {}
+        if self.shuffle:
+            # The order depends on the number of seeds alone; a float64 moves as its bits.
+            times = shuffled(times.view(torch.int64), self.seed, epoch).view(times.dtype)
+        if self._types is not None:
+            of = partial(self._types.part_times, self._order(epoch), times)
+            return lambda start, end: {"seed_time": of(start, end)}
+        return lambda start, end: {"seed_time": times[start:end]}
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.ids import as_ids
+from pygsampler._core import memories
 from pygsampler._core.checks import describe
-from pygsampler._program.symbols import TYPE
-from pygsampler._sampling.base import Pending, Sampler
-from pygsampler.hetero_graph import HeteroGraph
+from pygsampler._sampling.base import Afterwards, Pending, Sampler
+from pygsampler.hetero_graph import TYPE, HeteroGraph
 
 if TYPE_CHECKING:
-    from pygsampler._sampling.job import Job
     from pygsampler.hetero_graph import EdgeType, Joint
 
 __all__ = ["RelationBatch", "RelationEdges", "TypedNodes", "TypedProgram"]
@@ -242,31 +240,10 @@ class TypedProgram(Sampler[RelationBatch]):
             threads=threads,
             beside=beside,
         )
-        return _Typed(job, joint, self._lists)
+        return Afterwards(job, lambda joined: RelationBatch._of(joined, joint, self._lists))
 
     def __repr__(self) -> str:
         return f"{self._program!r} over {', '.join(map(str, self._relations))}"
-
-
-class _Typed:
-    """A batch on its way, which then gets the ids of its types."""
-
-    __slots__ = ("_job", "_joint", "_lists", "_made")
-
-    def __init__(self, job: Job, joint: Joint, lists: Sequence[str]) -> None:
-        self._job, self._joint, self._lists = job, joint, lists
-        self._made: RelationBatch | None = None
-
-    def result(self) -> RelationBatch:
-        if self._made is None:
-            self._made = RelationBatch._of(self._job.result(), self._joint, self._lists)
-        return self._made
-
-    def done(self) -> bool:
-        return self._job.done()
-
-    def cancel(self) -> None:
-        self._job.cancel()
 
 
 def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
@@ -281,8 +258,8 @@ def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
             known = ", ".join(map(repr, joint.nodes))
             raise ValueError(f"seeds: expected types among {known}, got {kind!r}")
         view = as_ids(given, f"seeds[{kind!r}]")
-        held = (ctypes.c_char * (view.length * view.bits // 8)).from_address(view.address)
-        own = numpy.frombuffer(memoryview(held), f"int{view.bits}").astype(numpy.int64)
+        held = memories.integer_view(view.address, view.length, view.bits)
+        own = numpy.array(held, numpy.int64)
         count = graph.num_nodes[kind]
         wrong = own[(own < 0) | (own >= count)]
         if len(wrong):

@@ -16,7 +16,18 @@ import pygsampler as pgs
 from pygsampler import samplers
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
+
+@pgs.program
+def products(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    out = A[seeds, :]
+    into, chances = out.sum(axis=0), C.softmax(axis=0)
+    extra = {"rows": C @ C.sum(axis=0), "columns": C.sum(axis=1) @ C, "into": into}
+    return chances, {**extra, "sources": out.row(), "shares": into.softmax()}
+
+
 SAMPLERS: dict[str, Any] = {
+    "products": products(weight="w", seed=1),
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
     "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
     "bandit": samplers.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),

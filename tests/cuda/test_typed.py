@@ -28,7 +28,10 @@ def make(seed: int, types: int, relations: int, dtype: str, size: int = 40) -> A
         ends[1][: count // 3] = 0
         kind = src, f"r{i}", dst
         edges[kind] = ends
-        data[kind] = {"odd": np.arange(count) % 2 == 1, "w": np.ones(count, np.float32)}
+        data[kind] = {
+            "odd": np.arange(count) % 2 == 1,
+            "w": (np.arange(count) % 7).astype(np.float32),
+        }
     del data[kind]["odd"]
     return pgs.HeteroGraph.from_coo(edges, nodes, edge_data=data)
 
@@ -68,20 +71,47 @@ def test_random_schemas(types: int, dtype: str) -> None:
             same(job.result(), want, (fanouts, options, "submitted"))
 
 
-def test_one_type_is_a_graph_without_types() -> None:
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"replace": True, "frontier": "new"}, {"disjoint": True, "prob": "w"}, {"mask": "odd"}],
+)
+@pytest.mark.parametrize("edge_weights", [None, "ht"])
+def test_one_type_is_a_graph_without_types(
+    options: dict[str, Any], edge_weights: str | None
+) -> None:
     """The bytes of a graph of one relation are those of a graph without types, on a GPU as well."""
     random = np.random.default_rng(1)
     src, dst = random.integers(0, 200, (2, 3000))
-    typed = pgs.HeteroGraph.from_coo({("v", "to", "v"): (src, dst)}, {"v": 200}).to("cuda")
-    plain = pgs.Graph.from_coo(src, dst, num_nodes=200).to("cuda")
-    sampler = pgs.PGSampler([4, 3], seed=2)
-    got = sampler.sample(typed, {"v": [5, 9, 5]}, **NUMBERS).cpu()
-    want = sampler.sample(plain, [5, 9, 5], **NUMBERS).cpu()
-    assert got.nodes["v"].tolist() == want.input_nodes.tolist()
-    for mine, block in zip(got.blocks, want.blocks, strict=True):
-        (other,) = mine.values()
-        assert other.edge_ids.tolist() == block.edge_ids.tolist()
-        assert other.indices.tolist() == block.indices.tolist()
+    data = {"w": np.arange(3000) % 5 + 1.0, "odd": np.arange(3000) % 2 == 1}
+    kind = ("v", "to", "v")
+    typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 200}, edge_data={kind: data})
+    plain = pgs.Graph.from_coo(src, dst, num_nodes=200, edge_data=data)
+    sampler = pgs.PGSampler([4, 3], seed=2, edge_weights=edge_weights, **options)
+    there = typed.to("cuda")
+    for seeds in ([5, 9, 5], [7], []):
+        made = sampler.sample(there, seeds, **NUMBERS)
+        same(made, sampler.sample(typed, seeds, **NUMBERS), options)
+        got = pickle.loads(pickle.dumps(made.cpu()))
+        want = sampler.sample(plain.to("cuda"), seeds, **NUMBERS).cpu()
+        assert got.nodes["v"].tolist() == want.input_nodes.tolist()
+        assert got.output_nodes["v"].tolist() == want.output_nodes.tolist()
+        for mine, block in zip(got.blocks, want.blocks, strict=True):
+            other = mine[kind]
+            assert other.num_src_nodes == block.num_src_nodes
+            assert other.edge_ids.tolist() == block.edge_ids.tolist()
+            assert other.indices.tolist() == block.indices.tolist()
+            if edge_weights is not None:
+                assert other.edge_weights.tolist() == block.edge_weights.tolist()
+        if "disjoint" in options:
+            assert got.trees["v"].tolist() == want.trees.tolist()
+    without = {kind: np.arange(0, 3000, 7)}
+    same(
+        sampler.sample(there, [5, 9], exclude=without, **NUMBERS),
+        sampler.sample(typed, [5, 9], exclude=without, **NUMBERS),
+        (options, "excluded"),
+    )
+    with pytest.raises(IndexError, match=r'seeds\["v"\]\[1\]: expected an id in \[0, 200\), got'):
+        sampler.sample(there, [0, 200])
 
 
 def test_many_batches_and_a_share_of_the_device() -> None:
@@ -95,20 +125,28 @@ def test_many_batches_and_a_share_of_the_device() -> None:
             same(mine, other, one)
 
 
-def test_masks_are_sampled_and_weights_refused() -> None:
-    graph = make(3, 3, 5, "int64")
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_masks_weights_and_trees(dtype: str) -> None:
+    graph = make(3, 3, 5, dtype)
     there = graph.to("cuda")
-    masked = pgs.PGSampler([3, 3], mask="odd", seed=1)
-    seeds = {kind: [0] for kind in graph.node_types}
-    same(masked.sample(there, seeds, **NUMBERS), masked.sample(graph, seeds, **NUMBERS), "mask")
-    with pytest.raises(ValueError, match="prob: expected None for a graph with types on cuda:0"):
-        pgs.PGSampler([3], prob="w").sample(there, seeds)
-    for options, name in (
-        ({"disjoint": True}, "disjoint"),
-        ({"edge_weights": "ht"}, "edge_weights"),
+    random = np.random.default_rng(5)
+    seeds = {kind: random.integers(0, n, 3).astype(dtype) for kind, n in graph.num_nodes.items()}
+    for options in (
+        {"mask": "odd"},
+        {"prob": "w"},
+        {"prob": "w", "replace": True},
+        {"disjoint": True},
+        {"disjoint": True, "prob": "w", "frontier": "new"},
+        {"disjoint": True, "mask": "odd"},
     ):
-        with pytest.raises(ValueError, match=f"{name}: expected .* sampled on the CPU alone"):
-            pgs.PGSampler([3], **options).sample(there, seeds)
+        sampler = pgs.PGSampler([3, 12], seed=1, **options)
+        want = sampler.sample(graph, seeds, **NUMBERS)
+        same(sampler.sample(there, seeds, **NUMBERS), want, options)
+        without = {kind: np.arange(0, n, 3) for kind, n in graph.num_edges.items()}
+        want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
+        same(sampler.sample(there, seeds, exclude=without, **NUMBERS), want, (options, "excluded"))
+    with pytest.raises(ValueError, match=r"edge_weights: expected .* sampled on the CPU alone"):
+        pgs.PGSampler([3], edge_weights="ht").sample(there, seeds)
 
 
 def test_errors_name_the_type_and_harm_nothing() -> None:

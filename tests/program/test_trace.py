@@ -222,11 +222,15 @@ def vectors_axis(A: Any, seeds: Any) -> Any:
 
 
 def unknown(A: Any, seeds: Any) -> Any:
-    return A[:, seeds].softmax()
+    return A[:, seeds].hardmax()
 
 
 def product(A: Any, seeds: Any) -> Any:
     return A[:, seeds] @ A[:, seeds]
+
+
+def vector_for_edges(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(2, A.number())
 
 
 def index_of_columns(A: Any, seeds: Any) -> Any:
@@ -285,15 +289,16 @@ def sites(A: Any, seeds: Any) -> Any:
         (numpy_function, TypeError, r"NumPy's sqrt of a matrix"),
         (torch_function, TypeError, r"torch's sqrt of a matrix"),
         (tensor, TypeError, r"expected (a number or a value|operators) of the program"),
-        (index, TypeError, r"expected A\[:, S\] or A\[R, S\]"),
+        (index, TypeError, r"expected A\[:, S\], A\[R, :\] or A\[R, S\]"),
         (other_edges, ValueError, r"expected matrices of the same edges"),
         (other_rows, ValueError, r"expected a vector along the matrix's columns"),
         (no_axis, ValueError, r"axis: expected 0 .* got None"),
         (reduced, TypeError, r"sum: axis=None of a matrix: expected 0 \(columns\)"),
         (wrong_axis, TypeError, r"mul: axis=2 of a matrix: expected 0 \(columns\)"),
         (vectors_axis, TypeError, r"sum: axis=0 of a vector: expected None"),
-        (unknown, AttributeError, r"softmax of a matrix: expected one of abs, add"),
-        (product, TypeError, r"@ of a matrix"),
+        (unknown, AttributeError, r"hardmax of a matrix: expected one of abs, add"),
+        (product, TypeError, r"@ of Matrix .* expected a vector along its columns"),
+        (vector_for_edges, TypeError, r"expected a matrix; C.spread\(v, axis=\) makes one"),
         (index_of_columns, TypeError, r"an index of a matrix: expected A\[:, S\]"),
         (comparison, TypeError, r"a comparison of a list of vertices"),
         (difference, TypeError, r"- of a list of vertices: expected V\[mask\]"),

@@ -154,7 +154,7 @@ def test_law_of_negatives() -> None:
             IndexError,
             r"edge_label_index\[0\]",
         ),
-        ({"edge_label_time": torch.arange(50)}, NotImplementedError, "edge_label_time"),
+        ({"edge_label_time": torch.arange(50)}, ValueError, "edge_label_time"),
         ({"features": {"x": torch.ones(3)}}, NotImplementedError, "features"),
         ({"edge_index": "edge_index"}, NotImplementedError, "edge_index"),
         (
@@ -185,5 +185,5 @@ def test_mistakes_of_inputs() -> None:
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids))
     with pytest.raises(IndexError, match=r"edge_label_index\[1\]"):
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids * 60, input_type=CITES))
-    with pytest.raises(NotImplementedError, match="edge_label_time"):
+    with pytest.raises(ValueError, match="edge_label_time: expected None without time_attr"):
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids, time=ids, input_type=CITES))

@@ -9,6 +9,7 @@ import torch
 from pyg_reference import content
 from torch_geometric.data import Data
 from torch_geometric.sampler import NegativeSampling, NodeSamplerInput
+from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 from pygsampler.pyg import LinkNeighborLoader, NeighborLoader, PGSampler
 
@@ -125,11 +126,34 @@ def test_links(data: Data, mode: str | None, name: str) -> None:
     assert edges > 1000
 
 
+@pytest.mark.parametrize("name", ["time", "edge_time"])
+def test_weights_among_those_that_are_there(data: Data, name: str) -> None:
+    """Edges without weight are never drawn, nor later ones."""
+    weighted = data.clone()
+    weighted.w = (torch.arange(data.num_edges) % 3).float()
+    bounds = torch.arange(NODES) % 100
+    loader = NeighborLoader(
+        weighted,
+        [4, 4],
+        input_nodes=torch.arange(NODES),
+        input_time=bounds,
+        time_attr=name,
+        weight_attr="w",
+        batch_size=40,
+        seed=7,
+    )
+    edges = 0
+    for batch in loader:
+        limits = batch.seed_time[batch.batch[batch.edge_index[1]]]
+        assert (times_of(batch, data, name) <= limits).all()
+        assert (weighted.w[batch.e_id] > 0).all()
+        edges += batch.num_edges
+    assert edges > 500
+
+
 def test_wrong_arguments(data: Data) -> None:
     with pytest.raises(ValueError, match="input_time"):
         NeighborLoader(data, [2], input_time=torch.arange(NODES))
-    with pytest.raises(ValueError, match="weight_attr: expected None with time_attr='time'"):
-        NeighborLoader(data, [2], time_attr="time", weight_attr="edge_time")
     with pytest.raises(ValueError, match="strategy: expected"):
         NeighborLoader(data, [2], time_attr="time", temporal_strategy="first")
     with pytest.raises(TypeError, match="time_attr: expected the name of an attribute, got int"):
@@ -149,3 +173,21 @@ def test_wrong_arguments(data: Data) -> None:
     sampler = PGSampler(data, [2], time_attr="time")
     with pytest.raises(AttributeError, match="time_attr: cannot be assigned"):
         sampler.time_attr = "edge_time"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["time", "edge_time"])
+def test_times_in_stores(data: Data, name: str) -> None:
+    features, graph = MyFeatureStore(), MyGraphStore()
+    features.put_tensor(data[name], group_name=None, attr_name=name, index=None)
+    features.put_tensor(torch.ones(NODES, 1), group_name=None, attr_name="x", index=None)
+    graph.put_edge_index(data.edge_index, edge_type=None, layout="coo", size=(NODES, NODES))
+    seeds = NodeSamplerInput(None, torch.arange(20), torch.arange(20) * 5)
+    options: Any = {"time_attr": name, "seed": 1}
+    one = PGSampler(data, [-1], **options).sample_from_nodes(seeds)
+    other = PGSampler((features, graph), [-1], **options).sample_from_nodes(seeds)
+    assert sorted(one.edge.tolist()) == sorted(other.edge.tolist())
+    with pytest.raises(ValueError, match="time_attr: expected the name of one tensor"):
+        PGSampler((features, graph), [3], time_attr="when")
+    features.put_tensor(torch.ones(3), group_name=None, attr_name="when", index=None)
+    with pytest.raises(ValueError, match="edata: expected a number for each of 3000 edges"):
+        PGSampler((features, graph), [3], time_attr="when")

@@ -12,7 +12,9 @@ def same(got: pgs.HeteroBatch, want: pgs.HeteroBatch, what: object) -> None:
     assert got.device == "cuda:0"
     there = got.cpu()
     assert there.device == want.device == "cpu"
-    assert there._words == want._words, what
+    # One type of either kind is sampled as a graph without types, whose arrays lie elsewhere.
+    if len(want.nodes) > 1 or len(want.blocks[0]) > 1:
+        assert there._words == want._words, what
     for kind, ids in want.nodes.items():
         for mine, other in (
             (there.nodes[kind], ids),

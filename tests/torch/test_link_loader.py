@@ -249,6 +249,60 @@ def test_programs() -> None:
         next(iter(loader(make(), fanouts=sampler)))
 
 
+def test_times_and_edges_to_leave_out() -> None:
+    """With links that are there at their own time, too, none samples one of its batch."""
+    src, dst = coo()
+    times = torch.arange(EDGES) % 100
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data={"t": times})
+    sampler = pgs.PGSampler([-1], time="t", seed=3)
+    total = 0
+    for exclude in ("self", None):
+        for batch in loader(graph, fanouts=sampler, seed_time=times[IDS], exclude=exclude):
+            own = torch.isin(batch.sampled.blocks[0].edge_ids, IDS[batch.input_id])
+            assert bool(own.any()) == (exclude is None)
+            total += batch.sampled.num_edges
+    assert total > 1000
+
+
+def test_times() -> None:
+    """Nothing in a tree, and no negative, is later than the link that it is for."""
+    src, dst = coo()
+    times = {"t": torch.arange(EDGES) % 100}
+    born = {"born": torch.arange(NODES) % 60}
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data=times, node_data=born)
+    sampler = pgs.PGSampler([4, 3], time="t", compare="lt", seed=3)
+    when = times["t"][IDS]
+    law = Negatives("uniform", 2, time="born", src_weight=torch.ones(NODES))
+    made = loader(graph, fanouts=sampler, negatives=law, seed_time=when, exclude=None, shuffle=True)
+    for batch in made:
+        bound = when[batch.input_id]
+        assert batch.edge_label_index is not None
+        links = batch.sampled.output_nodes[batch.edge_label_index]
+        count = len(bound)
+        assert links[:, :count].equal(torch.stack([src, dst])[:, IDS[batch.input_id]])
+        later = bound.repeat_interleave(2)
+        assert (links[:, count:] % 60 <= later).all()
+        assert links[0, count:].tolist() != src[IDS[batch.input_id]].repeat_interleave(2).tolist()
+        of = torch.cat([bound, bound, later, later])
+        assert len(batch.sampled.output_nodes) == len(of)
+        trees = batch.sampled.trees
+        assert trees is not None
+        for block in batch.sampled.blocks:
+            rows = block.dst_offset + torch.repeat_interleave(
+                torch.arange(block.num_dst_nodes), block.indptr.diff()
+            )
+            assert (times["t"][block.edge_ids] < of[trees[rows]]).all()
+            assert len(rows)
+    for options, text in (
+        ({"fanouts": sampler, "exclude": None}, "seed_time: expected a time for each edge with a"),
+        ({"seed_time": when}, "seed_time: expected None for a sampler and negatives without time"),
+        ({"negatives": law}, "seed_time: expected a time for each edge with negatives of time='bo"),
+        ({"negatives": law, "seed_time": when[1:]}, "seed_time: expected a time for each of 428"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            loader(graph, **options)
+
+
 def test_errors_of_negatives_come_in_their_turn() -> None:
     """The edges of the second batch are of a vertex with edges to all others."""
     src = torch.tensor([1] * 2 + [3] * 9)

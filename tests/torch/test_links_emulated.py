@@ -23,7 +23,7 @@ given._check = lambda index: None
 # Batches with excluded edges come in memory of the engine's, which torch would take for a GPU's.
 as_torch = links.as_torch
 links.as_torch = lambda batch: as_torch(batch.cpu() if isinstance(batch, pgs.MiniBatch) else batch)
-links._moved = lambda values, index: values.clone()
+links.moved = lambda values, index: values.clone()
 
 random = torch.Generator().manual_seed(7)
 src, dst = torch.randint(0, 500, (2, 4000), generator=random)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from collections import Counter
 from pathlib import Path
@@ -144,14 +145,166 @@ def test_what_is_kept_goes_with_the_graph() -> None:
     g = graph()
     two = torch.tensor([0, 1])
     wanted = Negatives("structural").draw(g, two, two, seed=0)
-    kept = g._derived[("non-edges",)]
+    (key,) = g._derived
+    kept = g._derived[key]
     assert Negatives("structural", 1).draw(g, two, two, seed=0).equal(wanted)
-    assert g._derived[("non-edges",)] is kept
+    assert g._derived[key] is kept
     again = pickle.loads(pickle.dumps(g))
     assert Negatives("structural").draw(again, two, two, seed=0).equal(wanted)
     g.close()
     with pytest.raises(pgs.ClosedError):
         Negatives("structural").draw(g, two, two, seed=0)
+
+
+# Of the vertices' times, in no order and with ties.
+TIMES = [5, 1, 4, 1, 9, 2, 2, 0, 3, 7, 4, 1]
+WEIGHT = [0.0, 1, 2.5, 0, 3, 1, 0.25, 7, 1, 1, 0, 2]
+
+
+def timed(dtype: torch.dtype = torch.int64) -> pgs.Graph:
+    src, dst = torch.tensor(EDGES).T.contiguous()
+    times = {"t": torch.tensor(TIMES).to(dtype)}
+    return pgs.Graph.from_coo(src, dst, num_nodes=NODES, node_data=times)
+
+
+def earlier(bound: float, of: Any = range(NODES)) -> list[int]:
+    """In the order of time, as ties stand."""
+    return sorted((w for w in of if TIMES[w] <= bound), key=lambda w: (TIMES[w], w))
+
+
+def drawn_at(kind: str, vertex: int, bound: float, **options: Any) -> Counter[int]:
+    src = torch.full((2000,), vertex)
+    law = Negatives(kind, 5, time="t", **options)
+    made = law.draw(timed(), src, src, seed=1, seed_time=torch.full((2000,), bound))
+    return Counter(made.flatten().tolist())
+
+
+def test_law_by_weight() -> None:
+    law = {w: x / sum(WEIGHT) for w, x in enumerate(WEIGHT)}
+    plausible(drawn("uniform", 5, dst_weight=WEIGHT), law)
+    plausible(drawn("uniform", 5, dst_weight=torch.tensor(WEIGHT) * 1e-30), law)
+
+
+def test_the_rule_by_weight_and_time() -> None:
+    """By the words of docs/randomness.md, each edge with a time of its own."""
+    # Edges of 7 lead to all that are there before the end.
+    src, dst = torch.tensor([edge for edge in EDGES if edge[0] != 7] * 5).T.contiguous()
+    bound = torch.arange(len(src)) % 9 + 1
+    for kind, weight in (("uniform", None), ("uniform", WEIGHT), ("structural", None)):
+        for float_ in (False, True):
+            g = timed(torch.float64 if float_ else torch.int64)
+            law = Negatives(kind, 4, time="t", dst_weight=weight)
+            when = bound.double() if float_ else bound
+            made = law.draw(g, src, dst, seed_time=when, **NUMBERS).tolist()
+            for place, row in enumerate(made):
+                known = NUMBERS["seed"], NUMBERS["epoch"], NUMBERS["batch"], 2, place
+                state = reference.row_state(*known, reference.NEGATIVES)
+                of = allowed(int(src[place])) if kind == "structural" else range(NODES)
+                there = earlier(int(bound[place]), of)
+                for k, w in enumerate(row):
+                    x = reference.draw(state, k, 1 << 64)
+                    if weight is None:
+                        assert w == there[(x >> 2) * len(there) >> 62]
+                        continue
+                    reach = list(itertools.accumulate(WEIGHT[v] for v in there))
+                    at = (x >> 11) / 2**53 * reach[-1]
+                    assert w == there[sum(r <= at for r in reach)]
+
+
+@pytest.mark.parametrize("bound", [1, 4, 100])
+def test_laws_at_a_time(bound: int) -> None:
+    there = earlier(bound)
+    plausible(drawn_at("uniform", 5, bound), dict.fromkeys(there, 1 / len(there)))
+    heavy = {w: WEIGHT[w] / sum(WEIGHT[v] for v in there) for w in there}
+    plausible(drawn_at("uniform", 5, bound, dst_weight=WEIGHT), heavy)
+    others = earlier(bound, allowed(5))
+    plausible(drawn_at("structural", 5, bound), dict.fromkeys(others, 1 / len(others)))
+
+
+def test_law_within_a_batch_at_a_time() -> None:
+    """Others of the batch that are there, all equally likely; else any vertex that is."""
+    dst = torch.tensor([0, 1, 4, 9, 7])
+    bound = torch.tensor([5, 1, 9, 6, 0])
+    counts: list[Counter[int]] = [Counter() for _ in dst]
+    law = Negatives("in_batch", 4, time="t")
+    for batch in range(2000):
+        made = law.draw(timed(), dst, dst, seed=1, batch=batch, seed_time=bound)
+        for count, row in zip(counts, made.tolist(), strict=True):
+            count.update(row)
+    for place, when in enumerate(bound.tolist()):
+        rest = [w for at, w in enumerate(dst.tolist()) if at != place]
+        there = earlier(when, rest) or earlier(when)
+        if len(there) == 1:
+            assert set(counts[place]) == set(there)
+        else:
+            plausible(counts[place], dict.fromkeys(there, 1 / len(there)))
+
+
+def test_sources_of_their_own() -> None:
+    """Drawn by weight, and what stands beside them is no neighbour of theirs."""
+    src = torch.full((2000,), 5)
+    law = Negatives("structural", 5, src_weight=WEIGHT)
+    sources, made = law.draw_pairs(graph(), src, src, seed=1)
+    plausible(
+        Counter(sources.flatten().tolist()), {w: x / sum(WEIGHT) for w, x in enumerate(WEIGHT)}
+    )
+    pairs = Counter(zip(sources.flatten().tolist(), made.flatten().tolist(), strict=True))
+    assert all(w in allowed(u) for u, w in pairs)
+    for u in (2, 11):
+        own = {w: n for (v, w), n in pairs.items() if v == u}
+        plausible(own, dict.fromkeys(allowed(u), 1 / len(allowed(u))))
+    alone, other = Negatives("uniform", 2).draw_pairs(graph(), src, src, seed=1)
+    assert (alone == 5).all()
+    assert other.equal(Negatives("uniform", 2).draw(graph(), src, src, seed=1))
+
+
+def test_nothing_is_there() -> None:
+    one = torch.tensor([3])
+    with pytest.raises(ValueError, match="expected vertices that are there at time -1, got none"):
+        Negatives(time="t").draw(timed(), one, one, seed=0, seed_time=one - 4)
+    with pytest.raises(ValueError, match="vertices of positive weight that are there at time 0"):
+        law = Negatives(time="t", dst_weight=[0.0] * 11 + [1])
+        law.draw(timed(), one, one, seed=0, seed_time=one * 0)
+    with pytest.raises(ValueError, match="got 7, from which edges lead to all that are there"):
+        drawn_at("structural", 7, 1)
+
+
+def test_wrong_weights_and_times() -> None:
+    for given, text in (
+        ([1.0, -1], r"dst_weight\[1\]: expected a finite number >= 0, got -1"),
+        ([float("nan")], r"dst_weight\[0\]: expected a finite number"),
+        ([0.0], "dst_weight: expected a finite sum above 0"),
+        ([[1.0]], r"dst_weight: expected a weight for each vertex, got shape \(1, 1\)"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            Negatives(dst_weight=given)
+    with pytest.raises(TypeError, match="src_weight: expected an array of numbers"):
+        Negatives(src_weight="x")
+    with pytest.raises(ValueError, match="dst_weight: expected None with kind 'degree'"):
+        Negatives("degree", dst_weight=WEIGHT)
+    with pytest.raises(ValueError, match="src_weight: expected None with mode 'triplet'"):
+        Negatives(src_weight=WEIGHT, mode="triplet")
+    with pytest.raises(ValueError, match="time: expected None with kind 'degree'"):
+        Negatives("degree", time="t")
+    with pytest.raises(TypeError, match="time: expected the name of a vertex array"):
+        Negatives(time=3)  # type: ignore[arg-type]
+    one = torch.tensor([0])
+    with pytest.raises(ValueError, match="dst_weight: expected a weight for each of 12 vertices"):
+        Negatives(dst_weight=[1.0]).draw(graph(), one, one, seed=0)
+    with pytest.raises(ValueError, match=r"time: expected the name of an array .* got 'u'"):
+        Negatives(time="u").draw(timed(), one, one, seed=0, seed_time=one)
+    draw = Negatives(time="t").draw
+    with pytest.raises(ValueError, match="seed_time: expected a time for each edge"):
+        draw(timed(), one, one, seed=0)
+    with pytest.raises(TypeError, match="seed_time: expected integers"):
+        draw(timed(), one, one, seed=0, seed_time=one.float())
+    with pytest.raises(ValueError, match=r"seed_time: expected a tensor of shape \[1\]"):
+        draw(timed(), one, one, seed=0, seed_time=torch.tensor([0, 1]))
+    nan = torch.tensor([float("nan")])
+    with pytest.raises(ValueError, match="seed_time: expected numbers, got NaN"):
+        draw(timed(torch.float64), one, one, seed=0, seed_time=nan)
+    with pytest.raises(ValueError, match="edge_type: expected None for a graph without types"):
+        Negatives().draw(graph(), one, one, seed=0, edge_type=("a", "b", "c"))
 
 
 def test_wrong_arguments() -> None:
@@ -187,6 +340,9 @@ def test_texts_and_pickles() -> None:
     assert repr(Negatives("degree", 2)) == "Negatives('degree', 2, mode='binary', power=0.75)"
     made = pickle.loads(pickle.dumps(Negatives("structural", 3, mode="triplet")))
     assert repr(made) == "Negatives('structural', 3, mode='triplet')"
+    law = Negatives(dst_weight=WEIGHT, src_weight=WEIGHT, time="t")
+    wanted = "Negatives('uniform', 1, mode='binary', dst_weight=[12], src_weight=[12], time='t')"
+    assert repr(pickle.loads(pickle.dumps(law))) == repr(law) == wanted
 
 
 # Torch does not take the emulator for a GPU. Its memory is the host's, so tensors on the host
@@ -194,11 +350,12 @@ def test_texts_and_pickles() -> None:
 CODE = """
 import torch
 import pygsampler as pgs
-from pygsampler._loading import draws
+from pygsampler._loading import draws, pool
 from pygsampler.torch import Negatives
 
 there = False
 draws.device_of = lambda x: 0 if there else -1
+pool.Pool.on = lambda self, index: self._on[-1]
 draws.devices.current_stream = lambda index: 0
 draws._address = lambda by, index: by.table._address
 for dtype in (torch.int64, torch.int32):
@@ -209,6 +366,19 @@ for dtype in (torch.int64, torch.int32):
         for there in (False, True):
             made.append(Negatives(kind, 7).draw(g, *edges, seed=5, epoch=2, batch=9))
         assert made[0].equal(made[1]), kind
+    g = pgs.Graph.from_coo(*edges, num_nodes=510, node_data={"t": torch.arange(510) % 50})
+    w = torch.arange(510.0)
+    for law in (
+        Negatives("uniform", 7, time="t", dst_weight=w, src_weight=w),
+        Negatives("structural", 7, time="t", src_weight=w),
+        Negatives("in_batch", 7, time="t"),
+    ):
+        made = []
+        for there in (False, True):
+            when = torch.arange(3000) % 49
+            pairs = law.draw_pairs(g, *edges, seed=5, epoch=2, batch=9, seed_time=when)
+            made.append(torch.stack(pairs))
+        assert made[0].equal(made[1]) and made[0].dtype == dtype, law
 print("same")
 """
 

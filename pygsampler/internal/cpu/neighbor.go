@@ -304,7 +304,7 @@ func (s *sampling[I]) hop(hop int) error {
 	}, func(t int64) {
 		if s.trees != nil {
 			lo, hi := t*tileRows, min((t+1)*tileRows, rows)
-			s.n = s.trees.claim(&s.table, block, lo, hi, s.offsets[t+1], s.n)
+			s.n = s.trees.claim(&s.table, block, s.Times, lo, hi, s.offsets[t+1], s.n)
 			return
 		}
 		s.claim(block.indices[s.offsets[t]:s.offsets[t+1]])

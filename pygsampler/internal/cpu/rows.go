@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
@@ -33,10 +34,10 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 		readRows(s.Graph.Indptr.I64, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
 	}
 	if s.Times != nil {
-		s.within(lo, starts, degrees, rule)
+		s.within(frontier, lo, starts, degrees, rule)
 	}
 	for i, v := range frontier[lo:hi] {
-		if s.Exclude != nil {
+		if s.Exclude != nil && s.Times == nil {
 			degrees[i] -= int64(len(s.Exclude.Of(int64(v))))
 		}
 		edges += rule.Take(degrees[i])
@@ -44,8 +45,9 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 	return edges
 }
 
-// within leaves of the rows from lo on what there is at their bounds.
-func (s *tiled[I]) within(lo int64, starts, degrees []int64, rule request.Rule) {
+// within leaves of the rows from lo on what there is at their bounds, of whose edges those that are excluded do not
+// count.
+func (s *tiled[I]) within(frontier []I, lo int64, starts, degrees []int64, rule request.Rule) {
 	t := s.Times
 	bounds := s.trees.bounds[s.trees.first+lo:]
 	// Where each search looks first, side by side.
@@ -56,10 +58,31 @@ func (s *tiled[I]) within(lo int64, starts, degrees []int64, rule request.Rule) 
 	fetch.At(t.Edges, middles[:len(starts)])
 	for i := range starts {
 		starts[i], degrees[i] = t.Within(starts[i], degrees[i], bounds[i], &t.Rule)
+		excluded := s.excludedOf(int64(frontier[lo+int64(i)]), starts[i])
+		out, _ := slices.BinarySearch(excluded, degrees[i])
+		degrees[i] -= int64(out)
 		if more := degrees[i] - rule.Fanout; t.Last && rule.Fanout >= 0 && more > 0 {
-			starts[i], degrees[i] = starts[i]+more, rule.Fanout
+			starts[i], degrees[i] = starts[i]+csc.Skip(excluded, more), rule.Fanout
 		}
 	}
+}
+
+// excludedOf is the excluded edges of row v from a CSC position on, counted from there.
+func (r *Request) excludedOf(v, start int64) []int64 {
+	if r.Exclude == nil {
+		return nil
+	}
+	excluded := r.Exclude.Of(v)
+	if r.Times == nil || len(excluded) == 0 {
+		return excluded
+	}
+	before := start - r.Graph.Indptr.At(v)
+	first, _ := slices.BinarySearch(excluded, before)
+	from := slices.Clone(excluded[first:])
+	for i := range from {
+		from[i] -= before
+	}
+	return from
 }
 
 // readRows is the first position and the degree of each vertex; those beyond
@@ -159,7 +182,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 			continue
 		}
 		row := grow(&positions, take)
-		if s.Graph.Alias != nil && !whole {
+		if s.Graph.Alias != nil && !whole && s.Times == nil {
 			v := int64(frontier[lo+int64(i)])
 			s.beginWeighted(w, positions, len(positions)-len(row), v, starts[i], degree, at, state)
 			at += take
@@ -177,6 +200,22 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 // the row's at the first of them, start and degree are what count found. factors, where
 // there are any, are filled too.
 func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, start, degree int64, rule request.Rule, first int64, whole bool, factors []float32) {
+	if r.Graph.Alias != nil && !whole && r.Times != nil {
+		before := uint64(0)
+		if start > r.Graph.Indptr.At(v) {
+			before = r.Graph.Sums[start-1]
+		}
+		excluded := r.excludedOf(v, start)
+		out := 0
+		for out < len(excluded) && excluded[out] < degree+int64(out) {
+			out++
+		}
+		c.Part(row, r.Graph.Sums[start:start+degree+int64(out)], before, state, excluded[:out], r.Replace)
+		for j := range row {
+			row[j] += start
+		}
+		return
+	}
 	if r.Graph.Alias != nil && !whole {
 		excluded := r.Exclude.Of(v)
 		weights := r.Graph.Weights(start, degree+int64(len(excluded)))
@@ -205,7 +244,7 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 		c.Distinct(row, state, degree)
 	}
 	if r.Exclude != nil {
-		if excluded := r.Exclude.Of(v); len(excluded) > 0 {
+		if excluded := r.excludedOf(v, start); len(excluded) > 0 {
 			for j, p := range row {
 				row[j] = csc.Skip(excluded, p)
 			}

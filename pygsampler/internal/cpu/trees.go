@@ -16,7 +16,7 @@ type trees[I csc.Index] struct {
 	shift        int   // a pair's key is tree << shift | vertex
 	first        int64 // local number of the hop's first row
 	// Where edges have times: the key of each vertex's bound, by local number.
-	times  *Times
+	timed  bool
 	bounds []int64
 }
 
@@ -27,7 +27,7 @@ func (s *sampling[I]) plant() error {
 	if err != nil {
 		return err
 	}
-	t := &trees[I]{shift: shift, times: s.Times}
+	t := &trees[I]{shift: shift, timed: s.Times != nil}
 	s.trees = t
 	s.table.begin()
 	if s.out, err = batch.NewBuilder(len(s.Fanouts), s.widths().Vertices(2*seeds)+4096); err != nil {
@@ -73,7 +73,7 @@ func (t *trees[I]) reserve(l *lists, h *hashTable, n, more int64) error {
 	if t.of, err = longer(&l.trees, t.of[:n], count); err != nil {
 		return err
 	}
-	if t.times != nil {
+	if t.timed {
 		if t.bounds, err = longer(&l.bounds, t.bounds[:n], count); err != nil {
 			return err
 		}
@@ -113,19 +113,19 @@ func (t *trees[I]) part(states []uint64, rows []int32, lo int64) {
 
 // claim numbers the edges of the rows [lo, hi) of a hop, in order, in place; n pairs
 // have numbers, and it returns how many have them then.
-func (t *trees[I]) claim(h *hashTable, b block[I], lo, hi, end, n int64) int64 {
-	return t.claimFrom(t, h, b, lo, hi, end, n)
+func (t *trees[I]) claim(h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
+	return t.claimFrom(t, h, b, times, lo, hi, end, n)
 }
 
-// claimFrom is claim for rows whose vertices are those of another list.
-func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], lo, hi, end, n int64) int64 {
+// claimFrom is claim for rows whose vertices are those of another list; times are those of the edges, nil: none.
+func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], times *Times, lo, hi, end, n int64) int64 {
 	for row := lo; row < hi; row++ {
 		to := end
 		if row+1 < hi {
 			to = int64(b.indptr[row+1])
 		}
 		tree, bound := rows.of[rows.first+row], int64(0)
-		if t.times != nil {
+		if t.timed {
 			bound = rows.bounds[rows.first+row]
 		}
 		ids := b.indices[b.indptr[row]:to]
@@ -135,9 +135,9 @@ func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], lo, hi, e
 			if !found {
 				h.enter(slot, key, n)
 				t.vertices[n], t.of[n] = v, tree
-				if t.times != nil {
-					if t.bounds[n] = bound; t.times.Carry {
-						t.bounds[n] = timeOf(t.times, &b, int64(b.indptr[row])+int64(k), int64(v))
+				if t.timed {
+					if t.bounds[n] = bound; times != nil && times.Carry {
+						t.bounds[n] = timeOf(times, &b, int64(b.indptr[row])+int64(k), int64(v))
 					}
 				}
 				n++

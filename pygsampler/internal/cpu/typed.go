@@ -24,9 +24,13 @@ type TypedRequest struct {
 	Replace       bool
 	OnlyNew       bool
 	Disjoint      bool
-	EdgeWeights   bool
-	MapLimit      int64
-	Most          int64 // edges of a hop; 0: any number
+	// Times leaves of the rows of each relation of a disjoint batch, which are in the order of time, what the
+	// bounds of their trees do; nil: all. Those of the seeds are SeedTimes.
+	Times       []*Times
+	SeedTimes   []int64
+	EdgeWeights bool
+	MapLimit    int64
+	Most        int64 // edges of a hop; 0: any number
 }
 
 // typedBatch is a batch of a graph with types in the making. A hop has a list of rows, those of
@@ -248,6 +252,9 @@ func (s *typedBatch[I]) begin() error {
 		if s.Exclude != nil {
 			r.req.Exclude = s.Exclude[i]
 		}
+		if s.Times != nil {
+			r.req.Times = s.Times[i]
+		}
 		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{
 			Request: &r.req, hopRows: s.typedScratch.rows[i], trees: r.dst.trees,
@@ -291,12 +298,15 @@ func (s *typedBatch[I]) plant(t int, first, total int64) error {
 		if err != nil {
 			return err
 		}
-		k.trees = &trees[I]{shift: shift}
+		k.trees = &trees[I]{shift: shift, timed: s.Times != nil}
 		k.table.begin()
 		if err := k.trees.reserve(&k.lists, &k.table, 0, count); err != nil {
 			return err
 		}
 		k.trees.root(&k.table, local, first)
+		if s.Times != nil {
+			copy(k.trees.bounds, s.SeedTimes[first:first+count])
+		}
 		k.n = count
 	} else {
 		k.numbers.Limit = s.MapLimit
@@ -453,7 +463,7 @@ func (s *typedBatch[I]) place(hop int) error {
 func (s *typedBatch[I]) claim(t *tile) {
 	r := &s.rels[t.relation]
 	if r.src.trees != nil {
-		r.src.n = r.src.trees.claimFrom(r.dst.trees, &r.src.table, r.block, t.lo, t.hi, t.first+t.edges, r.src.n)
+		r.src.n = r.src.trees.claimFrom(r.dst.trees, &r.src.table, r.block, r.req.Times, t.lo, t.hi, t.first+t.edges, r.src.n)
 		return
 	}
 	n, err := Claim(&r.src.numbers, r.block.indices[t.first:t.first+t.edges], r.src.vertices, r.src.n)

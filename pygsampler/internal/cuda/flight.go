@@ -187,6 +187,12 @@ func (f *Flight) lost() error {
 	return errors.New("a kernel ended without a report: a fault of pygsampler")
 }
 
+// ofTypes is a plan of graphs with types, whose batches are described, and whose seeds are named, in words of their own.
+type ofTypes interface {
+	Header(words []int64) []int64
+	outside(f *Flight, i int64) error
+}
+
 // arrived reads the report; again says that the batch did not fit and is made again.
 func (f *Flight) arrived() (again bool, err error) {
 	words := f.space.words()
@@ -197,11 +203,14 @@ func (f *Flight) arrived() (again bool, err error) {
 		if known := f.graph.learn(&f.call, f.call.Plan.Used(f)); f.call.Out != 0 {
 			f.batch.Header[batch.WordCapacity] = int64(known.Out)
 		}
+		if p, is := f.call.Plan.(ofTypes); is {
+			f.batch.Header = p.Header(f.batch.Header)
+		}
 		return false, nil
 	case statusTooSmall:
 		return f.tooSmall(uint64(detail))
 	case statusSeedOutOfRange:
-		if p, ok := f.call.Plan.(*Typed); ok {
+		if p, is := f.call.Plan.(ofTypes); is {
 			err = p.outside(f, detail)
 		} else {
 			err = fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, detail, f.graph.Nodes, f.seed(detail))

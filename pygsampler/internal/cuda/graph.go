@@ -26,7 +26,8 @@ type Graph struct {
 	Back    *Graph  // the transposed graph, as csc.Graph has it; nil: none
 	packing packing // what walks read
 	named   named   // what programs read
-	made    made    // and have made of it
+	made    made    // and what is made of it once
+	alone   *Graph  // the same with types; nil: nobody asked
 	schema  *Schema // of a graph with types, which has no arrays of its own; nil: one without
 
 	engine *Engine

@@ -12,7 +12,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 )
 
-// made is what programs have made of a graph alone, by the kernel that made it; it is kept until the graph is closed.
+// made is what programs have made of a graph alone, by the kernel that made it, and its edges' times; it is kept
+// until the graph is closed.
 type made struct {
 	sync.Mutex
 	of map[string]gpu.Memory

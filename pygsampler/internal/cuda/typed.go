@@ -1,14 +1,17 @@
 package cuda
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 )
 
 // typedKind mirrors TypedKind in kernels/typed.cuh.
@@ -20,17 +23,23 @@ type typedRelation struct {
 	NumRows, NumEdges, ExcludedAt, NumExcluded, Salt         uint64
 	IndptrBits, EdgeIDBits, OutEdgeBits, Source, Destination uint32
 	_                                                        uint32
+	Alias, Sums, Keys                                        gpu.Address
 }
 
 // typedArgs mirrors TypedArgs.
 type typedArgs struct {
 	Kinds, Relations, Fanouts, Excluded, Seeds, Map, Counts gpu.Address
 	Rows, Nodes, Firsts, Arrived, Slots                     gpu.Address
+	Keys, Trees, EdgeSlots                                  gpu.Address
+	SeedTimes, Bounds, EdgeBounds                           gpu.Address
 	Out, Report, BadSeed                                    gpu.Address
 	OutCapacity, RowCapacity, EdgeCapacity, NumSeeds        uint64
 	Hops, Types, NumRelations, SeedBits                     uint32
 	Replace, OnlyNew, Mixed, Direct                         uint32
-	Key0, Key1, Batch0, Batch1, Tag, _                      uint32
+	Key0, Key1, Batch0, Batch1, Tag                         uint32
+	TableBits, TreeShift                                    uint32
+	Before, Carry, Latest, Windowed, FloatTimes             uint32
+	Window                                                  float64
 }
 
 // Schema is what a graph with types has beside the arrays of its relations.
@@ -65,18 +74,64 @@ func (e *Engine) NewTyped(s Schema) *Graph {
 	return g
 }
 
+// Alone is the graph as one of one type of vertices and one of edges; it is as good as long as the graph.
+func (g *Graph) Alone() *Graph {
+	g.made.Lock()
+	defer g.made.Unlock()
+	if g.alone == nil {
+		g.alone = g.engine.NewTyped(Schema{Names: []string{""}, Nodes: []int64{g.Nodes}, Relations: []Relation{{Graph: g}}})
+	}
+	return g.alone
+}
+
+// Keys is where the device has the keys of the graph's edges by position, which are copied there once.
+func (g *Graph) Keys(edges []int64) (gpu.Address, error) {
+	const name = "times"
+	g.made.Lock()
+	defer g.made.Unlock()
+	if m, is := g.made.of[name]; is {
+		return m.Address, nil
+	}
+	s, size := g.engine.stream, uint64(len(edges))*8
+	m, err := g.engine.pool.Alloc(s, max(size, 8))
+	if err != nil {
+		return 0, err
+	}
+	// Batches in other streams read them too.
+	if err := errors.Join(s.Upload(m.Address, unsafe.Pointer(unsafe.SliceData(edges)), size), s.Synchronize()); err != nil {
+		return 0, errors.Join(err, m.Free(s))
+	}
+	if g.made.of == nil {
+		g.made.of = make(map[string]gpu.Memory)
+	}
+	g.made.of[name] = m
+	return m.Address, nil
+}
+
 // Typed is neighbour sampling of a graph with types, of one call: all hops in one launch.
 type Typed struct {
 	Fanouts          [][]int64 // of each relation those of its hops, outermost first
 	Replace, OnlyNew bool
+	Disjoint         bool
 	Seeds            []int64 // how many there are of each type, one behind another
 	Excluded         []int64 // and positions to sample around of each relation; nil: none
+	Times            *Times  // of a disjoint batch: which edges there are at a bound; nil: all
+	// Alone has the batch of a graph of one type and one relation be one of a graph without types.
+	Alone bool
+}
+
+// Times says which edges of a row a bound leaves: the rows of the graph are in the order of time.
+type Times struct {
+	times.Rule
+	Float bool
+	Keys  []gpu.Address // of each relation's edges by position, on the device; 0: they have no times
+	Seeds []int64       // the key of each seed's bound
 }
 
 type typedKernels struct {
-	of       [2]gpu.Kernel[typedArgs] // graphs of int32 and of int64 ids
-	room     int                      // dynamic shared memory that a block may have
-	together int                      // blocks of either that a multiprocessor runs at a time, of usualTables
+	of       [2][2]gpu.Kernel[typedArgs] // by whether they know weights and trees, of int32 and of int64 ids
+	room     int                         // dynamic shared memory that a block may have
+	together int                         // blocks of any that a multiprocessor runs at a time, of usualTables
 }
 
 // usualTables is the shared memory of the tables of a graph of so many types, which most have.
@@ -88,22 +143,26 @@ func tablesOf(types, relations int) int { return 8 * (6*(max(types, relations)+1
 func loadTyped(e *Engine) (k *typedKernels, err error) {
 	k = &typedKernels{together: 2}
 	static := 0
-	for i, name := range []string{"typed32", "typed64"} {
-		if k.of[i], err = KernelOf[typedArgs](e, "typed", name, 0); err != nil {
-			return nil, err
+	var all []gpu.Function
+	for i, suffix := range []string{"", "_all"} {
+		for j, bits := range []string{"32", "64"} {
+			if k.of[i][j], err = KernelOf[typedArgs](e, "typed", "typed"+bits+suffix, 0); err != nil {
+				return nil, err
+			}
+			bytes, err := k.of[i][j].Attribute(gpu.SharedBytes)
+			if err != nil {
+				return nil, err
+			}
+			static = max(static, bytes)
+			all = append(all, k.of[i][j].Function)
 		}
-		bytes, err := k.of[i].Attribute(gpu.SharedBytes)
-		if err != nil {
-			return nil, err
-		}
-		static = max(static, bytes)
 	}
 	k.room = e.context.Properties().SharedPerBlockOptIn - static
-	for i := range k.of {
-		if err := k.of[i].AllowShared(k.room); err != nil {
-			return nil, err
-		}
-		blocks, err := k.of[i].Occupancy(threads, min(drawBytes(direct)+usualTables, k.room))
+	if _, err := allow(all, k.room); err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		blocks, err := f.Occupancy(threads, min(drawBytes(direct)+usualTables, k.room))
 		if err != nil {
 			return nil, err
 		}
@@ -140,11 +199,6 @@ func (p *Typed) Check(g *Graph, c *Call) error {
 	if hops := p.hops(); hops > mostHops {
 		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
 	}
-	for _, r := range s.Relations {
-		if r.Graph.Alias != 0 {
-			return fmt.Errorf("%w: prob: expected None for a graph with types on a GPU, got weights of %q; mask is sampled there", request.ErrValue, r.Name)
-		}
-	}
 	k, err := g.typedKernels()
 	if err != nil {
 		return err
@@ -161,7 +215,7 @@ func (p *Typed) Words() int { return p.layout().Words() }
 
 // Shape is the fanouts, and whatever else changes how many edges they give.
 func (p *Typed) Shape() string {
-	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew))}
+	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew)), byte(word(p.Disjoint)), byte(word(p.Times != nil))}
 	for _, fanouts := range p.Fanouts {
 		for _, n := range fanouts {
 			text = binary.AppendVarint(text, n)
@@ -194,11 +248,15 @@ func (p *Typed) Guess(g *Graph, seeds int64) Needs {
 		}
 		most, edges = max(most, rows), max(edges, found)
 		for t := range vertices {
-			vertices[t] = min(vertices[t]+more[t], float64(s.Nodes[t]))
+			if vertices[t] += more[t]; !p.Disjoint {
+				vertices[t] = min(vertices[t], float64(s.Nodes[t]))
+			}
 		}
 	}
 	for _, n := range vertices {
-		out += n * width
+		if out += n * width; p.Disjoint {
+			out += n*width + batch.Alignment
+		}
 		most = max(most, n)
 	}
 	return Needs{Out: uint64(min(out, mostOut)), Rows: int64(min(most, mostRows)), Edges: int64(min(edges, mostGuess))}
@@ -223,14 +281,35 @@ func (p *Typed) Used(f *Flight) Needs {
 	return n
 }
 
+// Header is what describes the batch: where the plan is Alone, as that of a graph without types.
+func (p *Typed) Header(words []int64) []int64 {
+	if !p.Alone {
+		return words
+	}
+	l := p.layout()
+	about, header := words[l.Type(0):], make([]int64, batch.Words(l.Hops))
+	copy(header, words[:batch.HeaderWords])
+	header[batch.WordSignature], header[batch.WordEdgeIDBits], header[batch.WordHops] = batch.Magic, words[l.EdgeIDBits(0)], int64(l.Hops)
+	header[batch.WordNumOutput], header[batch.WordOutputNodes] = about[batch.TypeNumOutput], about[batch.TypeOutputNodes]
+	header[batch.WordOutputIndex], header[batch.WordTrees] = about[batch.TypeOutputIndex], about[batch.TypeTrees]
+	header[batch.WordNodes], header[batch.WordNumNodes] = about[batch.TypeNodes], about[batch.TypeNumNodes]
+	for hop := range l.Hops {
+		copy(batch.Block(header, hop), words[l.Block(hop, 0):][:batch.BlockWords])
+	}
+	return header
+}
+
 // Arrived knows no status of its own.
 func (p *Typed) Arrived(_ *Flight, status, _ int64) (bool, error) {
 	return false, fmt.Errorf("a kernel reported status %d: a fault of pygsampler", status)
 }
 
-// outside is the error of a seed that is out of range.
+// outside is the error of seed i, which is out of range.
 func (p *Typed) outside(f *Flight, i int64) error {
 	s, place := f.graph.schema, i
+	if p.Alone {
+		return fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %s", request.ErrIndex, i, s.Nodes[0], f.seed(i))
+	}
 	for t, n := range p.Seeds {
 		if place < n {
 			return fmt.Errorf("%w: seeds[%q][%d]: expected an id in [0, %d), got %s", request.ErrIndex, s.Names[t], place, s.Nodes[t], f.seed(i))
@@ -243,16 +322,35 @@ func (p *Typed) outside(f *Flight, i int64) error {
 // typedSpace is what a batch of a graph with types needs beside what hops need.
 type typedSpace struct {
 	lists  buffer     // the vertices of each type by their numbers
+	trees  buffer     // and their trees
+	bounds buffer     // and what bounds their edges
+	edges  buffer     // and those of the vertices that a hop's edges lead from
 	counts buffer     // of the seeds and of each hop: edges and first occurrences of each relation
 	tables buffer     // what the kernel knows of types and relations
 	staged gpu.Pinned // the same on its way
+	sent   []byte     // what is at sentTo
+	sentTo gpu.Address
 }
 
-// Forget has nothing to do: every launch begins with its counters zero.
-func (*typedSpace) Forget() {}
+// Forget has the tables sent anew: a batch that failed may not have.
+func (s *typedSpace) Forget() { s.sent = s.sent[:0] }
+
+// send has the tables be what is staged, of which most batches change nothing.
+func (s *typedSpace) send(stream gpu.Stream, size uint64) error {
+	staged := s.staged.Bytes()[:size]
+	if s.sentTo == s.tables.Address && bytes.Equal(s.sent, staged) {
+		return nil
+	}
+	s.sent = s.sent[:0]
+	if err := stream.Upload(s.tables.Address, s.staged.Pointer, uint64(len(staged))); err != nil {
+		return err
+	}
+	s.sent, s.sentTo = append(s.sent, staged...), s.tables.Address
+	return nil
+}
 
 func (s *typedSpace) Free(stream gpu.Stream) error {
-	return errors.Join(s.lists.Free(stream), s.counts.Free(stream), s.tables.Free(stream), s.staged.Close())
+	return errors.Join(s.lists.Free(stream), s.trees.Free(stream), s.bounds.Free(stream), s.edges.Free(stream), s.counts.Free(stream), s.tables.Free(stream), s.staged.Close())
 }
 
 // counters is how many the kernel counts in.
@@ -260,11 +358,16 @@ func (p *Typed) counters() uint64 {
 	return uint64(p.hops()+1) * 2 * uint64(max(len(p.Seeds), len(p.Fanouts)))
 }
 
-// tableBytes is the size of what the kernel knows of types, relations and fanouts.
-func (p *Typed) tableBytes() (kinds, relations, all uint64) {
+// tableBytes is the size of what the kernel knows of types, relations, fanouts and the times of seeds.
+func (p *Typed) tableBytes() (kinds, relations, fanouts, all uint64) {
 	kinds = uint64(len(p.Seeds)) * uint64(unsafe.Sizeof(typedKind{}))
 	relations = uint64(len(p.Fanouts)) * uint64(unsafe.Sizeof(typedRelation{}))
-	return kinds, relations, max(kinds+relations+uint64(len(p.Fanouts)*p.hops())*8, 8)
+	fanouts = uint64(len(p.Fanouts)*p.hops()) * 8
+	all = kinds + relations + fanouts
+	if p.Times != nil {
+		all += uint64(len(p.Times.Seeds)) * 8
+	}
+	return kinds, relations, fanouts, max(all, 8)
 }
 
 // Fit makes room for rows, edges and vertices, and for the report.
@@ -276,26 +379,44 @@ func (p *Typed) Fit(f *Flight) error {
 	}
 	listed := uint64(0)
 	for _, n := range f.graph.schema.Nodes {
-		listed += uint64(min(n, hop.rowCapacity))
+		listed += p.most(n, hop.rowCapacity)
 	}
-	_, _, bytes := p.tableBytes()
+	if p.Disjoint {
+		if err := errors.Join(SpaceOf[treeSpace](w).fit(f, p.hops()), s.trees.fit(w, listed*4, f.stream)); err != nil {
+			return err
+		}
+	}
+	if p.Times != nil {
+		if err := errors.Join(s.bounds.fit(w, listed*8, f.stream), s.edges.fit(w, uint64(hop.edgeCapacity)*16, f.stream)); err != nil {
+			return err
+		}
+	}
+	_, _, _, size := p.tableBytes()
 	err := errors.Join(
 		s.lists.fit(w, listed*uint64(f.graph.IDBits/8), f.stream), s.counts.fit(w, p.counters()*8, f.stream),
-		s.tables.fit(w, bytes, f.stream), w.reportOf(p.Words()),
+		s.tables.fit(w, size, f.stream), w.reportOf(p.Words()),
 	)
-	if err != nil || s.staged.Size >= bytes {
+	if err != nil || s.staged.Size >= size {
 		return err
 	}
 	if err = s.staged.Close(); err == nil {
-		s.staged, err = f.engine.context.AllocPinned(2 * bytes)
+		s.staged, err = f.engine.context.AllocPinned(2 * size)
 	}
 	return err
 }
 
+// most is how many vertices a batch may have of a type with so many, with room for so many rows.
+func (p *Typed) most(nodes, capacity int64) uint64 {
+	if p.Disjoint {
+		return uint64(capacity)
+	}
+	return uint64(min(nodes, capacity))
+}
+
 // describe writes down what the kernel knows of types, relations and fanouts.
-func (p *Typed) describe(f *Flight) (bytes uint64) {
+func (p *Typed) describe(f *Flight) (size uint64) {
 	about, s, capacity := f.graph.schema, SpaceOf[typedSpace](f.space), SpaceOf[hopSpace](f.space).rowCapacity
-	atRelations, numBytes, bytes := p.tableBytes()
+	atRelations, numBytes, fanoutBytes, size := p.tableBytes()
 	kinds := unsafe.Slice((*typedKind)(s.staged.Pointer), len(about.Nodes))
 	relations := unsafe.Slice((*typedRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.Relations))
 	fanouts := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, atRelations+numBytes)), len(p.Fanouts)*p.hops())
@@ -303,7 +424,7 @@ func (p *Typed) describe(f *Flight) (bytes uint64) {
 	for t, n := range about.Nodes {
 		kinds[t] = typedKind{uint64(n), uint64(p.Seeds[t]), words, listed}
 		words += uint64(n)
-		listed += uint64(min(n, capacity))
+		listed += p.most(n, capacity)
 	}
 	for i, r := range about.Relations {
 		g := r.Graph
@@ -311,6 +432,10 @@ func (p *Typed) describe(f *Flight) (bytes uint64) {
 			Indptr: g.Indptr, Indices: g.Indices, EdgeIDs: g.EdgeIDs, NumRows: uint64(g.Rows), NumEdges: uint64(g.Edges),
 			ExcludedAt: excluded, Salt: r.Salt, IndptrBits: uint32(g.IndptrBits), EdgeIDBits: g.edgeIDBits(),
 			OutEdgeBits: uint32(g.sampleBits()), Source: uint32(r.Src), Destination: uint32(r.Dst),
+			Alias: g.Alias, Sums: g.Sums,
+		}
+		if p.Times != nil {
+			relations[i].Keys = p.Times.Keys[i]
 		}
 		if p.Excluded != nil {
 			relations[i].NumExcluded = uint64(p.Excluded[i])
@@ -318,7 +443,11 @@ func (p *Typed) describe(f *Flight) (bytes uint64) {
 		}
 		copy(fanouts[i*p.hops():], p.Fanouts[i])
 	}
-	return bytes
+	if p.Times != nil {
+		at := unsafe.Add(s.staged.Pointer, atRelations+numBytes+fanoutBytes)
+		copy(unsafe.Slice((*int64)(at), len(p.Times.Seeds)), p.Times.Seeds)
+	}
+	return size
 }
 
 // Launch is all hops in one cooperative launch.
@@ -329,13 +458,15 @@ func (p *Typed) Launch(f *Flight) error {
 	if err != nil {
 		return err
 	}
-	bytes := p.describe(f)
-	atRelations, numBytes, _ := p.tableBytes()
-	tag, err := hop.wide.tag(w, g.Nodes, 32, f.stream)
+	size := p.describe(f)
+	atRelations, numBytes, fanoutBytes, _ := p.tableBytes()
+	trees, m := SpaceOf[treeSpace](w), &hop.wide
+	if p.Disjoint {
+		m = trees.asMap()
+	}
+	tag, err := m.tag(w, g.Nodes, 32, f.stream)
 	if err == nil {
-		err = errors.Join(
-			f.stream.Upload(s.tables.Address, s.staged.Pointer, bytes), f.stream.Fill32(s.counts.Address, 0, p.counters()*2),
-		)
+		err = s.send(f.stream, size)
 	}
 	if err != nil {
 		return err
@@ -344,12 +475,26 @@ func (p *Typed) Launch(f *Flight) error {
 	args := typedArgs{
 		Kinds: s.tables.Address, Relations: s.tables.Address + gpu.Address(atRelations),
 		Fanouts: s.tables.Address + gpu.Address(atRelations+numBytes), Excluded: w.excluded.Address, Seeds: c.Seeds,
-		Map: hop.wide.Address, Counts: s.counts.Address, Rows: hop.rows.Address, Nodes: s.lists.Address, Firsts: hop.firsts.Address,
+		Map: m.Address, Counts: s.counts.Address, Rows: hop.rows.Address, Nodes: s.lists.Address, Firsts: hop.firsts.Address,
 		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt, Out: out, Report: f.Report(), BadSeed: w.meeting.Address + badSeedAt,
 		OutCapacity: capacity, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity), NumSeeds: uint64(c.NumSeeds),
 		Hops: uint32(p.hops()), Types: uint32(len(p.Seeds)), NumRelations: uint32(len(p.Fanouts)), SeedBits: uint32(c.SeedBits),
 		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Tag: tag,
+	}
+	all := p.Disjoint
+	for _, r := range g.schema.Relations {
+		all = all || r.Graph.Alias != 0
+	}
+	if p.Disjoint {
+		args.Keys, args.Trees, args.EdgeSlots = trees.keys.Address, s.trees.Address, SpaceOf[binSpace](w).answers.Address
+		args.TableBits, args.TreeShift = uint32(trees.bits), uint32(trees.shift)
+	}
+	if t := p.Times; t != nil {
+		args.SeedTimes, args.Bounds, args.EdgeBounds = args.Fanouts+gpu.Address(fanoutBytes), s.bounds.Address, s.edges.Address
+		args.Before, args.Carry, args.Latest, args.FloatTimes = word(t.Before), word(t.Carry), word(t.Last), word(t.Float)
+		args.Windowed = word(!math.IsInf(t.Window, 1))
+		args.Window = t.Window
 	}
 	tables := tablesOf(len(p.Seeds), len(p.Fanouts))
 	most := directIn(k.room - tables)
@@ -362,7 +507,7 @@ func (p *Typed) Launch(f *Flight) error {
 			}
 		}
 	}
-	kernel, together := &k.of[g.wide()], k.together
+	kernel, together := &k.of[word(all)][g.wide()], k.together
 	if tables > usualTables {
 		if together, err = kernel.Occupancy(threads, shared); err != nil {
 			return err

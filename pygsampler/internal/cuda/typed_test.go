@@ -27,6 +27,9 @@ func typedParts(m memory.Memory, l batch.TypedLayout) (words []int64, arrays [][
 	for t := range l.Types {
 		about := words[l.Type(t):]
 		arrays = append(arrays, batchtest.Ints(m, about[batch.TypeNodes], about[batch.TypeNumNodes], ids))
+		if at := about[batch.TypeTrees]; at != 0 {
+			arrays = append(arrays, batchtest.Ints(m, at, about[batch.TypeNumNodes], ids))
+		}
 		for _, offset := range []int64{about[batch.TypeOutputNodes], about[batch.TypeOutputIndex]} {
 			arrays = append(arrays, batchtest.Ints(m, offset, about[batch.TypeNumOutput], ids))
 		}
@@ -57,7 +60,7 @@ func uploadTyped(t *testing.T, e *Engine, g *csc.Typed) *Graph {
 
 // typedPlan is the plan of a request, and the positions that it samples around.
 func typedPlan(r *cpu.TypedRequest) (p *Typed, positions []int64) {
-	p = &Typed{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Seeds: r.Seeds}
+	p = &Typed{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, Seeds: r.Seeds}
 	for i := range r.Exclude {
 		own := excluded(&cpu.Request{Graph: r.Graph.Relations[i].Graph, Exclude: r.Exclude[i]})
 		p.Excluded = append(p.Excluded, int64(len(own)))
@@ -135,55 +138,93 @@ func TestTyped(t *testing.T) {
 	for i, types := range []int{1, 1, 2, 3, 4, 7, 12, 40} {
 		for _, bits := range []int{32, 64} {
 			g := randomTypes(random, types, bits)
-			d := uploadTyped(t, e, g)
-			for variant := range 4 {
+			testTyped(t, e, s, random, uploadTyped(t, e, g), g, uint64(i+1), bits)
+			if bits == 64 {
+				continue
+			}
+			// Every second relation draws by weight.
+			for j := 0; j < len(g.Relations); j += 2 {
+				weigh(g.Relations[j].Graph, weightings[[]string{"ramp", "heavy"}[j/2%2]])
+			}
+			testTyped(t, e, s, random, uploadTyped(t, e, g), g, uint64(i+1), bits)
+		}
+	}
+}
+
+// testTyped compares requests of all kinds to a graph.
+func testTyped(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.Typed, seed uint64, bits int) {
+	t.Helper()
+	for variant := range 8 {
+		r := &cpu.TypedRequest{
+			Batch: request.Batch{Seed: seed, Epoch: 2, Number: 1<<39 + 1}, Graph: g,
+			Replace: variant&1 == 1, OnlyNew: variant&2 == 2, Disjoint: variant&4 == 4,
+		}
+		var seeds []int64
+		for range g.Kinds {
+			r.Seeds = append(r.Seeds, 0)
+		}
+		for k := range g.Kinds {
+			if random.IntN(3) == 0 && len(g.Kinds) > 1 {
+				continue
+			}
+			if r.Seeds[k] = random.Int64N(2 * g.Kinds[k].Nodes); r.Disjoint {
+				r.Seeds[k] = min(r.Seeds[k], 5)
+			}
+			for range r.Seeds[k] {
+				seeds = append(seeds, random.Int64N(g.Kinds[k].Nodes))
+			}
+		}
+		r.Batch.Seeds = csctest.Array(seeds, bits)
+		hops := 1 + random.IntN(3)
+		for range g.Relations {
+			var fanouts []int64
+			for range hops {
+				n := []int64{0, 1, 3, 40, -1, random.Int64N(40)}[random.IntN(6)]
+				if r.Replace {
+					n = max(n, 0)
+				}
+				fanouts = append(fanouts, n)
+			}
+			r.Fanouts = append(r.Fanouts, fanouts)
+		}
+		if variant%4 == 3 || variant%4 == 0 {
+			for _, rel := range g.Relations {
+				var ids []int64
+				for id := range rel.Graph.NumEdges() {
+					if random.IntN(4) == 0 {
+						ids = append(ids, id)
+					}
+				}
+				x, err := rel.Graph.Exclude(ids)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Exclude = append(r.Exclude, x)
+			}
+		}
+		if err := typedAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
+			t.Fatalf("%d types, %d bits, variant %d, fanouts %v: %v", len(g.Kinds), bits, variant, r.Fanouts, err)
+		}
+	}
+}
+
+// Every small degree with every small fanout by weight.
+func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
+	e, s := device(t)
+	rows, seeds := csctest.EveryDegree()
+	for _, name := range []string{"ramp", "heavy", "equal"} {
+		g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 71}}, Relations: []csc.Relation{{
+			Graph: weigh(csctest.Graph(rows, 71, 32, 64, true), weightings[name]), Name: "a__to__a",
+		}}}
+		d := uploadTyped(t, e, g)
+		for fanout := int64(1); fanout <= 40; fanout++ {
+			for _, replace := range []bool{false, true} {
 				r := &cpu.TypedRequest{
-					Batch: request.Batch{Seed: uint64(i + 1), Epoch: 2, Number: 1<<39 + 1}, Graph: g,
-					Replace: variant&1 == 1, OnlyNew: variant&2 == 2,
+					Graph: g, Fanouts: [][]int64{{fanout}}, Replace: replace, Seeds: []int64{int64(len(seeds))},
+					Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)},
 				}
-				var seeds []int64
-				for range g.Kinds {
-					r.Seeds = append(r.Seeds, 0)
-				}
-				for k := range g.Kinds {
-					if random.IntN(3) == 0 && types > 1 {
-						continue
-					}
-					r.Seeds[k] = random.Int64N(2 * g.Kinds[k].Nodes)
-					for range r.Seeds[k] {
-						seeds = append(seeds, random.Int64N(g.Kinds[k].Nodes))
-					}
-				}
-				r.Batch.Seeds = csctest.Array(seeds, bits)
-				hops := 1 + random.IntN(3)
-				for range g.Relations {
-					var fanouts []int64
-					for range hops {
-						n := []int64{0, 1, 3, 40, -1, random.Int64N(40)}[random.IntN(6)]
-						if r.Replace {
-							n = max(n, 0)
-						}
-						fanouts = append(fanouts, n)
-					}
-					r.Fanouts = append(r.Fanouts, fanouts)
-				}
-				if variant == 3 || variant == 0 {
-					for _, rel := range g.Relations {
-						var ids []int64
-						for id := range rel.Graph.NumEdges() {
-							if random.IntN(4) == 0 {
-								ids = append(ids, id)
-							}
-						}
-						x, err := rel.Graph.Exclude(ids)
-						if err != nil {
-							t.Fatal(err)
-						}
-						r.Exclude = append(r.Exclude, x)
-					}
-				}
-				if err := typedAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
-					t.Fatalf("%d types, %d bits, variant %d, fanouts %v: %v", types, bits, variant, r.Fanouts, err)
+				if err := typedAlike(e, s, d, r, 0); err != nil {
+					t.Fatalf("%s, fanout %d, replace %v: %v", name, fanout, replace, err)
 				}
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 )
 
 // Plan is what a sampler does to every batch: its options, checked. It is immutable and
@@ -49,19 +48,13 @@ type Work struct {
 	Typed      *csc.Typed
 	Excludes   []*csc.Exclusions
 	SeedCounts []int64
-	// Times is when the edges of Graph are, whose rows are in their order, and the batch's seeds; nil: not
-	// asked for.
+	// Times is when the edges of Graph are, or of each relation of Typed, whose rows are in their order, and
+	// the batch's seeds; nil: not asked for.
 	Times *Times
 	Batch request.Batch
 	Most  int64 // edges of a hop; 0: any number
 	Crew  cpu.Crew
 	Stop  *atomic.Bool
-}
-
-// Times are those of a graph and of the seeds of a batch.
-type Times struct {
-	times.Rows
-	Seeds []int64 // keys
 }
 
 // Parse makes a plan of a document whose family it is. It takes every field that it

@@ -322,29 +322,60 @@ func (c *Chooser) again(pos []int64, w Weights, state uint64, s *set, replace bo
 	}
 	for _, j := range refused {
 		x := Below(Draw(state, int(fanout*(1+spare)+int64(j))), total)
-		// The least y that has x beside all that is left out up to there.
-		// Each look but the last finds one more; sums that do not ascend, of a damaged file,
-		// would have it look for ever.
-		y, before := x, x+1
-		for looks := 0; y != before && looks <= len(c.out); looks++ {
-			before, y = y, x
-			for _, o := range c.out {
-				if o.below <= before {
-					y += o.weight
-				}
-			}
-		}
-		lo, hi := int64(0), int64(len(w.Sums))
-		for lo < hi {
-			if middle := (lo + hi) / 2; w.Sums[middle] > y {
-				hi = middle
-			} else {
-				lo = middle + 1
-			}
-		}
-		pos[j] = lo
+		pos[j] = c.at(x, w.Sums)
 		if !replace {
-			leave(lo)
+			leave(pos[j])
+		}
+	}
+}
+
+// at is the position at which the sums of what is not left out reach x.
+func (c *Chooser) at(x uint64, sums []uint64) int64 {
+	// The least y that has x beside all that is left out up to there.
+	// Each look but the last finds one more; sums that do not ascend, of a damaged file,
+	// would have it look for ever.
+	y, before := x, x+1
+	for looks := 0; y != before && looks <= len(c.out); looks++ {
+		before, y = y, x
+		for _, o := range c.out {
+			if o.below <= before {
+				y += o.weight
+			}
+		}
+	}
+	lo, hi := int64(0), int64(len(sums))
+	for lo < hi {
+		if middle := (lo + hi) / 2; sums[middle] > y {
+			hi = middle
+		} else {
+			lo = middle + 1
+		}
+	}
+	return lo
+}
+
+// Part fills pos with positions of a part of a row, whose sums these are: of what lies before the part they have
+// so much. There is no alias table for a part, so that each draw looks in the sums: successive sampling by Draw j
+// of the state for choice j. excluded are positions of the part that are not chosen, ascending.
+func (c *Chooser) Part(pos []int64, sums []uint64, before, state uint64, excluded []int64, replace bool) {
+	// What lies before is left out, from the first position of the sums on.
+	c.out = append(c.out[:0], part{0, before})
+	total := sums[len(sums)-1] - before
+	leave := func(p int64) {
+		below := before
+		if p > 0 {
+			below = sums[p-1]
+		}
+		c.out = append(c.out, part{below, sums[p] - below})
+		total -= sums[p] - below
+	}
+	for _, p := range excluded {
+		leave(p)
+	}
+	for j := range pos {
+		pos[j] = min(c.at(Below(Draw(state, j), total), sums), int64(len(sums))-1)
+		if !replace {
+			leave(pos[j])
 		}
 	}
 }

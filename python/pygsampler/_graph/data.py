@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pygsampler._arrays.dates import without_dates
 from pygsampler._arrays.ids import has_moved, is_tensor
 from pygsampler._core.checks import describe
 from pygsampler.array import Array, as_array
@@ -77,7 +78,8 @@ class Named(Mapping[str, Array]):
         value, array = self._values[name], self._taken.get(name)
         if array is None or has_moved(value, array._address):
             where = f"{self._rows.kind}[{name!r}]"
-            array = as_array(value.make() if isinstance(value, Later) else value, where)
+            given = value.make() if isinstance(value, Later) else value
+            array = as_array(without_dates(given, where), where)
             wrong = self._rows.wrong(array.shape)
             if wrong:
                 raise ValueError(f"{where}: {wrong}")

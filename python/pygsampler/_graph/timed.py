@@ -1,7 +1,9 @@
-"""``Timed``: a graph whose rows are in the order of time."""
+"""``Timed`` and ``TypedTimed``: graphs whose rows are in the order of time."""
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import memories
@@ -28,6 +30,36 @@ class Timed:
     def close(self) -> None:
         """Lets go of the arrays once the batches in flight are done."""
         self.graph.close()
+
+
+class TypedTimed:
+    """The same of each relation of a graph with types, None where its edges have no times.
+
+    ``graph`` has the sorted rows of all.
+    """
+
+    __slots__ = ("_about", "_parts", "float", "graph", "name")
+
+    graph: Any
+
+    def __init__(self, name: str, graph: Any, parts: Sequence[Timed | None]) -> None:
+        kinds = {part.float for part in parts if part is not None}
+        if len(kinds) > 1:
+            raise ValueError(
+                f"time: expected arrays {name!r} that are all integers, or all floating-point, "
+                "got some of both"
+            )
+        self.name, self.graph, self._parts, self.float = name, graph, tuple(parts), True in kinds
+        self._about = array("q")
+        for part in parts:
+            self._about += array(
+                "q", [0, 0] if part is None else [part.memory.address, int(part.by_vertex)]
+            )
+
+    @property
+    def address(self) -> int:
+        """That of two integers a relation: its times' memory, and whether they are vertices'."""
+        return self._about.buffer_info()[0]
 
 
 def sorted_by_time(

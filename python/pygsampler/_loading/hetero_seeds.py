@@ -10,6 +10,7 @@ import torch
 
 from pygsampler._core.checks import describe
 from pygsampler._loading.seeds import seed_tensor
+from pygsampler._loading.times import times_of
 
 if TYPE_CHECKING:
     from pygsampler.hetero_graph import HeteroGraph
@@ -24,7 +25,7 @@ class HeteroSeeds:
     several each stands as its id plus the vertices of the types before its own.
     """
 
-    __slots__ = ("_ends", "_kinds", "order")
+    __slots__ = ("_counts", "_ends", "_kinds", "order")
 
     def __init__(self, graph: HeteroGraph, seeds: Any) -> None:
         types, counts = graph.node_types, graph.num_nodes
@@ -43,6 +44,7 @@ class HeteroSeeds:
             except (TypeError, ValueError, IndexError) as error:
                 text = str(error).removeprefix("seeds")
                 raise type(error)(f"seeds[{kind!r}]{text}") from None
+        self._counts = list(map(len, parts))
         ends = list(itertools.accumulate(counts[kind] for kind in self._kinds))
         self._ends = torch.tensor(ends)
         if len(parts) > 1:
@@ -52,12 +54,45 @@ class HeteroSeeds:
     def part(self, order: torch.Tensor, start: int, end: int) -> dict[str, torch.Tensor]:
         """Some of them, put into an order, by type."""
         part = order[start:end]
+        ends = self._ends.tolist()
+        firsts = dict(zip(self._kinds, [0, *ends], strict=False))
+        found = self._split(part, part)
+        return {kind: ids - firsts[kind] if firsts[kind] else ids for kind, ids in found.items()}
+
+    def times(self, given: Any) -> torch.Tensor | None:
+        """A time for each, in their order, of a mapping of types; None for None."""
+        if given is None:
+            return None
+        if not isinstance(given, Mapping):
+            if len(self._kinds) != 1:
+                raise TypeError(
+                    f"seed_time: expected a mapping of types to times, got {describe(given)}"
+                )
+            given = {self._kinds[0]: given}
+        for kind in given:
+            if kind not in self._kinds:
+                raise ValueError(f"seed_time: expected types of the seeds, got {kind!r}")
+        parts = []
+        for kind, count in zip(self._kinds, self._counts, strict=True):
+            times = times_of(given.get(kind), f"seed_time[{kind!r}]", count, "seeds")
+            if times is None:
+                raise ValueError(f"seed_time: expected times of {kind!r} too, got none")
+            parts.append(times)
+        if len({times.dtype for times in parts}) > 1:
+            raise TypeError(
+                "seed_time: expected integers for all types, or floating-point numbers, got both"
+            )
+        return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
+
+    def part_times(
+        self, order: torch.Tensor, times: torch.Tensor, start: int, end: int
+    ) -> dict[str, torch.Tensor]:
+        """The times of some, in that order too, by type."""
+        return self._split(order[start:end], times[start:end])
+
+    def _split(self, part: torch.Tensor, values: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The values of some seeds by their types."""
         if len(self._kinds) <= 1:
-            return dict.fromkeys(self._kinds, part)
-        found = {}
+            return dict.fromkeys(self._kinds, values)
         place = torch.bucketize(part, self._ends, right=True)
-        first = 0
-        for i, (kind, end) in enumerate(zip(self._kinds, self._ends.tolist(), strict=True)):
-            found[kind] = part[place == i] - first
-            first = end
-        return found
+        return {kind: values[place == i] for i, kind in enumerate(self._kinds)}

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.checks import boolean, integer
 from pygsampler._loading.epochs import shuffled
+from pygsampler._loading.exclusion import Exclusion
 from pygsampler._loading.given import chosen_sampler, graph_on
+from pygsampler._loading.hetero_rows import HeteroRows
+from pygsampler._loading.links_of import Drawn, all_links, gathered, moved
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.resumed import Pass, Resumed, checked_deal
@@ -22,11 +26,15 @@ from pygsampler._loading.shards import Part, Shards
 from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
 from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import TorchBatch, as_torch
-from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
 
-__all__ = ["LinkBatch", "LinkLoader"]
+if TYPE_CHECKING:
+    from pygsampler.graph import Graph
+    from pygsampler.hetero_converted import TorchHeteroBatch
+    from pygsampler.hetero_graph import EdgeType
 
-_EXCLUDED = "self", "reverse_id"
+__all__ = ["HeteroLinkBatch", "LinkBatch", "LinkLoader"]
+
 # The engine has buffers and streams for so many batches of a GPU at once.
 _MOST_ON_GPU = 8
 
@@ -55,6 +63,24 @@ class LinkBatch(NamedTuple):
     """With triplets the negatives: shape [edges, amount]."""
 
 
+class HeteroLinkBatch(NamedTuple):
+    """Links of a graph with types, and what was sampled around their vertices.
+
+    As ``LinkBatch``, each field a mapping of edge types; one that a type does not have is not in
+    it. Rows of sources are those of ``sampled.output_nodes`` of their type, and rows of
+    destinations those of theirs.
+    """
+
+    sampled: TorchHeteroBatch
+    input_id: dict[EdgeType, torch.Tensor]
+    """The place of each edge among those that the loader was given of its type."""
+    edge_label_index: dict[EdgeType, torch.Tensor]
+    edge_label: dict[EdgeType, torch.Tensor]
+    src_index: dict[EdgeType, torch.Tensor]
+    dst_pos_index: dict[EdgeType, torch.Tensor]
+    dst_neg_index: dict[EdgeType, torch.Tensor]
+
+
 class LinkLoader(Resumed):
     """Iterate over edges in mini-batches of blocks around their vertices, as torch tensors.
 
@@ -71,24 +97,29 @@ class LinkLoader(Resumed):
 
     Parameters
     ----------
-    graph : Graph
+    graph : Graph or HeteroGraph
         The graph to sample from.
     edges : int32 or int64 edge ids, shape [E], or vertices, shape [2, E]
-        Ids of edges of the graph; or sources and destinations, which need be no edges of it.
+        Ids of edges of the graph; or sources and destinations, which need be no edges of it. Of a
+        ``HeteroGraph`` a mapping of edge types to either; those of several types are put behind one
+        another, and shuffled and cut together.
     sampler_or_fanouts : Sampler or list of int
         A sampler whose batches are blocks or subgraphs, or the fanouts to make one of, outermost
         hop first.
     batch_size : int
         Edges of a batch, at least 1, without negatives.
     negatives : Negatives, optional
-        What is drawn for each edge. None at all by default.
+        What is drawn for each edge. None at all by default. Of a ``HeteroGraph`` also a mapping of
+        edge types, of which others get none; ``labels``, ``reverse_eids`` and ``seed_time`` are
+        such mappings.
     labels : tensor of shape [E, ...], optional
         A label for each edge, in ``edge_label``; not with negatives of mode ``"binary"``, whose
         labels are 1 and 0.
     exclude : str, optional
         Edges that a batch does not sample: ``"self"``, its own; ``"reverse_id"``, these and their
-        ``reverse_eids``; None: all are sampled, as it must be for pairs of vertices, and for
-        samplers that exclude nothing, such as programs.
+        ``reverse_eids``; of a ``HeteroGraph`` ``"reverse_types"``, these and the edges of the same
+        ids of their ``reverse_types``; None: all are sampled, as it must be for pairs of vertices,
+        and for samplers that exclude nothing, such as programs.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
         The reverse of each edge of the graph, with ``exclude="reverse_id"``.
     shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights
@@ -99,12 +130,17 @@ class LinkLoader(Resumed):
         As ``DataLoader`` has them: ``batch.sampled`` has their rows.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise, of blocks.
+    reverse_types : mapping of edge types to edge types, optional
+        With ``exclude="reverse_types"``, of which type the reverse of each edge is.
+    seed_time : numbers of shape [E], optional
+        When each edge is, for a sampler with ``time``, of which it is the bound for the trees of
+        the edge and of its negatives, and for negatives with ``time``.
 
     Notes
     -----
-    It yields a ``LinkBatch``. Seeds are the vertices of the links, ascending and each once; of a
-    disjoint sampler they are all of them, sources before destinations: then each has a tree of its
-    own, which the indices count.
+    It yields a ``LinkBatch``, and of a ``HeteroGraph`` a ``HeteroLinkBatch``. Seeds are the
+    vertices of the links, ascending and each once; of a disjoint sampler they are all of them,
+    sources before destinations: then each has a tree of its own, which the indices count.
 
     Which vertices are drawn is decided on the CPU, for a GPU too, so that no batch waits for the
     work of the one before; tensors are where the graph is.
@@ -127,12 +163,12 @@ class LinkLoader(Resumed):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Graph | HeteroGraph,
         edges: Any,
         sampler_or_fanouts: Sampler[Any] | Sequence[int],
         *,
         batch_size: int,
-        negatives: Negatives | None = None,
+        negatives: Negatives | Mapping[EdgeType, Negatives] | None = None,
         labels: Any = None,
         exclude: str | None = "self",
         reverse_eids: Any = None,
@@ -150,11 +186,11 @@ class LinkLoader(Resumed):
         edge_weights: str | None = None,
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
+        reverse_types: Mapping[EdgeType, EdgeType] | None = None,
+        seed_time: Any = None,
     ) -> None:
-        check_graph(graph)
+        check_graph(graph, with_types=True)
         self.batch_size = integer(batch_size, "batch_size", 1)
-        if negatives is not None and not isinstance(negatives, Negatives):
-            raise TypeError(f"negatives: expected Negatives or None, got {describe(negatives)}")
         self.negatives = negatives
         self.shuffle = boolean(shuffle, "shuffle")
         self.drop_last = boolean(drop_last, "drop_last")
@@ -166,6 +202,9 @@ class LinkLoader(Resumed):
         self.sampler = chosen_sampler(
             sampler_or_fanouts, seed, prob=prob, mask=mask, edge_weights=edge_weights
         )
+        typed = isinstance(graph, HeteroGraph)
+        if typed:
+            check_graph(graph, self.sampler._takes_types)
         check_blocks(self.sampler)
         if not self.sampler.rooted:
             raise ValueError(f"sampler: expected one around its seeds, got {self.sampler!r}")
@@ -173,30 +212,41 @@ class LinkLoader(Resumed):
         self._check_seed(seed is None and self.sampler._numbers.drawn)
         self.seed = self.sampler.seed if seed is None else seed
         self._epoch, self._counted = 0, True
-        # Of edge ids: those, and their ends. Else the ends alone.
-        self._ids, self._ends = _links(graph, edges)
-        count = self._ends.shape[1]
-        self.exclude = _exclusion(exclude, self._ids is not None)
-        self._reverse = _reverse(graph, reverse_eids, self.exclude)
-        self._labels = _labels(labels, count, negatives)
-        about = count, self.batch_size, self.world_size, self.drop_last
+        self._links = all_links(
+            graph, edges, negatives=negatives, labels=labels, seed_time=seed_time
+        )
+        self._timed = getattr(self.sampler, "time", None) is not None
+        self._check_times(seed_time)
+        self._exclusion = Exclusion(graph, self._links, exclude, reverse_eids, reverse_types)
+        self._typed = typed
+        ends = itertools.accumulate(map(len, self._links.values()))
+        self._bounds = torch.tensor([*ends], dtype=torch.int64)
+        self._count = sum(map(len, self._links.values()))
+        about = self._count, self.batch_size, self.world_size, self.drop_last
         self._shards = Shards(*about, checked_deal(deal))
         self._from = None, integer(start, "start", 0)
         # Last, since it may copy a graph of many gigabytes.
-        self.graph = graph_on(graph, device)
+        self.graph: Any = graph_on(graph, device)  # type: ignore[arg-type]
         self.sampler.graph_of(self.graph)
-        self._rows = Rows(self.graph, features, None, edge_features)
+        rows: Any = HeteroRows if typed else Rows
+        self._rows = rows(self.graph, features, None, edge_features)
+
+    @property
+    def exclude(self) -> str | None:
+        """Which edges a batch does not sample."""
+        return self._exclusion.kind
 
     @property
     def device(self) -> str:
         """Where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return self.graph.device
+        device: str = self.graph.device
+        return device
 
     def __len__(self) -> int:
         """Number of batches of a whole epoch on this rank."""
         return Part(self._shards, self.rank).steps
 
-    def __iter__(self) -> Iterator[LinkBatch]:
+    def __iter__(self) -> Iterator[Any]:
         going = self._begin(self._next_epoch())
         # A later set_seed must not reach a pass that goes on.
         return close_at_exit(copy.copy(self)._batches(going))
@@ -205,7 +255,7 @@ class LinkLoader(Resumed):
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
         device = "" if self.device == "cpu" else f", device={self.device!r}"
         return (
-            f"LinkLoader({self._ends.shape[1]} edges, {self.sampler!r}, "
+            f"LinkLoader({self._count} edges, {self.sampler!r}, "
             f"batch_size={self.batch_size}, negatives={self.negatives!r}, "
             f"exclude={self.exclude!r}, shuffle={self.shuffle}, drop_last={self.drop_last}, "
             f"prefetch={self.prefetch}{ranks}{device})"
@@ -215,36 +265,53 @@ class LinkLoader(Resumed):
         # Torch's seed is this process's: another one keeps the seed as it is now.
         return {**self.__dict__, "_follows": False, "_pass": None}
 
-    def _batches(self, going: Pass) -> Generator[LinkBatch, None, None]:
+    def _check_times(self, seed_time: Any) -> None:
+        """ValueError where times are missing, or nobody needs them."""
+        drawn = any(of.drawn_by_time for of in self._links.values())
+        if self._timed and seed_time is None and self._links:
+            raise ValueError(
+                "seed_time: expected a time for each edge with a sampler that has time, got None"
+            )
+        if seed_time is not None and not self._timed and not drawn:
+            raise ValueError(
+                "seed_time: expected None for a sampler and negatives without time, got some"
+            )
+
+    def _batches(self, going: Pass) -> Generator[Any, None, None]:
         epoch, part = going.epoch, going.part
         index = devices.parse(self.graph.device)
-        places = torch.arange(self._ends.shape[1])
+        places = torch.arange(self._count)
         order = shuffled(places, self.seed, epoch) if self.shuffle else places
         there: dict[str, Any] = {} if index < 0 else {"into": "torch"}
         depth = self.prefetch if index < 0 else min(self.prefetch, _MOST_ON_GPU)
         # With several batches in flight, one core for each wastes nothing on synchronisation.
         threads = int(index < 0 and self.prefetch >= 2)
         # Of the batches that are on their way.
-        begun: deque[_Links] = deque()
+        begun: deque[tuple[list[Drawn], list[torch.Tensor]]] = deque()
 
         def submit(step: int) -> Pending[Any]:
             start, end = part.bounds(step)
             number = part.number(step)
-            links = self._links(order[start:end], epoch, number)
-            begun.append(links)
-            return self.sampler.launch(
+            drawn = self._drawn(order[start:end], epoch, number)
+            seeds, where, times = gathered(drawn, getattr(self.sampler, "disjoint", False))
+            begun.append((drawn, where))
+            when = {"seed_time": self._plain(times)} if self._timed else {}
+            job: Pending[Any] = self.sampler.launch(
                 self.graph,
-                links.seeds,
+                self._plain(seeds),
                 epoch=epoch,
                 batch=number,
-                exclude=self._excluded(links.places),
+                exclude=self._exclusion.of([of.places for of in drawn]),
                 threads=threads,
                 beside=True,
+                **when,
                 **there,
             )
+            return job
 
         def read(batch: Any) -> Pending[Any]:
-            return self._rows.start(batch, threads)
+            reading: Pending[Any] = self._rows.start(batch, threads)
+            return reading
 
         then = read if self._rows and index < 0 else None
         with closing(in_order(submit, part.steps, depth, then)) as batches:
@@ -253,154 +320,38 @@ class LinkLoader(Resumed):
                 if self._rows and index >= 0:
                     self._rows.there(sampled)
                 going.handed += 1
-                yield self._handed(sampled, begun.popleft(), index)
+                yield self._handed(sampled, *begun.popleft(), index)
 
-    def _links(self, places: torch.Tensor, epoch: int, batch: int) -> _Links:
-        """The vertices of the edges at these places, and of their negatives."""
-        src, dst = self._ends[:, places]
-        parts = [src, dst]
-        if self.negatives is not None:
-            number = {"seed": self.seed, "epoch": epoch, "batch": batch}
-            parts.append(self.negatives.draw(self.graph, src, dst, **number).flatten())
-        vertices = torch.cat(parts)
-        if getattr(self.sampler, "disjoint", False):
-            return _Links(places, vertices, torch.arange(len(vertices)))
-        return _Links(places, *torch.unique(vertices, return_inverse=True))
+    def _plain(self, of_types: dict[str, torch.Tensor]) -> Any:
+        """By type as the graph has it."""
+        return of_types if self._typed else of_types[""]
 
-    def _excluded(self, places: torch.Tensor) -> torch.Tensor | None:
-        if self.exclude is None:
-            return None
-        assert self._ids is not None
-        ids = self._ids[places]
-        return ids if self._reverse is None else torch.cat([ids, self._reverse[ids]])
+    def _drawn(self, places: torch.Tensor, epoch: int, batch: int) -> list[Drawn]:
+        """For each relation the vertices of the edges at these places, and of their negatives."""
+        made, first = [], 0
+        number = self.seed, epoch, batch
+        of = torch.bucketize(places, self._bounds, right=True)
+        for i, links in enumerate(self._links.values()):
+            mine = places if len(self._links) == 1 else places[of == i] - first
+            made.append(links.drawn(mine, *number))
+            first += len(links)
+        return made
 
-    def _handed(self, sampled: TorchBatch, links: _Links, index: int) -> LinkBatch:
+    def _handed(
+        self, sampled: Any, drawn: list[Drawn], where: list[torch.Tensor], index: int
+    ) -> LinkBatch | HeteroLinkBatch:
         """A batch as its consumer sees it."""
-        count = len(links.places)
-        of = _moved(links.where, index)
-        src, dst, other = of[:count], of[count : 2 * count], of[2 * count :]
-        label = None if self._labels is None else _moved(self._labels[links.places], index)
-        none = None, None, None
-        if self.negatives is not None and self.negatives.mode == "triplet":
-            rest = src, dst, other.view(count, self.negatives.amount)
-            return LinkBatch(sampled, links.places, None, label, *rest)
-        if self.negatives is not None:
-            both = torch.stack(
-                [torch.cat([src, src.repeat_interleave(self.negatives.amount)]), of[count:]]
-            )
-        else:
-            both = torch.stack([src, dst])
-        if label is None:
-            label = torch.zeros(both.shape[1], device=of.device)
-            label[:count] = 1
-        return LinkBatch(sampled, links.places, both, label, *none)
-
-
-class _Links(NamedTuple):
-    """Edges of a batch by their places, the seeds around them, and where sources, destinations and
-    negatives are among these."""
-
-    places: torch.Tensor
-    seeds: torch.Tensor
-    where: torch.Tensor
-
-
-def _links(graph: Graph, edges: Any) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """The ids of edges, where ids were given, and their sources and destinations."""
-    given = _tensor(edges, "edges")
-    dtype = getattr(torch, graph.dtype)
-    if given.dim() == 1:
-        _check_range(given, "edges", graph.num_edges, "an edge id")
-        return given, _ends(graph._on_cpu(), given).to(dtype)
-    if given.dim() != 2 or given.shape[0] != 2:
-        raise ValueError(f"edges: expected shape [E] or [2, E], got {tuple(given.shape)}")
-    _check_range(given, "edges", graph.num_nodes, "a vertex")
-    return None, given.to(dtype).contiguous()
-
-
-def _ends(graph: Graph, ids: torch.Tensor) -> torch.Tensor:
-    """Sources and destinations of edges of a graph on the CPU: shape [2, E]."""
-    place = ids
-    if graph.edge_ids is not None:
-        of = graph.edge_ids.torch().long()
-        place = torch.empty_like(of)
-        place[of] = torch.arange(len(of))
-        place = place[ids]
-    indptr, indices = graph.indptr.torch().long(), graph.indices.torch().long()
-    return torch.stack([indices[place], torch.searchsorted(indptr, place, right=True) - 1])
-
-
-def _exclusion(exclude: Any, with_ids: bool) -> str | None:
-    if exclude is None:
-        return None
-    if not isinstance(exclude, str):
-        raise TypeError(f"exclude: expected a string or None, got {describe(exclude)}")
-    if exclude not in _EXCLUDED:
-        raise ValueError(f"exclude: expected 'self', 'reverse_id' or None, got {exclude!r}")
-    if not with_ids:
-        raise ValueError(
-            f"exclude: expected None with pairs of vertices, whose edge ids are not known, got "
-            f"{exclude!r}; give the ids of the edges instead"
+        rows = iter([moved(of, index) for of in where])
+        fields = {
+            kind: links.handed(of.places, [next(rows) for _ in of.lists], index)
+            for (kind, links), of in zip(self._links.items(), drawn, strict=True)
+        }
+        if not self._typed:
+            (only,) = fields.values()
+            return LinkBatch(sampled, *only)
+        kinds = list(fields)
+        by_kind = (
+            {kind: value for kind, value in zip(kinds, of, strict=True) if value is not None}
+            for of in zip(*fields.values(), strict=True)
         )
-    return exclude
-
-
-def _reverse(graph: Graph, ids: Any, exclude: str | None) -> torch.Tensor | None:
-    """The reverse of each edge, where it is to be excluded."""
-    if exclude != "reverse_id":
-        if ids is not None:
-            raise ValueError(f"reverse_eids: expected None with exclude={exclude!r}, got one")
-        return None
-    if ids is None:
-        raise ValueError("reverse_eids: expected an edge id for each edge, got None")
-    given = _tensor(ids, "reverse_eids")
-    if tuple(given.shape) != (graph.num_edges,):
-        raise ValueError(
-            f"reverse_eids: expected shape [{graph.num_edges}], got {tuple(given.shape)}"
-        )
-    _check_range(given, "reverse_eids", graph.num_edges, "an edge id")
-    return given
-
-
-def _labels(labels: Any, count: int, negatives: Negatives | None) -> torch.Tensor | None:
-    if labels is None:
-        return None
-    if negatives is not None and negatives.mode == "binary":
-        raise ValueError(
-            "labels: expected None with negatives of mode 'binary', whose labels are 1 and 0"
-        )
-    try:
-        made = torch.as_tensor(labels).detach().cpu()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(f"labels: expected a tensor, got {describe(labels)}: {error}") from None
-    if not made.dim() or len(made) != count:
-        raise ValueError(f"labels: expected shape [{count}, ...], got {tuple(made.shape)}")
-    return made
-
-
-def _tensor(ids: Any, name: str) -> torch.Tensor:
-    """A copy on the CPU, in 64 bits."""
-    try:
-        made = torch.as_tensor(ids)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"{name}: expected an array of int32 or int64, got {describe(ids)}: {error}"
-        ) from None
-    if made.dtype not in (torch.int32, torch.int64) and made.numel():
-        raise TypeError(f"{name}: expected int32 or int64, got {made.dtype}")
-    return made.detach().to("cpu", torch.int64, copy=True)
-
-
-def _check_range(ids: torch.Tensor, name: str, below: int, what: str) -> None:
-    outside = (ids < 0) | (ids >= below)
-    if bool(outside.any()):
-        at = tuple(outside.nonzero()[0].tolist())
-        place = ", ".join(map(str, at))
-        raise IndexError(f"{name}[{place}]: expected {what} in [0, {below}), got {int(ids[at])}")
-
-
-def _moved(values: torch.Tensor, index: int) -> torch.Tensor:
-    """On the device, without waiting for what is in torch's current stream."""
-    if index < 0:
-        return values
-    return values.pin_memory().to(torch.device("cuda", index), non_blocking=True)
+        return HeteroLinkBatch(sampled, *by_kind)

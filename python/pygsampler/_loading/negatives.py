@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._loading.draws import Number, Rows, checked_power, device_of, drawn
+from pygsampler._loading.non_edges import non_edges_of
+from pygsampler._loading.pool import BITS, Pool, check_some, checked_bound, scaled
+from pygsampler._loading.relation import Relation, relation_of
 from pygsampler._sampling.seed import chosen_seed
-from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    from pygsampler.graph import Graph
+    from pygsampler.hetero_graph import HeteroGraph
 
 __all__ = ["Negatives"]
 
@@ -17,10 +24,8 @@ _KINDS = "uniform", "degree", "in_batch", "structural"
 _MODES = "binary", "triplet"
 # Which draws of a link's state: docs/randomness.md, after those of walks.
 _SITE = 2
-# The key in what a graph keeps.
-_OTHERS = ("non-edges",)
-# Numbers of 62 bits, in two halves whose products with a count of vertices fit into 64.
-_HALF = 31
+# And those of sources.
+_SOURCES = 3
 
 
 class Negatives:
@@ -43,6 +48,16 @@ class Negatives:
         label 0. ``"triplet"``: beside each edge, in ``dst_neg_index``.
     power : float, optional
         Of ``"degree"`` alone, in [0, 1]: 0.75 by default.
+    dst_weight : array of shape [destinations], optional
+        With kind ``"uniform"``, in proportion to what w is drawn: finite numbers, 0 for never.
+    src_weight : array of shape [sources], optional
+        With mode ``"binary"`` negatives have sources of their own, drawn in proportion to it, as
+        PyG's are. ``"structural"`` draws w for the source that was drawn.
+    time : str, optional
+        The name of a vertex array of times. Negatives, and sources that are drawn, are then
+        vertices whose time is not later than that of the edge: int32, int64, float32 or float64.
+        Not with ``"degree"``. With ``"in_batch"`` an edge draws among the others whose destination
+        is there, and where none is as ``"uniform"``.
 
     Raises
     ------
@@ -52,12 +67,13 @@ class Negatives:
     Notes
     -----
     For ``"degree"`` the graph keeps a table of 8 bytes a vertex; for ``"structural"`` 8 bytes an
-    edge and 16 a vertex; both with a copy on each device, made at the first use. ``"structural"``
+    edge and 16 a vertex, with ``time`` 16 an edge; both with a copy on each device, made at the
+    first use. Times and weights take 24 and 8 bytes a vertex here. ``"structural"``
     refuses no draw: the number of a vertex among those that are allowed is drawn, and found by
     binary search. The first three kinds may draw v itself, or a vertex that u leads to.
     """
 
-    __slots__ = ("amount", "kind", "mode", "power")
+    __slots__ = ("_pools", "amount", "dst_weight", "kind", "mode", "power", "src_weight", "time")
 
     def __init__(
         self,
@@ -66,6 +82,9 @@ class Negatives:
         *,
         mode: str = "binary",
         power: float | None = None,
+        dst_weight: Any = None,
+        src_weight: Any = None,
+        time: str | None = None,
     ) -> None:
         self.kind = _one_of(kind, "kind", _KINDS)
         self.amount = integer(amount, "amount", 1)
@@ -73,20 +92,50 @@ class Negatives:
         if power is not None and kind != "degree":
             raise ValueError(f"power: expected None with kind {kind!r}, got {power!r}")
         self.power = 0.75 if power is None else checked_power(power)
+        self.dst_weight = _weight(dst_weight, "dst_weight")
+        if dst_weight is not None and kind != "uniform":
+            raise ValueError(f"dst_weight: expected None with kind {kind!r}, got one")
+        self.src_weight = _weight(src_weight, "src_weight")
+        if src_weight is not None and mode == "triplet":
+            raise ValueError(
+                "src_weight: expected None with mode 'triplet', whose sources are those of the "
+                "edges, got one"
+            )
+        if time is not None and not isinstance(time, str):
+            raise TypeError(f"time: expected the name of a vertex array, got {describe(time)}")
+        if time is not None and kind == "degree":
+            raise ValueError(
+                f"time: expected None with kind 'degree', got {time!r}; dst_weight takes degrees "
+                "to a power, and times"
+            )
+        self.time = time
+        self._pools: dict[tuple[Any, ...], Pool] = {}
 
     def __repr__(self) -> str:
         power = f", power={self.power}" if self.kind == "degree" else ""
-        return f"Negatives({self.kind!r}, {self.amount}, mode={self.mode!r}{power})"
+        for name in ("dst_weight", "src_weight"):
+            weight = getattr(self, name)
+            power += "" if weight is None else f", {name}=[{len(weight)}]"
+        time = "" if self.time is None else f", time={self.time!r}"
+        return f"Negatives({self.kind!r}, {self.amount}, mode={self.mode!r}{power}{time})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        options = {name: getattr(self, name) for name in ("dst_weight", "src_weight", "time")}
+        if self.kind == "degree":
+            options["power"] = self.power
+        return partial(Negatives, self.kind, self.amount, mode=self.mode, **options), ()
 
     def draw(
         self,
-        graph: Graph,
+        graph: Graph | HeteroGraph,
         src: torch.Tensor,
         dst: torch.Tensor,
         *,
         seed: int,
         epoch: int = 0,
         batch: int = 0,
+        edge_type: tuple[str, str, str] | None = None,
+        seed_time: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The vertices of a batch of edges, on their device: shape [edges, amount].
 
@@ -95,98 +144,153 @@ class Negatives:
 
         Parameters
         ----------
-        graph : Graph
+        graph : Graph or HeteroGraph
             On any device.
         src, dst : torch.Tensor, int32 or int64, shape [edges]
             Vertices of the graph, of one dtype and device, which the result has too. They are not
             looked at beyond that: a loader has done so.
         seed, epoch, batch : int
             As those of a sampler.
+        edge_type : (str, str, str), optional
+            Of a ``HeteroGraph`` the relation that the edges are of, which need not be one of its.
+        seed_time : torch.Tensor, shape [edges], optional
+            With ``time``, when the edges are; on their device.
 
         Raises
         ------
         TypeError
             For tensors that are none, of another dtype or on another device.
         ValueError
-            Where ``"structural"`` finds edges from a vertex to all others, naming the vertex; on
-            a GPU this is waited for. For tensors of other shapes and numbers out of range.
+            Where nothing can be drawn: ``"structural"`` finds edges from a vertex to all others,
+            which is named, or no vertex is there at an edge's time; on a GPU this is waited for.
+            For tensors of other shapes and numbers out of range.
         """
-        if not isinstance(graph, Graph):
-            raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}")
+        number = seed, epoch, batch
+        return self._drawn(relation_of(graph, edge_type), src, dst, number, seed_time)[1]
+
+    def draw_pairs(
+        self,
+        graph: Graph | HeteroGraph,
+        src: torch.Tensor,
+        dst: torch.Tensor,
+        *,
+        seed: int,
+        epoch: int = 0,
+        batch: int = 0,
+        edge_type: tuple[str, str, str] | None = None,
+        seed_time: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Sources and destinations of the negatives, each of shape [edges, amount].
+
+        As ``draw``, which gives the latter. With ``src_weight`` the former are drawn, else they are
+        ``src``.
+        """
+        number = seed, epoch, batch
+        found, made = self._drawn(relation_of(graph, edge_type), src, dst, number, seed_time)
+        return src.unsqueeze(1).expand_as(made) if found is None else found, made
+
+    def _check(self, relation: Relation) -> None:
+        """An error for what the relation lacks; tables are made now."""
+        for weight, count, name in (
+            (self.src_weight, relation.num_src, "src_weight"),
+            (self.dst_weight, relation.num_dst, "dst_weight"),
+        ):
+            if weight is not None and len(weight) != count:
+                raise ValueError(
+                    f"{name}: expected a weight for each of {count} vertices, got {len(weight)}"
+                )
+        if self.kind in ("degree", "structural"):
+            relation.known(repr(self.kind))
+        if self.time is not None:
+            self._pool(relation, "dst")
+
+    def _drawn(
+        self,
+        relation: Relation,
+        src: torch.Tensor,
+        dst: torch.Tensor,
+        batch: tuple[int, int, int],
+        seed_time: torch.Tensor | None,
+    ) -> tuple[torch.Tensor | None, torch.Tensor]:
+        """The sources where they are drawn, and the destinations."""
         _check_links(src, dst)
-        number = Number(chosen_seed(seed), epoch, batch)
+        self._check(relation)
+        number = Number(chosen_seed(batch[0]) ^ relation.salt, *batch[1:])
+        pool = None if self.time is None else self._pool(relation, "dst")
+        float_ = pool is not None and pool.float
+        bound = checked_bound(seed_time, self.time, len(src), float_)
         rows = Rows(len(src), 1, self.amount)
+        sources = None
+        if self.src_weight is not None:
+            sources = self._pool(relation, "src").draw(dst, number, _SOURCES, rows, bound)
         if self.kind == "structural":
-            return _others_of(graph).draw(src, number, rows)
+            among = non_edges_of(relation, pool)
+            of = src.unsqueeze(1) if sources is None else sources
+            return sources, among.draw(of, number, _SITE, rows, pool, bound)
         if self.kind == "in_batch" and len(dst) > 1:
+            if pool is not None:
+                assert bound is not None
+                return sources, _earlier(pool, dst, number, rows, bound)
             # Counted from the place behind the edge's own, and around.
             ahead = drawn(dst, number, _SITE, len(dst) - 1, rows).long() + 1
             own = torch.arange(len(dst), device=dst.device).unsqueeze(1)
-            return dst[(own + ahead) % len(dst)]
+            return sources, dst[(own + ahead) % len(dst)]
+        if pool is None and self.dst_weight is not None:
+            pool = self._pool(relation, "dst")
+        if pool is not None:
+            return sources, pool.draw(dst, number, _SITE, rows, bound)
         by_degree = self.kind == "degree" and self.power > 0
-        table = graph._negatives(self.power) if by_degree else None
-        return drawn(dst, number, _SITE, graph.num_nodes, rows, table)
+        table = relation.table(self.power) if by_degree else None
+        return sources, drawn(dst, number, _SITE, relation.num_dst, rows, table)
+
+    def _pool(self, relation: Relation, end: str) -> Pool:
+        """The vertices at one end, made once."""
+        src = end == "src"
+        data = relation.src_data if src else relation.dst_data
+        count = relation.num_src if src else relation.num_dst
+        array = None
+        if self.time is not None:
+            if self.time not in data:
+                have = ", ".join(map(repr, data)) or "none"
+                of = relation.ends[0 if src else 1]
+                kind = f" of type {of!r}" if of else ""
+                raise ValueError(
+                    f"time: expected the name of an array of vertices{kind} ({have}), got "
+                    f"{self.time!r}"
+                )
+            array = data[self.time]
+        key = end, count, id(array)
+        found = self._pools.get(key)
+        if found is None:
+            weight = self.src_weight if src else self.dst_weight
+            found = self._pools.setdefault(key, Pool(count, weight, array))
+        return found
 
 
-class _Search(NamedTuple):
-    """What non-neighbours are found by, on one device."""
-
-    keys: torch.Tensor
-    """For neighbour i (from 0) of u, in ascending order, without repetition and u among them: u n,
-    and how many vertices below it are allowed."""
-    start: torch.Tensor
-    """Where the neighbours of a vertex begin: shape [num_nodes + 1]."""
-
-
-class _Others:
-    """The vertices that a vertex has no edge to, of a graph that keeps this; it is not among them
-    itself."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.num_nodes = n = graph.num_nodes
-        if n >= 1 << _HALF:
-            raise ValueError(f"negatives: expected fewer than 2^31 vertices to draw from, got {n}")
-        own = torch.arange(n + 1)
-        degrees = graph.indptr.torch().long().diff()
-        dst = torch.repeat_interleave(own[: len(degrees)], degrees)
-        edges = graph.indices.torch().long() * n + dst
-        keys = torch.unique(torch.cat([edges, own[:n] * (n + 1)]))
-        start = torch.searchsorted(keys, own * n)
-        src = torch.div(keys, n, rounding_mode="floor") if n else keys
-        keys -= torch.arange(len(keys)) - start[src]
-        self._on = {-1: _Search(keys, start)}
-
-    def close(self) -> None:
-        """Lets go of the tensors."""
-        self._on.clear()
-
-    def draw(self, src: torch.Tensor, number: Number, rows: Rows) -> torch.Tensor:
-        """Vertices for each of ``src``, all that are allowed equally likely."""
-        n, index = self.num_nodes, device_of(src)
-        if index not in self._on:
-            # The host waits for the copies, so they are there for every stream.
-            self._on[index] = _Search(*(of.to(src.device) for of in self._on[-1]))
-        keys, start = self._on[index]
-        at = src.long().unsqueeze(1)
-        first = start[at]
-        allowed = n - (start[at + 1] - first)
-        if bool((allowed <= 0).any()):
-            vertex = int(at[allowed <= 0][0])
-            raise ValueError(
-                f"negatives: expected vertices that lack an edge to another, got {vertex}, from "
-                f"which edges lead to all {n - 1} others"
-            )
-        x = drawn(at, number, _SITE, 1 << 2 * _HALF, rows)
-        low = (x & ((1 << _HALF) - 1)) * allowed >> _HALF
-        rank = (x >> _HALF) * allowed + low >> _HALF
-        return (rank + torch.searchsorted(keys, at * n + rank, right=True) - first).to(src.dtype)
-
-
-def _others_of(graph: Graph) -> _Others:
-    """Those of the graph, which keeps them; of one on a GPU those of the one on the CPU."""
-    host = graph._on_cpu()
-    kept: _Others = host._kept(_OTHERS, lambda: _Others(host))
-    return kept
+def _earlier(
+    pool: Pool, dst: torch.Tensor, number: Number, rows: Rows, bound: torch.Tensor
+) -> torch.Tensor:
+    """Destinations of other edges of the batch that are there at an edge's time; where none is,
+    any vertex that is."""
+    raw = pool.on(device_of(dst)).raw
+    assert raw is not None
+    times, order = torch.sort(raw[dst.long()], stable=True)
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(len(dst), device=dst.device)
+    there = torch.searchsorted(times, bound, right=True)
+    own = rank < there
+    others = (there - own.long()).unsqueeze(1)
+    x = drawn(dst.long(), number, _SITE, 1 << BITS, rows)
+    at = scaled(x, others)
+    at += own.unsqueeze(1) & (at >= rank.unsqueeze(1))
+    found = dst[order[at.clamp(max=len(dst) - 1)]]
+    alone = (others == 0).flatten()
+    if not bool(alone.any()):
+        return found
+    among = pool.there(dst, bound)
+    check_some(among[alone], bound[alone], "vertices that are there")
+    any_of = pool.named(scaled(x, among).clamp(max=pool.count - 1)).to(dst.dtype)
+    return torch.where(alone.unsqueeze(1), any_of, found)
 
 
 def _one_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
@@ -209,3 +313,26 @@ def _check_links(src: Any, dst: Any) -> None:
         )
     if len(src) != len(dst):
         raise ValueError(f"dst: expected {len(src)} vertices as src, got {len(dst)}")
+
+
+def _weight(given: Any, name: str) -> torch.Tensor | None:
+    """A copy on the CPU, float64."""
+    if given is None:
+        return None
+    try:
+        made = torch.as_tensor(given).detach().to("cpu", torch.float64, copy=True)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"{name}: expected an array of numbers, got {describe(given)}: {error}"
+        ) from None
+    if made.dim() != 1:
+        raise ValueError(
+            f"{name}: expected a weight for each vertex, got shape {tuple(made.shape)}"
+        )
+    wrong = ~(made.isfinite() & (made >= 0))
+    if bool(wrong.any()):
+        at = int(wrong.nonzero()[0])
+        raise ValueError(f"{name}[{at}]: expected a finite number >= 0, got {made[at].item()}")
+    if not bool(made.any()) or not bool(made.sum().isfinite()):
+        raise ValueError(f"{name}: expected a finite sum above 0, got {made.sum().item()}")
+    return made

@@ -14,8 +14,6 @@ from pygsampler._sampling.seed import SEED_MASK
 __all__ = ["Resumed", "checked_deal"]
 
 _VERSION = 1
-# What must be the same where a pass goes on, beside the sampler and the graph.
-_ALIKE = "deal", "num_seeds", "batch_size", "drop_last", "shuffle"
 
 
 def checked_deal(deal: Any) -> str:
@@ -52,9 +50,7 @@ class Resumed(Epochs):
         Batches that were sampled ahead, and not handed over, are not counted. It is of plain
         numbers and strings; ranks that have had as many batches as each other have the same.
         """
-        epoch, start = self._epoch, self._from[1]
-        if self._from[0] not in (None, epoch):
-            start = 0
+        epoch, start = self._epoch, self._start_of(self._epoch)
         going = self._pass
         if going is not None:
             after = going.part.after(going.handed)
@@ -85,12 +81,12 @@ class Resumed(Epochs):
         ValueError
             For a state of a loader of other seeds, batches or options, naming which.
         """
-        names = ("version", "epoch", "start", "seed", "sampler_seed", "world_size", *_ALIKE)
+        own = self._about()
+        names = ("version", "epoch", "start", "seed", "sampler_seed", "world_size", *own)
         if not isinstance(state, Mapping) or any(name not in state for name in names):
             raise TypeError(f"state: expected what state_dict() gave, got {describe(state)}")
         if state["version"] != _VERSION:
             raise ValueError(f"state: expected version {_VERSION}, got {state['version']!r}")
-        own = self._about()
         if self._shards.deal == "seeds":
             own["world_size"] = self.world_size
         for name, value in own.items():
@@ -108,13 +104,18 @@ class Resumed(Epochs):
 
     def _begin(self, epoch: int) -> Pass:
         """A pass of that epoch, from where it is to go on."""
-        of, start = self._from
+        part = Part(self._shards, self.rank, self._start_of(epoch))
         self._from = None, 0
-        part = Part(self._shards, self.rank, start if of in (None, epoch) else 0)
         begun = self._pass = Pass(epoch, part)
         return begun
 
+    def _start_of(self, epoch: int) -> int:
+        """Where the next pass begins, if it is of that epoch."""
+        of, start = self._from
+        return start if of in (None, epoch) else 0
+
     def _about(self) -> dict[str, Any]:
+        """What must be the same where a pass goes on, beside the sampler and the graph."""
         return {
             "deal": self._shards.deal,
             "num_seeds": self._shards.num_seeds,

@@ -6,17 +6,17 @@ docs/operators.md has beside them.
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._core.checks import describe, index
 from pygsampler._program.trace import Trace, number
+from pygsampler.hetero_graph import TYPE
 
 if TYPE_CHECKING:
     from pygsampler._program.inputs import Content
 
-# What a graph of several relations has the places of types by, as an edge and a vertex array.
-TYPE = "_TYPE"
 # What a number of NumPy's calls when it stands on the left of an operator.
 _LEFT = {
     "add": operator.add,
@@ -423,6 +423,18 @@ class Vector(Values):
         made: Vector = self._make(Vector, "cap", k=_number(self, "cap", K))
         return made
 
+    def softmax(self) -> Vector:
+        """Chances in the ratio of the elements' exponentials, whose sum is 1."""
+        raised = (self - self.max()).exp()
+        made: Vector = raised / raised.sum()
+        return made
+
+    def __matmul__(self, other: Any) -> Any:
+        """``v @ C``: a value for each column, the sum of its edges' times v, along the rows."""
+        if not isinstance(other, Matrix):
+            self._refuse(f"@ of {describe(other)} and", "expected a matrix")
+        return other.mul(self, axis=1).sum(axis=0)
+
     def draw(self, K: int, replace: bool = False) -> Vertices:
         """K vertices of the list that this runs along, or of the graph, by its values."""
         trace = self._trace
@@ -472,6 +484,14 @@ class Input:
                 "expected a constant index of a tensor of 1 dimension",
             )
         return Scalar(self._trace, self._trace.add("item", name=self._name, k=place % size))
+
+    def softmax(self) -> list[Scalar]:
+        """Of a vector: the elements' exponentials over their sum."""
+        elements: list[Any] = [self[i] for i in range(len(self))]
+        most = functools.reduce(lambda a, b: a.maximum(b), elements)
+        raised = [(x - most).exp() for x in elements]
+        whole = functools.reduce(operator.add, raised)
+        return [x / whole for x in raised]
 
     def __repr__(self) -> str:
         return f"<input {self._name} of shape {self._shape} of program {self._trace.name}>"
@@ -525,7 +545,24 @@ class Matrix(Values):
     _rank = 2
 
     def __getitem__(self, key: Any) -> Matrix:
-        self._refuse("an index of", "expected A[:, S] of the graph; C.where(mask) chooses edges")
+        self._refuse(
+            "an index of", "expected A[:, S] or A[R, :] of the graph; C.where(mask) chooses edges"
+        )
+
+    def __matmul__(self, other: Any) -> Any:
+        """``C @ v``: a value for each row, the sum of its edges' times v, along the columns.
+
+        v is along C's columns, or of all vertices.
+        """
+        if not isinstance(other, Vector):
+            self._refuse(f"@ of {describe(other)} and", "expected a vector along its columns")
+        return self.mul(other, axis=0).sum(axis=1)
+
+    def softmax(self, axis: int | None = None) -> Matrix:
+        """Exponentials of the values, over their sum in each column (axis 0) or row (axis 1)."""
+        raised = self.sub(self.max(axis=axis), axis=axis).exp()
+        made: Matrix = raised.div(raised.sum(axis=axis), axis=axis)
+        return made
 
     def row(self) -> Vertices:
         """The distinct rows of its edges, by first occurrence."""
@@ -670,7 +707,8 @@ class Matrix(Values):
 
     def _matrix(self, other: Any, what: str) -> Matrix:
         if not isinstance(other, Matrix):
-            self._refuse(f"{what}: {describe(other)} for", "expected a matrix")
+            hint = "; C.spread(v, axis=) makes one" if isinstance(other, Vector) else ""
+            self._refuse(f"{what}: {describe(other)} for", f"expected a matrix{hint}")
         return other
 
 
@@ -697,16 +735,19 @@ class Graph(Matrix):
         return object.__getattribute__(self, name)
 
     def __getitem__(self, key: Any) -> Matrix:
-        """``A[:, S]``: all in-edges of a list; ``A[R, S]``: those from vertices of R."""
+        """``A[:, S]``: S to be their ends; ``A[R, :]``: R their beginnings; ``A[R, S]``: both."""
         trace = self._trace
         if isinstance(key, tuple) and len(key) == 3 and all(isinstance(x, str) for x in key):
             return Relation(trace, self._weight, key)
         if not isinstance(key, tuple) or len(key) != 2:
             raise trace.refuse(
                 f"A[{describe(key)}]",
-                "expected A[:, S] or A[R, S], or A[source, relation, destination]",
+                "expected A[:, S], A[R, :] or A[R, S], or A[source, relation, destination]",
             )
         rows, columns = key
+        if isinstance(rows, Vertices) and isinstance(columns, slice) and columns == slice(None):
+            every = trace.add("column", trace.add("whole"))
+            return Matrix(trace, trace.add("cross", rows.unique()._node, every))
         if not isinstance(columns, Vertices):
             raise trace.refuse(
                 f"A[..., {describe(columns)}]", "expected a list of vertices for columns"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pygsampler._core.checks import describe, integer
@@ -12,6 +12,7 @@ from pygsampler._sampling.numbers import Numbers
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 S = TypeVar("S", bound="Sampler[Any]")
 
@@ -75,6 +76,28 @@ class Ready:
 
     def cancel(self) -> None:
         """Nothing is on its way."""
+
+
+class Afterwards(Generic[T]):
+    """A batch that is made of another when that is there."""
+
+    def __init__(self, job: Any, make: Callable[[Any], T]) -> None:
+        self._job, self._make = job, make
+        self._made: T | None = None
+
+    def result(self) -> T:
+        """The batch; a second call gives the same one."""
+        if self._made is None:
+            self._made = self._make(self._job.result())
+        return self._made
+
+    def done(self) -> bool:
+        """Whether the other is there."""
+        return bool(self._job.done())
+
+    def cancel(self) -> None:
+        """Ends it."""
+        self._job.cancel()
 
 
 class Sampler(ABC, Generic[T_co]):

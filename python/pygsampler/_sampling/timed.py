@@ -5,16 +5,19 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays import devices
+from pygsampler._arrays.dates import without_dates
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
+from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler.minibatch import MiniBatch
 
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
-    from pygsampler._graph.timed import Timed
+    from pygsampler._graph.timed import Timed, TypedTimed
     from pygsampler.graph import Graph
 
 
@@ -31,36 +34,44 @@ class TimedSampler(EngineSampler):
         *,
         epoch: int,
         batch: int,
+        exclude: Any = None,
         threads: int,
         prompt: bool,
     ) -> Job:
         """Hands a batch to the engine."""
-        if graph._device >= 0:
-            raise NotImplementedError(
-                f"time: expected a graph on the CPU, got one on {graph.device}; graph.to('cpu') "
-                "has it"
+        device = graph._device
+        timed: Timed = graph._timed(self._plan["time"], self._plan["mask"], self._plan["prob"])
+        ids = as_ids(seeds, "seeds", None if device < 0 else device)
+        times = seed_times(seed_time, ids.length, timed)
+        rows = timed.memory.address, times.buffer_info()[0], int(timed.by_vertex)
+        handles = timed.graph._handle(), self._handle()
+        if device >= 0:
+            if exclude is not None:
+                raise NotImplementedError(
+                    f"exclude: expected None with time on {graph.device}, got {describe(exclude)}"
+                )
+            waiting = _TimedDeviceJob(timed.graph, self, epoch, batch)
+            waiting._rows, waiting._seeds = timed, ids
+            stream = devices.current_stream(device) if ids.stream is None else ids.stream
+            on_device = int(ids.device >= 0)
+            about = (
+                ids.address,
+                ids.length,
+                ids.bits,
+                on_device,
+                epoch,
+                batch,
+                stream,
+                int(not prompt),
             )
-        timed: Timed = graph._timed(self._plan["time"], self._plan["mask"])
-        ids = as_ids(seeds, "seeds")
-        times = _times(seed_time, ids.length, timed)
+            memories.call("DeviceTimedSubmit", *handles, *about, *rows, jobs=[waiting])
+            return waiting
         job = _TimedJob(timed.graph, self, epoch, batch)
         job._rows = timed
-        started = memories.call(
-            "TimedSubmit",
-            timed.graph._handle(),
-            self._handle(),
-            ids.address,
-            ids.length,
-            ids.bits,
-            epoch,
-            batch,
-            threads,
-            int(prompt),
-            timed.memory.address,
-            times.buffer_info()[0],
-            int(timed.by_vertex),
-            jobs=[job],
-        )
+        without = None if exclude is None else as_int64(as_ids(exclude, "exclude"))
+        excluded = (0, 0) if without is None else (without.address, without.length)
+        numbers = ids.address, ids.length, ids.bits, epoch, batch, *excluded, threads, int(prompt)
+        started = memories.call("TimedSubmit", *handles, *numbers, *rows, jobs=[job])
         if isinstance(started, memories.Memory):
             job._outcome = job._taken(started)
         return job
@@ -77,27 +88,38 @@ class _TimedJob(Job):
     _rows: Timed
 
 
-def _times(given: Any, count: int, timed: Timed) -> array[Any]:
+class _TimedDeviceJob(DeviceJob):
+    """The same on a GPU."""
+
+    __slots__ = ("_rows",)
+
+    _rows: Timed
+
+
+def seed_times(
+    given: Any, count: int, timed: Timed | TypedTimed, where: str = "seed_time"
+) -> array[Any]:
     """A time for each seed, as the graph has times: int64 or float64."""
     if given is None:
         raise ValueError(
-            f"seed_time: expected a time for each seed with time={timed.name!r}, got None"
+            f"{where}: expected a time for each seed with time={timed.name!r}, got None"
         )
+    given = without_dates(given, where)
     if isinstance(given, (int, float)) and not isinstance(given, bool):
         if not timed.float and not isinstance(given, int):
-            raise TypeError(f"seed_time: expected integers, as the graph's times, got {given!r}")
+            raise TypeError(f"{where}: expected integers, as the graph's times, got {given!r}")
         return array("d" if timed.float else "q", [given]) * count
     if timed.float:
         try:
             made = array("d", given.tolist() if hasattr(given, "tolist") else given)
         except TypeError:
             raise TypeError(
-                f"seed_time: expected a time for each seed, got {describe(given)}"
+                f"{where}: expected a time for each seed, got {describe(given)}"
             ) from None
     else:
-        view = as_int64(as_ids(given, "seed_time"))
+        view = as_int64(as_ids(given, where))
         made = array("q")
         made.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
     if len(made) != count:
-        raise ValueError(f"seed_time: expected a time for each of {count} seeds, got {len(made)}")
+        raise ValueError(f"{where}: expected a time for each of {count} seeds, got {len(made)}")
     return made

@@ -13,12 +13,14 @@ from pygsampler._core.checks import describe
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
+from pygsampler._sampling.timed import seed_times
 from pygsampler.hetero_batch import HeteroBatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pygsampler._core.memories import Memory
+    from pygsampler._graph.timed import TypedTimed
     from pygsampler.hetero_graph import HeteroGraph
 
 
@@ -34,6 +36,7 @@ class TypedSampler(EngineSampler):
         self,
         graph: HeteroGraph,
         seeds: Any,
+        seed_time: Any = None,
         *,
         epoch: int,
         batch: int,
@@ -43,17 +46,30 @@ class TypedSampler(EngineSampler):
     ) -> Job:
         """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
         stream."""
-        device = graph._device
-        job = (Job if device < 0 else DeviceJob)(graph, self, epoch, batch)  # type: ignore[arg-type]
+        device, name, timed = graph._device, self._plan.get("time"), None
+        if name is not None:
+            if exclude and device >= 0:
+                raise NotImplementedError(
+                    f"exclude: expected None with time on {graph.device}, got {describe(exclude)}"
+                )
+            timed = graph._timed(name, self._plan["mask"], self._plan["prob"])
+            graph = timed.graph
+        kind: Any = _TypedJob if device < 0 else _TypedDeviceJob
+        job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch)
         if not isinstance(seeds, Mapping) and len(graph.node_types) == 1:
             seeds = {graph.node_types[0]: seeds}
         ids, counts = _joined(seeds, graph.node_types, "seeds", device)
+        times = (0, 0)
+        if timed is not None:
+            bounds = _times_of(seed_time, seeds, counts, graph.node_types, timed)
+            job._rows = timed
+            times = timed.address, bounds.buffer_info()[0]
         without, excluded = _EMPTY, [0] * len(graph.edge_types)
         if exclude:
             without, excluded = _joined(exclude, graph.edge_types, "exclude", device)
             without = as_int64(on_host(without))
         numbers = array("q", [*counts, *excluded])
-        if isinstance(job, DeviceJob):
+        if isinstance(job, _TypedDeviceJob):
             job._seeds = ids
             memories.call(
                 "DeviceTypedSubmit",
@@ -64,6 +80,7 @@ class TypedSampler(EngineSampler):
                 ids.bits,
                 int(ids.device >= 0),
                 numbers.buffer_info()[0],
+                *times,
                 epoch,
                 batch,
                 without.address if without.length else 0,
@@ -81,6 +98,7 @@ class TypedSampler(EngineSampler):
             ids.length,
             ids.bits,
             numbers.buffer_info()[0],
+            *times,
             epoch,
             batch,
             without.address if without.length else 0,
@@ -98,6 +116,49 @@ class TypedSampler(EngineSampler):
         if graph._device < 0:
             return HeteroBatch._of(memory, *about)
         return HeteroBatch._of(memory, *about, memory.header, graph._device)
+
+
+class _TypedJob(Job):
+    """It keeps the times of edges, too."""
+
+    __slots__ = ("_rows",)
+
+    _rows: TypedTimed
+
+
+class _TypedDeviceJob(DeviceJob):
+    """The same on a GPU."""
+
+    __slots__ = ("_rows",)
+
+    _rows: TypedTimed
+
+
+def _times_of(
+    given: Any, seeds: Any, counts: Sequence[int], types: Sequence[str], timed: TypedTimed
+) -> array[Any]:
+    """The times of all seeds, as they are joined.
+
+    ``given`` is a mapping of types, what one type's seeds have, or a number for all.
+    """
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if given is None or number:
+        return seed_times(given, sum(counts), timed)
+    if not isinstance(given, Mapping):
+        if len(seeds) != 1:
+            raise TypeError(
+                "seed_time: expected a mapping of types to times, or a number, got "
+                f"{describe(given)}"
+            )
+        given = {next(iter(seeds)): given}
+    for kind in given:
+        if kind not in types:
+            raise ValueError(f"seed_time: expected types of the graph, got {kind!r}")
+    joined = array("d" if timed.float else "q")
+    for kind, count in zip(types, counts, strict=True):
+        if count or kind in given:
+            joined += seed_times(given.get(kind), count, timed, f"seed_time[{kind!r}]")
+    return joined
 
 
 def _joined(

@@ -122,16 +122,12 @@ def reversed_of(g: Any) -> Any:
     index = g._graph
     known = _turned.get(id(index))
     if known is None or known[0]() is not index:
-        end = weakref.ref(index, partial(_forget_turned, id(index)))
-        known = _turned[id(index)] = end, index.reverse()
+        key, turned_graphs = id(index), _turned
+        end = weakref.ref(index, lambda _: _forget(key, turned_graphs))
+        known = _turned[key] = end, index.reverse()
     turned = g.local_var()
     turned._graph = known[1]
     return turned
-
-
-def _forget_turned(key: int, index: Any, of: dict[int, Any] = _turned) -> None:
-    # The default argument outlives the module's globals.
-    of.pop(key, None)
 
 
 def places_of(g: Any, graph: Graph) -> Places | None:
@@ -353,7 +349,7 @@ def _taken(g: Any, types: tuple[int, ...] = ()) -> _Taken:
     return known
 
 
-def _forget(key: tuple[int, tuple[int, ...]], graphs: dict[Any, _Taken] = _graphs) -> None:
+def _forget(key: Any, graphs: dict[Any, Any] = _graphs) -> None:
     # The default argument outlives the module's globals, which are cleared before DGL's graphs
     # at the end of the interpreter.
     graphs.pop(key, None)

@@ -14,7 +14,7 @@ from torch_geometric.data import Data, HeteroData
 from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
 from pygsampler.pyg.options import inside
-from pygsampler.pyg.stores import GraphStore
+from pygsampler.pyg.stores import GraphStore, tensor_of
 
 __all__ = ["graph_of", "homogeneous", "with_edge_index"]
 
@@ -127,13 +127,11 @@ def with_edge_index(data: Any) -> Any:
 def _node_attribute(data: Any, name: str, num_nodes: int) -> torch.Tensor:
     """A copy, on the CPU, of the attribute of nodes with that name."""
     if isinstance(data, (tuple, list)):
-        raise NotImplementedError(
-            f"ndata: expected none with (FeatureStore, GraphStore), got {name!r}; it is an "
-            "attribute of a Data"
-        )
-    if name not in data:
+        values = tensor_of(data[0], name)
+    elif name not in data:
         raise _unknown("ndata", name, "an attribute of the nodes of data", data.node_attrs())
-    values = data[name]
+    else:
+        values = data[name]
     if not isinstance(values, torch.Tensor) or values.numel() != num_nodes:
         raise ValueError(
             f"ndata: expected a number for each of {num_nodes} nodes in data.{name}, got "
@@ -145,10 +143,18 @@ def _node_attribute(data: Any, name: str, num_nodes: int) -> torch.Tensor:
 def _edge_attribute(data: Any, option: str, name: str, num_edges: int) -> torch.Tensor:
     """A copy, on the CPU, of the attribute of edges with that name."""
     if isinstance(data, (tuple, list)):
-        raise NotImplementedError(
-            f"{option}: expected None with (FeatureStore, GraphStore), got {name!r}; as in PyG it "
-            "is an attribute of a Data"
-        )
+        if option != "edata":
+            raise NotImplementedError(
+                f"{option}: expected None with (FeatureStore, GraphStore), got {name!r}; as in PyG "
+                "it is an attribute of a Data"
+            )
+        kept = tensor_of(data[0], name)
+        if kept.numel() != num_edges:
+            raise ValueError(
+                f"edata: expected a number for each of {num_edges} edges in {name!r} of the "
+                f"FeatureStore, got shape {tuple(kept.shape)}"
+            )
+        return kept.detach().cpu().reshape(num_edges).clone()
     data = with_edge_index(data)
     adjacency: Any = getattr(data, "adj_t", None)
     values: Any = None

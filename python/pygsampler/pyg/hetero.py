@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,7 +27,7 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
-from pygsampler.pyg.sampler import PGSampler, mixed, on
+from pygsampler.pyg.sampler import PGSampler, bits, mixed, on
 
 if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch
@@ -69,9 +70,12 @@ class HeteroSampler(PGSampler):
         written from source to target in either.
     device : str or torch.device, optional
         Where it samples, as for ``PGSampler``: by default where the edges are. On a GPU without
-        ``weight_attr``, ``disjoint`` and induced subgraphs.
-    temporal_strategy, time_attr, edge_weights
-        As for ``PGSampler``, and ``NotImplementedError`` for all but the default.
+        induced subgraphs.
+    time_attr, temporal_strategy
+        As for ``PGSampler``: an attribute of nodes, or of edges, of some types; edges of the others
+        (those that lead from nodes without it) are of any time.
+    edge_weights
+        ``NotImplementedError`` for all but None.
 
     Raises
     ------
@@ -107,9 +111,8 @@ class HeteroSampler(PGSampler):
             )
         boolean(share_memory, "share_memory")
         boolean(is_sorted, "is_sorted")
-        options.offered("temporal_strategy", temporal_strategy, "uniform", _TIMES)
-        options.offered("time_attr", time_attr, None, _TIMES)
         backward = options.backward(sample_direction)
+        times = options.times(time_attr, temporal_strategy, backward)
         options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
@@ -119,9 +122,9 @@ class HeteroSampler(PGSampler):
         self.subgraph_type = options.subgraph(subgraph_type, directed)
         self.keep_orig_edges = False
         # Backward it is the graph of the reversed edges, each type (dst, relation, src).
-        types, place = _graph(data, weight_attr, backward)
+        types, place = _graph(data, weight_attr, backward, time_attr)
         self._types = types.to(place if device is None else str(torch.device(device)))
-        self._check_place(weight_attr, disjoint)
+        self._check_place()
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
@@ -131,11 +134,14 @@ class HeteroSampler(PGSampler):
             disjoint=disjoint,
             prob=weight_attr,
             seed=seed,
+            **times,
         )
         self._identity = BatchNumber(self._sampler.seed)
         self._identity.set_seed(seed)
-        # Now: wrong weights are wrong arguments.
+        # Now: wrong weights and times are wrong arguments.
         self._sampler.graph_of(self._types)
+        if time_attr is not None:
+            self._types._timed(time_attr, None, weight_attr)
 
     @property
     def graph(self) -> HeteroGraph:  # type: ignore[override]
@@ -165,16 +171,13 @@ class HeteroSampler(PGSampler):
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
         self._subgraph_type = options.kind(subgraph_type)
-        self._check_place(None, False)
+        self._check_place()
 
-    def _check_place(self, weight_attr: str | None, disjoint: bool) -> None:
+    def _check_place(self) -> None:
         """NotImplementedError for what is not offered on a GPU."""
         types = self.__dict__.get("_types")
-        if types is None or types.device == "cpu":
-            return
-        options.offered("weight_attr", weight_attr, None, _ON_GPU)
-        options.offered("disjoint", disjoint, False, _ON_GPU)
-        if self.subgraph_type == SubgraphType.induced:
+        on_gpu = types is not None and types.device != "cpu"
+        if on_gpu and self.subgraph_type == SubgraphType.induced:
             options.offered("subgraph_type", "induced", "directional", _ON_GPU)
 
     @property
@@ -204,7 +207,6 @@ class HeteroSampler(PGSampler):
                 f"weight_attr: expected None or the name of an array that the sampler was made "
                 f"with ({have}), got {describe(weight_attr)}; make another sampler"
             )
-        self._check_place(weight_attr, False)
         self._sampler = self._made()._with(prob=weight_attr)
 
     @property
@@ -225,11 +227,11 @@ class HeteroSampler(PGSampler):
         bidirectional and induced subgraphs.
 
         Raises ``TypeError`` for ids that are no integers, ``IndexError`` for one that is no node of
-        its type, ``ValueError`` for a type that the graph does not have, ``NotImplementedError``
-        for seeds with times.
+        its type, ``ValueError`` for a type that the graph does not have, and for seeds with times
+        where the sampler has no ``time_attr``.
         """
         inputs = NodeSamplerInput.cast(index)
-        options.offered("input_time", inputs.time, None, _TIMES)
+        self._check_time(inputs.time, "input_time")
         if kwargs:
             raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
         kind = inputs.input_type
@@ -241,9 +243,14 @@ class HeteroSampler(PGSampler):
         options.inside(seeds, "input_nodes", self.num_nodes[kind])
         # Else the same ids of two types would be one batch.
         several = len(self._types.node_types) > 1
-        more = (b"type " + kind.encode(), seeds[:0]) if several else None
+        of_type = b"type " + kind.encode() if several else b""
+        given = None if inputs.time is None else {kind: inputs.time}
+        times = self._times_by_type({kind: seeds}, given, "input_time")
+        more = (of_type, seeds[:0]) if several else None
+        if times is not None:
+            more = (of_type + b"times", bits(times[kind]))
         epoch, batch = self._identity.of(seeds, more)
-        out = self._sample({kind: seeds}, (epoch, batch))
+        out = self._sample({kind: seeds}, (epoch, batch), times)
         out.metadata = (inputs.input_id, inputs.time)
         return self._finished(out)
 
@@ -259,7 +266,7 @@ class HeteroSampler(PGSampler):
         Raises what ``sample_from_nodes`` does.
         """
         inputs = EdgeSamplerInput.cast(index)
-        options.offered("edge_label_time", inputs.time, None, _TIMES)
+        self._check_time(inputs.time, "edge_label_time")
         if kwargs:
             raise TypeError(f"sample: expected no more arguments, got {sorted(kwargs)}")
         kind = inputs.input_type
@@ -279,24 +286,60 @@ class HeteroSampler(PGSampler):
         of_type = b"links " + "__".join(map(str, kind)).encode()
         identity = self._identity.of(sources, (of_type, targets))
 
-        def sample(seeds: dict[str, torch.Tensor], time: None) -> HeteroSamplerOutput:
-            return self._sample(seeds, identity)
+        def sample(seeds: dict[str, torch.Tensor], time: Any) -> HeteroSamplerOutput:
+            times = self._times_by_type(seeds, time, "edge_label_time")
+            return self._sample(seeds, identity, times)
 
         with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
             if neg_sampling is not None:
                 torch.default_generator.manual_seed(mixed(self.seed, *identity))
             out = edge_sample(
-                EdgeSamplerInput(inputs.input_id, sources, targets, inputs.label, None, kind),
+                EdgeSamplerInput(
+                    inputs.input_id, sources, targets, inputs.label, inputs.time, kind
+                ),
                 sample,
                 dict(self.num_nodes),
                 self.disjoint,
+                self._times_of_nodes(),
                 neg_sampling=neg_sampling,
             )
-        if self.device != "cpu":
-            # Features are read where the ids are.
-            (input_id, *others), place = out.metadata, next(iter(out.node.values())).device
-            out.metadata = (input_id, *[on(value, place) for value in others])
+        (input_id, *others), place = out.metadata, next(iter(out.node.values())).device
+        out.metadata = (input_id, *[on(value, place) for value in others])
         return self._finished(out)
+
+    def _check_time(self, given: Any, where: str) -> None:
+        if given is not None and not self._is_temporal:
+            raise ValueError(f"{where}: expected None without time_attr, got {describe(given)}")
+
+    def _times_of_nodes(self) -> dict[str, torch.Tensor] | None:
+        """When nodes are, by type; None where nodes have no times."""
+        name = self.time_attr
+        if name is None:
+            return None
+        found = {
+            kind: arrays[name].torch()
+            for kind, arrays in self._types.ndata.items()
+            if name in arrays
+        }
+        return found or None
+
+    def _times_by_type(
+        self, seeds: dict[str, torch.Tensor], given: Any, where: str
+    ) -> dict[str, torch.Tensor] | None:
+        """The bounds of seeds, by default the times of the nodes that they are."""
+        if not self._is_temporal:
+            return None
+        options.no_induced(self.subgraph_type)
+        if given is not None:
+            return dict(given)
+        known = self._times_of_nodes() or {}
+        for kind in seeds:
+            if kind not in known:
+                raise ValueError(
+                    f"{where}: expected times, since nodes of {kind!r} have no {self.time_attr!r}, "
+                    "got None"
+                )
+        return {kind: known[kind][ids.long()] for kind, ids in seeds.items()}
 
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
         """What is sampled of a batch; of several types each has its seeds once, or as trees."""
@@ -304,8 +347,11 @@ class HeteroSampler(PGSampler):
         if self._sampler.seed != self.seed:
             self._sampler = self._sampler.with_seed(self.seed)
         threads = 0 if get_worker_info() is None else 1
-        job = self._sampler.launch(
-            self._types,  # type: ignore[arg-type]
+        launch: Any = self._sampler.launch
+        if times is not None:
+            launch = partial(launch, seed_time=times)
+        job = launch(
+            self._types,
             seeds,
             epoch=epoch,
             batch=batch,
@@ -368,7 +414,6 @@ class HeteroSampler(PGSampler):
         )
 
 
-_TIMES = "temporal sampling of graphs with types"
 _WITH_TYPES = "for a HeteroData anything else"
 _ON_GPU = "for a HeteroData on a GPU anything else"
 
@@ -416,14 +461,16 @@ def _reverse(kind: EdgeType) -> EdgeType:
     return dst, relation, src
 
 
-def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> tuple[HeteroGraph, str]:
+def _graph(
+    data: Any, weight_attr: str | None, backward: bool = False, time_attr: str | None = None
+) -> tuple[HeteroGraph, str]:
     """The in-edges of ``data``, and where its edges are; an edge's id is its column of
     ``edge_index``.
 
     ``backward``: those of the reversed edges, whose types are reversed too.
     """
     if not isinstance(data, HeteroData):
-        stored = graph_of_stores(data, weight_attr, backward)
+        stored = graph_of_stores(data, weight_attr, backward, time_attr)
         return stored, stored.device
     if not data.edge_types:
         raise NotImplementedError(
@@ -437,7 +484,13 @@ def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> tuple[
             raise ValueError(f"data[{kind!r}]: expected num_nodes, or a tensor of its nodes")
         nodes[kind] = int(count)
     edges: dict[Any, Any] = {}
-    weights: dict[Any, dict[str, torch.Tensor]] = {}
+    arrays: dict[Any, dict[str, torch.Tensor]] = {}
+    of_nodes: dict[Any, dict[str, torch.Tensor]] = {}
+    if time_attr is not None:
+        for kind, count in nodes.items():
+            if time_attr in data[kind]:
+                values = _values("time_attr", data[kind][time_attr], count, f"data[{kind!r}]")
+                of_nodes[kind] = {time_attr: values}
     known: dict[str, None] = {}
     places: dict[str, None] = {}
     for kind in map(tuple, data.edge_types):
@@ -458,9 +511,21 @@ def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> tuple[
         as_sampled = _reverse(kind) if backward else kind
         ends = index.flip(0) if backward else index
         edges[as_sampled] = _csc(ends, nodes[as_sampled[0]], nodes[as_sampled[2]])
-        if weight_attr is not None and weight_attr in store:
-            weights[as_sampled] = {weight_attr: _weights(store[weight_attr], index.shape[1], where)}
-    if weight_attr is not None and not weights:
+        arrays[as_sampled] = {
+            name: _values(what, store[name], index.shape[1], where)
+            for what, name in (("weight_attr", weight_attr), ("time_attr", time_attr))
+            if name is not None and name in store
+        }
+    if (
+        time_attr is not None
+        and not of_nodes
+        and not any(time_attr in of for of in arrays.values())
+    ):
+        raise ValueError(
+            "time_attr: expected the name of an attribute of nodes or edges of some type of data, "
+            f"got {time_attr!r}"
+        )
+    if weight_attr is not None and not any(weight_attr in of for of in arrays.values()):
         have = ", ".join(map(repr, known)) or "none"
         raise ValueError(
             f"weight_attr: expected the name of an attribute of the edges of some type ({have}), "
@@ -471,7 +536,7 @@ def _graph(data: Any, weight_attr: str | None, backward: bool = False) -> tuple[
         raise TypeError(f"data: expected an edge_index of one dtype in all types, got {widths}")
     if len(places) > 1:
         raise ValueError(f"data: expected all edges in one place, got some on {_listed([*places])}")
-    return HeteroGraph(edges, nodes, edge_data=weights), next(iter(places))
+    return HeteroGraph(edges, nodes, edge_data=arrays, node_data=of_nodes), next(iter(places))
 
 
 def _csc(index: torch.Tensor, sources: int, targets: int) -> tuple[torch.Tensor, ...]:
@@ -484,12 +549,13 @@ def _csc(index: torch.Tensor, sources: int, targets: int) -> tuple[torch.Tensor,
     return indptr, indices, graph.edge_ids.torch()
 
 
-def _weights(values: Any, count: int, where: str) -> torch.Tensor:
+def _values(what: str, values: Any, count: int, where: str) -> torch.Tensor:
     if not isinstance(values, torch.Tensor):
-        raise TypeError(f"weight_attr: expected a tensor in {where}, got {describe(values)}")
+        raise TypeError(f"{what}: expected a tensor in {where}, got {describe(values)}")
     if values.numel() != count or values.shape[:1] != (count,):
+        things = "edges" if "(" in where else "nodes"
         raise ValueError(
-            f"weight_attr: expected one value for each of {count} edges in {where}, got shape "
+            f"{what}: expected one value for each of {count} {things} in {where}, got shape "
             f"{tuple(values.shape)}"
         )
     return values.detach().to("cpu", copy=True).reshape(count)

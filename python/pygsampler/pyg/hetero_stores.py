@@ -10,7 +10,7 @@ from torch_geometric.data import HeteroData
 from pygsampler._graph.hetero_adapters import edges_of
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg.options import inside
-from pygsampler.pyg.stores import GraphStore
+from pygsampler.pyg.stores import GraphStore, tensors_of
 
 __all__ = ["graph_of_stores", "has_types"]
 
@@ -27,7 +27,9 @@ def has_types(data: Any) -> bool:
     return any(attr.edge_type is not None for attr in store.get_all_edge_attrs())
 
 
-def graph_of_stores(stores: Any, weight_attr: str | None, backward: bool = False) -> HeteroGraph:
+def graph_of_stores(
+    stores: Any, weight_attr: str | None, backward: bool = False, time_attr: str | None = None
+) -> HeteroGraph:
     """The in-edges of a pair of stores; a ``HeteroGraph`` that was put there as it is.
 
     Types stand in the order in which the store names its edges. The ids of edges are those of PyG:
@@ -52,4 +54,14 @@ def graph_of_stores(stores: Any, weight_attr: str | None, backward: bool = False
     edges, nodes = edges_of(features, store, backward)
     for kind, arrays in edges.items():
         inside(arrays[1], f"data: the sources of {kind!r}", nodes[kind[0]])
-    return HeteroGraph(edges, nodes)
+    of_edges: dict[Any, dict[str, Any]] = {}
+    of_nodes: dict[Any, dict[str, Any]] = {}
+    if time_attr is not None:
+        for group, values in tensors_of(features, time_attr).items():
+            by_type = of_edges if isinstance(group, tuple) else of_nodes
+            by_type[group] = {time_attr: values}
+    if time_attr is not None and not of_edges and not of_nodes:
+        raise ValueError(
+            f"time_attr: expected the name of tensors of the FeatureStore, got {time_attr!r}"
+        )
+    return HeteroGraph(edges, nodes, edge_data=of_edges, node_data=of_nodes)

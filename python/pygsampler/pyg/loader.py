@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 from array import array
 from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from torch_geometric import loader
 from torch_geometric.data import Data, HeteroData
 
-from pygsampler._core.checks import describe
+from pygsampler._core.checks import describe, integer
 from pygsampler.graph import Graph
+from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
@@ -143,6 +146,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     edge_index : str
         ``"coo"``: batches have PyG's tensor of edges. ``"edge_index"``: an ``EdgeIndex`` of this
         module, by which PyG's layers add up by segments; PyG 2.6 or newer.
+    prefetch : int
+        Batches that are sampled ahead, in a thread of this process, while those before are looked
+        up and used; for ``num_workers=0``. They are the same batches; what is assigned to the
+        sampler within a pass, and torch's seed, count from the first that was not sampled yet.
     **kwargs
         All others are PyG's. With ``neighbor_sampler`` that sampler's own options count.
 
@@ -158,6 +165,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     """
 
     _sampler_name = "node_sampler"
+    # How many batches are sampled ahead, and what was for the batch that is asked for.
+    _prefetch: int = 0
+    _due: Future[Any] | None = None
 
     def __init__(
         self,
@@ -184,11 +194,16 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
+        prefetch: int = 0,
         **kwargs: Any,
     ) -> None:
         typed = has_types(data)
+        self._prefetch = integer(prefetch, "prefetch", 0)
+        if prefetch and kwargs.get("num_workers"):
+            raise ValueError(
+                f"prefetch: expected 0 with num_workers, which work ahead, got {prefetch}"
+            )
         if typed:
-            offered("input_time", input_time, None, "temporal sampling of graphs with types")
             _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
@@ -215,6 +230,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             filter_per_worker = False
         data = rows.without(_with_edges(data))
         check_layout(edge_index, data)
+        if prefetch and _ours(neighbor_sampler) is None:
+            raise ValueError(
+                f"prefetch: expected 0 with a neighbor_sampler that is not ours, got {prefetch}"
+            )
         super().__init__(
             data,
             num_neighbors,
@@ -236,6 +255,26 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             if typed:
                 count = count[self.input_data.input_type]
             inside(self.input_data.node, "input_nodes", count)
+
+    @property
+    def _index_sampler(self) -> Any:
+        base = super()._index_sampler
+        if not self._prefetch or not self._auto_collation:
+            return base
+        # Torch's loader collates the places of a batch right after it was given them.
+        return Ahead(base, self._prefetch, self._ahead, partial(setattr, self, "_due"))
+
+    def _ahead(self, places: Any) -> Any:
+        """What ``collate_fn`` samples."""
+        return self.node_sampler.sample_from_nodes(self.input_data[torch.as_tensor(places)])
+
+    def collate_fn(self, index: Any) -> Any:
+        """PyG's, with what was sampled ahead."""
+        job, self._due = self._due, None
+        if job is None:
+            return super().collate_fn(index)
+        out = job.result()
+        return self.filter_fn(out) if self.filter_per_worker else out
 
 
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
@@ -283,8 +322,6 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
         typed = has_types(data)
         if typed:
-            times = "temporal sampling of graphs with types"
-            offered("edge_label_time", edge_label_time, None, times)
             _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,

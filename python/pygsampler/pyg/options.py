@@ -122,6 +122,33 @@ def kind(subgraph_type: Any) -> SubgraphType:
         ) from None
 
 
+def times(time_attr: Any, temporal_strategy: Any, backward: bool) -> dict[str, Any]:
+    """What the core's sampler is told of times; errors for what they do not go with."""
+    if time_attr is None:
+        if temporal_strategy not in ("uniform", "last"):
+            raise ValueError(
+                "temporal_strategy: expected 'uniform' or 'last', got "
+                f"{describe(temporal_strategy)}"
+            )
+        return {}
+    if not isinstance(time_attr, str):
+        raise TypeError(f"time_attr: expected the name of an attribute, got {describe(time_attr)}")
+    if backward:
+        raise NotImplementedError(
+            f"sample_direction: expected 'forward' with time_attr={time_attr!r}, got 'backward'"
+        )
+    return {"time": time_attr, "strategy": temporal_strategy}
+
+
+def no_induced(subgraph_type: SubgraphType) -> None:
+    """ValueError for what has edges of any time."""
+    if subgraph_type == SubgraphType.induced:
+        raise ValueError(
+            "subgraph_type: expected 'directional' or 'bidirectional' with time_attr, got "
+            "'induced', whose edges would be of any time"
+        )
+
+
 def check_inputs(inputs: Any, time: str, more: dict[str, Any], with_times: bool) -> None:
     """NotImplementedError for seeds with types, ValueError for times that nobody asks for,
     TypeError for unknown arguments.

@@ -195,7 +195,7 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         options.check_inputs(inputs, "input_time", kwargs, self._is_temporal)
         seeds = options.ids(inputs.node, "input_nodes")
         times = self._times_of(seeds, inputs.time, "input_time")
-        identity = self._identity.of(seeds, None if times is None else (b"times", _bits(times)))
+        identity = self._identity.of(seeds, None if times is None else (b"times", bits(times)))
         out = self._sample(seeds, identity, times)
         known = (inputs.input_id, inputs.time)
         out.metadata = known if self._sampler.rooted else (out.node, None)
@@ -390,8 +390,9 @@ class PGSampler(Sampler):
     time_attr : str, optional
         The name of an attribute of nodes or of edges of ``data``, integers or floats: times. Each
         seed has a tree of its own, along edges (to nodes) that are not later than the seed's time
-        at any hop. A seed without one has that of its node. Not with ``weight_attr``, and not for
-        induced subgraphs, which would have later edges; on the CPU.
+        at any hop. A seed without one has that of its node. Not for induced
+        subgraphs, which would have later edges. In stores without types a tensor "time"
+        is of nodes, and one of another name of edges, as in PyG.
     weight_attr : str, optional
         The name of an attribute of the edges of ``data``, shape [E]: bool, integers, float32 or
         float64, finite weights >= 0, in the order of ``edge_index`` or ``adj_t``. "edge_weight" may
@@ -469,27 +470,8 @@ class PGSampler(Sampler):
         edge_weights: str | None = None,
     ) -> None:
         boolean(share_memory, "share_memory")
-        times: dict[str, Any] = {}
-        if time_attr is not None:
-            if not isinstance(time_attr, str):
-                raise TypeError(
-                    f"time_attr: expected the name of an attribute, got {describe(time_attr)}"
-                )
-            if weight_attr is not None:
-                raise ValueError(
-                    f"weight_attr: expected None with time_attr={time_attr!r}, got {weight_attr!r}"
-                )
-            if options.backward(sample_direction):
-                raise NotImplementedError(
-                    f"sample_direction: expected 'forward' with time_attr={time_attr!r}, got "
-                    "'backward'"
-                )
-            times = {"time": time_attr, "strategy": temporal_strategy}
-        elif temporal_strategy not in ("uniform", "last"):
-            raise ValueError(
-                "temporal_strategy: expected 'uniform' or 'last', got "
-                f"{describe(temporal_strategy)}"
-            )
+        backward = time_attr is not None and options.backward(sample_direction)
+        times = options.times(time_attr, temporal_strategy, backward)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -518,7 +500,7 @@ class PGSampler(Sampler):
         self._identity.set_seed(seed)
         if time_attr is not None:
             # Now: wrong times are wrong arguments, and rows are sorted by time once.
-            self._graph._timed(time_attr)
+            self._graph._timed(time_attr, None, weight_attr)
         self._num_neighbors = NumNeighbors(list(counts))
 
     @property
@@ -559,11 +541,7 @@ class PGSampler(Sampler):
     ) -> torch.Tensor | None:
         if not self._is_temporal:
             return None
-        if self.subgraph_type == SubgraphType.induced:
-            raise ValueError(
-                "subgraph_type: expected 'directional' or 'bidirectional' with time_attr, got "
-                "'induced', whose edges would be of any time"
-            )
+        options.no_induced(self.subgraph_type)
         if given is not None:
             return given
         times = self._node_time()
@@ -655,11 +633,14 @@ def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]
         raise ValueError(
             f"time_attr: expected the name of an attribute of nodes or edges of data, got {name!r}"
         )
+    if isinstance(data, (tuple, list)):
+        # As PyG tells them apart in stores.
+        return ((), (name,)) if name == "time" else ((name,), ())
     of_edges = isinstance(data, Data) and name in data and data.is_edge_attr(name)
     return ((name,), ()) if of_edges else ((), (name,))
 
 
-def _bits(times: torch.Tensor) -> torch.Tensor:
+def bits(times: torch.Tensor) -> torch.Tensor:
     """Integers that say which times they are."""
     return times.double().view(torch.int64) if times.is_floating_point() else times.long()
 

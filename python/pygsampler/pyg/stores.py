@@ -275,6 +275,28 @@ class GraphStore(pyg.GraphStore):  # type: ignore[misc]
         return row, col, perm
 
 
+def tensors_of(features: Any, name: str) -> dict[Any, Any]:
+    """The tensors of any FeatureStore that are called so, by their groups."""
+    found = {}
+    for attr in features.get_all_tensor_attrs():
+        if attr.attr_name == name:
+            whole = copy.copy(attr)
+            whole.index = None
+            found[attr.group_name] = features.get_tensor(whole)
+    return found
+
+
+def tensor_of(features: Any, name: str) -> torch.Tensor:
+    """The only tensor that is called so; ValueError where there is none, or are several."""
+    found = list(tensors_of(features, name).values())
+    if len(found) != 1 or not isinstance(found[0], torch.Tensor):
+        raise ValueError(
+            f"time_attr: expected the name of one tensor of the FeatureStore, got {name!r}, of "
+            f"{len(found)}"
+        )
+    return found[0]
+
+
 def _key(attr: TensorAttr) -> tuple[Any, Any]:
     group = attr.group_name
     return (tuple(group) if isinstance(group, list) else group), attr.attr_name

@@ -10,14 +10,14 @@ from weakref import WeakKeyDictionary
 from pygsampler._arrays.ids import as_ids
 from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._graph.derived import page_ranks_of
-from pygsampler._sampling.base import Pending, Ready, Sampler
+from pygsampler._sampling.base import Afterwards, Pending, Ready, Sampler
 from pygsampler.array import Array
 from pygsampler.converted import TorchBlock, as_torch
 from pygsampler.sampler import PGSampler
 from pygsampler.subgraph import TorchSubgraph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Hashable
 
     import torch
 
@@ -103,7 +103,7 @@ class DisjointShaDow(_ShaDow):
                 graph, found.input_nodes, found.trees, found.output_nodes, None, epoch, batch
             )
 
-        return _Afterwards(job, made)
+        return Afterwards(job, made)
 
 
 class PageRankShaDow(_ShaDow):
@@ -278,28 +278,6 @@ def ppr_shadow(
         boolean(disjoint, "disjoint"),
         seed,
     )
-
-
-class _Afterwards:
-    """A batch that is made of another when that is there."""
-
-    def __init__(self, job: Any, make: Callable[[Any], TorchSubgraph]) -> None:
-        self._job, self._make = job, make
-        self._made: TorchSubgraph | None = None
-
-    def result(self) -> TorchSubgraph:
-        """The batch; a second call gives the same one."""
-        if self._made is None:
-            self._made = self._make(self._job.result())
-        return self._made
-
-    def done(self) -> bool:
-        """Whether the other is there."""
-        return bool(self._job.done())
-
-    def cancel(self) -> None:
-        """Ends it."""
-        self._job.cancel()
 
 
 def _subgraph(

@@ -150,6 +150,7 @@ func TestExplain(t *testing.T) {
   %7 = sqrt %6
   %8 = mul %5, %7 axis=1
   return blocks %8
+  # about 2.9K elements and 17K bytes a batch
 
 after preprocess: what depends on the graph alone is made once for a graph
   %0 = seeds
@@ -162,6 +163,7 @@ after preprocess: what depends on the graph alone is made once for a graph
   %7 = sqrt %6                                      # once a graph
   %8 = mul %5, %7 axis=1
   return blocks %8
+  # about 2.9K elements and 17K bytes a batch, and 8.0K bytes kept with the graph
 
 after edge_map: values of edges that one node takes are made there
   %0 = seeds
@@ -174,6 +176,7 @@ after edge_map: values of edges that one node takes are made there
   %7 = sqrt %6                                      # once a graph
   %8 = mul %5, %7 axis=1
   return blocks %8
+  # about 2.9K elements and 9.4K bytes a batch, and 8.0K bytes kept with the graph
 
 runs as the executor of programs on the CPU
 a batch of 100 seeds on a graph of 1000 vertices and 10000 edges, if all had the mean degree:

@@ -1,11 +1,11 @@
 // Package temporal is the family of neighbour sampling over L hops along edges that are not later than a
-// bound: tiles on the CPU.
+// bound: tiles on the CPU, one launch on a device.
 package temporal
 
 import (
 	"fmt"
-	"math"
 
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
@@ -20,10 +20,8 @@ type Plan struct {
 	request.Hops
 	Rule        times.Rule
 	edgeWeights bool
+	prob        bool
 }
-
-// noWindow is a window that leaves edges of any time.
-const noWindow = 1 << 62
 
 // Parse makes the plan of a document.
 func Parse(d *family.Document) family.Plan {
@@ -33,35 +31,46 @@ func Parse(d *family.Document) family.Plan {
 	p.OnlyNew = d.OneOf("frontier", "all", "new") == "new"
 	p.Disjoint = true
 	d.Name("time", "an edge or vertex array")
-	d.Name("mask", "an edge array")
-	p.Rule.Before = d.OneOf("compare", "le", "lt") == "lt"
-	p.Rule.Carry = d.OneOf("carry", "seed", "edge") == "edge"
-	p.Rule.Last = d.OneOf("strategy", "uniform", "last") == "last"
-	if p.Rule.Window = d.Number("window", 0, noWindow, noWindow, "from 0 to 2**62"); p.Rule.Window == noWindow {
-		p.Rule.Window = math.Inf(1)
+	p.prob = d.Name("prob", "an edge array") != ""
+	if d.Name("mask", "an edge array") != "" && p.prob {
+		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
 	}
-	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
+	p.Rule = family.ReadRule(d)
+	if p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"; p.edgeWeights && p.prob {
+		d.Refuse(request.ErrValue, "edge_weights: expected None with time and prob, got 'ht'")
+	}
 	return p
 }
 
-// Check takes any graph on the CPU whose rows do not draw by weight.
-func (p *Plan) Check(g family.Arrays) error {
-	if g.Weights {
-		return fmt.Errorf("%w: prob: expected None with time, got weights", request.ErrValue)
-	}
-	return nil
-}
+// Check takes any graph.
+func (p *Plan) Check(family.Arrays) error { return nil }
 
-// CUDA is the plan of a device, which refuses: bounds are looked up on the CPU alone.
+// CUDA is the plan of a call without times, which refuses graphs without types. Calls have plans of their
+// own: Device makes them.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Typed{} }
+
+// Device is how a device makes a batch of seeds with times, of a graph whose edges' keys are at an address there.
+func (p *Plan) Device(keys gpu.Address, t *family.Times) (*cuda.Typed, error) {
+	if p.prob {
+		return nil, fmt.Errorf("%w: prob: expected None, got weights; with time rows are drawn by them on the CPU alone", request.ErrValue)
+	}
+	if p.edgeWeights {
+		return nil, fmt.Errorf("%w: edge_weights: expected None, got 'ht'; with time that is sampled on the CPU alone", request.ErrValue)
+	}
+	return &cuda.Typed{
+		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, Alone: true,
+		Seeds: []int64{int64(len(t.Seeds))},
+		Times: t.CUDA(p.Rule, []gpu.Address{keys}),
+	}, nil
+}
 
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *family.Work) *cpu.Request {
 	r := &cpu.Request{
-		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Graph: w.Graph, Most: w.Most, EdgeWeights: p.edgeWeights,
+		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Graph: w.Graph, Exclude: w.Exclude, Most: w.Most, EdgeWeights: p.edgeWeights,
 	}
 	if w.Times != nil {
-		r.Times = &cpu.Times{Rows: w.Times.Rows, Rule: p.Rule, Seeds: w.Times.Seeds}
+		r.Times = w.Times.CPU(p.Rule)[0]
 	}
 	return r
 }

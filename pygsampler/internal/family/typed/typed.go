@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
@@ -16,6 +17,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 )
 
 // Plan is a plan of neighbours by relations.
@@ -27,6 +29,9 @@ type Plan struct {
 	disjoint    bool
 	edgeWeights bool
 	mapLimit    int64
+	prob        bool // rows are drawn by weights
+	timed       bool // each seed has a time, and its tree what the rule leaves
+	rule        times.Rule
 }
 
 // hop is how many edges a hop takes of a row: of each relation, or of those that are named.
@@ -46,10 +51,20 @@ func Parse(d *family.Document) family.Plan {
 	}
 	p.replace = d.Bool("replace", false)
 	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
-	p.disjoint = d.Bool("disjoint", false)
+	p.timed = d.Name("time", "an edge or vertex array") != ""
+	p.disjoint = d.Bool("disjoint", p.timed)
+	if p.timed {
+		p.rule = family.ReadRule(d)
+		if !p.disjoint {
+			d.Refuse(request.ErrValue, "disjoint: expected True with time, got False")
+		}
+	}
 	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
 	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
-	d.Name("prob", "an edge array")
+	p.prob = d.Name("prob", "an edge array") != ""
+	if p.timed && p.prob && p.edgeWeights {
+		d.Refuse(request.ErrValue, "edge_weights: expected None with time and prob, got 'ht'")
+	}
 	d.Name("mask", "an edge array")
 	return p
 }
@@ -98,11 +113,15 @@ func (p *Plan) Request(w *family.Work) (*cpu.TypedRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cpu.TypedRequest{
+	r := &cpu.TypedRequest{
 		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
 		Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights,
-		MapLimit: p.mapLimit, Most: w.Most,
-	}, nil
+		MapLimit: p.mapLimit, Most: w.Most, Times: w.Times.CPU(p.rule),
+	}
+	if w.Times != nil {
+		r.SeedTimes = w.Times.Seeds
+	}
+	return r, nil
 }
 
 // Expected is what the seeds give if they have the mean degree.
@@ -117,10 +136,24 @@ func (p *Plan) Expected(w *family.Work) int64 {
 // CPU samples tile by tile.
 func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	r, err := p.Request(w)
+	if err == nil {
+		err = p.hasTimes(w.Times)
+	}
 	if err != nil {
 		return memory.Memory{}, err
 	}
 	return cpu.SampleTyped(r, w.Crew, w.Stop)
+}
+
+// hasTimes refuses seeds without times, and times that nobody asked for.
+func (p *Plan) hasTimes(t *family.Times) error {
+	if p.timed && t == nil {
+		return fmt.Errorf("%w: seed_time: expected a time for each seed, got none", request.ErrValue)
+	}
+	if !p.timed && t != nil {
+		return fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
+	}
+	return nil
 }
 
 // CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their
@@ -128,19 +161,36 @@ func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Typed{} }
 
 // Device is how a device makes the batches of a call that has so many seeds of each type, and so many
-// positions to sample around of each relation; nil: none.
-func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64) (*cuda.Typed, error) {
-	for _, option := range []struct {
-		asked bool
-		what  string
-	}{{p.disjoint, "disjoint: expected False, got True"}, {p.edgeWeights, "edge_weights: expected None, got 'ht'"}} {
-		if option.asked {
-			return nil, fmt.Errorf("%w: %s; of a graph with types that is sampled on the CPU alone", request.ErrValue, option.what)
-		}
+// positions to sample around of each relation; nil: none. keys are where the device has those of the times of
+// each relation. A graph of one type of either kind is sampled as one without types, in which case it is that of its
+// relation that makes the batch.
+func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, keys []gpu.Address) (cuda.Plan, error) {
+	if err := p.hasTimes(t); err != nil {
+		return nil, err
+	}
+	if p.timed && p.prob {
+		return nil, fmt.Errorf("%w: prob: expected None, got weights; with time rows are drawn by them on the CPU alone", request.ErrValue)
 	}
 	fanouts, err := p.Fanouts(g)
 	if err != nil {
 		return nil, err
 	}
-	return &cuda.Typed{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Seeds: seeds, Excluded: excluded}, nil
+	if t == nil && len(g.Kinds) == 1 && len(g.Relations) == 1 {
+		plan := cuda.Neighbors{Hops: cuda.Hops{Hops: request.Hops{
+			Fanouts: fanouts[0], Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint,
+		}}}
+		one := &cuda.OneType{Plan: &plan, Name: g.Kinds[0].Name}
+		if p.edgeWeights {
+			one.Plan = &cuda.Factors{Neighbors: plan}
+		}
+		return one, nil
+	}
+	if p.edgeWeights {
+		return nil, fmt.Errorf("%w: edge_weights: expected None, got 'ht'; of a graph with several types of edges that is sampled on the CPU alone", request.ErrValue)
+	}
+	made := &cuda.Typed{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, Seeds: seeds, Excluded: excluded}
+	if t != nil {
+		made.Times = t.CUDA(p.rule, keys)
+	}
+	return made, nil
 }

@@ -17,9 +17,11 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 	var b strings.Builder
 	b.WriteString("as traced\n")
 	writeMarked(&b, traced)
+	writeSum(&b, traced, g, seeds)
 	for _, s := range steps {
 		fmt.Fprintf(&b, "\nafter %s: %s\n", s.Pass.Name, s.Pass.Rule)
 		writeMarked(&b, s.Program)
+		writeSum(&b, s.Program, g, seeds)
 	}
 	fmt.Fprintf(&b, "\nruns as %s\n", where)
 	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d vertices and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
@@ -42,6 +44,30 @@ func writeMarked(b *strings.Builder, p *program.Program) {
 	}
 }
 
+// writeSum writes what a batch costs by a plan, so that what a pass saves is seen.
+func writeSum(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
+	batch, graph := memory(p, sizes(p, g, seeds))
+	fmt.Fprintf(b, "  # about %s elements and %s bytes a batch", short(Work(p, g, seeds)), short(batch))
+	if graph > 0 {
+		fmt.Fprintf(b, ", and %s bytes kept with the graph", short(graph))
+	}
+	b.WriteString("\n")
+}
+
+// memory is how many bytes a batch stores, and how many are kept with the graph.
+func memory(p *program.Program, found []size) (batch, graph float64) {
+	fixed := p.Fixed()
+	for i := range p.Nodes {
+		switch n := &p.Nodes[i]; {
+		case n.Once:
+			graph += bytes(n, found[i])
+		case !fixed[i]:
+			batch += bytes(n, found[i])
+		}
+	}
+	return batch, graph
+}
+
 // mark is what passes have decided of a node.
 func mark(n *program.Node) string {
 	switch {
@@ -61,17 +87,11 @@ func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  node\tkind\telements\tbytes\t")
 	lines := strings.Split(p.String(), "\n")
-	batch, graph, fixed := 0.0, 0.0, p.Fixed()
-	for i, s := range sizes(p, g, seeds) {
+	found := sizes(p, g, seeds)
+	batch, graph := memory(p, found)
+	for i, s := range found {
 		n := &p.Nodes[i]
-		cost := bytes(n, s)
-		switch {
-		case n.Once:
-			graph += cost
-		case !fixed[i]:
-			batch += cost
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", lines[i], kinds[n.Type.Kind], short(s.elements), short(cost), mark(n))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", lines[i], kinds[n.Type.Kind], short(s.elements), short(bytes(n, s)), mark(n))
 	}
 	_ = w.Flush()
 	for line := range strings.Lines(table.String()) {

@@ -246,26 +246,25 @@ func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 		}
 		return
 	}
-	e.runs(lo, hi, func(_, at, n, place int64) { copy(to[at-lo:at-lo+n], c.indices[place:place+n]) })
+	e.runs(e.columnAt(lo), lo, hi, func(at, n, place int64) { copy(to[at-lo:at-lo+n], c.indices[place:place+n]) })
 }
 
-// runs tells, of a range of the edges of whole columns, the parts of each column: where it begins among the
-// edges, how long it is, and where it begins in the CSC.
-func (e *edges[I]) runs(lo, hi int64, run func(column, at, n, place int64)) {
-	if lo >= hi {
-		return
+// runs tells, of a range of the edges of whole columns, the parts that are one behind another in the CSC: where each
+// begins among the edges, how long it is, and where it begins there. It takes the column of the first edge and gives
+// that of the last.
+func (e *edges[I]) runs(column, lo, hi int64, run func(at, n, place int64)) int64 {
+	if e.shift == nil {
+		run(lo, hi-lo, lo)
+		return column
 	}
-	for col := e.columnAt(lo); lo < hi; col++ {
-		end := min(e.indptr[col+1], hi)
-		if end == lo {
-			continue
+	for ; ; column++ {
+		end := min(e.indptr[column+1], hi)
+		if end > lo {
+			run(lo, end-lo, lo+e.shift[column])
 		}
-		place := lo
-		if e.shift != nil {
-			place += e.shift[col]
+		if lo = max(lo, end); lo >= hi {
+			return column
 		}
-		run(col, lo, end-lo, place)
-		lo = end
 	}
 }
 

@@ -73,7 +73,7 @@ func (c *call[I]) draw(n *program.Node) *list[I] {
 		text = "draws of\n" + c.textOf(n.In[0])
 	}
 	if text == "" || c.Graph.Kept.Get(text) == nil {
-		c.chancesOf("draw", by, of)
+		c.chances("draw", by, func(i int) I { return of[i] })
 	}
 	chosen := c.chosen(n, by, of, text)
 	ids := take[I](&c.arena, int64(len(chosen)))

@@ -169,6 +169,8 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 	values = c.stored(n.In[0])
 	seen := take[bool](&c.arena, rows)
 	clear(seen)
+	// The whole matrix has rows without edges.
+	clear(to)
 	for k, row := range e.local {
 		switch x, best := values[k], to[row]; {
 		case !seen[row]:
@@ -423,7 +425,7 @@ func (c *call[I]) makeScalar(i int) float64 {
 // capped is chances in the ratio of a vector's elements, of which k is the sum.
 func (c *call[I]) capped(n *program.Node) []float64 {
 	v := c.vectorOf(n.In[0])
-	c.chances("cap", v, c.Nodes[n.In[0]].Type.Along)
+	c.chances("cap", v, func(i int) I { return c.listAlong(c.Nodes[n.In[0]].Type.Along).ids[i] })
 	to, rest := take[float64](&c.arena, int64(len(v))), take[float64](&c.arena, int64(len(v)))
 	positive, k := int64(0), n.K
 	for i, x := range v {

@@ -473,7 +473,7 @@ func (c *call[I]) collective(i int) *edges[I] {
 			by[row]++
 		}
 	}
-	c.chancesOf("collective_sample", by, rows)
+	c.chances("collective_sample", by, func(i int) I { return rows[i] })
 	c.values[i].drawn = c.chosen(n, by, rows, "")
 	keep := take[uint8](&c.arena, int64(len(rows)))
 	clear(keep)
@@ -514,16 +514,8 @@ func (c *call[I]) times(n *program.Node) []float64 {
 	return to
 }
 
-// chances refuses a vector that nothing can be drawn by.
-func (c *call[I]) chances(op string, by []float64, along program.Along) {
-	for i, x := range by {
-		if !(x >= 0 && x <= math.MaxFloat64) {
-			checkChance(op, x, int64(c.listAlong(along).ids[i]))
-		}
-	}
-}
-
-func (c *call[I]) chancesOf(op string, by []float64, of []I) {
+// chances refuses elements that nothing can be drawn by, each of the vertex that of gives.
+func (c *call[I]) chances(op string, by []float64, of func(i int) I) {
 	var wrong atomic.Uint64
 	c.ranges(int64(len(by)), func(_ *worker, lo, hi int64) {
 		here := uint64(0)
@@ -533,6 +525,6 @@ func (c *call[I]) chancesOf(op string, by []float64, of []I) {
 		wrong.Or(here)
 	})
 	for i := 0; wrong.Load() != 0 && i < len(by); i++ {
-		checkChance(op, by[i], int64(of[i]))
+		checkChance(op, by[i], int64(of(i)))
 	}
 }

@@ -141,23 +141,6 @@ func pick[T any, I csc.Index](p *pool[T], of []T, t *tile[I]) []T {
 	return to
 }
 
-// runs tells where each column's edges of the tile, which are one behind another, are in the CSC.
-func (ev *evaluator[I]) runs(run func(at, n, place int64)) {
-	t, e := &ev.root, ev.root.set
-	if e.shift == nil || t.n == 0 {
-		run(0, t.n, t.lo)
-		return
-	}
-	col := ev.firstColumn()
-	for at := int64(0); at < t.n; col++ {
-		if end := min(e.indptr[col+1]-t.lo, t.n); end > at {
-			run(at, end-at, t.lo+at+e.shift[col])
-			at = end
-		}
-	}
-	ev.guess = col - 1
-}
-
 // firstColumn is that of the tile's first edge.
 func (ev *evaluator[I]) firstColumn() int64 {
 	t, indptr := &ev.root, ev.root.set.indptr
@@ -280,8 +263,8 @@ func (ev *evaluator[I]) rowsAlong(t *tile[I], along program.Along) []I {
 // edgeArray writes the elements of an edge array.
 func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	v := array(ev.Graph.EdgeData, "an edge", what, name)
-	if e := ev.root.set; e.ranged && ev.Graph.EdgeIDs.Bits == 0 && v.Len() >= ev.Graph.NumEdges() {
-		ev.runs(func(at, n, place int64) { v.Range(to[at:at+n], place) })
+	if lo, e := ev.root.lo, ev.root.set; e.ranged && ev.Graph.EdgeIDs.Bits == 0 && v.Len() >= ev.Graph.NumEdges() && t.n > 0 {
+		ev.guess = e.runs(ev.firstColumn(), lo, lo+t.n, func(at, n, place int64) { v.Range(to[at-lo:at-lo+n], place) })
 		return
 	}
 	ids, wrong := ev.edgeIDs(), int64(0)

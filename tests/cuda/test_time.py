@@ -1,0 +1,76 @@
+"""Edges with times on a GPU: the batches of the CPU, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from tests.support.parity import scaled
+
+NUMBERS = {"epoch": 2, "batch": 1 << 33}
+
+
+def make(floats: bool, dtype: str = "int64") -> tuple[pgs.Graph, Any]:
+    random = np.random.default_rng(3)
+    nodes, edges = scaled(20_000, 300), scaled(400_000, 4000)
+    src, dst = random.integers(0, nodes, (2, edges)).astype(dtype)
+    dst[: edges // 5] = 7
+    times = random.integers(0, 50, edges)
+    graph = pgs.Graph.from_coo(
+        src,
+        dst,
+        num_nodes=nodes,
+        edge_data={"t": times / 3 if floats else times, "odd": np.arange(edges) % 2 == 1},
+        node_data={"born": random.integers(0, 50, nodes).astype(np.int32)},
+    )
+    return graph, random
+
+
+def same(got: Any, want: Any, about: object) -> None:
+    got = got.cpu()
+    assert got.input_nodes.tolist() == want.input_nodes.tolist(), about
+    assert got.trees.tolist() == want.trees.tolist(), about
+    for mine, block in zip(got.blocks, want.blocks, strict=True):
+        for name in ("indptr", "indices", "edge_ids"):
+            assert getattr(mine, name).tolist() == getattr(block, name).tolist(), (about, name)
+
+
+@pytest.mark.parametrize("floats", [False, True])
+def test_batches_are_those_of_the_cpu(floats: bool) -> None:
+    graph, random = make(floats, "int32" if floats else "int64")
+    there = graph.to("cuda")
+    for options in (
+        {"time": "t"},
+        {"time": "t", "carry": "edge", "compare": "lt", "mask": "odd"},
+        {"time": "t", "strategy": "last", "window": 7},
+        {"time": "born", "frontier": "new", "replace": True},
+    ):
+        sampler = pgs.PGSampler([5, 3], seed=4, **options)
+        seeds = random.integers(0, graph.num_nodes, 50)
+        bounds = random.integers(0, 50, 50)
+        want = sampler.sample(graph, seeds, seed_time=bounds, **NUMBERS)
+        assert want.num_edges > 0
+        same(sampler.sample(there, seeds, seed_time=bounds, **NUMBERS), want, options)
+        job = sampler.submit(there, seeds, seed_time=bounds, **NUMBERS)
+        same(job.result(), want, (options, "submitted"))
+
+
+def test_errors_name_the_seed_and_harm_nothing() -> None:
+    graph, _ = make(False)
+    there = graph.to("cuda")
+    sampler = pgs.PGSampler([3], time="t", seed=1)
+    with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, "):
+        sampler.sample(there, [0, graph.num_nodes], seed_time=[1, 1])
+    with pytest.raises(ValueError, match="seed_time: expected a time for each of 2 seeds, got 1"):
+        sampler.sample(there, [0, 1], seed_time=[1])
+    with pytest.raises(ValueError, match="edge_weights: expected None, got 'ht'"):
+        pgs.PGSampler([3], time="t", edge_weights="ht").sample(there, [0], seed_time=[1])
+    with pytest.raises(NotImplementedError, match="prob: expected None with time on cuda:0"):
+        pgs.PGSampler([3], time="t", prob="t").sample(there, [0], seed_time=[1])
+    with pytest.raises(NotImplementedError, match="exclude: expected None with time on cuda:0"):
+        sampler.sample(there, [0], seed_time=1, exclude=[3])
+    want = sampler.sample(graph, [0, 7], seed_time=[9, 40], **NUMBERS)
+    same(sampler.sample(there, [0, 7], seed_time=[9, 40], **NUMBERS), want, "after errors")

@@ -1,0 +1,271 @@
+"""Neighbours by time in graphs with types, against a slow reference of which edges there are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+
+KINDS = (("a", "r0", "b"), ("b", "r1", "a"), ("a", "r2", "a"), ("c", "r3", "a"), ("b", "r4", "c"))
+COUNTS = {"a": 40, "b": 25, "c": 10}
+# Edges of the last type, and vertices of "c", have no times.
+TIMED_EDGES, TIMED_NODES = KINDS[:4], ("a", "b")
+
+
+class Made:
+    """A graph and what it was made of."""
+
+    def __init__(self, seed: int, dtype: str, ids: str) -> None:
+        random = np.random.default_rng(seed)
+        self.ends, self.of_edges, self.of_nodes = {}, {}, {}
+        for kind in KINDS:
+            many = 300 if kind[2] == "a" else 120
+            self.ends[kind] = [random.integers(0, COUNTS[end], many) for end in kind[::2]]
+            if kind in TIMED_EDGES:
+                self.of_edges[kind] = random.integers(-9, 20, many)
+        self.of_nodes = {kind: random.integers(-9, 20, COUNTS[kind]) for kind in TIMED_NODES}
+        self.graph = pgs.HeteroGraph.from_coo(
+            {kind: tuple(e.astype(ids) for e in ends) for kind, ends in self.ends.items()},
+            COUNTS,
+            edge_data={
+                kind: {
+                    "m": np.arange(len(self.ends[kind][0])) % 3 > 0,
+                    "w": (np.arange(len(self.ends[kind][0])) % 4).astype(np.float32),
+                }
+                | ({"t": self.of_edges[kind].astype(dtype)} if kind in self.of_edges else {})
+                for kind in KINDS
+            },
+            node_data={kind: {"n": of.astype(dtype)} for kind, of in self.of_nodes.items()},
+        )
+
+    def times(self, kind: Any, name: str) -> Any:
+        """When the edges of a type are; None: they have no times."""
+        if name == "t":
+            return self.of_edges.get(kind)
+        of = self.of_nodes.get(kind[0])
+        return None if of is None else of[self.ends[kind][0]]
+
+
+def check(batch: Any, made: Made, seed_time: Any, **how: Any) -> int:
+    """Every edge of a batch by the rules; returns how many there are."""
+    window = math.inf if how.get("window") is None else how["window"]
+    nodes = {kind: ids.tolist() for kind, ids in batch.nodes.items()}
+    trees = {kind: ids.tolist() for kind, ids in batch.trees.items()}
+    bounds = {kind: dict(enumerate(seed_time.get(kind, []))) for kind in COUNTS}
+    expanded, total = dict.fromkeys(COUNTS, 0), 0
+    for hop, blocks in enumerate(reversed(batch.blocks)):
+        known = {kind: len(of) for kind, of in bounds.items()}
+        first = dict(expanded) if how.get("frontier") == "new" else dict.fromkeys(COUNTS, 0)
+        expanded = known
+        for kind, block in blocks.items():
+            src, dst = made.ends[kind]
+            time = made.times(kind, how["time"])
+            fanout = how["fanouts"][len(batch.blocks) - 1 - hop]
+            fanout = fanout.get(kind, how.get("default")) if isinstance(fanout, dict) else fanout
+            begin = first[kind[2]]
+            assert block.num_dst_nodes == known[kind[2]] - begin
+            indptr, ids, local = (a.tolist() for a in (block.indptr, block.edge_ids, block.indices))
+            for row in range(block.num_dst_nodes):
+                v, bound = nodes[kind[2]][begin + row], bounds[kind[2]][begin + row]
+                rows = dst == v
+                if how.get("mask"):
+                    rows &= np.arange(len(dst)) % 3 > 0
+                if how.get("prob"):
+                    rows &= np.arange(len(dst)) % 4 > 0
+                rows[how.get("exclude", {}).get(kind, [])] = False
+                if time is not None:
+                    late = time >= bound if how.get("compare") == "lt" else time > bound
+                    rows &= ~late & (time >= bound - window)
+                there = np.flatnonzero(rows)
+                if time is not None:
+                    there = there[np.argsort(time[there], kind="stable")]
+                there = there.tolist()
+                drawn = ids[indptr[row] : indptr[row + 1]]
+                if time is not None and how.get("strategy") == "last" and 0 <= fanout < len(there):
+                    there = there[len(there) - fanout :] if fanout else []
+                if fanout < 0 or (not how.get("replace") and len(there) <= fanout):
+                    assert drawn == there
+                elif how.get("replace"):
+                    assert len(drawn) == (fanout if there else 0)
+                else:
+                    assert len(drawn) == len(set(drawn)) == fanout
+                assert set(drawn) <= set(there)
+                for e, place in zip(drawn, local[indptr[row] : indptr[row + 1]], strict=True):
+                    assert nodes[kind[0]][place] == src[e]
+                    assert trees[kind[0]][place] == trees[kind[2]][begin + row]
+                    if place not in bounds[kind[0]]:
+                        carried = how.get("carry") == "edge" and time is not None
+                        bounds[kind[0]][place] = time[e] if carried else bound
+                total += len(drawn)
+    assert {kind: len(of) for kind, of in bounds.items()} == {
+        kind: len(of) for kind, of in nodes.items()
+    }
+    return total
+
+
+@pytest.mark.parametrize("time", ["t", "n"])
+@pytest.mark.parametrize("compare", ["le", "lt"])
+@pytest.mark.parametrize("window", [None, 6.0])
+@pytest.mark.parametrize("carry", ["seed", "edge"])
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+def test_every_edge_is_there_at_its_bound(
+    time: str, compare: str, window: float | None, carry: str, strategy: str
+) -> None:
+    how: dict[str, Any] = {"time": time, "compare": compare, "window": window, "carry": carry}
+    how["strategy"] = strategy
+    random = np.random.default_rng(1)
+    total = 0
+    for seed, (dtype, ids) in enumerate((("int64", "int32"), ("float64", "int64"))):
+        made = Made(seed, dtype, ids)
+        some = dict.fromkeys(KINDS[1:], 2)
+        for fanouts in ([3, 4], [{**some, KINDS[0]: -1}, {**some, KINDS[0]: 0}]):
+            for more in (
+                {},
+                {"replace": True},
+                {"frontier": "new"},
+                {"mask": "m"},
+                {"prob": "w"},
+            ):
+                if "replace" in more and isinstance(fanouts[0], dict):
+                    continue
+                seeds = {kind: random.integers(0, COUNTS[kind], 8) for kind in ("a", "c")}
+                seed_time = {kind: random.integers(-12, 24, 8) for kind in seeds}
+                sampler = pgs.PGSampler(fanouts, seed=3, **how, **more)
+                batch = sampler.sample(made.graph, seeds, seed_time=seed_time)
+                total += check(batch, made, seed_time, fanouts=fanouts, **how, **more)
+                without = {kind: random.permutation(120)[:40] for kind in KINDS[::2]}
+                batch = sampler.sample(made.graph, seeds, seed_time=seed_time, exclude=without)
+                about = {"fanouts": fanouts, "exclude": without, **how, **more}
+                total += check(batch, made, seed_time, **about)
+    assert total > 300
+
+
+def test_one_type_is_a_graph_without_types() -> None:
+    random = np.random.default_rng(2)
+    src, dst = random.integers(0, 50, (2, 700))
+    times = random.integers(0, 30, 700)
+    kind = ("v", "to", "v")
+    typed = pgs.HeteroGraph.from_coo({kind: (src, dst)}, {"v": 50}, edge_data={kind: {"t": times}})
+    plain = pgs.Graph.from_coo(src, dst, num_nodes=50, edge_data={"t": times})
+    seeds, bounds = random.integers(0, 50, (2, 20))
+    for options in ({}, {"carry": "edge", "compare": "lt"}, {"strategy": "last", "window": 9}):
+        sampler = pgs.PGSampler([4, 3], seed=2, time="t", **options)
+        got = sampler.sample(typed, seeds, seed_time=bounds, epoch=1, batch=5)
+        want = sampler.sample(plain, seeds, seed_time=bounds, epoch=1, batch=5)
+        assert got.nodes["v"].tolist() == want.input_nodes.tolist()
+        assert got.trees["v"].tolist() == want.trees.tolist()
+        for mine, block in zip(got.blocks, want.blocks, strict=True):
+            for name in ("indptr", "indices", "edge_ids"):
+                assert getattr(mine[kind], name).tolist() == getattr(block, name).tolist()
+
+
+def test_a_million_edges_and_none_of_the_future() -> None:
+    random = np.random.default_rng(8)
+    counts = {"a": 20_000, "b": 5_000}
+    kinds = [("a", "to", "a"), ("b", "to", "a"), ("a", "to", "b")]
+    ends = {
+        kind: tuple(random.integers(0, counts[end], 200_000) for end in kind[::2]) for kind in kinds
+    }
+    times = {kind: random.integers(0, 1000, 200_000) for kind in kinds}
+    graph = pgs.HeteroGraph.from_coo(ends, counts, edge_data={k: {"t": times[k]} for k in kinds})
+    total = 0
+    for options in ({}, {"carry": "edge"}, {"strategy": "last", "compare": "lt"}, {"window": 300}):
+        sampler = pgs.PGSampler([10, 10], seed=1, time="t", **options)
+        seeds = {kind: random.integers(0, count, 1500) for kind, count in counts.items()}
+        bounds = {kind: random.integers(0, 1000, 1500) for kind in counts}
+        batch = sampler.sample(graph, seeds, seed_time=bounds)
+        latest = np.concatenate([bounds["a"], bounds["b"]])
+        for blocks in batch.blocks:
+            for kind, block in blocks.items():
+                rows = np.repeat(np.arange(block.num_dst_nodes), np.diff(block.indptr.numpy()))
+                tree = batch.trees[kind[2]].numpy()[rows]
+                drawn = times[kind][block.edge_ids.numpy()]
+                assert (drawn <= latest[tree]).all()
+                if "compare" in options:
+                    assert (drawn < latest[tree]).all()
+                total += len(drawn)
+    assert total > 1_000_000
+
+
+def test_adding_a_type_changes_no_other_types_sample() -> None:
+    made = Made(3, "int64", "int64")
+    part = pgs.HeteroGraph(
+        {kind: made.graph[kind] for kind in (KINDS[0], KINDS[2])}, {"a": 40, "b": 25}
+    )
+    sampler = pgs.PGSampler([3], seed=4, time="t")
+    seeds, bounds = {"a": np.arange(40)}, {"a": np.arange(40) % 20}
+    numbers = {"epoch": 0, "batch": 3}
+    got = sampler.sample(part, seeds, seed_time=bounds, **numbers).blocks[0][KINDS[2]]
+    want = sampler.sample(made.graph, seeds, seed_time=bounds, **numbers).blocks[0][KINDS[2]]
+    assert got.edge_ids.tolist() == want.edge_ids.tolist()
+
+
+def test_wrong_calls() -> None:
+    made = Made(0, "int64", "int64")
+    sampler = pgs.PGSampler([3], time="t")
+    seeds = {"a": [0, 1], "b": [2]}
+    for given, error, text in (
+        (None, ValueError, "seed_time: expected a time for each seed with time='t', got None"),
+        ({"a": [1, 2]}, ValueError, r"seed_time\['b'\]: expected a time for each seed with time="),
+        ({"a": [1], "b": [1]}, ValueError, r"seed_time\['a'\]: expected a time for each of 2"),
+        ({"a": [1, 2], "b": [1], "x": [1]}, ValueError, "seed_time: expected types of the graph"),
+        ([1, 2, 3], TypeError, "seed_time: expected a mapping of types to times, or a number"),
+        (0.5, TypeError, "seed_time: expected integers"),
+    ):
+        with pytest.raises(error, match=text):
+            sampler.sample(made.graph, seeds, seed_time=given)
+    with pytest.raises(ValueError, match="exclude"):
+        sampler.sample(made.graph, seeds, seed_time=3, exclude={KINDS[0]: [10**6]})
+    with pytest.raises(ValueError, match="which is that of none"):
+        pgs.PGSampler([3], time="x").sample(made.graph, seeds, seed_time=1)
+    with pytest.raises(ValueError, match="seed_time: expected None for a sampler without time="):
+        pgs.PGSampler([3]).sample(made.graph, seeds, seed_time=1)
+    mixed = pgs.HeteroGraph.from_coo(
+        {kind: tuple(ends) for kind, ends in made.ends.items()},
+        COUNTS,
+        edge_data={KINDS[0]: {"t": np.zeros(120)}, KINDS[1]: {"t": np.zeros(300, np.int64)}},
+    )
+    with pytest.raises(ValueError, match="all integers, or all floating-point"):
+        sampler.sample(mixed, seeds, seed_time=1)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_a_loader_gives_seeds_their_times(shuffle: bool, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    made = Made(1, dtype, "int64")
+    seeds = {"b": torch.arange(25), "a": torch.arange(40)}
+    # A vertex's time says which it is.
+    bounds = {kind: ids.to(getattr(torch, dtype)) % 20 + 5 for kind, ids in seeds.items()}
+    sampler = pgs.PGSampler([3, 2], seed=1, time="t")
+    loader = DataLoader(
+        made.graph, seeds, sampler, batch_size=16, shuffle=shuffle, seed=2, seed_time=bounds
+    )
+    count = 0
+    for number, batch in enumerate(loader):
+        own = {kind: ids for kind, ids in batch.output_nodes.items() if len(ids)}
+        times = {kind: bounds[kind][ids] for kind, ids in own.items()}
+        want = sampler.sample(made.graph, own, seed_time=times, epoch=0, batch=number)
+        assert {k: v.tolist() for k, v in batch.nodes.items()} == {
+            k: v.tolist() for k, v in want.nodes.items()
+        }
+        count += sum(map(len, own.values()))
+    assert count == 65
+    for given, error, text in (
+        ({"a": bounds["a"]}, ValueError, "seed_time: expected times of 'b' too"),
+        ({**bounds, "c": bounds["a"]}, ValueError, "seed_time: expected types of the seeds"),
+        (bounds["a"], TypeError, "seed_time: expected a mapping of types to times"),
+        (
+            {**bounds, "a": bounds["b"]},
+            ValueError,
+            r"seed_time\['a'\]: expected a time for each of 40",
+        ),
+    ):
+        with pytest.raises(error, match=text):
+            DataLoader(made.graph, seeds, sampler, batch_size=16, seed_time=given)
