@@ -36,3 +36,14 @@ func CompilerNotes() (notes string, err error) {
 	text, err := json.Marshal(list)
 	return string(text), err
 }
+
+// Environment takes the variables that the engine heeds, as an object in JSON. Go knows the environment that
+// the process began with alone.
+func Environment(variables string) (zero int64, err error) {
+	defer finish(&err)
+	var given map[string]string
+	if err := json.Unmarshal([]byte(variables), &given); err != nil {
+		return 0, core.Errorf(core.KindValue, "variables: expected an object of texts in JSON: %v", err)
+	}
+	return 0, core.SetEnvironment(given)
+}

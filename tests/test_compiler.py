@@ -195,3 +195,22 @@ def test_candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert all(map(os.path.isabs, found))
     assert "/environment/lib/libnvrtc.so.12" in found
     assert f"{tmp_path}/lib64/libnvrtc.so.13" in found
+
+
+def test_variables_that_python_sets_are_heeded(tmp_path: Path) -> None:
+    """Go on its own knows the environment that the process began with alone."""
+    code = (
+        "import json, os\n"
+        f"os.environ['PYGSAMPLER_CACHE'] = {str(tmp_path)!r}\n"
+        "os.environ.pop('PYGSAMPLER_NVRTC')\n"
+        "from pygsampler._core import library\n"
+        "print(library.call('CompilerReport'))"
+    )
+    environment = {**os.environ, "PYGSAMPLER_NVRTC": "/nowhere", "PYGSAMPLER_CACHE": "/elsewhere"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert str(tmp_path) in done.stdout
+    assert "/nowhere" not in json.dumps(report)

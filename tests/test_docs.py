@@ -157,7 +157,9 @@ def test_the_reference_has_every_public_name() -> None:
         module, _, member = entry.rpartition(".")
         source = ROOT / "python" / Path(*module.split(".")).with_suffix(".py")
         defined = source.exists() and re.search(rf"(?m)^class {member}\b", source.read_text())
-        assert entry == "pygsampler.cuda" or defined or hasattr(import_module(module), member), entry
+        assert entry == "pygsampler.cuda" or defined or hasattr(import_module(module), member), (
+            entry
+        )
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -210,6 +210,7 @@ def engine() -> Engine:
             module = _load(_copy(path) if state.generation else path)
             if state.threads is not None:
                 module.bridge_SetThreads(state.threads)
+            module.bridge_Environment(json.dumps(_variables()))
             module.bridge_CompilerSearch(json.dumps(candidates()))
             loaded = Engine(module)
             for owner, name in list(_ends.items()):
@@ -217,6 +218,17 @@ def engine() -> Engine:
             state.engine = loaded
             atexit.register(end)
         return state.engine
+
+
+def _variables() -> dict[str, str]:
+    """The variables of the environment that the engine heeds: where its caches lie, and our own."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if (name.startswith("PYGSAMPLER_") or name in ("HOME", "XDG_CACHE_HOME"))
+        # Bytes that are no text cannot be handed over.
+        and value.isprintable()
+    }
 
 
 def ends_with(owner: type, name: str) -> None:
