@@ -15,6 +15,7 @@ from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.launch import launched
+from pygsampler._sampling.parts_job import PartsJob
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.timed import TimedSampler
 from pygsampler._sampling.torch_group import TorchLauncher
@@ -392,6 +393,16 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         if self._timed is not None and not isinstance(graph, HeteroGraph):
+            if graph._service is not None:
+                return PartsJob.start_in_parts(
+                    graph,
+                    self._timed,
+                    seeds,
+                    epoch=epoch,
+                    batch=batch,
+                    exclude=exclude,
+                    seed_time=seed_time,
+                )
             return self._timed.start(
                 graph,
                 seeds,

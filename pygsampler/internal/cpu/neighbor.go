@@ -32,6 +32,8 @@ type sampling[I csc.Index] struct {
 	trees    *trees[I] // nil: trees share vertices
 	rows     rows[I]
 	tiled    tiled[I] // the rows, where they are tiles
+	// edgeIDBits is the width of edge ids, where the graph is a part of another; 0: as the graph has it.
+	edgeIDBits int
 }
 
 // rows is where a hop's rows come from: drawn when their tile's turn comes, or drawn
@@ -42,6 +44,11 @@ type rows[I csc.Index] interface {
 	count(frontier []I, lo, hi int64, hop int) (edges int64)
 	// draw writes the edges, as original ids, into the block from edge first on.
 	draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I])
+}
+
+// prepared are rows that have to know a hop's whole frontier before any of them is counted.
+type prepared[I csc.Index] interface {
+	prepare(frontier []I, hop int) error
 }
 
 // sampleHops makes a batch of rows that begin prepares once the seeds are numbered.
@@ -136,7 +143,11 @@ func idBits[I csc.Index]() int64 { return int64(unsafe.Sizeof(I(0))) * 8 }
 
 // widths are those of the batch's arrays.
 func (s *sampling[I]) widths() batch.Widths {
-	return batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(s.Graph.EdgeIDBits()) / 8}
+	edgeIDs := s.edgeIDBits
+	if edgeIDs == 0 {
+		edgeIDs = s.Graph.EdgeIDBits()
+	}
+	return batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(edgeIDs) / 8}
 }
 
 // begin checks and numbers the seeds.
@@ -255,32 +266,18 @@ func (s *sampling[I]) hop(hop int) error {
 		s.trees.first = first
 	}
 	rows := s.n - first
-	tiles := (rows + tileRows - 1) / tileRows
-	s.hopRows.size(rows)
-	s.offsets, s.drawn = sized(s.offsets, tiles+1), sized(s.drawn, tiles)
-
 	frontier := s.nodes()[first : first+rows]
-	err := s.team.each(tiles, s.stop, func(_ int, t int64) {
-		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
-		s.offsets[t] = s.rows.count(frontier, lo, hi, hop)
-	})
+	if p, is := s.rows.(prepared[I]); is {
+		if err := p.prepare(frontier, hop); err != nil {
+			return err
+		}
+	}
+	edges, err := s.countRows(frontier, hop)
 	if err != nil {
 		return err
 	}
-	if s.stop.Load() {
-		return request.ErrCancelled
-	}
-	edges := int64(0)
-	for t, n := range s.offsets[:tiles] {
-		s.offsets[t] = edges
-		edges += n
-	}
-	s.offsets[tiles] = edges
-	if s.Most > 0 && edges > s.Most {
-		return request.ErrLarge
-	}
-	if idBits[I]() == 32 && (edges > math.MaxInt32 || s.trees != nil && s.n+edges > math.MaxInt32) {
-		return fmt.Errorf("%w: a block of %d edges needs int64 ids", request.ErrOverflow, edges)
+	if idBits[I]() == 32 && s.trees != nil && s.n+edges > math.MaxInt32 {
+		return tooManyEdges(edges)
 	}
 	block, err := s.newBlock(depth-1-hop, rows, edges, first)
 	if err != nil {
@@ -290,18 +287,7 @@ func (s *sampling[I]) hop(hop int) error {
 		return err
 	}
 	frontier = s.nodes()[first : first+rows]
-	purpose := rng.Neighbors
-	if s.Reservoir {
-		purpose = rng.Reservoirs
-	}
-	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), purpose)
-	for w := range s.team.size {
-		s.worker(w)
-	}
-	err = s.team.pipeline(s.drawn[:tiles], s.stop, func(w int, t int64) {
-		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
-		s.rows.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], hop, block)
-	}, func(t int64) {
+	err = s.drawRows(frontier, hop, block, func(t int64) {
 		if s.trees != nil {
 			lo, hi := t*tileRows, min((t+1)*tileRows, rows)
 			s.n = s.trees.claim(&s.table, block, s.Times, lo, hi, s.offsets[t+1], s.n)
@@ -312,12 +298,64 @@ func (s *sampling[I]) hop(hop int) error {
 	if err != nil {
 		return err
 	}
-	if s.stop.Load() {
-		return request.ErrCancelled
-	}
 	block.indptr[rows] = I(edges)
 	s.out.Set(batch.BlockAt(depth-1-hop)+batch.BlockNumSrc, s.n)
 	return nil
+}
+
+// countRows counts the rows of a hop, tile by tile, and says how many edges it takes.
+func (s *sampling[I]) countRows(frontier []I, hop int) (edges int64, err error) {
+	rows := int64(len(frontier))
+	tiles := (rows + tileRows - 1) / tileRows
+	s.hopRows.size(rows)
+	s.offsets, s.drawn = sized(s.offsets, tiles+1), sized(s.drawn, tiles)
+	err = s.team.each(tiles, s.stop, func(_ int, t int64) {
+		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
+		s.offsets[t] = s.rows.count(frontier, lo, hi, hop)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if s.stop.Load() {
+		return 0, request.ErrCancelled
+	}
+	for t, n := range s.offsets[:tiles] {
+		s.offsets[t] = edges
+		edges += n
+	}
+	s.offsets[tiles] = edges
+	if s.Most > 0 && edges > s.Most {
+		return 0, request.ErrLarge
+	}
+	if idBits[I]() == 32 && edges > math.MaxInt32 {
+		return 0, tooManyEdges(edges)
+	}
+	return edges, nil
+}
+
+// drawRows draws the rows that countRows has counted into a block, and claims those of each tile in order.
+func (s *sampling[I]) drawRows(frontier []I, hop int, block block[I], claim func(tile int64)) error {
+	rows, tiles := int64(len(frontier)), int64(len(s.offsets)-1)
+	purpose := rng.Neighbors
+	if s.Reservoir {
+		purpose = rng.Reservoirs
+	}
+	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, uint8(hop), purpose)
+	for w := range s.team.size {
+		s.worker(w)
+	}
+	err := s.team.pipeline(s.drawn[:tiles], s.stop, func(w int, t int64) {
+		lo, hi := t*tileRows, min((t+1)*tileRows, rows)
+		s.rows.draw(s.workers[w], stream, frontier, lo, hi, s.offsets[t], hop, block)
+	}, claim)
+	if err == nil && s.stop.Load() {
+		err = request.ErrCancelled
+	}
+	return err
+}
+
+func tooManyEdges(edges int64) error {
+	return fmt.Errorf("%w: a block of %d edges needs int64 ids", request.ErrOverflow, edges)
 }
 
 // block is the arrays of a hop in the making; the edge ids are in one of two.

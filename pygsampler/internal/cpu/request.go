@@ -39,6 +39,10 @@ type Request struct {
 	// Most is how many edges a hop may have: a batch with a larger one ends with
 	// request.ErrLarge before it draws that hop. 0 sets no bound. ByQueue does not heed it.
 	Most int64
+	// First is the vertex whose row is the graph's first: the graph may be a part of a larger one.
+	First int64
+	// Parts is where the rows lie of a graph that has none itself; nil: here. ByQueue does not heed it.
+	Parts *Parts
 }
 
 // Times is when the edges of a graph are, and which of them a batch may take.
@@ -55,7 +59,13 @@ type Crew = csc.Crew
 // reference, to the caller. It returns request.ErrCancelled soon after stop is set.
 func Sample(req *Request, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
 	defer recovered(&err)
-	if req.Graph.Indices.Bits == 32 {
+	narrow := req.Graph.Indices.Bits == 32
+	switch {
+	case req.Parts != nil && narrow:
+		return sampleHops(req, crew, stop, (*sampling[int32]).remote)
+	case req.Parts != nil:
+		return sampleHops(req, crew, stop, (*sampling[int64]).remote)
+	case narrow:
 		return sampleHops(req, crew, stop, (*sampling[int32]).tiles)
 	}
 	return sampleHops(req, crew, stop, (*sampling[int64]).tiles)

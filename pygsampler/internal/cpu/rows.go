@@ -29,16 +29,16 @@ func (s *tiled[I]) count(frontier []I, lo, hi int64, hop int) (edges int64) {
 	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
 	if s.Graph.Indptr.Bits == 32 {
-		readRows(s.Graph.Indptr.I32, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
+		readRows(s.Graph.Indptr.I32, s.Graph.NumEdges(), frontier[lo:hi], s.First, starts, degrees)
 	} else {
-		readRows(s.Graph.Indptr.I64, s.Graph.NumEdges(), frontier[lo:hi], starts, degrees)
+		readRows(s.Graph.Indptr.I64, s.Graph.NumEdges(), frontier[lo:hi], s.First, starts, degrees)
 	}
 	if s.Times != nil {
 		s.within(frontier, lo, starts, degrees, rule)
 	}
 	for i, v := range frontier[lo:hi] {
 		if s.Exclude != nil && s.Times == nil {
-			degrees[i] -= int64(len(s.Exclude.Of(int64(v))))
+			degrees[i] -= int64(len(s.Exclude.Of(int64(v) - s.First)))
 		}
 		edges += rule.Take(degrees[i])
 	}
@@ -58,7 +58,7 @@ func (s *tiled[I]) within(frontier []I, lo int64, starts, degrees []int64, rule 
 	fetch.At(t.Edges, middles[:len(starts)])
 	for i := range starts {
 		starts[i], degrees[i] = t.Within(starts[i], degrees[i], bounds[i], &t.Rule)
-		excluded := s.excludedOf(int64(frontier[lo+int64(i)]), starts[i])
+		excluded := s.excludedOf(int64(frontier[lo+int64(i)])-s.First, starts[i])
 		out, _ := slices.BinarySearch(excluded, degrees[i])
 		degrees[i] -= int64(out)
 		if more := degrees[i] - rule.Fanout; t.Last && rule.Fanout >= 0 && more > 0 {
@@ -86,14 +86,14 @@ func (r *Request) excludedOf(v, start int64) []int64 {
 }
 
 // readRows is the first position and the degree of each vertex; those beyond
-// indptr have no edges.
-func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, starts, degrees []int64) {
+// indptr, which begins at vertex first, have no edges.
+func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, first int64, starts, degrees []int64) {
 	rows := int64(len(indptr)) - 1
-	for i, v := range vertices {
+	for i, id := range vertices {
 		start, end := int64(0), int64(0)
-		if int64(v) < rows {
+		if v := int64(id) - first; v < rows {
 			start, end = int64(indptr[v]), int64(indptr[v+1])
-			checkRow(int64(v), start, end, edges)
+			checkRow(int64(id), start, end, edges)
 		}
 		starts[i], degrees[i] = start, end-start
 	}
@@ -172,7 +172,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 			positions = positions[:0]
 			for ; take > 0; state = rng.Advance(state, longRow) {
 				row := grow(&positions, min(take, longRow))
-				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, rule.Fanout-take, whole, b.weightsOf(at, len(row)))
+				s.choose(&w.chooser, row, int64(frontier[lo+int64(i)])-s.First, state, starts[i], degree, rule, rule.Fanout-take, whole, b.weightsOf(at, len(row)))
 				gather(s.Graph, row, at, b)
 				positions = positions[:0]
 				at += int64(len(row))
@@ -183,12 +183,12 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 		}
 		row := grow(&positions, take)
 		if s.Graph.Alias != nil && !whole && s.Times == nil {
-			v := int64(frontier[lo+int64(i)])
+			v := int64(frontier[lo+int64(i)]) - s.First
 			s.beginWeighted(w, positions, len(positions)-len(row), v, starts[i], degree, at, state)
 			at += take
 			continue
 		}
-		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)]), state, starts[i], degree, rule, 0, whole, b.weightsOf(at, len(row)))
+		s.choose(&w.chooser, row, int64(frontier[lo+int64(i)])-s.First, state, starts[i], degree, rule, 0, whole, b.weightsOf(at, len(row)))
 		at += take
 	}
 	s.settleWeighted(w, positions, rule, b)

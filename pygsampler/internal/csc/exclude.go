@@ -24,8 +24,31 @@ func (x *Exclusions) Of(v int64) []int64 {
 // repeat; one that the graph does not have is an error.
 func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
 	positions, err := g.Positions(ids)
-	if len(positions) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	return g.exclusionsAt(positions), nil
+}
+
+// ExcludeOf is Exclude for a part of a larger graph, whose edge ids begin at first there: of the ids those that the
+// part has.
+func (g *Graph) ExcludeOf(ids []int64, first int64) *Exclusions {
+	if len(ids) == 0 {
+		return nil
+	}
+	g.lookup.Do(g.buildLookup)
+	var positions []int64
+	for _, id := range ids {
+		positions = g.appendPositions(positions, id-first)
+	}
+	slices.Sort(positions)
+	return g.exclusionsAt(slices.Compact(positions))
+}
+
+// exclusionsAt are the edges at CSC positions, ascending; nil: none.
+func (g *Graph) exclusionsAt(positions []int64) *Exclusions {
+	if len(positions) == 0 {
+		return nil
 	}
 	x := &Exclusions{rows: make(map[int64][]int64)}
 	for lo := 0; lo < len(positions); {
@@ -41,7 +64,7 @@ func (g *Graph) Exclude(ids []int64) (*Exclusions, error) {
 		x.rows[v] = positions[lo:hi]
 		lo = hi
 	}
-	return x, nil
+	return x
 }
 
 // Positions finds the CSC positions of original edge ids, ascending, each once. Ids

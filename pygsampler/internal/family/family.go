@@ -51,6 +51,8 @@ type Work struct {
 	// Times is when the edges of Graph are, or of each relation of Typed, whose rows are in their order, and
 	// the batch's seeds; nil: not asked for.
 	Times *Times
+	// Parts is where the rows of Graph lie, which has none itself then; nil: there.
+	Parts *cpu.Parts
 	Batch request.Batch
 	Most  int64 // edges of a hop; 0: any number
 	Crew  cpu.Crew

@@ -74,6 +74,9 @@ class GraphState(EngineHandle):
         "_whole",
     )
 
+    # What brings the rows of a graph in parts, which has none itself; None: they are here.
+    _service: Any = None
+
     # None once closed, and before an unpickled graph is put back on
     # its device. Those of a pinned graph are the host's.
     _parts: Parts | None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._sampling.device_job import DeviceJob, TorchJob
 from pygsampler._sampling.job import Job
+from pygsampler._sampling.parts_job import PartsJob
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
@@ -25,6 +26,10 @@ def launched(
     beside: bool = False,
 ) -> Job:
     """``Sampler.launch`` of a graph that ``graph_of`` gave, where it is."""
+    if graph._service is not None:
+        return PartsJob.start_in_parts(
+            graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude
+        )
     if graph._device < 0:
         return Job.start(
             graph,

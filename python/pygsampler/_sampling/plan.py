@@ -49,6 +49,11 @@ class Plan(Mapping[str, Any]):
         ):
             object.__setattr__(self, name, value)
 
+    @classmethod
+    def of_document(cls, document: str) -> Plan:
+        """That of a text that a plan of this version, or an earlier one, has as its document."""
+        return _restored(document)
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Plan: expected no change, got a new {name}; make another plan")
 

@@ -98,7 +98,7 @@ func (p *Plan) CUDA() cuda.Plan { return p.device }
 func (p *Plan) Request(w *family.Work) *cpu.Request {
 	return &cpu.Request{
 		Request: request.Request{Hops: p.Hops, Batch: w.Batch},
-		Graph:   w.Graph, Exclude: w.Exclude, MapLimit: p.MapLimit, Most: w.Most, EdgeWeights: p.EdgeWeights,
+		Graph:   w.Graph, Parts: w.Parts, Exclude: w.Exclude, MapLimit: p.MapLimit, Most: w.Most, EdgeWeights: p.EdgeWeights,
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *Plan) Device(keys gpu.Address, t *family.Times) (*cuda.Typed, error) {
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *family.Work) *cpu.Request {
 	r := &cpu.Request{
-		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Graph: w.Graph, Exclude: w.Exclude, Most: w.Most, EdgeWeights: p.edgeWeights,
+		Request: request.Request{Hops: p.Hops, Batch: w.Batch}, Graph: w.Graph, Parts: w.Parts, Exclude: w.Exclude, Most: w.Most, EdgeWeights: p.edgeWeights,
 	}
 	if w.Times != nil {
 		r.Times = w.Times.CPU(p.Rule)[0]

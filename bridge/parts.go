@@ -1,0 +1,73 @@
+package bridge
+
+import core "github.com/pygsampler/pygsampler/pygsampler"
+
+// PartsSubmit begins a batch of a graph in parts and returns its job, negated, as core.SubmitParts says. seedTimes is
+// 0 where seeds have no times; they are float64 where floats is not 0.
+func PartsSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, bounds, numBounds, seedTimes, floats int64) (job int64, err error) {
+	defer finish(&err)
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.SubmitParts(g, o, core.TimedCall{SeedTimes: seedTimes, Call: core.Call{
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+		Exclude: exclude, NumExclude: numExclude, Threads: 1,
+	}}, bounds, numBounds, floats != 0)
+	if err != nil {
+		return 0, err
+	}
+	return -jobs.add(j), nil
+}
+
+// PartsAsked waits up to timeoutMS milliseconds (-1: for ever) for a question of a job, as core.Job.Asked says.
+func PartsAsked(job, timeoutMS, address, room int64) (state int64, err error) {
+	defer finish(&err)
+	j, ok := jobs.get(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	return j.Asked(timeoutMS, address, room)
+}
+
+// PartsAnswer answers a question, as core.Job.Answer says.
+func PartsAnswer(job, answers, count int64) (zero int64, err error) {
+	defer finish(&err)
+	j, ok := jobs.get(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	return 0, j.Answer(answers, count)
+}
+
+// PartsFail ends a job whose rows nobody will bring.
+func PartsFail(job int64, why string) (zero int64, err error) {
+	defer finish(&err)
+	j, ok := jobs.get(job)
+	if !ok {
+		return 0, closed("job")
+	}
+	return 0, j.Fail(why)
+}
+
+// PartsRows draws rows of a part of a graph, as core.SubmitRows says: the memory where they are few, else the job,
+// negated.
+func PartsRows(graph, sampler, vertices, numVertices, idBits, hop, epoch, batch, exclude, numExclude, first, firstEdge, edgeIDBits, ids, numIDs, trees, bounds, sorted, byVertex int64) (memOrJob int64, err error) {
+	defer finish(&err)
+	g, o, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.SubmitRows(g, o, core.RowsCall{
+		Call: core.Call{
+			Seeds: vertices, NumSeeds: numVertices, SeedBits: int(idBits), Epoch: epoch, Batch: batch,
+			Exclude: exclude, NumExclude: numExclude,
+		},
+		Hop: hop, First: first, FirstEdge: firstEdge, EdgeIDBits: int(edgeIDBits), IDs: ids, NumIDs: numIDs, Trees: trees, Bounds: bounds,
+		Sorted: sorted, ByVertex: byVertex != 0,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return handed(j)
+}

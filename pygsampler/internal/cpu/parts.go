@@ -1,0 +1,281 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Parts is where the rows of a graph lie that is in parts of contiguous vertices: batches ask for the rows of each
+// hop, and number what they are answered.
+type Parts struct {
+	Bounds []int64 // the vertex that each part begins at, and behind the last one the number of vertices
+	// Ask has the rows of a hop drawn where they lie. It is called once for each hop, and ends early, with an
+	// error, where the batch is to end.
+	Ask func(*Ask) ([]Answer, error)
+}
+
+// Ask are the rows that a hop needs, those of a part beside each other, in the frontier's order.
+type Ask struct {
+	Hop      int
+	Starts   []int64 // where the rows of each part begin, and how many there are in all
+	Vertices csc.Array
+	// Of a disjoint batch the tree of each row, and where edges have times the key of its bound.
+	Trees  csc.Array
+	Bounds []int64
+}
+
+// Answer is what Rows has made for a part, wherever that was: an address, and how many bytes there are.
+type Answer struct{ Address, Size int64 }
+
+// remote are rows that are asked for, a hop at a time.
+type remote[I csc.Index] struct {
+	*sampling[I]
+	part, row []int32 // of each row of the frontier: who has it, and the how manieth of the answer it is
+	blocks    []block[I]
+	starts    []int64
+	vertices  []I
+	of        []I
+	bounds    []int64
+}
+
+func (s *sampling[I]) remote() (rows[I], error) {
+	return &remote[I]{sampling: s, starts: make([]int64, len(s.Parts.Bounds))}, nil
+}
+
+// prepare sorts a frontier by the parts that have its rows, and asks them.
+func (r *remote[I]) prepare(frontier []I, hop int) error {
+	if len(frontier) > math.MaxInt32 {
+		return fmt.Errorf("%w: a frontier of %d vertices, more than 2^31 - 1", request.ErrOverflow, len(frontier))
+	}
+	ends := r.Parts.Bounds[1:]
+	n := int64(len(frontier))
+	r.part, r.row, r.vertices = sized(r.part, n), sized(r.row, n), sized(r.vertices, n)
+	clear(r.starts)
+	for i, v := range frontier {
+		// The last part that begins at or before it: others that begin there have no rows.
+		part, _ := slices.BinarySearch(ends, int64(v)+1)
+		r.part[i], r.row[i] = int32(part), int32(r.starts[part+1])
+		r.starts[part+1]++
+	}
+	for p := range len(r.starts) - 1 {
+		r.starts[p+1] += r.starts[p]
+	}
+	ask := &Ask{Hop: hop, Starts: r.starts, Vertices: arrayOf(r.vertices)}
+	for i, v := range frontier {
+		r.vertices[r.starts[r.part[i]]+int64(r.row[i])] = v
+	}
+	if t := r.trees; t != nil {
+		r.of = sized(r.of, n)
+		for i, tree := range t.of[t.first : t.first+n] {
+			r.of[r.starts[r.part[i]]+int64(r.row[i])] = tree
+		}
+		ask.Trees = arrayOf(r.of)
+		if t.timed {
+			r.bounds = sized(r.bounds, n)
+			for i, bound := range t.bounds[t.first : t.first+n] {
+				r.bounds[r.starts[r.part[i]]+int64(r.row[i])] = bound
+			}
+			ask.Bounds = r.bounds
+		}
+	}
+	answers, err := r.Parts.Ask(ask)
+	if err != nil {
+		return err
+	}
+	if len(answers) != len(ends) {
+		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(ends))
+	}
+	r.blocks = r.blocks[:0]
+	for p, answer := range answers {
+		b, err := answered[I](answer, r.starts[p+1]-r.starts[p], r.widths(), r.EdgeWeights)
+		if err != nil {
+			return fmt.Errorf("part %d: %w", p, err)
+		}
+		r.blocks = append(r.blocks, b)
+	}
+	return nil
+}
+
+func (r *remote[I]) count(_ []I, lo, hi int64, _ int) (edges int64) {
+	for i := lo; i < hi; i++ {
+		b, row := &r.blocks[r.part[i]], r.row[i]
+		edges += int64(b.indptr[row+1] - b.indptr[row])
+	}
+	return edges
+}
+
+func (r *remote[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ int, b block[I]) {
+	at, nodes := first, uint64(r.Graph.NumNodes)
+	for i := lo; i < hi; i++ {
+		from, row := &r.blocks[r.part[i]], r.row[i]
+		b.indptr[i] = I(at)
+		start, end := int64(from.indptr[row]), int64(from.indptr[row+1])
+		to := at + end - start
+		for _, v := range from.indices[start:end] {
+			if uint64(v) >= nodes {
+				panic(fmt.Sprintf("part %d: expected vertices in [0, %d), got %d", r.part[i], nodes, v))
+			}
+		}
+		copy(b.indices[at:to], from.indices[start:end])
+		if b.ids32 != nil {
+			copy(b.ids32[at:to], from.ids32[start:end])
+		} else {
+			copy(b.ids64[at:to], from.ids64[start:end])
+		}
+		if b.edgeWeights != nil {
+			copy(b.edgeWeights[at:to], from.edgeWeights[start:end])
+		}
+		at = to
+	}
+}
+
+// answered is the block of an answer, which may have come over a network: it is as large as it says, and has so
+// many rows.
+func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bool) (b block[I], err error) {
+	if rows == 0 {
+		b.indptr = make([]I, 1)
+		return b, nil
+	}
+	words := int64(batch.Words(1))
+	if a.Size < words*8 || a.Address%8 != 0 {
+		return b, fmt.Errorf("%w: an answer of %d bytes at %#x, expected at least %d at a multiple of 8", request.ErrValue, a.Size, a.Address, words*8)
+	}
+	header := memory.View[int64](a.Address, words)
+	about := batch.Block(header, 0)
+	edges := about[batch.BlockNumEdges]
+	if header[batch.WordSignature] != batch.Magic || header[batch.WordHops] != 1 ||
+		header[batch.WordIDBits] != widths.ID*8 || header[batch.WordEdgeIDBits] != widths.EdgeID*8 ||
+		about[batch.BlockNumDst] != rows || edges < 0 || edges > a.Size || weights != (about[batch.BlockEdgeWeights] != 0) {
+		return b, fmt.Errorf("%w: an answer to another question: expected %d rows of ids of %d and %d bits, got %d of %d and %d",
+			request.ErrValue, rows, widths.ID*8, widths.EdgeID*8, about[batch.BlockNumDst], header[batch.WordIDBits], header[batch.WordEdgeIDBits])
+	}
+	indptr, indices, edgeIDs := widths.Block(rows, edges)
+	sizes := [4]int64{indptr, indices, edgeIDs, batch.EdgeWeights(edges)}
+	places := [4]int64{about[batch.BlockIndptr], about[batch.BlockIndices], about[batch.BlockEdgeIDs], about[batch.BlockEdgeWeights]}
+	for i, size := range sizes {
+		if at := places[i]; at < 0 || at%8 != 0 || at > a.Size-size && (i < 3 || weights) {
+			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d more at %d", request.ErrValue, a.Size, size, at)
+		}
+	}
+	b.indptr, b.indices = memory.View[I](a.Address+places[0], rows+1), memory.View[I](a.Address+places[1], edges)
+	if widths.EdgeID == 4 {
+		b.ids32 = memory.View[int32](a.Address+places[2], edges)
+	} else {
+		b.ids64 = memory.View[int64](a.Address+places[2], edges)
+	}
+	if weights {
+		b.edgeWeights = memory.View[float32](a.Address+places[3], edges)
+	}
+	last := I(0)
+	for i, end := range b.indptr {
+		if end < last || i == 0 && end != 0 || int64(end) > edges {
+			return b, fmt.Errorf("%w: an answer whose rows are no rows: %d after %d", request.ErrValue, end, last)
+		}
+		last = end
+	}
+	return b, nil
+}
+
+// PartRows asks for rows of a part of a graph, as remote does of those of a whole hop: of the vertices of Ask.
+type PartRows struct {
+	*Request      // its seeds do not count; First is the first vertex of the part
+	Ask      *Ask // its Starts do not count
+	// IDs are the ids of the part's edges by their places, where they have ids of their own; else those are Edge and
+	// what follows.
+	IDs      csc.Array
+	Edge     int64
+	EdgeBits int // the width of ids of edges of the whole graph
+}
+
+// Rows draws rows of a part of a graph as they are drawn in a batch of the whole graph. It gives a batch of one block
+// whose neighbours are not numbered.
+func Rows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error) {
+	defer recovered(&err)
+	if p.Graph.Indices.Bits == 32 {
+		return rowsOf[int32](p, crew, stop)
+	}
+	return rowsOf[int64](p, crew, stop)
+}
+
+func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
+	frontier := csc.Of[I](p.Ask.Vertices)
+	rows, last := int64(len(frontier)), p.First+p.Graph.Rows()
+	for i, v := range frontier {
+		if int64(v) < p.First || int64(v) >= p.Graph.NumNodes {
+			return memory.Memory{}, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, last, v)
+		}
+	}
+	req := *p.Request
+	req.Seeds = p.Ask.Vertices
+	s := &sampling[I]{Request: &req, scratch: takeScratch(0), team: muster(crew, req.Expected()), stop: stop, edgeIDBits: p.EdgeBits}
+	defer s.scratch.put()
+	defer s.team.dismiss()
+	if of := csc.Of[I](p.Ask.Trees); of != nil {
+		s.trees = &trees[I]{of: of, bounds: p.Ask.Bounds, timed: p.Ask.Bounds != nil}
+	}
+	var err error
+	if s.rows, err = s.tiles(); err != nil {
+		return memory.Memory{}, err
+	}
+	edges, err := s.countRows(frontier, p.Ask.Hop)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	if s.out, err = batch.NewBuilder(1, 0); err != nil {
+		return memory.Memory{}, err
+	}
+	complete := false
+	defer func() {
+		if !complete {
+			s.out.Discard()
+		}
+	}()
+	b, err := s.newBlock(0, rows, edges, 0)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	if err := s.drawRows(frontier, p.Ask.Hop, b, func(int64) {}); err != nil {
+		return memory.Memory{}, err
+	}
+	b.indptr[rows] = I(edges)
+	switch {
+	case p.IDs.Bits != 0 && b.ids32 != nil:
+		for i, at := range b.ids32 {
+			b.ids32[i] = p.IDs.I32[at]
+		}
+	case p.IDs.Bits != 0:
+		for i, at := range b.ids64 {
+			b.ids64[i] = p.IDs.I64[at]
+		}
+	case p.Edge != 0:
+		for i := range b.ids32 {
+			b.ids32[i] += int32(p.Edge)
+		}
+		for i := range b.ids64 {
+			b.ids64[i] += p.Edge
+		}
+	}
+	s.out.Set(batch.WordIDBits, idBits[I]())
+	s.out.Set(batch.WordEdgeIDBits, s.widths().EdgeID*8)
+	complete = true
+	return s.out.Finish(0), nil
+}
+
+// arrayOf is a slice as an array.
+func arrayOf[I csc.Index](values []I) csc.Array {
+	switch v := any(values).(type) {
+	case []int32:
+		return csc.Array{Bits: 32, I32: v}
+	case []int64:
+		return csc.Array{Bits: 64, I64: v}
+	}
+	return csc.Array{}
+}

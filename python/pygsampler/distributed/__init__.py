@@ -1,0 +1,19 @@
+"""Graphs in parts, which lie in several processes, on one machine or many.
+
+``partition`` writes a graph in parts of contiguous vertices, and ``open`` gives each process a
+graph to sample, of which it has one part.
+"""
+
+from pygsampler.distributed.exchange import Exchange, TorchExchange
+from pygsampler.distributed.graph import DistributedGraph, open
+from pygsampler.distributed.partition import Partition, Shard, partition
+
+__all__ = [
+    "DistributedGraph",
+    "Exchange",
+    "Partition",
+    "Shard",
+    "TorchExchange",
+    "open",
+    "partition",
+]

@@ -1,0 +1,146 @@
+"""``DistributedGraph``: a graph whose parts lie in several processes."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pygsampler._graph.parts import Parts
+from pygsampler.array import Array, as_array
+from pygsampler.distributed.exchange import Exchange, TorchExchange
+from pygsampler.distributed.partition import Partition
+from pygsampler.distributed.service import Service
+from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    import os
+
+    from pygsampler.distributed.partition import Shard
+
+
+class DistributedGraph(Graph):
+    """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
+
+    Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
+    graphs without types but ``carry="edge"``. A batch is byte for byte that of the whole graph on
+    one machine, for any number of parts. Its rows are drawn where they lie, and numbered here.
+
+    ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
+    others until all have closed.
+    """
+
+    __slots__ = ("_num_edges", "_partition", "_service", "_shard")
+
+    _partition: Partition
+    _shard: Shard
+    _num_edges: int
+
+    @classmethod
+    def _opened(cls, partition: Partition, exchange: Exchange) -> DistributedGraph:
+        if exchange.size != partition.num_parts:
+            raise ValueError(
+                f"exchange: expected {partition.num_parts} processes, one for each part, got "
+                f"{exchange.size}"
+            )
+        kind = "i" if partition.dtype == "int32" else "q"
+        ids = "i" if partition.edge_id_bits == 32 else "q"
+        nothing = Parts(
+            as_array(array("q", [0]), "indptr"),
+            as_array(array(kind), "indices"),
+            as_array(array(ids), "edge_ids"),
+        )
+        graph: DistributedGraph = cls._new(nothing, partition.num_nodes)  # type: ignore[assignment]
+        graph._partition, graph._num_edges = partition, partition.num_edges
+        graph._shard = partition.shard(exchange.rank)
+        graph._service = Service(partition, graph._shard, exchange)
+        return graph
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, of all parts."""
+        return self._num_edges
+
+    @property
+    def partition(self) -> Partition:
+        """Where the parts are."""
+        return self._partition
+
+    @property
+    def shard(self) -> Shard:
+        """The part that this process has."""
+        return self._shard
+
+    @property
+    def indptr(self) -> Array:
+        """No process has it: ValueError."""
+        return self._not_here("indptr")
+
+    @property
+    def indices(self) -> Array:
+        """No process has them: ValueError."""
+        return self._not_here("indices")
+
+    def _not_here(self, what: str) -> NoReturn:
+        raise ValueError(
+            f"graph: expected a graph on this machine for its {what}, got one in "
+            f"{self._partition.num_parts} parts; shard.graph has those of this process's part"
+        )
+
+    def _drawn_by(self, kind: str, name: str) -> Graph:
+        # Each part has its own tables.
+        return self
+
+    def to(self, device: Any) -> Graph:
+        """Only ``"cpu"``, which it is; ValueError for others."""
+        if device != "cpu":
+            self._not_here("rows")
+        return self
+
+    def pin(self, device: Any = "cuda") -> NoReturn:
+        """ValueError: no process has all rows."""
+        self._not_here("rows")
+
+    def close(self) -> None:
+        """Leaves: returns once all processes have closed theirs."""
+        self._service.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return (
+            f"DistributedGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
+            f"part {self._shard.rank} of {self._partition.num_parts})"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "DistributedGraph: expected something to pickle, got a graph whose parts lie in "
+            "several processes; open it where it is needed"
+        )
+
+
+def open(path: str | os.PathLike[str], exchange: Exchange | None = None) -> DistributedGraph:
+    """Opens a graph in parts, which ``pygsampler partition`` has made, in as many processes.
+
+    All processes call it. That of rank r has part r; it maps the part's file, which may be on a
+    disk of its own.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the parts.
+    exchange : Exchange, optional
+        How the processes ask each other; by default ``TorchExchange()``.
+
+    Returns
+    -------
+    DistributedGraph
+
+    Raises
+    ------
+    ValueError
+        For another number of processes than of parts, or processes with parts of other graphs.
+    OSError
+        For files that cannot be read.
+    """
+    partition = Partition.open(path)
+    return DistributedGraph._opened(partition, TorchExchange() if exchange is None else exchange)

@@ -1,0 +1,117 @@
+"""What processes say to each other of rows: questions, and answers."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pygsampler._core.memories import address_of
+
+# All that is said is in words of 64 bits, and what is not is filled up to them.
+_FILL = b"\0" * 7
+_FIELDS = 12
+
+
+def _padded(part: bytes | memoryview) -> tuple[bytes | memoryview, bytes]:
+    return part, _FILL[: -len(part) % 8]
+
+
+class Question(NamedTuple):
+    """Rows that a batch needs of a part, as the engine's ``PartsRows`` takes them."""
+
+    document: str
+    seed: int
+    hop: int
+    epoch: int
+    batch: int
+    bits: int
+    rows: int
+    vertices: bytes | memoryview
+    trees: bytes | memoryview
+    bounds: bytes | memoryview
+    exclude: bytes | memoryview
+
+    def message(self) -> bytes:
+        """As it is sent."""
+        document = self.document.encode()
+        arrays = self.vertices, self.trees, self.bounds, self.exclude
+        sizes = [len(part) for part in arrays]
+        seed = self.seed - (self.seed >> 63 << 64)
+        numbers = [self.hop, self.epoch, self.batch, self.bits, self.rows, len(document)]
+        head = array("q", [0, seed, *numbers, *sizes])
+        body = b"".join(piece for part in (document, *arrays) for piece in _padded(part))
+        head[0] = 8 * len(head) + len(body)
+        return head.tobytes() + body
+
+
+def questions_in(message: memoryview) -> Iterator[Question]:
+    """Those that were sent, one behind another."""
+    at = 0
+    while at < len(message):
+        size, seed, hop, epoch, batch, bits, rows, *lengths = message[at : at + 8 * _FIELDS].cast(
+            "q"
+        )
+        parts: list[memoryview] = []
+        place = at + 8 * _FIELDS
+        for length in lengths:
+            parts.append(message[place : place + length])
+            place += length + -length % 8
+        if size <= 0 or place != at + size or place > len(message):
+            raise ValueError(
+                f"message: expected a question of {size} bytes of {len(message)} at {at}, got "
+                f"{place - at}; are all processes of one version?"
+            )
+        document, vertices, trees, bounds, exclude = parts
+        yield Question(
+            str(document, "utf-8"),
+            seed % 2**64,
+            hop,
+            epoch,
+            batch,
+            bits,
+            rows,
+            vertices,
+            trees,
+            bounds,
+            exclude,
+        )
+        at += size
+
+
+def answered(rows: bytes | memoryview | None, error: str = "") -> list[bytes | memoryview]:
+    """The pieces of an answer: rows, or why there are none."""
+    text = error.encode()
+    part = text if rows is None else rows
+    return [array("q", [rows is None, len(part)]).tobytes(), *_padded(part)]
+
+
+class Rows(NamedTuple):
+    """Where an answer's rows lie; none where there is an error."""
+
+    address: int
+    size: int
+    error: str
+
+
+def answers_in(message: memoryview, count: int) -> list[Rows]:
+    """So many answers, one behind another. The addresses are good while the message is held."""
+    base = address_of(message) if len(message) else 0
+    found: list[Rows] = []
+    at = 0
+    for _ in range(count):
+        if at + 16 > len(message):
+            raise ValueError(f"message: expected {count} answers, got {len(found)}")
+        failed, size = message[at : at + 16].cast("q")
+        at += 16
+        if size < 0 or at + size > len(message):
+            raise ValueError(f"message: expected {size} bytes at {at}, got {len(message) - at}")
+        text = str(message[at : at + size], "utf-8") if failed else ""
+        found.append(Rows(base + at, size, text or ("an error without a text" if failed else "")))
+        at += size + -size % 8
+    return found
+
+
+def joined(pieces: Sequence[bytes | memoryview]) -> bytes:
+    """One message of several pieces."""
+    return b"".join(pieces)

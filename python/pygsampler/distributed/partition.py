@@ -1,0 +1,339 @@
+"""``Partition``: a graph in parts of contiguous vertices, a file each."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.progress import counting
+from pygsampler.array import Array, as_array
+from pygsampler.features import Features
+from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    from pygsampler._core.progress import Progress
+
+_ABOUT = "partition.json"
+_FORMAT, _VERSION = "pygsampler partition", 1
+# What stands beside the graph of a part: ids of its edges, and arrays of its vertices.
+_EDGE_IDS, _OF_NODES = "ids_of_edges", "of_nodes."
+_MOST_PARTS = 1 << 16
+
+
+class Shard:
+    """A part of a graph: the rows of the vertices ``[first, last)``.
+
+    Made by ``Partition.shard``. Vertices have the whole graph's ids.
+    """
+
+    __slots__ = ("edge_ids", "first", "first_edge", "graph", "last", "ndata", "rank")
+
+    rank: int
+    first: int
+    last: int
+    first_edge: int
+    """How many edges the parts before it have."""
+    graph: Graph
+    """Row i of its CSC is of vertex ``first + i``; edges are numbered by their places in it."""
+    edge_ids: Array | None
+    """The ids of its edges in the whole graph, shape [E]; None: ``first_edge`` and what follows."""
+    ndata: Mapping[str, Array]
+    """The arrays of its vertices, shape [last - first, ...]."""
+
+    def __init__(self) -> None:
+        raise TypeError("Shard: made by Partition.shard")
+
+    @classmethod
+    def _of(cls, rank: int, about: Mapping[str, Any], graph: Graph) -> Shard:
+        shard = object.__new__(cls)
+        shard.rank, shard.graph = rank, graph
+        shard.first, shard.last = about["first"], about["last"]
+        shard.first_edge = about["first_edge"]
+        shard.edge_ids = graph.arrays.get(_EDGE_IDS)
+        shard.ndata = {
+            name.removeprefix(_OF_NODES): values
+            for name, values in graph.arrays.items()
+            if name.startswith(_OF_NODES)
+        }
+        return shard
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(rank={self.rank}, vertices [{self.first}, {self.last}), "
+            f"{self.graph.num_edges} edges)"
+        )
+
+
+class Partition:
+    """Where the parts of a graph are, and which vertices each has.
+
+    Made by ``pygsampler.distributed.partition``, or ``open`` of the folder that it has made: a
+    graph file for each part, and ``partition.json``.
+    """
+
+    __slots__ = ("_about", "folder")
+
+    folder: Path
+    _about: dict[str, Any]
+
+    def __init__(self) -> None:
+        raise TypeError("Partition: use open, or pygsampler.distributed.partition")
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Partition:
+        """The parts in a folder; their files are opened when they are asked for.
+
+        Raises
+        ------
+        OSError
+            Where there is no ``partition.json``.
+        ValueError
+            For one of another format or version, or a damaged one.
+        """
+        made = object.__new__(cls)
+        made.folder = Path(folder)
+        path = made.folder / _ABOUT
+        try:
+            about = json.loads(path.read_text())
+        except ValueError as error:
+            raise ValueError(f"{path}: expected JSON, got {error}") from None
+        if not isinstance(about, dict) or about.get("format") != _FORMAT:
+            raise ValueError(f"{path}: expected the description of a graph in parts, got another")
+        if about.get("version") != _VERSION:
+            raise ValueError(
+                f"{path}: expected version {_VERSION}, got {about.get('version')!r}; it was made "
+                "by another version of pygsampler"
+            )
+        try:
+            ends = [part["last"] for part in about["parts"]]
+            firsts = [part["first"] for part in about["parts"]]
+            sound = [*firsts, about["num_nodes"]] == [0, *ends] and firsts == sorted(firsts)
+            edges = sum(part["num_edges"] for part in about["parts"])
+            sound = sound and edges == about["num_edges"] and about["dtype"] in ("int32", "int64")
+            sound = (
+                sound
+                and {"edges", "nodes"} == {*about["arrays"]}
+                and about["edge_id_bits"] in (32, 64)
+            )
+        except (KeyError, TypeError):
+            sound = False
+        if not sound:
+            raise ValueError(f"{path}: expected parts that make up a graph, got a damaged one")
+        made._about = about
+        return made
+
+    @property
+    def num_parts(self) -> int:
+        """How many parts there are."""
+        return len(self._about["parts"])
+
+    @property
+    def num_nodes(self) -> int:
+        """Vertices of the whole graph."""
+        return int(self._about["num_nodes"])
+
+    @property
+    def num_edges(self) -> int:
+        """Edges of the whole graph."""
+        return int(self._about["num_edges"])
+
+    @property
+    def dtype(self) -> str:
+        """``"int32"`` or ``"int64"``: of ids of vertices."""
+        return str(self._about["dtype"])
+
+    @property
+    def edge_id_bits(self) -> int:
+        """The width of ids of edges in samples, 32 or 64."""
+        return int(self._about["edge_id_bits"])
+
+    @property
+    def bounds(self) -> tuple[int, ...]:
+        """The first vertex of each part, and the number of vertices."""
+        return (*(part["first"] for part in self._about["parts"]), self.num_nodes)
+
+    @property
+    def edge_bounds(self) -> tuple[int, ...]:
+        """The place of each part's first edge, and the number of edges."""
+        return (*(part["first_edge"] for part in self._about["parts"]), self.num_edges)
+
+    @property
+    def arrays(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        """By ``"edges"`` and ``"nodes"``, and by names: ``dtype``, and the ``shape`` of a row."""
+        found: Mapping[str, Mapping[str, Mapping[str, Any]]] = self._about["arrays"]
+        return found
+
+    def shard(self, rank: int) -> Shard:
+        """A part, whose file is mapped.
+
+        Raises
+        ------
+        ValueError, OSError
+            For a number of no part, and a file that is not there or another part's.
+        """
+        rank = integer(rank, "rank", 0, self.num_parts - 1)
+        about = self._about["parts"][rank]
+        path = self.folder / about["file"]
+        graph = Graph.open(path)
+        if (graph.num_nodes, graph.num_edges) != (self.num_nodes, about["num_edges"]):
+            raise ValueError(
+                f"{path}: expected part {rank} of a graph of {self.num_nodes} vertices, with "
+                f"{about['num_edges']} edges, got {graph.num_nodes} and {graph.num_edges}"
+            )
+        return Shard._of(rank, about, graph)
+
+    def __repr__(self) -> str:
+        return (
+            f"Partition({str(self.folder)!r}, {self.num_parts} parts, num_nodes={self.num_nodes}, "
+            f"num_edges={self.num_edges})"
+        )
+
+
+def partition(
+    graph: Graph | str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    parts: int,
+    *,
+    replace: bool = False,
+    progress: Progress = False,
+) -> Partition:
+    """Writes a graph in parts of contiguous vertices, which have about as many edges each.
+
+    Vertices and edges keep their ids. Arrays of edges and vertices are written with the part that
+    has them. One part at a time is in memory, or none of it where the graph is mapped from a file.
+
+    Parameters
+    ----------
+    graph : Graph, or the path of a graph file
+        On the CPU.
+    folder : path
+        Where the parts come; it must not be there.
+    parts : int
+        How many: at least 1. Those beyond the number of vertices are empty.
+    replace : bool
+        Whether a folder of parts that is there is replaced.
+    progress : bool or callable
+        As that of ``Graph.save``, in edges.
+
+    Raises
+    ------
+    FileExistsError
+        Where the folder is there, and ``replace`` is false, or it is none of parts.
+    TypeError, ValueError, OSError
+        For other arguments, and where it cannot be written.
+    """
+    count = integer(parts, "parts", 1, _MOST_PARTS)
+    target = Path(folder)
+    if target.exists() and not (boolean(replace, "replace") and (target / _ABOUT).is_file()):
+        raise FileExistsError(f"{target}: expected a folder that is not there, got one that is")
+    if not isinstance(graph, Graph):
+        if not isinstance(graph, (str, os.PathLike)):
+            raise TypeError(f"graph: expected a Graph or the path of one, got {describe(graph)}")
+        with Graph.open(graph) as opened:
+            return partition(opened, folder, count, replace=replace, progress=progress)
+    if graph.device != "cpu":
+        raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Under another name until all of it is there.
+    made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        about = _written(graph, made, count, progress)
+        (made / _ABOUT).write_text(json.dumps(about, indent=1) + "\n")
+        made.chmod(0o755)
+        if target.exists():
+            shutil.rmtree(target)
+        made.rename(target)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return Partition.open(target)
+
+
+def _written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict[str, Any]:
+    """Writes the parts, and describes them."""
+    rows = len(graph.indptr) - 1
+    bounds = _bounds(graph.indptr, graph.num_nodes, count)
+    ids, arrays = graph.edge_ids, {"edges": graph.edata, "nodes": graph.ndata}
+    about: list[dict[str, Any]] = []
+    with counting(progress, graph.num_edges, "partition", " edges") as report:
+        for rank in range(count):
+            first, last = bounds[rank], bounds[rank + 1]
+            # Trailing vertices may have no place in indptr.
+            offsets = graph.indptr[min(first, rows) : min(last, rows) + 1]
+            start, end = offsets[0], offsets[-1]
+            name = f"part-{rank:05d}.pgs"
+            _part(graph, offsets, start, end, ids).save(
+                folder / name,
+                arrays={
+                    **({} if ids is None else {_EDGE_IDS: ids[start:end]}),
+                    **{f"{_OF_NODES}{k}": rows_[first:last] for k, rows_ in graph.ndata.items()},
+                },
+            )
+            about.append(
+                {
+                    "file": name,
+                    "first": first,
+                    "last": last,
+                    "first_edge": start,
+                    "num_edges": end - start,
+                }
+            )
+            report(end - start)
+    width = 64 if graph.num_edges > 2**31 - 1 or graph.dtype == "int64" else 32
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "dtype": graph.dtype,
+        "edge_id_bits": width if ids is None else ids._bits,
+        "arrays": {
+            kind: {
+                name: {"dtype": values.dtype, "shape": list(values.shape[1:])}
+                for name, values in named.items()
+            }
+            for kind, named in arrays.items()
+        },
+        "parts": about,
+    }
+
+
+def _part(graph: Graph, offsets: Array, start: int, end: int, ids: Array | None) -> Graph:
+    """The rows whose offsets those are, as a graph of the same vertices."""
+    rebased = offsets.numpy() - start
+    edata = {
+        name: values[start:end] if ids is None else _rows(values, ids[start:end])
+        for name, values in graph.edata.items()
+    }
+    return Graph.from_csc(
+        rebased, graph.indices[start:end], num_nodes=graph.num_nodes, edge_data=edata
+    )
+
+
+def _rows(values: Array, ids: Array) -> Array:
+    """Rows by their numbers."""
+    return as_array(Features.from_tensor(values).read(ids), "edge_data")
+
+
+def _bounds(indptr: Sequence[int] | Array, num_nodes: int, count: int) -> list[int]:
+    """Where the parts begin, and the end: at the vertex where so many edges have come."""
+    rows = len(indptr) - 1
+    edges = indptr[rows]
+    if not edges:
+        return [num_nodes * rank // count for rank in range(count + 1)]
+    found = [0]
+    for rank in range(1, count):
+        goal = -(-edges * rank // count)
+        at = bisect_left(range(rows + 1), goal, lo=found[-1], key=indptr.__getitem__)
+        # The nearer of two, where a hub's row lies across.
+        if at > found[-1] and goal - indptr[at - 1] < indptr[at] - goal:
+            at -= 1
+        found.append(at)
+    return [*found, num_nodes]

@@ -1,0 +1,335 @@
+"""``Service``: the thread that asks for rows of other processes' parts, and answers for its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._core import library, memories
+from pygsampler._core.memories import Memory
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.plan import Plan
+from pygsampler.distributed.exchange import Exchange, Message
+from pygsampler.distributed.messages import Question, answered, answers_in, joined, questions_in
+from pygsampler.errors import ClosedError, Error
+
+if TYPE_CHECKING:
+    from pygsampler.distributed.partition import Partition, Shard
+    from pygsampler.graph import Graph
+
+logger = logging.getLogger("pygsampler.distributed")
+
+# Words that say what a question asks, before where each part's vertices begin; as in Go.
+_ASK_WORDS = 5
+# How long one wait in the engine takes at most.
+_WAIT_MS = 1000
+# With nothing to ask, the processes meet this often, in seconds: first, and at last.
+_IDLE, _LONGEST_IDLE = 0.0005, 0.01
+# Plans of others that are kept.
+_PLANS = 64
+
+
+class Times(NamedTuple):
+    """What a seed's time has to be like."""
+
+    name: str
+    float: bool
+
+
+class _Asking(NamedTuple):
+    """A job on its way."""
+
+    number: int
+    document: str
+    seed: int
+    when: tuple[int, int]
+    exclude: bytes
+
+
+class Service:
+    """Brings the rows that batches of a graph in parts ask for, in a thread of its own."""
+
+    def __init__(self, partition: Partition, shard: Shard, exchange: Exchange) -> None:
+        self.bounds = array("q", partition.bounds)
+        self._arrays: Mapping[str, Mapping[str, Any]] = partition.arrays
+        self._edge_id_bits, self._id_bits = (
+            partition.edge_id_bits,
+            32 if partition.dtype == "int32" else 64,
+        )
+        self._shard, self._exchange = shard, exchange
+        self._by_id: Graph | None = None
+        self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
+        self._wake = threading.Condition()
+        self._new: list[_Asking] = []
+        self._jobs: list[_Asking] = []
+        self._leaving = False
+        self._failed: str | None = None
+        self._generation = library.generation()
+        self._thread = threading.Thread(target=self._run, name="pygsampler-parts", daemon=True)
+        self._thread.start()
+
+    # ---- what samplers ask of it ---------------------------------------------------------------
+
+    def check(self, plan: Plan) -> None:
+        """Refuses plans of arrays that the parts do not have."""
+        for kind in ("prob", "mask"):
+            name = plan.get(kind)
+            if name is not None and name not in self._arrays["edges"]:
+                have = ", ".join(map(repr, self._arrays["edges"])) or "none"
+                raise ValueError(
+                    f"{kind}: expected the name of an edge array of the graph ({have}), got "
+                    f"{name!r}"
+                )
+        if self._generation != library.generation():
+            raise Error(
+                "graph: expected a graph in parts that this process has opened, got one of its "
+                "parent's; the exchange does not come along with a fork"
+            )
+        if self._failed is not None:
+            raise Error(self._failed)
+        if self._leaving:
+            raise ClosedError("graph: expected an open one, got a closed one")
+
+    def times(self, name: str) -> Times:
+        """What the times of that name are like."""
+        found = self._arrays["edges"].get(name) or self._arrays["nodes"].get(name)
+        if found is None:
+            have = ", ".join(map(repr, [*self._arrays["edges"], *self._arrays["nodes"]])) or "none"
+            raise ValueError(
+                f"time: expected the name of an edge or vertex array of the graph ({have}), got "
+                f"{name!r}"
+            )
+        if name not in self._arrays["edges"]:
+            raise NotImplementedError(
+                f"time: expected an edge array for a graph in parts, got {name!r}, a vertex array"
+            )
+        return Times(name, str(found["dtype"]).startswith("float"))
+
+    def take(
+        self, number: int, document: str, seed: int, when: tuple[int, int], exclude: bytes
+    ) -> object:
+        """Serves a job of the engine from now on."""
+        with self._wake:
+            self._new.append(_Asking(number, document, seed, when, exclude))
+            self._wake.notify()
+        return self
+
+    def close(self, timeout: float | None = None) -> None:
+        """Leaves: this process asks nothing more, and answers until all others leave, too."""
+        with self._wake:
+            self._leaving = True
+            self._wake.notify()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                logger.warning("the other processes have not closed their graphs in %s s", timeout)
+
+    # ---- the thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            idle = _IDLE
+            given: list[Message] | None = []
+            while True:
+                # Jobs read the answers until they ask again, which is waited for here.
+                questions, askers = self._questions()
+                if not askers and not self._exchange.together:
+                    if self._rest(None):
+                        return
+                    continue
+                given = self._exchange.ask(
+                    [joined([q.message() for q in part]) for part in questions],
+                    self._answer,
+                    leaving=self._leaving and not askers,
+                )
+                if given is None:
+                    return
+                self._hand_out(questions, askers, given)
+                idle = _IDLE if askers or any(map(len, given)) else min(2 * idle, _LONGEST_IDLE)
+                if not askers:
+                    self._rest(idle)
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            with contextlib.suppress(Exception):
+                self._exchange.close()
+
+    def _rest(self, seconds: float | None) -> bool:
+        """Waits for a job; True where there is none and none will come."""
+        with self._wake:
+            if not self._new and not self._leaving:
+                self._wake.wait(seconds)
+            return self._leaving and not self._new and not self._jobs
+
+    def _questions(self) -> tuple[list[list[Question]], list[tuple[_Asking, list[int]]]]:
+        """What jobs ask of each part, and for each job which parts it asks."""
+        with self._wake:
+            self._jobs += self._new
+            self._new = []
+        parts = len(self.bounds) - 1
+        questions: list[list[Question]] = [[] for _ in range(parts)]
+        askers: list[tuple[_Asking, list[int]]] = []
+        words = array("q", bytes(8 * (_ASK_WORDS + parts + 1)))
+        going: list[_Asking] = []
+        for job in self._jobs:
+            if not self._asked(job, words):
+                continue
+            going.append(job)
+            hop, bits, *addresses = words[:_ASK_WORDS]
+            starts, width = words[_ASK_WORDS:], bits // 8
+            asked: list[int] = []
+            for part in range(parts):
+                first, end = starts[part], starts[part + 1]
+                if first == end:
+                    continue
+                vertices, trees, limits = (
+                    bytes(memories.memory_view(at + first * size, (end - first) * size))
+                    if at
+                    else b""
+                    for at, size in zip(addresses, (width, width, 8), strict=True)
+                )
+                about = job.document, job.seed, hop, *job.when, bits, end - first
+                questions[part].append(Question(*about, vertices, trees, limits, job.exclude))
+                asked.append(part)
+            askers.append((job, asked))
+        self._jobs = going
+        return questions, askers
+
+    def _asked(self, job: _Asking, words: array[int]) -> bool:
+        """Waits for a job's next question; False where it asks nothing more."""
+        try:
+            while True:
+                state = library.call(
+                    "PartsAsked", job.number, _WAIT_MS, words.buffer_info()[0], len(words)
+                )
+                if state:
+                    return bool(state == 1)
+        except ClosedError:
+            # It was cancelled, or is done, and its result has been taken.
+            return False
+
+    def _hand_out(
+        self,
+        questions: Sequence[Sequence[Question]],
+        askers: Sequence[tuple[_Asking, list[int]]],
+        given: Sequence[Message],
+    ) -> None:
+        """Gives jobs their answers, which stay until every job has asked again, or is done."""
+        found = [
+            iter(answers_in(memoryview(message), len(part)))
+            for message, part in zip(given, questions, strict=True)
+        ]
+        for job, asked in askers:
+            list_ = array("q", bytes(16 * len(questions)))
+            errors: list[str] = []
+            for part in asked:
+                rows = next(found[part])
+                list_[2 * part], list_[2 * part + 1] = rows.address, rows.size
+                if rows.error:
+                    errors.append(f"part {part}: {rows.error}")
+            with contextlib.suppress(ClosedError):
+                if errors:
+                    library.call("PartsFail", job.number, "; ".join(errors))
+                else:
+                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], len(questions))
+
+    def _answer(self, messages: Sequence[Message]) -> list[Message]:
+        """Rows of this process's part, for all that ask for some."""
+        return [
+            joined([piece for q in questions_in(memoryview(m)) for piece in self._rows(q)])
+            for m in messages
+        ]
+
+    def _rows(self, question: Question) -> list[bytes | memoryview]:
+        try:
+            return answered(self._drawn(question))
+        except Exception as error:
+            return answered(None, f"{type(error).__name__}: {error}")
+
+    def _drawn(self, question: Question) -> memoryview:
+        shard = self._shard
+        sampler = self._sampler(question.document, question.seed)
+        plan = sampler._plan
+        graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
+        if plan["family"] == "temporal":
+            timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
+            graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
+        elif (drawn_by := plan.drawn_by) is not None:
+            graph = graph._drawn_by(*drawn_by)
+        elif ids is not None:
+            graph, ids = self._with_ids(), None
+            first = 0
+        given = memories.call(
+            "PartsRows",
+            graph._handle(),
+            sampler._handle(),
+            *_place(question.vertices),
+            question.rows,
+            question.bits,
+            question.hop,
+            question.epoch,
+            question.batch,
+            *_place(question.exclude),
+            len(question.exclude) // 8,
+            shard.first,
+            0 if ids is not None else first,
+            self._edge_id_bits,
+            0 if ids is None else ids._address,
+            0 if ids is None else len(ids),
+            *_place(question.trees),
+            *_place(question.bounds),
+            sorted_,
+            by_vertex,
+        )
+        job = 0
+        while not isinstance(given, Memory):
+            job = -given if given else job
+            given = memories.call("Wait", job, _WAIT_MS)
+        return memories.owned_view(given.data, given.size, given)
+
+    def _with_ids(self) -> Graph:
+        """The part's graph with its edges' ids in the whole one, which no array has a row for."""
+        if self._by_id is None:
+            graph = self._shard.graph
+            self._by_id = type(graph).from_csc(
+                graph.indptr,
+                graph.indices,
+                edge_ids=self._shard.edge_ids,
+                num_nodes=graph.num_nodes,
+            )
+        return self._by_id
+
+    def _sampler(self, document: str, seed: int) -> EngineSampler:
+        """A plan's handle here, whoever's it is."""
+        key = document, seed
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
+            if len(self._plans) > _PLANS:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(key)
+        return found
+
+    def _fail(self, error: BaseException) -> None:
+        """Ends all jobs, and those to come, by what went wrong."""
+        text = str(error).strip().splitlines()
+        self._failed = (
+            f"exchange: process {self._exchange.rank} of {self._exchange.size} could not go on: "
+            f"{type(error).__name__}: {text[0] if text else ''}"
+        )
+        logger.error("%s", self._failed)
+        with self._wake:
+            jobs, self._new, self._jobs = self._jobs + self._new, [], []
+        for job in jobs:
+            with contextlib.suppress(Exception):
+                library.call("PartsFail", job.number, self._failed)
+
+
+def _place(part: bytes | memoryview) -> tuple[int, ...]:
+    """The address of bytes that are held; 0 for none."""
+    return (memories.address_of(memoryview(part)) if len(part) else 0,)
