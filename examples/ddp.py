@@ -2,8 +2,10 @@
 
 With a GPU for each process they sample and train on GPUs, over NCCL; without any, on the CPU over
 gloo. The seeds are dealt out exactly: each belongs to one rank, and all ranks have as many batches.
+With --parts each process has a part of the graph alone, and of the features, and asks the others.
 
     python examples/ddp.py --processes 2
+    python examples/ddp.py --processes 2 --parts
     torchrun --nproc-per-node 4 examples/ddp.py
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+import tempfile
 
 import torch
 from torch import distributed
@@ -42,9 +45,9 @@ class GraphSAGE(torch.nn.Module):
         return h
 
 
-def train(rank: int, processes: int, epochs: int, seed: int) -> None:
+def train(rank: int, processes: int, epochs: int, seed: int, parts: str | None) -> None:
     """One process: its rank's part of every epoch."""
-    on_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= processes
+    on_gpu = parts is None and torch.cuda.is_available() and torch.cuda.device_count() >= processes
     device = torch.device("cuda", rank) if on_gpu else torch.device("cpu")
     if on_gpu:
         torch.cuda.set_device(device)
@@ -56,10 +59,15 @@ def train(rank: int, processes: int, epochs: int, seed: int) -> None:
     distributed.init_process_group("nccl" if on_gpu else "gloo", rank=rank, world_size=processes)
     torch.manual_seed(seed)
     data = datasets.debian()
-    features = torch.from_numpy(data.features()).to(device)
     labels = torch.from_numpy(data.labels).to(device)
+    if parts is None:
+        graph = data.graph()
+        features = torch.from_numpy(data.features()).to(device)
+    else:
+        graph = pgs.distributed.open(parts)
+        features = graph.features("x")
     loader = DataLoader(
-        data.graph(),
+        graph,
         data.train,
         [5, 5],
         batch_size=1024,
@@ -68,6 +76,7 @@ def train(rank: int, processes: int, epochs: int, seed: int) -> None:
         rank=rank,
         world_size=processes,
         device=device,
+        features={"x": features},
     )
     plain = GraphSAGE(data.num_features, 32, data.num_classes).to(device)
     model = DistributedDataParallel(plain, device_ids=[rank] if on_gpu else None)
@@ -75,7 +84,7 @@ def train(rank: int, processes: int, epochs: int, seed: int) -> None:
     for epoch in range(epochs):
         total = torch.zeros(2, device=device)
         for batch in loader:
-            logits = model(batch.blocks, features[batch.input_nodes])
+            logits = model(batch.blocks, batch.x)
             loss = functional.cross_entropy(logits, labels[batch.output_nodes])
             optimizer.zero_grad()
             loss.backward()
@@ -86,6 +95,8 @@ def train(rank: int, processes: int, epochs: int, seed: int) -> None:
         if rank == 0:
             loss, seeds = total.tolist()
             print(f"epoch {epoch}: {seeds:.0f} seeds, loss {loss / seeds:.3f}", flush=True)
+    if parts is not None:
+        graph.close()
     distributed.destroy_process_group()
 
 
@@ -94,17 +105,31 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--parts", action="store_true")
     arguments = parser.parse_args()
     if "RANK" in os.environ:
         # torchrun has started the processes.
+        if arguments.parts:
+            parser.error("--parts: expected without torchrun; pygsampler partition writes parts")
         ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        train(*ranks, arguments.epochs, arguments.seed)
+        train(*ranks, arguments.epochs, arguments.seed, None)
         return
+    with tempfile.TemporaryDirectory() as folder:
+        parts = None
+        if arguments.parts:
+            data = datasets.debian()
+            graph = data.graph().with_data(node_data={"x": data.features()})
+            made = pgs.distributed.partition(graph, f"{folder}/debian", arguments.processes)
+            parts = str(made.folder)
+        spawn(arguments.processes, arguments.epochs, arguments.seed, parts)
+
+
+def spawn(processes: int, *options: object) -> None:
+    """Starts the processes, and waits for them."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "127.0.0.1", str(port)
-    options = arguments.processes, arguments.epochs, arguments.seed
-    torch.multiprocessing.spawn(train, options, nprocs=arguments.processes)
+    torch.multiprocessing.spawn(train, (processes, *options), nprocs=processes)
 
 
 if __name__ == "__main__":

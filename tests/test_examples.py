@@ -93,7 +93,10 @@ def test_packages_of_a_section_lie_together(tmp_path: Path) -> None:
 def test_processes_share_an_epoch_exactly() -> None:
     partner("torch")
     seeds = len(partner("pygsampler").datasets.debian().train)
-    assert f"epoch 0: {seeds} seeds" in run("ddp.py", "--epochs", "1")
+    whole = run("ddp.py", "--epochs", "1")
+    assert f"epoch 0: {seeds} seeds" in whole
+    # The same batches, and so the same loss.
+    assert run("ddp.py", "--epochs", "1", "--parts") == whole
 
 
 def test_a_pipeline_tells_what_it_waits_for(tmp_path: Path) -> None:

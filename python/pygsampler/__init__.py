@@ -29,7 +29,7 @@ from pygsampler.visits import Visits
 from pygsampler.walks import HeteroWalks, Walks
 
 if TYPE_CHECKING:
-    from pygsampler import cuda, datasets, dgl, pyg, samplers, torch
+    from pygsampler import cuda, datasets, dgl, distributed, pyg, samplers, torch
 
     __version__: str
 
@@ -66,6 +66,7 @@ __all__ = [
     "cuda",
     "datasets",
     "dgl",
+    "distributed",
     "get_num_threads",
     "memory_stats",
     "program",
@@ -78,7 +79,7 @@ __all__ = [
 ]
 
 # Loaded when they are first named: the adapters import their framework.
-_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "pyg", "samplers", "torch"})
+_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "distributed", "pyg", "samplers", "torch"})
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from pygsampler._arrays.ids import as_ids
 from pygsampler._caching.counts import counts_of
 from pygsampler._core.checks import describe
 from pygsampler._core.progress import counting
+from pygsampler._loading.elsewhere import Coming, Elsewhere
 from pygsampler.converted import TorchBatch, TorchBlock, as_torch
 from pygsampler.features import Features
 
@@ -103,7 +104,7 @@ class Rows:
             (self._edges, "edge_features", _edge_ids),
         ):
             for name, features in named.items():
-                cache = features._cache
+                cache = None if isinstance(features, Elsewhere) else features._cache
                 if cache is None:
                     continue
                 if cache.wants_graph:
@@ -118,9 +119,14 @@ class Rows:
     def start(self, sampled: Any, threads: int) -> Gathering:
         """Begins to read the rows of a batch on the CPU."""
         batch = as_torch(sampled)
-        wanted = list(self._wanted(batch))
+        wanted, coming = [], []
+        for owner, name, features, ids in self._wanted(batch):
+            if isinstance(features, Elsewhere):
+                coming.append((owner, name, features.read_async(ids)))
+            else:
+                wanted.append((owner, name, features, ids))
         parts = [features._part(as_ids(ids, "ids")) for _, _, features, ids in wanted]
-        return Gathering(batch, wanted, GatherJob(parts, threads=threads))
+        return Gathering(batch, wanted, GatherJob(parts, threads=threads), coming)
 
     def there(self, batch: TorchBatch) -> TorchBatch:
         """Puts the reading of a batch on a GPU into torch's current stream; the batch has them."""
@@ -147,7 +153,7 @@ class Rows:
             owner._furnish(name, rows)
         return parts
 
-    def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Features, torch.Tensor]]:
+    def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
         """Who is to have what: the rows of which features, by which ids."""
         for name, features in self._nodes.items():
             yield batch, name, features, batch.input_nodes
@@ -157,9 +163,7 @@ class Rows:
             for block in batch.blocks:
                 yield block, name, features, block.edge_ids
 
-    def _taken(
-        self, given: Any, where: str, rows: int, things: str, kind: type
-    ) -> dict[str, Features]:
+    def _taken(self, given: Any, where: str, rows: int, things: str, kind: type) -> dict[str, Any]:
         if given is None:
             return {}
         if not isinstance(given, Mapping):
@@ -167,13 +171,24 @@ class Rows:
                 f"{where}: expected a mapping of names to arrays, as {{'x': x}}, "
                 f"got {describe(given)}"
             )
-        found = {}
+        found: dict[str, Any] = {}
         for name, value in given.items():
             check_name(name, where, kind)
             called = _called(where, name)
+            if isinstance(value, Elsewhere):
+                found[name] = self._elsewhere(value, called, rows, things)
+                continue
             features = checked(value, called, rows, things)
             found[name] = near(features, called, self._device, where == "labels")
         return found
+
+    def _elsewhere(self, value: Elsewhere, called: str, rows: int, things: str) -> Elsewhere:
+        if self._device >= 0:
+            here = devices.name(self._device)
+            raise ValueError(f"{called}: expected features on {here} or the CPU, got {value!r}")
+        if len(value) < rows:
+            raise ValueError(f"{called}: expected a row for each of {rows} {things}, got {value!r}")
+        return value
 
     def _check_edge_ids(self, graph: Graph) -> None:
         """On a GPU nobody would notice an id without a row: edges may have any ids."""
@@ -192,12 +207,19 @@ class Rows:
 class Gathering:
     """A batch whose rows are on their way."""
 
-    __slots__ = ("_batch", "_job", "_wanted")
+    __slots__ = ("_batch", "_coming", "_job", "_wanted")
 
-    def __init__(self, batch: TorchBatch, wanted: list[Any], job: GatherJob) -> None:
+    def __init__(
+        self,
+        batch: TorchBatch,
+        wanted: list[Any],
+        job: GatherJob,
+        coming: list[tuple[Any, str, Coming]],
+    ) -> None:
         self._batch = batch
         self._wanted = wanted
         self._job = job
+        self._coming = coming
 
     def result(self) -> TorchBatch:
         """The batch with its rows, waiting until they are there."""
@@ -207,6 +229,8 @@ class Gathering:
             raise IndexError(f"{self._wrong()}: {error}") from None
         for (owner, name, features, ids), start in zip(self._wanted, starts, strict=True):
             owner._furnish(name, features._shown(memory, start, len(ids)).torch())
+        for owner, name, rows in self._coming:
+            owner._furnish(name, rows.wait())
         return self._batch
 
     def _wrong(self) -> str:
@@ -219,7 +243,7 @@ class Gathering:
 
     def done(self) -> bool:
         """Whether ``result()`` would return, or raise, at once."""
-        return self._job.done()
+        return self._job.done() and all(rows.done() for _, _, rows in self._coming)
 
     def span(self, timeout_ms: int = -1) -> tuple[float, float] | None:
         """When it was worked on, as the job says."""
@@ -228,6 +252,8 @@ class Gathering:
     def cancel(self) -> None:
         """Ends it: nothing reads the features for it afterwards."""
         self._job.cancel()
+        for _, _, rows in self._coming:
+            rows.cancel()
 
 
 _Batches: TypeAlias = "Generator[TorchBatch, None, None]"

@@ -5,10 +5,13 @@ graph to sample, of which it has one part.
 """
 
 from pygsampler.distributed.exchange import Exchange, TorchExchange
+from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph, open
 from pygsampler.distributed.partition import Partition, Shard, partition
+from pygsampler.distributed.reorder import reorder
 
 __all__ = [
+    "DistributedFeatures",
     "DistributedGraph",
     "Exchange",
     "Partition",
@@ -16,4 +19,5 @@ __all__ = [
     "TorchExchange",
     "open",
     "partition",
+    "reorder",
 ]

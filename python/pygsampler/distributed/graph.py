@@ -5,9 +5,11 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pygsampler._graph import data as graph_data
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, as_array
 from pygsampler.distributed.exchange import Exchange, TorchExchange
+from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
 from pygsampler.graph import Graph
@@ -70,6 +72,22 @@ class DistributedGraph(Graph):
         """The part that this process has."""
         return self._shard
 
+    def features(self, name: str) -> DistributedFeatures:
+        """The vertex array of that name, whose rows lie with the vertices, for loaders.
+
+        Raises
+        ------
+        KeyError
+            Where the parts have none of that name.
+        """
+        nodes = self._partition.arrays["nodes"]
+        if name not in nodes:
+            have = ", ".join(map(repr, nodes)) or "none"
+            raise KeyError(
+                f"expected the name of a vertex array of the graph ({have}), got {name!r}"
+            )
+        return DistributedFeatures(self._service, name, nodes[name], self.num_nodes)
+
     @property
     def indptr(self) -> Array:
         """No process has it: ValueError."""
@@ -79,6 +97,30 @@ class DistributedGraph(Graph):
     def indices(self) -> Array:
         """No process has them: ValueError."""
         return self._not_here("indices")
+
+    @property
+    def edge_ids(self) -> Array | None:
+        """No process has them: ValueError; ``shard.edge_ids`` are those of this one's part."""
+        return self._not_here("edge_ids")
+
+    def with_data(self, edge_data: Any = None, node_data: Any = None) -> NoReturn:
+        """ValueError: arrays come along when a graph is written in parts."""
+        self._not_here("arrays")
+
+    def save(self, path: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the graph."""
+        self._not_here("edges")
+
+    def _kept(self, key: Any, make: Any) -> NoReturn:
+        raise ValueError(
+            "sampler: expected one of neighbours for a graph in parts, got one of another family"
+        )
+
+    def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
+        return (
+            graph_data.Rows(graph_data.EDGES, self._num_edges, self._shard.edge_ids is not None),
+            graph_data.Rows(graph_data.NODES, self._num_nodes),
+        )
 
     def _not_here(self, what: str) -> NoReturn:
         raise ValueError(

@@ -17,8 +17,15 @@ def _padded(part: bytes | memoryview) -> tuple[bytes | memoryview, bytes]:
     return part, _FILL[: -len(part) % 8]
 
 
+# The hop of a question that is for features.
+FEATURES = -1
+
+
 class Question(NamedTuple):
-    """Rows that a batch needs of a part, as the engine's ``PartsRows`` takes them."""
+    """Rows that a batch needs of a part, as the engine's ``PartsRows`` takes them.
+
+    Or, with ``hop`` FEATURES, rows of the vertex array that ``document`` names, of ``vertices``.
+    """
 
     document: str
     seed: int
@@ -92,6 +99,7 @@ class Rows(NamedTuple):
     address: int
     size: int
     error: str
+    bytes: memoryview
 
 
 def answers_in(message: memoryview, count: int) -> list[Rows]:
@@ -106,8 +114,9 @@ def answers_in(message: memoryview, count: int) -> list[Rows]:
         at += 16
         if size < 0 or at + size > len(message):
             raise ValueError(f"message: expected {size} bytes at {at}, got {len(message) - at}")
-        text = str(message[at : at + size], "utf-8") if failed else ""
-        found.append(Rows(base + at, size, text or ("an error without a text" if failed else "")))
+        rows = message[at : at + size]
+        error = (str(rows, "utf-8") or "an error without a text") if failed else ""
+        found.append(Rows(base + at, size, error, rows))
         at += size + -size % 8
     return found
 

@@ -24,6 +24,8 @@ _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
 # What stands beside the graph of a part: ids of its edges, and arrays of its vertices.
 _EDGE_IDS, _OF_NODES = "ids_of_edges", "of_nodes."
+# What vertices were called where they came from, as graph files have it.
+_NODE_IDS = "node_ids"
 _MOST_PARTS = 1 << 16
 
 
@@ -260,7 +262,10 @@ def _written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict
     """Writes the parts, and describes them."""
     rows = len(graph.indptr) - 1
     bounds = _bounds(graph.indptr, graph.num_nodes, count)
-    ids, arrays = graph.edge_ids, {"edges": graph.edata, "nodes": graph.ndata}
+    ids, of_nodes = graph.edge_ids, dict(graph.ndata)
+    if _NODE_IDS in graph.arrays:
+        of_nodes.setdefault(_NODE_IDS, graph.arrays[_NODE_IDS])
+    arrays = {"edges": graph.edata, "nodes": of_nodes}
     about: list[dict[str, Any]] = []
     with counting(progress, graph.num_edges, "partition", " edges") as report:
         for rank in range(count):
@@ -273,7 +278,7 @@ def _written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict
                 folder / name,
                 arrays={
                     **({} if ids is None else {_EDGE_IDS: ids[start:end]}),
-                    **{f"{_OF_NODES}{k}": rows_[first:last] for k, rows_ in graph.ndata.items()},
+                    **{f"{_OF_NODES}{k}": rows_[first:last] for k, rows_ in of_nodes.items()},
                 },
             )
             about.append(

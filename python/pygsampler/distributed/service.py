@@ -7,16 +7,25 @@ import logging
 import threading
 from array import array
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pygsampler._core import library, memories
 from pygsampler._core.memories import Memory
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.exchange import Exchange, Message
-from pygsampler.distributed.messages import Question, answered, answers_in, joined, questions_in
+from pygsampler.distributed.messages import (
+    FEATURES,
+    Question,
+    answered,
+    answers_in,
+    joined,
+    questions_in,
+)
 from pygsampler.errors import ClosedError, Error
+from pygsampler.features import Features
 
 if TYPE_CHECKING:
     from pygsampler.distributed.partition import Partition, Shard
@@ -41,6 +50,22 @@ class Times(NamedTuple):
     float: bool
 
 
+class Fetch:
+    """Rows of a vertex array on their way: for each part, in order, numbers of its own rows."""
+
+    def __init__(self, name: str, bits: int, ids: Sequence[bytes]) -> None:
+        self.name, self.bits, self.ids = name, bits, ids
+        self.rows: Future[list[memoryview]] = Future()
+
+    def questions(self) -> Iterator[tuple[int, Question]]:
+        """What is asked of which part."""
+        for part, ids in enumerate(self.ids):
+            if ids:
+                count = len(ids) // (self.bits // 8)
+                about = self.name, 0, FEATURES, 0, 0, self.bits, count
+                yield part, Question(*about, ids, b"", b"", b"")
+
+
 class _Asking(NamedTuple):
     """A job on its way."""
 
@@ -49,6 +74,10 @@ class _Asking(NamedTuple):
     seed: int
     when: tuple[int, int]
     exclude: bytes
+
+
+# Questions for each part, the jobs that ask with the parts that they ask, and fetches.
+_Round: TypeAlias = "tuple[list[list[Question]], list[tuple[_Asking, list[int]]], list[Fetch]]"
 
 
 class Service:
@@ -63,20 +92,29 @@ class Service:
         )
         self._shard, self._exchange = shard, exchange
         self._by_id: Graph | None = None
+        self._tables: dict[str, Features] = {}
         self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
         self._wake = threading.Condition()
         self._new: list[_Asking] = []
         self._jobs: list[_Asking] = []
+        self._fetches: list[Fetch] = []
+        self._flying: list[Fetch] = []
         self._leaving = False
         self._failed: str | None = None
         self._generation = library.generation()
         self._thread = threading.Thread(target=self._run, name="pygsampler-parts", daemon=True)
         self._thread.start()
 
+    @property
+    def rank(self) -> int:
+        """Which part this process has."""
+        return self._exchange.rank
+
     # ---- what samplers ask of it ---------------------------------------------------------------
 
     def check(self, plan: Plan) -> None:
-        """Refuses plans of arrays that the parts do not have."""
+        """Refuses plans of arrays that the parts do not have, and any where nobody answers."""
+        self.check_open()
         for kind in ("prob", "mask"):
             name = plan.get(kind)
             if name is not None and name not in self._arrays["edges"]:
@@ -85,6 +123,9 @@ class Service:
                     f"{kind}: expected the name of an edge array of the graph ({have}), got "
                     f"{name!r}"
                 )
+
+    def check_open(self) -> None:
+        """Error where nobody answers."""
         if self._generation != library.generation():
             raise Error(
                 "graph: expected a graph in parts that this process has opened, got one of its "
@@ -119,6 +160,13 @@ class Service:
             self._wake.notify()
         return self
 
+    def fetch(self, fetch: Fetch) -> None:
+        """Brings rows of a vertex array."""
+        self.check_open()
+        with self._wake:
+            self._fetches.append(fetch)
+            self._wake.notify()
+
     def close(self, timeout: float | None = None) -> None:
         """Leaves: this process asks nothing more, and answers until all others leave, too."""
         with self._wake:
@@ -137,21 +185,22 @@ class Service:
             given: list[Message] | None = []
             while True:
                 # Jobs read the answers until they ask again, which is waited for here.
-                questions, askers = self._questions()
-                if not askers and not self._exchange.together:
+                questions, askers, fetches = self._questions()
+                busy = bool(askers or fetches)
+                if not busy and not self._exchange.together:
                     if self._rest(None):
                         return
                     continue
                 given = self._exchange.ask(
                     [joined([q.message() for q in part]) for part in questions],
                     self._answer,
-                    leaving=self._leaving and not askers,
+                    leaving=self._leaving and not busy,
                 )
                 if given is None:
                     return
-                self._hand_out(questions, askers, given)
-                idle = _IDLE if askers or any(map(len, given)) else min(2 * idle, _LONGEST_IDLE)
-                if not askers:
+                self._hand_out(questions, askers, fetches, given)
+                idle = _IDLE if busy else min(2 * idle, _LONGEST_IDLE)
+                if not busy:
                     self._rest(idle)
         except BaseException as error:
             self._fail(error)
@@ -162,17 +211,22 @@ class Service:
     def _rest(self, seconds: float | None) -> bool:
         """Waits for a job; True where there is none and none will come."""
         with self._wake:
-            if not self._new and not self._leaving:
+            if not self._new and not self._fetches and not self._leaving:
                 self._wake.wait(seconds)
-            return self._leaving and not self._new and not self._jobs
+            return self._leaving and not (self._new or self._jobs or self._fetches)
 
-    def _questions(self) -> tuple[list[list[Question]], list[tuple[_Asking, list[int]]]]:
-        """What jobs ask of each part, and for each job which parts it asks."""
+    def _questions(self) -> _Round:
+        """What is asked of each part, and by whom: for each job which parts it asks."""
         with self._wake:
             self._jobs += self._new
-            self._new = []
+            fetches = self._flying = self._fetches
+            self._new, self._fetches = [], []
         parts = len(self.bounds) - 1
         questions: list[list[Question]] = [[] for _ in range(parts)]
+        # In the order in which _hand_out takes the answers.
+        for fetch in fetches:
+            for part, question in fetch.questions():
+                questions[part].append(question)
         askers: list[tuple[_Asking, list[int]]] = []
         words = array("q", bytes(8 * (_ASK_WORDS + parts + 1)))
         going: list[_Asking] = []
@@ -198,7 +252,7 @@ class Service:
                 asked.append(part)
             askers.append((job, asked))
         self._jobs = going
-        return questions, askers
+        return questions, askers, fetches
 
     def _asked(self, job: _Asking, words: array[int]) -> bool:
         """Waits for a job's next question; False where it asks nothing more."""
@@ -217,6 +271,7 @@ class Service:
         self,
         questions: Sequence[Sequence[Question]],
         askers: Sequence[tuple[_Asking, list[int]]],
+        fetches: Sequence[Fetch],
         given: Sequence[Message],
     ) -> None:
         """Gives jobs their answers, which stay until every job has asked again, or is done."""
@@ -224,6 +279,15 @@ class Service:
             iter(answers_in(memoryview(message), len(part)))
             for message, part in zip(given, questions, strict=True)
         ]
+        for fetch in fetches:
+            came = [(part, next(found[part])) for part, _ in fetch.questions()]
+            wrong = [f"part {part}: {rows.error}" for part, rows in came if rows.error]
+            if not fetch.rows.set_running_or_notify_cancel():
+                continue
+            if wrong:
+                fetch.rows.set_exception(Error("; ".join(wrong)))
+            else:
+                fetch.rows.set_result([rows.bytes for _, rows in came])
         for job, asked in askers:
             list_ = array("q", bytes(16 * len(questions)))
             errors: list[str] = []
@@ -247,9 +311,24 @@ class Service:
 
     def _rows(self, question: Question) -> list[bytes | memoryview]:
         try:
+            if question.hop == FEATURES:
+                return answered(self._values(question))
             return answered(self._drawn(question))
         except Exception as error:
             return answered(None, f"{type(error).__name__}: {error}")
+
+    def _values(self, question: Question) -> memoryview:
+        """Rows of an array of this part's vertices."""
+        table = self._tables.get(question.document)
+        if table is None:
+            values = self._shard.ndata[question.document]
+            table = self._tables[question.document] = Features.from_tensor(values)
+        rows = table.read(array("i" if question.bits == 32 else "q", bytes(question.vertices)))
+        return (
+            memories.owned_view(rows._address, rows.nbytes, rows)
+            if rows.nbytes
+            else memoryview(b"")
+        )
 
     def _drawn(self, question: Question) -> memoryview:
         shard = self._shard
@@ -325,6 +404,11 @@ class Service:
         logger.error("%s", self._failed)
         with self._wake:
             jobs, self._new, self._jobs = self._jobs + self._new, [], []
+            fetches, self._fetches = self._flying + self._fetches, []
+        for fetch in fetches:
+            # One that was cancelled takes nothing more, and one of the last round may be done.
+            with contextlib.suppress(InvalidStateError):
+                fetch.rows.set_exception(Error(self._failed))
         for job in jobs:
             with contextlib.suppress(Exception):
                 library.call("PartsFail", job.number, self._failed)

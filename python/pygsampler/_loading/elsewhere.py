@@ -1,0 +1,38 @@
+"""``Elsewhere``: rows of values that other processes have."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Coming(Protocol):
+    """Rows on their way."""
+
+    def wait(self) -> torch.Tensor:
+        """The rows, waiting until they are there."""
+
+    def done(self) -> bool:
+        """Whether ``wait()`` would return, or raise, at once."""
+
+    def cancel(self) -> None:
+        """Nobody waits for them any more."""
+
+
+class Elsewhere(ABC):
+    """What a loader takes in the place of features, for batches on the CPU."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def read_async(self, ids: torch.Tensor) -> Coming:
+        """Asks for the rows of ids, in their order."""
+
+    @abstractmethod
+    def stats(self) -> dict[str, Any]:
+        """What was read, as that of ``Features`` says it."""

@@ -1,0 +1,97 @@
+"""``python -m pygsampler partition``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pygsampler.cli import options
+
+
+@click.command(short_help="Write a graph file in parts, for several processes.")
+@click.argument("file", metavar="FILE")
+@click.option("--parts", type=click.IntRange(1, 1 << 16), required=True, help="How many.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Where the parts come; FILE with the suffix .parts when not given.",
+)
+@click.option(
+    "--reorder",
+    "by",
+    type=click.Choice(["rcm", "metis"]),
+    help="Number the vertices anew before, so that parts have fewer edges between them.",
+)
+@click.option("--replace", is_flag=True, help="Replace parts that are there.")
+@options.as_json
+def command(
+    file: str, parts: int, out: Path | None, by: str | None, replace: bool, as_json: bool
+) -> None:
+    """Write a graph file in parts of contiguous vertices with about as many edges each.
+
+    FILE is what convert wrote, or "debian". FOLDER has a graph file for each part, and
+    partition.json; pygsampler.distributed.open gives each process of torchrun its part. Vertices
+    keep their ids, unless --reorder numbers them anew: the array node_ids says what they were.
+    """
+    from pygsampler.cli import output
+    from pygsampler.cli.progress import Progress
+    from pygsampler.distributed.partition import partition
+    from pygsampler.distributed.reorder import reorder
+
+    folder = Path(file).with_suffix(".parts") if out is None else out
+    if folder.exists() and not replace:
+        raise click.UsageError(
+            f"{folder}: expected a folder that is not there; --replace is for it"
+        )
+    start = time.perf_counter()
+    with options.open_graph(file) as graph, Progress("partitioning", "edges") as progress:
+        given = graph if by is None else reorder(graph, by, parts=parts)
+        made = partition(given, folder, parts, replace=replace, progress=progress)
+        shares = [_inside(made.shard(rank)) for rank in range(parts)]
+    edges = [
+        end - first for first, end in zip(made.edge_bounds, made.edge_bounds[1:], strict=False)
+    ]
+    found: dict[str, Any] = {
+        "file": file,
+        "folder": str(folder),
+        "parts": parts,
+        "num_nodes": made.num_nodes,
+        "num_edges": made.num_edges,
+        "bounds": list(made.bounds),
+        "edges": edges,
+        "edges_inside": sum(shares),
+        "bytes": sum(path.stat().st_size for path in folder.iterdir()),
+        "seconds": time.perf_counter() - start,
+    }
+    if as_json:
+        output.write_json(found)
+        return
+    from pygsampler.doctor.report import size
+
+    out_console = output.console()
+    output.title(out_console, str(folder))
+    mean = made.num_edges / parts
+    most = f", the largest {max(edges) / mean:.2f} times the mean" if made.num_edges else ""
+    inside = f"{sum(shares) / made.num_edges:.1%}" if made.num_edges else "none"
+    facts = [
+        ("vertices", output.count(made.num_nodes)),
+        ("edges", output.count(made.num_edges)),
+        ("parts", f"{parts}{most}"),
+        ("edges within a part", inside),
+        ("size", size(found["bytes"])),
+        ("time", f"{found['seconds']:.1f} s"),
+    ]
+    output.facts(out_console, facts)
+
+
+def _inside(shard: Any) -> int:
+    """How many of a part's edges lead from its own vertices, read a piece at a time."""
+    inside, indices, piece = 0, shard.graph.indices, 1 << 22
+    for at in range(0, len(indices), piece):
+        values = indices[at : at + piece].numpy()
+        inside += int(((values >= shard.first) & (values < shard.last)).sum())
+    return inside

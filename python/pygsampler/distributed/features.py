@@ -1,0 +1,209 @@
+"""``DistributedFeatures``: rows of a vertex array whose parts lie in several processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._loading.elsewhere import Elsewhere
+from pygsampler.distributed.service import Fetch, Service
+from pygsampler.errors import Error
+
+if TYPE_CHECKING:
+    import torch
+
+
+class DistributedFeatures(Elsewhere):
+    """The rows of a vertex array of a graph in parts; made by ``DistributedGraph.features``.
+
+    ``pygsampler.torch.DataLoader(graph, ..., features={"x": graph.features("x")})`` reads the rows
+    of coming batches ahead. Each row is asked for once a batch, where its vertex lies.
+    """
+
+    __slots__ = (
+        "_bounds",
+        "_counts",
+        "_dtype",
+        "_hot",
+        "_hot_rows",
+        "_row",
+        "_service",
+        "_shape",
+        "name",
+    )
+
+    def __init__(self, service: Service, name: str, about: Any, num_nodes: int) -> None:
+        """Not for users: see the class."""
+        import torch
+
+        self.name = name
+        self._service = service
+        self._dtype: torch.dtype = getattr(torch, about["dtype"])
+        self._shape = (num_nodes, *about["shape"])
+        self._row = self._dtype.itemsize * math.prod(about["shape"])
+        # Reads, rows, rows that were kept here, rows of this process's part, and of others.
+        self._counts = [0] * 5
+        self._bounds = torch.tensor(service.bounds, dtype=torch.int64)
+        self._hot = torch.empty(0, dtype=torch.int64)
+        self._hot_rows = torch.empty((0, *about["shape"]), dtype=self._dtype)
+
+    def __len__(self) -> int:
+        return int(self._shape[0])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """That of the whole array, ``(num_nodes, ...)``."""
+        return self._shape
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Torch's dtype of the rows."""
+        return self._dtype
+
+    @property
+    def cached(self) -> int:
+        """How many rows this process has of all parts, beside those of its own."""
+        return len(self._hot)
+
+    def cache(self, ids: Any) -> DistributedFeatures:
+        """Features that keep the rows of these vertices here, and ask for others alone.
+
+        Vertices that are sampled often pay most: those that most edges lead from.
+
+        Parameters
+        ----------
+        ids : int32 or int64, shape [n]
+            Any vertices; those that occur twice count once. Their rows are asked for now.
+        """
+        import torch
+
+        about = {"dtype": str(self._dtype).removeprefix("torch."), "shape": self._shape[1:]}
+        other = DistributedFeatures(self._service, self.name, about, len(self))
+        hot = torch.unique(torch.as_tensor(ids).to(torch.int64))
+        other._hot_rows = self.read(hot)
+        other._hot = hot
+        return other
+
+    def read(self, ids: Any) -> torch.Tensor:
+        """The rows of ids, shape [len(ids), ...], in their order.
+
+        Parameters
+        ----------
+        ids : int32 or int64, shape [n]
+            Vertices of any part.
+
+        Raises
+        ------
+        IndexError
+            For an id that is no vertex.
+        Error
+            Where the exchange has failed.
+        """
+        import torch
+
+        return self.read_async(torch.as_tensor(ids)).wait()
+
+    def read_async(self, ids: torch.Tensor) -> Rows:
+        """Asks for the rows of ids; ``wait()`` of what it returns gives them."""
+        import torch
+
+        if ids.dim() != 1 or ids.dtype not in (torch.int32, torch.int64):
+            raise TypeError(
+                f"ids: expected int32 or int64 of one dimension, got {ids.dtype} of shape "
+                f"{tuple(ids.shape)}"
+            )
+        wanted, inverse = torch.unique(ids.to(torch.int64), return_inverse=True)
+        if len(wanted) and not 0 <= int(wanted[0]) <= int(wanted[-1]) < len(self):
+            bad = int(wanted[0] if wanted[0] < 0 else wanted[-1])
+            raise IndexError(f"ids: expected integers in [0, {len(self)}), got {bad}")
+        here = at = None
+        if len(self._hot):
+            at = torch.searchsorted(self._hot, wanted).clamp_(max=len(self._hot) - 1)
+            here = self._hot[at] == wanted
+            asked = wanted[~here]
+        else:
+            asked = wanted
+        # The parts' first vertices lie between ids: of none, both places are the same.
+        cuts = torch.searchsorted(asked, self._bounds).tolist()
+        questions: list[bytes] = []
+        for part, (first, end) in enumerate(pairwise(cuts)):
+            local = asked[first:end] - self._bounds[part]
+            questions.append(local.contiguous().numpy().tobytes())
+        own = len(questions[self._service.rank]) // 8
+        for place, count in enumerate(
+            (1, len(ids), len(wanted) - len(asked), own, len(asked) - own)
+        ):
+            self._counts[place] += count
+        fetch = Fetch(self.name, 64, questions)
+        self._service.fetch(fetch)
+        return Rows(self, fetch, inverse, here, at)
+
+    def stats(self) -> dict[str, Any]:
+        """``reads``, the number of calls and batches, ``rows``, and ``bytes`` by where they were.
+
+        These are ``"kept"``, rows that ``cache`` has here, ``"own"``, of this process's part, and
+        ``"others"``; a vertex counts once a read.
+        """
+        reads, rows, *tiers = self._counts
+        sizes = (count * self._row for count in tiers)
+        return {
+            "reads": reads,
+            "rows": rows,
+            "bytes": dict(zip(("kept", "own", "others"), sizes, strict=True)),
+        }
+
+    def _put_together(
+        self,
+        came: Sequence[memoryview],
+        inverse: torch.Tensor,
+        here: torch.Tensor | None,
+        at: torch.Tensor | None,
+    ) -> torch.Tensor:
+        import torch
+
+        shape = self._shape[1:]
+        parts = [torch.frombuffer(rows, dtype=self._dtype) for rows in came if len(rows)]
+        count = len(inverse) and int(inverse.max()) + 1
+        far = count if here is None else int((~here).sum())
+        rows = torch.cat(parts) if parts else torch.empty(0, dtype=self._dtype)
+        rows = rows.reshape(far, *shape)
+        if here is not None and at is not None:
+            both = torch.empty((count, *shape), dtype=self._dtype)
+            both[here] = self._hot_rows[at[here]]
+            both[~here] = rows
+            rows = both
+        return rows[inverse]
+
+    def __repr__(self) -> str:
+        return f"DistributedFeatures({self.name!r}, {self._dtype}, shape {self._shape})"
+
+
+class Rows:
+    """Rows on their way; made by ``DistributedFeatures.read_async``."""
+
+    __slots__ = ("_fetch", "_made", "_source", "_where")
+
+    def __init__(self, source: DistributedFeatures, fetch: Fetch, *where: Any) -> None:
+        self._source, self._fetch, self._where = source, fetch, where
+        self._made: torch.Tensor | None = None
+
+    def wait(self) -> torch.Tensor:
+        """The rows, as ``DistributedFeatures.read`` gives them; a second call gives the same."""
+        if self._made is None:
+            try:
+                came = self._fetch.rows.result()
+            except CancelledError:
+                raise Error("rows: expected some on their way, got cancelled ones") from None
+            self._made = self._source._put_together(came, *self._where)
+        return self._made
+
+    def done(self) -> bool:
+        """Whether ``wait()`` would return, or raise, at once."""
+        return self._fetch.rows.done()
+
+    def cancel(self) -> None:
+        """Nobody waits for them any more."""
+        self._fetch.rows.cancel()

@@ -1,0 +1,59 @@
+"""Batches of a graph in parts are those of the whole graph, byte for byte."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import parts_graphs
+import pytest
+from partners import partner
+from ranks import check_ranks, run_ranks
+
+from pygsampler.distributed import partition
+
+partner("torch")
+
+KINDS = ("plain", "ids", "plain 32", "ids 32")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Graphs of each kind, in 1, 2, 3 and 5 parts."""
+    folder = tmp_path_factory.mktemp("parts")
+    for world in (1, 2, 3, 5):
+        for kind in KINDS:
+            partition(parts_graphs.of(kind), folder / f"{kind} {world}", world)
+    return folder
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5])
+def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
+    check_ranks(world, "samples", str(folders), *(KINDS if world == 2 else KINDS[:2] if world < 5 else KINDS[1:2]))
+
+
+def test_loaders_and_features(folders: Path) -> None:
+    check_ranks(2, "loaders", str(folders))
+
+
+def test_what_is_refused(folders: Path) -> None:
+    check_ranks(2, "refused", str(folders))
+
+
+def test_without_a_group(folders: Path) -> None:
+    import pygsampler.distributed as distributed
+
+    with pytest.raises(RuntimeError, match=r"expected an initialised torch\.distributed"):
+        distributed.open(folders / "ids 1")
+
+
+@pytest.mark.parametrize("how", ["dies", "stops"])
+def test_a_process_that_does_not_come(folders: Path, how: str) -> None:
+    """The others end by an error, within the timeout of the exchange."""
+    start = time.monotonic()
+    found = run_ranks(3, "dies", str(folders), how, leaves=False)
+    assert time.monotonic() - start < 80
+    for rank in (0, 2):
+        status, printed, said = found[rank]
+        assert status == 0, said
+        assert "failed after" in printed

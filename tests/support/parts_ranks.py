@@ -1,0 +1,261 @@
+"""Tests of graphs in parts, by process: tests/distributed/test_parts.py runs them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import parts_graphs
+import torch
+from parts_graphs import EDGES, NODES, content
+
+import pygsampler as pgs
+from pygsampler import distributed
+from pygsampler.torch import DataLoader
+
+
+def fails(kind: type[Exception], text: str, what: Callable[[], Any]) -> None:
+    try:
+        what()
+    except kind as error:
+        assert text in str(error), str(error)
+    else:
+        raise AssertionError(f"expected {kind.__name__}: {text}")
+
+
+def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
+    for kind in kinds:
+        whole, rng = parts_graphs.of(kind), np.random.default_rng(rank)
+        with distributed.open(f"{folder}/{kind} {world}") as graph:
+            assert (graph.num_nodes, graph.num_edges) == (NODES, EDGES)
+            assert graph.dtype == whole.dtype
+            for how in (
+                {},
+                {"replace": True},
+                {"frontier": "new"},
+                {"disjoint": True},
+                {"prob": "w"},
+                {"mask": "m"},
+                {"edge_weights": "ht"},
+                {"prob": "w", "replace": True, "edge_weights": "ht"},
+                {"prob": "w", "disjoint": True, "frontier": "new"},
+            ):
+                fanouts = [3, 2, 40] if "replace" in how else [3, -1, 4]
+                sampler = pgs.PGSampler(fanouts, seed=5, **how)
+                for number in range(2 + rank):
+                    seeds = rng.integers(0, NODES, 20).astype(whole.dtype)
+                    want = sampler.sample(whole, seeds, epoch=1, batch=number)
+                    assert content(sampler.sample(graph, seeds, epoch=1, batch=number)) == content(
+                        want
+                    ), how
+                    if not ("ids" in kind and {"prob", "mask"} & {*how}):
+                        without = rng.integers(0, EDGES, 300)
+                        want = sampler.sample(whole, seeds, epoch=1, batch=number, exclude=without)
+                        made = sampler.sample(graph, seeds, epoch=1, batch=number, exclude=without)
+                        assert content(made) == content(want), (how, "exclude")
+            for how in (
+                {},
+                {"compare": "lt"},
+                {"window": 9},
+                {"strategy": "last"},
+                {"prob": "w"},
+                {"edge_weights": "ht"},
+            ):
+                sampler = pgs.PGSampler([3, -1, 2], seed=5, time="t", **how)
+                seeds, times = rng.integers(0, NODES, 20), rng.integers(0, 50, 20)
+                want = sampler.sample(whole, seeds, epoch=0, batch=3, seed_time=times)
+                made = sampler.sample(graph, seeds, epoch=0, batch=3, seed_time=times)
+                assert content(made) == content(want), how
+            for fanouts in ([0], [5, 0]):
+                sampler = pgs.PGSampler(fanouts, seed=1)
+                assert content(sampler.sample(graph, [4, 4, 9], epoch=0, batch=0)) == content(
+                    sampler.sample(whole, [4, 4, 9], epoch=0, batch=0)
+                )
+                assert content(sampler.sample(graph, [], epoch=0, batch=0)) == content(
+                    sampler.sample(whole, [], epoch=0, batch=0)
+                )
+            # Many on their way at once, of which some are dropped; other ranks do not know.
+            sampler = pgs.PGSampler([5, 5], seed=1)
+            many = [rng.integers(0, NODES, 30) for _ in range(12)]
+            jobs = [sampler.submit(graph, seeds, epoch=2, batch=i) for i, seeds in enumerate(many)]
+            for i in range(0, 12, 3):
+                jobs[i].cancel()
+            for i in range(1, 12, 3):
+                jobs[i] = None
+            for i in range(2, 12, 3):
+                assert content(jobs[i].result()) == content(
+                    sampler.sample(whole, many[i], epoch=2, batch=i)
+                )
+            found = sampler.sample_many(graph, many[:4], epoch=2, batch=0)
+            assert [content(b) for b in found] == [
+                content(b) for b in sampler.sample_many(whole, many[:4], epoch=2, batch=0)
+            ]
+
+
+def loaders(rank: int, world: int, folder: str) -> None:
+    whole = parts_graphs.of("ids")
+    x = torch.from_dlpack(whole.ndata["x"])
+    with distributed.open(f"{folder}/ids {world}") as graph:
+        features = graph.features("x")
+        assert (len(features), features.shape, features.dtype) == (NODES, (NODES, 3), torch.float32)
+        ids = torch.randint(0, NODES, (90,), generator=torch.Generator().manual_seed(rank))
+        for rows in (
+            features,
+            features.cache(torch.arange(0, NODES, 3)),
+            features.cache(range(NODES)),
+        ):
+            assert torch.equal(rows.read(ids), x[ids])
+            assert torch.equal(rows.read(ids[:0]), x[:0])
+            assert torch.equal(rows.read(ids.int()), x[ids])
+        stats = features.stats()
+        assert stats["reads"] == 5 and stats["rows"] == 180 + NODES // 3 + 1 + NODES
+        fails(
+            IndexError, "ids: expected integers in [0, 203), got 203", lambda: features.read([203])
+        )
+        fails(IndexError, "got -1", lambda: features.read([-1]))
+        fails(TypeError, "ids: expected int32 or int64", lambda: features.read([0.5]))
+        fails(KeyError, "expected the name of a vertex array", lambda: graph.features("z"))
+        for deal in ("seeds", "batches"):
+            about = {
+                "batch_size": 16,
+                "shuffle": True,
+                "seed": 3,
+                "labels": torch.arange(NODES),
+                "rank": rank,
+                "world_size": world,
+                "deal": deal,
+            }
+            ours = DataLoader(graph, np.arange(NODES), [3, 4], features={"x": features}, **about)
+            theirs = DataLoader(whole, np.arange(NODES), [3, 4], features={"x": x}, **about)
+            for _ in range(2):
+                # Ranks stop where they like.
+                pairs = list(zip(ours, theirs, strict=False))[: 3 + rank]
+                assert pairs
+                for a, b in pairs:
+                    assert (
+                        torch.equal(a.input_nodes, b.input_nodes)
+                        and torch.equal(a.x, b.x)
+                        and torch.equal(a.y, b.y)
+                    )
+                    for p, q in zip(a.blocks, b.blocks, strict=False):
+                        assert torch.equal(p.indices, q.indices) and torch.equal(
+                            p.edge_ids, q.edge_ids
+                        )
+        ours = iter(DataLoader(graph, np.arange(NODES), [3, 4], batch_size=8))
+        next(ours)
+        del ours
+
+
+def refused(rank: int, world: int, folder: str) -> None:
+    whole = parts_graphs.of("ids")
+    graph = distributed.open(f"{folder}/ids {world}")
+    if rank == 0:
+        # The other process asks nothing, and answers all the same.
+        def sample(how=None, **more):
+            if how is None:
+                how = {}
+            return pgs.PGSampler([3, 2], seed=1, **how).sample(
+                graph, [1, 2], epoch=0, batch=0, **more
+            )
+
+        fails(
+            IndexError,
+            "seeds[1]: expected an id in [0, 203), got 203",
+            lambda: pgs.PGSampler([2], seed=0).sample(graph, [0, 203], epoch=0, batch=0),
+        )
+        fails(
+            ValueError,
+            "prob: expected the name of an edge array of the graph ('w', 't', 'm'), got 'z'",
+            lambda: sample({"prob": "z"}),
+        )
+        fails(
+            ValueError,
+            "time: expected the name of an edge or vertex array",
+            lambda: sample({"time": "z"}, seed_time=3),
+        )
+        fails(
+            NotImplementedError,
+            "time: expected an edge array",
+            lambda: sample({"time": "y"}, seed_time=3),
+        )
+        fails(
+            NotImplementedError,
+            "carry: expected 'seed'",
+            lambda: sample({"time": "t", "carry": "edge"}, seed_time=3),
+        )
+        fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))
+        fails(
+            pgs.Error,
+            "exclude: expected None for a graph in parts whose edges have ids",
+            lambda: sample({"prob": "w"}, exclude=[3]),
+        )
+        fails(
+            ValueError,
+            "expected one of neighbours for a graph in parts",
+            lambda: sample({"mode": "queue"}),
+        )
+        fails(
+            ValueError,
+            "expected one of neighbours for a graph in parts",
+            lambda: pgs.RandomWalk(3).sample(graph, [1]),
+        )
+        fails(
+            ValueError,
+            "graph: expected a graph on this machine for its indptr",
+            lambda: graph.indptr,
+        )
+        fails(ValueError, "got one in 2 parts", lambda: graph.indices)
+        fails(ValueError, "got one in 2 parts", lambda: graph.to("cuda"))
+        fails(ValueError, "got one in 2 parts", lambda: graph.pin())
+        fails(TypeError, "DistributedGraph", lambda: pickle.dumps(graph))
+        assert graph.to("cpu") is graph and "part 0 of 2" in repr(graph)
+        assert content(sample()) == content(
+            pgs.PGSampler([3, 2], seed=1).sample(whole, [1, 2], epoch=0, batch=0)
+        )
+        pid = os.fork()
+        if not pid:
+            try:
+                fails(pgs.Error, "this process has opened", sample)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+    graph.close()
+    fails(
+        pgs.ClosedError,
+        "graph: expected an open one",
+        lambda: pgs.PGSampler([2], seed=0).sample(graph, [1], epoch=0, batch=0),
+    )
+    fails(
+        ValueError,
+        "exchange: expected 3 processes, one for each part, got 2",
+        lambda: distributed.open(f"{folder}/ids 3"),
+    )
+
+
+def dies(rank: int, world: int, folder: str, how: str) -> None:
+    exchange = distributed.TorchExchange(timeout=4)
+    graph = distributed.open(f"{folder}/plain {world}", exchange)
+    sampler = pgs.PGSampler([3, 3], seed=0)
+    sampler.sample(graph, [1, 2, 3], epoch=0, batch=0)
+    if rank == 1:
+        if how == "dies":
+            os._exit(7)
+        # Its thread does not come to the next exchange.
+        exchange.ask = lambda *given, **more: time.sleep(60)
+        time.sleep(9)
+        os._exit(0)
+    start = time.monotonic()
+    try:
+        for number in range(10**9):
+            sampler.sample(graph, range(100), epoch=0, batch=number)
+    except pgs.Error as error:
+        assert "could not go on" in str(error), str(error)
+        print(f"failed after {time.monotonic() - start:.0f} s", flush=True)
+    fails(pgs.Error, "could not go on", lambda: sampler.sample(graph, [1], epoch=0, batch=0))
+    graph.close()
+    os._exit(0)
