@@ -207,10 +207,10 @@ func Rows(p *PartRows, crew Crew, stop *atomic.Bool) (m memory.Memory, err error
 
 func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memory, error) {
 	frontier := csc.Of[I](p.Ask.Vertices)
-	rows, last := int64(len(frontier)), p.First+p.Graph.Rows()
+	rows := int64(len(frontier))
 	for i, v := range frontier {
 		if int64(v) < p.First || int64(v) >= p.Graph.NumNodes {
-			return memory.Memory{}, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, last, v)
+			return memory.Memory{}, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Graph.NumNodes, v)
 		}
 	}
 	req := *p.Request
