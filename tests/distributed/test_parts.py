@@ -29,7 +29,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("world", [1, 2, 3, 5])
 def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
-    check_ranks(world, "samples", str(folders), *(KINDS if world == 2 else KINDS[:2] if world < 5 else KINDS[1:2]))
+    check_ranks(
+        world,
+        "samples",
+        str(folders),
+        *(KINDS if world == 2 else KINDS[:2] if world < 5 else KINDS[1:2]),
+    )
 
 
 def test_loaders_and_features(folders: Path) -> None:

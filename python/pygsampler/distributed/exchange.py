@@ -19,6 +19,8 @@ class Exchange(ABC):
 
     together: bool = False
     """Whether all processes call ``ask`` together, those with nothing to ask too."""
+    busy: bool = False
+    """Whether some process had a question when ``ask`` was called last."""
 
     @property
     @abstractmethod
@@ -39,6 +41,7 @@ class Exchange(ABC):
         Parameters
         ----------
         questions : sequence of buffers, one for each process
+            That of this process is empty: it answers itself.
         answer : callable
             Of the questions to this process, one of each: the answers, in their order.
         leaving : bool
@@ -121,12 +124,13 @@ class TorchExchange(Exchange):
         self, questions: Sequence[Message], answer: Answer, *, leaving: bool = False
     ) -> list[Message] | None:
         """As ``Exchange.ask``; all processes of the group call it together."""
+        if self._size == 1:
+            return None if leaving else [b""]
         asks = any(len(question) for question in questions)
         come, states = self._sizes([len(question) for question in questions], leaving | asks << 1)
-        if all(state & 1 for state in states) and not any(state & 2 for state in states):
-            return None
-        if not any(state & 2 for state in states):
-            return [b""] * self._size
+        self.busy = any(state & 2 for state in states)
+        if not self.busy:
+            return None if all(state & 1 for state in states) else [b""] * self._size
         given = answer(self._swap(questions, come))
         sizes, _ = self._sizes([len(one) for one in given], 0)
         return self._swap(given, sizes)

@@ -86,20 +86,28 @@ def questions_in(message: memoryview) -> Iterator[Question]:
         at += size
 
 
-def answered(rows: bytes | memoryview | None, error: str = "") -> list[bytes | memoryview]:
-    """The pieces of an answer: rows, or why there are none."""
-    text = error.encode()
-    part = text if rows is None else rows
-    return [array("q", [rows is None, len(part)]).tobytes(), *_padded(part)]
-
-
 class Rows(NamedTuple):
-    """Where an answer's rows lie; none where there is an error."""
+    """An answer: where rows lie, or why there are none."""
 
     address: int
     size: int
     error: str
-    bytes: memoryview
+    rows: memoryview
+
+    @classmethod
+    def of(cls, rows: memoryview) -> Rows:
+        """Rows that are here, and stay as long as the view."""
+        return cls(address_of(rows) if len(rows) else 0, len(rows), "", rows)
+
+    @classmethod
+    def failed(cls, error: str) -> Rows:
+        """Why there are none."""
+        return cls(0, 0, error, memoryview(b""))
+
+    def pieces(self) -> list[bytes | memoryview]:
+        """As they are sent."""
+        part = self.error.encode() if self.error else self.rows
+        return [array("q", [bool(self.error), len(part)]).tobytes(), *_padded(part)]
 
 
 def answers_in(message: memoryview, count: int) -> list[Rows]:

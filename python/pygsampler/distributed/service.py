@@ -19,7 +19,7 @@ from pygsampler.distributed.exchange import Exchange, Message
 from pygsampler.distributed.messages import (
     FEATURES,
     Question,
-    answered,
+    Rows,
     answers_in,
     joined,
     questions_in,
@@ -38,7 +38,7 @@ _ASK_WORDS = 5
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000
 # With nothing to ask, the processes meet this often, in seconds: first, and at last.
-_IDLE, _LONGEST_IDLE = 0.0005, 0.01
+_IDLE, _LONGEST_IDLE = 0.0002, 0.005
 # Plans of others that are kept.
 _PLANS = 64
 
@@ -191,6 +191,9 @@ class Service:
                     if self._rest(None):
                         return
                     continue
+                # Its own part's rows take no way at all.
+                own, questions[self.rank] = questions[self.rank], []
+                here = [self._rows(question) for question in own]
                 given = self._exchange.ask(
                     [joined([q.message() for q in part]) for part in questions],
                     self._answer,
@@ -198,10 +201,17 @@ class Service:
                 )
                 if given is None:
                     return
-                self._hand_out(questions, askers, fetches, given)
-                idle = _IDLE if busy else min(2 * idle, _LONGEST_IDLE)
-                if not busy:
-                    self._rest(idle)
+                found = [
+                    iter(answers_in(memoryview(message), len(part)))
+                    for message, part in zip(given, questions, strict=True)
+                ]
+                found[self.rank] = iter(here)
+                self._hand_out(askers, fetches, found)
+                if busy or self._exchange.busy:
+                    idle = _IDLE
+                else:
+                    idle = min(2 * idle, _LONGEST_IDLE)
+                    self._rest(idle if self._exchange.together else None)
         except BaseException as error:
             self._fail(error)
         finally:
@@ -269,16 +279,11 @@ class Service:
 
     def _hand_out(
         self,
-        questions: Sequence[Sequence[Question]],
         askers: Sequence[tuple[_Asking, list[int]]],
         fetches: Sequence[Fetch],
-        given: Sequence[Message],
+        found: Sequence[Iterator[Rows]],
     ) -> None:
         """Gives jobs their answers, which stay until every job has asked again, or is done."""
-        found = [
-            iter(answers_in(memoryview(message), len(part)))
-            for message, part in zip(given, questions, strict=True)
-        ]
         for fetch in fetches:
             came = [(part, next(found[part])) for part, _ in fetch.questions()]
             wrong = [f"part {part}: {rows.error}" for part, rows in came if rows.error]
@@ -287,9 +292,9 @@ class Service:
             if wrong:
                 fetch.rows.set_exception(Error("; ".join(wrong)))
             else:
-                fetch.rows.set_result([rows.bytes for _, rows in came])
+                fetch.rows.set_result([rows.rows for _, rows in came])
         for job, asked in askers:
-            list_ = array("q", bytes(16 * len(questions)))
+            list_ = array("q", bytes(16 * len(found)))
             errors: list[str] = []
             for part in asked:
                 rows = next(found[part])
@@ -300,22 +305,28 @@ class Service:
                 if errors:
                     library.call("PartsFail", job.number, "; ".join(errors))
                 else:
-                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], len(questions))
+                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], len(found))
 
     def _answer(self, messages: Sequence[Message]) -> list[Message]:
-        """Rows of this process's part, for all that ask for some."""
+        """Rows of this process's part, for all others that ask for some."""
         return [
-            joined([piece for q in questions_in(memoryview(m)) for piece in self._rows(q)])
-            for m in messages
+            joined(
+                [
+                    piece
+                    for question in questions_in(memoryview(message))
+                    for piece in self._rows(question).pieces()
+                ]
+            )
+            for message in messages
         ]
 
-    def _rows(self, question: Question) -> list[bytes | memoryview]:
+    def _rows(self, question: Question) -> Rows:
         try:
             if question.hop == FEATURES:
-                return answered(self._values(question))
-            return answered(self._drawn(question))
+                return Rows.of(self._values(question))
+            return Rows.of(self._drawn(question))
         except Exception as error:
-            return answered(None, f"{type(error).__name__}: {error}")
+            return Rows.failed(f"{type(error).__name__}: {error}")
 
     def _values(self, question: Question) -> memoryview:
         """Rows of an array of this part's vertices."""
