@@ -39,14 +39,17 @@ func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclud
 
 // DeviceTimedSubmit puts a batch whose seeds have times into a stream of a device and returns its job, negated;
 // sorted, seedTimes and byVertex as for TimedSubmit.
-func DeviceTimedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, stream, own, sorted, seedTimes, byVertex int64) (job int64, err error) {
+func DeviceTimedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, sorted, seedTimes, byVertex int64) (job int64, err error) {
 	defer finish(&err)
 	g, o, err := open(graph, sampler)
 	if err != nil {
 		return 0, err
 	}
 	j, err := core.DeviceSubmitTimed(g, o, core.DeviceCall{
-		Call:     core.Call{Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch},
+		Call: core.Call{
+			Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
+			Exclude: exclude, NumExclude: numExclude,
+		},
 		OnDevice: seedsOnDevice != 0, Stream: stream, Own: own != 0,
 	}, core.TimedCall{Sorted: sorted, SeedTimes: seedTimes, ByVertex: byVertex != 0})
 	if err != nil {

@@ -9,13 +9,8 @@
 // accepted, else by weighted_wide, which serves any fanout; all ways to a row's choices give the same ones. Their positions stand where the factors
 // will. Rows that draw uniformly have one factor for all edges, and rows that give all have 1.
 //
-// Without replacement, the factor of an edge of weight w is 1 / (1 - exp(-w tau)), where tau is when the
-// first edge arrives that was not chosen, if each arrives at an exponential time with its weight as rate.
-// Given the order of the choices, the gaps between arrivals are independent and exponential.
-//
-// Go caller: internal/cuda/factors.go. Go twins: rng.Weights.Factors, request.Rule.Factor.
-#include "real.cuh"
-#include "weighted.cuh"
+// What the factors are: factor.cuh. Go caller: internal/cuda/factors.go.
+#include "factor.cuh"
 
 // What is of one batch alone. Mirrors factorBatch in internal/cuda/factors.go.
 struct FactorBatch {
@@ -33,87 +28,6 @@ struct FactorBatch {
 struct FactorArgs {
   Args all;
   FactorBatch batches[MOST_BATCHES];
-};
-
-// The sum of x over the lanes before this one; all becomes the sum over all lanes.
-__device__ __forceinline__ u64 lanes_before64(u64 x, u64& all) {
-  u64 lane = threadIdx.x & 31, inclusive = x;
-#pragma unroll
-  for (u32 d = 1; d < 32; d <<= 1) {
-    u64 y = __shfl_up_sync(~0u, inclusive, d);
-    if (lane >= d) inclusive += y;
-  }
-  all = __shfl_sync(~0u, inclusive, 31);
-  return inclusive - x;
-}
-
-// -log(u), u in the middle of one of 2^52 parts of (0, 1). Go twin: rng.Exponential.
-__device__ __forceinline__ double exponential(u64 bits) {
-  return -real_log(__dmul_rn((double)(long long)(bits >> 12 << 1 | 1), 0x1p-53));
-}
-
-// Stored as integers, so that the compiler knows that it may overwrite a choice.
-__device__ __forceinline__ void put(void* factors, u64 e, float factor) { write(factors, 32, e, (u64)__float_as_int(factor)); }
-
-// A row that has drawn by weight, by a warp: edges e0 to e0 + fanout of factors, whose choices stand from c0 on.
-struct DrawnRow {
-  const Args& a;
-  void *choices, *factors;
-  u32 c0, e0, fanout;
-  u64 state, start, n, total;  // total: the weights of all that may be drawn
-  Sums64 w;
-
-  __device__ __forceinline__ u64 choice(u32 j) const { return read(choices, a.out_edge_bits, c0 + j); }
-  __device__ __forceinline__ bool first_draw(u32 j, u64 p) const {
-    return weighted_pick(a.alias + start, draw_bits64(state, j), n) == p;
-  }
-
-  __device__ __forceinline__ void replaced() const {
-    double all = __ull2double_rn(total), times = (double)fanout;
-    for (u32 j = threadIdx.x & 31; j < fanout; j += 32)
-      put(factors, e0 + j, __double2float_rn(__ddiv_rn(all, __dmul_rn(times, __ull2double_rn(w.of(choice(j)))))));
-  }
-
-  // When the first edge arrives that was not chosen. First draws that were accepted came first, in order,
-  // then what took the places of the refused ones, in order.
-  __device__ __forceinline__ double next() const {
-    u32 lane = threadIdx.x & 31;
-    u64 later = 0, earlier = 0;
-    for (u32 j = lane; j < fanout; j += 32) {
-      u64 p = choice(j);
-      if (first_draw(j, p)) later += w.of(p);
-    }
-    later = warp_sum64(later);
-    double tau = 0;
-    for (u32 j0 = 0; j0 <= fanout; j0 += 32) {
-      u32 j = j0 + lane;
-      u64 weight = 0, accepted = 0, replacing = 0;
-      bool first = false;
-      if (j < fanout) {
-        u64 p = choice(j);
-        weight = w.of(p);
-        first = first_draw(j, p);
-      }
-      u64 before_first = lanes_before64(first ? weight : 0, accepted), before_other = lanes_before64(first ? 0 : weight, replacing);
-      u64 before = first ? earlier + before_first : later + before_other;
-      double gap = 0;
-      if (j <= fanout) gap = __ddiv_rn(exponential(draw_bits64(state, (u64)GAPS * fanout + j)), __ull2double_rn(total - before));
-#pragma unroll
-      for (u32 d = 16; d; d >>= 1) gap = __dadd_rn(gap, __shfl_xor_sync(~0u, gap, d));
-      tau = __dadd_rn(tau, gap);
-      earlier += accepted;
-      later += replacing;
-    }
-    return tau;
-  }
-
-  __device__ __forceinline__ void distinct() const {
-    double tau = next();
-    for (u32 j = threadIdx.x & 31; j < fanout; j += 32) {
-      double chance = real_one_minus_exp(__dmul_rn(__ull2double_rn(w.of(choice(j))), tau));
-      put(factors, e0 + j, __double2float_rn(__ddiv_rn(1.0, chance)));
-    }
-  }
 };
 
 // The choices of a row where the first draw of each is accepted, as it mostly is, by a warp; false where one
@@ -170,7 +84,7 @@ __device__ __forceinline__ void factors_of(const Args& a, const FactorBatch& b, 
     u64 n = end - start, degree = n - (x1 - x0);
     bool all = gives_all(a, degree, fanout);
     if (all || !a.alias) {
-      float factor = all ? ONE : __double2float_rn(__ddiv_rn(__ull2double_rn(degree), __ull2double_rn((u64)fanout)));
+      float factor = all ? ONE : uniform_factor(degree, (u64)fanout);
       for (u32 j = lane; j < take; j += 32) put(factors, e0 + j, factor);
       continue;
     }
@@ -178,16 +92,11 @@ __device__ __forceinline__ void factors_of(const Args& a, const FactorBatch& b, 
     if (trees) state = part_state(state, (u32)read(trees, width, place));
     void* choices = b.choices ? b.choices : factors;
     u32 c0 = b.choices ? (u32)edges_before + e0 : e0;
-    Sums64 w{a.sums + start};
-    u64 out = 0;
-    for (u64 i = x0 + lane; i < x1; i += 32) out += w.of(a.excluded[i] - start);
-    u64 total = w.sums[n - 1] - warp_sum64(out);
+    u64 total = weight_of_row(a, start, n, x0, x1);
     if (!first_draws(a, choices, c0, state, start, n, (u32)fanout, x0, x1))
       weighted_wide(a, choices, c0, state, start, n, (u32)fanout, x0, x1);
     __syncwarp();
-    DrawnRow row{a, choices, factors, c0, e0, (u32)fanout, state, start, n, total, w};
-    if (a.replace) row.replaced();
-    else row.distinct();
+    DrawnRow<Args>{a, choices, factors, a.out_edge_bits, c0, e0, (u32)fanout, state, start, n, total, Sums64{a.sums + start}}.all_factors();
   }
 }
 

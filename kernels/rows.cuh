@@ -51,12 +51,21 @@ struct RowsArgs {
     return num_excluded ? kept_position(excluded, num_excluded, start, pick) : start + pick;
   }
 
+  // First position and degree of vertex v.
+  __device__ ulonglong2 all_of(u64 v) const {
+    if (v >= num_rows) return make_ulonglong2(0, 0);
+    u64 start = read(indptr, indptr_bits, v), end = read(indptr, indptr_bits, v + 1);
+    return make_ulonglong2(start, end - start);
+  }
+  // How many edges a row, or a part of one, has beside those that are excluded.
+  __device__ u64 kept(ulonglong2 row) const {
+    if (!num_excluded) return row.y;
+    return row.y - (excluded_below(excluded, num_excluded, row.x + row.y) - excluded_below(excluded, num_excluded, row.x));
+  }
   // First position and degree of vertex v, not counting excluded edges.
   __device__ ulonglong2 row_of(u64 v) const {
-    if (v >= num_rows) return make_ulonglong2(0, 0);
-    u64 start = read(indptr, indptr_bits, v), end = read(indptr, indptr_bits, v + 1), degree = end - start;
-    if (num_excluded) degree -= excluded_below(excluded, num_excluded, end) - excluded_below(excluded, num_excluded, start);
-    return make_ulonglong2(start, degree);
+    ulonglong2 row = all_of(v);
+    return make_ulonglong2(row.x, kept(row));
   }
 
   // ---- choices -------------------------------------------------------------------------------

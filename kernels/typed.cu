@@ -21,25 +21,17 @@
 //   settle   edges that asked another edge get its number
 // The seeds are numbered as the edges of a hop before the first, whose relations are the types.
 //
-// The kernels whose names end in _all also know rows that draw by weight, as weighted.cuh says, and disjoint
-// trees: there a number belongs to a pair of tree and vertex, and the map's words stand in the table of trees.cuh,
+// The kernels whose names end in _all also know rows that draw by weight, as weighted.cuh says, the factors of
+// edges, which stand behind a block's edge ids, and disjoint trees: there a number belongs to a pair of tree and vertex, and the map's words stand in the table of trees.cuh,
 // one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
 // are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/times).
 //
-// Go caller: internal/cuda/typed.go. Go twin: internal/cpu/typed.go.
-#include "rows.cuh"
+// What one row gives: typed_rows.cuh. Go caller: internal/cuda/typed.go. Go twin: internal/cpu/typed.go.
 #include "trees.cuh"
-#include "typed.cuh"
-#include "weighted.cuh"
+#include "typed_rows.cuh"
 
 #define TYPED_WARPS (THREADS / 32)
 #define TYPED_HUB 8192  // edges from which on a whole row is a block's
-
-// A relation in the terms of the kernels without types.
-struct TypedRows : RowsArgs {
-  const u64 *alias, *sums;  // null where its rows draw uniformly
-  const long long* keys;    // null where its edges have no times
-};
 
 struct TypedShared {
   Meeting meeting;
@@ -52,9 +44,13 @@ struct TypedShared {
 };
 
 struct TypedAllShared : TypedShared {
-  u64 lengths[THREADS];  // of rows that draw by weight: their edges, excluded ones too
+  // Of rows that draw by weight: their edges, excluded ones too; of those of which a bound leaves a part what the
+  // sums have before it.
+  u64 lengths[THREADS];
   u32 trees[THREADS];
   long long bounds[THREADS];
+  void* factors;  // of the relation's edges
+  u64 fanout;
 };
 
 template <bool ALL>
@@ -110,6 +106,8 @@ struct Typed {
   __device__ long long& tile_bound(u32 row) const { return ((TypedAllShared&)s).bounds[row]; }
   __device__ u32* tile_trees() const { return ((TypedAllShared&)s).trees; }
   __device__ u64& length(u32 row) const { return ((TypedAllShared&)s).lengths[row]; }
+  __device__ bool factors() const { return ALL && a.factors; }
+  __device__ TypedAllShared& all_shared() const { return (TypedAllShared&)s; }
   // Type of the vertices that a relation's edges, or a type's seeds, lead from.
   __device__ u32 source(bool seeds, u32 of) const { return seeds ? of : a.relations[of].src; }
   __device__ long long fanout_of(u32 relation, u32 hop) const {
@@ -120,6 +118,9 @@ struct Typed {
   __device__ u64 indptr_at(u32 relation) const { return ids_at[relation] - align64((rows[a.relations[relation].dst] + 1) * WIDTH); }
   __device__ u64 edge_ids_at(u32 relation) const {
     return ids_at[relation] + align64((edge_at[relation + 1] - edge_at[relation]) * WIDTH);
+  }
+  __device__ u64 factors_at(u32 relation) const {
+    return edge_ids_at(relation) + align64((edge_at[relation + 1] - edge_at[relation]) * (a.relations[relation].out_edge_bits / 8));
   }
 
   // to[i] becomes `from` and what the i things before have; to[count] all. Says that.
@@ -207,32 +208,6 @@ struct Typed {
     return bounds(s.dst)[first[s.dst] + item - row_at[relation]];
   }
 
-  // The key of the first time that a window leaves under a bound.
-  __device__ long long since(long long bound) const {
-    const long long LEAST = (long long)(1ull << 63);
-    if (a.float_times) return key_of(time_of(bound) - a.window);
-    long long window = (long long)a.window;
-    return bound >= LEAST + window ? bound - window : LEAST;
-  }
-  // How many of a row's keys, which ascend, are below one, or at it.
-  __device__ static u64 keys_below(const long long* keys, u64 n, long long key, bool or_at) {
-    u64 lo = 0;
-    while (lo < n) {
-      u64 middle = (lo + n) / 2;
-      if (keys[middle] < key || (or_at && keys[middle] == key)) lo = middle + 1;
-      else n = middle;
-    }
-    return lo;
-  }
-  // The part of a row that a bound leaves; of more than the fanout its last ones, where a hop wants those.
-  __device__ ulonglong2 within(ulonglong2 row, long long bound, long long fanout) const {
-    const long long* keys = s.graph.keys + row.x;
-    u64 end = keys_below(keys, row.y, bound, !a.before), begin = 0;
-    if (a.windowed) begin = keys_below(keys, end, since(bound), false);
-    if (a.latest && fanout >= 0 && end - begin > (u64)fanout) begin = end - (u64)fanout;
-    return make_ulonglong2(row.x + begin, end - begin);
-  }
-
   // Reads the rows of the block's slice; how many edges they give, in thread 0.
   __device__ u64 count(u64 items, u32 hop) {
     u64 mine = 0;
@@ -242,8 +217,9 @@ struct Typed {
       open(r);
       u64 i = i0 + threadIdx.x, takes = 0, all;
       if (i < next) {
-        ulonglong2 row = s.graph.row_of(vertex(r, i));
-        if (timed() && s.graph.keys) row = within(row, bound(r, i), fanout_of(r, hop));
+        ulonglong2 row;
+        if (timed() && s.graph.keys) row = within(a, s.graph, s.graph.all_of(vertex(r, i)), bound(r, i), fanout_of(r, hop));
+        else row = s.graph.row_of(vertex(r, i));
         a.rows[i] = row;
         takes = s.graph.taken(row.y, fanout_of(r, hop));
       }
@@ -276,11 +252,11 @@ struct Typed {
         if (a.mixed) state = state_of_type(state, s.salt);
         if (disjoint()) state = part_state(state, tree(r, i));
         s.states[threadIdx.x] = state;
-        // Rows that exclude some have more edges than they may give.
-        if (weighted()) length(threadIdx.x) = s.graph.num_excluded ? read(s.graph.indptr, s.graph.indptr_bits, v + 1) - row.x : row.y;
+        if (weighted()) length(threadIdx.x) = about_weights(v, row);
       }
       if (disjoint() && is) tile_trees()[threadIdx.x] = tree(r, i);
       if (timed() && is) tile_bound(threadIdx.x) = bound(r, i);
+      if (factors() && threadIdx.x == 0) all_shared().factors = a.out + factors_at(r), all_shared().fanout = (u64)fanout;
       __syncthreads();
       u32 in_tile = (u32)(next - i0);
       if (fanout > 0 && fanout <= a.direct && s.graph.num_edges >> 32 == 0) draw_narrow(in_tile, (u32)fanout, ids, edge_ids, edge_at[r], hop);
@@ -288,8 +264,18 @@ struct Typed {
       at += all;
     }
   }
-  // Edge e of the relation, whose edges begin in the list at first, is a row's at position p.
-  __device__ void gather(I* ids, void* edge_ids, u64 e, u64 p, u32 row, u64 at, u32 hop) const {
+  // What a row of v that draws by weight keeps in lengths.
+  __device__ u64 about_weights(u64 v, ulonglong2 row) const {
+    const TypedRows& g = s.graph;
+    if (g.in_parts()) return row.x > read(g.indptr, g.indptr_bits, v) ? g.sums[row.x - 1] : 0;
+    // Rows that exclude some have more edges than they may give.
+    return g.num_excluded ? read(g.indptr, g.indptr_bits, v + 1) - row.x : row.y;
+  }
+  // Edge e of the relation, whose edges begin in the list at `at`, is the pick-th that a row gives, or may give.
+  __device__ void gather(I* ids, void* edge_ids, u64 e, u64 pick, bool whole, u32 row, u64 at, u32 hop) const {
+    u64 p = position(row, pick, whole);
+    // Rows that draw by weight have theirs by then.
+    if (factors() && (whole || !weighted())) put(all_shared().factors, e, whole ? 1.0f : uniform_factor(s.degrees[row], all_shared().fanout));
     const TypedRows& g = s.graph;
     I v = ((const I*)g.indices)[p];
     ids[e] = v;
@@ -303,47 +289,18 @@ struct Typed {
   __device__ u64 position(u32 row, u64 pick, bool whole) const {
     return weighted() && !whole ? s.starts[row] + pick : s.graph.position(s.starts[row], pick);
   }
-  __device__ void excluded_of(u32 row, u64& x0, u64& x1) const {
-    x0 = x1 = 0;
-    if (!s.graph.num_excluded) return;
-    x0 = excluded_below(s.graph.excluded, s.graph.num_excluded, s.starts[row]);
-    x1 = excluded_below(s.graph.excluded, s.graph.num_excluded, s.starts[row] + length(row));
-  }
-  __device__ bool is_excluded(u64 p, u64 x0, u64 x1) const {
-    u64 at = x0 + excluded_below(s.graph.excluded + x0, x1 - x0, p);
-    return at < x1 && s.graph.excluded[at] == p;
+  __device__ WeightedRow weighted_row(u32 row) const {
+    return WeightedRow(s.graph, s.states[row], s.starts[row], s.degrees[row], length(row));
   }
 
-  // The choices by weight of the tile's rows, up to 32 a row: a warp a row, a lane a choice.
-  __device__ void choose_by_weight(u32 count, u32 fanout) const {
-    u32 lane = threadIdx.x & 31;
+  // The choices by weight of the tile's rows, up to 32 a row, and their factors: a warp a row.
+  __device__ void choose_tile_by_weight(u32 count, u32 fanout) const {
     for (u32 row = threadIdx.x >> 5; row < count; row += TYPED_WARPS) {
       if (gives_all(s.graph, s.degrees[row], fanout)) continue;
-      u64 start = s.starts[row], n = length(row), state = s.states[row], x0, x1;
+      WeightedRow drawn = weighted_row(row);
       u32* own = scratch + row * (fanout | 1);
-      excluded_of(row, x0, x1);
-      bool mine = lane < fanout;
-      u32 p = mine ? weighted_pick32(s.graph.alias + start, draw_bits(state, lane), (u32)n) : 0;
-      u32 drawn = (1u << (fanout & 31)) - 1;
-      if (fanout == 32) drawn = ~0u;
-      bool bad = mine && x0 < x1 && is_excluded(start + p, x0, x1);
-      u32 same = __match_any_sync(~0u, p) & drawn;
-      if (!a.replace) bad |= mine && (same & ((1u << lane) - 1));
-      if (mine) own[lane] = p;
-      u32 open = __ballot_sync(~0u, bad), spares = n > SHORT ? SPARE * fanout : 0;
-      for (u32 t0 = 0; t0 < spares && open; t0 += 32) {
-        u32 spare = t0 + lane < spares ? weighted_pick32(s.graph.alias + start, draw_bits(state, fanout + t0 + lane), (u32)n) : 0;
-        bool out = x0 < x1 && is_excluded(start + spare, x0, x1);
-        for (u32 t = 0; t < 32 && t0 + t < spares && open; t++) {
-          u32 pick = __shfl_sync(~0u, spare, t), refused = __shfl_sync(~0u, out, t);
-          // What is open equals a choice that is not, or is excluded.
-          if (__any_sync(~0u, refused || (!a.replace && mine && p == pick))) continue;
-          if (lane == __ffs(open) - 1) own[lane] = p = pick;
-          open &= open - 1;
-        }
-      }
-      __syncwarp();
-      if (open) weighted_left(s.graph, own, open, state, start, n, fanout, x0, x1);
+      choose_by_weight(s.graph, drawn, own, fanout);
+      if (factors()) factors_by_weight(s.graph, drawn, own, 32, 0, all_shared().factors, (u32)s.offsets[row], fanout);
     }
   }
 
@@ -352,7 +309,7 @@ struct Typed {
     u32 stride = fanout | 1, draws = count * fanout;
     // q / fanout by a multiplication, exact for q below 2^16: q < THREADS * DIRECT.
     u32 reciprocal = 0xFFFFFFFFu / fanout + 1;
-    if (weighted()) choose_by_weight(count, fanout);
+    if (weighted()) choose_tile_by_weight(count, fanout);
     else for (u32 q = threadIdx.x; q < draws; q += THREADS) {
       u32 row = fanout > 1 ? __umulhi(q, reciprocal) : q, j = q - row * fanout;
       u64 degree = s.degrees[row];
@@ -367,7 +324,7 @@ struct Typed {
       u32 pick = j;
       bool whole = gives_all(s.graph, degree, fanout);
       if (!whole) pick = a.replace || weighted() ? own[j] : floyd(own, j, (u32)degree - fanout);
-      gather(ids, edge_ids, s.offsets[row] + j, position(row, pick, whole), row, at, hop);
+      gather(ids, edge_ids, s.offsets[row] + j, pick, whole, row, at, hop);
     }
   }
   // The tile's rows one by one, a warp each, and whole rows of hubs by the block.
@@ -378,21 +335,22 @@ struct Typed {
       u64 take = s.takes[row], e0 = s.offsets[row];
       if (whole && take >= TYPED_HUB) continue;
       if (!whole && weighted()) {
-        u64 x0, x1;
-        excluded_of(row, x0, x1);
-        weighted_wide(s.graph, edge_ids, (u32)e0, s.states[row], s.starts[row], length(row), (u32)fanout, x0, x1);
+        WeightedRow drawn = weighted_row(row);
+        choose_many_by_weight(s.graph, drawn, edge_ids, (u32)e0, (u32)fanout);
+        if (factors())
+          factors_by_weight(s.graph, drawn, edge_ids, s.graph.out_edge_bits, (u32)e0, all_shared().factors, (u32)e0, (u32)fanout);
       } else if (!whole) {
         s.graph.choose_wide(edge_ids, e0, s.states[row], s.degrees[row], take);
       }
       for (u64 j = lane; j < take; j += 32) {
         u64 pick = whole ? j : read(edge_ids, s.graph.out_edge_bits, e0 + j);
-        gather(ids, edge_ids, e0 + j, position(row, pick, whole), row, at, hop);
+        gather(ids, edge_ids, e0 + j, pick, whole, row, at, hop);
       }
     }
     for (u32 row = 0; row < count; row++) {
       u64 take = s.takes[row];
       if (take < TYPED_HUB || !gives_all(s.graph, s.degrees[row], fanout)) continue;
-      for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, s.offsets[row] + j, position(row, j, true), row, at, hop);
+      for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, s.offsets[row] + j, j, true, row, at, hop);
     }
   }
 
@@ -572,7 +530,8 @@ struct Typed {
     sums_to(edge_at, relations, 0, [&](u32 r) { return load_relaxed(taken + r); });
     used = sums_to(ids_at, relations, align64(used), [&](u32 r) {
       u64 own = edge_at[r + 1] - edge_at[r], id_bytes = a.relations[r].out_edge_bits / 8;
-      return align64((rows[a.relations[r].dst] + 1) * WIDTH) + align64(own * WIDTH) + align64(own * id_bytes);
+      u64 more = factors() ? align64(own * 4) : 0;
+      return align64((rows[a.relations[r].dst] + 1) * WIDTH) + align64(own * WIDTH) + align64(own * id_bytes) + more;
     });
     for (u32 r = threadIdx.x; r < relations; r += THREADS) ids_at[r] += align64((rows[a.relations[r].dst] + 1) * WIDTH);
     __syncthreads();
@@ -585,7 +544,7 @@ struct Typed {
         u64 *words = header + block_word(a.hops - 1 - hop, r), own = edge_at[r + 1] - edge_at[r];
         words[BLOCK_NUM_DST] = rows[dst], words[BLOCK_NUM_EDGES] = own, words[BLOCK_FIRST_DST] = first[dst];
         words[BLOCK_INDPTR] = indptr_at(r), words[BLOCK_INDICES] = ids_at[r], words[BLOCK_EDGE_IDS] = edge_ids_at(r);
-        words[BLOCK_EDGE_WEIGHTS] = 0;
+        words[BLOCK_EDGE_WEIGHTS] = factors() ? factors_at(r) : 0;
         ((I*)(a.out + indptr_at(r)))[rows[dst]] = (I)own;
       }
     }

@@ -50,6 +50,7 @@ struct TypedArgs {
   u32 key0, key1, batch0, batch1, tag;
   u32 table_bits, tree_shift;  // of a disjoint batch: log2 of its slots; a key is tree << tree_shift | vertex
   u32 before, carry, latest, windowed, float_times;  // times.Rule: edges before a bound only, and so on
+  u32 factors, unused;    // factors: whether edges have some
   double window;  // how long before a bound an edge may be, where windowed
 };
 

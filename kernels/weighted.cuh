@@ -31,6 +31,11 @@ struct Sums64 {
   }
 };
 
+// Choice i of those that stand in a list of so many bits each, whatever the sign of the last one.
+__device__ __forceinline__ u64 choice_at(const void* choices, u32 bits, u64 i) {
+  return bits == 32 ? (u64)((const u32*)choices)[i] : ((const u64*)choices)[i];
+}
+
 __device__ __forceinline__ u64 warp_sum64(u64 x) {
 #pragma unroll
   for (int i = 16; i; i /= 2) x += __shfl_xor_sync(~0u, x, i);
@@ -182,5 +187,39 @@ __device__ __noinline__ void weighted_wide(const Args& a, void* edge_ids, u32 e0
     if (lane == 0) write(edge_ids, bits, e0 + j, p);
     __syncwarp();
     if (!a.replace) total -= w.of(p);
+  }
+}
+
+// All choices of a part of a row, n edges from start on, by a warp, for any fanout; they stand in a list from c0 on.
+// before is what the sums have before the part. There is no alias table for a part, so each draw looks in the sums.
+// Go twin: rng.Chooser.Part.
+template <class Args>
+__device__ __noinline__ void weighted_part(const Args& a, void* choices, u32 bits, u32 c0, u64 state, u64 start, u64 n, u64 before,
+                                           u32 fanout, u64 x0, u64 x1) {
+  const u64* sums = a.sums + start;
+  u32 lane = threadIdx.x & 31;
+  auto below = [&](u64 p) { return p ? sums[p - 1] : before; };
+  // What p adds where it is left out, and lies at or before y.
+  auto skipped_at = [&](u64 p, u64 y) {
+    u64 b = below(p);
+    return b <= y ? sums[p] - b : 0;
+  };
+  u64 out = 0;
+  for (u64 i = x0 + lane; i < x1; i += 32) out += skipped_at(a.excluded[i] - start, ~0ull);
+  u64 total = sums[n - 1] - before - warp_sum64(out);
+  for (u32 j = 0; j < fanout; j++) {
+    u64 x = before + __umul64hi(draw_bits64(state, j), total), y = x, last;
+    do {
+      last = y;
+      u64 skipped = 0;
+      for (u64 i = x0 + lane; i < x1; i += 32) skipped += skipped_at(a.excluded[i] - start, last);
+      for (u32 i = lane; !a.replace && i < j; i += 32) skipped += skipped_at(choice_at(choices, bits, c0 + i), last);
+      y = x + warp_sum64(skipped);
+    } while (y != last);
+    u64 p = warp_at(sums, y, n);
+    __syncwarp();
+    if (lane == 0) write(choices, bits, c0 + j, p);
+    __syncwarp();
+    if (!a.replace) total -= sums[p] - below(p);
   }
 }

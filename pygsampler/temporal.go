@@ -88,9 +88,7 @@ func DeviceSubmitTimed(g *Graph, p *Sampler, c DeviceCall, timed TimedCall) (*De
 	}()
 	keys, err := g.device.graph.Keys(given.Of[0].Edges)
 	if err == nil {
-		call.Plan, err = plan.Device(keys, given)
-	}
-	if err == nil {
+		call.Plan = plan.Device(keys, given, len(call.Exclude))
 		j.flight, err = g.device.engine.Start(g.device.graph.Alone(), call)
 	}
 	if err = onDevice(err); err != nil {

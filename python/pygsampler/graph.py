@@ -578,7 +578,7 @@ class Graph(GraphState):
 
     def _sorted(self, name: str, mask: str | None, prob: str | None) -> Timed:
         if self._device >= 0:
-            return self._twin_by_time(prob, lambda own: own._timed(name, mask, prob))
+            return self._twin_by_time(lambda own: own._timed(name, mask, prob))
         of_edges, of_nodes = self.edata.get(name), self.ndata.get(name)
         if of_edges is not None and of_nodes is not None:
             raise ValueError(
@@ -600,7 +600,7 @@ class Graph(GraphState):
 
         def make() -> Timed:
             if self._device >= 0:
-                return self._twin_by_time(prob, lambda own: own._timed_by(name, values, mask, prob))
+                return self._twin_by_time(lambda own: own._timed_by(name, values, mask, prob))
             return self._by_time(name, values, True, mask, prob)
 
         return self._kept(("time of vertices", name, mask, prob), make)
@@ -623,13 +623,8 @@ class Graph(GraphState):
         graph._handle()
         return Timed(name, by_vertex, graph, memory, is_float)
 
-    def _twin_by_time(self, prob: str | None, make: Callable[[Graph], Timed]) -> Timed:
+    def _twin_by_time(self, make: Callable[[Graph], Timed]) -> Timed:
         """On this graph's device what is made of the one on the CPU."""
-        if prob is not None:
-            raise NotImplementedError(
-                f"prob: expected None with time on {self.device}, got {prob!r}; graph.to('cpu') "
-                "is drawn by weight"
-            )
         own = make(self._on_cpu())
         return Timed(own.name, own.by_vertex, self._twin(own.graph), own.memory, own.float)
 
@@ -692,7 +687,13 @@ class Graph(GraphState):
         graph = Graph._later(host, self._device, self._pinned)
         graph._kinds = host._kinds
         whole = host._whole
-        shared = whole is not None and whole.parts is not None and host._open().shares(whole.parts)
+        shared = (
+            whole is not None
+            and whole.parts is not None
+            # Not of another form, as the rows by time that are drawn by weight.
+            and whole.graph() is self._on_cpu()
+            and host._open().shares(whole.parts)
+        )
         graph._whole = Whole.of(self) if shared else Whole(weakref.ref(self), None)
         return graph
 

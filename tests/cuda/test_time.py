@@ -23,7 +23,11 @@ def make(floats: bool, dtype: str = "int64") -> tuple[pgs.Graph, Any]:
         src,
         dst,
         num_nodes=nodes,
-        edge_data={"t": times / 3 if floats else times, "odd": np.arange(edges) % 2 == 1},
+        edge_data={
+            "t": times / 3 if floats else times,
+            "odd": np.arange(edges) % 2 == 1,
+            "w": (np.arange(edges) % 7).astype(np.float32),
+        },
         node_data={"born": random.integers(0, 50, nodes).astype(np.int32)},
     )
     return graph, random
@@ -36,6 +40,9 @@ def same(got: Any, want: Any, about: object) -> None:
     for mine, block in zip(got.blocks, want.blocks, strict=True):
         for name in ("indptr", "indices", "edge_ids"):
             assert getattr(mine, name).tolist() == getattr(block, name).tolist(), (about, name)
+        assert (mine.edge_weights is None) == (block.edge_weights is None), about
+        if block.edge_weights is not None:
+            assert mine.edge_weights.tolist() == block.edge_weights.tolist(), about
 
 
 @pytest.mark.parametrize("floats", [False, True])
@@ -47,6 +54,9 @@ def test_batches_are_those_of_the_cpu(floats: bool) -> None:
         {"time": "t", "carry": "edge", "compare": "lt", "mask": "odd"},
         {"time": "t", "strategy": "last", "window": 7},
         {"time": "born", "frontier": "new", "replace": True},
+        {"time": "t", "prob": "w", "carry": "edge", "window": 20},
+        {"time": "born", "prob": "w", "replace": True},
+        {"time": "t", "edge_weights": "ht", "mask": "odd"},
     ):
         sampler = pgs.PGSampler([5, 3], seed=4, **options)
         seeds = random.integers(0, graph.num_nodes, 50)
@@ -56,6 +66,13 @@ def test_batches_are_those_of_the_cpu(floats: bool) -> None:
         same(sampler.sample(there, seeds, seed_time=bounds, **NUMBERS), want, options)
         job = sampler.submit(there, seeds, seed_time=bounds, **NUMBERS)
         same(job.result(), want, (options, "submitted"))
+        # Every third edge, and each that the batch has: rows are short of some.
+        without = np.union1d(np.arange(0, graph.num_edges, 3), want.blocks[0].edge_ids)
+        around = sampler.sample(graph, seeds, seed_time=bounds, exclude=without, **NUMBERS)
+        got = sampler.sample(there, seeds, seed_time=bounds, exclude=without, **NUMBERS)
+        same(got, around, (options, "excluded"))
+        for block in around.blocks:
+            assert not np.isin(block.edge_ids, without).any()
 
 
 def test_errors_name_the_seed_and_harm_nothing() -> None:
@@ -66,11 +83,7 @@ def test_errors_name_the_seed_and_harm_nothing() -> None:
         sampler.sample(there, [0, graph.num_nodes], seed_time=[1, 1])
     with pytest.raises(ValueError, match="seed_time: expected a time for each of 2 seeds, got 1"):
         sampler.sample(there, [0, 1], seed_time=[1])
-    with pytest.raises(ValueError, match="edge_weights: expected None, got 'ht'"):
-        pgs.PGSampler([3], time="t", edge_weights="ht").sample(there, [0], seed_time=[1])
-    with pytest.raises(NotImplementedError, match="prob: expected None with time on cuda:0"):
-        pgs.PGSampler([3], time="t", prob="t").sample(there, [0], seed_time=[1])
-    with pytest.raises(NotImplementedError, match="exclude: expected None with time on cuda:0"):
-        sampler.sample(there, [0], seed_time=1, exclude=[3])
+    with pytest.raises(ValueError, match=r"exclude\[1\]: expected the id of an edge of the graph"):
+        sampler.sample(there, [0], seed_time=1, exclude=[3, graph.num_edges])
     want = sampler.sample(graph, [0, 7], seed_time=[9, 40], **NUMBERS)
     same(sampler.sample(there, [0, 7], seed_time=[9, 40], **NUMBERS), want, "after errors")

@@ -138,6 +138,9 @@ def test_masks_weights_and_trees(dtype: str) -> None:
         {"disjoint": True},
         {"disjoint": True, "prob": "w", "frontier": "new"},
         {"disjoint": True, "mask": "odd"},
+        {"edge_weights": "ht"},
+        {"edge_weights": "ht", "prob": "w", "disjoint": True},
+        {"edge_weights": "ht", "prob": "w", "replace": True},
     ):
         sampler = pgs.PGSampler([3, 12], seed=1, **options)
         want = sampler.sample(graph, seeds, **NUMBERS)
@@ -145,8 +148,6 @@ def test_masks_weights_and_trees(dtype: str) -> None:
         without = {kind: np.arange(0, n, 3) for kind, n in graph.num_edges.items()}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
         same(sampler.sample(there, seeds, exclude=without, **NUMBERS), want, (options, "excluded"))
-    with pytest.raises(ValueError, match=r"edge_weights: expected .* sampled on the CPU alone"):
-        pgs.PGSampler([3], edge_weights="ht").sample(there, seeds)
 
 
 def test_errors_name_the_type_and_harm_nothing() -> None:

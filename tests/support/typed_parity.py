@@ -26,7 +26,9 @@ def same(got: pgs.HeteroBatch, want: pgs.HeteroBatch, what: object) -> None:
     for hop, others in zip(there.blocks, want.blocks, strict=True):
         assert list(hop) == list(others)
         for kind, block in hop.items():
-            for name in ("indptr", "indices", "edge_ids"):
+            assert (block.edge_weights is None) == (others[kind].edge_weights is None), what
+            names = "indptr", "indices", "edge_ids", "edge_weights"
+            for name in names[: 3 if block.edge_weights is None else 4]:
                 mine, other = getattr(block, name), getattr(others[kind], name)
                 assert mine.dtype == other.dtype
                 np.testing.assert_array_equal(mine.numpy(), other.numpy(), err_msg=str(what))

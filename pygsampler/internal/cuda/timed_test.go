@@ -38,7 +38,7 @@ func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, keys []int6
 }
 
 // Graphs of every kind under every rule, with times that are often alike, at the ends of the integers
-// and of the floating-point numbers.
+// and of the floating-point numbers; with excluded edges, weights, both, and factors, too.
 func TestTimes(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 3))
@@ -76,32 +76,55 @@ func TestTimes(t *testing.T) {
 				}
 			}
 			d, address := timedGraph(t, e, s, g, keys)
+			byWeight := weigh(csctest.Graph(rows, int64(len(rows)+2), bits, 96-bits, bits == 32), weightings[[]string{"ramp", "heavy"}[i]])
+			weighed, _ := timedGraph(t, e, s, byWeight, keys)
+			var without []int64
+			for id := range g.NumEdges() {
+				if random.IntN(3) == 0 {
+					without = append(without, id)
+				}
+			}
+			x, err := g.Exclude(without)
+			if err != nil {
+				t.Fatal(err)
+			}
 			seeds := csctest.Steps(min(len(rows), 25), 1)
 			seeds = append(seeds, seeds[:min(len(seeds), 1)]...)
 			bounds := make([]int64, len(seeds))
 			for i := range bounds {
 				bounds[i] = some[random.IntN(len(some))]
 			}
-			for variant := range 16 {
+			for variant := range 16 * 5 {
 				rule := times.Rule{Before: variant&1 == 1, Carry: variant&2 == 2, Last: variant&4 == 4, Window: math.Inf(1)}
 				if variant&8 == 8 {
 					rule.Window = 2
 				}
-				fanouts := [][]int64{{3, 4}, {-1, 2}, {40, 1}, {2, 2, 2}}[(variant+i)%4]
-				hops := request.Hops{Fanouts: fanouts, Disjoint: true, Replace: variant == 5 && fanouts[0] > 0, OnlyNew: variant%3 == 0}
+				how := variant / 16
+				fanouts := [][]int64{{3, 4}, {-1, 2}, {40, 1}, {2, 2, 2}}[(variant+how+i)%4]
+				hops := request.Hops{Fanouts: fanouts, Disjoint: true, Replace: random.IntN(3) == 0 && fanouts[0] > 0, OnlyNew: variant%3 == 0}
 				batch := request.Batch{Seed: 7, Epoch: 1, Number: uint64(variant), Seeds: csctest.Array(seeds, bits)}
 				given := times.Rows{Edges: keys, Of: of, Float: float}
-				want, err := onCPU(&cpu.Request{
+				r, on := &cpu.Request{
 					Graph: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
-				})
+					EdgeWeights: how == 4,
+				}, d
+				if how == 1 || how == 3 || how == 4 && variant%2 == 0 {
+					r.Exclude = x
+				}
+				if how == 2 || how == 3 {
+					r.Graph, on = byWeight, weighed
+				}
+				want, err := onCPU(r)
 				if err != nil {
 					t.Fatal(err)
 				}
+				positions := excluded(r)
 				plan := &Typed{
 					Fanouts: [][]int64{fanouts}, Replace: hops.Replace, OnlyNew: hops.OnlyNew, Disjoint: true, Seeds: []int64{int64(len(seeds))},
 					Times: &Times{Rule: rule, Float: float, Keys: []gpu.Address{address}, Seeds: bounds}, Alone: true,
+					EdgeWeights: r.EdgeWeights, Excluded: []int64{int64(len(positions))},
 				}
-				b, err := sample(e, d, Call{Plan: plan, Batch: batch, Stream: s.Handle(), Grid: variant % 3})
+				b, err := sample(e, on, Call{Plan: plan, Batch: batch, Exclude: positions, Stream: s.Handle(), Grid: variant % 3})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,7 +133,7 @@ func TestTimes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !got.Equal(want) {
-					t.Fatalf("%s, %d bits, rule %+v, fanouts %v:\n got %.300s\nwant %.300s", name, bits, rule, fanouts, fmt.Sprint(got), fmt.Sprint(want))
+					t.Fatalf("%s, %d bits, rule %+v, %d, fanouts %v:\n got %.300s\nwant %.300s", name, bits, rule, how, fanouts, fmt.Sprint(got), fmt.Sprint(want))
 				}
 			}
 		}

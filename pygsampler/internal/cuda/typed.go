@@ -39,6 +39,7 @@ type typedArgs struct {
 	Key0, Key1, Batch0, Batch1, Tag                         uint32
 	TableBits, TreeShift                                    uint32
 	Before, Carry, Latest, Windowed, FloatTimes             uint32
+	Factors, _                                              uint32
 	Window                                                  float64
 }
 
@@ -113,6 +114,7 @@ type Typed struct {
 	Fanouts          [][]int64 // of each relation those of its hops, outermost first
 	Replace, OnlyNew bool
 	Disjoint         bool
+	EdgeWeights      bool    // a factor for each edge
 	Seeds            []int64 // how many there are of each type, one behind another
 	Excluded         []int64 // and positions to sample around of each relation; nil: none
 	Times            *Times  // of a disjoint batch: which edges there are at a bound; nil: all
@@ -129,7 +131,7 @@ type Times struct {
 }
 
 type typedKernels struct {
-	of       [2][2]gpu.Kernel[typedArgs] // by whether they know weights and trees, of int32 and of int64 ids
+	of       [2][2]gpu.Kernel[typedArgs] // by whether they know weights, factors and trees, of int32 and of int64 ids
 	room     int                         // dynamic shared memory that a block may have
 	together int                         // blocks of any that a multiprocessor runs at a time, of usualTables
 }
@@ -215,7 +217,7 @@ func (p *Typed) Words() int { return p.layout().Words() }
 
 // Shape is the fanouts, and whatever else changes how many edges they give.
 func (p *Typed) Shape() string {
-	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew)), byte(word(p.Disjoint)), byte(word(p.Times != nil))}
+	text := []byte{byte(word(p.Replace)), byte(word(p.OnlyNew)), byte(word(p.Disjoint)), byte(word(p.Times != nil)), byte(word(p.EdgeWeights))}
 	for _, fanouts := range p.Fanouts {
 		for _, n := range fanouts {
 			text = binary.AppendVarint(text, n)
@@ -245,6 +247,9 @@ func (p *Typed) Guess(g *Graph, seeds int64) Needs {
 			rows += vertices[r.Dst]
 			found += takes
 			out += (vertices[r.Dst]+1)*width + takes*(width+float64(r.Graph.sampleBits()/8)) + 3*batch.Alignment
+			if p.EdgeWeights {
+				out += float64(batch.EdgeWeights(int64(min(takes, mostGuess)))) + batch.Alignment
+			}
 		}
 		most, edges = max(most, rows), max(edges, found)
 		for t := range vertices {
@@ -479,10 +484,10 @@ func (p *Typed) Launch(f *Flight) error {
 		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt, Out: out, Report: f.Report(), BadSeed: w.meeting.Address + badSeedAt,
 		OutCapacity: capacity, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity), NumSeeds: uint64(c.NumSeeds),
 		Hops: uint32(p.hops()), Types: uint32(len(p.Seeds)), NumRelations: uint32(len(p.Fanouts)), SeedBits: uint32(c.SeedBits),
-		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed),
+		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed), Factors: word(p.EdgeWeights),
 		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Tag: tag,
 	}
-	all := p.Disjoint
+	all := p.Disjoint || p.EdgeWeights
 	for _, r := range g.schema.Relations {
 		all = all || r.Graph.Alias != 0
 	}

@@ -40,6 +40,10 @@ func typedParts(m memory.Memory, l batch.TypedLayout) (words []int64, arrays [][
 			arrays = append(arrays,
 				batchtest.Ints(m, b[batch.BlockIndptr], b[batch.BlockNumDst]+1, ids), batchtest.Ints(m, b[batch.BlockIndices], b[batch.BlockNumEdges], ids),
 				batchtest.Ints(m, b[batch.BlockEdgeIDs], b[batch.BlockNumEdges], words[l.EdgeIDBits(r)]))
+			if at := b[batch.BlockEdgeWeights]; at != 0 {
+				// The bits of factors, of 32 each.
+				arrays = append(arrays, batchtest.Ints(m, at, b[batch.BlockNumEdges], 32))
+			}
 		}
 	}
 	return words, arrays
@@ -60,7 +64,7 @@ func uploadTyped(t *testing.T, e *Engine, g *csc.Typed) *Graph {
 
 // typedPlan is the plan of a request, and the positions that it samples around.
 func typedPlan(r *cpu.TypedRequest) (p *Typed, positions []int64) {
-	p = &Typed{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, Seeds: r.Seeds}
+	p = &Typed{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, EdgeWeights: r.EdgeWeights, Seeds: r.Seeds}
 	for i := range r.Exclude {
 		own := excluded(&cpu.Request{Graph: r.Graph.Relations[i].Graph, Exclude: r.Exclude[i]})
 		p.Excluded = append(p.Excluded, int64(len(own)))
@@ -131,7 +135,7 @@ func randomTypes(random *rand.Rand, types, bits int) *csc.Typed {
 }
 
 // Random schemas of 1 to 40 types: seeds of several types, some repeated; fanouts of every kind by relation
-// and hop; both frontiers, replacement, exclusions, ids of both widths.
+// and hop; both frontiers, replacement, exclusions, factors, ids of both widths.
 func TestTyped(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 2))
@@ -154,10 +158,10 @@ func TestTyped(t *testing.T) {
 // testTyped compares requests of all kinds to a graph.
 func testTyped(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Graph, g *csc.Typed, seed uint64, bits int) {
 	t.Helper()
-	for variant := range 8 {
+	for variant := range 16 {
 		r := &cpu.TypedRequest{
 			Batch: request.Batch{Seed: seed, Epoch: 2, Number: 1<<39 + 1}, Graph: g,
-			Replace: variant&1 == 1, OnlyNew: variant&2 == 2, Disjoint: variant&4 == 4,
+			Replace: variant&1 == 1, OnlyNew: variant&2 == 2, Disjoint: variant&4 == 4, EdgeWeights: variant&8 == 8,
 		}
 		var seeds []int64
 		for range g.Kinds {
@@ -220,7 +224,7 @@ func TestTypedEveryDegreeAndFanoutByWeight(t *testing.T) {
 		for fanout := int64(1); fanout <= 40; fanout++ {
 			for _, replace := range []bool{false, true} {
 				r := &cpu.TypedRequest{
-					Graph: g, Fanouts: [][]int64{{fanout}}, Replace: replace, Seeds: []int64{int64(len(seeds))},
+					Graph: g, Fanouts: [][]int64{{fanout}}, Replace: replace, EdgeWeights: true, Seeds: []int64{int64(len(seeds))},
 					Batch: request.Batch{Seed: uint64(fanout), Seeds: csctest.Array(seeds, 64)},
 				}
 				if err := typedAlike(e, s, d, r, 0); err != nil {

@@ -71,6 +71,8 @@ def bridge_DeviceTimedSubmit(
     seeds_on_device: int,
     epoch: int,
     batch: int,
+    exclude: int,
+    num_exclude: int,
     stream: int,
     own: int,
     sorted: int,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.dates import without_dates
-from pygsampler._arrays.ids import as_ids, as_int64
+from pygsampler._arrays.ids import as_ids, as_int64, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._sampling.device_job import DeviceJob
@@ -41,15 +41,14 @@ class TimedSampler(EngineSampler):
         """Hands a batch to the engine."""
         device = graph._device
         timed: Timed = graph._timed(self._plan["time"], self._plan["mask"], self._plan["prob"])
-        ids = as_ids(seeds, "seeds", None if device < 0 else device)
+        near = None if device < 0 else device
+        ids = as_ids(seeds, "seeds", near)
         times = seed_times(seed_time, ids.length, timed)
         rows = timed.memory.address, times.buffer_info()[0], int(timed.by_vertex)
         handles = timed.graph._handle(), self._handle()
+        without = None if exclude is None else as_int64(on_host(as_ids(exclude, "exclude", near)))
+        excluded = (0, 0) if without is None else (without.address, without.length)
         if device >= 0:
-            if exclude is not None:
-                raise NotImplementedError(
-                    f"exclude: expected None with time on {graph.device}, got {describe(exclude)}"
-                )
             waiting = _TimedDeviceJob(timed.graph, self, epoch, batch)
             waiting._rows, waiting._seeds = timed, ids
             stream = devices.current_stream(device) if ids.stream is None else ids.stream
@@ -61,6 +60,7 @@ class TimedSampler(EngineSampler):
                 on_device,
                 epoch,
                 batch,
+                *excluded,
                 stream,
                 int(not prompt),
             )
@@ -68,8 +68,6 @@ class TimedSampler(EngineSampler):
             return waiting
         job = _TimedJob(timed.graph, self, epoch, batch)
         job._rows = timed
-        without = None if exclude is None else as_int64(as_ids(exclude, "exclude"))
-        excluded = (0, 0) if without is None else (without.address, without.length)
         numbers = ids.address, ids.length, ids.bits, epoch, batch, *excluded, threads, int(prompt)
         started = memories.call("TimedSubmit", *handles, *numbers, *rows, jobs=[job])
         if isinstance(started, memories.Memory):

@@ -48,10 +48,6 @@ class TypedSampler(EngineSampler):
         stream."""
         device, name, timed = graph._device, self._plan.get("time"), None
         if name is not None:
-            if exclude and device >= 0:
-                raise NotImplementedError(
-                    f"exclude: expected None with time on {graph.device}, got {describe(exclude)}"
-                )
             timed = graph._timed(name, self._plan["mask"], self._plan["prob"])
             graph = timed.graph
         kind: Any = _TypedJob if device < 0 else _TypedDeviceJob

@@ -20,7 +20,6 @@ type Plan struct {
 	request.Hops
 	Rule        times.Rule
 	edgeWeights bool
-	prob        bool
 }
 
 // Parse makes the plan of a document.
@@ -31,12 +30,12 @@ func Parse(d *family.Document) family.Plan {
 	p.OnlyNew = d.OneOf("frontier", "all", "new") == "new"
 	p.Disjoint = true
 	d.Name("time", "an edge or vertex array")
-	p.prob = d.Name("prob", "an edge array") != ""
-	if d.Name("mask", "an edge array") != "" && p.prob {
+	prob := d.Name("prob", "an edge array") != ""
+	if d.Name("mask", "an edge array") != "" && prob {
 		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
 	}
 	p.Rule = family.ReadRule(d)
-	if p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"; p.edgeWeights && p.prob {
+	if p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"; p.edgeWeights && prob {
 		d.Refuse(request.ErrValue, "edge_weights: expected None with time and prob, got 'ht'")
 	}
 	return p
@@ -49,19 +48,14 @@ func (p *Plan) Check(family.Arrays) error { return nil }
 // own: Device makes them.
 func (p *Plan) CUDA() cuda.Plan { return &cuda.Typed{} }
 
-// Device is how a device makes a batch of seeds with times, of a graph whose edges' keys are at an address there.
-func (p *Plan) Device(keys gpu.Address, t *family.Times) (*cuda.Typed, error) {
-	if p.prob {
-		return nil, fmt.Errorf("%w: prob: expected None, got weights; with time rows are drawn by them on the CPU alone", request.ErrValue)
-	}
-	if p.edgeWeights {
-		return nil, fmt.Errorf("%w: edge_weights: expected None, got 'ht'; with time that is sampled on the CPU alone", request.ErrValue)
-	}
+// Device is how a device makes a batch of seeds with times, around so many excluded edges, of a graph whose edges'
+// keys are at an address there.
+func (p *Plan) Device(keys gpu.Address, t *family.Times, excluded int) *cuda.Typed {
 	return &cuda.Typed{
-		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, Alone: true,
-		Seeds: []int64{int64(len(t.Seeds))},
+		Fanouts: [][]int64{p.Fanouts}, Replace: p.Replace, OnlyNew: p.OnlyNew, Disjoint: true, EdgeWeights: p.edgeWeights, Alone: true,
+		Seeds: []int64{int64(len(t.Seeds))}, Excluded: []int64{int64(excluded)},
 		Times: t.CUDA(p.Rule, []gpu.Address{keys}),
-	}, nil
+	}
 }
 
 // Request is what the CPU's engine is asked for.

@@ -29,7 +29,6 @@ type Plan struct {
 	disjoint    bool
 	edgeWeights bool
 	mapLimit    int64
-	prob        bool // rows are drawn by weights
 	timed       bool // each seed has a time, and its tree what the rule leaves
 	rule        times.Rule
 }
@@ -61,8 +60,7 @@ func Parse(d *family.Document) family.Plan {
 	}
 	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
 	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
-	p.prob = d.Name("prob", "an edge array") != ""
-	if p.timed && p.prob && p.edgeWeights {
+	if prob := d.Name("prob", "an edge array") != ""; p.timed && prob && p.edgeWeights {
 		d.Refuse(request.ErrValue, "edge_weights: expected None with time and prob, got 'ht'")
 	}
 	d.Name("mask", "an edge array")
@@ -168,9 +166,6 @@ func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, ke
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
-	if p.timed && p.prob {
-		return nil, fmt.Errorf("%w: prob: expected None, got weights; with time rows are drawn by them on the CPU alone", request.ErrValue)
-	}
 	fanouts, err := p.Fanouts(g)
 	if err != nil {
 		return nil, err
@@ -185,10 +180,9 @@ func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, ke
 		}
 		return one, nil
 	}
-	if p.edgeWeights {
-		return nil, fmt.Errorf("%w: edge_weights: expected None, got 'ht'; of a graph with several types of edges that is sampled on the CPU alone", request.ErrValue)
+	made := &cuda.Typed{
+		Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights, Seeds: seeds, Excluded: excluded,
 	}
-	made := &cuda.Typed{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, Seeds: seeds, Excluded: excluded}
 	if t != nil {
 		made.Times = t.CUDA(p.rule, keys)
 	}

@@ -1,0 +1,109 @@
+// What a row of a relation gives, of the kernels of graphs with types: the part that a bound leaves of it, its
+// choices by weight, and their factors. Go twins: internal/times, rng.Chooser, rng.Weights.Factors.
+#pragma once
+#include "factor.cuh"
+#include "rows.cuh"
+#include "typed.cuh"
+
+// A relation in the terms of the kernels without types.
+struct TypedRows : RowsArgs {
+  const u64 *alias, *sums;  // null where its rows draw uniformly
+  const long long* keys;    // null where its edges have no times
+
+  // Whether rows draw by weight among parts of them.
+  __device__ bool in_parts() const { return keys != nullptr; }
+};
+
+// The key of the first time that a window leaves under a bound.
+__device__ __forceinline__ long long since(const TypedArgs& a, long long bound) {
+  const long long LEAST = (long long)(1ull << 63);
+  if (a.float_times) return key_of(time_of(bound) - a.window);
+  long long window = (long long)a.window;
+  return bound >= LEAST + window ? bound - window : LEAST;
+}
+
+// How many of a row's keys, which ascend, are below one, or at it.
+__device__ __forceinline__ u64 keys_below(const long long* keys, u64 n, long long key, bool or_at) {
+  u64 lo = 0;
+  while (lo < n) {
+    u64 middle = (lo + n) / 2;
+    if (keys[middle] < key || (or_at && keys[middle] == key)) lo = middle + 1;
+    else n = middle;
+  }
+  return lo;
+}
+
+// The part of a row that a bound leaves, without counting excluded edges; of more than the fanout its last ones, where a
+// hop wants those.
+__device__ __forceinline__ ulonglong2 within(const TypedArgs& a, const TypedRows& g, ulonglong2 row, long long bound,
+                                             long long fanout) {
+  const long long* keys = g.keys + row.x;
+  u64 end = keys_below(keys, row.y, bound, !a.before), begin = 0;
+  if (a.windowed) begin = keys_below(keys, end, since(a, bound), false);
+  u64 kept = g.kept(make_ulonglong2(row.x + begin, end - begin)), start = row.x + begin;
+  if (a.latest && fanout >= 0 && kept > (u64)fanout) start = g.position(start, kept - (u64)fanout), kept = (u64)fanout;
+  return make_ulonglong2(start, kept);
+}
+
+// A row that draws by weight: its first CSC position, how many edges it has, excluded ones too, and which of the
+// excluded ones are its own. Of one that is a part, what the sums have before it.
+struct WeightedRow {
+  u64 state, start, n, before, x0, x1;
+
+  // known is how many edges a row has, or of a part before; degree does not count excluded edges.
+  __device__ WeightedRow(const TypedRows& g, u64 state, u64 start, u64 degree, u64 known)
+      : state(state), start(start), n(known), before(known), x0(0), x1(0) {
+    // Excluded edges behind the last one that is not belong to no draw.
+    if (g.in_parts()) n = g.position(start, degree - 1) + 1 - start;
+    if (!g.num_excluded) return;
+    x0 = excluded_below(g.excluded, g.num_excluded, start);
+    x1 = excluded_below(g.excluded, g.num_excluded, start + n);
+  }
+  __device__ bool is_excluded(const TypedRows& g, u64 p) const {
+    u64 at = x0 + excluded_below(g.excluded + x0, x1 - x0, start + p);
+    return at < x1 && g.excluded[at] == start + p;
+  }
+};
+
+// The choices of a row, up to 32, by a warp: a lane a choice.
+__device__ __forceinline__ void choose_by_weight(const TypedRows& g, const WeightedRow& row, u32* own, u32 fanout) {
+  if (g.in_parts()) return weighted_part(g, own, 32, 0, row.state, row.start, row.n, row.before, fanout, row.x0, row.x1);
+  u32 lane = threadIdx.x & 31;
+  bool mine = lane < fanout;
+  const u64* alias = g.alias + row.start;
+  u32 p = mine ? weighted_pick32(alias, draw_bits(row.state, lane), (u32)row.n) : 0;
+  u32 drawn = (1u << (fanout & 31)) - 1;
+  if (fanout == 32) drawn = ~0u;
+  bool bad = mine && row.x0 < row.x1 && row.is_excluded(g, p);
+  u32 same = __match_any_sync(~0u, p) & drawn;
+  if (!g.replace) bad |= mine && (same & ((1u << lane) - 1));
+  if (mine) own[lane] = p;
+  u32 open = __ballot_sync(~0u, bad), spares = row.n > SHORT ? SPARE * fanout : 0;
+  for (u32 t0 = 0; t0 < spares && open; t0 += 32) {
+    u32 spare = t0 + lane < spares ? weighted_pick32(alias, draw_bits(row.state, fanout + t0 + lane), (u32)row.n) : 0;
+    bool out = row.x0 < row.x1 && row.is_excluded(g, spare);
+    for (u32 t = 0; t < 32 && t0 + t < spares && open; t++) {
+      u32 pick = __shfl_sync(~0u, spare, t), refused = __shfl_sync(~0u, out, t);
+      // What is open equals a choice that is not, or is excluded.
+      if (__any_sync(~0u, refused || (!g.replace && mine && p == pick))) continue;
+      if (lane == __ffs(open) - 1) own[lane] = p = pick;
+      open &= open - 1;
+    }
+  }
+  __syncwarp();
+  if (open) weighted_left(g, own, open, row.state, row.start, row.n, fanout, row.x0, row.x1);
+}
+
+// The same for any fanout: they stand in a list of so many bits, which is that of edge ids.
+__device__ __forceinline__ void choose_many_by_weight(const TypedRows& g, const WeightedRow& row, void* list, u32 e0, u32 fanout) {
+  if (g.in_parts()) weighted_part(g, list, g.out_edge_bits, e0, row.state, row.start, row.n, row.before, fanout, row.x0, row.x1);
+  else weighted_wide(g, list, e0, row.state, row.start, row.n, fanout, row.x0, row.x1);
+}
+
+// The factors of a row that is whole but for excluded edges, by a warp, of choices from c0 on of a list.
+__device__ __noinline__ void factors_by_weight(const TypedRows& g, const WeightedRow& row, void* choices, u32 bits, u32 c0,
+                                               void* factors, u32 e0, u32 fanout) {
+  u64 total = weight_of_row(g, row.start, row.n, row.x0, row.x1);
+  __syncwarp();
+  DrawnRow<TypedRows>{g, choices, factors, bits, c0, e0, fanout, row.state, row.start, row.n, total, Sums64{g.sums + row.start}}.all_factors();
+}
