@@ -30,29 +30,6 @@
 #include "trees.cuh"
 #include "typed_rows.cuh"
 
-#define TYPED_WARPS (THREADS / 32)
-#define TYPED_HUB 8192  // edges from which on a whole row is a block's
-
-struct TypedShared {
-  Meeting meeting;
-  u64 parts[32];
-  TypedRows graph;  // the relation that the block works on
-  u64 salt;
-  u32 src, dst;
-  // Of the tile's rows: first CSC position, degree, random state, first edge in the block, edges to take.
-  u64 starts[THREADS], degrees[THREADS], states[THREADS], offsets[THREADS], takes[THREADS];
-};
-
-struct TypedAllShared : TypedShared {
-  // Of rows that draw by weight: their edges, excluded ones too; of those of which a bound leaves a part what the
-  // sums have before it.
-  u64 lengths[THREADS];
-  u32 trees[THREADS];
-  long long bounds[THREADS];
-  void* factors;  // of the relation's edges
-  u64 fanout;
-};
-
 template <bool ALL>
 struct TypedSharedOf {
   typedef TypedShared type;
@@ -256,11 +233,12 @@ struct Typed {
       }
       if (disjoint() && is) tile_trees()[threadIdx.x] = tree(r, i);
       if (timed() && is) tile_bound(threadIdx.x) = bound(r, i);
-      if (factors() && threadIdx.x == 0) all_shared().factors = a.out + factors_at(r), all_shared().fanout = (u64)fanout;
+      if (factors() && threadIdx.x == 0) all_shared().factors = a.out + factors_at(r);
       __syncthreads();
       u32 in_tile = (u32)(next - i0);
       if (fanout > 0 && fanout <= a.direct && s.graph.num_edges >> 32 == 0) draw_narrow(in_tile, (u32)fanout, ids, edge_ids, edge_at[r], hop);
       else if (fanout) draw_wide(in_tile, fanout, ids, edge_ids, edge_at[r], hop);
+      if (factors()) uniform_factors(all_shared(), in_tile, fanout);
       at += all;
     }
   }
@@ -271,11 +249,8 @@ struct Typed {
     // Rows that exclude some have more edges than they may give.
     return g.num_excluded ? read(g.indptr, g.indptr_bits, v + 1) - row.x : row.y;
   }
-  // Edge e of the relation, whose edges begin in the list at `at`, is the pick-th that a row gives, or may give.
-  __device__ void gather(I* ids, void* edge_ids, u64 e, u64 pick, bool whole, u32 row, u64 at, u32 hop) const {
-    u64 p = position(row, pick, whole);
-    // Rows that draw by weight have theirs by then.
-    if (factors() && (whole || !weighted())) put(all_shared().factors, e, whole ? 1.0f : uniform_factor(s.degrees[row], all_shared().fanout));
+  // Edge e of the relation, whose edges begin in the list at first, is a row's at position p.
+  __device__ void gather(I* ids, void* edge_ids, u64 e, u64 p, u32 row, u64 at, u32 hop) const {
     const TypedRows& g = s.graph;
     I v = ((const I*)g.indices)[p];
     ids[e] = v;
@@ -293,6 +268,11 @@ struct Typed {
     return WeightedRow(s.graph, s.states[row], s.starts[row], s.degrees[row], length(row));
   }
 
+  // The factors of a row from edge e0 on, whose choices stand in a list from c0 on.
+  __device__ void weigh(const WeightedRow& row, void* list, u32 bits, u32 c0, u32 e0, u32 fanout) const {
+    factors_by_weight(s.graph, list, bits, c0, all_shared().factors, e0, row.state, row.start, row.n, fanout, row.x0, row.x1);
+  }
+
   // The choices by weight of the tile's rows, up to 32 a row, and their factors: a warp a row.
   __device__ void choose_tile_by_weight(u32 count, u32 fanout) const {
     for (u32 row = threadIdx.x >> 5; row < count; row += TYPED_WARPS) {
@@ -300,7 +280,7 @@ struct Typed {
       WeightedRow drawn = weighted_row(row);
       u32* own = scratch + row * (fanout | 1);
       choose_by_weight(s.graph, drawn, own, fanout);
-      if (factors()) factors_by_weight(s.graph, drawn, own, 32, 0, all_shared().factors, (u32)s.offsets[row], fanout);
+      if (factors()) weigh(drawn, own, 32, 0, (u32)s.offsets[row], fanout);
     }
   }
 
@@ -324,7 +304,7 @@ struct Typed {
       u32 pick = j;
       bool whole = gives_all(s.graph, degree, fanout);
       if (!whole) pick = a.replace || weighted() ? own[j] : floyd(own, j, (u32)degree - fanout);
-      gather(ids, edge_ids, s.offsets[row] + j, pick, whole, row, at, hop);
+      gather(ids, edge_ids, s.offsets[row] + j, position(row, pick, whole), row, at, hop);
     }
   }
   // The tile's rows one by one, a warp each, and whole rows of hubs by the block.
@@ -337,20 +317,19 @@ struct Typed {
       if (!whole && weighted()) {
         WeightedRow drawn = weighted_row(row);
         choose_many_by_weight(s.graph, drawn, edge_ids, (u32)e0, (u32)fanout);
-        if (factors())
-          factors_by_weight(s.graph, drawn, edge_ids, s.graph.out_edge_bits, (u32)e0, all_shared().factors, (u32)e0, (u32)fanout);
+        if (factors()) weigh(drawn, edge_ids, s.graph.out_edge_bits, (u32)e0, (u32)e0, (u32)fanout);
       } else if (!whole) {
         s.graph.choose_wide(edge_ids, e0, s.states[row], s.degrees[row], take);
       }
       for (u64 j = lane; j < take; j += 32) {
         u64 pick = whole ? j : read(edge_ids, s.graph.out_edge_bits, e0 + j);
-        gather(ids, edge_ids, e0 + j, pick, whole, row, at, hop);
+        gather(ids, edge_ids, e0 + j, position(row, pick, whole), row, at, hop);
       }
     }
     for (u32 row = 0; row < count; row++) {
       u64 take = s.takes[row];
       if (take < TYPED_HUB || !gives_all(s.graph, s.degrees[row], fanout)) continue;
-      for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, s.offsets[row] + j, j, true, row, at, hop);
+      for (u64 j = threadIdx.x; j < take; j += THREADS) gather(ids, edge_ids, s.offsets[row] + j, position(row, j, true), row, at, hop);
     }
   }
 

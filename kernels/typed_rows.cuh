@@ -5,6 +5,9 @@
 #include "rows.cuh"
 #include "typed.cuh"
 
+#define TYPED_WARPS (THREADS / 32)
+#define TYPED_HUB 8192  // edges from which on a whole row is a block's
+
 // A relation in the terms of the kernels without types.
 struct TypedRows : RowsArgs {
   const u64 *alias, *sums;  // null where its rows draw uniformly
@@ -12,6 +15,26 @@ struct TypedRows : RowsArgs {
 
   // Whether rows draw by weight among parts of them.
   __device__ bool in_parts() const { return keys != nullptr; }
+};
+
+// What a block keeps of the relation and the tile of its rows that it works on.
+struct TypedShared {
+  Meeting meeting;
+  u64 parts[32];
+  TypedRows graph;  // the relation that the block works on
+  u64 salt;
+  u32 src, dst;
+  // Of the tile's rows: first CSC position, degree, random state, first edge in the block, edges to take.
+  u64 starts[THREADS], degrees[THREADS], states[THREADS], offsets[THREADS], takes[THREADS];
+};
+
+struct TypedAllShared : TypedShared {
+  // Of rows that draw by weight: their edges, excluded ones too; of those of which a bound leaves a part what the
+  // sums have before it.
+  u64 lengths[THREADS];
+  u32 trees[THREADS];
+  long long bounds[THREADS];
+  void* factors;  // of the relation's edges
 };
 
 // The key of the first time that a window leaves under a bound.
@@ -100,10 +123,26 @@ __device__ __forceinline__ void choose_many_by_weight(const TypedRows& g, const 
   else weighted_wide(g, list, e0, row.state, row.start, row.n, fanout, row.x0, row.x1);
 }
 
-// The factors of a row that is whole but for excluded edges, by a warp, of choices from c0 on of a list.
-__device__ __noinline__ void factors_by_weight(const TypedRows& g, const WeightedRow& row, void* choices, u32 bits, u32 c0,
-                                               void* factors, u32 e0, u32 fanout) {
-  u64 total = weight_of_row(g, row.start, row.n, row.x0, row.x1);
+// The factors of a row of n edges from start on, by a warp, whose choices stand in a list from c0 on. x0 to x1 are its
+// excluded edges.
+__device__ __noinline__ void factors_by_weight(const TypedRows& g, void* choices, u32 bits, u32 c0, void* factors, u32 e0,
+                                               u64 state, u64 start, u64 n, u32 fanout, u64 x0, u64 x1) {
+  u64 total = weight_of_row(g, start, n, x0, x1);
   __syncwarp();
-  DrawnRow<TypedRows>{g, choices, factors, bits, c0, e0, fanout, row.state, row.start, row.n, total, Sums64{g.sums + row.start}}.all_factors();
+  DrawnRow<TypedRows>{g, choices, factors, bits, c0, e0, fanout, state, start, n, total, Sums64{g.sums + start}}.all_factors();
+}
+
+// The factors of the tile's rows that give all, or have drawn uniformly: a warp a row, and the block one of a hub.
+// Those that have drawn by weight have theirs by then.
+__device__ __noinline__ void uniform_factors(const TypedAllShared& s, u32 count, long long fanout) {
+  for (u32 turn = 0; turn < 2; turn++) {
+    u32 rows = turn ? 1 : TYPED_WARPS, own = turn ? 0 : threadIdx.x >> 5, step = turn ? THREADS : 32;
+    for (u32 row = own; row < count; row += rows) {
+      u64 take = s.takes[row];
+      bool whole = gives_all(s.graph, s.degrees[row], fanout);
+      if ((take >= TYPED_HUB) != (turn == 1) || (!whole && s.graph.alias)) continue;
+      float factor = whole ? 1.0f : uniform_factor(s.degrees[row], (u64)fanout);
+      for (u64 j = threadIdx.x % step; j < take; j += step) put(s.factors, s.offsets[row] + j, factor);
+    }
+  }
 }

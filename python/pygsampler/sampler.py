@@ -100,8 +100,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         float64 (datetime64 is taken as int64, of nanoseconds). ``sample`` then takes ``seed_time``,
         and what is sampled around a seed are edges (with a vertex array: to vertices) that are not
         later than that. Each seed has a tree of its own, as with ``disjoint``; rows are put into
-        the order of time once, and kept with the graph. With ``prob`` and ``exclude`` on the
-        CPU alone. docs/time.md says more.
+        the order of time once, and kept with the graph. docs/time.md says more.
     compare : str
         ``"le"``: up to the bound. ``"lt"``: before it.
     window : float or timedelta64, optional
@@ -125,8 +124,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
 
     Of a ``HeteroGraph``: ``seeds`` are a mapping of vertex types to ids, ``exclude`` is one of edge
     types to edge ids, ``prob`` and ``mask`` count for the types that have an array of that name,
-    and ``sample`` gives a ``HeteroBatch``. On a GPU ``prob``, ``edge_weights`` and ``disjoint``
-    raise ValueError there.
+    and ``sample`` gives a ``HeteroBatch``.
 
     One sampler may be used from many threads at once. Pickling keeps options, seed, epoch and the
     number of the next batch.

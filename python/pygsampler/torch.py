@@ -425,6 +425,11 @@ class DataLoader(Resumed):
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
         if not isinstance(self.sampler, PGSampler):
             raise TypeError(f"static: expected a PGSampler, got {self.sampler!r}")
+        if self.sampler.time is not None:
+            raise ValueError(
+                f"static: expected a sampler without time, got time={self.sampler.time!r}: "
+                "launches of a CUDA graph take no times of seeds; leave static=True out"
+            )
         about = self.graph, self._shards, self.rank, self._rows
         size = min(self.batch_size, len(self._seeds))
         given = checked(capacities, self.sampler.fanouts, size, self.graph.num_nodes)

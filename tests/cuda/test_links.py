@@ -55,3 +55,26 @@ def test_loader_of_the_cpu(kind: str, mode: str) -> None:
         assert cpu.sampled.x.equal(gpu.sampled.x.cpu())
         for mine, theirs in zip(cpu.sampled.blocks, gpu.sampled.blocks, strict=True):
             assert mine.edge_ids.equal(theirs.edge_ids.cpu())
+
+
+@pytest.mark.parametrize("exclude", ["self", "reverse_id", None])
+def test_loader_of_the_cpu_by_time(exclude: str | None) -> None:
+    """What the batch's own edges are left out of are rows by time."""
+    src, dst = edges(torch.int64)
+    when = torch.arange(4000) % 90
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data={"t": when})
+    options: dict[str, Any] = {"batch_size": 300, "seed": 3, "shuffle": True, "exclude": exclude}
+    if exclude == "reverse_id":
+        options["reverse_eids"] = torch.arange(3999, -1, -1)
+    ids = torch.arange(0, 4000, 3)
+    sampler = pgs.PGSampler([40, 3], seed=2, time="t")
+    loaders = [
+        LinkLoader(graph, ids, sampler, device=where, seed_time=when[ids], **options)
+        for where in ("cpu", "cuda")
+    ]
+    for cpu, gpu in zip(*loaders, strict=True):
+        assert cpu.sampled.trees.equal(gpu.sampled.trees.cpu())
+        for mine, theirs in zip(cpu.sampled.blocks, gpu.sampled.blocks, strict=True):
+            assert mine.edge_ids.equal(theirs.edge_ids.cpu())
+            if exclude is not None:
+                assert not torch.isin(mine.edge_ids, ids[cpu.input_id]).any()

@@ -9,6 +9,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import scaled
+from tests.support.typed_parity import same as same_types
 
 NUMBERS = {"epoch": 2, "batch": 1 << 33}
 
@@ -87,3 +88,45 @@ def test_errors_name_the_seed_and_harm_nothing() -> None:
         sampler.sample(there, [0], seed_time=1, exclude=[3, graph.num_edges])
     want = sampler.sample(graph, [0, 7], seed_time=[9, 40], **NUMBERS)
     same(sampler.sample(there, [0, 7], seed_time=[9, 40], **NUMBERS), want, "after errors")
+
+
+@pytest.mark.parametrize("floats", [False, True])
+def test_graphs_with_types(floats: bool) -> None:
+    """Relations with times, with weights, with both and with neither."""
+    random = np.random.default_rng(5)
+    nodes, edges = {"a": scaled(5000, 90), "b": scaled(9000, 150)}, scaled(60_000, 1500)
+    kinds = [("a", "to", "b"), ("b", "to", "a"), ("b", "in", "b"), ("a", "in", "a")]
+    ends, data = {}, {}
+    for place, kind in enumerate(kinds):
+        ends[kind] = [random.integers(0, nodes[end], edges) for end in (kind[0], kind[2])]
+        ends[kind][1][: edges // 4] = 3
+        times = random.integers(0, 50, edges)
+        data[kind] = {"t": times / 4 if floats else times, "odd": np.arange(edges) % 2 == 1}
+        if place % 2:
+            del data[kind]["t"]
+        if place < 2:
+            data[kind]["w"] = (np.arange(edges) % 5).astype(np.float32)
+    born = {"b": {"born": random.integers(0, 50, nodes["b"])}}
+    graph = pgs.HeteroGraph.from_coo(ends, nodes, edge_data=data, node_data=born)
+    there = graph.to("cuda")
+    for options in (
+        {"time": "t", "carry": "edge"},
+        {"time": "t", "prob": "w", "window": 6},
+        {"time": "born", "prob": "w", "replace": True},
+        {"time": "t", "strategy": "last", "mask": "odd", "edge_weights": "ht"},
+        {"time": "born", "edge_weights": "ht", "frontier": "new"},
+    ):
+        sampler = pgs.PGSampler([4, 7], seed=4, **options)
+        seeds = {kind: random.integers(0, count, 20) for kind, count in nodes.items()}
+        given = {"seed_time": {kind: random.integers(0, 50, 20) for kind in seeds}, **NUMBERS}
+        want = sampler.sample(graph, seeds, **given)
+        assert want.num_edges
+        same_types(sampler.sample(there, seeds, **given), want, options)
+        same_types(sampler.submit(there, seeds, **given).result(), want, (options, "submitted"))
+        without = {kind: np.arange(place, edges, 2) for place, kind in enumerate(kinds[:3])}
+        around = sampler.sample(graph, seeds, exclude=without, **given)
+        got = sampler.sample(there, seeds, exclude=without, **given)
+        same_types(got, around, (options, "excluded"))
+        for blocks in around.blocks:
+            for kind, ids in without.items():
+                assert not np.isin(blocks[kind].edge_ids, ids).any()

@@ -52,6 +52,25 @@ for exclude in ("self", None):
                 made.append([content(batch) for batch in loader])
             assert len(made[0]) == 5
             assert made[0] == made[1], options
+
+# Rows by time, which leave the edges of the batch out, and their reverses.
+when = torch.arange(4000) % 90
+graph = pgs.Graph.from_coo(src, dst, num_nodes=505, edge_data={"t": when, "w": when / 3})
+edges = torch.arange(0, 4000, 3)
+for options in (
+    {"exclude": "self"}, {"exclude": "reverse_id", "reverse_eids": torch.arange(3999, -1, -1)},
+):
+    for prob in (None, "w"):
+        made = []
+        for where in ("cpu", "cuda"):
+            sampler = pgs.PGSampler([40, 3], seed=2, time="t", prob=prob)
+            options |= dict(batch_size=300, seed=1, device=where, seed_time=when[edges])
+            batches = list(LinkLoader(graph, edges, sampler, **options))
+            made.append([content(batch) for batch in batches])
+            for batch in batches:
+                own = torch.isin(batch.sampled.blocks[0].edge_ids, edges[batch.input_id])
+                assert not own.any() and batch.sampled.blocks[0].num_edges
+        assert made[0] == made[1], (options, prob)
 print(pgs.cuda.memory_stats(0)["flights"])
 """
 

@@ -335,6 +335,9 @@ for sampler in (
 ):
     with pytest.raises(ValueError, match="static: expected a sampler"):
         next(iter(DataLoader(there, SEEDS, sampler, **options)))
+by_time = dict(seed_time=torch.zeros(len(SEEDS)), **options)
+with pytest.raises(ValueError, match="static: expected a sampler without time, got time='w'"):
+    DataLoader(there, SEEDS, pgs.PGSampler([5, 3], time="w"), **by_time)
 for given, error, text in (
     ([(1, 2)], ValueError, "a pair of sizes for each of 2 blocks"), (3, ValueError, "got int 3"),
     ("least", ValueError, "outermost first, or 'most', got str 'least'"),

@@ -139,3 +139,95 @@ func TestTimes(t *testing.T) {
 		}
 	}
 }
+
+// Random schemas of which some relations have times, some weights, and some both: under every rule, with
+// excluded edges, and with factors where none has weights.
+func TestTypedTimes(t *testing.T) {
+	e, s := device(t)
+	random := rand.New(rand.NewPCG(15, 4))
+	for round := range 12 {
+		bits, weights, float := 32<<(round%2), round%3 > 0, round%4 > 1
+		g := randomTypes(random, 1+random.IntN(6), bits)
+		var timed []*times.Rows
+		for i, r := range g.Relations {
+			if weights && i%2 == 0 {
+				weigh(r.Graph, weightings[[]string{"ramp", "heavy"}[i/2%2]])
+			}
+			timed = append(timed, nil)
+			if i > 0 && random.IntN(3) == 0 {
+				continue
+			}
+			rows := &times.Rows{Edges: make([]int64, r.Graph.NumEdges()), Of: make([]int64, r.Graph.NumEdges()), Float: float}
+			for v := range r.Graph.Rows() {
+				own := rows.Edges[r.Graph.Indptr.At(v):r.Graph.Indptr.At(v+1)]
+				for j := range own {
+					if own[j] = random.Int64N(20); float {
+						own[j] = times.Key(float64(own[j]) / 2)
+					}
+				}
+				slices.Sort(own)
+			}
+			for p, key := range rows.Edges {
+				id := int64(p)
+				if r.Graph.EdgeIDs.Bits != 0 {
+					id = r.Graph.EdgeIDs.At(id)
+				}
+				rows.Of[id] = key
+			}
+			timed[i] = rows
+		}
+		d := uploadTyped(t, e, g)
+		for variant := range 24 {
+			rule := times.Rule{Before: variant&1 == 1, Carry: variant&2 == 2, Last: variant&4 == 4, Window: math.Inf(1)}
+			if random.IntN(2) == 0 {
+				rule.Window = 4
+			}
+			r := &cpu.TypedRequest{
+				Batch: request.Batch{Seed: 15, Epoch: 2, Number: uint64(variant)}, Graph: g, Disjoint: true,
+				Replace: random.IntN(3) == 0, OnlyNew: random.IntN(2) == 0, EdgeWeights: !weights && variant >= 8,
+			}
+			var seeds []int64
+			for _, k := range g.Kinds {
+				count := random.Int64N(5)
+				r.Seeds = append(r.Seeds, count)
+				for range count {
+					seeds = append(seeds, random.Int64N(k.Nodes))
+					key := random.Int64N(20)
+					if float {
+						key = times.Key(float64(key) / 2)
+					}
+					r.SeedTimes = append(r.SeedTimes, key)
+				}
+			}
+			r.Batch.Seeds = csctest.Array(seeds, bits)
+			for i, rel := range g.Relations {
+				var told *cpu.Times
+				if timed[i] != nil {
+					told = &cpu.Times{Rows: *timed[i], Rule: rule, Seeds: r.SeedTimes}
+				}
+				r.Times = append(r.Times, told)
+				fanouts := []int64{[]int64{1, 3, 40}[random.IntN(3)], []int64{0, 2, 5, -1}[random.IntN(4)]}
+				if r.Replace {
+					fanouts[1] = max(fanouts[1], 0)
+				}
+				r.Fanouts = append(r.Fanouts, fanouts)
+				if variant >= 16 {
+					var ids []int64
+					for id := range rel.Graph.NumEdges() {
+						if random.IntN(3) == 0 {
+							ids = append(ids, id)
+						}
+					}
+					x, err := rel.Graph.Exclude(ids)
+					if err != nil {
+						t.Fatal(err)
+					}
+					r.Exclude = append(r.Exclude, x)
+				}
+			}
+			if err := typedAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {
+				t.Fatalf("round %d, variant %d, rule %+v, fanouts %v: %v", round, variant, rule, r.Fanouts, err)
+			}
+		}
+	}
+}

@@ -62,15 +62,27 @@ func uploadTyped(t *testing.T, e *Engine, g *csc.Typed) *Graph {
 	return e.NewTyped(s)
 }
 
-// typedPlan is the plan of a request, and the positions that it samples around.
-func typedPlan(r *cpu.TypedRequest) (p *Typed, positions []int64) {
+// typedPlan is the plan of a request to a graph that is on the device, and the positions that it samples around.
+func typedPlan(d *Graph, r *cpu.TypedRequest) (p *Typed, positions []int64, err error) {
 	p = &Typed{Fanouts: r.Fanouts, Replace: r.Replace, OnlyNew: r.OnlyNew, Disjoint: r.Disjoint, EdgeWeights: r.EdgeWeights, Seeds: r.Seeds}
 	for i := range r.Exclude {
 		own := excluded(&cpu.Request{Graph: r.Graph.Relations[i].Graph, Exclude: r.Exclude[i]})
 		p.Excluded = append(p.Excluded, int64(len(own)))
 		positions = append(positions, own...)
 	}
-	return p, positions
+	for i, t := range r.Times {
+		if p.Times == nil {
+			p.Times = &Times{Seeds: r.SeedTimes, Keys: make([]gpu.Address, len(r.Times))}
+		}
+		if t == nil {
+			continue
+		}
+		p.Times.Rule, p.Times.Float = t.Rule, t.Float
+		if p.Times.Keys[i], err = d.schema.Relations[i].Graph.Keys(t.Edges); err != nil {
+			return nil, nil, err
+		}
+	}
+	return p, positions, nil
 }
 
 // typedAlike compares batches of the GPU, by several grids, with the CPU's: every word and every array.
@@ -83,7 +95,10 @@ func typedAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.TypedRequest, grids ..
 	}
 	words, arrays := typedParts(m, l)
 	m.Release()
-	plan, positions := typedPlan(r)
+	plan, positions, err := typedPlan(d, r)
+	if err != nil {
+		return err
+	}
 	for _, grid := range grids {
 		b, err := sample(e, d, Call{Plan: plan, Batch: r.Batch, Exclude: positions, Stream: s.Handle(), Grid: grid})
 		if err != nil {
@@ -247,7 +262,7 @@ func TestTypedHub(t *testing.T) {
 	}
 	d := uploadTyped(t, e, g)
 	for _, fanouts := range [][][]int64{{{-1, -1}, {-1, 2}}, {{700, 2}, {3, 1000}}} {
-		r := &cpu.TypedRequest{Graph: g, Fanouts: fanouts, Seeds: []int64{2, 1}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 7, 0}, 64)}}
+		r := &cpu.TypedRequest{Graph: g, Fanouts: fanouts, EdgeWeights: true, Seeds: []int64{2, 1}, Batch: request.Batch{Seed: 1, Seeds: csctest.Array([]int64{0, 7, 0}, 64)}}
 		if err := typedAlike(e, s, d, r, 0); err != nil {
 			t.Fatalf("fanouts %v: %v", fanouts, err)
 		}
@@ -263,8 +278,11 @@ func TestTypedRefuses(t *testing.T) {
 	for range g.Relations {
 		r.Fanouts = append(r.Fanouts, []int64{2, 2})
 	}
-	plan, _ := typedPlan(r)
-	_, err := sample(e, d, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()})
+	plan, _, err := typedPlan(d, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sample(e, d, Call{Plan: plan, Batch: r.Batch, Stream: s.Handle()})
 	want := fmt.Sprintf(`seeds["t2"][2]: expected an id in [0, %d), got 1000`, g.Kinds[2].Nodes)
 	if !errors.Is(err, request.ErrIndex) || !strings.Contains(fmt.Sprint(err), want) {
 		t.Fatalf("got %v, want %s", err, want)
