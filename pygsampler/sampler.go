@@ -10,6 +10,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/fused"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/hgt"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/khop"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/labor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
@@ -25,7 +26,7 @@ import (
 var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
 	"khop": khop.Parse, "reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
-	"typed": typed.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse,
+	"typed": typed.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse, "labor": labor.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.

@@ -14,6 +14,7 @@ from pygsampler.features import Features
 from pygsampler.graph import Graph
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
+from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.hgt import HGTSampler
 from pygsampler.khop import KHop, LayerSample
 from pygsampler.metapath_walk import MetaPathWalk
@@ -45,6 +46,7 @@ __all__ = [
     "HGTSampler",
     "HeteroBatch",
     "HeteroGraph",
+    "HeteroLabor",
     "HeteroWalks",
     "KHop",
     "LayerSample",

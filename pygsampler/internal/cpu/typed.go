@@ -29,8 +29,10 @@ type TypedRequest struct {
 	Times       []*Times
 	SeedTimes   []int64
 	EdgeWeights bool
-	MapLimit    int64
-	Most        int64 // edges of a hop; 0: any number
+	// Poisson says that rows have their fanouts in the mean, and may have any number of edges.
+	Poisson  bool
+	MapLimit int64
+	Most     int64 // edges of a hop; 0: any number
 }
 
 // typedBatch is a batch of a graph with types in the making. A hop has a list of rows, those of
@@ -88,6 +90,7 @@ type typedScratch struct {
 type kindScratch struct {
 	lists
 	numbers VertexMap
+	around  VertexMap // of one relation's rows in a hop
 	table   hashTable // of pairs of tree and vertex
 }
 
@@ -126,6 +129,7 @@ func trimTyped() {
 		for _, k := range s.kinds {
 			k.lists.free()
 			k.numbers.Free()
+			k.around.Free()
 			if k.table.pages != nil {
 				k.table.pages.Free()
 			}
@@ -176,6 +180,9 @@ func (r *TypedRequest) Expected() int64 {
 
 // bound is the most vertices of one type that the batch can hold, whatever the degrees.
 func (r *TypedRequest) bound() float64 {
+	if r.Poisson {
+		return math.Inf(1)
+	}
 	most := 0.0
 	for _, n := range r.Seeds {
 		most += float64(n)
@@ -199,6 +206,11 @@ func sampleTyped[I csc.Index](req *TypedRequest, crew Crew, stop *atomic.Bool) (
 		TypedRequest: req, typedScratch: takeTypedScratch(len(g.Kinds), len(g.Relations)),
 		team: muster(crew, req.Expected()), stop: stop, hops: req.Hops(),
 	}
+	return s.made(s.hop)
+}
+
+// made is the batch by its hops.
+func (s *typedBatch[I]) made(sampled func(hop int) error) (memory.Memory, error) {
 	defer s.typedScratch.put()
 	defer s.team.dismiss()
 	complete := false
@@ -211,7 +223,7 @@ func sampleTyped[I csc.Index](req *TypedRequest, crew Crew, stop *atomic.Bool) (
 		return memory.Memory{}, err
 	}
 	for hop := range s.hops {
-		if err := s.hop(hop); err != nil {
+		if err := sampled(hop); err != nil {
 			return memory.Memory{}, err
 		}
 	}
@@ -351,16 +363,7 @@ func (k *kind[I]) frontier() []I {
 // hop samples the rows of the vertices found so far, or of those that the last hop found, in
 // all relations; hop 0 is next to the seeds.
 func (s *typedBatch[I]) hop(hop int) error {
-	for t := range s.kinds {
-		k := &s.kinds[t]
-		k.first, k.coming = 0, 0
-		if s.OnlyNew {
-			k.first, k.expanded = k.expanded, k.n
-		}
-		if k.rows = k.n - k.first; k.trees != nil {
-			k.trees.first = k.first
-		}
-	}
+	s.advance()
 	if err := s.count(hop); err != nil {
 		return err
 	}
@@ -381,6 +384,26 @@ func (s *typedBatch[I]) hop(hop int) error {
 	if s.stop.Load() {
 		return request.ErrCancelled
 	}
+	s.tell(hop)
+	return nil
+}
+
+// advance says which vertices the next hop expands.
+func (s *typedBatch[I]) advance() {
+	for t := range s.kinds {
+		k := &s.kinds[t]
+		k.first, k.coming = 0, 0
+		if s.OnlyNew {
+			k.first, k.expanded = k.expanded, k.n
+		}
+		if k.rows = k.n - k.first; k.trees != nil {
+			k.trees.first = k.first
+		}
+	}
+}
+
+// tell writes down what a hop has found.
+func (s *typedBatch[I]) tell(hop int) {
 	for i := range s.rels {
 		r := &s.rels[i]
 		r.block.indptr[r.dst.rows] = I(r.edges)
@@ -390,7 +413,6 @@ func (s *typedBatch[I]) hop(hop int) error {
 	for t := range s.kinds {
 		s.out.Set(s.layout.Count(t, hop+1), s.kinds[t].n)
 	}
-	return nil
 }
 
 // count makes the tiles of a hop, and says how many edges each relation takes.

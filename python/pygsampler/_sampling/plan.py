@@ -82,7 +82,8 @@ class Plan(Mapping[str, Any]):
 def _restored(document: str) -> Plan:
     """Read anew: a later version completes it by what was not known when it was made."""
     fields = json.loads(document)
-    by_name = {"typed": "fanouts", "hgt": "num_samples"}.get(fields.get("family"))
+    names = {"typed": "fanouts", "labor": "fanouts", "hgt": "num_samples"}
+    by_name = names.get(fields.get("family"))
     if by_name:
         fields[by_name] = [ByName(n) if isinstance(n, dict) else n for n in fields[by_name]]
     return Plan(**fields)

@@ -22,8 +22,7 @@ import (
 
 // Plan is a plan of neighbours by relations.
 type Plan struct {
-	hops        []hop // outermost first
-	fallback    *int64
+	Fanouts
 	replace     bool
 	onlyNew     bool
 	disjoint    bool
@@ -33,21 +32,24 @@ type Plan struct {
 	rule        times.Rule
 }
 
-// hop is how many edges a hop takes of a row: of each relation, or of those that are named.
-type hop struct {
-	all    int64
-	byName map[string]int64 // nil: all
+// Fanouts is how many edges each hop takes of a row, outermost first: of each relation, or of those that are named.
+type Fanouts struct {
+	hops     []family.HopFanouts
+	fallback *int64 // of those that are not named; nil: there are none
+}
+
+// ReadFanouts takes the fields that say so.
+func ReadFanouts(d *family.Document) (f Fanouts) {
+	f.hops = d.FanoutsByName(rng.MaxHops)
+	if n := d.Integer("default", -1, request.MaxFanout, math.MinInt64); n != math.MinInt64 {
+		f.fallback = &n
+	}
+	return f
 }
 
 // Parse makes the plan of a document.
 func Parse(d *family.Document) family.Plan {
-	p := &Plan{}
-	for _, each := range d.FanoutsByName(rng.MaxHops) {
-		p.hops = append(p.hops, hop{each.All, each.ByName})
-	}
-	if n := d.Integer("default", -1, request.MaxFanout, math.MinInt64); n != math.MinInt64 {
-		p.fallback = &n
-	}
+	p := &Plan{Fanouts: ReadFanouts(d)}
 	p.replace = d.Bool("replace", false)
 	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
 	p.timed = d.Name("time", "an edge or vertex array") != ""
@@ -67,25 +69,25 @@ func Parse(d *family.Document) family.Plan {
 	return p
 }
 
-// Fanouts are those of each relation of a graph, outermost hop first.
-func (p *Plan) Fanouts(g *csc.Typed) ([][]int64, error) {
+// Of is those of each relation of a graph.
+func (f *Fanouts) Of(g *csc.Typed) ([][]int64, error) {
 	fanouts := make([][]int64, len(g.Relations))
 	for i, r := range g.Relations {
-		for h, of := range p.hops {
-			n := of.all
-			if of.byName != nil {
+		for h, of := range f.hops {
+			n := of.All
+			if of.ByName != nil {
 				known := false
-				if n, known = of.byName[r.Name]; !known && p.fallback == nil {
+				if n, known = of.ByName[r.Name]; !known && f.fallback == nil {
 					return nil, fmt.Errorf("%w: fanouts[%d]: expected a number for each edge type, or default=, got none for %q", request.ErrValue, h, r.Name)
 				} else if !known {
-					n = *p.fallback
+					n = *f.fallback
 				}
 			}
 			fanouts[i] = append(fanouts[i], n)
 		}
 	}
-	for h, of := range p.hops {
-		for _, name := range slices.Sorted(maps.Keys(of.byName)) {
+	for h, of := range f.hops {
+		for _, name := range slices.Sorted(maps.Keys(of.ByName)) {
 			if g.Relation(name) < 0 {
 				return nil, fmt.Errorf("%w: fanouts[%d]: expected edge types of the graph, got %q", request.ErrValue, h, name)
 			}
@@ -94,9 +96,9 @@ func (p *Plan) Fanouts(g *csc.Typed) ([][]int64, error) {
 	return fanouts, nil
 }
 
-// Fits refuses graphs whose relations are not those of the plan.
-func (p *Plan) Fits(g *csc.Typed) error {
-	_, err := p.Fanouts(g)
+// Fits refuses graphs whose relations are not those of the fanouts.
+func (f *Fanouts) Fits(g *csc.Typed) error {
+	_, err := f.Of(g)
 	return err
 }
 
@@ -107,7 +109,7 @@ func (p *Plan) Check(family.Arrays) error {
 
 // Request is what the CPU's engine is asked for.
 func (p *Plan) Request(w *family.Work) (*cpu.TypedRequest, error) {
-	fanouts, err := p.Fanouts(w.Typed)
+	fanouts, err := p.Of(w.Typed)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +168,7 @@ func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, ke
 	if err := p.hasTimes(t); err != nil {
 		return nil, err
 	}
-	fanouts, err := p.Fanouts(g)
+	fanouts, err := p.Of(g)
 	if err != nil {
 		return nil, err
 	}

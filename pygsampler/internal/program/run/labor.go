@@ -1,8 +1,7 @@
 package run
 
 import (
-	"math"
-
+	"github.com/pygsampler/pygsampler/pygsampler/internal/labor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
@@ -28,24 +27,9 @@ func (c *call[I]) labor(n *program.Node) []float64 {
 	return to
 }
 
-// laborFactor is that of one column. Its steps rise to the root of a function that is convex in 1/c, and end after at
-// most as many as there are edges.
+// laborFactor is that of one column, by sums as all columns have them.
 func laborFactor(a, q []float64, most int64) float64 {
-	candidates, least := int64(0), math.Inf(1)
-	for i := range a {
-		if a[i] > 0 && q[i] > 0 {
-			candidates++
-			least = min(least, q[i])
-		}
-	}
-	switch {
-	case candidates == 0:
-		return 0
-	case most < 0 || candidates <= most:
-		return 1 / least
-	}
-	// Those with c q < 1, by their terms.
-	sum := func(c float64, term func(a, q float64) float64) float64 {
+	return labor.Factor(a, q, most, func(c float64, term func(a, q float64) float64) float64 {
 		var of running
 		var part [32]float64
 		of.begin(program.Sum)
@@ -60,15 +44,5 @@ func laborFactor(a, q []float64, most int64) float64 {
 			of.take(part[:m])
 		}
 		return of.end()
-	}
-	d := sum(0, func(a, _ float64) float64 { return a })
-	goal := float64(d*d) * float64(1/float64(most)-1/float64(candidates))
-	for c := 0.0; ; {
-		next := sum(c, func(a, q float64) float64 { return float64(a*a) / q }) /
-			float64(goal+sum(c, func(a, _ float64) float64 { return a * a }))
-		if !(next > c) {
-			return c
-		}
-		c = next
-	}
+	})
 }

@@ -1,0 +1,92 @@
+// Package labor is the family of LABOR on graphs with types, on the CPU: destinations share the uniform numbers of
+// their sources.
+package labor
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// Plan is a plan of edges whose sources' numbers are small enough.
+type Plan struct {
+	typed.Fanouts
+	about    cpu.Labor
+	onlyNew  bool
+	weights  bool
+	mapLimit int64
+}
+
+// Parse makes the plan of a document.
+func Parse(d *family.Document) family.Plan {
+	p := &Plan{Fanouts: typed.ReadFanouts(d)}
+	p.about.Rounds = d.Integer("importance", -1, math.MaxInt32, 0)
+	if p.about.Exact = d.Bool("exact", false); p.about.Exact && p.about.Rounds != 0 {
+		d.Refuse(request.ErrValue, "importance: expected 0 with exact=True, got %d", p.about.Rounds)
+	}
+	p.about.SameLayers = d.Bool("layer_dependency", false)
+	p.about.Batches = uint64(d.Integer("batch_dependency", 1, math.MaxInt32, 1))
+	p.onlyNew = d.OneOf("frontier", "all", "new") == "new"
+	weights := d.Choice("edge_weights", "ht", "mean")
+	p.weights, p.about.Scaled = weights != "", weights == "mean"
+	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
+	prob, mask := d.Name("prob", "an edge array"), d.Name("mask", "an edge array")
+	if prob != "" && mask != "" {
+		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
+	}
+	return p
+}
+
+// Check refuses graphs without types.
+func (p *Plan) Check(family.Arrays) error {
+	return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+}
+
+func (p *Plan) request(w *family.Work) (*cpu.LaborRequest, error) {
+	fanouts, err := p.Of(w.Typed)
+	if err != nil {
+		return nil, err
+	}
+	return &cpu.LaborRequest{
+		Labor: p.about,
+		TypedRequest: cpu.TypedRequest{
+			Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
+			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapLimit: p.mapLimit, Most: w.Most,
+		},
+	}, nil
+}
+
+// Expected is what the seeds give if they have the mean degree.
+func (p *Plan) Expected(w *family.Work) int64 {
+	r, err := p.request(w)
+	if err != nil {
+		return 0
+	}
+	return r.Expected()
+}
+
+// CPU samples on one core, relation by relation.
+func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
+	r, err := p.request(w)
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	return cpu.SampleLabor(r, w.Crew, w.Stop)
+}
+
+// CUDA refuses to make batches on a device.
+func (p *Plan) CUDA() cuda.Plan { return refused{new(cuda.Neighbors)} }
+
+// refused is a plan that no device has a kernel for.
+type refused struct{ *cuda.Neighbors }
+
+// Check refuses all graphs.
+func (refused) Check(*cuda.Graph, *cuda.Call) error {
+	return fmt.Errorf("%w: graph: expected one on the CPU with types, got one on a GPU", request.ErrValue)
+}

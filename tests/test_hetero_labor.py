@@ -1,0 +1,311 @@
+"""HeteroLabor, against a slow reference, its chances against exact ones, and in torch's loader."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_labor
+import torch
+
+import pygsampler as pgs
+from pygsampler import samplers
+from pygsampler.torch import DataLoader
+
+WRITES, CITES, REVIEWS = ("a", "writes", "p"), ("p", "cites", "p"), ("a", "reviews", "p")
+HAS = ("p", "has", "a")
+NODES = {"a": 30, "p": 50}
+BATCHES = 4000
+
+
+def make(weighted: bool = False) -> tuple[Any, Any, pgs.HeteroGraph]:
+    """Edges, their weights, and the graph; one type has no weights."""
+    random = np.random.default_rng(3)
+    edges = {}
+    for kind, count in {WRITES: 200, CITES: 300, REVIEWS: 150, HAS: 120}.items():
+        edges[kind] = tuple(random.integers(0, NODES[end], count) for end in (kind[0], kind[2]))
+    weights = {
+        kind: random.random(len(edges[kind][0])) * (random.random(len(edges[kind][0])) > 0.2)
+        for kind in (WRITES, CITES, HAS)
+    }
+    data = {kind: {"w": w} for kind, w in weights.items()} if weighted else None
+    return edges, weights, pgs.HeteroGraph.from_coo(edges, NODES, edge_data=data)
+
+
+FANOUTS = [{WRITES: 2, CITES: 3, REVIEWS: 0, HAS: 2}, {WRITES: 1, CITES: -1, REVIEWS: 2, HAS: 1}]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"importance": 1},
+        {"importance": 3, "layer_dependency": True},
+        {"exact": True},
+        {"prob": "w"},
+        {"prob": "w", "importance": 2},
+        {"prob": "w", "exact": True},
+    ],
+)
+@pytest.mark.parametrize("excluded", [False, True])
+def test_reference(options: dict[str, Any], excluded: bool) -> None:
+    edges, weights, graph = make("prob" in options)
+    exclude = {WRITES: [0, 5, 9, 11, 100], CITES: list(range(0, 300, 7))} if excluded else None
+    sampler = pgs.HeteroLabor(FANOUTS, seed=11, **options)
+    seeds = {"p": [4, 7, 30, 31], "a": [2]}
+    for number in range(3):
+        nodes, hops = reference_labor.sample(
+            edges,
+            seeds,
+            list(NODES),
+            FANOUTS,
+            rounds=options.get("importance", 0),
+            exact="exact" in options,
+            same_layers="layer_dependency" in options,
+            weights=weights if "prob" in options else None,
+            exclude=exclude,
+            seed=11,
+            batch=number,
+        )
+        batch = sampler.sample(graph, seeds, epoch=0, batch=number, exclude=exclude)
+        assert {kind: ids.tolist() for kind, ids in batch.nodes.items()} == nodes
+        for blocks, rows in zip(batch.blocks, hops, strict=True):
+            assert set(blocks) == set(rows)
+            for kind, block in blocks.items():
+                want = [edge for row in rows[kind] for edge in row]
+                assert np.diff(block.indptr.numpy()).tolist() == [len(row) for row in rows[kind]]
+                src = block.src_nodes.numpy()[block.indices.numpy()]
+                assert list(zip(src, block.edge_ids.tolist(), strict=True)) == [
+                    (u, e) for u, e, _ in want
+                ]
+                assert block.edge_weights is not None
+                assert block.edge_weights.numpy() == pytest.approx(
+                    [w for _, _, w in want], rel=1e-5
+                )
+
+
+@pytest.mark.parametrize("options", [{}, {"importance": 2}, {"exact": True}])
+def test_one_type_is_samplers_labor(options: dict[str, Any]) -> None:
+    random = np.random.default_rng(0)
+    ends = random.integers(0, 100, 1500), random.integers(0, 100, 1500)
+    plain = samplers.labor(fanouts=[3, 4], seed=5, **options).sample(
+        pgs.Graph.from_coo(*ends, num_nodes=100), range(9), epoch=1, batch=7
+    )
+    typed = pgs.HeteroLabor([3, 4], seed=5, **options).sample(
+        pgs.HeteroGraph.from_coo({("v", "e", "v"): ends}, {"v": 100}),
+        {"v": range(9)},
+        epoch=1,
+        batch=7,
+    )
+    for a, b in zip(plain.blocks, typed.blocks, strict=True):
+        block = b["v", "e", "v"]
+        assert a.edge_ids.tolist() == block.edge_ids.tolist()
+        assert block.edge_weights is not None
+        assert np.allclose(a.edge_data["w"].numpy(), block.edge_weights.numpy())
+
+
+def star() -> pgs.HeteroGraph:
+    """The paper's {a, b} and {b, c, d} in one relation, and again in another; 0 to 3 in a third."""
+    ends = np.array([0, 1, 1, 2, 3]), np.array([0, 0, 1, 1, 1])
+    return pgs.HeteroGraph.from_coo(
+        {("u", "x", "v"): ends, ("u", "y", "v"): ends, ("z", "x", "v"): ends},
+        {"u": 4, "v": 2, "z": 4},
+    )
+
+
+@pytest.mark.parametrize(
+    ("importance", "shared", "vertices"), [(0, 1 / 3, 5 / 3), (1, 4 / 9, 43 / 27)]
+)
+def test_law(importance: int, shared: float, vertices: float) -> None:
+    """Relations share numbers of the same vertices, and types do not; chances are the paper's."""
+    sampler = pgs.HeteroLabor([1], importance=importance, seed=6)
+    other = 8 / 27 if importance else 1 / 3
+    chances = {0: 1 / 2, 1: 1 / 2, 2: shared, 3: other, 4: other}
+    seen, both, met = Counter[int](), 0, 0
+    crossed = Counter[tuple[bool, bool]]()
+    graph = star()
+    for number in range(BATCHES):
+        (blocks,) = sampler.sample(graph, {"v": [0, 1]}, epoch=0, batch=number).blocks
+        x, y, z = (
+            blocks[kind].edge_ids.tolist()
+            for kind in (("u", "x", "v"), ("u", "y", "v"), ("z", "x", "v"))
+        )
+        assert x == y
+        for edge, weight in zip(x, blocks["u", "x", "v"].edge_weights.tolist(), strict=True):
+            assert weight == pytest.approx(1 / chances[edge])
+        seen.update(x)
+        both += {1, 2} <= set(x)
+        met += len(set(blocks["u", "x", "v"].indices.tolist()))
+        crossed[0 in x, 0 in z] += 1
+    # Chi-square of each edge's count, one degree of freedom: below 20 but for one of 130,000.
+    for edge, p in chances.items():
+        assert (seen[edge] - BATCHES * p) ** 2 / (BATCHES * p * (1 - p)) < 20
+    assert (both - BATCHES * shared) ** 2 / (BATCHES * shared * (1 - shared)) < 20
+    assert abs(met / BATCHES - vertices) < 0.06
+    quarter = BATCHES / 4
+    assert sum((crossed[a, b] - quarter) ** 2 / quarter for a in (0, 1) for b in (0, 1)) < 30
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"importance": 2},
+        {"importance": -1},
+        {"exact": True},
+        {"prob": "w"},
+        {"prob": "w", "exact": True},
+    ],
+)
+def test_sums_are_unbiased_and_there_are_fewer_vertices(options: dict[str, Any]) -> None:
+    edges, weights, graph = make("prob" in options)
+    seeds = list(range(30))
+    sampler = pgs.HeteroLabor([3], seed=2, **options)
+    x = np.random.default_rng(1).random(NODES["p"])
+    w = weights[CITES] if "prob" in options else np.ones(300)
+    src, dst = edges[CITES]
+    want = sum(w[e] * x[src[e]] for e in range(300) if dst[e] in seeds)
+    sums, met, uniform = [], [], []
+    plain = pgs.PGSampler([3], prob=options.get("prob"), seed=2)
+    for number in range(600):
+        block = sampler.sample(graph, {"p": seeds}, epoch=0, batch=number).blocks[0][CITES]
+        ids = block.edge_ids.numpy()
+        assert block.edge_weights is not None
+        sums.append(float((block.edge_weights.numpy() * w[ids] * x[src[ids]]).sum()))
+        met.append(len(set(src[ids])))
+        other = plain.sample(graph, {"p": seeds}, epoch=0, batch=number).blocks[0][CITES]
+        uniform.append(len(set(src[other.edge_ids.numpy()])))
+    error = np.std(sums) / np.sqrt(len(sums))
+    assert abs(np.mean(sums) - want) < 5 * error
+    assert np.mean(met) <= np.mean(uniform)
+
+
+def test_more_rounds_have_fewer_vertices() -> None:
+    _, _, graph = make()
+    found = []
+    for importance in (0, 1, -1):
+        sampler = pgs.HeteroLabor([2], importance=importance, seed=2)
+        found.append(
+            np.mean(
+                [
+                    len(
+                        set(
+                            sampler.sample(graph, {"p": range(50)}, epoch=0, batch=i)
+                            .blocks[0][CITES]
+                            .indices.tolist()
+                        )
+                    )
+                    for i in range(300)
+                ]
+            )
+        )
+    assert found[2] < found[1] < found[0]
+
+
+def test_a_type_that_is_added_changes_no_other() -> None:
+    edges, _, graph = make()
+    more = pgs.HeteroGraph.from_coo(
+        {("t", "of", "p"): ([0, 1], [3, 4]), **edges}, {"t": 2, **NODES}
+    )
+    sampler = pgs.HeteroLabor([2, 2], seed=3)
+    one = sampler.sample(graph, {"p": range(10)}, epoch=0, batch=1)
+    two = sampler.sample(more, {"p": range(10)}, epoch=0, batch=1)
+    for a, b in zip(one.blocks, two.blocks, strict=True):
+        for kind in edges:
+            assert a[kind].edge_ids.tolist() == b[kind].edge_ids.tolist()
+
+
+def test_numbers_of_hops_and_batches() -> None:
+    ends = np.arange(40) % 20, np.arange(40) // 20
+    graph = pgs.HeteroGraph.from_coo(
+        {("v", "x", "v"): ends, ("v", "y", "v"): ([0], [0])}, {"v": 20}
+    )
+    of = ("v", "x", "v")
+
+    def kept(number: int, **options: Any) -> list[list[int]]:
+        batch = pgs.HeteroLabor([4, 4], seed=6, **options).sample(
+            graph, {"v": [0, 1]}, epoch=0, batch=number
+        )
+        return [
+            block[of].edge_ids.numpy()[: block[of].indptr.numpy()[2]].tolist()
+            for block in batch.blocks
+        ]
+
+    for number in range(6):
+        outer, inner = kept(number, layer_dependency=True)
+        assert outer == inner
+        outer, inner = kept(number)
+        assert outer != inner
+    several = [kept(number, batch_dependency=3) for number in range(7)]
+    assert [several.index(each) for each in several] == [0, 0, 0, 3, 3, 3, 6]
+
+
+def test_weights_scaled() -> None:
+    _, _, graph = make(weighted=True)
+    sampler = pgs.HeteroLabor([3], prob="w", edge_weights="mean", seed=1)
+    block = sampler.sample(graph, {"p": range(20)}, epoch=0, batch=0).blocks[0][CITES]
+    assert block.edge_weights is not None
+    sums = np.add.reduceat(
+        np.append(block.edge_weights.numpy(), 0), block.indptr.numpy()[:-1].clip(0)
+    )
+    counts = np.diff(block.indptr.numpy())
+    assert sums[counts > 0] == pytest.approx(counts[counts > 0], rel=1e-5)
+    none = pgs.HeteroLabor([3], prob="w", edge_weights=None, seed=1)
+    same = none.sample(graph, {"p": range(20)}, epoch=0, batch=0).blocks[0][CITES]
+    assert same.edge_weights is None
+    assert same.edge_ids.tolist() == block.edge_ids.tolist()
+
+
+def test_in_the_loader() -> None:
+    _, _, graph = make()
+    x = {kind: torch.randn(count, 4) for kind, count in NODES.items()}
+    labels = {"p": torch.arange(50)}
+    sampler = pgs.HeteroLabor([2, {WRITES: 2}], default=1, seed=4)
+    loader = DataLoader(
+        graph,
+        {"p": torch.arange(50)},
+        sampler,
+        batch_size=16,
+        shuffle=True,
+        features={"x": x},
+        labels=labels,
+    )
+    seen = []
+    for batch in loader:
+        for kind in NODES:
+            assert torch.equal(batch.x[kind], x[kind][batch.input_nodes[kind].long()])
+        assert torch.equal(batch.y["p"], batch.output_nodes["p"].long())
+        block = batch.blocks[0][WRITES]
+        out = block.weighted_sum(batch.x["a"], block.edge_weights)
+        assert out.shape == (block.num_dst_nodes, 4)
+        seen += batch.output_nodes["p"].tolist()
+    assert sorted(seen) == list(range(50))
+
+
+def test_pickles_and_mistakes() -> None:
+    _, _, graph = make()
+    sampler = pgs.HeteroLabor(FANOUTS, importance=-1, batch_dependency=2, seed=9)
+    sampler.sample(graph, {"p": [1]})
+    again = pickle.loads(pickle.dumps(sampler))
+    assert repr(again) == repr(sampler)
+    a, b = (each.sample(graph, {"p": range(9)}) for each in (sampler, again))
+    assert a.batch == b.batch == 1
+    assert a.blocks[0][CITES].edge_ids.tolist() == b.blocks[0][CITES].edge_ids.tolist()
+    for wrong, message in (
+        ({"importance": -2}, "importance: expected an integer from -1"),
+        ({"importance": 1, "exact": True}, "importance: expected 0 with exact=True, got 1"),
+        ({"batch_dependency": 0}, "batch_dependency: expected an integer from 1"),
+        ({"edge_weights": "sum"}, "edge_weights: expected None or 'ht' or 'mean'"),
+        ({"prob": "w", "mask": "m"}, "prob, mask: expected at most one"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pgs.HeteroLabor([2], **wrong)
+    with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
+        pgs.HeteroLabor([{WRITES: 2}]).sample(graph, {"p": [1]})
+    with pytest.raises(TypeError, match="graph: expected a HeteroGraph"):
+        pgs.HeteroLabor([2]).sample(pgs.Graph.from_csc([0, 1], [0]), [0])
+    with pytest.raises(IndexError, match=r'seeds\["p"\]'):
+        pgs.HeteroLabor([2]).sample(graph, {"p": [50]})
