@@ -8,6 +8,7 @@ from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph, open
 from pygsampler.distributed.partition import Partition, Shard, partition
+from pygsampler.distributed.ray_exchange import RayExchange
 from pygsampler.distributed.reorder import reorder
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "DistributedGraph",
     "Exchange",
     "Partition",
+    "RayExchange",
     "Shard",
     "TorchExchange",
     "open",

@@ -22,6 +22,9 @@ class Exchange(ABC):
     busy: bool = False
     """Whether some process had a question when ``ask`` was called last."""
 
+    owns: bool = True
+    """Whether this process has a part, that of its rank, and answers for it."""
+
     @property
     @abstractmethod
     def rank(self) -> int:
@@ -30,7 +33,7 @@ class Exchange(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many processes there are."""
+        """How many parts there are, each with a process that answers for it."""
 
     @abstractmethod
     def ask(

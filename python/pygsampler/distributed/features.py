@@ -132,7 +132,8 @@ class DistributedFeatures(Elsewhere):
         for part, (first, end) in enumerate(pairwise(cuts)):
             local = asked[first:end] - self._bounds[part]
             questions.append(local.contiguous().numpy().tobytes())
-        own = len(questions[self._service.rank]) // 8
+        mine = self._service.part
+        own = 0 if mine is None else len(questions[mine]) // 8
         for place, count in enumerate(
             (1, len(ids), len(wanted) - len(asked), own, len(asked) - own)
         ):

@@ -34,7 +34,7 @@ class DistributedGraph(Graph):
     __slots__ = ("_num_edges", "_partition", "_service", "_shard")
 
     _partition: Partition
-    _shard: Shard
+    _shard: Shard | None
     _num_edges: int
 
     @classmethod
@@ -53,7 +53,7 @@ class DistributedGraph(Graph):
         )
         graph: DistributedGraph = cls._new(nothing, partition.num_nodes)  # type: ignore[assignment]
         graph._partition, graph._num_edges = partition, partition.num_edges
-        graph._shard = partition.shard(exchange.rank)
+        graph._shard = partition.shard(exchange.rank) if exchange.owns else None
         graph._service = Service(partition, graph._shard, exchange)
         return graph
 
@@ -68,8 +68,8 @@ class DistributedGraph(Graph):
         return self._partition
 
     @property
-    def shard(self) -> Shard:
-        """The part that this process has."""
+    def shard(self) -> Shard | None:
+        """The part that this process has; None where it has none."""
         return self._shard
 
     def features(self, name: str) -> DistributedFeatures:
@@ -118,7 +118,7 @@ class DistributedGraph(Graph):
 
     def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
         return (
-            graph_data.Rows(graph_data.EDGES, self._num_edges, self._shard.edge_ids is not None),
+            graph_data.Rows(graph_data.EDGES, self._num_edges, self._partition.has_edge_ids),
             graph_data.Rows(graph_data.NODES, self._num_nodes),
         )
 
@@ -150,7 +150,8 @@ class DistributedGraph(Graph):
     def __repr__(self) -> str:
         return (
             f"DistributedGraph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
-            f"part {self._shard.rank} of {self._partition.num_parts})"
+            f"{'in' if self._shard is None else f'part {self._shard.rank} of'} "
+            f"{self._partition.num_parts}{' parts' if self._shard is None else ''})"
         )
 
     def __reduce__(self) -> NoReturn:

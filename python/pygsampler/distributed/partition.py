@@ -123,6 +123,7 @@ class Partition:
                 sound
                 and {"edges", "nodes"} == {*about["arrays"]}
                 and about["edge_id_bits"] in (32, 64)
+                and isinstance(about["edge_ids"], bool)
             )
         except (KeyError, TypeError):
             sound = False
@@ -155,6 +156,11 @@ class Partition:
     def edge_id_bits(self) -> int:
         """The width of ids of edges in samples, 32 or 64."""
         return int(self._about["edge_id_bits"])
+
+    @property
+    def has_edge_ids(self) -> bool:
+        """Whether edges have ids of their own, and not those of their places."""
+        return bool(self._about["edge_ids"])
 
     @property
     def bounds(self) -> tuple[int, ...]:
@@ -299,6 +305,7 @@ def _written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict
         "num_edges": graph.num_edges,
         "dtype": graph.dtype,
         "edge_id_bits": width if ids is None else ids._bits,
+        "edge_ids": ids is not None,
         "arrays": {
             kind: {
                 name: {"dtype": values.dtype, "shape": list(values.shape[1:])}

@@ -6,30 +6,19 @@ import contextlib
 import logging
 import threading
 from array import array
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pygsampler._core import library, memories
-from pygsampler._core.memories import Memory
-from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.exchange import Exchange, Message
-from pygsampler.distributed.messages import (
-    FEATURES,
-    Question,
-    Rows,
-    answers_in,
-    joined,
-    questions_in,
-)
+from pygsampler.distributed.messages import FEATURES, Question, Rows, answers_in, joined
+from pygsampler.distributed.owner import Owner
 from pygsampler.errors import ClosedError, Error
-from pygsampler.features import Features
 
 if TYPE_CHECKING:
     from pygsampler.distributed.partition import Partition, Shard
-    from pygsampler.graph import Graph
 
 logger = logging.getLogger("pygsampler.distributed")
 
@@ -39,8 +28,6 @@ _ASK_WORDS = 5
 _WAIT_MS = 1000
 # With nothing to ask, the processes meet this often, in seconds: first, and at last.
 _IDLE, _LONGEST_IDLE = 0.0002, 0.005
-# Plans of others that are kept.
-_PLANS = 64
 
 
 class Times(NamedTuple):
@@ -83,17 +70,11 @@ _Round: TypeAlias = "tuple[list[list[Question]], list[tuple[_Asking, list[int]]]
 class Service:
     """Brings the rows that batches of a graph in parts ask for, in a thread of its own."""
 
-    def __init__(self, partition: Partition, shard: Shard, exchange: Exchange) -> None:
+    def __init__(self, partition: Partition, shard: Shard | None, exchange: Exchange) -> None:
         self.bounds = array("q", partition.bounds)
         self._arrays: Mapping[str, Mapping[str, Any]] = partition.arrays
-        self._edge_id_bits, self._id_bits = (
-            partition.edge_id_bits,
-            32 if partition.dtype == "int32" else 64,
-        )
-        self._shard, self._exchange = shard, exchange
-        self._by_id: Graph | None = None
-        self._tables: dict[str, Features] = {}
-        self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
+        self._owner = None if shard is None else Owner(partition, shard)
+        self._exchange = exchange
         self._wake = threading.Condition()
         self._new: list[_Asking] = []
         self._jobs: list[_Asking] = []
@@ -106,9 +87,9 @@ class Service:
         self._thread.start()
 
     @property
-    def rank(self) -> int:
-        """Which part this process has."""
-        return self._exchange.rank
+    def part(self) -> int | None:
+        """Which part this process has; None: none."""
+        return None if self._owner is None else self._exchange.rank
 
     # ---- what samplers ask of it ---------------------------------------------------------------
 
@@ -192,11 +173,13 @@ class Service:
                         return
                     continue
                 # Its own part's rows take no way at all.
-                own, questions[self.rank] = questions[self.rank], []
-                here = [self._rows(question) for question in own]
+                here: list[Rows] = []
+                if self._owner is not None:
+                    own, questions[self._exchange.rank] = questions[self._exchange.rank], []
+                    here = [self._owner.rows(question) for question in own]
                 given = self._exchange.ask(
                     [joined([q.message() for q in part]) for part in questions],
-                    self._answer,
+                    self._answers,
                     leaving=self._leaving and not busy,
                 )
                 if given is None:
@@ -205,7 +188,8 @@ class Service:
                     iter(answers_in(memoryview(message), len(part)))
                     for message, part in zip(given, questions, strict=True)
                 ]
-                found[self.rank] = iter(here)
+                if self._owner is not None:
+                    found[self._exchange.rank] = iter(here)
                 self._hand_out(askers, fetches, found)
                 if busy or self._exchange.busy:
                     idle = _IDLE
@@ -307,103 +291,11 @@ class Service:
                 else:
                     library.call("PartsAnswer", job.number, list_.buffer_info()[0], len(found))
 
-    def _answer(self, messages: Sequence[Message]) -> list[Message]:
+    def _answers(self, messages: Sequence[Message]) -> list[Message]:
         """Rows of this process's part, for all others that ask for some."""
-        return [
-            joined(
-                [
-                    piece
-                    for question in questions_in(memoryview(message))
-                    for piece in self._rows(question).pieces()
-                ]
-            )
-            for message in messages
-        ]
-
-    def _rows(self, question: Question) -> Rows:
-        try:
-            if question.hop == FEATURES:
-                return Rows.of(self._values(question))
-            return Rows.of(self._drawn(question))
-        except Exception as error:
-            return Rows.failed(f"{type(error).__name__}: {error}")
-
-    def _values(self, question: Question) -> memoryview:
-        """Rows of an array of this part's vertices."""
-        table = self._tables.get(question.document)
-        if table is None:
-            values = self._shard.ndata[question.document]
-            table = self._tables[question.document] = Features.from_tensor(values)
-        rows = table.read(array("i" if question.bits == 32 else "q", bytes(question.vertices)))
-        return (
-            memories.owned_view(rows._address, rows.nbytes, rows)
-            if rows.nbytes
-            else memoryview(b"")
-        )
-
-    def _drawn(self, question: Question) -> memoryview:
-        shard = self._shard
-        sampler = self._sampler(question.document, question.seed)
-        plan = sampler._plan
-        graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
-        if plan["family"] == "temporal":
-            timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
-            graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
-        elif (drawn_by := plan.drawn_by) is not None:
-            graph = graph._drawn_by(*drawn_by)
-        elif ids is not None:
-            graph, ids = self._with_ids(), None
-            first = 0
-        given = memories.call(
-            "PartsRows",
-            graph._handle(),
-            sampler._handle(),
-            *_place(question.vertices),
-            question.rows,
-            question.bits,
-            question.hop,
-            question.epoch,
-            question.batch,
-            *_place(question.exclude),
-            len(question.exclude) // 8,
-            shard.first,
-            0 if ids is not None else first,
-            self._edge_id_bits,
-            0 if ids is None else ids._address,
-            0 if ids is None else len(ids),
-            *_place(question.trees),
-            *_place(question.bounds),
-            sorted_,
-            by_vertex,
-        )
-        job = 0
-        while not isinstance(given, Memory):
-            job = -given if given else job
-            given = memories.call("Wait", job, _WAIT_MS)
-        return memories.owned_view(given.data, given.size, given)
-
-    def _with_ids(self) -> Graph:
-        """The part's graph with its edges' ids in the whole one, which no array has a row for."""
-        if self._by_id is None:
-            graph = self._shard.graph
-            self._by_id = type(graph).from_csc(
-                graph.indptr,
-                graph.indices,
-                edge_ids=self._shard.edge_ids,
-                num_nodes=graph.num_nodes,
-            )
-        return self._by_id
-
-    def _sampler(self, document: str, seed: int) -> EngineSampler:
-        """A plan's handle here, whoever's it is."""
-        key = document, seed
-        found = self._plans.get(key)
-        if found is None:
-            found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
-            if len(self._plans) > _PLANS:
-                self._plans.popitem(last=False)
-        self._plans.move_to_end(key)
-        return found
+        owner = self._owner
+        assert owner is not None
+        return [owner.answer(message) for message in messages]
 
     def _fail(self, error: BaseException) -> None:
         """Ends all jobs, and those to come, by what went wrong."""
@@ -423,8 +315,3 @@ class Service:
         for job in jobs:
             with contextlib.suppress(Exception):
                 library.call("PartsFail", job.number, self._failed)
-
-
-def _place(part: bytes | memoryview) -> tuple[int, ...]:
-    """The address of bytes that are held; 0 for none."""
-    return (memories.address_of(memoryview(part)) if len(part) else 0,)

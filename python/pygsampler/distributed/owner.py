@@ -1,0 +1,134 @@
+"""``Owner``: answers questions for rows of a part of a graph."""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from pygsampler._core import memories
+from pygsampler._core.memories import Memory
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.plan import Plan
+from pygsampler.distributed.messages import FEATURES, Question, Rows, joined, questions_in
+from pygsampler.features import Features
+
+if TYPE_CHECKING:
+    from pygsampler.distributed.partition import Partition, Shard
+    from pygsampler.graph import Graph
+
+# How long one wait in the engine takes at most.
+_WAIT_MS = 1000
+# Plans of others that are kept.
+_PLANS = 64
+
+
+class Owner:
+    """Draws rows of the part that it has, as a batch of the whole graph does."""
+
+    def __init__(self, partition: Partition, shard: Shard) -> None:
+        self._edge_id_bits, self._shard = partition.edge_id_bits, shard
+        self._by_id: Graph | None = None
+        self._tables: dict[str, Features] = {}
+        self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
+
+    def answer(self, message: bytes | memoryview) -> bytes:
+        """The answers to the questions of a message, one behind another."""
+        return joined(
+            [
+                piece
+                for question in questions_in(memoryview(message))
+                for piece in self.rows(question).pieces()
+            ]
+        )
+
+    def rows(self, question: Question) -> Rows:
+        """The answer to a question; what goes wrong is one, too."""
+        try:
+            if question.hop == FEATURES:
+                return Rows.of(self._values(question))
+            return Rows.of(self._drawn(question))
+        except Exception as error:
+            return Rows.failed(f"{type(error).__name__}: {error}")
+
+    def _values(self, question: Question) -> memoryview:
+        """Rows of an array of this part's vertices."""
+        table = self._tables.get(question.document)
+        if table is None:
+            values = self._shard.ndata[question.document]
+            table = self._tables[question.document] = Features.from_tensor(values)
+        rows = table.read(array("i" if question.bits == 32 else "q", bytes(question.vertices)))
+        return (
+            memories.owned_view(rows._address, rows.nbytes, rows)
+            if rows.nbytes
+            else memoryview(b"")
+        )
+
+    def _drawn(self, question: Question) -> memoryview:
+        shard = self._shard
+        sampler = self._sampler(question.document, question.seed)
+        plan = sampler._plan
+        graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
+        if plan["family"] == "temporal":
+            timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
+            graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
+        elif (drawn_by := plan.drawn_by) is not None:
+            graph = graph._drawn_by(*drawn_by)
+        elif ids is not None:
+            graph, ids = self._with_ids(), None
+            first = 0
+        given = memories.call(
+            "PartsRows",
+            graph._handle(),
+            sampler._handle(),
+            *_place(question.vertices),
+            question.rows,
+            question.bits,
+            question.hop,
+            question.epoch,
+            question.batch,
+            *_place(question.exclude),
+            len(question.exclude) // 8,
+            shard.first,
+            0 if ids is not None else first,
+            self._edge_id_bits,
+            0 if ids is None else ids._address,
+            0 if ids is None else len(ids),
+            *_place(question.trees),
+            *_place(question.bounds),
+            sorted_,
+            by_vertex,
+        )
+        job = 0
+        while not isinstance(given, Memory):
+            job = -given if given else job
+            given = memories.call("Wait", job, _WAIT_MS)
+        return memories.owned_view(given.data, given.size, given)
+
+    def _with_ids(self) -> Graph:
+        """The part's graph with its edges' ids in the whole one, which no array has a row for."""
+        if self._by_id is None:
+            graph = self._shard.graph
+            self._by_id = type(graph).from_csc(
+                graph.indptr,
+                graph.indices,
+                edge_ids=self._shard.edge_ids,
+                num_nodes=graph.num_nodes,
+            )
+        return self._by_id
+
+    def _sampler(self, document: str, seed: int) -> EngineSampler:
+        """A plan's handle here, whoever's it is."""
+        key = document, seed
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
+            if len(self._plans) > _PLANS:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(key)
+        return found
+
+
+def _place(part: bytes | memoryview) -> tuple[int, ...]:
+    """The address of bytes that are held; 0 for none."""
+    return (memories.address_of(memoryview(part)) if len(part) else 0,)
