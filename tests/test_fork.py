@@ -285,3 +285,18 @@ def test_pools_of_every_kind(graph, sampler, method):
     with multiprocessing.get_context(method).Pool(2) as pool:
         found = pool.map(sample_edges, [(graph, sampler, batch) for batch in range(4)])
     assert found == expected
+
+
+def test_rows_by_time_and_weight_know_the_edges_without_one():
+    """A child makes their tables anew, and edges of weight 0 may still be excluded there."""
+    src, dst = np.random.default_rng(0).integers(0, 50, (2, 400))
+    data = {"t": np.arange(400), "w": (np.arange(400) % 3).astype(np.float32)}
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=50, edge_data=data)
+    sampler = pgs.PGSampler([5], time="t", prob="w", seed=1)
+
+    def work():
+        numbers = {"epoch": 0, "batch": 0, "seed_time": 300, "exclude": [0, 1, 2, 3]}
+        return sampler.sample(graph, [1, 2], **numbers).blocks[0].edge_ids.tolist()
+
+    want = work()
+    assert in_child(work) == want

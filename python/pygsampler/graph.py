@@ -617,11 +617,10 @@ class Graph(GraphState):
             rows = self._drawn_by("prob", prob)
         made, memory, is_float = sorted_by_time(rows, where, values, by_vertex)
         parts = Parts(rows.indptr, made["indices"], made["edge_ids"])
-        graph = self._form(parts, 0, None, drawn=True)
-        if prob is not None:
-            graph = graph._drawn_by("prob", prob)
+        by_time = self._form(parts, 0, None, drawn=True)
+        graph = by_time if prob is None else by_time._drawn_by("prob", prob)
         graph._handle()
-        return Timed(name, by_vertex, graph, memory, is_float)
+        return Timed(name, by_vertex, graph, memory, is_float, by_time)
 
     def _twin_by_time(self, make: Callable[[Graph], Timed]) -> Timed:
         """On this graph's device what is made of the one on the CPU."""

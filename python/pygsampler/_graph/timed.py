@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 class Timed:
     """The sorted rows, which ``graph`` has, and in ``memory`` the times of their edges."""
 
-    __slots__ = ("by_vertex", "float", "graph", "memory", "name")
+    __slots__ = ("_whole", "by_vertex", "float", "graph", "memory", "name")
 
     graph: Any
     memory: memories.Memory
 
-    def __init__(self, name: str, by_vertex: bool, graph: Any, memory: Any, float_: bool) -> None:
+    def __init__(
+        self, name: str, by_vertex: bool, graph: Any, memory: Any, float_: bool, whole: Any = None
+    ) -> None:
         self.name, self.by_vertex, self.float = name, by_vertex, float_
         self.graph, self.memory = graph, memory
+        # Of which ``graph`` is made; it keeps none, and a forked child makes it anew.
+        self._whole = whole
 
     def close(self) -> None:
         """Lets go of the arrays once the batches in flight are done."""
