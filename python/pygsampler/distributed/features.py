@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from pygsampler._core.memories import address_of, owned_view
 from pygsampler._loading.elsewhere import Elsewhere
 from pygsampler.distributed.service import Fetch, Service
 from pygsampler.errors import Error
@@ -166,7 +167,7 @@ class DistributedFeatures(Elsewhere):
         import torch
 
         shape = self._shape[1:]
-        parts = [torch.frombuffer(rows, dtype=self._dtype) for rows in came if len(rows)]
+        parts = [_tensor(rows, self._dtype) for rows in came if len(rows)]
         count = len(inverse) and int(inverse.max()) + 1
         far = count if here is None else int((~here).sum())
         rows = torch.cat(parts) if parts else torch.empty(0, dtype=self._dtype)
@@ -180,6 +181,14 @@ class DistributedFeatures(Elsewhere):
 
     def __repr__(self) -> str:
         return f"DistributedFeatures({self.name!r}, {self._dtype}, shape {self._shape})"
+
+
+def _tensor(rows: memoryview, dtype: torch.dtype) -> torch.Tensor:
+    """The values behind a buffer, which torch wants writable though nobody writes to it."""
+    import torch
+
+    view = owned_view(address_of(rows), len(rows), rows) if rows.readonly else rows
+    return torch.frombuffer(view, dtype=dtype)
 
 
 class Rows:
