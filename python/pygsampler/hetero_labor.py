@@ -169,6 +169,12 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         return value
 
     @property
+    def mask(self) -> str | None:
+        """The name of the array that says which edges there are; None: all."""
+        value: str | None = self._plan["mask"]
+        return value
+
+    @property
     def plan(self) -> Plan:
         """The options: immutable, hashable, and picklable."""
         return self._plan

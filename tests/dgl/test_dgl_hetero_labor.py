@@ -168,20 +168,51 @@ def test_hops_have_numbers_of_their_own_unless_they_depend() -> None:
         assert all(same) if depends else not all(same)
 
 
+def test_seeds_twice_have_equal_rows() -> None:
+    g = heterograph()
+    _, _, (block,) = LaborSampler([3], seed=1).sample_blocks(g, {"paper": torch.tensor([3, 5, 3])})
+    assert block.dstnodes["paper"].data[dgl.NID].tolist() == [3, 5, 3]
+    for kind in (WRITES, CITES):
+        _, into, ids = block.edges(etype=kind, form="all")
+        edges = block.edges[kind].data[dgl.EID]
+        assert edges[ids[into == 0]].tolist() == edges[ids[into == 2]].tolist()
+
+
+@pytest.mark.parametrize("exclude", ["self", "reverse_types"])
+def test_around_links(exclude: str) -> None:
+    ends = torch.randint(40, (200,)), torch.randint(70, (200,))
+    g = dgl.heterograph(
+        {WRITES: ends, ("paper", "by", "author"): ends[::-1], CITES: ([1, 2], [3, 4])},
+        num_nodes_dict={"author": 40, "paper": 70},
+    )
+    more = (
+        {"reverse_etypes": {"writes": "by", "by": "writes"}} if exclude == "reverse_types" else {}
+    )
+    sampler = dgl.dataloading.as_edge_prediction_sampler(
+        LaborSampler([3, 3], seed=1), exclude=exclude, **more
+    )
+    seen = 0
+    for _, pairs, blocks in DataLoader(g, {WRITES: torch.arange(200)}, sampler, batch_size=32):
+        out = set(pairs.edges["writes"].data[dgl.EID].tolist())
+        seen += len(out)
+        for block in blocks:
+            for kind in ("writes", "by") if more else ("writes",):
+                assert not out & set(block.edges[kind].data[dgl.EID].tolist())
+    assert seen == 200
+
+
 def test_mistakes() -> None:
     g = heterograph()
     seeds = {"paper": torch.tensor([3])}
     sampler = LaborSampler([2])
     with pytest.raises(TypeError, match="seed_nodes: expected a dict of node types"):
         sampler.sample_blocks(g, torch.tensor([3]))
-    with pytest.raises(ValueError, match=r"seed_nodes\['paper'\]: expected ids that are all diff"):
-        sampler.sample_blocks(g, {"paper": torch.tensor([3, 3])})
-    with pytest.raises(NotImplementedError, match="exclude_eids"):
-        sampler.sample_blocks(g, seeds, {"cites": torch.tensor([1])})
+    with pytest.raises(NotImplementedError, match="edge_dir"):
+        LaborSampler([2], edge_dir="out").sample_blocks(g, seeds)
     with pytest.raises(ValueError, match=r"prob: expected an edge type of g with data\['z'\]"):
         LaborSampler([2], prob="z").sample_blocks(g, seeds)
     with pytest.raises(dgl.DGLError, match=r"fanouts\[0\]: expected a number for each edge type"):
         LaborSampler([{"cites": 2}]).sample_blocks(g, seeds)
     # 9 is beyond the topics, and an id that others have.
-    with pytest.raises(IndexError, match=r"seed_nodes\['topic'\]"):
+    with pytest.raises(IndexError, match=r'seeds\["topic"\]\[0\]: expected an id in'):
         sampler.sample_blocks(g, {"topic": torch.tensor([9])})

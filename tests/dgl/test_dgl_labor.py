@@ -190,22 +190,77 @@ def test_what_is_assigned_counts() -> None:
         sampler.sample(g, torch.arange(9))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"edge_dir": "out"},
-        {"importance_sampling": -1},
-        {"batch_dependency": 8},
-    ],
-)
-def test_what_is_not_offered(options: Any) -> None:
-    (name,) = options
-    with pytest.raises(NotImplementedError, match=f"^{name}: expected "):
-        LaborSampler([2], **options)
-    with pytest.raises(NotImplementedError, match=f"^{name}: expected "):
-        setattr(LaborSampler([2]), name, options[name])
+def edge_ids(sampler: Any, g: Any, **options: Any) -> list[int]:
+    blocks = sampler.sample(g, torch.arange(9), **options)[2]
+    return [e for block in blocks for e in block.edata[dgl.EID].tolist()]
 
 
-def test_excluded_edges_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="exclude"):
-        LaborSampler([2]).sample(random_graph(), torch.arange(3), torch.arange(2))
+def test_out_edges_are_those_of_the_reverse() -> None:
+    g = random_graph()
+    one = LaborSampler([2, 3], edge_dir="out", seed=4)
+    two = LaborSampler([2, 3], seed=4)
+    for sampler in (one, two):
+        sampler.set_epoch(0)
+    assert edge_ids(one, g) == edge_ids(two, dgl.reverse(g, copy_ndata=False))
+    with pytest.raises(ValueError, match="edge_dir: expected 'in' or 'out', got 'both'"):
+        LaborSampler([2], edge_dir="both")
+
+
+def test_batches_in_a_row_share_numbers() -> None:
+    g = random_graph()
+    sampler = LaborSampler([1, 1], batch_dependency=3, seed=4)
+    found = [edge_ids(sampler, g) for _ in range(7)]
+    assert [found.index(each) for each in found] == [0, 0, 0, 3, 3, 3, 6]
+    sampler.set_epoch(1)
+    assert edge_ids(sampler, g) != found[6]
+    with pytest.raises(ValueError, match="batch_dependency: expected an integer from 1"):
+        LaborSampler([2], batch_dependency=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"importance_sampling": 1}, {"importance_sampling": -1}])
+def test_excluded_edges_are_left_out_before(options: Any) -> None:
+    """One of three edges is out: each of the two others stays half of the time."""
+    g = dgl.graph((torch.tensor([1, 2, 3]), torch.zeros(3, dtype=torch.int64)), num_nodes=4)
+    sampler, runs, count = LaborSampler([1], seed=5, **options), 1500, torch.zeros(3)
+    for _ in range(runs):
+        _, _, (block,) = sampler.sample(g, torch.tensor([0]), exclude_eids=torch.tensor([1, -1]))
+        count[block.edata[dgl.EID]] += 1
+        assert ("edge_weights" in block.edata) == bool(options)
+    assert count[1] == 0
+    for i in (0, 2):
+        assert (count[i] - runs / 2) ** 2 / (runs / 4) < 20
+
+
+@pytest.mark.parametrize("exclude", ["self", "reverse_id"])
+def test_around_links(exclude: str) -> None:
+    src, dst = torch.randint(40, (150,)), torch.randint(40, (150,))
+    g = dgl.graph((torch.cat([src, dst]), torch.cat([dst, src])), num_nodes=40)
+    more = {"reverse_eids": (torch.arange(300) + 150) % 300} if exclude == "reverse_id" else {}
+    sampler = dgl.dataloading.as_edge_prediction_sampler(
+        LaborSampler([3, 3], seed=1),
+        exclude=exclude,
+        negative_sampler=dgl.dataloading.negative_sampler.Uniform(1),
+        **more,
+    )
+    loader = dgl.dataloading.DataLoader(g, torch.arange(150), sampler, batch_size=16)
+    seen = 0
+    for _, positive, _, blocks in loader:
+        out = set(positive.edata[dgl.EID].tolist())
+        seen += len(out)
+        if more:
+            out |= {(e + 150) % 300 for e in out}
+        for block in blocks:
+            assert not out & set(block.edata[dgl.EID].tolist())
+    assert seen == 150
+
+
+def test_rounds_until_nothing_changes_have_fewer_nodes() -> None:
+    torch.manual_seed(0)
+    g = dgl.graph((torch.randint(60, (900,)), torch.randint(60, (900,))), num_nodes=60)
+
+    def nodes(options: Any) -> float:
+        sampler = LaborSampler([2], seed=3, **options)
+        found = [len(sampler.sample(g, torch.arange(30))[0]) for _ in range(200)]
+        return sum(found) / len(found)
+
+    assert nodes({"importance_sampling": -1}) < nodes({"importance_sampling": 1}) < nodes({})

@@ -21,6 +21,7 @@ from pygsampler.dgl.consecutive import consecutive
 from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
+from pygsampler.hetero_labor import HeteroLabor
 
 __all__ = ["fanouts_by_type", "graph_of_types", "is_by_type", "sample_typed", "seeds_of_types"]
 
@@ -50,7 +51,11 @@ def _by_canonical_type(g: Any, hop: Mapping[Any, Any], where: str) -> dict[Any, 
 
 
 def sample_typed(
-    sampler: _core.PGSampler, identity: BatchNumber, g: Any, seed_nodes: Any, exclude_eids: Any
+    sampler: _core.PGSampler | HeteroLabor,
+    identity: BatchNumber,
+    g: Any,
+    seed_nodes: Any,
+    exclude_eids: Any,
 ) -> tuple[Any, Any, list[Any]]:
     """``(input_nodes, output_nodes, blocks)`` of a heterograph on the CPU."""
     if g.device.type != "cpu":

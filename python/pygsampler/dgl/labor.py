@@ -10,24 +10,18 @@ from dgl.heterograph import DGLGraph
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
-from pygsampler._core.checks import boolean, describe, integer
-from pygsampler.dgl.hetero import is_by_type
-from pygsampler.dgl.hetero_labor import sample_labor
+from pygsampler._core.checks import boolean, integer
+from pygsampler.dgl.graph import reversed_of
+from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed
 from pygsampler.dgl.optioned import Option, Optioned
-from pygsampler.dgl.options import array_name, offered
+from pygsampler.dgl.options import array_name
+from pygsampler.dgl.repeated_number import RepeatedNumber
 from pygsampler.dgl.sampler import fanouts_of
 from pygsampler.dgl.walking import is_typed
+from pygsampler.hetero_labor import HeteroLabor
 
 __all__ = ["LaborSampler"]
 
-# Options of DGL's with the only value that is offered, and what to do else.
-_FIXED = {
-    "edge_dir": ("in", "dgl.reverse(g) has the out-edges of g as in-edges"),
-    "batch_dependency": (
-        1,
-        "pygsampler.torch.DataLoader with samplers.labor has it",
-    ),
-}
 # Each round of LABOR-i goes through a hop's edges a few times, and is written out in the program.
 _MOST_ROUNDS = 16
 
@@ -49,18 +43,20 @@ class LaborSampler(Optioned):
         Edges of a destination in the mean, outermost hop first; -1 takes all. A dict has all edge
         types of a heterograph.
     edge_dir : str
-        ``'in'``.
+        ``'in'``, or ``'out'`` as for ``PGSampler``: out-neighbours. NotImplementedError for
+        heterographs.
     prob : str, optional
         The name of an array in ``g.edata``: a finite weight >= 0 for each edge. Edges of weight 0
         are never drawn. ValueError, at the first batch, where the graph has none of that name.
     importance_sampling : int
-        i of LABOR-i, at most 16: rounds in which chances are made that have fewer vertices. DGL's
-        negative numbers, rounds until nothing changes, are not offered: NotImplementedError.
+        i of LABOR-i, at most 16: rounds in which chances are made that have fewer vertices. -1, and
+        any negative number: rounds until the expected number of vertices hardly falls, on the CPU.
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
-        1: DGL's loaders do not say which batches follow each other. NotImplementedError else;
-        ``pygsampler.samplers.labor`` has it, in ``pygsampler.torch.DataLoader``.
+        So many consecutive batches of this sampler, in a worker process of that worker's, have the
+        same numbers, so that nodes met in one are met in the next. Above 1 a batch follows from the
+        batches before it, too.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
     seed : int, optional
@@ -70,13 +66,13 @@ class LaborSampler(Optioned):
     Notes
     -----
     ``fanouts``, ``prob``, ``importance_sampling`` and ``layer_dependency`` may be assigned, and
-    count from the next batch on. Excluded edges raise NotImplementedError.
+    count from the next batch on. Excluded edges, on the CPU, are left out before chances are made:
+    a destination has ``fanout`` of its other edges in the mean, where DGL samples first.
 
-    Of a heterograph, on the CPU, each edge type is sampled by itself, by one number for a node
-    in a hop, as DGL does: the nodes that one edge type keeps are likely those that others keep.
-    Seeds are a dict of node types to ids that are all different, and edge types without ``prob``
-    are sampled uniformly. Blocks have all types, and ``edge_weights`` of the edge types that have
-    weights.
+    Of a heterograph, on the CPU, each edge type is sampled by itself, by one number for each node
+    in a hop: the nodes that one edge type keeps are likely those that others keep
+    (``pygsampler.HeteroLabor``). Edge types without ``prob`` are sampled uniformly. Blocks have all
+    types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a dict.
 
     ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each edge one over its chance as
     ``block.edata["w"]``, by which sums are unbiased.
@@ -99,9 +95,8 @@ class LaborSampler(Optioned):
         *,
         seed: int | None = None,
     ) -> None:
-        self.edge_dir, self.batch_dependency = edge_dir, batch_dependency
-        # Of heterographs: the options and the seed, and the samplers of one hop by them.
-        self._by_hop: tuple[Any, dict[tuple[int, bool], _core.Sampler[Any]]] = (None, {})
+        # Of heterographs: what the sampler was made of, and the sampler.
+        self._typed: tuple[Any, HeteroLabor] | None = None
         options = {
             "fanouts": fanouts,
             "prob": prob,
@@ -116,39 +111,53 @@ class LaborSampler(Optioned):
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
+        self._identity = self._repeated = RepeatedNumber(self._sampler.seed)
+        self._identity.set_seed(seed)
+        self.edge_dir, self.batch_dependency = edge_dir, batch_dependency
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED:
-            offered(name, value, *_FIXED[name])
-        super().__setattr__(name, value)
+    @property
+    def edge_dir(self) -> str:
+        """``'in'`` or ``'out'``."""
+        return self._edge_dir
+
+    @edge_dir.setter
+    def edge_dir(self, edge_dir: str) -> None:
+        if edge_dir not in ("in", "out"):
+            raise ValueError(f"edge_dir: expected 'in' or 'out', got {edge_dir!r}")
+        self._edge_dir = edge_dir
+
+    @property
+    def batch_dependency(self) -> int:
+        """How many consecutive batches have the same numbers."""
+        return self._repeated.times
+
+    @batch_dependency.setter
+    def batch_dependency(self, batch_dependency: int) -> None:
+        self._repeated.times = integer(batch_dependency, "batch_dependency", 1, 2**31 - 1)
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
         """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
-        typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
-        if not typed and not is_by_type(self.fanouts):
+        if self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block:
+            if is_typed(g):
+                raise NotImplementedError(
+                    "edge_dir: expected 'in' for a heterograph, got 'out'; dgl.reverse(g) has "
+                    "the out-edges of g as in-edges, with the same ids"
+                )
+            g = reversed_of(g)
+        by_types = self._by_types(g, exclude_eids)
+        if by_types is None:
             return super().sample_blocks(g, seed_nodes, exclude_eids)
-        if exclude_eids is not None:
+        if g.device.type != "cpu":
             raise NotImplementedError(
-                f"exclude_eids: expected None for LaborSampler, got {describe(exclude_eids)}"
+                f"g: expected a graph on the CPU for {by_types}, got one on {g.device}; g.cpu() is "
+                "sampled there"
             )
-        # Made once: a program takes longer to write than a batch of it.
-        about = repr(self._options), self.seed
-        if self._by_hop[0] != about:
-            self._by_hop = about, {}
-        options, by_hop = self._options, self._by_hop[1]
-
-        def made(fanout: int, weighted: bool) -> _core.Sampler[Any]:
-            key = fanout, weighted
-            if key not in by_hop:
-                of = {**options, "fanouts": [fanout], "prob": self.prob if weighted else None}
-                by_hop[key] = self._made(of, self.seed)
-            return by_hop[key]
-
-        nodes, seeds, blocks = sample_labor(
-            made, self.fanouts, self.prob, self.layer_dependency, self._identity, g, seed_nodes
+        nodes, seeds, blocks = sample_typed(
+            self._of_types(g), self._identity, g, seed_nodes, exclude_eids
         )
+        self._keep_weights(g, blocks)
         if self.output_device is not None and torch.device(self.output_device).type != "cpu":
             blocks = [block.to(self.output_device) for block in blocks]
             nodes = (
@@ -157,6 +166,45 @@ class LaborSampler(Optioned):
                 else nodes.to(self.output_device)
             )
         return nodes, seeds, blocks
+
+    def _by_types(self, g: Any, exclude_eids: Any) -> str | None:
+        """Why a batch is sampled by types, as graphs without types may be too; None: it is not."""
+        if not isinstance(g, DGLGraph) or g.is_block:
+            return None
+        if is_typed(g) or is_by_type(self.fanouts):
+            return "types"
+        if exclude_eids is not None:
+            return "excluded edges"
+        return "importance_sampling < 0" if self.importance_sampling < 0 else None
+
+    def _of_types(self, g: Any) -> HeteroLabor:
+        """What samples heterographs of these types, made anew where an option has changed."""
+        prob = self.prob
+        if prob is not None and not any(prob in g.edges[of].data for of in g.canonical_etypes):
+            raise ValueError(f"prob: expected an edge type of g with data[{prob!r}], got none")
+        fanouts = fanouts_by_type(g, list(self.fanouts))
+        key = repr((fanouts, self._options)), self.seed
+        if self._typed is None or self._typed[0] != key:
+            weighted = prob is not None or self.importance_sampling != 0
+            made = HeteroLabor(
+                fanouts,
+                importance=max(self.importance_sampling, -1),
+                layer_dependency=self.layer_dependency,
+                prob=prob,
+                edge_weights="mean" if weighted else None,
+                seed=self.seed,
+            )
+            self._typed = key, made
+        return self._typed[1]
+
+    def _keep_weights(self, g: Any, blocks: Sequence[Any]) -> None:
+        """Takes the weights of edge types away that are all one, as DGL's have none."""
+        if self.prob is None or self.importance_sampling:
+            return
+        for block in blocks:
+            for kind in g.canonical_etypes:
+                if self.prob not in g.edges[kind].data:
+                    block.edges[kind].data.pop("edge_weights", None)
 
     fanouts = Option("As given, outermost hop first; what is assigned counts.")
     prob = Option("The name of the weights in ``g.edata``; None: edges are equal.")
@@ -174,12 +222,8 @@ class LaborSampler(Optioned):
     @staticmethod
     def _made(options: dict[str, Any], seed: int | None) -> _core.Sampler[Any]:
         prob, rounds = array_name(options["prob"]), options["importance_sampling"]
-        if isinstance(rounds, int) and not isinstance(rounds, bool) and rounds < 0:
-            raise NotImplementedError(
-                f"importance_sampling: expected an integer >= 0, got {rounds}, which is not "
-                "offered; a few rounds come close"
-            )
-        rounds = integer(rounds, "importance_sampling", 0, _MOST_ROUNDS)
+        # Batches of negative ones are sampled by types; what else there is is checked here.
+        rounds = max(integer(rounds, "importance_sampling", -(2**31), _MOST_ROUNDS), 0)
         weighted = prob is not None or rounds > 0
         return samplers.labor(
             fanouts=fanouts_of(options["fanouts"]),
