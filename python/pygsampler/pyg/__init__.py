@@ -6,6 +6,7 @@ try:
     from pygsampler.pyg.cluster import ClusterData, ClusterLoader
     from pygsampler.pyg.edge_index import EdgeIndex
     from pygsampler.pyg.hetero import HeteroSampler
+    from pygsampler.pyg.hetero_labor import HeteroLaborSampler
     from pygsampler.pyg.hgt import HGTLoader, HGTSampler
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
@@ -34,6 +35,7 @@ __all__ = [
     "GraphStore",
     "HGTLoader",
     "HGTSampler",
+    "HeteroLaborSampler",
     "HeteroSampler",
     "LinkNeighborLoader",
     "MetaPath2Vec",

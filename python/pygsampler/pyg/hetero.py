@@ -74,8 +74,9 @@ class HeteroSampler(PGSampler):
     time_attr, temporal_strategy
         As for ``PGSampler``: an attribute of nodes, or of edges, of some types; edges of the others
         (those that lead from nodes without it) are of any time.
-    edge_weights
-        ``NotImplementedError`` for all but None.
+    edge_weights : str, optional
+        ``"ht"``, as for ``PGSampler``, on the CPU: ``SamplerOutput.edge_weights`` is a dict of edge
+        types, and batches of this module's loaders have them as ``edge_weights`` of these types.
 
     Raises
     ------
@@ -113,7 +114,6 @@ class HeteroSampler(PGSampler):
         boolean(is_sorted, "is_sorted")
         backward = options.backward(sample_direction)
         times = options.times(time_attr, temporal_strategy, backward)
-        options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
@@ -133,9 +133,12 @@ class HeteroSampler(PGSampler):
             frontier="new",
             disjoint=disjoint,
             prob=weight_attr,
+            edge_weights=edge_weights,
             seed=seed,
             **times,
         )
+        self._check_factors()
+        self._check_place()
         self._identity = BatchNumber(self._sampler.seed)
         self._identity.set_seed(seed)
         # Now: wrong weights and times are wrong arguments.
@@ -179,6 +182,8 @@ class HeteroSampler(PGSampler):
         on_gpu = types is not None and types.device != "cpu"
         if on_gpu and self.subgraph_type == SubgraphType.induced:
             options.offered("subgraph_type", "induced", "directional", _ON_GPU)
+        if on_gpu and "_sampler" in self.__dict__:
+            options.offered("edge_weights", self.edge_weights, None, _ON_GPU)
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -208,15 +213,6 @@ class HeteroSampler(PGSampler):
                 f"with ({have}), got {describe(weight_attr)}; make another sampler"
             )
         self._sampler = self._made()._with(prob=weight_attr)
-
-    @property
-    def edge_weights(self) -> None:
-        """None: edges have no factors."""
-        return None
-
-    @edge_weights.setter
-    def edge_weights(self, edge_weights: Any) -> None:
-        options.offered("edge_weights", edge_weights, None, _WITH_TYPES)
 
     def sample_from_nodes(self, index: NodeSamplerInput, **kwargs: Any) -> HeteroSamplerOutput:
         """The subgraph around the nodes of ``index``, all of the type ``index.input_type``.
@@ -343,6 +339,8 @@ class HeteroSampler(PGSampler):
 
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
         """What is sampled of a batch; of several types each has its seeds once, or as trees."""
+        self._check_factors()
+        self._check_place()
         epoch, batch = identity
         if self._sampler.seed != self.seed:
             self._sampler = self._sampler.with_seed(self.seed)
@@ -371,6 +369,9 @@ class HeteroSampler(PGSampler):
             out.col = {_reverse(kind): ends for kind, ends in out.row.items()}
             out.row = turned
             out.edge = {_reverse(kind): ids for kind, ids in out.edge.items()}
+            factors = getattr(out, "edge_weights", None)
+            if factors is not None:
+                out.edge_weights = {_reverse(kind): each for kind, each in factors.items()}
             if out.num_sampled_edges is not None:
                 numbers = out.num_sampled_edges.items()
                 out.num_sampled_edges = {_reverse(kind): each for kind, each in numbers}
@@ -414,7 +415,6 @@ class HeteroSampler(PGSampler):
         )
 
 
-_WITH_TYPES = "for a HeteroData anything else"
 _ON_GPU = "for a HeteroData on a GPU anything else"
 
 
@@ -584,13 +584,15 @@ def _output(
         place.scatter_reduce_(0, seed_row, order, "amin", include_self=False)
         counts[kind][0] = len(seeds)
     row, col, edge, numbers = {}, {}, {}, {}
+    weights: dict[EdgeType, torch.Tensor] = {}
     for edge_type in edge_types:
         src, _, dst = edge_type
-        rows, cols, ids, of_hops = [], [], [], []
+        rows, cols, ids, of_hops, factors = [], [], [], [], []
         for by_type in reversed(batch.blocks):
             block = by_type[edge_type]
             from_, into, e = block.indices.torch(), block.indptr.torch().diff(), block.edge_ids
             found_ids = e.torch()
+            found_factors = None if block.edge_weights is None else block.edge_weights.torch()
             to = torch.repeat_interleave(into.long(), output_size=block.num_edges)
             to += block.dst_offset
             if more and dst == kind:
@@ -602,19 +604,24 @@ def _output(
                     rows_of = torch.cat([seed_row, others])
                     drawn, to = _each(block.indptr.torch().long(), rows_of)
                     from_, found_ids = from_[drawn], found_ids[drawn]
+                    found_factors = None if found_factors is None else found_factors[drawn]
             if more and src == kind:
                 from_ = place[from_.long()]
             rows.append(from_)
             cols.append(to)
             ids.append(found_ids)
             of_hops.append(len(to))
+            if found_factors is not None:
+                factors.append(found_factors)
         dtype = node[src].dtype
         row[edge_type] = torch.cat(rows).to(dtype)
         col[edge_type] = torch.cat(cols).to(dtype)
         edge[edge_type] = torch.cat(ids)
         numbers[edge_type] = of_hops[:hops]
+        if factors:
+            weights[edge_type] = torch.cat(factors)
     trees = batch.trees
-    return HeteroSamplerOutput(
+    out = HeteroSamplerOutput(
         node,
         row,
         col,
@@ -625,6 +632,10 @@ def _output(
         num_sampled_nodes={of: numbers_[: hops + 1] for of, numbers_ in counts.items()},
         num_sampled_edges=numbers,
     )
+    if weights:
+        # PyG's class has no place for these; our loaders look for them.
+        out.edge_weights = weights
+    return out
 
 
 def _each(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -94,7 +94,15 @@ class _Sampled:
             # Another may have changed the order.
             order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
             batch.edge_index = edge_index_of(batch.edge_index, len(out.node), order)
-        if factors is not None:
+        if isinstance(factors, dict):
+            for kind, values in factors.items():
+                if "edge_weights" in batch[kind]:
+                    raise ValueError(
+                        f"edge_weights: expected data[{kind}] without an attribute of that name, "
+                        "where batches have their factors, got one with it; rename the data's own"
+                    )
+                batch[kind].edge_weights = values
+        elif factors is not None:
             if "edge_weights" in self.data:
                 raise ValueError(
                     "edge_weights: expected data without an attribute of that name, where batches "

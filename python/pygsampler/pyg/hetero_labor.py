@@ -1,0 +1,114 @@
+"""``HeteroLaborSampler``: LABOR on graphs with types behind PyG's ``BaseSampler``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch_geometric.data import HeteroData
+from torch_geometric.sampler import NumNeighbors
+from torch_geometric.sampler.base import SubgraphType
+
+from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.pyg.hetero import HeteroSampler
+
+if TYPE_CHECKING:
+    from pygsampler.hetero_graph import EdgeType
+
+__all__ = ["HeteroLaborSampler"]
+
+
+class HeteroLaborSampler(HeteroSampler):
+    """LABOR on a ``HeteroData`` for PyG's loaders, on the CPU: fewer nodes at the same variance.
+
+        sampler = pygsampler.pyg.HeteroLaborSampler(data, [10, 5], importance=1)
+        loader = NeighborLoader(data, [10, 5], "paper", neighbor_sampler=sampler, batch_size=1024)
+
+    ``NodeLoader``, ``LinkLoader``, ``NeighborLoader`` and ``LinkNeighborLoader`` take one, PyG's
+    and this module's; of the latter batches have ``edge_weights`` of each edge type, beside
+    ``e_id``. Batches are as those of ``HeteroSampler``.
+
+    Parameters
+    ----------
+    data : HeteroData, or (FeatureStore, GraphStore)
+        As for ``HeteroSampler``, with edges on the CPU.
+    num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
+        The edges of a node in the mean, by each edge type, the seeds' number first; -1 takes all.
+    importance, exact, layer_dependency
+        As ``pygsampler.HeteroLabor`` has them.
+    weight_attr : str, optional
+        As for ``HeteroSampler``.
+    edge_weights : str, optional
+        ``"ht"``: one over the chance of each edge, ``"mean"``: DGL's, or None. For directional
+        subgraphs.
+    subgraph_type, sample_direction, seed
+        As for ``HeteroSampler``.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError, NotImplementedError
+        As ``HeteroSampler``, and for edges on a GPU.
+
+    Notes
+    -----
+    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them.
+    """
+
+    def __init__(
+        self,
+        data: HeteroData,
+        num_neighbors: Sequence[int] | Mapping[EdgeType, Sequence[int]] | NumNeighbors,
+        *,
+        importance: int = 0,
+        exact: bool = False,
+        layer_dependency: bool = False,
+        weight_attr: str | None = None,
+        edge_weights: str | None = "ht",
+        subgraph_type: str | SubgraphType = "directional",
+        sample_direction: str = "forward",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(
+            data,
+            num_neighbors,
+            weight_attr=weight_attr,
+            sample_direction=sample_direction,
+            seed=seed,
+        )
+        if self.device != "cpu":
+            raise NotImplementedError(
+                f"data: expected edges on the CPU, got some on {self.device}; data.cpu() has them"
+            )
+        self._sampler: Any = HeteroLabor(
+            self._of_data(num_neighbors)[1] or [0],
+            importance=importance,
+            exact=exact,
+            layer_dependency=layer_dependency,
+            frontier="new",
+            prob=weight_attr,
+            edge_weights=edge_weights,
+            seed=self.seed,
+        )
+        self.subgraph_type = subgraph_type
+        self._check_factors()
+
+    @property  # type: ignore[misc]
+    def replace(self) -> bool:
+        """False."""
+        return False
+
+    @property  # type: ignore[misc]
+    def disjoint(self) -> bool:
+        """False: seeds share nodes."""
+        return False
+
+    @property  # type: ignore[misc]
+    def time_attr(self) -> None:
+        """None: edges have no times."""
+        return None
+
+    def _made(self) -> Any:
+        return self._sampler
+
+    def __repr__(self) -> str:
+        return f"pygsampler.pyg.HeteroLaborSampler({self._sampler!r}, {self.subgraph_type.value!r})"
