@@ -193,12 +193,41 @@ def test_one_type_is_a_data_without_types() -> None:
     assert torch.equal(one.batch, other.batch["v"])
 
 
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+def test_backward_to_nothing_later(data: HeteroData, strategy: str) -> None:
+    sampler = HeteroSampler(
+        data,
+        [4, 3],
+        time_attr=data.name,
+        temporal_strategy=strategy,
+        sample_direction="backward",
+        seed=2,
+    )
+    limits = torch.arange(NODES["paper"]) + 20
+    out = sampler.sample_from_nodes(
+        NodeSamplerInput(None, torch.arange(NODES["paper"]), limits, "paper")
+    )
+    timed = 0
+    for kind, edge in out.edge.items():
+        own = data[kind].edge_index
+        assert torch.equal(out.node[kind[0]][out.row[kind]], own[0][edge])
+        assert torch.equal(out.node[kind[2]][out.col[kind]], own[1][edge])
+        if data.name == "when" and kind != WRITTEN:
+            times = data[kind].when[edge]
+        elif data.name == "time":
+            times = data[kind[2]].time[own[1][edge]]
+        else:
+            continue
+        assert (times <= limits[out.batch[kind[0]][out.row[kind]]]).all()
+        timed += len(times)
+    assert timed > 100
+
+
 def test_mistakes(data: HeteroData) -> None:
     seeds = NodeSamplerInput(None, torch.arange(3), torch.arange(3), "paper")
     for options, error, text in (
         ({"subgraph_type": "induced"}, ValueError, "subgraph_type: .*'induced', whose edges"),
         ({"weight_attr": "w"}, ValueError, "weight_attr: expected the name of an attribute"),
-        ({"sample_direction": "backward"}, NotImplementedError, "sample_direction"),
         ({"temporal_strategy": "first"}, ValueError, "strategy"),
         ({"time_attr": 3}, TypeError, "time_attr: expected the name of an attribute, got int 3"),
     ):

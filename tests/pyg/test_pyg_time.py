@@ -151,6 +151,51 @@ def test_weights_among_those_that_are_there(data: Data, name: str) -> None:
     assert edges > 500
 
 
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+@pytest.mark.parametrize("name", ["time", "edge_time"])
+def test_backward_is_forward_along_reversed_edges(data: Data, name: str, strategy: str) -> None:
+    turned = data.clone()
+    turned.edge_index = data.edge_index.flip(0)
+    options: Any = {"time_attr": name, "temporal_strategy": strategy, "seed": 6}
+    back = PGSampler(data, [3, 2], sample_direction="backward", **options)
+    forward = PGSampler(turned, [3, 2], **options)
+    limits = torch.arange(40) + 30
+    for sampler in (back, forward):
+        sampler.set_epoch(0)
+    inputs = NodeSamplerInput(None, torch.arange(40), limits)
+    one, other = (sampler.sample_from_nodes(inputs) for sampler in (back, forward))
+    assert torch.equal(one.node, other.node)
+    assert torch.equal(one.edge, other.edge)
+    assert torch.equal(one.row, other.col)
+    assert torch.equal(one.col, other.row)
+    # Along an edge to a target, which is the one that was reached.
+    assert torch.equal(one.node[one.row], data.edge_index[0][one.edge])
+    assert torch.equal(one.node[one.col], data.edge_index[1][one.edge])
+    times = data.edge_time[one.edge] if name == "edge_time" else data.time[one.node[one.col]]
+    assert (times <= limits[one.batch[one.row]]).all()
+    assert len(times) > 100
+
+
+def test_backward_around_links_by_time(data: Data) -> None:
+    sampler = PGSampler(data, [3], time_attr="edge_time", sample_direction="backward", seed=1)
+    loader = LinkNeighborLoader(
+        data,
+        [3],
+        edge_label_index=data.edge_index[:, :100],
+        edge_label_time=data.edge_time[:100],
+        neighbor_sampler=sampler,
+        time_attr="edge_time",
+        batch_size=20,
+    )
+    seen = 0
+    for batch in loader:
+        limits = data.edge_time[:100][batch.input_id]
+        of = batch.batch[batch.edge_index[0]] % len(limits)
+        assert (data.edge_time[batch.e_id] <= limits[of]).all()
+        seen += batch.num_edges
+    assert seen > 100
+
+
 def test_wrong_arguments(data: Data) -> None:
     with pytest.raises(ValueError, match="input_time"):
         NeighborLoader(data, [2], input_time=torch.arange(NODES))
@@ -160,8 +205,6 @@ def test_wrong_arguments(data: Data) -> None:
         NeighborLoader(data, [2], time_attr=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="time_attr: expected the name of an attribute of nodes"):
         NeighborLoader(data, [2], time_attr="when")
-    with pytest.raises(NotImplementedError, match="sample_direction: expected 'forward' with"):
-        PGSampler(data, [2], time_attr="time", sample_direction="backward")
     loader = NeighborLoader(data, [2], time_attr="edge_time", batch_size=10)
     with pytest.raises(ValueError, match="input_time: expected times with time_attr='edge_time'"):
         next(iter(loader))

@@ -113,7 +113,7 @@ class HeteroSampler(PGSampler):
         boolean(share_memory, "share_memory")
         boolean(is_sorted, "is_sorted")
         backward = options.backward(sample_direction)
-        times = options.times(time_attr, temporal_strategy, backward)
+        times = options.times(time_attr, temporal_strategy)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"

@@ -60,6 +60,12 @@ def graph_of_stores(
         for group, values in tensors_of(features, time_attr).items():
             by_type = of_edges if isinstance(group, tuple) else of_nodes
             by_type[group] = {time_attr: values}
+        if of_edges and backward:
+            # The places of a CSR's edges are not those that the times stand at.
+            raise NotImplementedError(
+                f"sample_direction: expected 'forward' with time_attr={time_attr!r} of the edges "
+                "of stores, got 'backward'; a HeteroData has it"
+            )
     if time_attr is not None and not of_edges and not of_nodes:
         raise ValueError(
             f"time_attr: expected the name of tensors of the FeatureStore, got {time_attr!r}"

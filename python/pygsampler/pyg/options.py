@@ -122,8 +122,8 @@ def kind(subgraph_type: Any) -> SubgraphType:
         ) from None
 
 
-def times(time_attr: Any, temporal_strategy: Any, backward: bool) -> dict[str, Any]:
-    """What the core's sampler is told of times; errors for what they do not go with."""
+def times(time_attr: Any, temporal_strategy: Any) -> dict[str, Any]:
+    """What the core's sampler is told of times."""
     if time_attr is None:
         if temporal_strategy not in ("uniform", "last"):
             raise ValueError(
@@ -133,10 +133,6 @@ def times(time_attr: Any, temporal_strategy: Any, backward: bool) -> dict[str, A
         return {}
     if not isinstance(time_attr, str):
         raise TypeError(f"time_attr: expected the name of an attribute, got {describe(time_attr)}")
-    if backward:
-        raise NotImplementedError(
-            f"sample_direction: expected 'forward' with time_attr={time_attr!r}, got 'backward'"
-        )
     return {"time": time_attr, "strategy": temporal_strategy}
 
 

@@ -391,7 +391,8 @@ class PGSampler(Sampler):
         The name of an attribute of nodes or of edges of ``data``, integers or floats: times. Each
         seed has a tree of its own, along edges (to nodes) that are not later than the seed's time
         at any hop. A seed without one has that of its node. Not for induced
-        subgraphs, which would have later edges. In stores without types a tensor "time"
+        subgraphs, which would have later edges.
+        Backward it is the same along out-edges, to targets. In stores without types a tensor "time"
         is of nodes, and one of another name of edges, as in PyG.
     weight_attr : str, optional
         The name of an attribute of the edges of ``data``, shape [E]: bool, integers, float32 or
@@ -470,8 +471,7 @@ class PGSampler(Sampler):
         edge_weights: str | None = None,
     ) -> None:
         boolean(share_memory, "share_memory")
-        backward = time_attr is not None and options.backward(sample_direction)
-        times = options.times(time_attr, temporal_strategy, backward)
+        times = options.times(time_attr, temporal_strategy)
         if weight_attr is not None and not isinstance(weight_attr, str):
             raise TypeError(
                 f"weight_attr: expected the name of an attribute, got {describe(weight_attr)}"
