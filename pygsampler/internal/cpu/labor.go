@@ -59,6 +59,7 @@ type laborRows[I csc.Index] struct {
 	sources   []I
 	weights   []float64 // over the largest of the row
 	chances   []float64
+	uniforms  []float64 // the sources'
 	numbers   []I       // the sources' among them
 	vertices  []I       // by these numbers
 	q         []float64 // of each edge
@@ -141,13 +142,7 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 		site = 0
 	}
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Number/s.Batches, uint8(site), rng.Candidates)
-	number := func(edge int64) float64 {
-		state := stream.State(uint64(s.sources[edge]))
-		if r.mixed {
-			state = rng.OfType(state, r.src.Salt)
-		}
-		return rng.Uniform(rng.Draw(state, 0))
-	}
+	s.number(stream, r)
 	if !s.Exact {
 		if err := s.weigh(r, fanout); err != nil {
 			return err
@@ -160,10 +155,10 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 		}
 		first := len(kept.positions)
 		if s.Exact {
-			s.nearest(kept, lo, hi, fanout, number)
+			s.nearest(kept, lo, hi, fanout)
 		} else {
 			for e := lo; e < hi; e++ {
-				if number(e) <= s.chances[e] {
+				if s.uniforms[e] <= s.chances[e] {
 					s.keep(kept, e)
 				}
 			}
@@ -175,6 +170,27 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 		lo = hi
 	}
 	return nil
+}
+
+// number makes the numbers of all edges, which are their sources'.
+func (s *laborBatch[I]) number(stream rng.Stream, r *relation[I]) {
+	rows := &s.laborRows
+	rows.uniforms = slices.Grow(rows.uniforms[:0], len(rows.sources))[:len(rows.sources)]
+	var states [tileRows]uint64
+	for lo := 0; lo < len(rows.sources); lo += tileRows {
+		part := rows.sources[lo:min(lo+tileRows, len(rows.sources))]
+		of := states[:len(part)]
+		for k, u := range part {
+			of[k] = uint64(u)
+		}
+		stream.States(of)
+		for k, state := range of {
+			if r.mixed {
+				state = rng.OfType(state, r.src.Salt)
+			}
+			rows.uniforms[lo+k] = rng.Uniform(rng.Draw(state, 0))
+		}
+	}
 }
 
 // keep appends an edge.
@@ -213,8 +229,8 @@ func (s *laborBatch[I]) read(r *relation[I]) error {
 	if idBits[I]() == 32 && total > math.MaxInt32 {
 		return fmt.Errorf("%w: rows of %d edges need int64 ids", request.ErrOverflow, total)
 	}
-	// Positions, sources, weights and chances of each.
-	if err := memory.Affordable(total * 32); err != nil {
+	// Positions, sources, weights, chances and numbers of each.
+	if err := memory.Affordable(total * 40); err != nil {
 		return err
 	}
 	rows := &s.laborRows
@@ -383,7 +399,7 @@ func (rows *laborRows[I]) largest(to, values []float64) {
 // nearest keeps of a row the edges with the smallest numbers over weights, in their order: sequential Poisson sampling
 // (E. Ohlsson, "Sequential Poisson Sampling", Journal of Official Statistics 14 (2), 1998). Given the others, an edge
 // is there with the chance min(1, a t), t being the smallest that is not.
-func (s *laborBatch[I]) nearest(kept *laborKept, lo, hi, fanout int64, number func(edge int64) float64) {
+func (s *laborBatch[I]) nearest(kept *laborKept, lo, hi, fanout int64) {
 	rows := &s.laborRows
 	rows.chances = slices.Grow(rows.chances[:0], int(hi))[:hi]
 	if fanout < 0 || hi-lo <= fanout {
@@ -395,7 +411,7 @@ func (s *laborBatch[I]) nearest(kept *laborKept, lo, hi, fanout int64, number fu
 	}
 	keys := rows.keys[:0]
 	for e := lo; e < hi; e++ {
-		keys = append(keys, laborKey{number(e) / rows.weights[e], e})
+		keys = append(keys, laborKey{rows.uniforms[e] / rows.weights[e], e})
 	}
 	rows.keys = keys
 	slices.SortFunc(keys, func(a, b laborKey) int { return cmp.Or(cmp.Compare(a.late, b.late), cmp.Compare(a.edge, b.edge)) })
