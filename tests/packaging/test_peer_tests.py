@@ -103,7 +103,9 @@ DGL = {
             assert len(blocks_of(sampler)) == 1
 
         def test_not_offered():
-            dgl.dataloading.LaborSampler([2], edge_dir="out")
+            typed = dgl.heterograph({("a", "x", "b"): ([0], [0])})
+            sampler = dgl.dataloading.LaborSampler([2], edge_dir="out")
+            sampler.sample_blocks(typed, {"b": torch.tensor([0])})
 
         def test_peers():
             assert len(blocks_of(dgl.dataloading.NeighborSampler([2]))) == 7
