@@ -114,8 +114,11 @@ def process(options: argparse.Namespace) -> int:
         del whole
         found = measured(graph, seeds, options, dist.barrier)
         if rank == 0:
-            edges = sum(len(block.indices) for block in wanted.blocks)
-            print(json.dumps({"seconds": found, "edges": edges}), flush=True)
+            hops = [
+                {"rows": block.num_dst_nodes, "edges": len(block.indices)}
+                for block in reversed(wanted.blocks)
+            ]
+            print(json.dumps({"seconds": found, "hops": hops}), flush=True)
     dist.destroy_process_group()
     return 0
 
@@ -177,6 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"refused: {error}", file=sys.stderr)
             return 1
         rows.append(row(count, found["seconds"]))
+        record["hops"] = found["hops"]
     print(f"{options.graph}, {SIZE} x {FANOUTS}: milliseconds a batch, batches a second of all")
     for made in rows:
         name = f"{made['processes']} processes" if made["processes"] else "whole graph"
@@ -187,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{total:6.1f}/s, round {made['round']['median']:.2f}"
         )
     if options.out:
-        record["rows"], record["graph"] = rows, options.graph
+        record["rows"], record["graph"], record["id_bytes"] = rows, options.graph, 4
         report.write_json(options.out / "parts.json", record)
         print(f"\nwritten: {options.out / 'parts.json'}")
     return 0
