@@ -103,6 +103,8 @@ def process(options: argparse.Namespace) -> int:
 
     dist.init_process_group("gloo")
     rank = dist.get_rank()
+    # The processes share the cores.
+    pgs.set_num_threads(max(1, (os.cpu_count() or 1) // dist.get_world_size()))
     with distributed.open(options.parts) as graph:
         seeds = seeds_of(graph.num_nodes, rank, options.batches)
         sampler = pgs.PGSampler(FANOUTS, seed=1)

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from parts_model import modelled
+
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGES = tuple(
@@ -29,7 +31,7 @@ PAGES = tuple(
             f"docs/{name}.md"
             for name in (
                 *("performance", "features", "cuda-graphs", "turbognn", "nextdoor"),
-                *("pipeline", "pyg", "gnnsampler"),
+                *("pipeline", "pyg", "gnnsampler", "parts"),
             )
         ),
     )
@@ -132,6 +134,39 @@ def all_rows() -> str:
     head = ["graph", "batch x fanouts", "sampler", "ms a batch", "edges a batch"]
     head += ["M edges/s", "x DGL", "undisturbed rounds"]
     return f"{source(record)}\n{table(head, rows, 5)}"
+
+
+def parts() -> str:
+    record = kept("parts.json")
+    if record is None:
+        return "No figures are kept for this version; `python -m benchmarks.parts` measures them.\n"
+    rows = []
+    for row in record["rows"]:
+        count = row["processes"]
+        cells = [f"{row[way]['median']:.1f}" for way in ("alone", "ahead", "round")]
+        total = max(count, 1) * 1e3 / row["ahead"]["median"]
+        name = "the whole graph" if not count else "1 part" if count == 1 else f"{count} parts"
+        rows.append([name, *cells, f"{total:.0f}"])
+    head = ["", "ms a batch, one at a time", "four on their way", "ms a round", "batches/s, all"]
+    edges = sum(hop["edges"] for hop in record["hops"])
+    about = f"`{record['graph']}`, 1024 x (15, 10, 5), {edges:,} edges a batch. "
+    return table(head, rows, 4) + "\n" + about + source(record)
+
+
+def parts_model() -> str:
+    record = kept("parts.json")
+    if record is None:
+        return "No figures are kept for this version; `python -m benchmarks.parts` measures them.\n"
+    rows = [
+        [
+            f"{row['machines']:.0f}",
+            f"{row['bytes'] / 1e6:.1f}",
+            f"{row['messages']:.0f}",
+            f"{1e3 * row['seconds']:.1f}",
+        ]
+        for row in modelled(record)
+    ]
+    return table(["machines", "MB sent", "messages", "ms a batch"], rows, 4)
 
 
 def cache_hits() -> str:
@@ -755,7 +790,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, cache_hits, growth, threads, hub),
-        *(pyg_layers, pipeline_cache, pipeline_shares, locality),
+        *(pyg_layers, pipeline_cache, pipeline_shares, locality, parts, parts_model),
         *(
             gpu_latency,
             gpu_calls,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import parts_graphs
 import torch
+import torch.distributed as dist
 from parts_graphs import EDGES, NODES, content
 
 import pygsampler as pgs
@@ -242,6 +243,8 @@ def dies(rank: int, world: int, folder: str, how: str) -> None:
     graph = distributed.open(f"{folder}/plain {world}", exchange)
     sampler = pgs.PGSampler([3, 3], seed=0)
     sampler.sample(graph, [1, 2, 3], epoch=0, batch=0)
+    # All have their first batch before one of them is gone.
+    dist.barrier()
     if rank == 1:
         if how == "dies":
             os._exit(7)
