@@ -8,6 +8,9 @@
 //           many edges it has, and the edge's id, 16 bytes; with weights both of an alias table's
 //           candidates and its threshold, 32 bytes. walk_pack makes that once of a graph.
 //
+// Few walks wait for one read after the other, and for the instructions between the reads: so the next step's
+// draw is made, and the vertex before it written, while a read is on its way.
+//
 // node2vec asks whether two vertices are adjacent, most often for pairs that are not. A filter of 8 bits an
 // edge, which walk_filter makes once, says so by one read for all but a thirtieth of them; a binary search
 // of the row says the rest.
@@ -60,7 +63,6 @@ struct Walker {
     k.state = row_state(stream_of(a.key0, a.key1, 0, a.batch0, a.batch1, PURPOSE_WALKING), w);
     k.row = steps.row_of(v, KIND == PLAIN ? 0 : a.path[0]);
     k.step = k.length = k.place = 0;
-    put(nodes(), w, (long long)v);
     return true;
   }
 
@@ -79,9 +81,9 @@ struct Walker {
     return jumped || k.row.degree != 0;
   }
 
-  // Takes the step, and gives the edge's id where somebody asks for it.
-  __device__ __forceinline__ u64 go(Walk<PACKED>& k, u64 draw, bool jumped) const {
-    u64 id = ~0ull;
+  // Takes the step, gives the edge's id where somebody asks for it, and leaves the next step's draw.
+  __device__ __forceinline__ u64 go(Walk<PACKED>& k, u64& draw, bool jumped) const {
+    u64 id = ~0ull, next = draw_bits(k.state, k.step + 1);
     if (!jumped) {
       Step<PACKED> s;
       if constexpr (KIND == SECOND) s = k.last == ~0ull ? steps.propose(k.row, draw) : steps.second(k.row, draw, k.last);
@@ -90,7 +92,7 @@ struct Walker {
       if (a.edges_at) id = steps.id_of(s);
       if constexpr (PACKED) k.row = s.row;
     }
-    k.length = ++k.step;
+    draw = next, k.length = ++k.step;
     if constexpr (KIND != PLAIN)
       if (a.path_length > 1 && ++k.place == a.path_length) k.place = 0;
     if constexpr (!PACKED) {
@@ -112,29 +114,30 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
     Walk<PACKED> k;
     u64 w = first + threadIdx.x;
     bool is = threadIdx.x < a.per_block && w < a.walks && walker.begin(k, w), going = is;
+    u64 draw = is ? draw_bits(k.state, 0) : 0, out = w, id = ~0ull;
+    long long v = (long long)k.v;
     u32 step = 0;
+    auto write = [&](long long node, u64 edge) {
+      put(nodes, out, node);
+      if (a.edges_at && out >= a.walks) put_edge(a, out - a.walks, edge);
+    };
 #pragma unroll 1
-    for (; step < a.length; step++) {
-      u64 draw = 0, id = ~0ull;
+    for (; step < a.length; step++, out += a.walks) {
+      u64 next = ~0ull;
       bool jumped;
-      if (going) {
-        draw = draw_bits(k.state, step);
-        going = walker.goes_on(k, draw, jumped);
-      }
-      // What is left of walks that have all ended is written without asking for draws.
+      if (going) going = walker.goes_on(k, draw, jumped);
+      if (going) next = walker.go(k, draw, jumped);
+      // Where the step before led, while the read of this one is on its way.
+      if (is) write(v, id);
       if (!__any_sync(~0u, going)) break;
-      if (going) id = walker.go(k, draw, jumped);
-      if (is) {
-        u64 out = (u64)(step + 1) * a.walks + w;
-        put(nodes, out, going ? (long long)k.v : -1);
-        if (a.edges_at) put_edge(a, out - a.walks, id);
-      }
+      v = going ? (long long)k.v : -1, id = next;
     }
     if (!is) continue;
+    // What is left of walks that have all ended asks for no draws.
+    if (step == a.length) write(v, id);
     for (; step < a.length && !a.filled; step++) {
-      u64 out = (u64)(step + 1) * a.walks + w;
-      put(nodes, out, -1);
-      if (a.edges_at) put_edge(a, out - a.walks, ~0ull);
+      out += a.walks;
+      write(-1, ~0ull);
     }
     walker.end(k);
   }
