@@ -725,6 +725,10 @@ def gpu_rgcn() -> str:
     return f"{source(record)}\n{table([*head, 'step, ms'], rows, 5)}"
 
 
+# The bare kernel that reads what a walk reads.
+BARE = {"uniform": "packed", "csr": "two", "weighted": "alias", "ppr": "stopping"}
+
+
 def gpu_walks() -> str:
     """Walks on a GPU: 10**9 steps a second of whole calls, and of bare kernels of such reads."""
     record = kept("gpu/walks.json")
@@ -736,11 +740,11 @@ def gpu_walks() -> str:
         if row["walk"] == "bare":
             continue
         name = row["walk"]
-        like = {"uniform": "packed", "csr": "two", "weighted": "alias"}.get(name)
+        like = BARE.get(name)
         cells = [row["shape"], name]
         if "gsteps" in row:
             cells += [f"{row['walks']:,}", f"{row['gsteps']:.1f}"]
-            most = bare[row["shape"]][like]["gsteps"] if like else None
+            most = bare[row["shape"]].get(like, {}).get("gsteps")
             cells += [f"{most:.1f}", f"{row['gsteps'] / most:.0%}"] if most else ["", ""]
         else:
             cells += ["", "", "", ""]

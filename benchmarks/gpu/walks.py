@@ -7,6 +7,7 @@ nothing, and write what ours write: the vertices, step by step.
 - two reads    a row's offsets, then the neighbour
 - packed       16 bytes an edge: the neighbour and its row, one read a step
 - alias        32 bytes an edge: the alias table's threshold and both candidates, one read a step
+- stopping     packed, and a coin before each step: all that is to be -1 is filled before
 
 Some walks of each sampler are compared with the CPU engine's before a clock starts. ``gsteps`` are
 10**9 steps a second of whole calls, results in torch's memory as a user gets them; walks that end
@@ -33,6 +34,7 @@ from .record import Budget, Record, spread
 
 SHAPES = ("livejournal", "products", "papers100m")
 LENGTH = 80
+STOP = 0.15
 # One walk a vertex, but of the largest graph.
 MOST_WALKS = 10_000_000
 FEW = 1024
@@ -88,6 +90,24 @@ extern "C" __global__ void alias(const int* indptr, const int4* edges, const int
     out[s * walks + w] = v;
   }
 }
+// Lanes whose walk has ended write beside the others, so that a warp writes whole lines.
+extern "C" __global__ void stopping(const int* indptr, const int4* edges, const int* seeds,
+                               u64 walks, int steps, int* out, u64 seed, u64 stop) {
+  u64 w = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+  bool is = w < walks, going = is;
+  int v = is ? seeds[w] : 0, start = indptr[v], degree = indptr[v + 1] - start;
+  u64 state = mix(seed + w * G);
+  for (int s = 0; s < steps; s++) {
+    u64 r = mix(state + (s + 1) * G);
+    going = going && degree && (mix(r + G) >> 1) >= stop;
+    if (!__any_sync(~0u, going)) break;
+    if (going) {
+      int4 e = edges[start + (int)__umul64hi(r, (u64)degree)];
+      v = e.x, start = e.y, degree = e.z;
+    }
+    if (is) out[s * walks + w] = going ? v : -1;
+  }
+}
 """
 
 
@@ -100,7 +120,7 @@ def bare(cupy: Any, made: Made, seeds: torch.Tensor) -> dict[str, Any]:
     degrees = (made.indptr[1:] - made.indptr[:-1]).to(torch.int32)
     found: dict[str, Any] = {}
 
-    def measure(name: str, edges: torch.Tensor) -> None:
+    def measure(name: str, edges: torch.Tensor, *, stop: float = 0) -> None:
         kernel = module.get_function(name)
         threads = 128 if walks > 50_000 else 32
         tensors = [cupy.asarray(t) for t in (offsets, edges.reshape(-1), seeds)]
@@ -109,6 +129,8 @@ def bare(cupy: Any, made: Made, seeds: torch.Tensor) -> dict[str, Any]:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             stream = cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream)
             begin.record()
+            if stop:
+                out.fill_(-1)
             with stream:
                 kernel(
                     (-(-walks // threads),),
@@ -119,14 +141,16 @@ def bare(cupy: Any, made: Made, seeds: torch.Tensor) -> dict[str, Any]:
                         cupy.int32(LENGTH),
                         cupy.asarray(out),
                         cupy.uint64(i),
+                        *([cupy.uint64(int(stop * 2**63))] if stop else []),
                     ),
                 )
             end.record()
             end.synchronize()
             times.append(begin.elapsed_time(end))
+        steps = int((out >= 0).sum()) if stop else walks * LENGTH
         found[name] = {
             "us": spread([1e3 * t for t in times[1:]], 1),
-            "gsteps": round(walks * LENGTH / min(times[1:]) / 1e6, 2),
+            "gsteps": round(steps / min(times[1:]) / 1e6, 2),
         }
 
     def built(width: int, fill: Callable[[torch.Tensor, torch.Tensor], None]) -> torch.Tensor:
@@ -148,6 +172,7 @@ def bare(cupy: Any, made: Made, seeds: torch.Tensor) -> dict[str, Any]:
     measure("two", made.indices)
     edges = built(4, one)
     measure("packed", edges)
+    measure("stopping", edges, stop=STOP)
     del edges
     edges = built(8, both)
     measure("alias", edges)
@@ -213,7 +238,7 @@ def samplers(shape: str) -> dict[str, Callable[..., pgs.RandomWalk]]:
     def of(**options: Any) -> Callable[..., pgs.RandomWalk]:
         return lambda **more: pgs.RandomWalk(LENGTH, direction="in", seed=7, **options, **more)
 
-    found = {"uniform": of(), "csr": of(layout="csr"), "ppr": of(stop=0.15)}
+    found = {"uniform": of(), "csr": of(layout="csr"), "ppr": of(stop=STOP)}
     # More than half of the memory that is free, for the largest graph: so it is asked for.
     found["weighted"] = of(prob="w", layout="packed")
     if shape != "papers100m":
