@@ -84,7 +84,7 @@ struct Walker {
 
   // Takes the step, gives the edge's id where somebody asks for it, and leaves the next step's draw.
   __device__ __forceinline__ u64 go(Walk<PACKED>& k, u64& draw, bool jumped) const {
-    u64 id = ~0ull, next = draw_bits(k.state, k.step + 1);
+    u64 id = ~0ull, next = KIND == PLAIN ? draw_bits(k.state, k.step + 1) : 0;
     if (!jumped) {
       Step<PACKED> s;
       if constexpr (KIND == SECOND) s = k.last == ~0ull ? steps.propose(k.row, draw) : steps.second(k.row, draw, k.last);
@@ -108,6 +108,8 @@ struct Walker {
 // A lane has one walk after the other, and each of a warp's begins with the others'.
 template <typename I, bool PACKED, bool WEIGHTED, WalkKind KIND>
 __device__ __forceinline__ void walk(const WalkArgs& a) {
+  // Other kinds do more between two reads, and would need more registers than all threads have room for.
+  constexpr bool BEHIND = KIND == PLAIN;
   const Walker<I, PACKED, WEIGHTED, KIND> walker(a);
   I* nodes = walker.nodes();
 #pragma unroll 1
@@ -122,24 +124,30 @@ __device__ __forceinline__ void walk(const WalkArgs& a) {
       put(nodes, out, node);
       if (a.edges_at && out >= a.walks) put_edge(a, out - a.walks, edge);
     };
+    if (!BEHIND) {
+      if (is) write(v, id);
+      out += a.walks;
+    }
 #pragma unroll 1
     for (; step < a.length; step++, out += a.walks) {
-      u64 next = ~0ull;
       bool jumped;
+      u64 next = ~0ull;
+      if (!BEHIND && going) draw = draw_bits(k.state, step);
       if (going) going = walker.goes_on(k, draw, jumped);
       if (going) next = walker.go(k, draw, jumped);
       // Where the step before led, while the read of this one is on its way.
-      if (is) write(v, id);
+      if (BEHIND && is) write(v, id);
       if (!__any_sync(~0u, going)) break;
       v = going ? (long long)k.v : -1, id = next;
+      if (!BEHIND && is) write(v, id);
     }
     if (!is) continue;
-    // What is left of walks that have all ended asks for no draws.
-    if (step == a.length) write(v, id);
-    for (; step < a.length && !a.filled; step++) {
+    if (BEHIND) {
+      if (step == a.length) write(v, id);
       out += a.walks;
-      write(-1, ~0ull);
     }
+    // What is left of walks that have all ended asks for no draws.
+    for (; step < a.length && !a.filled; step++, out += a.walks) write(-1, ~0ull);
     walker.end(k);
   }
   __syncthreads();
