@@ -167,15 +167,30 @@ __device__ __forceinline__ Four sums32(u32 i0, u32 hi, Of of) {
   }
   return sums;
 }
-// Of all edges from lo on, in lane 0: what is added for edges that are not there is 0, which changes no sum.
+// Of all edges from lo on, in lane 0: what is added for edges that are not there is 0, which changes no sum. 32 sums
+// of 32s make one, and these the whole, so that a long column's are no chain of as many additions as it has 32s.
+const u32 SUMMED = 1024;
 template <class Of>
 __device__ __forceinline__ double sum_from(u32 lo, u32 hi, Of of) {
-  double total = 0;
+  double total = 0, part = 0;
 #pragma unroll 1
   for (u32 i0 = lo; i0 < hi; i0 += 128) {
     Four own = sums32(i0, hi, of);
 #pragma unroll
-    for (u32 j = 0; j < 4; j++) total = __dadd_rn(total, own.x[j]);
+    for (u32 j = 0; j < 4; j++) part = __dadd_rn(part, own.x[j]);
+    if ((i0 - lo + 128) % SUMMED == 0 || i0 + 128 >= hi) total = __dadd_rn(total, part), part = 0;
+  }
+  return total;
+}
+// Of n values, one behind another and alike in all lanes.
+__device__ __forceinline__ double sum_in_order(const double* values, u32 n) {
+  u32 lane = threadIdx.x & 31;
+  double total = 0;
+#pragma unroll 1
+  for (u32 i0 = 0; i0 < n; i0 += 32) {
+    double x = i0 + lane < n ? values[i0 + lane] : 0.0;
+#pragma unroll 8
+    for (u32 j = 0; j < 32; j++) total = __dadd_rn(total, __shfl_sync(~0u, x, j));
   }
   return total;
 }
@@ -187,13 +202,16 @@ __device__ __noinline__ void add_pieces(Machine& m, double* to, const u32* begin
   m.each_warp(n, [&](u32 k) {
     u32 c = columns[k].x, degree = begins[c + 1] - begins[c], n = (degree + 31) / 32;
     const double* own = parts + PARTS * (u64)columns[k].y;
-    double total = 0, x = lane < n ? own[lane] : 0.0;
+    double total = 0;
+    // A lane adds 32 of them up, which are SUMMED edges.
 #pragma unroll 1
-    for (u32 i0 = 0; i0 < n; i0 += 32) {
-      double next = i0 + 32 + lane < n ? own[i0 + 32 + lane] : 0.0;
+    for (u32 i0 = 0; i0 < n; i0 += SUMMED) {
+      double part = 0;
+      u32 i = i0 + 32 * lane, last = min(i + 32, n);
+#pragma unroll 4
+      for (; i < last; i++) part = __dadd_rn(part, own[i]);
 #pragma unroll 8
-      for (u32 j = 0; j < 32; j++) total = __dadd_rn(total, __shfl_sync(~0u, x, j));
-      x = next;
+      for (u32 j = 0; j < 32; j++) total = __dadd_rn(total, __shfl_sync(~0u, part, j));
     }
     if (lane == 0) to[c] = finished(total, degree, mean);
   });

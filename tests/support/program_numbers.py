@@ -124,12 +124,15 @@ REDUCTIONS = ("sum", "mean", "largest", "smallest", "count")
 
 def tree_sum(values: list[float]) -> float:
     total = 0.0
-    for start in range(0, len(values), 32):
-        part = values[start : start + 32]
-        part += [0.0] * (32 - len(part))
-        for half in (16, 8, 4, 2, 1):
-            part = [part[i] + part[i + half] for i in range(half)]
-        total += part[0]
+    for first in range(0, len(values), 32 * 32):
+        few = 0.0
+        for start in range(first, min(first + 32 * 32, len(values)), 32):
+            part = values[start : start + 32]
+            part += [0.0] * (32 - len(part))
+            for half in (16, 8, 4, 2, 1):
+                part = [part[i] + part[i + half] for i in range(half)]
+            few += part[0]
+        total += few
     return total
 
 

@@ -54,10 +54,11 @@ type running struct {
 	op    program.Op
 	sum   float64
 	count int64
-	part  [32]float64 // of a sum: the elements behind the last 32 that were added
+	few   float64     // of a sum: what the last 32s add up to, of which 32 are added to it at a time
+	part  [32]float64 // likewise: the elements behind the last 32 that were added
 }
 
-func (r *running) begin(op program.Op) { r.op, r.sum, r.count = op, 0, 0 }
+func (r *running) begin(op program.Op) { r.op, r.sum, r.few, r.count = op, 0, 0, 0 }
 
 func (r *running) take(values []float64) {
 	if r.op == program.Largest || r.op == program.Smallest {
@@ -65,13 +66,16 @@ func (r *running) take(values []float64) {
 		return
 	}
 	at := r.count & 31
-	r.count += int64(len(values))
 	for len(values) > 0 {
 		n := copy(r.part[at:], values)
 		values = values[n:]
+		r.count += int64(n)
 		if at += int64(n); at == 32 {
-			r.sum += tree(&r.part, 32)
+			r.few += tree(&r.part, 32)
 			at = 0
+			if r.count%(32*32) == 0 {
+				r.sum, r.few = r.sum+r.few, 0
+			}
 		}
 	}
 }
@@ -95,14 +99,15 @@ func (r *running) extreme(values []float64) {
 func (r *running) end() float64 {
 	if r.op == program.Sum || r.op == program.Mean {
 		if left := int(r.count & 31); left > 0 {
-			r.sum += tree(&r.part, left)
+			r.few += tree(&r.part, left)
 		}
+		r.sum += r.few
 		if r.op == program.Mean && r.count > 0 {
 			r.sum /= float64(r.count)
 		}
 	}
 	sum := r.sum
-	r.sum, r.count = 0, 0
+	r.sum, r.few, r.count = 0, 0, 0
 	return sum
 }
 

@@ -182,7 +182,7 @@ func (w *writer) vector(i int, n *program.Node) {
 		return
 	}
 	if n.Op == program.Labor {
-		w.text.Cells += 4
+		w.text.Cells += 8
 		w.line("const double* %s;", s)
 		w.step("labor(m, %s, %s, %d, %d, v%d, v%d)", s, w.edges(n.In[0]), n.K, i, n.In[0], n.In[1])
 		w.stored(i)
