@@ -697,6 +697,27 @@ def gpu_passes() -> str:
     return f"{source(record)}\n{table(['graph', 'algorithm', *stages], rows, len(stages))}"
 
 
+def gpu_labor() -> str:
+    """LABOR on a GPU: microseconds a batch, beside DGL's."""
+    record = kept("gpu/labor.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu labor --out FOLDER")
+    rows = [
+        [
+            row["shape"],
+            f"LABOR-{row['importance']}",
+            f"{row['batch']}x({row['fanouts'].replace('x', ',')})",
+            f"{row['mean_edges']:,}",
+            f"{row['us']['median']:,.0f}",
+            f"{int(row['dgl_us']):,}",
+            f"{row['ratio']:.1f}x",
+        ]
+        for row in record["rows"]
+    ]
+    head = ["graph", "", "batch", "edges", "us", "DGL, us", "ratio"]
+    return f"{source(record)}\n{table(head, rows, 4)}"
+
+
 def gpu_typed() -> str:
     """Graphs with types on a GPU: microseconds a batch, beside the CPU engine."""
     record = kept("gpu/typed.json")
@@ -816,6 +837,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_walks,
             gpu_walks_roofline,
             gpu_programs,
+            gpu_labor,
             gpu_passes,
             gpu_typed,
             gpu_rgcn,

@@ -18,13 +18,14 @@ Parts, in the order in which they run when none is named:
 - transit     NextDoor's transit-parallel walks, beside a thread a walk
 - khop        NextDoor's k-hop and layer sampling, by transit and by sample, and its other samples
 - programs    algorithms as programs, beside gSampler's and torch's
+- labor       LABOR, beside DGL's
 - passes      programs with more and more of the passes: gSampler's figure 10
 - typed       a graph with types of ogbn-mag's counts, and what types cost
 - rgcn        whole training steps of R-GCN on it
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others
-stand in reference.csv and dgl_grid.csv, with where they come from.
+stand in reference.csv, dgl_grid.csv and dgl_labor.csv, with where they come from.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
     *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
-    *("passes", "typed", "rgcn", "roofline"),
+    *("labor", "passes", "typed", "rgcn", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -60,6 +61,7 @@ _SHARES = {
     "transit": 3,
     "programs": 3,
     "khop": 2,
+    "labor": 2,
     "passes": 3,
     "typed": 2,
     "rgcn": 1,
