@@ -1,7 +1,8 @@
 """LABOR: batches of samplers.labor beside DGL's LaborSampler, at the rows of dgl_labor.csv.
 
-A batch of each row is compared with the CPU engine's before a clock starts, and of LABOR-0 the number
-of edges with DGL's. ``us`` is a call with seeds on the device that returns a batch in torch's memory.
+A batch of each row is compared with the CPU engine's before a clock starts, and the number of edges
+of LABOR-0 with DGL's. ``us`` is a call with seeds on the device that returns a batch in torch's
+memory.
 """
 
 from __future__ import annotations
