@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 from pathlib import Path
 from types import ModuleType
@@ -85,13 +85,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def figures() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("figures", ROOT / "tools" / "figures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The script tools/figures.py, which finds what is beside it."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    return importlib.import_module("figures")
 
 
 def test_cases_of_others(folder: Path) -> None:
@@ -116,13 +114,14 @@ def test_summary_has_every_part(folder: Path) -> None:
         assert f"{part}: 1 rows" in text
 
 
-def test_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = figures()
+def test_tables(folder: Path, figures: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ROWS:
-        assert "No figures" in module.FIGURES[f"gpu_{part}"]() or (module.RESULTS / "gpu").exists()
-    monkeypatch.setattr(module, "RESULTS", folder.parent)
+        assert (
+            "No figures" in figures.FIGURES[f"gpu_{part}"]() or (figures.RESULTS / "gpu").exists()
+        )
+    monkeypatch.setattr(figures, "RESULTS", folder.parent)
     for part in ROWS:
-        text = module.FIGURES[f"gpu_{part}"]()
+        text = figures.FIGURES[f"gpu_{part}"]()
         where = "A GPU, 100 GB, driver unknown; Python 3.12, PyTorch 2.11; 2026-01-01"
         if part == "steps":
             assert where in text
@@ -132,27 +131,29 @@ def test_tables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(widths) == 1
 
 
-def test_ratios_of_steps(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = figures()
-    monkeypatch.setattr(module, "RESULTS", folder.parent)
-    text = module.FIGURES["gpu_pyg_steps"]()
+def test_ratios_of_steps(
+    folder: Path, figures: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "RESULTS", folder.parent)
+    text = figures.FIGURES["gpu_pyg_steps"]()
     assert "| GATConv 1024x(10,10) | `coo` | 8.0 | 4.00 | 3.00 | 2.00 | 1.00 | 4.0x |" in text
     rows = [{**CASE, **ROWS["pyg_steps"], "dgl_ms": None}]
     (folder / "pyg_steps.json").write_text(json.dumps({**record("pyg_steps"), "rows": rows}))
-    text = module.FIGURES["gpu_pyg_steps"]()
+    text = figures.FIGURES["gpu_pyg_steps"]()
     assert "| `coo` |  | 4.00 | 3.00 | 2.00 | 1.00 |  |" in text
 
 
-def test_tables_of_what_lies_beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_what_lies_beside(
+    folder: Path, figures: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of benchmarks that are not of benchmarks.gpu, on a GPU."""
-    module = figures()
     about = {**record("grid"), "hardware": {"cpu": "A CPU", "cores": 16, "memory_gb": 100.0}}
     about |= {"versions": {"python": "3.12", "dgl": None, "torch": "2.11", "numpy": "2"}}
     about |= {"commit": "1234567890"}
     del about["gpu"]
-    monkeypatch.setattr(module, "RESULTS", folder)
+    monkeypatch.setattr(figures, "RESULTS", folder)
     names = "pyg_layers", "pipeline_cache", "pipeline_shares"
-    assert all("are kept for this version; `python" in module.FIGURES[name]() for name in names)
+    assert all("are kept for this version; `python" in figures.FIGURES[name]() for name in names)
     times = {"data, ms": 0.25, "training, ms": 2.0, "both, ms": 2.5}
     row = {**times, "waiting_share": 0.05, "gathering_share": 0.2, "hit_rate": 0.4}
     link = {"link, MB a step": 25.0, "link, ms": 0.5, "link / both": 0.2}
@@ -167,7 +168,7 @@ def test_tables_of_what_lies_beside(folder: Path, monkeypatch: pytest.MonkeyPatc
     }
     for name, found in rows.items():
         (folder / f"{name}.json").write_text(json.dumps({**about, "rows": found}))
-    texts = {name: module.FIGURES[name]() for name in names}
+    texts = {name: figures.FIGURES[name]() for name in names}
     assert all("A CPU, 16 cores" in text for text in texts.values())
     assert "| 4x(2) | GAT | 3.00 | 2.00 | 1.00 |" in texts["pyg_layers"]
     reads = "2.00 | 2.50 | 5.0% | 20.0% | 25.0 | 0.50 | 20.0% |"
@@ -177,13 +178,14 @@ def test_tables_of_what_lies_beside(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert "| 0.5 | 0.250 | 2.000 | 2.500 | 5.0% |" in texts["pipeline_shares"]
 
 
-def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_turbognn(
+    folder: Path, figures: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By kernels, by whole calls where the profiler saw none, of several hops, and the sweep."""
-    module = figures()
     tables = ("gpu_turbo", "gpu_turbo_ablation", "gpu_turbo_calls", "gpu_turbo_sweep")
-    monkeypatch.setattr(module, "RESULTS", folder / "none")
-    assert {module.FIGURES[name]() for name in tables} == {module.NONE_OF_GPU}
-    monkeypatch.setattr(module, "RESULTS", folder.parent)
+    monkeypatch.setattr(figures, "RESULTS", folder / "none")
+    assert {figures.FIGURES[name]() for name in tables} == {figures.NONE_OF_GPU}
+    monkeypatch.setattr(figures, "RESULTS", folder.parent)
     kernel = {**CASE, **ROWS["turbo"], "kernels_us": {"B+S+A": {"reservoir_order": 0.25}}}
     draw_us = {**dict.fromkeys(WAYS, 10.0), "off": 20.0, "B": 16.0}
     call_us = {way: {**US, "median": 100.0 if way == "off" else 50.0} for way in WAYS}
@@ -201,7 +203,7 @@ def test_tables_of_turbognn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "thresholds": {"degree_threshold": 64, "block_threshold": None},
     }
     (folder / "turbo.json").write_text(json.dumps(content))
-    found = {name: module.FIGURES[name]() for name in tables}
+    found = {name: figures.FIGURES[name]() for name in tables}
     for text in found.values():
         lines = [line for line in text.splitlines() if line.startswith("|")]
         assert len({line.count("|") for line in lines}) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def test_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     model: Any = importlib.import_module("parts_model")
     rows = model.modelled(record)
     assert [row["machines"] for row in rows] == [2**power for power in range(1, 11)]
-    for row, after in zip(rows, rows[1:], strict=False):
+    for row, after in itertools.pairwise(rows):
         assert row["bytes"] < after["bytes"]
         assert row["seconds"] == pytest.approx(row["sampling"] + row["rounds"] + row["network"])
     # Everything but its own rows, and a few words for each message.
