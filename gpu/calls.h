@@ -226,6 +226,92 @@ static inline int gpu_pointer_attribute(uint64_t address, int attribute, uint64_
     return cuPointerGetAttribute(value, (CUpointer_attribute)attribute, address);
 }
 
+/* ---- memory that several devices and processes map ---- */
+
+/* Memory of a device that has no address yet; a shareable one can be exported as a file descriptor. */
+static inline CUmemAllocationProp gpu_piece_of(int device, int shareable)
+{
+    CUmemAllocationProp properties = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .requestedHandleTypes = shareable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+                                          : CU_MEM_HANDLE_TYPE_NONE,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+    };
+    return properties;
+}
+
+static inline int gpu_granularity(handle context, int device, int shareable, uint64_t *bytes)
+{
+    size_t size = 0;
+    CUmemAllocationProp properties = gpu_piece_of(device, shareable);
+    IN_CONTEXT(context, cuMemGetAllocationGranularity(&size, &properties,
+                                                      CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+               *bytes = size);
+}
+
+static inline int gpu_piece_create(handle context, int device, int shareable, uint64_t bytes,
+                                   uint64_t *piece)
+{
+    CUmemGenericAllocationHandle made = 0;
+    CUmemAllocationProp properties = gpu_piece_of(device, shareable);
+    IN_CONTEXT(context, cuMemCreate(&made, bytes, &properties, 0); *piece = made);
+}
+
+static inline int gpu_piece_release(handle context, uint64_t piece)
+{
+    IN_CONTEXT(context, cuMemRelease(piece));
+}
+
+static inline int gpu_piece_export(handle context, uint64_t piece, int *descriptor)
+{
+    IN_CONTEXT(context, cuMemExportToShareableHandle(descriptor, piece,
+                                                     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+}
+
+static inline int gpu_piece_import(handle context, int descriptor, uint64_t *piece)
+{
+    CUmemGenericAllocationHandle made = 0;
+    IN_CONTEXT(context,
+               cuMemImportFromShareableHandle(&made, (void *)(handle)descriptor,
+                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+               *piece = made);
+}
+
+static inline int gpu_reserve(handle context, uint64_t bytes, uint64_t *address)
+{
+    CUdeviceptr pointer = 0;
+    IN_CONTEXT(context, cuMemAddressReserve(&pointer, bytes, 0, 0, 0); *address = pointer);
+}
+
+static inline int gpu_unreserve(handle context, uint64_t address, uint64_t bytes)
+{
+    IN_CONTEXT(context, cuMemAddressFree(address, bytes));
+}
+
+static inline int gpu_map(handle context, uint64_t address, uint64_t bytes, uint64_t piece)
+{
+    IN_CONTEXT(context, cuMemMap(address, bytes, 0, piece, 0));
+}
+
+static inline int gpu_unmap(handle context, uint64_t address, uint64_t bytes)
+{
+    IN_CONTEXT(context, cuMemUnmap(address, bytes));
+}
+
+static inline int gpu_access(handle context, uint64_t address, uint64_t bytes, int device)
+{
+    CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+    };
+    IN_CONTEXT(context, cuMemSetAccess(address, bytes, &access, 1));
+}
+
+static inline int gpu_uuid(int device, unsigned char *bytes)
+{
+    return cuDeviceGetUuid_v2((CUuuid *)bytes, device);
+}
+
 /* ---- copies and fills ---- */
 
 static inline int gpu_copy(handle context, handle stream, uint64_t to, uint64_t from,

@@ -55,6 +55,7 @@ func workContexts(t *testing.T) {
 		Name: "Fake GPU 1", Major: 9, Minor: 1, Multiprocessors: 132, L2: 60 << 20, SharedPerBlock: 49152,
 		SharedPerBlockOptIn: 232448, SharedPerMultiprocessor: 233472, ThreadsPerMultiprocessor: 2048,
 		BlocksPerMultiprocessor: 32, Cooperative: true, MapsHost: true, RegistersHost: true, Memory: 1 << 30,
+		Maps: true, MapsElsewhere: true,
 	})
 }
 
@@ -92,6 +93,13 @@ func workBatch(t *testing.T) {
 			"cuEventRecord E S", "cuStreamWaitEvent S E",
 			"cuEventQuery E", "cuEventQuery E", "cuStreamQuery S", "cuStreamQuery S",
 			"cuEventSynchronize E", "cuStreamSynchronize S", "cuEventElapsedTime T T",
+			"cuMemCreate 2097152 device 0 handles 1", "cuMemCreate 4194304 device 0 handles 0",
+			"cuMemExportToShareableHandle", "cuMemImportFromShareableHandle",
+			"cuDevicePrimaryCtxRetain 0", "cuMemAddressReserve 6291456", "cuMemMap 2097152", "cuMemMap 4194304",
+			"cuMemSetAccess 2097152 device 0", "cuMemSetAccess 4194304 device 0",
+			"cuMemcpyHtoDAsync 4 S", "cuStreamSynchronize S",
+			"cuCtxSynchronize", "cuMemUnmap 4194304", "cuMemUnmap 2097152", "cuMemAddressFree 6291456",
+			"cuDevicePrimaryCtxRelease 0", "cuMemRelease 2097152", "cuMemRelease 4194304", "cuMemRelease 2097152",
 			"cuMemPoolGetAttribute P 5", "cuMemPoolTrimTo P 0",
 			"cuCtxSynchronize",
 			"cuModuleUnload M", "cuMemHostUnregister R", "cuDevicePrimaryCtxRelease 0",

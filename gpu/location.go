@@ -14,8 +14,12 @@ type Location struct {
 }
 
 // Locate finds where memory lies. Host memory that the driver has never seen is
-// Host with Device -1.
+// Host with Device -1. Memory in a Span is of the device that the span is for,
+// wherever its pieces are.
 func Locate(a Address) (Location, error) {
+	if s, ok := spanAt(a); ok {
+		return Location{Device: s.Device()}, nil
+	}
 	if err := start(); err != nil {
 		return Location{}, err
 	}

@@ -23,6 +23,8 @@ type Properties struct {
 	MapsHost                 bool // kernels can read pinned host memory
 	RegistersHost            bool // host memory of others can be pinned in place
 	RegistersReadOnly        bool // also where its pages may only be read
+	Maps                     bool // memory without an address of its own, which is mapped where it is wanted
+	MapsElsewhere            bool // also in other processes, by file descriptors
 	Memory                   int64
 }
 
@@ -65,6 +67,8 @@ func DeviceProperties(i int) (p Properties, err error) {
 		{cu.CAN_MAP_HOST_MEMORY, &p.MapsHost},
 		{99, &p.RegistersHost},
 		{113, &p.RegistersReadOnly},
+		{102, &p.Maps},
+		{103, &p.MapsElsewhere},
 	}
 	err = try("cuDeviceGetAttribute", func() {
 		for _, n := range numbers {

@@ -29,6 +29,8 @@ var work = map[string]func(*testing.T){
 	"sticky":     workSticky,
 	"crowd":      workCrowd,
 	"no garbage": workNoGarbage,
+	"spans":      workSpans,
+	"refused":    workSpanRefusals,
 }
 
 // TestWork runs this test program once more for each kind of fake driver.
@@ -74,7 +76,7 @@ func traced(t *testing.T, f func()) []string {
 
 // alive is how many objects of each kind the fake driver has.
 func alive() map[string]int {
-	kinds := []string{"context", "stream", "event", "pool", "memory", "pinned", "registered", "module"}
+	kinds := []string{"context", "stream", "event", "pool", "memory", "pinned", "registered", "module", "piece"}
 	found := map[string]int{}
 	for i, kind := range kinds {
 		if n := cu.Device(40).Attribute(cu.DeviceAttribute(100000 + i)); n != 0 {
@@ -248,6 +250,8 @@ func everything(i int) (err error) {
 		func() error { return s.Synchronize() },
 		func() error { _, err := Elapsed(timer, timer); return err },
 		func() error { _, err := Locate(m.Address); return err },
+		func() error { return spanning(c, s) },
+		func() error { _, err := DeviceUUID(i); return err },
 		func() error { _, err := pool.Reserved(); return err },
 		func() error { return pool.Trim(0) },
 		func() error { _, _, err := c.MemoryInfo(); return err },

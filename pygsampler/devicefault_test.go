@@ -13,9 +13,9 @@ import (
 )
 
 // alive is how many objects of each kind the emulator's driver has out: contexts,
-// streams, events, pools, memories, pinned, registered, modules. A true driver does
+// streams, events, pools, memories, pinned, registered, modules, pieces. A true driver does
 // not say.
-func alive() (counts [8]int) {
+func alive() (counts [9]int) {
 	defer func() { _ = recover() }()
 	for kind := range counts {
 		counts[kind] = cu.Device(40).Attribute(cu.DeviceAttribute(100000 + kind))

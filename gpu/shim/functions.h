@@ -39,6 +39,7 @@ DRIVER_2(cuDeviceGetProperties, CUdevprop *, CUdevice)
 DRIVER_3(cuDeviceComputeCapability, int *, int *, CUdevice)
 DRIVER_2(cuDeviceTotalMem_v2, size_t *, CUdevice)
 DRIVER_3(cuDeviceCanAccessPeer, int *, CUdevice, CUdevice)
+DRIVER_2(cuDeviceGetUuid_v2, CUuuid *, CUdevice)
 
 /* contexts */
 DRIVER_3(cuCtxCreate_v2, CUcontext *, unsigned int, CUdevice)
@@ -88,6 +89,22 @@ DRIVER_3(cuMemHostAlloc, void **, size_t, unsigned int)
 DRIVER_3(cuMemHostGetDevicePointer_v2, CUdeviceptr *, void *, unsigned int)
 DRIVER_3(cuMemHostRegister_v2, void *, size_t, unsigned int)
 DRIVER_1(cuMemHostUnregister, void *)
+
+/* memory that several devices and processes map */
+DRIVER_3(cuMemGetAllocationGranularity, size_t *, const CUmemAllocationProp *,
+         CUmemAllocationGranularity_flags)
+DRIVER_4(cuMemCreate, CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+         unsigned long long)
+DRIVER_1(cuMemRelease, CUmemGenericAllocationHandle)
+DRIVER_5(cuMemAddressReserve, CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long)
+DRIVER_2(cuMemAddressFree, CUdeviceptr, size_t)
+DRIVER_5(cuMemMap, CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long)
+DRIVER_2(cuMemUnmap, CUdeviceptr, size_t)
+DRIVER_4(cuMemSetAccess, CUdeviceptr, size_t, const CUmemAccessDesc *, size_t)
+DRIVER_4(cuMemExportToShareableHandle, void *, CUmemGenericAllocationHandle,
+         CUmemAllocationHandleType, unsigned long long)
+DRIVER_3(cuMemImportFromShareableHandle, CUmemGenericAllocationHandle *, void *,
+         CUmemAllocationHandleType)
 
 /* copies and fills */
 DRIVER_3(cuMemcpy, CUdeviceptr, CUdeviceptr, size_t)

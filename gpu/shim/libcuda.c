@@ -25,7 +25,8 @@
 
 typedef int CUresult, CUdevice, CUdevice_attribute, CUfunction_attribute, CUpointer_attribute;
 typedef int CUmemPool_attribute, CUjit_option;
-typedef unsigned long long CUdeviceptr;
+typedef int CUmemAllocationGranularity_flags, CUmemAllocationHandleType;
+typedef unsigned long long CUdeviceptr, CUmemGenericAllocationHandle;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUmod_st *CUmodule;
@@ -34,6 +35,9 @@ typedef struct CUdevprop_st CUdevprop;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef struct CUmemPoolProps_st CUmemPoolProps;
+typedef struct CUmemAllocationProp_st CUmemAllocationProp;
+typedef struct CUmemAccessDesc_st CUmemAccessDesc;
+typedef struct CUuuid_st CUuuid;
 
 enum { SUCCESS = 0, NO_DEVICE = 100, SHARED_OBJECT_SYMBOL_NOT_FOUND = 302 };
 

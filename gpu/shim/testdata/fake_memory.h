@@ -1,5 +1,7 @@
 /* Part of fake_work.c: device memory, pinned memory, copies and fills. */
 
+static int mapped_device(char *p);
+
 static int allocate(enum kind kind, word *address, word tag, size_t bytes)
 {
     if (depth == 0)
@@ -164,7 +166,10 @@ int cuPointerGetAttribute(void *value, int attribute, word address)
         return INVALID_VALUE;
     switch (attribute) {
     case 2: return *(unsigned *)value = o->kind == DEVICE ? 2 : 1, OK;
-    case 9: return *(int *)value = o->context->number - 1, OK;
+    case 9: {
+        int device = mapped_device((char *)(address & ~(ON_DEVICE | MAPPED)));
+        return *(int *)value = device < 0 ? o->context->number - 1 : device - 40, OK;
+    }
     case 11: return *(word *)value = (word)o->start | (o->kind == DEVICE ? ON_DEVICE : MAPPED), OK;
     case 12: return *(size_t *)value = o->size, OK;
     }

@@ -7,33 +7,38 @@
  *   cuEventRecord event1 stream2
  *
  * Device attribute 100000 + kind is how many objects of a kind are alive. FAKE_CUDA_POOLS=0 makes a
- * driver without memory pools.
+ * driver without memory pools, FAKE_CUDA_MAPS=0 one that maps no memory, FAKE_CUDA_DESCRIPTORS=0 one that
+ * gives none to other processes, FAKE_CUDA_PEERS=0 one whose devices do not reach each other.
+ * FAKE_CUDA_GRANULARITY is what sizes of mapped memory are multiples of (2 MiB).
  *
  * Built with -DEMULATED it is the driver of tests/emulator: addresses of device memory are the host's,
  * and launches run the kernels. There FAKE_CUDA_MEMORY is how many bytes the devices have together,
  * FAKE_CUDA_MULTIPROCESSORS how many multiprocessors each has (3), FAKE_CUDA_BLOCKS how many blocks of
  * a kernel one of them runs at a time (2). A kernel that fails makes all later calls fail. */
 
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef unsigned long long word;
 
 int number(const char *variable, int otherwise);
 void note(const char *line);
 
-enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, NOT_SUPPORTED = 801, INVALID_IMAGE = 200, INVALID_CONTEXT = 201,
        INVALID_PTX = 218, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600,
        PEER_ENABLED = 704, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713 };
 
-enum kind { CONTEXT, STREAM, EVENT, POOL, DEVICE, PINNED, REGISTERED, MODULE, FUNCTION, KINDS };
+enum kind { CONTEXT, STREAM, EVENT, POOL, DEVICE, PINNED, REGISTERED, MODULE, PIECE, FUNCTION, KINDS };
 
 static const char *const names[] = {"context", "stream", "event", "pool", "memory",
-                                    "pinned", "registered", "module", "function"};
+                                    "pinned", "registered", "module", "piece", "function"};
 
 /* An object keeps its place for ever, so that a dead one is known for what it is. */
 struct object {
@@ -54,7 +59,8 @@ struct object {
 static struct object objects[1 << 16];
 static int count, live[KINDS], made[KINDS];
 static size_t used;
-static struct object primary[2] = {{.kind = CONTEXT, .number = 1}, {.kind = CONTEXT, .number = 2}};
+static struct object primary[] = {{.kind = CONTEXT, .number = 1}, {.kind = CONTEXT, .number = 2},
+                                  {.kind = CONTEXT, .number = 3}, {.kind = CONTEXT, .number = 4}};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static __thread struct object *stack[64];
@@ -170,6 +176,10 @@ int cuDeviceGetAttribute_of_work(int *value, int attribute)
             return *value = known[i][1], OK;
     if (attribute == 115)
         return *value = number("FAKE_CUDA_POOLS", 1), OK;
+    if (attribute == 102)
+        return *value = number("FAKE_CUDA_MAPS", 1), OK;
+    if (attribute == 103)
+        return *value = number("FAKE_CUDA_DESCRIPTORS", 1), OK;
     if (attribute >= 100000 && attribute < 100000 + KINDS)
         return *value = live[attribute - 100000], OK;
     return INVALID_VALUE; /* attribute 113 among them: a driver that is older than it */
@@ -182,7 +192,7 @@ int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
-    return *can = device != peer, OK;
+    return *can = device != peer && number("FAKE_CUDA_PEERS", 1), OK;
 }
 
 /* ---- contexts ---- */
@@ -350,4 +360,5 @@ int cuStreamWaitEvent(struct object *s, struct object *e, unsigned flags)
 }
 
 #include "fake_memory.h"
+#include "fake_spans.h"
 #include "fake_modules.h"
