@@ -73,6 +73,7 @@ var ends = []struct {
 	{"DerivedCancel", DerivedCancel},
 	{"DeviceStaticClose", DeviceStaticClose},
 	{"TypedClose", TypedClose},
+	{"PeersClose", PeersClose},
 }
 
 // EndKind is the number under which a destructor knows one of these functions.

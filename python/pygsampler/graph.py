@@ -18,10 +18,11 @@ from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
+from pygsampler._graph import peers
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
 from pygsampler._graph.lent import Lent
 from pygsampler._graph.parts import Parts
-from pygsampler._graph.state import GraphState, Whole
+from pygsampler._graph.state import GraphState, Seat, Whole
 from pygsampler._graph.stored import names as edge_arrays
 from pygsampler._graph.timed import Timed, sorted_by_time
 from pygsampler.array import Array, as_array
@@ -321,9 +322,10 @@ class Graph(GraphState):
         device: int = -1,
         host: GraphState | None = None,
         pinned: bool = False,
+        seat: Seat | None = None,
     ) -> Graph:
         graph = object.__new__(cls)
-        graph._hold(parts, num_nodes, device, host, pinned)
+        graph._hold(parts, num_nodes, device, host, pinned, seat)
         return graph
 
     def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
@@ -347,9 +349,9 @@ class Graph(GraphState):
         return self
 
     @classmethod
-    def _later(cls, host: Graph, device: int, pinned: bool) -> Graph:
+    def _later(cls, host: Graph, device: int, pinned: bool, seat: Seat | None = None) -> Graph:
         """A graph that is put on its device when it is first used."""
-        return cls._new(None, host._num_nodes, device, host, pinned)
+        return cls._new(None, host._num_nodes, device, host, pinned, seat)
 
     @property
     def num_nodes(self) -> int:
@@ -444,7 +446,7 @@ class Graph(GraphState):
     def _with_more(self, edges: graph_data.Named, nodes: graph_data.Named) -> Graph:
         if self._host is not None:
             host = self._on_cpu()._with_more(edges, nodes)
-            return Graph._later(host, self._device, self._pinned)
+            return Graph._later(host, self._device, self._pinned, self._seat)
         graph = Graph._new(self._open(), self._num_nodes, self._device)
         graph._file, graph._arrays = self._file, self._arrays
         graph._edata = self._edata.with_more(edges)
@@ -561,6 +563,63 @@ class Graph(GraphState):
             return self
         devices.require(index)
         return _placed(Graph._later(self._on_cpu(), index, True))
+
+    def shard(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
+        """This graph in the memory of several GPUs, each of which samples all of it.
+
+        The arrays of edges are cut into contiguous ranges of rows of as many edges, one for each
+        GPU, which reads those of the others over NVLink, or PCIe where there is none. Where rows
+        begin, 4 or 8 bytes a vertex, each GPU has itself. Batches are those of the whole graph on
+        one GPU, byte for byte. Other processes: ``pygsampler.distributed.share``.
+
+        Tables of weights, out-edges for walks and whatever else is made of the graph later are
+        laid out in the same way when they are first used.
+
+        Parameters
+        ----------
+        over : iterable of devices
+            Two or more, as ``to`` takes them. One that is named twice has two parts.
+        replicate : float
+            The share of the edges of which each GPU has a copy, 0 to 1: those that batches read
+            most, by the degrees of their rows, in units of 2 MiB or more.
+
+        Returns
+        -------
+        tuple of Graph
+            One for each device, in their order. Closing the last of them gives the memory back.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything but devices, fewer than two, and a share outside of 0 to 1.
+        CudaError
+            Where a GPU cannot read another one's memory, or has no room.
+        """
+        given = list(over)
+        wanted = [devices.parse(device) for device in given]
+        if len(wanted) < 2 or min(wanted) < 0:
+            raise ValueError(f"over: expected two CUDA devices or more, got {given!r}")
+        share = peers.share_of(replicate)
+        self._known()
+        for index in wanted:
+            devices.require(index)
+        group = peers.Here(wanted, share)
+        host = self._on_cpu()
+        made: list[Graph] = []
+        try:
+            for place, index in enumerate(wanted):
+                made.append(Graph._later(host, index, False, peers.Seat(group, place)))
+                made[-1]._handle()
+        except BaseException:
+            for graph in made:
+                graph.close()
+            raise
+        return tuple(made)
+
+    @property
+    def sharded(self) -> bool:
+        """Whether several GPUs share the graph, as ``shard`` and ``distributed.share`` make it."""
+        return self._seat is not None
 
     def _drawn_by(self, kind: str, name: str) -> Graph:
         """The graph that sampling reads by ``"prob"`` or ``"mask"``, an edge array of that name.
@@ -683,7 +742,7 @@ class Graph(GraphState):
 
         It is put there when it is first used, but for the arrays that both graphs have there.
         """
-        graph = Graph._later(host, self._device, self._pinned)
+        graph = Graph._later(host, self._device, self._pinned, self._seat)
         graph._kinds = host._kinds
         whole = host._whole
         shared = (
@@ -871,6 +930,7 @@ class Graph(GraphState):
         if self._parts is None and self._host is None:
             return "Graph(closed)"
         pinned = ", pinned" if self._pinned else ""
+        pinned += ", sharded" if self._seat is not None else ""
         return (
             f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
             f"dtype={self.dtype}, device={self.device}{pinned})"
@@ -879,6 +939,11 @@ class Graph(GraphState):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._whole is not None:
             raise TypeError("Graph: expected the graph that it was made of, got a form to pickle")
+        if self._seat is not None:
+            raise TypeError(
+                "Graph: expected a graph that lies in one place to pickle, got one that devices "
+                'share; pickle graph.to("cpu"), or share it anew with pygsampler.distributed.share'
+            )
         if self._device >= 0:
             self._known()
             return Graph._later, (self._on_cpu(), self._device, self._pinned)

@@ -8,7 +8,7 @@
 enum { DEVICES = 64 };
 static int64_t bytes_of[DEVICES];
 
-static void count(int64_t device, int64_t bytes) {
+void pgs_device_count(int64_t device, int64_t bytes) {
   if (device >= 0 && device < DEVICES) __atomic_add_fetch(&bytes_of[device], bytes, __ATOMIC_RELAXED);
 }
 
@@ -41,7 +41,7 @@ static int after_consumers(const pgs_lease *l) {
 
 static void give_back(pgs_memory *m) {
   const pgs_lease *l = m->extra;
-  count(m->device, -m->size);
+  pgs_device_count(m->device, -m->size);
   if (!m->data || l->pid != getpid()) return;
   int result = after_consumers(l);
   if (result || !l->pooled) gpu_synchronize(l->context);
@@ -74,7 +74,7 @@ pgs_memory *pgs_device_own(int64_t device, uint64_t address, int64_t size, const
   l->pid = getpid();
   m->extra = l;
   m->dispose = give_back;
-  count(device, size);
+  pgs_device_count(device, size);
   return m;
 }
 
@@ -102,26 +102,26 @@ int pgs_device_filler(const pgs_memory *m, uintptr_t *stream) {
   return l->filling;
 }
 
-typedef struct { int64_t pid, number; } registration;
+typedef struct { int64_t pid, number; } hold;
 
-// Of Go, where the registry of the pages is: they are counted, since arrays share
-// them. A child that was forked must not enter its parent's Go.
-extern void pgsUnregister(int64_t number);
+// Of Go, where the registry of pages and the list of spans are. A child that was forked
+// must not enter its parent's Go.
+extern void pgsLetGo(int64_t number);
 
-static void unregister(pgs_memory *m) {
-  const registration *r = m->extra;
-  if (r->pid == getpid()) pgsUnregister(r->number);
+static void let_go(pgs_memory *m) {
+  const hold *h = m->extra;
+  if (h->pid == getpid()) pgsLetGo(h->number);
 }
 
-pgs_memory *pgs_device_registered(int64_t device, uint64_t address, int64_t size, int64_t number) {
-  registration *r = malloc(sizeof *r);
-  pgs_memory *m = r ? pgs_device_over(device, address, size, NULL, 0) : NULL;
+pgs_memory *pgs_device_held(int64_t device, uint64_t address, int64_t size, int64_t number) {
+  hold *h = malloc(sizeof *h);
+  pgs_memory *m = h ? pgs_device_over(device, address, size, NULL, 0) : NULL;
   if (!m) {
-    free(r);
+    free(h);
     return NULL;
   }
-  *r = (registration){getpid(), number};
-  m->extra = r;
-  m->dispose = unregister;
+  *h = (hold){getpid(), number};
+  m->extra = h;
+  m->dispose = let_go;
   return m;
 }

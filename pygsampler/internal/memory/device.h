@@ -30,8 +30,8 @@ pgs_memory *pgs_device_own(int64_t device, uint64_t address, int64_t size, const
 // A memory over an address of another owner's: its release gives the header back.
 pgs_memory *pgs_device_over(int64_t device, uint64_t address, int64_t size, const int64_t *header, int64_t words);
 
-// A memory whose release ends the registration of host memory by its number.
-pgs_memory *pgs_device_registered(int64_t device, uint64_t address, int64_t size, int64_t number);
+// A memory whose release ends what Go holds under a number.
+pgs_memory *pgs_device_held(int64_t device, uint64_t address, int64_t size, int64_t number);
 
 // The memory is freed only after the work that is in the stream then.
 void pgs_device_consumer(pgs_memory *memory, uintptr_t stream);
@@ -39,7 +39,8 @@ void pgs_device_consumer(pgs_memory *memory, uintptr_t stream);
 void pgs_device_filled_in(pgs_memory *memory, uintptr_t stream);
 int pgs_device_filler(const pgs_memory *memory, uintptr_t *stream);
 
-// The bytes that memories own on a device.
+// The bytes that memories own on a device, and a change of their number.
 int64_t pgs_device_bytes(int64_t device);
+void pgs_device_count(int64_t device, int64_t bytes);
 
 #endif

@@ -12,7 +12,7 @@ from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, _on_device
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 class Pins(NamedTuple):
@@ -34,20 +34,29 @@ _CHUNK = 64 << 20
 
 
 def place(
-    parts: Parts, device: int, pinned: bool, there: tuple[Parts, Parts] | None
+    parts: Parts,
+    device: int,
+    pinned: bool,
+    there: tuple[Parts, Parts] | None,
+    shared: Callable[[Array], Array] | None = None,
 ) -> tuple[Parts, Pins | None]:
     """The arrays for a graph that the device samples, and what pins them.
 
-    ``there`` are arrays on the host, and the same on the device. CudaError where it has no room for
-    copies, which are complete on return.
+    ``there`` are arrays on the host, and the same on the device. ``shared`` puts arrays of edges
+    where several devices share them. CudaError where there is no room for copies, which are
+    complete on return.
     """
     if pinned:
         return parts, pin(parts, device)
     known = {} if there is None else {id(a): b for a, b in zip(*there, strict=True)}
 
-    def upload(part: Array, _: str) -> Array:
+    def upload(part: Array, name: str) -> Array:
         found = known.get(id(part))
-        return _on_device(part, device) if found is None else found
+        if found is not None:
+            return found
+        if shared is None or name == "indptr":
+            return _on_device(part, device)
+        return shared(part)
 
     return parts.each(upload), None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._core import library
@@ -18,7 +18,7 @@ from pygsampler._graph.parts import Parts
 from pygsampler.errors import ClosedError, CudaError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from pygsampler._arrays.mapped import Pages
@@ -42,6 +42,13 @@ class Whole(NamedTuple):
     @classmethod
     def of(cls, graph: GraphState, drawn: bool = False) -> Whole:
         return cls(weakref.ref(graph), graph._open(), drawn)
+
+
+class Seat(Protocol):
+    """A graph's place among the devices that share its arrays."""
+
+    def of(self, host: GraphState) -> Callable[[Array], Array]:
+        """What puts arrays of a graph on the CPU where this place's device finds them."""
 
 
 class GraphState(EngineHandle):
@@ -71,6 +78,7 @@ class GraphState(EngineHandle):
         "_parts",
         "_pinned",
         "_pins",
+        "_seat",
         "_whole",
     )
 
@@ -87,6 +95,8 @@ class GraphState(EngineHandle):
     _host: GraphState | None
     _pinned: bool
     _pins: device_graph.Pins | None
+    # Its place among the devices that share its arrays; None: its device has all of them.
+    _seat: Seat | None
     # Bytes that would do for a batch, by what shapes it, as the engine said last.
     _capacity: dict[tuple[Any, ...], int]
     # The file that the arrays are mapped from, by whose word they are a graph.
@@ -117,6 +127,7 @@ class GraphState(EngineHandle):
         device: int = -1,
         host: GraphState | None = None,
         pinned: bool = False,
+        seat: Seat | None = None,
     ) -> None:
         EngineHandle.__init__(self)
         self._parts = parts
@@ -125,6 +136,7 @@ class GraphState(EngineHandle):
         self._host = host
         self._pinned = pinned
         self._pins = None
+        self._seat = seat
         self._capacity = {}
         self._derived = {}
         self._whole = None
@@ -150,11 +162,12 @@ class GraphState(EngineHandle):
             let_go = self._pins, self._parts, self._host, self._arrays, self._file, self._whole
             data = self._edata, self._ndata, self._back, self._behind
             lent, self._lent = self._lent, NONE_LENT
+            seat, self._seat = self._seat, None
             self._back, self._behind = None, ()
             self._pins = self._parts = self._host = self._file = self._whole = None
             self._arrays, self._edata, self._ndata = _NO_ARRAYS, NO_DATA, NO_DATA
             derived, self._derived = list(self._derived.values()), {}
-        del let_go, data, lent
+        del let_go, data, lent, seat
         for graph in derived:
             graph.close()
 
@@ -244,7 +257,10 @@ class GraphState(EngineHandle):
                 if self._whole is not None and host._whole is not None and not self._pinned:
                     of_host, here = host._whole.parts, self._whole.parts
                     there = None if of_host is None or here is None else (of_host, here)
-                parts, pins = device_graph.place(host._open(), self._device, self._pinned, there)
+                shared = None if self._seat is None else self._seat.of(host)
+                parts, pins = device_graph.place(
+                    host._open(), self._device, self._pinned, there, shared
+                )
             assert parts is not None
             self._parts, self._pins = parts, pins
             at = parts.addresses() if pins is None else pins.addresses

@@ -1,0 +1,101 @@
+package bridge
+
+import (
+	core "github.com/pygsampler/pygsampler/pygsampler"
+)
+
+var peerArrays table[*core.PeerArray]
+
+// PeersUnit is what sizes of pieces of a device's memory are multiples of; shared ones go to other processes.
+func PeersUnit(device, shared int64) (bytes int64, err error) {
+	defer finish(&err)
+	return core.PeerUnit(device, shared != 0)
+}
+
+// PeersReach is 1 where kernels of a device can read memory of another, else 0.
+func PeersReach(device, peer int64) (can int64, err error) {
+	defer finish(&err)
+	return number(core.PeerReaches(device, peer))
+}
+
+// PeersUUID is what a device is called in all processes.
+func PeersUUID(device int64) (uuid string, err error) {
+	defer finish(&err)
+	return core.PeerUUID(device)
+}
+
+// PeersHeat says how often runs of a graph's edges are read, as core.PeerHeat says.
+func PeersHeat(graph, degrees, perUnit, count, out int64) (zero int64, err error) {
+	defer finish(&err)
+	g, ok := graphs.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	return 0, core.PeerHeat(g, degrees, perUnit, count, out)
+}
+
+// PeersNew begins an array that lies on several devices, at one of them: pieces is the address of a size and a place
+// for each piece, the place -1 for those of which each device has a copy.
+func PeersNew(device, place, pieces, count, shared int64) (array int64, err error) {
+	defer finish(&err)
+	layout, err := core.PeerLayoutAt(pieces, count)
+	if err != nil {
+		return 0, err
+	}
+	a, err := core.NewPeerArray(device, place, layout, shared != 0)
+	if err != nil {
+		return 0, err
+	}
+	return peerArrays.add(a), nil
+}
+
+// PeersLend gives the pieces of one array in the making to another, of the same process.
+func PeersLend(array, to int64) (zero int64, err error) {
+	defer finish(&err)
+	a, ok := peerArrays.get(array)
+	b, also := peerArrays.get(to)
+	if !ok || !also {
+		return 0, closed("array")
+	}
+	return 0, a.Lend(b)
+}
+
+// PeersExport is a descriptor of a piece, the caller's to close.
+func PeersExport(array, piece int64) (descriptor int64, err error) {
+	defer finish(&err)
+	a, ok := peerArrays.get(array)
+	if !ok {
+		return 0, closed("array")
+	}
+	return a.Export(piece)
+}
+
+// PeersImport takes a piece of another process's by a descriptor, which stays the caller's.
+func PeersImport(array, piece, descriptor int64) (zero int64, err error) {
+	defer finish(&err)
+	a, ok := peerArrays.get(array)
+	if !ok {
+		return 0, closed("array")
+	}
+	return 0, a.Import(piece, descriptor)
+}
+
+// PeersMap is the memory of an array whose pieces are there, as core.PeerArray.Map says.
+func PeersMap(array, address, bytes int64) (mem int64, err error) {
+	defer finish(&err)
+	a, ok := peerArrays.get(array)
+	if !ok {
+		return 0, closed("array")
+	}
+	return a.Map(address, bytes)
+}
+
+// PeersClose lets go of the pieces; memories that were mapped stay.
+func PeersClose(array int64) (zero int64, err error) {
+	defer finish(&err)
+	a, ok := peerArrays.take(array)
+	if !ok {
+		return 0, nil
+	}
+	return 0, a.Close()
+}

@@ -1,0 +1,289 @@
+package pygsampler
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/peers"
+)
+
+// An array may lie in pieces on several devices, each of which has a range of addresses where all pieces stand in a
+// row: kernels read it as any other, and what a device does not have itself comes over the wires. A layout says which
+// device has which piece; pieces of nobody's are copied to each. Places number the devices of a layout, some of which
+// may be the same one.
+
+// everyone's is the place of pieces of which each device has its own copy.
+const everyones = -1
+
+// mostPieces bounds a layout.
+const mostPieces = 1 << 16
+
+// PeerPiece is a part of a layout: its size, a multiple of the device's granularity, and whose it is.
+type PeerPiece struct{ Bytes, Place int64 }
+
+// PeerArray is an array in the making at one place. It has its own pieces and the copies from the start, those of
+// other places once they are lent or imported, and a memory by Map when all are there. Close lets go of what it
+// has; a memory that was mapped stays. Any goroutine may use it; calls wait for each other.
+type PeerArray struct {
+	engine *cuda.Engine
+	device int64
+	place  int64
+	layout []PeerPiece
+
+	mu     sync.Mutex
+	pieces []gpu.Piece
+	mine   []bool // whether the piece is this one's to close
+	closed bool
+}
+
+// PeerLayoutAt reads pieces from an address, 2 integers each.
+func PeerLayoutAt(address, count int64) ([]PeerPiece, error) {
+	if address == 0 || count < 1 || count > mostPieces {
+		return nil, Errorf(KindValue, "pieces: expected 1 to %d at an address, got %d at %#x", mostPieces, count, address)
+	}
+	layout := make([]PeerPiece, count)
+	for i, w := range memory.View[[2]int64](address, count) {
+		if w[0] < 1 || w[1] < everyones {
+			return nil, Errorf(KindValue, "pieces[%d]: expected a size and a place, got %d and %d", i, w[0], w[1])
+		}
+		layout[i] = PeerPiece{w[0], w[1]}
+	}
+	return layout, nil
+}
+
+// PeerUnit is what sizes of a device's pieces are multiples of, in bytes.
+func PeerUnit(device int64, shared bool) (int64, error) {
+	e, err := openDevice(device)
+	if err != nil {
+		return 0, err
+	}
+	bytes, err := e.Context().Granularity(shared)
+	return int64(bytes), onDevice(err)
+}
+
+// PeerReaches tells whether kernels of a device can read memory of another.
+func PeerReaches(device, peer int64) (bool, error) {
+	if device == peer {
+		_, err := gpu.DeviceProperties(int(device))
+		return true, err
+	}
+	can, err := gpu.CanAccessPeer(int(device), int(peer))
+	return can, onDevice(err)
+}
+
+// PeerUUID is what a device is called in all processes.
+func PeerUUID(device int64) (string, error) {
+	name, err := gpu.DeviceUUID(int(device))
+	return name, onDevice(err)
+}
+
+// NewPeerArray takes the memory of a place's own pieces; shared ones can be exported.
+func NewPeerArray(device, place int64, layout []PeerPiece, shared bool) (*PeerArray, error) {
+	e, err := openDevice(device)
+	if err != nil {
+		return nil, err
+	}
+	a := &PeerArray{
+		engine: e, device: device, place: place, layout: layout,
+		pieces: make([]gpu.Piece, len(layout)), mine: make([]bool, len(layout)),
+	}
+	for i, p := range layout {
+		if p.Place != place && p.Place != everyones {
+			continue
+		}
+		if a.pieces[i], err = e.Context().NewPiece(uint64(p.Bytes), shared && p.Place == place); err != nil {
+			return nil, onDevice(errors.Join(err, a.Close()))
+		}
+		a.mine[i] = true
+	}
+	return a, nil
+}
+
+// Lend gives this array's own pieces to one of the same process, which must not be mapped after this one was closed.
+func (a *PeerArray) Lend(to *PeerArray) error {
+	if a == to {
+		return nil
+	}
+	own, err := a.own()
+	if err != nil {
+		return err
+	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	for i, p := range own {
+		if p.Size == 0 {
+			continue
+		}
+		if err := to.lacks(i, int64(p.Size)); err != nil {
+			return err
+		}
+		to.pieces[i] = p
+	}
+	return nil
+}
+
+// own is the pieces that are this place's and nobody else's; others have no size.
+func (a *PeerArray) own() ([]gpu.Piece, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return nil, errClosedArray
+	}
+	own := make([]gpu.Piece, len(a.pieces))
+	for i, p := range a.layout {
+		if p.Place == a.place {
+			own[i] = a.pieces[i]
+		}
+	}
+	return own, nil
+}
+
+var errClosedArray = Errorf(KindClosed, "array: expected one in the making, got one that was closed")
+
+// lacks is an error unless piece i is one that is still to come, of so many bytes.
+func (a *PeerArray) lacks(i int, bytes int64) error {
+	switch {
+	case a.closed:
+		return errClosedArray
+	case i < 0 || i >= len(a.layout):
+		return Errorf(KindValue, "piece: expected a number in [0, %d), got %d", len(a.layout), i)
+	case a.pieces[i].Size > 0:
+		return Errorf(KindValue, "piece %d: expected one that is lacking, got one that is there", i)
+	case a.layout[i].Bytes != bytes:
+		return Errorf(KindValue, "piece %d: expected %d bytes, got %d", i, a.layout[i].Bytes, bytes)
+	}
+	return nil
+}
+
+// Export is a file descriptor of a piece of this place's, the caller's to close.
+func (a *PeerArray) Export(piece int64) (int64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return 0, errClosedArray
+	}
+	if piece < 0 || piece >= int64(len(a.layout)) || a.layout[piece].Place != a.place {
+		return 0, Errorf(KindValue, "piece: expected one of place %d, got %d", a.place, piece)
+	}
+	descriptor, err := a.pieces[piece].Export()
+	return int64(descriptor), onDevice(err)
+}
+
+// Import takes a piece of another process's by its descriptor, which stays the caller's.
+func (a *PeerArray) Import(piece, descriptor int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	bytes := int64(0)
+	if piece >= 0 && piece < int64(len(a.layout)) {
+		bytes = a.layout[piece].Bytes
+	}
+	if err := a.lacks(int(piece), bytes); err != nil {
+		return err
+	}
+	p, err := a.engine.Context().ImportPiece(int(descriptor), uint64(bytes))
+	if err != nil {
+		return onDevice(err)
+	}
+	a.pieces[piece], a.mine[piece] = p, true
+	return nil
+}
+
+// Map is the memory in which the place's device finds all pieces in a row. What is of this place in it is copied from
+// the host's array of so many bytes, which fills the layout but for the end of its last piece, and is there then; what
+// is of others is there when they have mapped theirs.
+func (a *PeerArray) Map(address, bytes int64) (int64, error) {
+	if err := checkBytes(address, bytes); err != nil {
+		return 0, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return 0, errClosedArray
+	}
+	total, owned := int64(0), uint64(0)
+	for i, p := range a.layout {
+		if a.pieces[i].Size == 0 {
+			return 0, Errorf(KindValue, "piece %d of %d: expected place %d to give it first", i, len(a.layout), p.Place)
+		}
+		if p.Place == a.place || p.Place == everyones {
+			owned += uint64(p.Bytes)
+		}
+		total += p.Bytes
+	}
+	if bytes > total {
+		return 0, Errorf(KindValue, "array: expected at most %d bytes, got %d", total, bytes)
+	}
+	span, err := a.engine.Context().Map(a.pieces)
+	if err != nil {
+		return 0, onDevice(err)
+	}
+	err = a.fill(span, address, bytes)
+	var m memory.Memory
+	if err == nil {
+		m, err = memory.FromSpan(span, owned)
+	}
+	if err != nil {
+		return 0, onDevice(errors.Join(err, span.Close()))
+	}
+	return m.Address(), nil
+}
+
+// fill copies what is of this place.
+func (a *PeerArray) fill(span gpu.Span, address, bytes int64) (err error) {
+	s, err := a.engine.Context().NewStream()
+	if err != nil {
+		return err
+	}
+	at := int64(0)
+	for _, p := range a.layout {
+		end := min(at+p.Bytes, bytes)
+		if p.Place == a.place || p.Place == everyones {
+			for done := at; done < end && err == nil; done += piece {
+				err = s.Upload(span.Address+gpu.Address(done), memory.Pointer(address+done), uint64(min(piece, end-done)))
+			}
+		}
+		at += p.Bytes
+	}
+	// Also after an error: the copies before it may be on their way.
+	return errors.Join(err, s.Synchronize(), s.Close())
+}
+
+// Close lets go of the pieces. After an error it may be tried again.
+func (a *PeerArray) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	var errs []error
+	for i := range a.pieces {
+		if !a.mine[i] {
+			continue
+		}
+		if err := a.pieces[i].Close(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		a.mine[i] = false
+	}
+	return onDevice(errors.Join(errs...))
+}
+
+// PeerHeat is how often batches read each of count equal runs of a graph's edges, to compare them with each other:
+// it writes float64 at the address out. The graph is on the host; degrees is the address of the out-degree of each
+// vertex, int64, and perUnit is how many edges a run has.
+func PeerHeat(g *Graph, degrees, perUnit, count, out int64) error {
+	if g.device != nil {
+		return Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
+	}
+	if perUnit < 1 || count < 1 || count > mostPieces {
+		return Errorf(KindValue, "units: expected 1 to %d of at least one edge, got %d of %d", mostPieces, count, perUnit)
+	}
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.leave()
+	peers.Heat(&g.csc, memory.View[int64](degrees, g.csc.NumNodes), perUnit, memory.View[float64](out, count))
+	return nil
+}

@@ -1,0 +1,210 @@
+"""``Peers``: arrays of graphs in pieces on several devices, each of which sees all of them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from typing import ClassVar, NamedTuple, Protocol
+
+from pygsampler._arrays import devices
+from pygsampler._core import library, memories
+from pygsampler._core.checks import describe
+from pygsampler._core.handle import EngineHandle
+from pygsampler._graph.degrees import out_degrees
+from pygsampler._graph.state import GraphState
+from pygsampler.array import Array
+from pygsampler.errors import CudaError
+
+# The place of pieces of which each device has a copy.
+EVERYONE = -1
+# Of an array some parts of which are copied to all: as few as this many, so that their descriptors
+# and mappings cost little, and as many, so that hot edges are told from cold ones.
+_MOST_UNITS = 4096
+
+
+class Piece(NamedTuple):
+    """A part of an array: its bytes, and the place of the device that has it."""
+
+    size: int
+    place: int
+
+
+class Heat:
+    """How often batches read the edges of a graph on the CPU, run by run; counted when asked."""
+
+    __slots__ = ("_graph", "_visits")
+
+    def __init__(self, graph: GraphState) -> None:
+        self._graph = graph
+        self._visits: Array | None = None
+
+    def of(self, per_unit: int, count: int) -> array[float]:
+        """The figures of ``count`` runs of ``per_unit`` edges, to compare with each other."""
+        if self._visits is None:
+            self._visits = out_degrees(self._graph)
+        heat = array("d", bytes(8 * count))
+        where = heat.buffer_info()[0]
+        library.call(
+            "PeersHeat", self._graph._handle(), self._visits._address, per_unit, count, where
+        )
+        return heat
+
+
+def share_of(replicate: object) -> float:
+    """The share of an array that each device has; TypeError, ValueError for none."""
+    if isinstance(replicate, bool) or not isinstance(replicate, (int, float)):
+        raise TypeError(f"replicate: expected a share from 0 to 1, got {describe(replicate)}")
+    if not 0 <= replicate <= 1:
+        raise ValueError(f"replicate: expected a share from 0 to 1, got {replicate}")
+    return float(replicate)
+
+
+def layout(
+    nbytes: int, width: int, granularity: int, places: int, replicate: float, heat: Heat | None
+) -> list[Piece]:
+    """An array of so many bytes, elements of ``width``, cut for ``places`` devices.
+
+    That share of it which is read most is everyone's, and the rest is dealt out in contiguous
+    ranges of one size. Without ``heat`` what is read most is at the front. Sizes are multiples of
+    the granularity; the last piece may reach beyond the array.
+    """
+    unit = granularity
+    if replicate > 0:
+        unit *= -(-nbytes // (granularity * _MOST_UNITS))
+    units = max(-(-nbytes // unit), 1)
+    shared = int(replicate * units + 0.5)
+    hot: set[int] = set()
+    if shared:
+        order: Iterable[int] = range(units)
+        if heat is not None:
+            figures = heat.of(unit // width, units)
+            # In the order of their places where they are alike: all processes choose the same.
+            order = sorted(order, key=lambda u: -figures[u])
+        hot = set(list(order)[:shared])
+    pieces: list[Piece] = []
+    dealt, rest = 0, units - len(hot)
+    for u in range(units):
+        place = EVERYONE
+        if u not in hot:
+            place = dealt * places // rest
+            dealt += 1
+        if pieces and pieces[-1].place == place:
+            pieces[-1] = Piece(pieces[-1].size + unit, place)
+        else:
+            pieces.append(Piece(unit, place))
+    return pieces
+
+
+class Making(EngineHandle):
+    """An array in the making at one place, as the engine has it."""
+
+    __slots__ = ("_layout", "device", "place")
+
+    _end: ClassVar[str] = "PeersClose"
+
+    def __init__(self, device: int, place: int, pieces: Sequence[Piece], shared: bool) -> None:
+        super().__init__()
+        self.device, self.place = device, place
+        words = array("q", [word for piece in pieces for word in piece])
+        self._layout = words
+        self._make("PeersNew", device, place, words.buffer_info()[0], len(pieces), int(shared))
+
+    def lend(self, other: Making) -> None:
+        """Gives this place's pieces to another one's in this process."""
+        self._call("PeersLend", other._number)
+
+    def export(self, piece: int) -> int:
+        """A file descriptor of a piece of this place's; the caller closes it."""
+        descriptor: int = self._call("PeersExport", piece)
+        return descriptor
+
+    def take(self, piece: int, descriptor: int) -> None:
+        """Takes another process's piece by its descriptor."""
+        self._call("PeersImport", piece, descriptor)
+
+    def map(self, values: Array) -> Array:
+        """The array on the device, once all pieces are here; what is of this place is filled."""
+        memory = memories.new("PeersMap", self._number, values._address, values.nbytes)
+        made = Array._of(
+            memory.data, values._length, values._bits, memory, readonly=True, device=self.device
+        )
+        made._shown_as(values._dtype, values.shape)
+        return made
+
+    def close(self) -> None:
+        """Lets go of the pieces; what was mapped stays."""
+        self._give_back()
+
+
+class Peers(Protocol):
+    """Devices that share arrays."""
+
+    def at(self, place: int, values: Array, heat: Heat | None) -> Array:
+        """The array for the device at a place."""
+
+
+class Seat(NamedTuple):
+    """A graph's place among the devices that share its arrays."""
+
+    peers: Peers
+    place: int
+
+    def of(self, host: GraphState) -> Callable[[Array], Array]:
+        """What puts arrays of a graph on the CPU where this place's device finds them."""
+        heat = Heat(host)
+        return lambda values: self.peers.at(self.place, values, heat)
+
+
+class Here:
+    """Devices of this process that share arrays, which are put there once for all of them."""
+
+    __slots__ = ("_made", "devices", "granularity", "replicate")
+
+    def __init__(self, indices: Sequence[int], replicate: float) -> None:
+        self.devices = tuple(indices)
+        self.replicate = replicate
+        self.granularity = max(library.call("PeersUnit", device, 0) for device in self.devices)
+        require_reach(self.devices)
+        # By the id of the array on the CPU, which is kept, so that no other has it.
+        self._made: dict[int, tuple[Array, list[Piece], list[Array]]] = {}
+
+    def at(self, place: int, values: Array, heat: Heat | None) -> Array:
+        with library.handle_lock():
+            found = self._made.get(id(values))
+            if found is None:
+                found = self._made[id(values)] = (values, *self._put(values, heat))
+            return found[2][place]
+
+    def pieces(self, values: Array) -> list[Piece]:
+        """How an array of the CPU's was cut."""
+        return self._made[id(values)][1]
+
+    def _put(self, values: Array, heat: Heat | None) -> tuple[list[Piece], list[Array]]:
+        if not values.nbytes:
+            return [], [values for _ in self.devices]
+        width = values._bits // 8
+        places = len(self.devices)
+        pieces = layout(values.nbytes, width, self.granularity, places, self.replicate, heat)
+        with ExitStack() as stack:
+            making: list[Making] = []
+            for place, device in enumerate(self.devices):
+                making.append(Making(device, place, pieces, shared=False))
+                stack.callback(making[-1].close)
+            for own in making:
+                for other in making:
+                    own.lend(other)
+            return pieces, [own.map(values) for own in making]
+
+
+def require_reach(indices: Sequence[int]) -> None:
+    """CudaError where a device cannot read the memory of another."""
+    for device in sorted(set(indices)):
+        for peer in sorted(set(indices)):
+            if not library.call("PeersReach", device, peer):
+                raise CudaError(
+                    f"devices: expected ones that read each other's memory, got "
+                    f"{devices.name(device)}, which cannot read that of {devices.name(peer)} "
+                    "(no NVLink between them, and no peer access over PCIe); graph.to(device) "
+                    "gives each a copy, graph.pin(device) reads the host's"
+                )
