@@ -13,12 +13,11 @@ from pygsampler._arrays.ids import ANYWHERE, as_ids
 from pygsampler._arrays.mapped import Identity, Pages
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, integer
-from pygsampler._graph import adapters
+from pygsampler._graph import adapters, peers
 from pygsampler._graph import data as graph_data
 from pygsampler._graph import device as device_graph
 from pygsampler._graph import file as graph_file
 from pygsampler._graph import host as host_graph
-from pygsampler._graph import peers
 from pygsampler._graph.derived import Negatives, negatives_of, tables_of, transposed_of
 from pygsampler._graph.lent import Lent
 from pygsampler._graph.parts import Parts
@@ -564,7 +563,7 @@ class Graph(GraphState):
         devices.require(index)
         return _placed(Graph._later(self._on_cpu(), index, True))
 
-    def shard(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
+    def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[Graph, ...]:
         """This graph in the memory of several GPUs, each of which samples all of it.
 
         The arrays of edges are cut into contiguous ranges of rows of as many edges, one for each
@@ -617,8 +616,8 @@ class Graph(GraphState):
         return tuple(made)
 
     @property
-    def sharded(self) -> bool:
-        """Whether several GPUs share the graph, as ``shard`` and ``distributed.share`` make it."""
+    def shared(self) -> bool:
+        """Whether several GPUs share the graph, as ``share`` and ``distributed.share`` make it."""
         return self._seat is not None
 
     def _drawn_by(self, kind: str, name: str) -> Graph:
@@ -930,7 +929,7 @@ class Graph(GraphState):
         if self._parts is None and self._host is None:
             return "Graph(closed)"
         pinned = ", pinned" if self._pinned else ""
-        pinned += ", sharded" if self._seat is not None else ""
+        pinned += ", shared" if self._seat is not None else ""
         return (
             f"Graph(num_nodes={self.num_nodes}, num_edges={self.num_edges}, "
             f"dtype={self.dtype}, device={self.device}{pinned})"

@@ -1,13 +1,14 @@
 """Graphs in parts, which lie in several processes, on one machine or many.
 
 ``partition`` writes a graph in parts of contiguous vertices, and ``open`` gives each process a
-graph to sample, of which it has one part.
+graph to sample, of which it has one part. ``share`` is for one graph on the GPUs of one machine.
 """
 
 from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import DistributedGraph, open
 from pygsampler.distributed.partition import Partition, Shard, partition
+from pygsampler.distributed.peers import share
 from pygsampler.distributed.ray_exchange import RayExchange
 from pygsampler.distributed.reorder import reorder
 
@@ -22,4 +23,5 @@ __all__ = [
     "open",
     "partition",
     "reorder",
+    "share",
 ]
