@@ -38,6 +38,7 @@ MODULES = (
         "walk_forms",
         "edge_weights",
         "commands",
+        "peers",
     ),
 )
 

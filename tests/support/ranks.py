@@ -8,14 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+HERE = Path(__file__).parent
 _RUN = """
 import os, sys
-sys.path.insert(0, os.environ["RANKS_PATH"])
+sys.path[:0] = os.environ["RANKS_PATH"].split(os.pathsep)
 import torch.distributed as dist
-import parts_ranks
+from importlib import import_module
 dist.init_process_group("gloo")
-name, leaves, *given = sys.argv[1:]
-getattr(parts_ranks, name)(dist.get_rank(), dist.get_world_size(), *given)
+module, name, leaves, *given = sys.argv[1:]
+getattr(import_module(module), name)(dist.get_rank(), dist.get_world_size(), *given)
 if leaves == "True":
     dist.destroy_process_group()
 print("done", flush=True)
@@ -30,9 +31,14 @@ def free_port() -> int:
 
 
 def run_ranks(
-    world: int, name: str, *arguments: str, timeout: float = 120, leaves: bool = True
+    world: int,
+    name: str,
+    *arguments: str,
+    timeout: float = 120,
+    leaves: bool = True,
+    module: str = "parts_ranks",
 ) -> list[tuple[int, str, str]]:
-    """Status, output and errors of each process that runs a function of ``parts_ranks``.
+    """Status, output and errors of each process that runs a function of a module beside this one.
 
     It is given rank, number of processes, and ``arguments``. With ``leaves`` the group is left in
     order at the end.
@@ -43,11 +49,11 @@ def run_ranks(
         "MASTER_PORT": str(free_port()),
         "WORLD_SIZE": str(world),
         "OMP_NUM_THREADS": "1",
-        "RANKS_PATH": str(Path(__file__).parent),
+        "RANKS_PATH": os.pathsep.join(map(str, (HERE, HERE.parents[1]))),
     }
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", _RUN, name, str(leaves), *arguments],
+            [sys.executable, "-c", _RUN, module, name, str(leaves), *arguments],
             env={**environment, "RANK": str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -66,10 +72,12 @@ def run_ranks(
     return found
 
 
-def check_ranks(world: int, name: str, *arguments: str, timeout: float = 120) -> None:
+def check_ranks(
+    world: int, name: str, *arguments: str, timeout: float = 120, module: str = "parts_ranks"
+) -> None:
     """All processes end well."""
     for rank, (status, printed, said) in enumerate(
-        run_ranks(world, name, *arguments, timeout=timeout)
+        run_ranks(world, name, *arguments, timeout=timeout, module=module)
     ):
         assert status == 0, f"rank {rank}: {said}"
         assert printed.endswith("done\n"), f"rank {rank}: {printed}"

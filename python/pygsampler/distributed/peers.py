@@ -14,9 +14,8 @@ from typing import Any, TypeVar
 
 from pygsampler._arrays import devices
 from pygsampler._core import library
-from pygsampler._core.checks import boolean
+from pygsampler._core.checks import boolean, describe
 from pygsampler._graph.peers import Heat, Making, Piece, Seat, layout, share_of
-from pygsampler._graph.stored import names
 from pygsampler.array import Array, _on_device
 from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
@@ -78,14 +77,14 @@ def share(
     """
     share_of(replicate)
     if not isinstance(graph, Graph):
-        raise TypeError(f"graph: expected a Graph, got {type(graph).__name__}")
+        raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
     index = devices.parse(device)
     if index < 0:
         raise ValueError('device: expected a CUDA device, got "cpu"')
     if not timeout > 0:
         raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
     host = graph._on_cpu()
-    weights = names(prob, host._edata)
+    weights = _names(prob, host)
     wanted = boolean(out_edges, "out_edges")
     devices.require(index)
     with _Wires(group, timeout) as wires:
@@ -105,6 +104,18 @@ def share(
         finally:
             peers.wires = None
     return made
+
+
+def _names(prob: Any, host: Graph) -> list[str]:
+    """The names of edge arrays in ``prob``; TypeError, ValueError for others."""
+    if isinstance(prob, str):
+        raise TypeError(f"prob: expected names of edge arrays, got one name, {prob!r}")
+    found = list(prob)
+    for place, name in enumerate(found):
+        if not isinstance(name, str):
+            raise TypeError(f"prob[{place}]: expected a name, got {describe(name)}")
+        host._edge_array(f"prob[{place}]", name)
+    return found
 
 
 def _outline(host: Graph) -> tuple[Any, ...]:
