@@ -24,14 +24,14 @@ func PeersUUID(device int64) (uuid string, err error) {
 	return core.PeerUUID(device)
 }
 
-// PeersHeat says how often runs of a graph's edges are read, as core.PeerHeat says.
-func PeersHeat(graph, degrees, perUnit, count, out int64) (zero int64, err error) {
+// PeersHeat says how often runs of a graph's edges, or of rows of its vertices, are read, as core.PeerHeat says.
+func PeersHeat(graph, degrees, row, perUnit, count, out int64) (zero int64, err error) {
 	defer finish(&err)
 	g, ok := graphs.get(graph)
 	if !ok {
 		return 0, closed("graph")
 	}
-	return 0, core.PeerHeat(g, degrees, perUnit, count, out)
+	return 0, core.PeerHeat(g, degrees, row, perUnit, count, out)
 }
 
 // PeersNew begins an array that lies on several devices, at one of them: pieces is the address of a size and a place

@@ -272,18 +272,24 @@ func (a *PeerArray) Close() error {
 
 // PeerHeat is how often batches read each of count equal runs of a graph's edges, to compare them with each other:
 // it writes float64 at the address out. The graph is on the host; degrees is the address of the out-degree of each
-// vertex, int64, and perUnit is how many edges a run has.
-func PeerHeat(g *Graph, degrees, perUnit, count, out int64) error {
+// vertex, int64, and perUnit is how many edges a run has. Where row is not 0 the runs are of perUnit bytes, of rows of
+// the vertices' own, each of so many bytes.
+func PeerHeat(g *Graph, degrees, row, perUnit, count, out int64) error {
 	if g.device != nil {
 		return Errorf(KindValue, "graph: expected one on the CPU, got one on cuda:%d", g.device.index)
 	}
-	if perUnit < 1 || count < 1 || count > mostPieces {
-		return Errorf(KindValue, "units: expected 1 to %d of at least one edge, got %d of %d", mostPieces, count, perUnit)
+	if row < 0 || perUnit < 1 || count < 1 || count > mostPieces {
+		return Errorf(KindValue, "units: expected 1 to %d of at least one, got %d of %d", mostPieces, count, perUnit)
 	}
 	if err := g.enter(); err != nil {
 		return err
 	}
 	defer g.leave()
-	peers.Heat(&g.csc, memory.View[int64](degrees, g.csc.NumNodes), perUnit, memory.View[float64](out, count))
+	visits, heat := memory.View[int64](degrees, g.csc.NumNodes), memory.View[float64](out, count)
+	if row > 0 {
+		peers.RowHeat(visits, row, perUnit, heat)
+	} else {
+		peers.Heat(&g.csc, visits, perUnit, heat)
+	}
 	return nil
 }

@@ -15,11 +15,14 @@ from pygsampler._caching.cache import Cache, Plan, Policy
 from pygsampler._core import memories
 from pygsampler._core.checks import describe, integer
 from pygsampler._graph import device as device_graph
+from pygsampler._graph import peers
 from pygsampler.array import Array, _on_device, as_array
 from pygsampler.errors import ClosedError
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import torch
 
 __all__ = ["Features", "Reading"]
@@ -45,7 +48,16 @@ class Features:
     memory. ``close()`` lets go of the array; later use raises ClosedError.
     """
 
-    __slots__ = ("__weakref__", "_array", "_cache", "_copies", "_counts", "_host", "_pins")
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_cache",
+        "_copies",
+        "_counts",
+        "_host",
+        "_pins",
+        "_shared",
+    )
 
     # None once closed. Of pinned ones the array on the host.
     _array: Array | None
@@ -57,6 +69,8 @@ class Features:
     _cache: Cache | None
     # All that page-lock or cache the array, and so may have copies of rows that are written to.
     _copies: WeakSet[Features]
+    # Whether several devices share the array.
+    _shared: bool
     # How often it was read, and how many rows.
     _counts: list[int]
 
@@ -71,6 +85,7 @@ class Features:
         features._array = values
         features._pins = None
         features._host = None
+        features._shared = False
         features._cache = None
         features._copies = WeakSet()
         features._counts = [0, 0]
@@ -272,6 +287,45 @@ class Features:
         made._host = self
         return made
 
+    def share(
+        self, over: Iterable[Any], *, replicate: float = 0.0, graph: Graph | None = None
+    ) -> tuple[Features, ...]:
+        """These rows in the memory of several GPUs, each of which reads all of them.
+
+        As ``Graph.share`` lays out a graph: a part for each GPU, and a copy of a share of the rows
+        for all. They are read-only.
+
+        Parameters
+        ----------
+        over, replicate
+            As for ``Graph.share``.
+        graph : Graph, optional
+            The rows are those of its vertices: what all GPUs have is the rows of vertices with
+            most out-edges, in units of 2 MiB or more. Without it the first rows.
+
+        Returns
+        -------
+        tuple of Features
+            One for each device, in their order.
+
+        Raises
+        ------
+        TypeError, ValueError, CudaError
+            As ``Graph.share``; ValueError for a graph with another number of vertices.
+        """
+        known = self._known().cpu()
+        group, heat = peers.together(over, replicate), heat_of(graph, known)
+        made = []
+        for place in range(len(group.devices)):
+            made.append(self._shared_as(group.at(place, known, heat)))
+        return tuple(made)
+
+    def _shared_as(self, values: Array) -> Features:
+        """These rows as several devices share them."""
+        made = Features._of(values)
+        made._host, made._shared = self, True
+        return made
+
     def pin(self, device: Any = "cuda") -> Features:
         """These rows where they are, page-locked, to be read by a GPU over its link.
 
@@ -406,12 +460,17 @@ class Features:
     def __repr__(self) -> str:
         if self._array is None:
             return "Features(closed)"
-        pinned = ", pinned" if self._pins is not None else ""
+        pinned = ", pinned" if self._pins is not None else ", shared" if self._shared else ""
         if (cache := self._cache) is not None:
             pinned = f", cached={cache.table.places}, policy={cache.policy!r}"
         return f"Features(shape={self.shape}, dtype={self.dtype}, device={self.device}{pinned})"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._shared:
+            raise TypeError(
+                "Features: expected ones that lie in one place to pickle, got ones that devices "
+                "share; pickle those that they were made of"
+            )
         if (cache := self._cache) is not None:
             rows = cache.rows()
             held = None if rows is None else rows.numpy().tobytes()
@@ -641,6 +700,19 @@ def _read_bytes(values: Array, shape: tuple[int, int], ids: Any) -> Any:
 
 def _placed(host: Features, device: int) -> Features:
     return host.to(device)
+
+
+def heat_of(graph: Graph | None, values: Array) -> peers.Heat | None:
+    """How often the rows of a graph's vertices are read."""
+    if graph is None:
+        return None
+    if not isinstance(graph, Graph):
+        raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
+    if graph.num_nodes != len(values):
+        raise ValueError(
+            f"graph: expected one with {len(values)} vertices, a row for each, got {graph!r}"
+        )
+    return peers.Heat(graph._on_cpu(), rows=True)
 
 
 def _pinned(host: Features, device: int) -> Features:

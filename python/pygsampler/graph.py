@@ -594,19 +594,12 @@ class Graph(GraphState):
         CudaError
             Where a GPU cannot read another one's memory, or has no room.
         """
-        given = list(over)
-        wanted = [devices.parse(device) for device in given]
-        if len(wanted) < 2 or min(wanted) < 0:
-            raise ValueError(f"over: expected two CUDA devices or more, got {given!r}")
-        share = peers.share_of(replicate)
         self._known()
-        for index in wanted:
-            devices.require(index)
-        group = peers.Here(wanted, share)
+        group = peers.together(over, replicate)
         host = self._on_cpu()
         made: list[Graph] = []
         try:
-            for place, index in enumerate(wanted):
+            for place, index in enumerate(group.devices):
                 made.append(Graph._later(host, index, False, peers.Seat(group, place)))
                 made[-1]._handle()
         except BaseException:

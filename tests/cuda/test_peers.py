@@ -70,6 +70,7 @@ def test_batches_of_one_device(
         compare(cpu, graph, SEEDS, [6, 40], modes=("auto",), prob="w")
         compare(cpu, graph, SEEDS, [6, 4], modes=("auto",), prob="w", edge_weights="ht")
         compare(cpu, graph, SEEDS, [6, 4], modes=("auto",), mask="m")
+        assert np.array_equal(graph.indices.cpu().numpy(), cpu.indices.numpy())
         graph.close()
 
 
@@ -104,6 +105,38 @@ def test_arrays_added_later_and_small_graphs() -> None:
                 pgs.PGSampler([1], seed=2, prob="w").sample(more, [0, 1], batch=0),
                 pgs.PGSampler([1], seed=2, prob="w").sample(more.to("cpu"), [0, 1], batch=0),
             )
+
+
+@pytest.mark.parametrize("over", [[0, 0, 0], [0, 1]])
+def test_features(csc: Csc, over: list[int]) -> None:
+    need_cuda(max(over) + 1)
+    cpu = csc.graph()
+    rows = np.random.default_rng(5).random((csc.num_nodes, 25)).astype(np.float32)
+    rows[7, 3] = np.nan
+    features = pgs.Features.from_tensor(rows)
+    for replicate, graph in ((0.0, None), (0.3, cpu), (1.0, None)):
+        for device, there in zip(
+            over, features.share(over, replicate=replicate, graph=graph), strict=True
+        ):
+            assert (there.device, there.shape) == (f"cuda:{device}", rows.shape)
+            assert repr(there).endswith("shared)")
+            if not emulated():
+                torch = partner("torch")
+                ids = torch.randint(len(rows), (5000,), device=f"cuda:{device}")
+                assert torch.equal(
+                    there[ids].cpu().view(torch.int32),
+                    torch.from_numpy(rows)[ids.cpu()].view(torch.int32),
+                )
+            back = there.to("cpu")._known().numpy()
+            assert np.array_equal(back.view(np.int32), rows.view(np.int32))
+            with pytest.raises(ValueError, match="read-only"):
+                there.update(0.0, [1])
+            with pytest.raises(TypeError, match="ones that devices share"):
+                pickle.dumps(there)
+    with pytest.raises(ValueError, match="graph: expected one with"):
+        features.share(over, graph=pgs.Graph.from_csc([0, 0], []))
+    none = pgs.Features.from_tensor(np.empty((0, 3), np.float32))
+    assert [each.shape for each in none.share(over)] == [(0, 3)] * len(over)
 
 
 def test_memory_is_divided_and_given_back(csc: Csc) -> None:

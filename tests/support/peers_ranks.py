@@ -49,6 +49,12 @@ def batches(rank: int, cpu: pgs.Graph, device: int) -> None:
             compare(cpu, there, SEEDS, [4, 3], modes=("auto",))
         dist.barrier()
         there.close()
+    values = np.random.default_rng(1).random((cpu.num_nodes, 9)).astype(np.float32)
+    rows = distributed.share_features(
+        pgs.Features.from_tensor(values), device=device, replicate=0.2, graph=cpu
+    )
+    assert np.array_equal(rows.to("cpu")._known().numpy(), values)
+    rows.close()
 
 
 def fails(kind: type[Exception], text: str, cpu: pgs.Graph, *group: Any, **options: Any) -> None:

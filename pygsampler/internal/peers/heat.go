@@ -1,4 +1,5 @@
-// Package peers says which edges of a graph batches read most, for those who have room for some of them.
+// Package peers says which edges of a graph, or rows of its vertices, batches read most, for those who have room for
+// some of them.
 package peers
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -23,6 +24,22 @@ func Heat(g *csc.Graph, visits []int64, perUnit int64, heat []float64) {
 			unit := lo / perUnit
 			next := min(hi, (unit+1)*perUnit)
 			heat[unit] += each * float64(next-lo)
+			lo = next
+		}
+	}
+}
+
+// RowHeat writes how often rows of vertices are read, to compare runs of perUnit bytes with each other: each row, of
+// so many bytes, as often as its vertex is somebody's neighbour, and once as a seed.
+func RowHeat(visits []int64, row, perUnit int64, heat []float64) {
+	clear(heat)
+	for v, n := range visits {
+		lo := int64(v) * row
+		hi := min(lo+row, perUnit*int64(len(heat)))
+		for lo < hi {
+			unit := lo / perUnit
+			next := min(hi, (unit+1)*perUnit)
+			heat[unit] += float64(n+1) * float64(next-lo)
 			lo = next
 		}
 	}

@@ -51,3 +51,26 @@ func TestHeat(t *testing.T) {
 		}
 	}
 }
+
+func TestRowHeat(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	visits := make([]int64, 41)
+	for v := range visits {
+		visits[v] = random.Int64N(9)
+	}
+	for _, row := range []int64{1, 12, 100} {
+		for _, perUnit := range []int64{1, 16, 37, 5000} {
+			units := (row*int64(len(visits)) + perUnit - 1) / perUnit
+			got, want := make([]float64, units), make([]float64, units)
+			for at := range row * int64(len(visits)) {
+				want[at/perUnit] += float64(visits[at/row] + 1)
+			}
+			RowHeat(visits, row, perUnit, got)
+			for u := range want {
+				if math.Abs(got[u]-want[u]) > 1e-9*want[u] {
+					t.Fatalf("rows of %d, units of %d, unit %d: expected %g, got %g", row, perUnit, u, want[u], got[u])
+				}
+			}
+		}
+	}
+}

@@ -13,7 +13,7 @@ from pygsampler._core.checks import describe
 from pygsampler._core.handle import EngineHandle
 from pygsampler._graph.degrees import out_degrees
 from pygsampler._graph.state import GraphState
-from pygsampler.array import Array
+from pygsampler.array import Array, _on_device
 from pygsampler.errors import CudaError
 
 # The place of pieces of which each device has a copy.
@@ -31,23 +31,25 @@ class Piece(NamedTuple):
 
 
 class Heat:
-    """How often batches read the edges of a graph on the CPU, run by run; counted when asked."""
+    """How often batches read the edges of a graph on the CPU, or rows of its vertices, run by run;
+    counted when it is asked."""
 
-    __slots__ = ("_graph", "_visits")
+    __slots__ = ("_graph", "_rows", "_visits")
 
-    def __init__(self, graph: GraphState) -> None:
+    def __init__(self, graph: GraphState, rows: bool = False) -> None:
         self._graph = graph
+        self._rows = rows
         self._visits: Array | None = None
 
-    def of(self, per_unit: int, count: int) -> array[float]:
-        """The figures of ``count`` runs of ``per_unit`` edges, to compare with each other."""
+    def of(self, width: int, unit: int, count: int) -> array[float]:
+        """The figures of ``count`` runs of ``unit`` bytes, to compare with each other: of edges,
+        or of rows, of ``width`` bytes."""
         if self._visits is None:
             self._visits = out_degrees(self._graph)
         heat = array("d", bytes(8 * count))
-        where = heat.buffer_info()[0]
-        library.call(
-            "PeersHeat", self._graph._handle(), self._visits._address, per_unit, count, where
-        )
+        run = (width, unit) if self._rows else (0, unit // width)
+        about = self._visits._address, *run, count, heat.buffer_info()[0]
+        library.call("PeersHeat", self._graph._handle(), *about)
         return heat
 
 
@@ -63,7 +65,7 @@ def share_of(replicate: object) -> float:
 def layout(
     nbytes: int, width: int, granularity: int, places: int, replicate: float, heat: Heat | None
 ) -> list[Piece]:
-    """An array of so many bytes, elements of ``width``, cut for ``places`` devices.
+    """An array of so many bytes, elements or rows of ``width``, cut for ``places`` devices.
 
     That share of it which is read most is everyone's, and the rest is dealt out in contiguous
     ranges of one size. Without ``heat`` what is read most is at the front. Sizes are multiples of
@@ -78,7 +80,7 @@ def layout(
     if shared:
         order: Iterable[int] = range(units)
         if heat is not None:
-            figures = heat.of(unit // width, units)
+            figures = heat.of(width, unit, units)
             # In the order of their places where they are alike: all processes choose the same.
             order = sorted(order, key=lambda u: -figures[u])
         hot = set(list(order)[:shared])
@@ -182,9 +184,8 @@ class Here:
 
     def _put(self, values: Array, heat: Heat | None) -> tuple[list[Piece], list[Array]]:
         if not values.nbytes:
-            return [], [values for _ in self.devices]
-        width = values._bits // 8
-        places = len(self.devices)
+            return [], [_on_device(values, device) for device in self.devices]
+        width, places = values.nbytes // len(values), len(self.devices)
         pieces = layout(values.nbytes, width, self.granularity, places, self.replicate, heat)
         with ExitStack() as stack:
             making: list[Making] = []
@@ -208,3 +209,15 @@ def require_reach(indices: Sequence[int]) -> None:
                     "(no NVLink between them, and no peer access over PCIe); graph.to(device) "
                     "gives each a copy, graph.pin(device) reads the host's"
                 )
+
+
+def together(given: Iterable[object], replicate: object) -> Here:
+    """Devices that a caller names, and the share of which each has a copy."""
+    named = list(given)
+    wanted = [devices.parse(device) for device in named]
+    if len(wanted) < 2 or min(wanted) < 0:
+        raise ValueError(f"over: expected two CUDA devices or more, got {named!r}")
+    share = share_of(replicate)
+    for index in wanted:
+        devices.require(index)
+    return Here(wanted, share)

@@ -1,4 +1,4 @@
-"""``share``: one graph in the memory of the GPUs of several processes of a machine."""
+"""``share``: graphs and features in the memory of the GPUs of several processes of a machine."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pygsampler._arrays import devices
-from pygsampler._core import library
+from pygsampler._core import library, memories
 from pygsampler._core.checks import boolean, describe
 from pygsampler._graph.peers import Heat, Making, Piece, Seat, layout, share_of
 from pygsampler.array import Array, _on_device
 from pygsampler.errors import CudaError
+from pygsampler.features import Features, heat_of
 from pygsampler.graph import Graph
 
 T = TypeVar("T")
@@ -75,21 +76,15 @@ def share(
         Where a GPU cannot read another one's memory or has no room, or a process is gone: in all
         processes, by the name of the one where it happened.
     """
-    share_of(replicate)
     if not isinstance(graph, Graph):
         raise TypeError(f"graph: expected a Graph, got {describe(graph)}")
-    index = devices.parse(device)
-    if index < 0:
-        raise ValueError('device: expected a CUDA device, got "cpu"')
-    if not timeout > 0:
-        raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
+    index, part = _checked(device, replicate, timeout)
     host = graph._on_cpu()
     weights = _names(prob, host)
     wanted = boolean(out_edges, "out_edges")
-    devices.require(index)
     with _Wires(group, timeout) as wires:
-        peers = _There(wires, index, float(replicate))
-        wires.same("options", lambda: (float(replicate), weights, wanted))
+        peers = _There(wires, index, part)
+        wires.same("options", lambda: (part, weights, wanted))
         wires.same("graph", lambda: _outline(host))
         made = Graph._later(host, index, False, Seat(peers, wires.rank))
         try:
@@ -106,6 +101,58 @@ def share(
     return made
 
 
+def share_features(
+    features: Features,
+    group: Any = None,
+    *,
+    device: Any = "cuda",
+    replicate: float = 0.0,
+    graph: Graph | None = None,
+    timeout: float = 300.0,
+) -> Features:
+    """Rows in the memory of the GPUs of all processes of a group, for this one to read.
+
+    Every process of the group calls it with the same rows, as ``Features.open`` gives them of one
+    file, and the same options.
+
+    Parameters
+    ----------
+    features : Features
+        On the CPU.
+    group, device, timeout
+        As for ``share``.
+    replicate, graph
+        As for ``Features.share``.
+
+    Raises
+    ------
+    TypeError, ValueError, CudaError, RuntimeError
+        As ``share``.
+    """
+    if not isinstance(features, Features):
+        raise TypeError(f"features: expected Features, got {describe(features)}")
+    index, part = _checked(device, replicate, timeout)
+    values = features._known().cpu()
+    heat = heat_of(graph, values)
+    with _Wires(group, timeout) as wires:
+        peers = _There(wires, index, part)
+        wires.same("options", lambda: (part, heat is None))
+        wires.same("features", lambda: (values.dtype, values.shape, _ends(values)))
+        return features._shared_as(wires.each(lambda: peers.at(wires.rank, values, heat)))
+
+
+def _checked(device: Any, replicate: Any, timeout: Any) -> tuple[int, float]:
+    """The index of a device, and the share of which it has a copy."""
+    part = share_of(replicate)
+    index = devices.parse(device)
+    if index < 0:
+        raise ValueError('device: expected a CUDA device, got "cpu"')
+    if not timeout > 0:
+        raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
+    devices.require(index)
+    return index, part
+
+
 def _names(prob: Any, host: Graph) -> list[str]:
     """The names of edge arrays in ``prob``; TypeError, ValueError for others."""
     if isinstance(prob, str):
@@ -120,15 +167,15 @@ def _names(prob: Any, host: Graph) -> list[str]:
 
 def _outline(host: Graph) -> tuple[Any, ...]:
     """What tells one graph from another, without reading all of it."""
-    parts = host._open()
-    sums = []
-    for part in parts[:3]:
-        if part is not None:
-            size = part._bits // 8
-            most = (1 << 20) // size
-            ends = part[:most], part[max(0, len(part) - most) :]
-            sums.append([zlib.crc32(end._bytes()) for end in ends])
+    sums = [_ends(part) for part in host._open()[:3] if part is not None]
     return host.num_nodes, host.num_edges, host.dtype, sums
+
+
+def _ends(values: Array) -> list[int]:
+    """Checksums of an array's first and last MiB."""
+    most = min(values.nbytes, 1 << 20)
+    places = values._address, values._address + values.nbytes - most
+    return [zlib.crc32(memories.memory_view(place, most)) for place in places]
 
 
 class _There:
@@ -179,7 +226,7 @@ class _There:
             return array
 
     def _put(self, wires: _Wires, place: int, values: Array, heat: Heat | None) -> Array:
-        width, places = values._bits // 8, wires.size
+        width, places = values.nbytes // len(values), wires.size
 
         def cut() -> list[Piece]:
             about = values.nbytes, width, self.granularity, places, self.replicate

@@ -1,0 +1,79 @@
+"""How arrays are cut for several devices; tests/cuda/test_peers.py puts them there."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+
+import pygsampler as pgs
+from pygsampler._graph.peers import _MOST_UNITS, EVERYONE, Heat, Piece, layout
+
+UNIT = 4096
+
+
+class Given:
+    """Figures that are known."""
+
+    def __init__(self, figures: list[float]) -> None:
+        self.figures = figures
+
+    def of(self, width: int, unit: int, count: int) -> array[float]:
+        return array("d", (self.figures * count)[:count])
+
+
+def owned(pieces: list[Piece], place: int) -> int:
+    return sum(piece.size for piece in pieces if piece.place in (place, EVERYONE))
+
+
+@pytest.mark.parametrize(
+    ("nbytes", "places", "replicate"),
+    [*product((1, UNIT, 5 * UNIT - 3, 1000 * UNIT + 1), (1, 2, 3, 8), (0.0, 0.1, 0.5, 1.0))],
+)
+def test_every_byte_has_a_place(nbytes: int, places: int, replicate: float) -> None:
+    heat: Any = Given([3.0, 1.0, 2.0, 2.0, 0.0])
+    pieces = layout(nbytes, 4, UNIT, places, replicate, heat)
+    total = sum(piece.size for piece in pieces)
+    assert nbytes <= total < nbytes + UNIT and all(piece.size % UNIT == 0 for piece in pieces)
+    # Alike from one piece to the next would be one piece.
+    assert all(a.place != b.place for a, b in pairwise(pieces))
+    shared = sum(piece.size for piece in pieces if piece.place == EVERYONE)
+    assert abs(shared - replicate * total) <= UNIT / 2
+    # The rest in contiguous ranges of one size.
+    order = [piece.place for piece in pieces if piece.place != EVERYONE]
+    assert order == sorted(order) and set(order) <= set(range(places))
+    sizes = [owned(pieces, place) for place in range(places)]
+    assert max(sizes) - min(sizes) <= UNIT
+
+
+def test_what_is_read_most_is_everyones() -> None:
+    heat: Any = Given([1.0, 5.0, 0.0, 5.0, 2.0, 2.0, 2.0, 0.5])
+    pieces = layout(8 * UNIT, 4, UNIT, 2, 0.5, heat)
+    # 1, 3, and of those that are alike the first ones.
+    assert pieces == [
+        Piece(UNIT, 0),
+        Piece(UNIT, EVERYONE),
+        Piece(UNIT, 0),
+        Piece(3 * UNIT, EVERYONE),
+        Piece(2 * UNIT, 1),
+    ]
+    assert layout(8 * UNIT, 4, UNIT, 2, 0.25, None)[0] == Piece(2 * UNIT, EVERYONE)
+
+
+def test_large_arrays_have_large_units() -> None:
+    pieces = layout(3 * _MOST_UNITS * UNIT, 4, UNIT, 2, 0.5, None)
+    assert len(pieces) == 3 and sum(size for size, _ in pieces) == 3 * _MOST_UNITS * UNIT
+    heat: Any = Given([0.0, 1.0])
+    assert len(layout(3 * _MOST_UNITS * UNIT, 4, UNIT, 2, 0.5, heat)) <= _MOST_UNITS
+    # Without copies a piece for each place, whatever the size.
+    assert len(layout(50 * _MOST_UNITS * UNIT, 4, UNIT, 7, 0.0, None)) == 7
+
+
+def test_heat_of_a_star() -> None:
+    """Vertex 0 is everybody's neighbour, and everybody is its own."""
+    star = pgs.Graph.from_csc([0, 20, *range(21, 41)], [*range(1, 21), *[0] * 20])
+    # 20 neighbours of which 10 are read at a visit, and rows of one.
+    assert Heat(star).of(8, 80, 4).tolist() == [21 * 0.5 * 10, 21 * 0.5 * 10, 2 * 10, 2 * 10]
+    assert Heat(star, rows=True).of(4, 12, 2).tolist() == [4 * (21 + 2 + 2), 4 * (2 + 2 + 2)]
