@@ -66,9 +66,7 @@ func TestEveryDriverCallFails(t *testing.T) {
 	}
 	cold := func() {
 		empty(t)
-		opened.Lock()
-		opened.of = nil
-		opened.Unlock()
+		opened.of.Store(nil)
 		if err := cuda.CloseAll(); err != nil {
 			t.Error(err)
 		}

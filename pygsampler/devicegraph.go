@@ -1,8 +1,10 @@
 package pygsampler
 
 import (
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -19,13 +21,25 @@ type deviceGraph struct {
 	host   *Graph // the same graph on the host, for lookups of edge ids; nil: there is none
 }
 
-// opened is the engines in use, so that questions for figures open none.
+// opened is the engines in use, so that questions for figures open none. It is read at
+// each call, by threads of all devices, and so without a lock; a change replaces it.
 var opened struct {
 	sync.Mutex
-	of map[int]*cuda.Engine
+	of atomic.Pointer[map[int]*cuda.Engine]
+}
+
+// openedDevice is the engine of a device, nil where it is not in use.
+func openedDevice(device int64) *cuda.Engine {
+	if known := opened.of.Load(); known != nil {
+		return (*known)[int(device)]
+	}
+	return nil
 }
 
 func openDevice(device int64) (*cuda.Engine, error) {
+	if e := openedDevice(device); e != nil {
+		return e, nil
+	}
 	e, err := cuda.Open(int(device))
 	if err == nil {
 		err = memory.OpenDevice(int(device))
@@ -35,10 +49,12 @@ func openDevice(device int64) (*cuda.Engine, error) {
 	}
 	opened.Lock()
 	defer opened.Unlock()
-	if opened.of == nil {
-		opened.of = make(map[int]*cuda.Engine)
+	more := make(map[int]*cuda.Engine)
+	if known := opened.of.Load(); known != nil {
+		maps.Copy(more, *known)
 	}
-	opened.of[int(device)] = e
+	more[int(device)] = e
+	opened.of.Store(&more)
 	return e, nil
 }
 

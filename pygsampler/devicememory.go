@@ -224,7 +224,5 @@ func inUse(device int64) (*cuda.Engine, error) {
 	if _, err := gpu.DeviceProperties(int(device)); err != nil {
 		return nil, err
 	}
-	opened.Lock()
-	defer opened.Unlock()
-	return opened.of[int(device)], nil
+	return openedDevice(device), nil
 }

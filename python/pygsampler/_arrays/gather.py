@@ -76,7 +76,7 @@ def gather_there(device: int, parts: Sequence[Part], bad: int = 0) -> None:
     if not caches:
         library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)
         return
-    with library.cache_lock():
+    with library.cache_lock(device):
         for cache, _, _ in caches:
             cache.before(stream)
         library.call("DeviceGather", device, len(parts), about.buffer_info()[0], stream)

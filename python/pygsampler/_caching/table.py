@@ -29,7 +29,7 @@ class Table:
 
     It is made with as many places as there is memory for, if need be none. ``uses`` is whether it
     keeps what was used last. Launches go through ``enter`` and ``change``, which order those of
-    several streams, under ``library.cache_lock()``.
+    several streams, under ``library.cache_lock``.
     """
 
     __slots__ = (
@@ -145,7 +145,7 @@ class Table:
         or on the CPU."""
         if not self.places or not len(rows):
             return
-        with library.cache_lock():
+        with library.cache_lock(self.device):
             stream = devices.current_stream(self.device)
             given = []
             at, to = rows.data_ptr(), places.data_ptr()
@@ -161,7 +161,7 @@ class Table:
         """Writes rows anew that are here; ids on the CPU."""
         if not self.places or not ids.length:
             return
-        with library.cache_lock():
+        with library.cache_lock(self.device):
             stream = devices.current_stream(self.device)
             size = ids.length * ids.bits // 8
             given = memories.new("DeviceUpload", self.device, ids.address, size, stream)
@@ -201,7 +201,7 @@ class Table:
         if not self.places:
             return torch.empty(0, dtype=torch.int64)
         if devices.torch_uses_cuda():
-            with library.cache_lock():
+            with library.cache_lock(self.device):
                 self._settle()
                 about = self._at(1), self.places, 64, self._memory
                 return Array._of(*about, device=self.device).torch().clone()
@@ -217,7 +217,7 @@ class Table:
         return count + 1
 
     def _downloaded(self, address: int, size: int) -> memories.Memory:
-        with library.cache_lock():
+        with library.cache_lock(self.device):
             stream = self._settle()
             return memories.new("DeviceDownload", self.device, address, size, stream)
 

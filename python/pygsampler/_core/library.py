@@ -130,7 +130,7 @@ class _State:
         self.handle_lock = threading.RLock()
         self.count_lock = threading.RLock()
         self.table_lock = threading.RLock()
-        self.cache_lock = threading.RLock()
+        self.cache_locks: dict[int, threading.RLock] = {}
         self.inside: set[object] = set()
         self.told: set[int] = set()
 
@@ -171,10 +171,10 @@ def table_lock() -> threading.RLock:
     return _state.table_lock
 
 
-def cache_lock() -> threading.RLock:
-    """Held while work is launched that reads or changes a cache of a device; a fresh one in each
-    child."""
-    return _state.cache_lock
+def cache_lock(device: int) -> threading.RLock:
+    """Held while work is launched that reads or changes a cache of that device; a fresh one in each
+    child. Each device has its own, since a launch takes long enough for threads of others to wait."""
+    return _state.cache_locks.setdefault(device, threading.RLock())
 
 
 def alive(made_in: int) -> bool:
