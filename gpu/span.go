@@ -154,6 +154,12 @@ func spanAt(a Address) (s Span, ok bool) {
 	return (*list)[i], true
 }
 
+// InSpan reports whether an address is one of a span's.
+func InSpan(a Address) bool {
+	_, ok := spanAt(a)
+	return ok
+}
+
 // changeSpans replaces the list, which readers hold without a lock.
 func changeSpans(change func([]Span) []Span) {
 	spans.Lock()

@@ -76,6 +76,7 @@ func workSpans(t *testing.T) {
 	if l, err := Locate(a.Address + Address(a.Size)); err == nil && l == (Location{Device: 0}) {
 		t.Error("beyond the end: as if it were the span's")
 	}
+	equal(t, "in a span", []bool{InSpan(a.Address), InSpan(a.Address - 1), InSpan(0)}, []bool{true, false, false})
 	values, got := [4]byte{1, 2, 3, 4}, [4]byte{}
 	ok(t, s.Upload(a.Address+Address(unit)+8, unsafe.Pointer(&values), 4))
 	for _, p := range []*Piece{&here, &there, &own} {

@@ -95,6 +95,7 @@ func NewDeviceGraph(device int64, c CSC, trusted bool, host *Graph) (*Graph, err
 		Indptr: gpu.Address(c.Indptr), IndptrBits: c.IndptrBits, Indices: gpu.Address(c.Indices), IDBits: c.IDBits,
 		EdgeIDs: gpu.Address(c.EdgeIDs), EdgeIDBits: c.EdgeIDBits, Rows: c.NumRows, Nodes: c.NumNodes, Edges: c.NumEdges,
 		Alias: gpu.Address(c.Alias), Sums: gpu.Address(c.Sums), Kinds: c.Kinds,
+		Shared: gpu.InSpan(gpu.Address(c.Indices)),
 	}
 	if !trusted {
 		if err := e.Context().Synchronize(); err != nil {

@@ -287,7 +287,7 @@ func PeerHeat(g *Graph, degrees, row, perUnit, count, out int64) error {
 	defer g.leave()
 	visits, heat := memory.View[int64](degrees, g.csc.NumNodes), memory.View[float64](out, count)
 	if row > 0 {
-		peers.RowHeat(visits, row, perUnit, heat)
+		peers.RowHeat(&g.csc, visits, row, perUnit, heat)
 	} else {
 		peers.Heat(&g.csc, visits, perUnit, heat)
 	}

@@ -72,8 +72,9 @@ def test_large_arrays_have_large_units() -> None:
 
 
 def test_heat_of_a_star() -> None:
-    """Vertex 0 is everybody's neighbour, and everybody is its own."""
-    star = pgs.Graph.from_csc([0, 20, *range(21, 41)], [*range(1, 21), *[0] * 20])
-    # 20 neighbours of which 10 are read at a visit, and rows of one.
-    assert Heat(star).of(8, 80, 4).tolist() == [21 * 0.5 * 10, 21 * 0.5 * 10, 2 * 10, 2 * 10]
-    assert Heat(star, rows=True).of(4, 12, 2).tolist() == [4 * (21 + 2 + 2), 4 * (2 + 2 + 2)]
+    """Vertex 0 is everybody's neighbour, and all others are its own: every hop visits all rows, of
+    which the long one gives 10 of its 40 edges."""
+    star = pgs.Graph.from_csc([0, 40, *range(41, 81)], [*range(1, 41), *[0] * 40])
+    assert Heat(star).of(8, 160, 4).tolist() == pytest.approx([5, 5, 20, 20])
+    # Rows of 4 bytes, three to a run.
+    assert Heat(star, rows=True).of(4, 12, 14).tolist() == pytest.approx([12] * 13 + [8])

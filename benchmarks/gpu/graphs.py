@@ -66,8 +66,18 @@ class Made:
         return [part.contiguous() for part in batches[:count]]
 
 
-def make(name: str, dtype: Any = torch.int32, *, seed: int = 1, device: str = "cuda") -> Made:
-    """The graph ``name``: int64 indptr [V + 1], indices of ``dtype`` [E]."""
+def make(
+    name: str,
+    dtype: Any = torch.int32,
+    *,
+    seed: int = 1,
+    device: str = "cuda",
+    hot_first: bool = False,
+) -> Made:
+    """The graph ``name``: int64 indptr [V + 1], indices of ``dtype`` [E].
+
+    With ``hot_first`` vertices are numbered by how often they are neighbours; else at random.
+    """
     nodes, edges, exponent, popularity = SHAPES[name]
     random = torch.Generator(device=device).manual_seed(seed)
     weights = torch.rand(nodes, generator=random, device=device, dtype=torch.float64)
@@ -83,6 +93,8 @@ def make(name: str, dtype: Any = torch.int32, *, seed: int = 1, device: str = "c
     total = int(indptr[-1])
     del weights, degrees
     by_rank = torch.randperm(nodes, generator=random, device=device, dtype=torch.int32)
+    if hot_first:
+        by_rank = torch.arange(nodes, dtype=torch.int32, device=device)
     indices = torch.empty(total, dtype=dtype, device=device)
     for start in range(0, total, _CHUNK):
         count = min(_CHUNK, total - start)

@@ -329,7 +329,7 @@ func (g *Graph) packedFor(p *Walks, k *walkKernels, s gpu.Stream, args *walkArgs
 	g.packing.Lock()
 	defer g.packing.Unlock()
 	// Of a transit's row the first place is looked up once.
-	if p.Layout != "csr" && !p.byTransits() && g.packable(p) {
+	if p.Layout != "csr" && !p.byTransits() && g.packable(p) && (!g.Shared || p.Layout == "packed") {
 		kernel, bytes, units := k.pack, 16*uint64(g.Edges), g.Edges
 		if g.Alias != 0 {
 			kernel, bytes, units = k.packAlias, 2*bytes, 32*g.Rows

@@ -18,7 +18,7 @@ func slow(g *csc.Graph, visits []int64, perUnit int64, units int) []float64 {
 			if hi-lo > usualFanout {
 				read = usualFanout / float64(hi-lo)
 			}
-			heat[e/perUnit] += float64(visits[row/max(g.Kinds, 1)]+1) * read
+			heat[e/perUnit] += (1 - math.Exp(-16384*float64(visits[row/max(g.Kinds, 1)]+1)/float64(g.NumEdges()))) * read
 		}
 	}
 	return heat
@@ -63,9 +63,9 @@ func TestRowHeat(t *testing.T) {
 			units := (row*int64(len(visits)) + perUnit - 1) / perUnit
 			got, want := make([]float64, units), make([]float64, units)
 			for at := range row * int64(len(visits)) {
-				want[at/perUnit] += float64(visits[at/row] + 1)
+				want[at/perUnit] += 1 - math.Exp(-16384*float64(visits[at/row]+1)/1e6)
 			}
-			RowHeat(visits, row, perUnit, got)
+			RowHeat(&csc.Graph{Indices: csc.Array{I64: make([]int64, 1e6), Bits: 64}}, visits, row, perUnit, got)
 			for u := range want {
 				if math.Abs(got[u]-want[u]) > 1e-9*want[u] {
 					t.Fatalf("rows of %d, units of %d, unit %d: expected %g, got %g", row, perUnit, u, want[u], got[u])

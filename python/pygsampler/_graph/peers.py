@@ -145,6 +145,9 @@ class Peers(Protocol):
     def at(self, place: int, values: Array, heat: Heat | None) -> Array:
         """The array for the device at a place."""
 
+    def pieces(self, values: Array) -> list[Piece]:
+        """How an array of the CPU's was cut."""
+
 
 class Seat(NamedTuple):
     """A graph's place among the devices that share its arrays."""

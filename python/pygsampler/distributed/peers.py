@@ -186,7 +186,7 @@ class _There:
         self.wires: _Wires | None = wires
         self.device = device
         self.replicate = replicate
-        self._made: dict[int, tuple[Array, Array]] = {}
+        self._made: dict[int, tuple[Array, list[Piece], Array]] = {}
         unit, uuid = wires.each(
             lambda: (
                 library.call("PeersUnit", device, 1),
@@ -217,15 +217,20 @@ class _There:
         with library.handle_lock():
             found = self._made.get(id(values))
             if found is not None:
-                return found[1]
+                return found[2]
             if self.wires is None or not values.nbytes:
                 return _on_device(values, self.device)
-            array = self._put(self.wires, place, values, heat)
             # Kept, so that no other has its id.
-            self._made[id(values)] = values, array
-            return array
+            found = self._made[id(values)] = values, *self._put(self.wires, place, values, heat)
+            return found[2]
 
-    def _put(self, wires: _Wires, place: int, values: Array, heat: Heat | None) -> Array:
+    def pieces(self, values: Array) -> list[Piece]:
+        """How an array of the CPU's was cut."""
+        return self._made[id(values)][1]
+
+    def _put(
+        self, wires: _Wires, place: int, values: Array, heat: Heat | None
+    ) -> tuple[list[Piece], Array]:
         width, places = values.nbytes // len(values), wires.size
 
         def cut() -> list[Piece]:
@@ -244,7 +249,7 @@ class _There:
             own = making[0]
             wires.each(lambda: wires.swap(own, pieces))
             # Their parts are there when all have come out of this.
-            return wires.each(lambda: own.map(values))
+            return pieces, wires.each(lambda: own.map(values))
         finally:
             for one in making:
                 one.close()
