@@ -22,6 +22,7 @@ Parts, in the order in which they run when none is named:
 - passes      programs with more and more of the passes: gSampler's figure 10
 - typed       a graph with types of ogbn-mag's counts, and what types cost
 - rgcn        whole training steps of R-GCN on it
+- peers       graphs and features in the memory of several GPUs, and threads for several
 - roofline    how near the batches are to what the GPU can do
 
 It needs torch with CUDA and matplotlib; roofline needs CuPy, pyg_steps PyG. Times of others
@@ -41,7 +42,7 @@ PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
     *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
-    *("labor", "passes", "typed", "rgcn", "roofline"),
+    *("labor", "passes", "typed", "rgcn", "peers", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -65,6 +66,7 @@ _SHARES = {
     "passes": 3,
     "typed": 2,
     "rgcn": 1,
+    "peers": 3,
     "roofline": 3,
 }
 
