@@ -160,6 +160,23 @@ func InSpan(a Address) bool {
 	return ok
 }
 
+// Unbroken is how many of so many bytes from an address on lie in one piece of a
+// span: all of them where it is in none. A copy takes no more at a time, so that none
+// is of several devices' memory.
+func Unbroken(a Address, bytes uint64) uint64 {
+	s, ok := spanAt(a)
+	if !ok {
+		return bytes
+	}
+	end := s.Address
+	for _, size := range s.mapped {
+		if end += Address(size); end > a {
+			break
+		}
+	}
+	return min(bytes, uint64(end-a))
+}
+
 // changeSpans replaces the list, which readers hold without a lock.
 func changeSpans(change func([]Span) []Span) {
 	spans.Lock()

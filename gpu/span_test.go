@@ -78,6 +78,10 @@ func workSpans(t *testing.T) {
 		t.Error("the end is not where the last piece ends")
 	}
 	equal(t, "in a span", []bool{InSpan(a.Address), InSpan(4096), InSpan(0)}, []bool{true, false, false})
+	for _, k := range []struct{ at, bytes, want uint64 }{{0, unit + 9, unit}, {unit - 1, 5, 1}, {unit, unit, unit}, {3*unit - 2, 90, 2}} {
+		equal(t, "unbroken", Unbroken(a.Address+Address(k.at), k.bytes), k.want)
+	}
+	equal(t, "unbroken elsewhere", Unbroken(4096, 1<<40), uint64(1<<40))
 	values, got := [4]byte{1, 2, 3, 4}, [4]byte{}
 	ok(t, s.Upload(a.Address+Address(unit)+8, unsafe.Pointer(&values), 4))
 	for _, p := range []*Piece{&here, &there, &own} {

@@ -98,8 +98,11 @@ func DeviceDownload(device, address, bytes, stream int64) (int64, error) {
 		return 0, err
 	}
 	m.SetSize(bytes)
-	for done := int64(0); done < bytes && err == nil; done += piece {
-		err = s.Download(unsafe.Add(m.Data(), done), gpu.Address(address+done), uint64(min(piece, bytes-done)))
+	for done := int64(0); done < bytes && err == nil; {
+		from := gpu.Address(address + done)
+		some := gpu.Unbroken(from, uint64(min(piece, bytes-done)))
+		err = s.Download(unsafe.Add(m.Data(), done), from, some)
+		done += int64(some)
 	}
 	if err = errors.Join(err, s.Synchronize()); err != nil {
 		m.Release()

@@ -226,7 +226,10 @@ func (a *PeerArray) Map(address, bytes int64) (int64, error) {
 		m, err = memory.FromSpan(span, owned)
 	}
 	if err != nil {
-		return 0, onDevice(errors.Join(err, span.Close()))
+		if closed := span.Close(); closed != nil {
+			err = errors.Join(err, closed, span.Close())
+		}
+		return 0, onDevice(err)
 	}
 	return m.Address(), nil
 }
@@ -248,7 +251,11 @@ func (a *PeerArray) fill(span gpu.Span, address, bytes int64) (err error) {
 		at += p.Bytes
 	}
 	// Also after an error: the copies before it may be on their way.
-	return errors.Join(err, s.Synchronize(), s.Close())
+	err = errors.Join(err, s.Synchronize())
+	if closed := s.Close(); closed != nil {
+		err = errors.Join(err, closed, s.Close())
+	}
+	return err
 }
 
 // Close lets go of the pieces. After an error it may be tried again.

@@ -1,11 +1,13 @@
 package pygsampler
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -104,5 +106,71 @@ func TestPeerArrays(t *testing.T) {
 	wrong(err, "pieces: expected 1 to")
 	if _, err := PeerReaches(0, 99); err == nil {
 		t.Error("expected an error, got none")
+	}
+}
+
+// Each call of the driver fails once on an array's way to two places: there is an error or none, and nothing is lost.
+func TestPeerArraysWithFaults(t *testing.T) {
+	onGPU(t)
+	unit, err := PeerUnit(0, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layout := []PeerPiece{{unit, 0}, {unit, everyones}, {unit, 1}}
+	host := make([]byte, 3*unit)
+	address := int64(uintptr(unsafe.Pointer(&host[0])))
+	share := func() (err error) {
+		var made []*PeerArray
+		defer func() {
+			for _, a := range made {
+				if failed := a.Close(); failed != nil {
+					err = errors.Join(err, failed, a.Close())
+				}
+			}
+		}()
+		for place := range int64(2) {
+			a, err := NewPeerArray(0, place, layout, true)
+			if err != nil {
+				return err
+			}
+			made = append(made, a)
+		}
+		if err := errors.Join(made[0].Lend(made[1]), made[1].Lend(made[0])); err != nil {
+			return err
+		}
+		for _, a := range made {
+			m, err := a.Map(address, int64(len(host)))
+			if err != nil {
+				return err
+			}
+			memory.FromAddress(m).Release()
+		}
+		return nil
+	}
+	defer gpu.EndFaults()
+	if err := share(); err != nil {
+		t.Fatal(err)
+	}
+	before, failed := alive(), 0
+	for n := int64(1); ; n++ {
+		gpu.Inject(gpu.Fault{First: n, Code: 999})
+		err := share()
+		fault := gpu.Faulted()
+		gpu.EndFaults()
+		if fault == "" {
+			break
+		}
+		if err != nil {
+			failed++
+			if kind, _ := KindOf(err); kind != KindCuda {
+				t.Errorf("call %d, %s: expected a CudaError, got %v", n, fault, err)
+			}
+		}
+		if now := alive(); now != before {
+			t.Fatalf("call %d, %s: alive %v, %v before", n, fault, now, before)
+		}
+	}
+	if failed < 20 {
+		t.Errorf("expected 20 calls that fail and more, got %d", failed)
 	}
 }

@@ -376,15 +376,46 @@ class HeteroGraph(EngineHandle):
             return self
         return self._placed(index, True)
 
+    def share(self, over: Iterable[Any], *, replicate: float = 0.0) -> tuple[HeteroGraph, ...]:
+        """This graph in the memory of several GPUs, each of which samples all of it: the CSC of
+        each relation is laid out as by ``Graph.share``.
+
+        Raises
+        ------
+        TypeError, ValueError, CudaError
+            As ``Graph.share``.
+        """
+        given = list(over)
+        host = self if self._host is None else self._host
+        shared: dict[EdgeType, tuple[Graph, ...]] = {}
+        try:
+            for kind, graph in host._open().items():
+                shared[kind] = graph.share(given, replicate=replicate)
+            return tuple(
+                self._holding({kind: graphs[i] for kind, graphs in shared.items()}, False)
+                for i in range(len(given))
+            )
+        except BaseException:
+            for graphs in shared.values():
+                for graph in graphs:
+                    graph.close()
+            raise
+
     def _placed(self, index: int, pinned: bool) -> HeteroGraph:
         devices.require(index)
         host = self if self._host is None else self._host
-        made = object.__new__(HeteroGraph)
-        EngineHandle.__init__(made)
         there = {
             kind: graph.pin(index) if pinned else graph.to(index)
             for kind, graph in host._open().items()
         }
+        return self._holding(there, pinned)
+
+    def _holding(self, there: dict[EdgeType, Graph], pinned: bool) -> HeteroGraph:
+        """This graph of relations that are on a device."""
+        host = self if self._host is None else self._host
+        made = object.__new__(HeteroGraph)
+        EngineHandle.__init__(made)
+        index = next(iter(there.values()))._device
         made._hold(self._nodes, there, index, host, pinned)
         made._ndata = self._ndata
         made._handle()
@@ -615,10 +646,16 @@ class HeteroGraph(EngineHandle):
         lines = [f"  {kind}: {count} vertices" for kind, count in self._nodes.items()]
         lines += [f"  {name_of(kind)}: {n} edges" for kind, n in self.num_edges.items()]
         pinned = ", pinned" if self._pinned else ""
+        pinned += ", shared" if any(graph.shared for graph in self._graphs.values()) else ""
         lines.append(f"  dtype={self.dtype}, device={self.device}{pinned})")
         return "HeteroGraph(\n" + "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if any(graph.shared for graph in self._graphs.values()):
+            raise TypeError(
+                "HeteroGraph: expected a graph that lies in one place to pickle, got one that "
+                'devices share; pickle graph.to("cpu")'
+            )
         if self._host is not None:
             self._open()
             put = HeteroGraph.pin if self._pinned else HeteroGraph.to

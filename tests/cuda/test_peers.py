@@ -107,6 +107,47 @@ def test_arrays_added_later_and_small_graphs() -> None:
             )
 
 
+@pytest.mark.parametrize("over", [[0, 0], [0, 1]])
+def test_graphs_with_types(csc: Csc, over: list[int]) -> None:
+    need_cuda(max(over) + 1)
+    kinds = [("a", "likes", "a"), ("b", "of", "a")]
+    random, n = np.random.default_rng(6), csc.num_nodes
+    edges = {kind: (random.integers(0, n, 9000), random.integers(0, n, 9000)) for kind in kinds}
+    cpu = pgs.HeteroGraph.from_coo(edges, {"a": n, "b": n})
+    sampler = pgs.PGSampler([4, 3], seed=1)
+    want = sampler.sample(cpu, {"a": SEEDS}, batch=1)
+    for graph in cpu.share(over, replicate=0.3):
+        assert repr(graph).endswith("shared)")
+        got = sampler.sample(graph, {"a": SEEDS}, batch=1).cpu()
+        for mine, theirs in zip(got.blocks, want.blocks, strict=True):
+            for kind in kinds:
+                for name in ("indptr", "indices", "edge_ids"):
+                    a, b = (getattr(block[kind], name).numpy() for block in (mine, theirs))
+                    assert np.array_equal(a, b), (kind, name)
+        with pytest.raises(TypeError, match="one that devices share"):
+            pickle.dumps(graph)
+        graph.close()
+
+
+@pytest.mark.parametrize("over", [[0, 0], [0, 1]])
+def test_loader(torch: Any, csc: Csc, over: list[int]) -> None:
+    from pygsampler.torch import DataLoader
+
+    need_cuda(max(over) + 1)
+    cpu = csc.graph(32)
+    options = {"batch_size": 64, "shuffle": True, "seed": 0, "deal": "batches", "world_size": 2}
+    for rank, graph in enumerate(cpu.share(over, replicate=0.2)):
+        torch.cuda.set_device(over[rank])
+        both = [
+            list(DataLoader(each, range(1000), [4, 3], rank=rank, **options))
+            for each in (graph, cpu)
+        ]
+        assert len(both[0]) == len(both[1]) > 5
+        for mine, theirs in zip(*both, strict=True):
+            assert torch.equal(mine.input_nodes.cpu(), theirs.input_nodes)
+    torch.cuda.set_device(0)
+
+
 @pytest.mark.parametrize("over", [[0, 0, 0], [0, 1]])
 def test_features(csc: Csc, over: list[int]) -> None:
     need_cuda(max(over) + 1)

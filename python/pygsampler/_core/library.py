@@ -173,7 +173,7 @@ def table_lock() -> threading.RLock:
 
 def cache_lock(device: int) -> threading.RLock:
     """Held while work is launched that reads or changes a cache of that device; a fresh one in each
-    child. Each device has its own, since a launch takes long enough for threads of others to wait."""
+    child. Each device has its own: a launch takes long enough for threads of others to wait."""
     return _state.cache_locks.setdefault(device, threading.RLock())
 
 
