@@ -1,0 +1,36 @@
+"""What the benchmark of GPUs that share holds its times against."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from partners import partner
+
+from pygsampler._graph.peers import EVERYONE, Piece
+
+partner("torch")
+
+
+def test_bound_of_reads() -> None:
+    from benchmarks.gpu.peers import bound
+
+    assert bound(0.0) == bound(0.17) == 38
+    assert bound(0.5) == pytest.approx(13.2)
+    assert bound(1.0) == pytest.approx(6.6)
+
+
+def test_share_of_reads_that_leave_the_device() -> None:
+    from benchmarks.gpu.peers_rank import remote
+
+    values: Any = SimpleNamespace(_bits=32)
+    pieces = [Piece(40, 0), Piece(40, EVERYONE), Piece(80, 1)]
+    peers = SimpleNamespace(pieces=lambda of: pieces if of is values else None)
+    host = SimpleNamespace(_open=lambda: SimpleNamespace(indices=values))
+    for place, want in ((0, 20 / 40), (1, 10 / 40)):
+        graph: Any = SimpleNamespace(_seat=SimpleNamespace(peers=peers, place=place), _host=host)
+        assert remote(graph, np.arange(40)) == want
+        assert remote(graph, np.array([0, 9])) == place
+    assert remote(SimpleNamespace(_seat=None), np.arange(3)) == 0  # type: ignore[arg-type]
