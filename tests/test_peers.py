@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import struct
 from array import array
 from itertools import pairwise, product
 from typing import Any
@@ -10,6 +13,7 @@ import pytest
 
 import pygsampler as pgs
 from pygsampler._graph.peers import _MOST_UNITS, EVERYONE, Heat, Piece, layout
+from pygsampler.distributed.peers import _Wires
 
 UNIT = 4096
 
@@ -78,3 +82,53 @@ def test_heat_of_a_star() -> None:
     assert Heat(star).of(8, 160, 4).tolist() == pytest.approx([5, 5, 20, 20])
     # Rows of 4 bytes, three to a run.
     assert Heat(star, rows=True).of(4, 12, 14).tolist() == pytest.approx([12] * 13 + [8])
+
+
+class Taking:
+    """What takes the descriptors of pieces."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.taken: list[int] = []
+
+    def take(self, piece: int, descriptor: int) -> None:
+        os.fstat(descriptor)
+        if self.error is not None:
+            raise self.error
+        self.taken.append(piece)
+
+
+@pytest.mark.parametrize(
+    ("sent", "first", "error", "text"),
+    [
+        (3, 4, None, ""),
+        (2, 4, ConnectionError, "expected 3 descriptors of rank 1 from piece 4 on, got 2 from 4"),
+        (3, 5, ConnectionError, "got 3 from 5 on"),
+        (0, 0, ConnectionError, "expected rank 1, which is gone"),
+        (-1, 0, TimeoutError, "expected rank 1 within 0.1 seconds, got nothing"),
+        (3, 4, pgs.CudaError, "no way; that is memory of rank 1"),
+    ],
+)
+def test_descriptors_of_others(sent: int, first: int, error: Any, text: str) -> None:
+    """All that come are closed, whatever happens."""
+    wires = object.__new__(_Wires)
+    here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    here.settimeout(0.1)
+    wires.rank, wires.size, wires._timeout, wires._sockets = 0, 2, 0.1, {1: here}
+    own: Any = Taking(pgs.CudaError("no way") if error is pgs.CudaError else None)
+    with there, open(os.devnull) as null:
+        if sent > 0:
+            socket.send_fds(there, [struct.pack("<q", first)], [null.fileno()] * sent)
+        elif sent == 0:
+            there.shutdown(socket.SHUT_RDWR)
+        before = len(os.listdir("/proc/self/fd"))
+        if error is None:
+            wires._take(own, 1, [4, 5, 6])
+            assert own.taken == [4, 5, 6]
+        else:
+            with pytest.raises(error) as caught:
+                wires._take(own, 1, [4, 5, 6])
+            assert text in str(caught.value)
+        assert len(os.listdir("/proc/self/fd")) == before
+    wires._hang_up()
+    assert here.fileno() == -1

@@ -74,15 +74,13 @@ int cuMemCreate(word *handle, size_t bytes, const struct piece_properties *p, wo
         return INVALID_VALUE;
     if (FAULT)
         return FAULT;
+    int file = memfd_create("piece", MFD_CLOEXEC);
     pthread_mutex_lock(&mutex);
-    int full = bytes > TOTAL || used > TOTAL - bytes;
+    int full = file < 0 || bytes > TOTAL || used > TOTAL - bytes || ftruncate(file, (off_t)bytes);
     used += full ? 0 : bytes;
     pthread_mutex_unlock(&mutex);
     if (full)
-        return OUT_OF_MEMORY;
-    int file = memfd_create("piece", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, (off_t)bytes))
-        abort();
+        return close(file), OUT_OF_MEMORY;
     /* Nobody may count on zeros. */
     char *there = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     memset(there, 0xA5, bytes < (8 << 20) ? bytes : 8 << 20);

@@ -9,6 +9,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,7 +62,8 @@ def share(
     out_edges : bool
         Whether walks will go along out-edges: the graph by its out-edges is shared too.
     timeout : float
-        Seconds after which a process that does not come is an error on the others.
+        Seconds after which a process that does not come is an error on the others; in a group that
+        is given, where it is one of descriptors: its own timeout is for the rest.
 
     Notes
     -----
@@ -266,8 +268,12 @@ class _Wires:
                 "share: expected an initialised torch.distributed, got none; start with torchrun "
                 "and call torch.distributed.init_process_group()"
             )
-        self._group = group
         self._timeout = timeout
+        # One of our own heeds the timeout, and asks nothing of a GPU.
+        self._own = group is None
+        if group is None:
+            group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
+        self._group = group
         self.rank, self.size = int(dist.get_rank(group)), int(dist.get_world_size(group))
         if self.rank < 0:
             raise ValueError("group: expected one that this process is in, got another")
@@ -276,6 +282,14 @@ class _Wires:
         self._known: Exception | None = None
 
     def __enter__(self) -> _Wires:
+        try:
+            self._meet()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _meet(self) -> None:
         machines = self.gather((_machine(), socket.gethostname()))
         if len({machine for machine, _ in machines}) > 1:
             hosts = ", ".join(sorted({host for _, host in machines}))
@@ -286,18 +300,16 @@ class _Wires:
         # Nobody but this user's processes gets into the folder.
         with ExitStack() as stack:
             folder, door = self.each(lambda: self._open_door(stack))
-            try:
-                paths = self.gather(folder)
-                self.each(lambda: self._connect(paths, door))
-            except BaseException:
-                self.__exit__()
-                raise
-        return self
+            paths = self.gather(folder)
+            self.each(lambda: self._connect(paths, door))
 
     def __exit__(self, *error: object) -> None:
-        for one in self._sockets.values():
-            one.close()
-        self._sockets.clear()
+        self._hang_up()
+        if self._own:
+            import torch.distributed as dist
+
+            self._own = False
+            dist.destroy_process_group(self._group)
 
     def gather(self, mine: T) -> list[T]:
         """What each process has."""
@@ -356,12 +368,19 @@ class _Wires:
                 try:
                     self._take(own, rank, some)
                 except (TimeoutError, ConnectionError):
+                    # The others hear of it at once, and not at the end of their patience.
+                    self._hang_up()
                     raise
                 except Exception as error:
                     # The others go on: what they send is read, and they are told afterwards.
                     failed = failed or error
         if failed is not None:
             raise failed
+
+    def _hang_up(self) -> None:
+        for one in self._sockets.values():
+            one.close()
+        self._sockets.clear()
 
     def _give(self, own: Making, numbers: Sequence[int]) -> None:
         descriptors: list[int] = []
