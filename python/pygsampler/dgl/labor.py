@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import torch
 from dgl.heterograph import DGLGraph
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._core.checks import boolean, integer
 from pygsampler.dgl.graph import reversed_of
-from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed
+from pygsampler.dgl.hetero import (
+    fanouts_by_type,
+    is_by_type,
+    moved,
+    sample_typed,
+    turned_by_type,
+)
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.repeated_number import RepeatedNumber
@@ -43,8 +48,7 @@ class LaborSampler(Optioned):
         Edges of a destination in the mean, outermost hop first; -1 takes all. A dict has all edge
         types of a heterograph.
     edge_dir : str
-        ``'in'``, or ``'out'`` as for ``PGSampler``: out-neighbours. NotImplementedError for
-        heterographs.
+        ``'in'``, or ``'out'`` as for ``PGSampler``: out-neighbours.
     prob : str, optional
         The name of an array in ``g.edata``: a finite weight >= 0 for each edge. Edges of weight 0
         are never drawn. ValueError, at the first batch, where the graph has none of that name.
@@ -139,13 +143,8 @@ class LaborSampler(Optioned):
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
         """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
-        if self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block:
-            if is_typed(g):
-                raise NotImplementedError(
-                    "edge_dir: expected 'in' for a heterograph, got 'out'; dgl.reverse(g) has "
-                    "the out-edges of g as in-edges, with the same ids"
-                )
-            g = reversed_of(g)
+        turned = self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block
+        of, g = g, reversed_of(g) if turned else g
         by_types = self._by_types(g, exclude_eids)
         if by_types is None:
             return super().sample_blocks(g, seed_nodes, exclude_eids)
@@ -154,18 +153,12 @@ class LaborSampler(Optioned):
                 f"g: expected a graph on the CPU for {by_types}, got one on {g.device}; g.cpu() is "
                 "sampled there"
             )
-        nodes, seeds, blocks = sample_typed(
-            self._of_types(g), self._identity, g, seed_nodes, exclude_eids
-        )
-        self._keep_weights(g, blocks)
-        if self.output_device is not None and torch.device(self.output_device).type != "cpu":
-            blocks = [block.to(self.output_device) for block in blocks]
-            nodes = (
-                {kind: ids.to(self.output_device) for kind, ids in nodes.items()}
-                if isinstance(nodes, dict)
-                else nodes.to(self.output_device)
-            )
-        return nodes, seeds, blocks
+        if turned:
+            exclude_eids = turned_by_type(of, exclude_eids)
+        sampler = self._of_types(of, turned)
+        found = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
+        self._keep_weights(g, found[2])
+        return moved(found, self.output_device)
 
     def _by_types(self, g: Any, exclude_eids: Any) -> str | None:
         """Why a batch is sampled by types, as graphs without types may be too; None: it is not."""
@@ -177,12 +170,15 @@ class LaborSampler(Optioned):
             return "excluded edges"
         return "importance_sampling < 0" if self.importance_sampling < 0 else None
 
-    def _of_types(self, g: Any) -> HeteroLabor:
-        """What samples heterographs of these types, made anew where an option has changed."""
+    def _of_types(self, g: Any, turned: bool) -> HeteroLabor:
+        """What samples heterographs of these types, or turned round, made anew where an option has
+        changed."""
         prob = self.prob
         if prob is not None and not any(prob in g.edges[of].data for of in g.canonical_etypes):
             raise ValueError(f"prob: expected an edge type of g with data[{prob!r}], got none")
         fanouts = fanouts_by_type(g, list(self.fanouts))
+        if turned:
+            fanouts = [turned_by_type(g, hop) for hop in fanouts]
         key = repr((fanouts, self._options)), self.seed
         if self._typed is None or self._typed[0] != key:
             weighted = prob is not None or self.importance_sampling != 0
