@@ -69,14 +69,13 @@ class HeteroSampler(PGSampler):
         ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges and their types are
         written from source to target in either.
     device : str or torch.device, optional
-        Where it samples, as for ``PGSampler``: by default where the edges are. On a GPU without
-        induced subgraphs.
+        Where it samples, as for ``PGSampler``: by default where the edges are.
     time_attr, temporal_strategy
         As for ``PGSampler``: an attribute of nodes, or of edges, of some types; edges of the others
         (those that lead from nodes without it) are of any time.
     edge_weights : str, optional
-        ``"ht"``, as for ``PGSampler``, on the CPU: ``SamplerOutput.edge_weights`` is a dict of edge
-        types, and batches of this module's loaders have them as ``edge_weights`` of these types.
+        ``"ht"``, as for ``PGSampler``: ``SamplerOutput.edge_weights`` is a dict of edge types, and
+        batches of this module's loaders have them as ``edge_weights`` of these types.
 
     Raises
     ------
@@ -124,7 +123,6 @@ class HeteroSampler(PGSampler):
         # Backward it is the graph of the reversed edges, each type (dst, relation, src).
         types, place = _graph(data, weight_attr, backward, time_attr)
         self._types = types.to(place if device is None else str(torch.device(device)))
-        self._check_place()
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
@@ -138,7 +136,6 @@ class HeteroSampler(PGSampler):
             **times,
         )
         self._check_factors()
-        self._check_place()
         self._identity = BatchNumber(self._sampler.seed)
         self._identity.set_seed(seed)
         # Now: wrong weights and times are wrong arguments.
@@ -174,16 +171,6 @@ class HeteroSampler(PGSampler):
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
         self._subgraph_type = options.kind(subgraph_type)
-        self._check_place()
-
-    def _check_place(self) -> None:
-        """NotImplementedError for what is not offered on a GPU."""
-        types = self.__dict__.get("_types")
-        on_gpu = types is not None and types.device != "cpu"
-        if on_gpu and self.subgraph_type == SubgraphType.induced:
-            options.offered("subgraph_type", "induced", "directional", _ON_GPU)
-        if on_gpu and "_sampler" in self.__dict__:
-            options.offered("edge_weights", self.edge_weights, None, _ON_GPU)
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -340,7 +327,6 @@ class HeteroSampler(PGSampler):
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
         """What is sampled of a batch; of several types each has its seeds once, or as trees."""
         self._check_factors()
-        self._check_place()
         epoch, batch = identity
         if self._sampler.seed != self.seed:
             self._sampler = self._sampler.with_seed(self.seed)
@@ -361,10 +347,13 @@ class HeteroSampler(PGSampler):
 
     def _finished(self, out: Any) -> Any:
         """The subgraph of the type that was asked for, with the data's types of edges."""
+        # Hop by hop, in a hop row by row; so are all edges among the nodes.
+        out.sort_order = "col"
         if self.subgraph_type == SubgraphType.induced:
             self._induce(out)
         if self._sample_direction == "backward":
             # Edges as they are in the data.
+            out.sort_order = "row"
             turned = {_reverse(kind): ends for kind, ends in out.col.items()}
             out.col = {_reverse(kind): ends for kind, ends in out.row.items()}
             out.row = turned
@@ -376,7 +365,8 @@ class HeteroSampler(PGSampler):
                 numbers = out.num_sampled_edges.items()
                 out.num_sampled_edges = {_reverse(kind): each for kind, each in numbers}
         if self.subgraph_type == SubgraphType.bidirectional:
-            return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+            out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+            out.sort_order = None
         return out
 
     def _turned(self, kind: EdgeType) -> EdgeType:
@@ -413,9 +403,6 @@ class HeteroSampler(PGSampler):
             f"pygsampler.pyg.HeteroSampler({values}, replace={self.replace}, "
             f"subgraph_type={self.subgraph_type.value!r}, disjoint={self.disjoint}{weights})"
         )
-
-
-_ON_GPU = "for a HeteroData on a GPU anything else"
 
 
 def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:

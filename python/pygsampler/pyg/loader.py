@@ -19,8 +19,9 @@ from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
+from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.options import inside, offered, subgraph
+from pygsampler.pyg.options import inside, subgraph
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
@@ -93,7 +94,7 @@ class _Sampled:
         if self._layout != "coo":
             # Another may have changed the order.
             order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
-            batch.edge_index = edge_index_of(batch.edge_index, len(out.node), order)
+            self._lay_out(batch, out.node, order)
         if isinstance(factors, dict):
             for kind, values in factors.items():
                 if "edge_weights" in batch[kind]:
@@ -111,10 +112,22 @@ class _Sampled:
             batch.edge_weights = factors
         return batch if self.transform is None else self.transform(batch)
 
-    def _edge_ids(self, out: Any) -> torch.Tensor | None:
+    def _lay_out(self, batch: Any, nodes: Any, order: str | None) -> None:
+        """Makes the edges of a batch of these nodes, that stand in this order, ``EdgeIndex``."""
+        if not isinstance(nodes, dict):
+            size = len(nodes), len(nodes)
+            batch.edge_index = edge_index_of(batch.edge_index, size, order)
+            return
+        for kind in batch.edge_types:
+            # Links may be of a type that has no edges.
+            if "edge_index" in batch[kind]:
+                size = len(nodes[kind[0]]), len(nodes[kind[-1]])
+                batch[kind].edge_index = edge_index_of(batch[kind].edge_index, size, order)
+
+    def _edge_ids(self, out: Any) -> Any:
         """The edges of a batch, as ``data`` has them; not ``e_id``, which may be data's own."""
         moved = getattr(self, self._sampler_name).edge_permutation
-        edges: torch.Tensor | None = out.edge
+        edges = out.edge
         return edges if edges is None or moved is None else moved[edges.long()]
 
     def set_seed(self, seed: int | None) -> None:
@@ -131,9 +144,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
     that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name. Of a
-    ``HeteroData`` it makes a ``HeteroSampler``, which says what is not offered there; nor are
-    ``features``, ``edge_features`` and ``edge_index``. ``input_nodes`` is then a type of nodes, or
-    (type, ids or mask), ``num_neighbors`` a list, or a dict of edge types to lists.
+    ``HeteroData`` it makes a ``HeteroSampler``, which says what is not offered there.
+    ``input_nodes`` is then a type of nodes, or (type, ids or mask), ``num_neighbors`` a list, or a
+    dict of edge types to lists.
 
     Parameters
     ----------
@@ -148,7 +161,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
         ``data`` has. They are used where they lie: ``Features.open`` has those of a file. Those on
-        a GPU are read there; others where the sampler is, by a GPU out of page-locked memory.
+        a GPU are read there; others where the sampler is, by a GPU out of page-locked memory. Of
+        data with types each name has a mapping of types to these, without a cache.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise the rows of its edges, ``e_id``.
     edge_index : str
@@ -211,8 +225,6 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             raise ValueError(
                 f"prefetch: expected 0 with num_workers, which work ahead, got {prefetch}"
             )
-        if typed:
-            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -232,7 +244,8 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         )
         if typed:
             check_input_type(data, input_nodes)
-        rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
+        kind_of_rows = HeteroBatchRows if typed else BatchRows
+        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -329,8 +342,6 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
         typed = has_types(data)
-        if typed:
-            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -350,7 +361,8 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         )
         if typed:
             _check_link_type(data, edge_label_index)
-        rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
+        kind_of_rows = HeteroBatchRows if typed else BatchRows
+        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -447,16 +459,6 @@ def _sampler(
     if isinstance(given, Sampler) and not isinstance(given, HeteroSampler):
         homogeneous(data)
     return given
-
-
-def _check_typed(features: Any, edge_features: Any, edge_index: Any) -> None:
-    """NotImplementedError for what is not offered with a HeteroData."""
-    for name, value, usual in (
-        ("features", features, None),
-        ("edge_features", edge_features, None),
-        ("edge_index", edge_index, "coo"),
-    ):
-        offered(name, value, usual, "for a HeteroData anything else")
 
 
 def _check_link_type(data: Any, edge_label_index: Any) -> None:
