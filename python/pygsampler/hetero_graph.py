@@ -446,18 +446,18 @@ class HeteroGraph(EngineHandle):
         of_nodes: tuple[str, ...] = (),
     ) -> Joint:
         """The relations of these types as one graph, the first type of vertices first, with these
-        edge and vertex arrays; made once, and kept."""
+        edge and vertex arrays; made once, and kept. Where this one is; it is made on the CPU."""
         key = types, first, names, of_nodes
         found = self._joints.get(key)
         if found is not None:
             found.graph._open()
             return found
         graphs = self._open()
-        if self._device >= 0:
-            raise NotImplementedError(
-                f"graph: expected one on the CPU, where metapaths are walked, got one on "
-                f"{self.device}; graph.to('cpu') has it"
-            )
+        if self._host is not None:
+            joint = self._host._joint(types, first, names, of_nodes)
+            put = Graph.pin if self._pinned else Graph.to
+            there = joint._replace(graph=put(joint.graph, self._device))
+            return self._joints.setdefault(key, there)
         for kind in types:
             if kind not in graphs:
                 raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
