@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch
     from pygsampler.hetero_graph import EdgeType
 
-__all__ = ["HeteroSampler"]
+__all__ = ["HeteroSampler", "typed_output"]
 
 
 class HeteroSampler(PGSampler):
@@ -343,7 +343,7 @@ class HeteroSampler(PGSampler):
         )
         made: Any = job.result()
         hops = self._num_neighbors.num_hops
-        return _output(made, next(iter(seeds)), self._types.edge_types, hops)
+        return typed_output(made, next(iter(seeds)), self._types.edge_types, hops)
 
     def _finished(self, out: Any) -> Any:
         """The subgraph of the type that was asked for, with the data's types of edges."""
@@ -548,7 +548,7 @@ def _values(what: str, values: Any, count: int, where: str) -> torch.Tensor:
     return values.detach().to("cpu", copy=True).reshape(count)
 
 
-def _output(
+def typed_output(
     batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """A batch, whose seeds are of the type ``kind``, as PyG has it.

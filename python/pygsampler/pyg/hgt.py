@@ -15,7 +15,7 @@ from pygsampler import hgt as _core
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
-from pygsampler.pyg.hetero import _graph, _output
+from pygsampler.pyg.hetero import _graph, typed_output
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
 from pygsampler.pyg.rows import BatchRows
@@ -166,7 +166,7 @@ class HGTSampler(Sampler):
             batch=batch,
             threads=0 if get_worker_info() is None else 1,
         )
-        out = _output(job.result(), kind, self._types.edge_types, 1)
+        out = typed_output(job.result(), kind, self._types.edge_types, 1)
         # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None
         out.metadata = (inputs.input_id, inputs.time)

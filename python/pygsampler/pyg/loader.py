@@ -21,6 +21,7 @@ from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
+from pygsampler.pyg.labor import labor_sampler
 from pygsampler.pyg.options import inside, subgraph
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
@@ -168,6 +169,12 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     edge_index : str
         ``"coo"``: batches have PyG's tensor of edges. ``"edge_index"``: an ``EdgeIndex`` of this
         module, by which PyG's layers add up by segments; PyG 2.6 or newer.
+    labor : str, optional
+        LABOR in the place of neighbours drawn for each node by itself: fewer nodes, as targets
+        share the numbers of their sources. ``"poisson"``: ``num_neighbors`` edges in the mean, as
+        DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler``, and
+        ``HeteroLaborSampler`` with types, have more options. On the CPU, without ``replace``,
+        ``disjoint`` and times; ``edge_weights="ht"`` gives the factors of its edges.
     prefetch : int
         Batches that are sampled ahead, in a thread of this process, while those before are looked
         up and used; for ``num_workers=0``. They are the same batches; what is assigned to the
@@ -216,6 +223,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
+        labor: str | None = None,
         prefetch: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -241,6 +249,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             time_attr=time_attr,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
+            labor=labor,
         )
         if typed:
             check_input_type(data, input_nodes)
@@ -301,10 +310,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
-    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index`` and the
-    errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also for data without
-    edges where ``edge_label_index`` is None. Of a ``HeteroData``, ``edge_label_index`` is a type of
-    edges, or (type, edges).
+    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
+    ``labor`` and the errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also
+    for data without edges where ``edge_label_index`` is None. Of a ``HeteroData``,
+    ``edge_label_index`` is a type of edges, or (type, edges).
     """
 
     _sampler_name = "link_sampler"
@@ -337,6 +346,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
+        labor: str | None = None,
         **kwargs: Any,
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
@@ -358,6 +368,7 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             time_attr=time_attr,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
+            labor=labor,
         )
         if typed:
             _check_link_type(data, edge_label_index)
@@ -424,6 +435,8 @@ def _sampler(
     device: Any,
     num_workers: int,
     kind: type[PGSampler],
+    *,
+    labor: Any,
     **options: Any,
 ) -> Any:
     """The sampler that was given, or one made of the loader's arguments."""
@@ -436,8 +449,11 @@ def _sampler(
         if device is None and num_workers:
             # Workers cannot use their parent's GPU.
             device = "cpu"
+        if labor is not None:
+            typed = kind is HeteroSampler
+            return labor_sampler(labor, data, num_neighbors, typed, seed, device, options)
         return kind(data, num_neighbors, seed=seed, device=device, **options)
-    for name, value in (("seed", seed), ("device", device)):
+    for name, value in (("seed", seed), ("device", device), ("labor", labor)):
         if value is not None:
             raise ValueError(
                 f"{name}: expected None with neighbor_sampler, which has its own, "
