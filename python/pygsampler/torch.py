@@ -421,6 +421,11 @@ class DataLoader(Resumed):
         return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None, "_pass": None}
 
     def _static_passes(self, capacities: Any) -> StaticPasses:
+        if self._types is not None:
+            raise ValueError(
+                "static: expected a graph without types, got a HeteroGraph, whose batches are new "
+                "arrays each; leave static=True out"
+            )
         if self.device == "cpu":
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
         if not isinstance(self.sampler, PGSampler):
