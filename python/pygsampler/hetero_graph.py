@@ -128,7 +128,7 @@ class HeteroGraph(EngineHandle):
     _times: dict[tuple[str, str | None, str | None], TypedTimed]
     _joints: dict[tuple[Any, ...], Joint]
     # The handles of the relations that the handle was made of.
-    _made_of: tuple[int, ...]
+    _made_of: list[int]
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class HeteroGraph(EngineHandle):
         self._schema = Schema(tuple(nodes), tuple(graphs))
         self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
         self._derived, self._joints, self._times = {}, {}, {}
-        self._made_of = ()
+        self._made_of = []
 
     @classmethod
     def from_coo(
@@ -513,7 +513,7 @@ class HeteroGraph(EngineHandle):
 
     def _handle(self) -> int:
         """The handle in this process's engine, made anew where a relation's was."""
-        handles = tuple(graph._handle() for graph in self._open().values())
+        handles = [graph._handle() for graph in self._open().values()]
         if self._current() and handles == self._made_of:
             return self._number
         with library.handle_lock():
@@ -523,7 +523,7 @@ class HeteroGraph(EngineHandle):
                 self._made_of = handles
             return self._number
 
-    def _document(self, handles: tuple[int, ...]) -> str:
+    def _document(self, handles: list[int]) -> str:
         """What the engine knows of the types."""
         place = {kind: i for i, kind in enumerate(self.node_types)}
         relations = [

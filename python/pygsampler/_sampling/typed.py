@@ -10,6 +10,7 @@ from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
+from pygsampler._core.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
@@ -52,22 +53,23 @@ class TypedSampler(EngineSampler):
             graph = timed.graph
         kind: Any = _TypedJob if device < 0 else _TypedDeviceJob
         job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch)
-        if not isinstance(seeds, Mapping) and len(graph.node_types) == 1:
-            seeds = {graph.node_types[0]: seeds}
-        ids, counts = _joined(seeds, graph.node_types, "seeds", device)
+        node_types, edge_types = graph._schema
+        if type(seeds) is not dict and not isinstance(seeds, Mapping) and len(node_types) == 1:
+            seeds = {node_types[0]: seeds}
+        ids, counts = _joined(seeds, node_types, "seeds", device)
         times = (0, 0)
         if timed is not None:
-            bounds = _times_of(seed_time, seeds, counts, graph.node_types, timed)
+            bounds = _times_of(seed_time, seeds, counts, node_types, timed)
             job._rows = timed
             times = timed.address, bounds.buffer_info()[0]
-        without, excluded = _EMPTY, [0] * len(graph.edge_types)
+        without, excluded = _EMPTY, [0] * len(edge_types)
         if exclude:
-            without, excluded = _joined(exclude, graph.edge_types, "exclude", device)
+            without, excluded = _joined(exclude, edge_types, "exclude", device)
             without = as_int64(on_host(without))
         numbers = array("q", [*counts, *excluded])
         if isinstance(job, _TypedDeviceJob):
             job._seeds = ids
-            memories.call(
+            given = memories.call(
                 "DeviceTypedSubmit",
                 graph._handle(),
                 self._handle(),
@@ -83,8 +85,12 @@ class TypedSampler(EngineSampler):
                 without.length,
                 devices.current_stream(device) if ids.stream is None else ids.stream,
                 int(not prompt),
+                # One call of the engine in the place of two, each of which takes and gives the GIL.
+                SLICE_MS if prompt else 0,
                 jobs=[job],
             )
+            if isinstance(given, memories.Memory):
+                job._outcome = job._taken(given)
             return job
         started = memories.call(
             "TypedSubmit",
@@ -164,12 +170,20 @@ def _joined(
 
     Those of one type may stay on the device, others are copied from there.
     """
+    near = None if device < 0 else device
+    if type(given) is dict and len(given) == 1:
+        # First: most batches have seeds of one type.
+        ((kind, ids),) = given.items()
+        if kind in types:
+            counts = [0] * len(types)
+            view = as_ids(ids, f"{where}[{kind!r}]", near)
+            counts[types.index(kind)] = view.length
+            return view, counts
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
     for kind in given:
         if kind not in types:
             raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
-    near = None if device < 0 else device
     views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
     counts = [views[kind].length if kind in views else 0 for kind in types]
     if len(views) == 1:
