@@ -82,6 +82,30 @@ for sampler, on_cpu, given, of in cases:
         assert of(many[2]) == want, sampler
         assert there._joint(*next(iter(there._joints))).graph.device == "cuda:0"
         there.close()
+def of_typed(batch):
+    made = batch.cpu()
+    assert batch.device == "cuda:0" and made.device == "cpu" and made.to("cuda").cpu()._words
+    return whole(made)
+
+def whole(batch):
+    return [[each.tolist() for each in mapping.values()]
+            for mapping in (batch.nodes, batch.output_nodes, batch.output_index)] + [
+        [getattr(block, name).tolist() for name in ("indptr", "indices", "edge_ids", "edge_weights")
+         if getattr(block, name) is not None] for hop in batch.blocks for block in hop.values()]
+
+for sampler in (pgs.HeteroLabor([3, {WRITES: 2, EMPLOYS: 1, CITES: 4}], prob="w", seed=3),
+                pgs.HeteroLabor([3, 2], exact=True, edge_weights=None, seed=3),
+                pgs.HGTSampler([9, 4], seed=3)):
+    without = {CITES: list(range(0, 200, 3))}
+    for exclude in (None, without):
+        want = whole(sampler.sample(graph, seeds, epoch=1, batch=2, exclude=exclude))
+        for there in (graph.to("cuda"), graph.pin("cuda")):
+            ask = dict(epoch=1, batch=2, exclude=exclude)
+            batch = sampler.sample(there, seeds, **ask)
+            assert of_typed(batch) == want
+            assert of_typed(sampler.submit(there, seeds, **ask).result()) == want
+            there.close()
+            assert of_typed(batch) == want
 try:
     pgs.MetaPathWalk([WRITES]).sample(back.to("cuda"), [3, 40], batch=0)
 except IndexError as error:

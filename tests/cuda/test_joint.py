@@ -67,3 +67,20 @@ def test_walks(graph: pgs.HeteroGraph, put: str) -> None:
     restarts = pgs.RestartNeighbors(None, {"author": 2, "paper": 3}, seed=7)
     met = [restarts.sample(of, SEEDS, **NUMBERS) for of in (graph, there)]
     assert all(met[0][kind].nodes.tolist() == met[1][kind].nodes.tolist() for kind in met[0])
+
+
+@pytest.mark.parametrize("put", ["to", "pin"])
+def test_batches_that_the_cpu_makes(graph: pgs.HeteroGraph, put: str) -> None:
+    there = getattr(graph, put)("cuda")
+    on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
+    for sampler in (pgs.HeteroLabor([3, 2], prob="w", seed=3), pgs.HGTSampler([9, 4], seed=3)):
+        want = sampler.sample(graph, SEEDS, **NUMBERS)
+        for got in (sampler.sample(there, on_gpu, **NUMBERS), want.to("cuda")):
+            tensors = got.torch()
+            for kind, ids in want.nodes.items():
+                assert tensors.nodes[kind].device.type == "cuda"
+                assert tensors.nodes[kind].tolist() == ids.tolist()
+            for mine, other in zip(tensors.blocks, want.blocks, strict=True):
+                for kind, block in other.items():
+                    assert mine[kind].indices.tolist() == block.indices.tolist()
+                    assert mine[kind].edge_ids.tolist() == block.edge_ids.tolist()

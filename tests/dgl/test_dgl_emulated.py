@@ -157,6 +157,7 @@ from pygsampler import dgl as face
 from pygsampler.dgl import hetero
 
 on_cpu, blocks_of, devices = hetero.graph_of_types, hetero._blocks, []
+place_of = hetero.place_of
 
 def blocks_on_host(g, batch, seeds):
     devices.append(batch.device)
@@ -192,6 +193,8 @@ for dtype in (torch.int64, torch.int32):
         face.PGSampler([3, 3], prob="w", seed=1),
         face.PGSampler([3, 3], mask="w", replace=True, edge_weights="ht", seed=1),
         face.PGSampler([3, -1], edge_dir="out", seed=1),
+        face.LaborSampler([3, {"writes": 2, "cites": 4, "has": 1, "never": 1}], seed=1),
+        face.LaborSampler([3, 3], prob="w", importance_sampling=1, seed=1),
     ]
     for each in samplers:
         each.set_epoch(1)
@@ -204,10 +207,13 @@ for dtype in (torch.int64, torch.int32):
         devices.clear()
         def there(g, drawn_by, place):
             own = on_cpu(g, drawn_by)
+            if place is None:
+                return own
             return own.pin("cuda") if pinned else own.to("cuda")
-        hetero.graph_of_types = there
+        hetero.graph_of_types, hetero.place_of = there, lambda g, seeds: "cuda"
         assert batches() == expected
-        assert devices == ["cuda:0"] * 8
+        assert devices == ["cuda:0"] * 12
+    hetero.place_of = place_of
 print(pgs.cuda.memory_stats(0)["flights"])
 """
 

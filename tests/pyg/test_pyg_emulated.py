@@ -100,7 +100,8 @@ sys.path += ["tests/support", "tests/pyg"]
 warnings.simplefilter("ignore")
 import torch
 import pygsampler as pgs
-from pygsampler.pyg import LinkNeighborLoader, NeighborLoader
+from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader
+from pyg_reference import content, random_data
 from test_pyg_hetero import CITES, WRITES, WRITTEN, typed_data
 
 to_torch = pgs.Array.torch
@@ -140,6 +141,24 @@ data = typed_data()
 data = data.edge_type_subgraph([CITES, WRITES, WRITTEN])
 compare(NeighborLoader, data, {"num_neighbors": [4, 3], "input_nodes": "paper", "batch_size": 16,
         "subgraph_type": "bidirectional"})
+for labor in ("exact", "poisson"):
+    for options in ({"edge_weights": "ht"}, {"subgraph_type": "induced"}, {"weight_attr": "w"}):
+        compare(NeighborLoader, data, {"num_neighbors": [4, 3], "input_nodes": "paper",
+                "batch_size": 16, "labor": labor, **options})
+plain = random_data()
+for labor in ("exact", "poisson"):
+    loaders = [LinkNeighborLoader(plain, [3, 2], labor=labor, edge_weights="ht", batch_size=200,
+               seed=3, device=device) for device in ("cpu", "cuda")]
+    for each in loaders:
+        each.set_epoch(2)
+    assert loaders[1].link_sampler.device == "cuda:0"
+    assert [content(batch) for batch in loaders[0]] == [content(batch) for batch in loaders[1]]
+loaders = [HGTLoader(data, [8, 4], "paper", batch_size=20, seed=3, device=device)
+           for device in ("cpu", "cuda")]
+for each in loaders:
+    each.set_epoch(2)
+assert loaders[1].node_sampler.device == "cuda:0"
+assert [typed(batch) for batch in loaders[0]] == [typed(batch) for batch in loaders[1]]
 print(pgs.cuda.memory_stats(0)["flights"])
 """
 

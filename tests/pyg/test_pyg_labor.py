@@ -125,7 +125,6 @@ def test_copies_and_what_does_not_fit() -> None:
         ({"replace": True}, ValueError, "replace: expected False with labor='exact'"),
         ({"disjoint": True}, ValueError, "disjoint: expected False with labor='exact'"),
         ({"time_attr": "x"}, ValueError, "time_attr: expected None with labor='exact'"),
-        ({"device": "cuda"}, NotImplementedError, "device: expected None or 'cpu' with labor"),
         ({"subgraph_type": "induced", "edge_weights": "ht"}, ValueError, "edge_weights: expected"),
         ({"weight_attr": "none"}, ValueError, "none"),
         ({"neighbor_sampler": sampler}, ValueError, "labor: expected None with neighbor_sampler"),

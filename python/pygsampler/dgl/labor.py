@@ -54,7 +54,7 @@ class LaborSampler(Optioned):
         are never drawn. ValueError, at the first batch, where the graph has none of that name.
     importance_sampling : int
         i of LABOR-i, at most 16: rounds in which chances are made that have fewer vertices. -1, and
-        any negative number: rounds until the expected number of vertices hardly falls, on the CPU.
+        any negative number: rounds until the expected number of vertices hardly falls.
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
@@ -70,13 +70,16 @@ class LaborSampler(Optioned):
     Notes
     -----
     ``fanouts``, ``prob``, ``importance_sampling`` and ``layer_dependency`` may be assigned, and
-    count from the next batch on. Excluded edges, on the CPU, are left out before chances are made:
+    count from the next batch on. Excluded edges are left out before chances are made:
     a destination has ``fanout`` of its other edges in the mean, where DGL samples first.
 
-    Of a heterograph, on the CPU, each edge type is sampled by itself, by one number for each node
+    Of a heterograph each edge type is sampled by itself, by one number for each node
     in a hop: the nodes that one edge type keeps are likely those that others keep
     (``pygsampler.HeteroLabor``). Edge types without ``prob`` are sampled uniformly. Blocks have all
     types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a dict.
+
+    Batches of heterographs, with excluded edges and of negative ``importance_sampling`` are made by
+    the CPU, and copied to the GPU where the seeds are there.
 
     ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each edge one over its chance as
     ``block.edata["w"]``, by which sums are unbiased.
@@ -145,14 +148,8 @@ class LaborSampler(Optioned):
         """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
         turned = self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block
         of, g = g, reversed_of(g) if turned else g
-        by_types = self._by_types(g, exclude_eids)
-        if by_types is None:
+        if not self._by_types(g, exclude_eids):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
-        if g.device.type != "cpu":
-            raise NotImplementedError(
-                f"g: expected a graph on the CPU for {by_types}, got one on {g.device}; g.cpu() is "
-                "sampled there"
-            )
         if turned:
             exclude_eids = turned_by_type(of, exclude_eids)
         sampler = self._of_types(of, turned)
@@ -160,15 +157,12 @@ class LaborSampler(Optioned):
         self._keep_weights(g, found[2])
         return moved(found, self.output_device)
 
-    def _by_types(self, g: Any, exclude_eids: Any) -> str | None:
-        """Why a batch is sampled by types, as graphs without types may be too; None: it is not."""
+    def _by_types(self, g: Any, exclude_eids: Any) -> bool:
+        """Whether a batch is sampled by types, as graphs without types may be too."""
         if not isinstance(g, DGLGraph) or g.is_block:
-            return None
-        if is_typed(g) or is_by_type(self.fanouts):
-            return "types"
-        if exclude_eids is not None:
-            return "excluded edges"
-        return "importance_sampling < 0" if self.importance_sampling < 0 else None
+            return False
+        typed = is_typed(g) or is_by_type(self.fanouts)
+        return typed or exclude_eids is not None or self.importance_sampling < 0
 
     def _of_types(self, g: Any, turned: bool) -> HeteroLabor:
         """What samples heterographs of these types, or turned round, made anew where an option has

@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 from torch.utils.data import get_worker_info
+from torch_geometric.data import Data
 from torch_geometric.sampler import NumNeighbors, SamplerOutput
 from torch_geometric.sampler.base import SubgraphType
 
+from pygsampler._arrays import devices
 from pygsampler._batch.induced import induced
 from pygsampler._core.checks import describe
 from pygsampler.graph import Graph
@@ -28,7 +30,7 @@ _EDGE = _NODE, "to", _NODE
 
 
 class LaborSampler(Sampler):
-    """LABOR on a ``Data`` for PyG's loaders, on the CPU: fewer nodes at the same variance.
+    """LABOR on a ``Data`` for PyG's loaders: fewer nodes at the same variance.
 
         sampler = pygsampler.pyg.LaborSampler(data, [10, 5], importance=1)
         loader = NeighborLoader(data, [10, 5], neighbor_sampler=sampler, batch_size=1024)
@@ -40,7 +42,7 @@ class LaborSampler(Sampler):
     Parameters
     ----------
     data : Data, Graph, or (FeatureStore, GraphStore)
-        As for ``PGSampler``, with edges on the CPU.
+        As for ``PGSampler``.
     num_neighbors : list of int or NumNeighbors
         The edges of a node in the mean, the seeds' number first; -1 takes all.
     importance, exact, layer_dependency
@@ -50,19 +52,20 @@ class LaborSampler(Sampler):
     edge_weights : str, optional
         ``"ht"``: one over the chance of each edge, ``"mean"``: DGL's, or None. For directional
         subgraphs.
-    subgraph_type, is_sorted, sample_direction, seed
+    subgraph_type, is_sorted, sample_direction, seed, device
         As for ``PGSampler``.
 
     Raises
     ------
-    TypeError, ValueError, IndexError, NotImplementedError
-        As ``PGSampler``, and for edges on a GPU.
+    TypeError, ValueError, IndexError, NotImplementedError, CudaError
+        As ``PGSampler``.
 
     Notes
     -----
-    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. On a GPU
-    ``Sampler(data, pygsampler.samplers.labor(...), device="cuda")`` samples by LABOR; its hops
-    expand all nodes, and not the new ones alone.
+    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. The CPU
+    samples; batches for a GPU are copied there. A GPU itself samples by
+    ``Sampler(data, pygsampler.samplers.labor(...), device="cuda")``, whose hops expand all nodes,
+    and not the new ones alone.
     """
 
     _options_names = MappingProxyType({"prob": "weight_attr"})
@@ -83,6 +86,7 @@ class LaborSampler(Sampler):
         is_sorted: bool = False,
         sample_direction: str = "forward",
         seed: int | None = None,
+        device: Any = None,
     ) -> None:
         counts = options.hops(num_neighbors)
         sampler = HeteroLabor(
@@ -96,18 +100,22 @@ class LaborSampler(Sampler):
             seed=seed,
         )
         self._num_hops = len(counts)
+        self._place = options.place(_where(data) if device is None else device)
         super().__init__(
             data,
             sampler,
             subgraph_type=subgraph_type,
+            # A GPU needs the batches alone.
+            device="cpu",
             is_sorted=is_sorted,
             sample_direction=sample_direction,
         )
         self._identity.set_seed(seed)
-        if self.device != "cpu":
-            raise NotImplementedError(
-                f"data: expected edges on the CPU, got some on {self.device}; data.cpu() has them"
-            )
+
+    @property
+    def device(self) -> str:
+        """Where its batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._place)
 
     def _typed(self) -> HeteroGraph:
         if self._types is None:
@@ -133,7 +141,8 @@ class LaborSampler(Sampler):
             batch=identity[1],
             threads=0 if get_worker_info() is None else 1,
         )
-        found = typed_output(job.result(), _NODE, (_EDGE,), self._num_hops)
+        made: Any = job.result()
+        found = typed_output(made._on(self._place), _NODE, (_EDGE,), self._num_hops)
         node = found.node[_NODE]
         if self.subgraph_type == SubgraphType.induced:
             edges = induced(self._drawn(), node, None)
@@ -159,6 +168,14 @@ class LaborSampler(Sampler):
         return f"pygsampler.pyg.LaborSampler({self._sampler!r}, {self.subgraph_type.value!r})"
 
 
+def _where(data: Any) -> Any:
+    """Where the edges of ``data`` are."""
+    if isinstance(data, Graph):
+        return data.device
+    edges = data.edge_index if isinstance(data, Data) else None
+    return "cpu" if edges is None else edges.device
+
+
 # What neighbours drawn one row at a time may be asked for, with what means that they are not.
 _WITHOUT: Mapping[str, Any] = MappingProxyType(
     {"replace": False, "disjoint": False, "time_attr": None, "temporal_strategy": "uniform"}
@@ -177,11 +194,6 @@ def labor_sampler(
                 f"{name}: expected {usual!r} with labor={labor!r}, which has none, "
                 f"got {describe(given[name])}"
             )
-    if device is not None and torch.device(device).type != "cpu":
-        raise NotImplementedError(
-            f"device: expected None or 'cpu' with labor={labor!r}, got {describe(device)}; "
-            "labor=None samples on a GPU"
-        )
     kind: Any = HeteroLaborSampler if typed else LaborSampler
     names = "weight_attr", "edge_weights", "subgraph_type"
     more = {} if typed else {"is_sorted": given["is_sorted"]}
@@ -190,6 +202,7 @@ def labor_sampler(
         num_neighbors,
         exact=labor == "exact",
         seed=seed,
+        device=device,
         **{name: given[name] for name in names},
         **more,
     )

@@ -173,8 +173,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         LABOR in the place of neighbours drawn for each node by itself: fewer nodes, as targets
         share the numbers of their sources. ``"poisson"``: ``num_neighbors`` edges in the mean, as
         DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler``, and
-        ``HeteroLaborSampler`` with types, have more options. On the CPU, without ``replace``,
-        ``disjoint`` and times; ``edge_weights="ht"`` gives the factors of its edges.
+        ``HeteroLaborSampler`` with types, have more options. Without ``replace``, ``disjoint``
+        and times, and by the CPU, which copies batches to a GPU. ``edge_weights="ht"`` gives the
+        factors of its edges.
     prefetch : int
         Batches that are sampled ahead, in a thread of this process, while those before are looked
         up and used; for ``num_workers=0``. They are the same batches; what is assigned to the
