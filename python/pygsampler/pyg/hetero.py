@@ -164,7 +164,13 @@ class HeteroSampler(PGSampler):
     @property
     def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
         """Number of edges of each type."""
-        return {self._turned(kind): n for kind, n in self._types.num_edges.items()}
+        counts = self._types.num_edges
+        return {self._turned(kind): counts[kind] for kind in self._relations}
+
+    @property
+    def _relations(self) -> tuple[EdgeType, ...]:
+        """The types of edges that are sampled, without the one of data that has none."""
+        return tuple(kind for kind in self._types.edge_types if kind[1] != _NONE)
 
     @property
     def device(self) -> str:
@@ -351,7 +357,7 @@ class HeteroSampler(PGSampler):
         )
         made: Any = self._there(job.result())
         hops = self._num_neighbors.num_hops
-        return typed_output(made, next(iter(seeds)), self._types.edge_types, hops)
+        return typed_output(made, next(iter(seeds)), self._relations, hops)
 
     def _finished(self, out: Any) -> Any:
         """The subgraph of the type that was asked for, with the data's types of edges."""
@@ -383,7 +389,7 @@ class HeteroSampler(PGSampler):
 
     def _of_data(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
         """``num_neighbors`` as PyG has it, and the core's fanouts."""
-        given, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._types.edge_types)])
+        given, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._relations)])
         return given, [
             {self._turned(kind): n for kind, n in hop.items()} if isinstance(hop, dict) else hop
             for hop in fanouts
@@ -393,7 +399,7 @@ class HeteroSampler(PGSampler):
         """All edges among the nodes of ``out``, those that are never sampled apart."""
         drawn: Any = self._sampler.graph_of(self._types)  # type: ignore[arg-type]
         trees = out.batch or dict.fromkeys(out.node)
-        for edge_type in self._types.edge_types:
+        for edge_type in self._relations:
             src, _, dst = edge_type
             found = induced(
                 drawn[edge_type], out.node[dst], trees[dst], (out.node[src], trees[src])
@@ -419,6 +425,8 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
     if not isinstance(values, Mapping):
         counts = options.hops(given)
         return NumNeighbors(list(counts)), counts[::-1]
+    if not edge_types and not values:
+        return NumNeighbors({}), []
     default = given.default if isinstance(given, NumNeighbors) else None
     by_type: dict[Any, Any] = {}
     for key, counts in values.items():
@@ -447,6 +455,10 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
     return NumNeighbors(dict(values), default), fanouts[::-1]
 
 
+# The relation of data without types of edges, which has none: a graph has one at least.
+_NONE = "without edges"
+
+
 def _listed(kinds: Sequence[Any]) -> str:
     return ", ".join(map(repr, kinds))
 
@@ -467,11 +479,6 @@ def _graph(
     if not isinstance(data, HeteroData):
         stored = graph_of_stores(data, weight_attr, backward, time_attr)
         return stored, stored.device
-    if not data.edge_types:
-        raise NotImplementedError(
-            "data: expected a HeteroData with a type of edges, which may have none, got one "
-            "without types of edges"
-        )
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes
@@ -511,6 +518,12 @@ def _graph(
             for what, name in (("weight_attr", weight_attr), ("time_attr", time_attr))
             if name is not None and name in store
         }
+    if not edges:
+        if not nodes:
+            raise ValueError("data: expected a HeteroData with types of nodes, got one without")
+        first = next(iter(nodes))
+        none = torch.zeros(nodes[first] + 1, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
+        edges, places = {(first, _NONE, first): none}, {"cpu": None}
     if (
         time_attr is not None
         and not of_nodes

@@ -77,6 +77,8 @@ class HGTSampler(Sampler):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
+        if isinstance(data, HeteroData) and not data.edge_types:
+            raise ValueError("data: expected a HeteroData with types of edges, got one without")
         boolean(is_sorted, "is_sorted")
         boolean(share_memory, "share_memory")
         given, place = _graph(data, None)
