@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
@@ -182,6 +183,12 @@ def _times_of(
     return joined
 
 
+@lru_cache(maxsize=1024)
+def _called(where: str, kind: Any) -> str:
+    """What errors call the ids of a type; kept, since every batch asks."""
+    return f"{where}[{kind!r}]"
+
+
 def _joined(
     given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
 ) -> tuple[View, list[int]]:
@@ -195,7 +202,7 @@ def _joined(
         ((kind, ids),) = given.items()
         if kind in types:
             counts = [0] * len(types)
-            view = as_ids(ids, f"{where}[{kind!r}]", near)
+            view = as_ids(ids, _called(where, kind), near)
             counts[types.index(kind)] = view.length
             return view, counts
     if not isinstance(given, Mapping):
