@@ -12,7 +12,7 @@ from test_pyg_hetero import CITES, WRITES, reached, typed_data
 from torch_geometric.nn import HeteroConv, SAGEConv
 
 import pygsampler as pgs
-from pygsampler.pyg import EdgeIndex, HeteroSampler, LinkNeighborLoader, NeighborLoader
+from pygsampler.pyg import EdgeIndex, HeteroSampler, HGTLoader, LinkNeighborLoader, NeighborLoader
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:This process .* is multi-threaded:DeprecationWarning"
@@ -42,6 +42,8 @@ def test_batches_have_the_rows_of_their_types(options: Any) -> None:
         NeighborLoader(data, [4, 3], ("paper", SEEDS), **options),
         LinkNeighborLoader(data, [4, 3], WRITES, neg_sampling="binary", **options),
     ]
+    if "subgraph_type" not in options:
+        loaders.append(HGTLoader(data, [16, 8], ("paper", SEEDS), **options))
     for loader in loaders:
         assert len([check(data, batch) for batch in loader]) > 1
         assert "mine" not in data[CITES] and data["paper"].x.shape != (60, 1), "data is as it was"

@@ -59,7 +59,8 @@ class LaborSampler(Optioned):
         The numbers are the same in all hops of a batch.
     batch_dependency : int
         So many consecutive batches of this sampler, in a worker process of that worker's, have the
-        same numbers, so that nodes met in one are met in the next. Above 1 a batch follows from the
+        same numbers, so that nodes met in one are met in the next; 0 or less: all batches, until
+        ``set_seed`` or ``set_epoch``. Other than 1 a batch follows from the
         batches before it, too.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
@@ -140,7 +141,7 @@ class LaborSampler(Optioned):
 
     @batch_dependency.setter
     def batch_dependency(self, batch_dependency: int) -> None:
-        self._repeated.times = integer(batch_dependency, "batch_dependency", 1, 2**31 - 1)
+        self._repeated.times = integer(batch_dependency, "batch_dependency", -(2**31), 2**31 - 1)
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None

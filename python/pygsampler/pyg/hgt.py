@@ -17,9 +17,9 @@ from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
 from pygsampler.pyg.hetero import _graph, typed_output
+from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
-from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import Sampler
 
@@ -210,6 +210,8 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
     seed, max_neighbors, device
         As ``HGTSampler`` has them, ``device`` by default the CPU with ``num_workers`` > 0.
         ``set_seed`` and ``set_epoch`` are as ``NeighborLoader`` has them.
+    features, edge_features : mapping of str to mappings of types to arrays or Features, optional
+        As ``NeighborLoader`` has them.
     **kwargs
         All others are PyG's.
 
@@ -235,6 +237,8 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         seed: int | None = None,
         max_neighbors: int | None = 50,
         device: Any = None,
+        features: Mapping[str, Any] | None = None,
+        edge_features: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         if device is None and kwargs.get("num_workers"):
@@ -243,9 +247,13 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         own = {"max_neighbors": max_neighbors, "seed": seed, "device": device}
         sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
-        self._rows, self._layout = BatchRows(None, None, sampler), "coo"
+        rows = HeteroBatchRows(features, edge_features, sampler)
+        if filter_per_worker is None and rows.on_gpu:
+            # Workers cannot use their parent's GPU.
+            filter_per_worker = False
+        self._rows, self._layout = rows, "coo"
         super().__init__(
-            data=data,
+            data=rows.without(data),
             node_sampler=sampler,
             input_nodes=input_nodes,
             transform=transform,
