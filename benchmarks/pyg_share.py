@@ -83,7 +83,7 @@ def watched(clock: Clock) -> Iterator[None]:
             ("waiting", NeighborLoader, "collate_fn"),
             ("filtering", NeighborLoader, "filter_fn"),
             ("sampling", hetero.HeteroSampler, "_sample"),
-            ("conversion", hetero, "_output"),
+            ("conversion", hetero, "typed_output"),
             ("features", utils, "index_select"),
         ):
             call = getattr(owner, name)

@@ -79,8 +79,9 @@ func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seed
 }
 
 // DeviceTypedSubmit puts a batch of a graph with types into a stream of a device and returns its job,
-// negated; counts as for TypedSubmit.
-func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, stream, own int64) (job int64, err error) {
+// negated; counts as for TypedSubmit. For a caller who waits at once timeoutMS is above 0: it waits so many milliseconds
+// at most, and returns the batch's memory where that is there by then.
+func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, stream, own, timeoutMS int64) (memOrJob int64, err error) {
 	defer finish(&err)
 	g, ok := typed.get(graph)
 	if !ok {
@@ -99,6 +100,11 @@ func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice,
 	}, core.TypedCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes})
 	if err != nil {
 		return 0, err
+	}
+	if timeoutMS > 0 {
+		if address, finished, err := j.Wait(timeoutMS); finished && (err != nil || address > 0) {
+			return address, err
+		}
 	}
 	return -deviceJobs.add(j), nil
 }

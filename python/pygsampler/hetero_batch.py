@@ -62,7 +62,8 @@ class HeteroBatch:
     ``blocks`` has the outermost hop first; each is a mapping of edge types to blocks, all types
     among them, also those without edges. Local ids count within a vertex type, in the order of
     first occurrence: hop by hop, and within a hop relation by relation. All arrays are views of
-    one memory, on the CPU or, of a graph on a GPU, there. Pickling stores that of the CPU.
+    one memory, on the CPU or, of a graph on a GPU, there; ``to`` copies it. Pickling
+    stores that of the CPU.
     """
 
     __slots__ = (
@@ -250,6 +251,42 @@ class HeteroBatch:
         told = (ctypes.c_int64 * len(words))(*words)
         ctypes.memmove(found._data, told, ctypes.sizeof(told))
         return found
+
+    def to(self, device: Any) -> HeteroBatch:
+        """This batch on another device: itself where it is there, else a copy.
+
+        "cpu", "cuda", "cuda:1", an index or a torch.device, as ``Graph.to`` takes it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything but a device; for a batch on another GPU.
+        CudaError
+            Where there is no such device, no driver or no room.
+        """
+        return self._on(devices.parse(device))
+
+    def _on(self, index: int) -> HeteroBatch:
+        """As ``to``, by the device's index, -1 for the CPU."""
+        if index == self._device:
+            return self
+        if index < 0:
+            return self.cpu()
+        if self._device >= 0:
+            raise ValueError(
+                f"device: expected {self.device!r}, where the batch is, or 'cpu', got "
+                f"{devices.name(index)!r}"
+            )
+        devices.require(index)
+        # Its words are read here: they stay on the host.
+        size, words_at = self._words[at.SIZE], self._words_at
+        there = _on_device(Array._of(self._data, size // 4, 32, self._memory), index)
+        memory = there._owner
+        assert isinstance(memory, memories.Memory)
+        about = self._schema, self.epoch, self.batch, words_at, index
+        made = self._of(memory, memory.data, *about)
+        made._read()
+        return made
 
     def _offsets(self) -> list[int]:
         """Where the words are that say where arrays begin."""

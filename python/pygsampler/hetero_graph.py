@@ -128,7 +128,7 @@ class HeteroGraph(EngineHandle):
     _times: dict[tuple[str, str | None, str | None], TypedTimed]
     _joints: dict[tuple[Any, ...], Joint]
     # The handles of the relations that the handle was made of.
-    _made_of: tuple[int, ...]
+    _made_of: list[int]
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class HeteroGraph(EngineHandle):
         self._schema = Schema(tuple(nodes), tuple(graphs))
         self._ndata = dict.fromkeys(nodes, graph_data.NO_DATA)
         self._derived, self._joints, self._times = {}, {}, {}
-        self._made_of = ()
+        self._made_of = []
 
     @classmethod
     def from_coo(
@@ -477,18 +477,18 @@ class HeteroGraph(EngineHandle):
         of_nodes: tuple[str, ...] = (),
     ) -> Joint:
         """The relations of these types as one graph, the first type of vertices first, with these
-        edge and vertex arrays; made once, and kept."""
+        edge and vertex arrays; made once, and kept. Where this one is; it is made on the CPU."""
         key = types, first, names, of_nodes
         found = self._joints.get(key)
         if found is not None:
             found.graph._open()
             return found
         graphs = self._open()
-        if self._device >= 0:
-            raise NotImplementedError(
-                f"graph: expected one on the CPU, where metapaths are walked, got one on "
-                f"{self.device}; graph.to('cpu') has it"
-            )
+        if self._host is not None:
+            joint = self._host._joint(types, first, names, of_nodes)
+            put = Graph.pin if self._pinned else Graph.to
+            there = joint._replace(graph=put(joint.graph, self._device))
+            return self._joints.setdefault(key, there)
         for kind in types:
             if kind not in graphs:
                 raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
@@ -544,7 +544,7 @@ class HeteroGraph(EngineHandle):
 
     def _handle(self) -> int:
         """The handle in this process's engine, made anew where a relation's was."""
-        handles = tuple(graph._handle() for graph in self._open().values())
+        handles = [graph._handle() for graph in self._open().values()]
         if self._current() and handles == self._made_of:
             return self._number
         with library.handle_lock():
@@ -554,7 +554,7 @@ class HeteroGraph(EngineHandle):
                 self._made_of = handles
             return self._number
 
-    def _document(self, handles: tuple[int, ...]) -> str:
+    def _document(self, handles: list[int]) -> str:
         """What the engine knows of the types."""
         place = {kind: i for i, kind in enumerate(self.node_types)}
         relations = [

@@ -84,7 +84,8 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
 
     Notes
     -----
-    ``sample`` takes a ``HeteroGraph`` on the CPU and a mapping of vertex types to seeds.
+    ``sample`` takes a ``HeteroGraph`` and a mapping of vertex types to seeds. Of a graph on a GPU
+    the CPU samples the one that it was made of, and the batch is copied to the GPU.
     ``exclude`` is a mapping of edge types to edge ids: chances are made without these edges.
 
     Source: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
@@ -185,8 +186,10 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         return self._plan.drawn_by
 
     def graph_of(self, graph: Any) -> Any:
-        """The graph of the edges that have weights, or that the mask leaves."""
+        """The graph of the edges that have weights, or that the mask leaves, on the CPU."""
         drawn_by = self._plan.drawn_by
+        if isinstance(graph, HeteroGraph) and graph._host is not None:
+            graph = graph._host
         return graph if drawn_by is None else graph._drawn_by(*drawn_by)
 
     def launch(
@@ -201,18 +204,15 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         into: str | None = None,
         beside: bool = False,
     ) -> Job:
-        """As ``Sampler.launch``; TypeError for a graph without types, NotImplementedError on a
-        GPU."""
+        """As ``Sampler.launch``; TypeError for a graph without types."""
         if not isinstance(graph, HeteroGraph):
             raise TypeError(
                 f"graph: expected a HeteroGraph, got {describe(graph)}; pygsampler.samplers.labor "
                 "samples graphs without types"
             )
-        if graph._device >= 0:
-            raise NotImplementedError(
-                f"graph: expected one on the CPU for HeteroLabor, got one on {graph.device}; "
-                "graph.to('cpu') has it"
-            )
+        onto = graph._device
+        if graph._host is not None:
+            graph = graph._host
         return self.start(
             self.graph_of(graph),
             seeds,
@@ -221,6 +221,7 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
             exclude=exclude,
             threads=threads,
             prompt=not beside,
+            onto=onto,
         )
 
     def with_seed(self, seed: int | None) -> HeteroLabor:

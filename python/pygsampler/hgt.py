@@ -55,7 +55,8 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
     ``HeteroBatch`` of one hop: ``batch.blocks[0]`` has for each edge type the edges from all of the
     source type's ``nodes`` to all of the destination type's. The seeds are the first of their type,
     then come the vertices that the iterations chose, each in the order in which they were chosen.
-    A batch is made by one core. ``exclude`` is a mapping of edge types to edge ids.
+    A batch is made by one core. Of a graph on a GPU the CPU samples the one that it was made of,
+    and the batch is copied to the GPU. ``exclude`` is a mapping of edge types to edge ids.
 
     Source: Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, section
     3.3, algorithms 1 and 2. docs/randomness.md has the rules. A sample is a pure function of
@@ -122,15 +123,12 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
         into: str | None = None,
         beside: bool = False,
     ) -> Job:
-        """As ``Sampler.launch``; TypeError for a graph without types, NotImplementedError on a
-        GPU."""
+        """As ``Sampler.launch``; TypeError for a graph without types."""
         if not isinstance(graph, HeteroGraph):
             raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
-        if graph._device >= 0:
-            raise NotImplementedError(
-                f"graph: expected one on the CPU for a HGTSampler, got one on {graph.device}; "
-                "graph.to('cpu') has it"
-            )
+        onto = graph._device
+        if graph._host is not None:
+            graph = graph._host
         return self.start(
             graph,
             seeds,
@@ -139,6 +137,7 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
             exclude=exclude,
             threads=threads,
             prompt=not beside,
+            onto=onto,
         )
 
     def with_seed(self, seed: int | None) -> HGTSampler:

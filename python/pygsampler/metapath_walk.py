@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pygsampler._sampling.base import Pending
     from pygsampler.graph import Graph
     from pygsampler.hetero_graph import EdgeType, Joint
+    from pygsampler.walks import Walks
 
 __all__ = ["MetaPathWalk"]
 
@@ -54,7 +55,8 @@ class MetaPathWalk(RandomWalk):
     Notes
     -----
     The first call on a graph makes one without types of the metapath's relations, and its
-    out-edges, and they are kept with the graph. Source: metapath2vec (Dong et al., 2017), section
+    out-edges, and they are kept with the graph. Of a graph on a GPU walks are made there, and torch
+    gives them the ids of their types. Source: metapath2vec (Dong et al., 2017), section
     3.2.
     """
 
@@ -149,6 +151,9 @@ class MetaPathWalk(RandomWalk):
         walks.edge_types = tuple(itertools.islice(itertools.cycle(self._path), self.length))
         nodes = array("q", [joint.nodes[kind] for kind in walks.node_types])
         edges = array("q", [joint.edges[kind] for kind in walks.edge_types])
+        if joint.graph._device >= 0:
+            _by_type_there(walks, nodes, edges, joint.roots)
+            return walks
         library.call(
             "WalksByType",
             walks._memory.address,  # type: ignore[union-attr]
@@ -168,6 +173,23 @@ class _Typed(Afterwards["HeteroWalks"]):
 
     def span(self, timeout_ms: int = -1) -> Any:
         return self._job.span(timeout_ms)
+
+
+def _by_type_there(walks: Walks, nodes: array[int], edges: array[int], roots: int) -> None:
+    """Writes the ids of their types into walks on a GPU, by torch."""
+    steps = walks.per_step().torch()
+    if bool((steps[0] >= roots).any()):
+        wrong = int((steps[0] >= roots).nonzero()[0])
+        raise IndexError(
+            f"seeds[{wrong // max(walks.walks_per_seed, 1)}]: expected an id in [0, {roots}), "
+            f"got {int(steps[0][wrong])}"
+        )
+    tables = [(steps, nodes)]
+    if "edge_ids" in walks._arrays:
+        tables.append((walks._edges().torch(), edges))
+    for ids, starts in tables:
+        begins = ids.new_tensor(starts.tolist()).unsqueeze(1)
+        ids -= begins * (ids >= 0)
 
 
 def _columns(path: Sequence[EdgeType], against: bool, steps: int) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class PinSAGE(RandomWalk):
         How many of the vertices are told.
     metapath, edge_types
         As for ``RandomWalk``: the types of a traversal's edges. Without, one edge of any type. Of a
-        ``HeteroGraph`` on the CPU ``metapath`` is a list of its edge types that leads back to where
+        ``HeteroGraph`` ``metapath`` is a list of its edge types that leads back to where
         it begins; seeds and visits are ids of that type of vertices.
     prob, direction, layout, seed
         As for ``RandomWalk``.
@@ -229,7 +229,7 @@ class RestartNeighbors(Sampler[TypedVisits]):
     ----------
     types : str or None
         The name of a vertex array of the graph (``graph.ndata``): the type of each, integers. None:
-        a ``HeteroGraph`` on the CPU is sampled, along all of its relations; the types of ``top``
+        a ``HeteroGraph`` is sampled, along all of its relations; the types of ``top``
         and ``caps`` are names, seeds are a mapping of types to ids, whose rows stand type after
         type in its order, and the neighbours of a type are ids of that.
     top : mapping of int, or str, to int

@@ -11,6 +11,7 @@ from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.launch import launched
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.torch_group import TorchLauncher
+from pygsampler.graph import Graph
 from pygsampler.walks import TorchWalks, Walks
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
     from pygsampler._sampling.job import Job
     from pygsampler.array import Array
-    from pygsampler.graph import Graph
 
 __all__ = ["DeepWalk", "Node2Vec", "PersonalizedPageRank", "RandomWalk"]
 
@@ -262,7 +262,7 @@ class RandomWalk(EngineSampler, Sampler["Walks"]):
         return other
 
     def _many(self, graph: Graph, many: list[Any], epoch: int, batch: int) -> list[Walks]:
-        if graph._device >= 0:
+        if graph._device >= 0 and isinstance(graph, Graph):
             return sample_many(self.graph_of(graph), self, many, epoch, batch)
         return super()._many(graph, many, epoch, batch)
 

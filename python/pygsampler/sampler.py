@@ -390,7 +390,22 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         seed_time: Any = None,
     ) -> Job:
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
-        if self._timed is not None and not isinstance(graph, HeteroGraph):
+        if isinstance(graph, HeteroGraph):
+            sampler = self._of_types()
+            timed = sampler._plan.get("time") is not None
+            if seed_time is not None and not timed:
+                raise ValueError("seed_time: expected None for a sampler without time=, got some")
+            return sampler.start(
+                graph if timed else self.graph_of(graph),
+                seeds,
+                seed_time,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                threads=threads,
+                prompt=not beside,
+            )
+        if self._timed is not None:
             if graph._service is not None:
                 return PartsJob.start_in_parts(
                     graph,
@@ -413,17 +428,6 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             )
         if seed_time is not None and self.time is None:
             raise ValueError("seed_time: expected None for a sampler without time=, got some")
-        if isinstance(graph, HeteroGraph):
-            return self._of_types().start(
-                graph if self.time is not None else self.graph_of(graph),
-                seeds,
-                seed_time,
-                epoch=epoch,
-                batch=batch,
-                exclude=exclude,
-                threads=threads,
-                prompt=not beside,
-            )
         return launched(
             self,
             self.graph_of(graph),

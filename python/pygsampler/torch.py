@@ -142,6 +142,10 @@ class DataLoader(Resumed):
         its own.
     edge_weights : str, optional
         ``"ht"``: each block has ``edge_weights``, a factor for each edge, likewise.
+    labor : str, optional
+        The sampler that is made of fanouts is LABOR, of which batches have fewer vertices:
+        ``"poisson"``, with ``fanouts`` edges in the mean, or ``"exact"``, with so many. It is
+        ``samplers.labor``, and of a ``HeteroGraph`` ``HeteroLabor``.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its ``input_nodes`` as an attribute of that name, and in
         ``batch.features``. They are used where they lie; ``Features.open`` has those of a file.
@@ -238,6 +242,7 @@ class DataLoader(Resumed):
         prob: str | None = None,
         mask: str | None = None,
         edge_weights: str | None = None,
+        labor: str | None = None,
         features: Mapping[str, Any] | None = None,
         labels: Any = None,
         edge_features: Mapping[str, Any] | None = None,
@@ -261,7 +266,13 @@ class DataLoader(Resumed):
         if seed is not None:
             seed = chosen_seed(seed)
         self.sampler = chosen_sampler(
-            sampler_or_fanouts, seed, prob=prob, mask=mask, edge_weights=edge_weights
+            sampler_or_fanouts,
+            seed,
+            labor=labor,
+            typed=isinstance(graph, HeteroGraph),
+            prob=prob,
+            mask=mask,
+            edge_weights=edge_weights,
         )
         self.sampler_share = _share(sampler_share, self.sampler)
         # A sampler that was given has a seed of its own, which its owner sees.
@@ -421,6 +432,11 @@ class DataLoader(Resumed):
         return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None, "_pass": None}
 
     def _static_passes(self, capacities: Any) -> StaticPasses:
+        if self._types is not None:
+            raise ValueError(
+                "static: expected a graph without types, got a HeteroGraph, whose batches are new "
+                "arrays each; leave static=True out"
+            )
         if self.device == "cpu":
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
         if not isinstance(self.sampler, PGSampler):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._arrays.ids import as_ids
+from pygsampler._arrays.ids import as_ids, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Afterwards, Pending, Sampler
@@ -18,7 +18,7 @@ __all__ = ["RelationBatch", "RelationEdges", "TypedNodes", "TypedProgram"]
 
 
 class RelationEdges(NamedTuple):
-    """Sampled edges of one relation: NumPy arrays, all of shape [E]."""
+    """Sampled edges of one relation: arrays as the batch's, all of shape [E]."""
 
     src: Any
     """Places in ``RelationBatch.nodes`` of the relation's source type, int64."""
@@ -31,7 +31,7 @@ class RelationEdges(NamedTuple):
 
 
 class TypedNodes(NamedTuple):
-    """A list of vertices of several types, in its order: NumPy arrays of shape [N]."""
+    """A list of vertices of several types, in its order: arrays as the batch's, of shape [N]."""
 
     types: Any
     """The place of each one's type in ``RelationBatch.node_types``, int64."""
@@ -40,7 +40,9 @@ class TypedNodes(NamedTuple):
 
 
 class RelationBatch:
-    """What a program over relations samples; ids count within a type. All arrays are NumPy's.
+    """What a program over relations samples; ids count within a type.
+
+    All arrays are NumPy's, or of a graph on a GPU torch's tensors there.
 
     Attributes
     ----------
@@ -87,49 +89,48 @@ class RelationBatch:
     @classmethod
     def _of(cls, joined: Any, joint: Joint, lists: Sequence[str]) -> RelationBatch:
         """Of a batch of the graph that the relations make together."""
-        import numpy
-
+        xp, of_numbers, own = _library(joint.graph._device)
         made = object.__new__(cls)
         made.epoch, made.batch = joined.epoch, joined.batch
         made.node_types = tuple(joint.nodes)
-        node_starts = numpy.fromiter(joint.nodes.values(), numpy.int64)
-        edge_starts = numpy.fromiter(joint.edges.values(), numpy.int64)
+        node_starts = of_numbers([*joint.nodes.values()])
+        edge_starts = of_numbers([*joint.edges.values()])
 
         def typed(ids: Any, starts: Any) -> TypedNodes:
-            ids = ids.numpy().astype(numpy.int64)
+            ids = of_numbers(ids)
             # Types without vertices begin where the next one does: the last is the one.
-            kinds = numpy.searchsorted(starts, ids, side="right") - 1
+            kinds = xp.searchsorted(starts, ids, side="right") - 1
             return TypedNodes(kinds, ids - starts[kinds])
 
         kinds, ids = typed(joined.input_nodes, node_starts)
         # Of each vertex of the batch, its place among those of its type.
-        places = numpy.zeros(len(ids), numpy.int64)
+        places = xp.zeros_like(ids)
         for i in range(len(node_starts)):
             mine = kinds == i
-            places[mine] = numpy.arange(numpy.count_nonzero(mine))
+            places[mine] = mine.cumsum(0)[mine] - 1
         made.nodes = {kind: ids[kinds == i] for i, kind in enumerate(joint.nodes)}
         seeds = typed(joined.output_nodes, node_starts)
-        index = joined.output_index.numpy().astype(numpy.int64)
-        found = numpy.where(index < 0, -1, places[index]) if len(places) else index
+        index = of_numbers(joined.output_index)
+        found = xp.where(index < 0, -1, places[index]) if len(places) else index
         made.output_nodes = {k: seeds.ids[seeds.types == i] for i, k in enumerate(joint.nodes)}
         made.output_index = {k: found[seeds.types == i] for i, k in enumerate(joint.nodes)}
         blocks, counts = [], []
         for block in joined.blocks:
-            src, dst = (places[ends.numpy()] for ends in block.coo())
+            src, dst = (places[of_numbers(ends)] for ends in block.coo())
             relations, edge_ids = typed(block.edge_ids, edge_starts)
             values = block.edge_data.get("w")
-            values = None if values is None else values.numpy().copy()
+            values = None if values is None else own(values)
             of_relations = {}
             for i, kind in enumerate(joint.edges):
                 mine = relations == i
                 kept = None if values is None else values[mine]
                 of_relations[kind] = RelationEdges(src[mine], dst[mine], edge_ids[mine], kept)
             blocks.append(of_relations)
-            first = numpy.bincount(kinds[: block.num_dst_nodes], minlength=len(node_starts))
+            first = xp.bincount(kinds[: block.num_dst_nodes], minlength=len(node_starts))
             counts.append(dict(zip(joint.nodes, first.tolist(), strict=True)))
         made.blocks, made.num_dst_nodes = tuple(blocks), tuple(counts)
         made.extra = {
-            name: typed(values, node_starts) if name in lists else values.numpy().copy()
+            name: typed(values, node_starts) if name in lists else own(values)
             for name, values in joined.extra.items()
         }
         return made
@@ -147,7 +148,7 @@ class TypedProgram(Sampler[RelationBatch]):
     does, put together as ``HeteroGraph.to_homogeneous`` puts those of a graph with no others. That
     is made at the first batch and kept with the graph. So what other relations there are, and in
     which order, changes no batch. Seeds are a mapping of types to ids. Batches are
-    ``RelationBatch``, made with NumPy, of a graph on the CPU.
+    ``RelationBatch``, made with NumPy, or of a graph on a GPU with torch, there.
     """
 
     _takes_types = True
@@ -194,11 +195,6 @@ class TypedProgram(Sampler[RelationBatch]):
                 f"graph: expected a HeteroGraph, of which {self.name} takes {self._relations[0]}, "
                 f"got {describe(graph)}"
             )
-        if graph._device >= 0:
-            raise NotImplementedError(
-                f"graph: expected one on the CPU for a program over relations, got one on "
-                f"{graph.device}; graph.to('cpu') has it"
-            )
         for kind in self._relations:
             if kind not in graph.edge_types:
                 known = ", ".join(map(str, graph.edge_types))
@@ -229,7 +225,7 @@ class TypedProgram(Sampler[RelationBatch]):
         into: str | None = None,
         beside: bool = False,
     ) -> Pending[RelationBatch]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude`` and graphs on a GPU."""
+        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
         joint = self._joint(graph)
         job = self._program.launch(
             joint.graph,
@@ -246,6 +242,23 @@ class TypedProgram(Sampler[RelationBatch]):
         return f"{self._program!r} over {', '.join(map(str, self._relations))}"
 
 
+def _library(device: int) -> tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]:
+    """NumPy, or for a graph on a GPU torch; what makes int64 of an array or a list of numbers, and
+    what copies an array. Both libraries have what is used of them under one name."""
+    if device < 0:
+        import numpy
+
+        return numpy, lambda of: numpy.array(of, numpy.int64), lambda of: of.numpy().copy()
+    import torch
+
+    def of_numbers(given: Any) -> Any:
+        if isinstance(given, list):
+            return torch.tensor(given, device=torch.device("cuda", device))
+        return given.torch().long()
+
+    return torch, of_numbers, lambda of: of.torch().clone()
+
+
 def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
     """Seeds by type as those of the joined graph."""
     import numpy
@@ -257,7 +270,8 @@ def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
         if kind not in joint.nodes:
             known = ", ".join(map(repr, joint.nodes))
             raise ValueError(f"seeds: expected types among {known}, got {kind!r}")
-        view = as_ids(given, f"seeds[{kind!r}]")
+        near = None if graph._device < 0 else graph._device
+        view = on_host(as_ids(given, f"seeds[{kind!r}]", near))
         held = memories.integer_view(view.address, view.length, view.bits)
         own = numpy.array(held, numpy.int64)
         count = graph.num_nodes[kind]

@@ -228,7 +228,8 @@ class Walks:
         raw_words = (ctypes.c_int64 * len(self._words))(*self._words)
         ctypes.memmove(memory.data, raw_words, ctypes.sizeof(raw_words))
         numbers = self.epoch, self.batch, self.seed
-        return Walks._read(memory, memory.data, memory.data, devices.CPU, *numbers, self._again)
+        place = memory.data, memory.data, devices.CPU
+        return type(self)._read(memory, *place, *numbers, self._again)
 
     def _data(self) -> int:
         first = self._arrays["lengths"]._address - self._words[at.WALK_LENGTHS]
@@ -287,8 +288,13 @@ class HeteroWalks(Walks):
     """The type of each column of ``edge_ids``."""
 
     def cpu(self) -> HeteroWalks:
-        """These walks, which are on the CPU."""
-        return self
+        """These walks on the CPU: themselves, or a copy of walks on a device."""
+        if self._device < 0:
+            return self
+        made = super().cpu()
+        assert isinstance(made, HeteroWalks)
+        made.node_types, made.edge_types = self.node_types, self.edge_types
+        return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         _, given = super().__reduce_ex__(protocol)

@@ -255,3 +255,35 @@ def test_another_stream() -> None:
             torch.cuda._sleep(2_000_000)
             got.append(content(sampler.sample(there, part.cuda())))
     assert got == expected(g)
+
+
+@pytest.mark.parametrize("mode", ["gpu", "uva"])
+def test_heterographs(mode: str) -> None:
+    """Batches of a graph with types, where it is or out of the host's memory, are the CPU's."""
+    random = torch.Generator().manual_seed(0)
+    sizes = {("u", "to", "v"): (50, 80), ("v", "by", "u"): (80, 50), ("v", "of", "v"): (80, 80)}
+    edges = {
+        kind: tuple(torch.randint(n, (400,), generator=random) for n in ends)
+        for kind, ends in sizes.items()
+    }
+    g = dgl.heterograph(edges, num_nodes_dict={"u": 50, "v": 80})
+    g.nodes["v"].data["feat"] = torch.rand(80, 3)
+    g.create_formats_()
+    seeds = {"u": torch.arange(20), "v": torch.arange(60)}
+    sampler = PGSampler([3, {"to": 2, "by": 4, "of": -1}], seed=1)
+    sampler.set_epoch(0)
+    want = list(dgl.dataloading.DataLoader(g, seeds, sampler, batch_size=16))
+    there = g.to("cuda") if mode == "gpu" else g
+    on_gpu = {kind: ids.cuda() for kind, ids in seeds.items()}
+    loader = dgl.dataloading.DataLoader(
+        there, on_gpu, sampler, batch_size=16, device="cuda", use_uva=mode == "uva"
+    )
+    for (nodes, _, blocks), (others, _, wanted) in zip(loader, want, strict=True):
+        for kind in g.ntypes:
+            assert nodes[kind].device == GPU and nodes[kind].cpu().equal(others[kind])
+        feat = blocks[0].srcnodes["v"].data["feat"]
+        assert feat.device == GPU and feat.cpu().equal(wanted[0].srcnodes["v"].data["feat"])
+        for block, other in zip(blocks, wanted, strict=True):
+            for kind in g.canonical_etypes:
+                found = block.edges[kind].data[dgl.EID]
+                assert found.device == GPU and found.cpu().equal(other.edges[kind].data[dgl.EID])

@@ -16,7 +16,7 @@ with warnings.catch_warnings():
 from torch_geometric.data import HeteroData  # noqa: E402
 from torch_geometric.nn import SAGEConv, to_hetero  # noqa: E402
 
-from pygsampler.pyg import LinkNeighborLoader, NeighborLoader  # noqa: E402
+from pygsampler.pyg import EdgeIndex, HGTLoader, LinkNeighborLoader, NeighborLoader  # noqa: E402
 
 # PyG and torch warn of each other, and Python of the forks of torch's loader.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -80,6 +80,59 @@ def test_links(neg_sampling: Any) -> None:
     want = loaded(lambda: LinkNeighborLoader(make_data(), **about))
     got = loaded(lambda: LinkNeighborLoader(make_data("cuda", "cuda"), **about))
     assert [content(batch) for batch in got] == [content(batch) for batch in want]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"subgraph_type": "induced"},
+        {"subgraph_type": "induced", "disjoint": True},
+        {"edge_weights": "ht"},
+        {"weight_attr": "edge_attr", "edge_weights": "ht"},
+        {"labor": "exact", "edge_weights": "ht"},
+        {"labor": "poisson"},
+    ],
+    ids=str,
+)
+def test_what_else_there_is(options: Any) -> None:
+    about = {"num_neighbors": [4, 3], "input_nodes": "paper", "batch_size": 64, "seed": 2}
+    mine = {"z": {"author": torch.arange(NODES["author"] * 3).reshape(-1, 3)}}
+    of_edges = {"mine": {CITES: torch.arange(2000)}}
+    want = loaded(lambda: NeighborLoader(make_data(), **about, **options))
+    data = make_data("cuda", "cuda")
+    own = {"features": mine, "edge_features": of_edges}
+    got = loaded(lambda: NeighborLoader(data, **about, **options, **own))
+    for batch in got:
+        assert batch["author"].z.device.type == "cuda"
+        assert batch["author"].z.cpu().equal(mine["z"]["author"][batch["author"].n_id.cpu()])
+        assert batch[CITES].mine.cpu().equal(batch[CITES].e_id.cpu())
+        del batch["author"].z, batch[CITES].mine
+    assert [content(batch) for batch in got] == [content(batch) for batch in want]
+
+
+def test_hgt() -> None:
+    about = {"num_samples": [16, 8], "input_nodes": "paper", "batch_size": 64, "seed": 2}
+    want = loaded(lambda: HGTLoader(make_data(), **about))
+    got = loaded(lambda: HGTLoader(make_data("cuda", "cuda"), **about))
+    assert [content(batch) for batch in got] == [content(batch) for batch in want]
+    assert got[0]["paper"].x.device.type == "cuda"
+
+
+def test_edges_in_order() -> None:
+    data = make_data("cuda", "cuda")
+    torch.manual_seed(0)
+    convs = {kind: SAGEConv((4, 4), 3).cuda() for kind in (CITES, WRITES)}
+    outs = []
+    for layout in ("coo", "edge_index"):
+        about = {"num_neighbors": [4, 3], "input_nodes": "paper", "batch_size": 64, "seed": 2}
+        loader = NeighborLoader(data, **about, edge_index=layout)
+        loader.set_epoch(1)
+        batch = next(iter(loader))
+        assert isinstance(batch[CITES].edge_index, EdgeIndex) == (layout == "edge_index")
+        x = batch.x_dict
+        outs.append([c((x[k[0]], x[k[2]]), batch[k].edge_index) for k, c in convs.items()])
+    for mine, other in zip(*outs, strict=True):
+        assert torch.allclose(mine, other, atol=1e-5)
 
 
 def test_a_model_trains() -> None:

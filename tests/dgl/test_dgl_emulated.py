@@ -143,3 +143,80 @@ print("the same")
 
 def test_walks_of_the_cpu(emulator: Path) -> None:
     assert run_with_driver(emulator, WALKS) == "the same\n"
+
+
+TYPES = """
+import warnings
+warnings.simplefilter("ignore")
+import sys
+sys.path += ["tests/support", "tests/dgl"]
+import dgl, torch
+import pygsampler as pgs
+from test_dgl_hetero import WRITES, heterograph
+from pygsampler import dgl as face
+from pygsampler.dgl import hetero
+
+on_cpu, blocks_of, devices = hetero.graph_of_types, hetero._blocks, []
+place_of = hetero.place_of
+
+def blocks_on_host(g, batch, seeds):
+    devices.append(batch.device)
+    return blocks_of(g, batch.cpu(), seeds)
+
+hetero._blocks = blocks_on_host
+
+def content(found):
+    nodes, _, blocks = found
+    return [
+        {kind: ids.tolist() for kind, ids in nodes.items()},
+        [
+            {
+                kind: [
+                    block.edges[kind].data[name].tolist()
+                    for name in (dgl.EID, "edge_weights") if name in block.edges[kind].data
+                ] + [ends.tolist() for ends in block.edges(etype=kind)]
+                for kind in block.canonical_etypes
+            }
+            for block in blocks
+        ],
+    ]
+
+for dtype in (torch.int64, torch.int32):
+    g = heterograph(dtype)
+    seeds = {
+        "paper": torch.cat([torch.arange(30), torch.tensor([7, 7])]).to(dtype),
+        "topic": torch.tensor([1], dtype=dtype),
+    }
+    without = {WRITES: torch.arange(0, 300, 3), "cites": torch.tensor([1, 2, -1, 10**6])}
+    samplers = [
+        face.PGSampler([3, {"writes": 2, "cites": 4, "has": 1, "never": 1}], seed=1),
+        face.PGSampler([3, 3], prob="w", seed=1),
+        face.PGSampler([3, 3], mask="w", replace=True, edge_weights="ht", seed=1),
+        face.PGSampler([3, -1], edge_dir="out", seed=1),
+        face.LaborSampler([3, {"writes": 2, "cites": 4, "has": 1, "never": 1}], seed=1),
+        face.LaborSampler([3, 3], prob="w", importance_sampling=1, seed=1),
+    ]
+    for each in samplers:
+        each.set_epoch(1)
+    def batches():
+        return [content(each.sample_blocks(g, seeds, out))
+                for each in samplers for out in (None, without)]
+    hetero.graph_of_types = on_cpu
+    expected = batches()
+    for pinned in (False, True):
+        devices.clear()
+        def there(g, drawn_by, place):
+            own = on_cpu(g, drawn_by)
+            if place is None:
+                return own
+            return own.pin("cuda") if pinned else own.to("cuda")
+        hetero.graph_of_types, hetero.place_of = there, lambda g, seeds: "cuda"
+        assert batches() == expected
+        assert devices == ["cuda:0"] * 12
+    hetero.place_of = place_of
+print(pgs.cuda.memory_stats(0)["flights"])
+"""
+
+
+def test_types_as_on_the_cpu(emulator: Path) -> None:
+    assert run_with_driver(emulator, TYPES) == "0\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import dgl
 import pytest
@@ -12,6 +12,7 @@ import torch
 from dgl.dataloading import DataLoader, as_edge_prediction_sampler
 
 import pygsampler.dgl as ours
+from pygsampler.dgl.hetero import place_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Dataloader CPU affinity")
 
@@ -190,6 +191,78 @@ def test_edges_to_predict_are_sampled_around() -> None:
             ids = positive.edges[kind].data[dgl.EID]
             assert not set(ids.tolist()) & set(block.edges[kind].data[dgl.EID].tolist())
             assert negative.num_edges(kind) == 2 * len(ids)
+
+
+@pytest.mark.parametrize("idtype", [torch.int64, torch.int32])
+def test_out_edges_are_those_of_the_reversed_graph(idtype: torch.dtype) -> None:
+    """Fanouts, weights and excluded edges go by the types of ``g``."""
+    g = heterograph(idtype)
+    seeds = {"paper": torch.arange(30, dtype=idtype), "author": torch.arange(5, dtype=idtype)}
+    hop = {WRITES: 2, "cites": -1, "has": 3, NEVER: 1}
+    excluded = torch.arange(0, 300, 2), torch.arange(9)
+    own = ours.PGSampler([hop, 4], edge_dir="out", prob="w", seed=4)
+    by_name = {"writes": 2, "cites": -1, "has": 3, "never": 1}
+    other = ours.PGSampler([by_name, 4], prob="w", seed=4)
+    turned = dgl.reverse(g, copy_ndata=True, copy_edata=True)
+    for each in (own, other):
+        each.set_epoch(0)
+    for without in (None, excluded):
+        mine = own.sample_blocks(g, seeds, without and {WRITES: without[0], "cites": without[1]})
+        named = without and {"writes": without[0], "cites": without[1]}
+        theirs = other.sample_blocks(turned, seeds, named)
+        for block, want in zip(mine[2], theirs[2], strict=True):
+            assert block.canonical_etypes == [kind[::-1] for kind in g.canonical_etypes]
+            for kind in block.canonical_etypes:
+                assert edges_of(turned, block, kind) == edges_of(turned, want, kind)
+        out = mine[2][-1].edges["cites"].data[dgl.EID].tolist()
+        assert len(out) and (without is None or not set(out) & set(range(9)))
+    g.edges[WRITES].data["w"][:] = 0
+    _, _, (_, last) = own.sample_blocks(g, seeds)
+    assert last.num_edges("writes") == 0, "the array is that of g, as it is now"
+    block = mine[2][0]["cites"]
+    h = dgl.nn.SAGEConv(5, 4, "mean")(block, mine[2][0].srcdata["x"]["paper"])
+    assert h.shape == (block.num_dst_nodes(), 4)
+
+
+class FakeGraph(NamedTuple):
+    """A graph that is somewhere, as far as ``place_of`` asks it."""
+
+    device: torch.device
+    pinned: bool = False
+
+    def is_pinned(self) -> bool:
+        return self.pinned
+
+
+class FakeIds(NamedTuple):
+    """Ids that are somewhere."""
+
+    device: torch.device
+    count: int = 2
+
+    def __len__(self) -> int:
+        return self.count
+
+
+def test_where_batches_are_made() -> None:
+    cpu, gpu, other = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
+    ids = {"paper": FakeIds(gpu), "author": FakeIds(gpu), "topic": FakeIds(cpu, 0)}
+    assert place_of(FakeGraph(gpu), ids) == gpu
+    assert place_of(FakeGraph(cpu, pinned=True), ids) == gpu
+    assert place_of(FakeGraph(cpu), {"paper": FakeIds(cpu)}) == cpu
+    assert place_of(FakeGraph(gpu), {"paper": FakeIds(cpu, 0)}) == gpu
+    for g, given, text in (
+        (FakeGraph(cpu), ids, r"expected ids on the CPU, where g is, got cuda:0; a GPU samples"),
+        (FakeGraph(gpu), {"paper": FakeIds(cpu)}, r"\['paper'\]: expected ids on cuda:0, where"),
+        (FakeGraph(gpu), {"paper": FakeIds(other)}, r"expected ids on cuda:0, where g is, got"),
+        (
+            FakeGraph(cpu, pinned=True),
+            {"paper": FakeIds(gpu), "author": FakeIds(other)},
+            r"seed_nodes: expected ids on one device",
+        ),
+    ):
+        with pytest.raises(ValueError, match=text):
+            place_of(g, given)
 
 
 def test_errors() -> None:

@@ -201,14 +201,29 @@ def test_around_links(exclude: str) -> None:
     assert seen == 200
 
 
+def test_out_edges_are_those_of_the_reversed_graph() -> None:
+    g, seeds = heterograph(), {"author": torch.arange(9), "paper": torch.tensor([3, 5])}
+    turned = dgl.reverse(g, copy_ndata=True, copy_edata=True)
+    without = {"writes": torch.arange(0, 200, 3)}
+    own = LaborSampler([{kind[1]: 3 for kind in g.canonical_etypes}], edge_dir="out", seed=5)
+    other = LaborSampler([3], seed=5)
+    for each in (own, other):
+        each.set_epoch(0)
+    found = [own.sample_blocks(g, seeds, without), other.sample_blocks(turned, seeds, without)]
+    (mine,), (theirs,) = (blocks for _, _, blocks in found)
+    assert mine.canonical_etypes == theirs.canonical_etypes and mine.num_edges()
+    for kind in mine.canonical_etypes:
+        edges = mine.edges[kind].data[dgl.EID]
+        assert torch.equal(edges, theirs.edges[kind].data[dgl.EID])
+    assert not set(mine.edges["writes"].data[dgl.EID].tolist()) & set(without["writes"].tolist())
+
+
 def test_mistakes() -> None:
     g = heterograph()
     seeds = {"paper": torch.tensor([3])}
     sampler = LaborSampler([2])
     with pytest.raises(TypeError, match="seed_nodes: expected a dict of node types"):
         sampler.sample_blocks(g, torch.tensor([3]))
-    with pytest.raises(NotImplementedError, match="edge_dir"):
-        LaborSampler([2], edge_dir="out").sample_blocks(g, seeds)
     with pytest.raises(ValueError, match=r"prob: expected an edge type of g with data\['z'\]"):
         LaborSampler([2], prob="z").sample_blocks(g, seeds)
     with pytest.raises(dgl.DGLError, match=r"fanouts\[0\]: expected a number for each edge type"):

@@ -213,8 +213,14 @@ def test_batches_in_a_row_share_numbers() -> None:
     assert [found.index(each) for each in found] == [0, 0, 0, 3, 3, 3, 6]
     sampler.set_epoch(1)
     assert edge_ids(sampler, g) != found[6]
-    with pytest.raises(ValueError, match="batch_dependency: expected an integer from 1"):
-        LaborSampler([2], batch_dependency=0)
+    for always in (0, -2):
+        sampler = LaborSampler([1, 1], batch_dependency=always, seed=4)
+        assert all(edge_ids(sampler, g) == found[0] for _ in range(5))
+        sampler.set_seed(6)
+        other = edge_ids(sampler, g)
+        assert other != found[0] and edge_ids(sampler, g) == other
+    with pytest.raises(TypeError, match="batch_dependency: expected an integer"):
+        LaborSampler([2], batch_dependency=0.5)
 
 
 @pytest.mark.parametrize("options", [{}, {"importance_sampling": 1}, {"importance_sampling": -1}])

@@ -100,7 +100,8 @@ sys.path += ["tests/support", "tests/pyg"]
 warnings.simplefilter("ignore")
 import torch
 import pygsampler as pgs
-from pygsampler.pyg import HeteroSampler, LinkNeighborLoader, NeighborLoader
+from pygsampler.pyg import HGTLoader, LinkNeighborLoader, NeighborLoader
+from pyg_reference import content, random_data
 from test_pyg_hetero import CITES, WRITES, WRITTEN, typed_data
 
 to_torch = pgs.Array.torch
@@ -127,7 +128,9 @@ for dtype in (torch.int64, torch.int32):
     seeds = "paper", torch.cat([torch.arange(40), torch.tensor([7, 7, 3, 7])])
     fanouts = {kind: [3, n] for n, kind in enumerate(data.edge_types, 1)}
     for options in ({}, {"replace": True}, {"num_neighbors": fanouts},
-                    {"disjoint": True}, {"weight_attr": "w"}):
+                    {"disjoint": True}, {"weight_attr": "w"}, {"edge_weights": "ht"},
+                    {"subgraph_type": "induced", "weight_attr": "w"},
+                    {"subgraph_type": "induced", "disjoint": True}):
         options = {"num_neighbors": [4, 3], "input_nodes": seeds, "batch_size": 16, **options}
         compare(NeighborLoader, data, options)
         options["input_nodes"] = "author"
@@ -138,12 +141,24 @@ data = typed_data()
 data = data.edge_type_subgraph([CITES, WRITES, WRITTEN])
 compare(NeighborLoader, data, {"num_neighbors": [4, 3], "input_nodes": "paper", "batch_size": 16,
         "subgraph_type": "bidirectional"})
-try:
-    HeteroSampler(data, [2], device="cuda", subgraph_type="induced")
-except NotImplementedError as error:
-    assert str(error).startswith("subgraph_type: expected"), error
-else:
-    raise AssertionError("induced")
+for labor in ("exact", "poisson"):
+    for options in ({"edge_weights": "ht"}, {"subgraph_type": "induced"}, {"weight_attr": "w"}):
+        compare(NeighborLoader, data, {"num_neighbors": [4, 3], "input_nodes": "paper",
+                "batch_size": 16, "labor": labor, **options})
+plain = random_data()
+for labor in ("exact", "poisson"):
+    loaders = [LinkNeighborLoader(plain, [3, 2], labor=labor, edge_weights="ht", batch_size=200,
+               seed=3, device=device) for device in ("cpu", "cuda")]
+    for each in loaders:
+        each.set_epoch(2)
+    assert loaders[1].link_sampler.device == "cuda:0"
+    assert [content(batch) for batch in loaders[0]] == [content(batch) for batch in loaders[1]]
+loaders = [HGTLoader(data, [8, 4], "paper", batch_size=20, seed=3, device=device)
+           for device in ("cpu", "cuda")]
+for each in loaders:
+    each.set_epoch(2)
+assert loaders[1].node_sampler.device == "cuda:0"
+assert [typed(batch) for batch in loaders[0]] == [typed(batch) for batch in loaders[1]]
 print(pgs.cuda.memory_stats(0)["flights"])
 """
 

@@ -62,6 +62,17 @@ def test_batches_have_the_rows_of_their_nodes_and_edges(
             assert content(batch) == content(expected)
 
 
+def test_a_class_of_batches_from_stores() -> None:
+    class Library(Data):
+        pass
+
+    graph = pgs.Graph.from_pyg(random_data())
+    stores = FeatureStore({"x": X}), GraphStore(graph)
+    loader = NeighborLoader(stores, [4, 3], SEEDS, batch_size=16, custom_cls=Library)
+    for batch in loader:
+        assert type(batch) is Library and batch.x.equal(X[batch.n_id])
+
+
 def test_out_of_a_file(tmp_path: Path) -> None:
     data = random_data()
     own = pgs.Graph.from_pyg(data).with_data(node_data={"mine": X}, edge_data={"w": W})

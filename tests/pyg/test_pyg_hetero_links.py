@@ -11,7 +11,7 @@ from torch_geometric.data import HeteroData
 from torch_geometric.loader import LinkLoader
 from torch_geometric.sampler import EdgeSamplerInput, NegativeSampling
 
-from pygsampler.pyg import HeteroSampler, LinkNeighborLoader, PGSampler
+from pygsampler.pyg import HeteroSampler, HGTLoader, LinkNeighborLoader, NeighborLoader, PGSampler
 
 CITES, WRITES = ("paper", "cites", "paper"), ("author", "writes", "paper")
 # Of no edges of the data: what is to be predicted.
@@ -155,8 +155,8 @@ def test_law_of_negatives() -> None:
             r"edge_label_index\[0\]",
         ),
         ({"edge_label_time": torch.arange(50)}, ValueError, "edge_label_time"),
-        ({"features": {"x": torch.ones(3)}}, NotImplementedError, "features"),
-        ({"edge_index": "edge_index"}, NotImplementedError, "edge_index"),
+        ({"features": {"x": torch.ones(3)}}, TypeError, r"features\['x'\]: expected a mapping of"),
+        ({"edge_index": "csr"}, ValueError, "edge_index: expected 'coo' or 'edge_index'"),
         (
             {"neighbor_sampler": PGSampler(random_data(), [2]), "seed": None},
             NotImplementedError,
@@ -173,10 +173,8 @@ def test_mistakes_of_data() -> None:
     sampler = HeteroSampler(typed_data(), [2])
     with pytest.raises(TypeError, match=r"neighbor_sampler: .* HeteroSampler"):
         LinkNeighborLoader(random_data(), [2], neighbor_sampler=sampler)
-    data = HeteroData()
-    data["paper"].x = torch.ones(60, 1)
-    with pytest.raises(NotImplementedError, match="data: expected a HeteroData with a type of"):
-        LinkNeighborLoader(data, [2], (CITES, links(CITES)))
+    with pytest.raises(ValueError, match="data: expected a HeteroData with types of nodes"):
+        HeteroSampler(HeteroData(), [2])
 
 
 def test_mistakes_of_inputs() -> None:
@@ -187,3 +185,25 @@ def test_mistakes_of_inputs() -> None:
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids * 60, input_type=CITES))
     with pytest.raises(ValueError, match="edge_label_time: expected None without time_attr"):
         sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids, time=ids, input_type=CITES))
+
+
+def test_data_without_types_of_edges() -> None:
+    """As PyG's: links are all that there is, and seeds have no neighbours."""
+    data = HeteroData()
+    data["paper"].x = torch.arange(30).float()[:, None]
+    data["author"].num_nodes = 5
+    ends = torch.randint(0, 30, (2, 40), generator=torch.Generator().manual_seed(0))
+    links = LinkNeighborLoader(data, [], (("paper", "paper"), ends), batch_size=20)
+    for batch in links:
+        label_index = batch["paper", "paper"].edge_label_index
+        assert label_index.shape == (2, 20)
+        assert batch["paper"].num_nodes == label_index.unique().numel()
+        assert batch["paper"].x.flatten().equal(batch["paper"].n_id.float())
+    for counts in ([], [3, 2], {}):
+        nodes = NeighborLoader(data, counts, ("paper", torch.tensor([3, 9])), batch_size=2)
+        (batch,) = nodes
+        assert batch["paper"].n_id.tolist() == [3, 9] and batch["author"].n_id.numel() == 0
+    with pytest.raises(ValueError, match=r"num_neighbors: expected edge types of data \(\)"):
+        NeighborLoader(data, {("paper", "to", "paper"): [1]}, "paper")
+    with pytest.raises(ValueError, match="data: expected a HeteroData with types of edges, got"):
+        HGTLoader(data, [4], "paper")

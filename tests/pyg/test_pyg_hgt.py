@@ -13,7 +13,8 @@ from torch_geometric.loader import NodeLoader
 from torch_geometric.nn import HGTConv
 from torch_geometric.sampler import NodeSamplerInput
 
-from pygsampler.pyg import HGTLoader, HGTSampler, NeighborLoader
+import pygsampler as pgs
+from pygsampler.pyg import FeatureStore, GraphStore, HGTLoader, HGTSampler, NeighborLoader
 
 NODES = {"paper": 60, "author": 40, "alone": 3}
 KINDS = {
@@ -131,6 +132,28 @@ def test_the_sampler_in_pygs_own_loader() -> None:
         NodeSamplerInput(None, torch.tensor([1]), None, "author")
     )
     assert out.num_sampled_nodes is None and out.node["author"][0] == 1
+
+
+def test_places_that_a_batch_sampler_gives_and_a_class_of_batches() -> None:
+    data = typed_data()
+    ids, places = torch.arange(30, 5, -1), [[0, 7], [24], [3, 3]]
+    loader = HGTLoader(data, [3], ("paper", ids), batch_sampler=places, seed=2)
+    for batch, given in zip(loader, places, strict=True):
+        assert batch["paper"].n_id[: len(given)].tolist() == ids[given].tolist()
+        assert batch["paper"].batch_size == len(given)
+
+    class Library(HeteroData):
+        pass
+
+    stores = (
+        FeatureStore({"paper": {"x": data["paper"].x}}),
+        GraphStore(pgs.HeteroGraph.from_pyg(data)),
+    )
+    own = HGTLoader(stores, [3], ("paper", ids), batch_sampler=places, seed=2, custom_cls=Library)
+    for batch, other in zip(own, loader, strict=True):
+        assert type(batch) is Library
+        assert batch["paper"].x.equal(data["paper"].x[batch["paper"].n_id])
+        assert len(batch["paper"].n_id) == len(other["paper"].n_id)
 
 
 def test_mistakes() -> None:

@@ -115,6 +115,7 @@ def bridge_DeviceTypedSubmit(
     num_exclude: int,
     stream: int,
     own: int,
+    timeout_m_s: int,
 ) -> int: ...
 def bridge_TablesStart(
     graph: int, name: str, dtype: str, address: int, length: int, mask: int

@@ -6,19 +6,24 @@ from typing import Any
 
 import torch
 
+from pygsampler import samplers
 from pygsampler._arrays import devices
+from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
 from pygsampler.errors import CudaError
 from pygsampler.graph import Graph
+from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.sampler import PGSampler
 
 __all__ = ["chosen_sampler", "graph_on"]
 
 
-def chosen_sampler(given: Any, seed: int | None, **options: str | None) -> Sampler[Any]:
-    """The sampler, given or made of fanouts."""
+def chosen_sampler(
+    given: Any, seed: int | None, *, labor: str | None, typed: bool, **options: str | None
+) -> Sampler[Any]:
+    """The sampler, given or made of fanouts, for a graph with types or without."""
     if isinstance(given, Sampler):
-        for name, value in options.items():
+        for name, value in {**options, "labor": labor}.items():
             if value is not None:
                 raise ValueError(
                     f"{name}: expected None with a sampler, which has its own, got {value!r}"
@@ -30,7 +35,44 @@ def chosen_sampler(given: Any, seed: int | None, **options: str | None) -> Sampl
             "sampler_or_fanouts: expected a pygsampler.PGSampler or a list of int, got a "
             f"{kind.__module__}.{kind.__qualname__}; the arguments are graph, seeds, fanouts"
         )
+    if labor is not None:
+        return _labor(labor, given, seed, typed, **options)
     return PGSampler(given, seed=seed, **options)  # type: ignore[arg-type]
+
+
+def _labor(
+    labor: Any,
+    fanouts: Any,
+    seed: int | None,
+    typed: bool,
+    *,
+    prob: str | None,
+    mask: str | None,
+    edge_weights: str | None,
+) -> Sampler[Any]:
+    """LABOR of these fanouts."""
+    if labor not in ("exact", "poisson"):
+        raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
+    exact = labor == "exact"
+    if typed:
+        return HeteroLabor(
+            fanouts, exact=exact, prob=prob, mask=mask, edge_weights=edge_weights, seed=seed
+        )
+    if mask is not None:
+        raise ValueError(
+            f"mask: expected None with labor={labor!r} and a graph without types, got {mask!r}; "
+            "prob takes an array of zeros and ones"
+        )
+    if edge_weights not in (None, "ht"):
+        raise ValueError(f"edge_weights: expected 'ht' or None, got {describe(edge_weights)}")
+    made: Sampler[Any] = samplers.labor(
+        fanouts=list(PGSampler(fanouts).fanouts),
+        exact=exact,
+        weights=edge_weights is not None,
+        weight=prob,
+        seed=seed,
+    )
+    return made
 
 
 def graph_on(graph: Graph, device: Any) -> Graph:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays import devices
 from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
+from pygsampler._core.handle import SLICE_MS
 from pygsampler._sampling.device_job import DeviceJob
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.job import Job
@@ -43,31 +45,39 @@ class TypedSampler(EngineSampler):
         exclude: Any,
         threads: int,
         prompt: bool,
+        onto: int = devices.CPU,
     ) -> Job:
         """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
-        stream."""
+        stream. With ``onto`` a batch of a graph on the CPU is copied to that GPU."""
         device, name, timed = graph._device, self._plan.get("time"), None
         if name is not None:
             timed = graph._timed(name, self._plan["mask"], self._plan["prob"])
             graph = timed.graph
         kind: Any = _TypedJob if device < 0 else _TypedDeviceJob
+        if onto >= 0:
+            kind = _CopiedJob
         job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch)
-        if not isinstance(seeds, Mapping) and len(graph.node_types) == 1:
-            seeds = {graph.node_types[0]: seeds}
-        ids, counts = _joined(seeds, graph.node_types, "seeds", device)
+        if isinstance(job, _CopiedJob):
+            job._onto = onto
+        node_types, edge_types = graph._schema
+        if type(seeds) is not dict and not isinstance(seeds, Mapping) and len(node_types) == 1:
+            seeds = {node_types[0]: seeds}
+        ids, counts = _joined(seeds, node_types, "seeds", max(device, onto))
+        if onto >= 0:
+            ids = on_host(ids)
         times = (0, 0)
         if timed is not None:
-            bounds = _times_of(seed_time, seeds, counts, graph.node_types, timed)
+            bounds = _times_of(seed_time, seeds, counts, node_types, timed)
             job._rows = timed
             times = timed.address, bounds.buffer_info()[0]
-        without, excluded = _EMPTY, [0] * len(graph.edge_types)
+        without, excluded = _EMPTY, [0] * len(edge_types)
         if exclude:
-            without, excluded = _joined(exclude, graph.edge_types, "exclude", device)
+            without, excluded = _joined(exclude, edge_types, "exclude", device)
             without = as_int64(on_host(without))
         numbers = array("q", [*counts, *excluded])
         if isinstance(job, _TypedDeviceJob):
             job._seeds = ids
-            memories.call(
+            given = memories.call(
                 "DeviceTypedSubmit",
                 graph._handle(),
                 self._handle(),
@@ -83,8 +93,12 @@ class TypedSampler(EngineSampler):
                 without.length,
                 devices.current_stream(device) if ids.stream is None else ids.stream,
                 int(not prompt),
+                # One call of the engine in the place of two, each of which takes and gives the GIL.
+                SLICE_MS if prompt else 0,
                 jobs=[job],
             )
+            if isinstance(given, memories.Memory):
+                job._outcome = job._taken(given)
             return job
         started = memories.call(
             "TypedSubmit",
@@ -122,6 +136,18 @@ class _TypedJob(Job):
     _rows: TypedTimed
 
 
+class _CopiedJob(_TypedJob):
+    """A batch that the CPU makes, and a GPU gets when its result is asked for."""
+
+    __slots__ = ("_onto",)
+
+    _onto: int
+
+    def _taken(self, given: Any) -> Any:
+        made: HeteroBatch = super()._taken(given)
+        return made._on(self._onto)
+
+
 class _TypedDeviceJob(DeviceJob):
     """The same on a GPU."""
 
@@ -157,6 +183,12 @@ def _times_of(
     return joined
 
 
+@lru_cache(maxsize=1024)
+def _called(where: str, kind: Any) -> str:
+    """What errors call the ids of a type; kept, since every batch asks."""
+    return f"{where}[{kind!r}]"
+
+
 def _joined(
     given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
 ) -> tuple[View, list[int]]:
@@ -164,12 +196,20 @@ def _joined(
 
     Those of one type may stay on the device, others are copied from there.
     """
+    near = None if device < 0 else device
+    if type(given) is dict and len(given) == 1:
+        # First: most batches have seeds of one type.
+        ((kind, ids),) = given.items()
+        if kind in types:
+            counts = [0] * len(types)
+            view = as_ids(ids, _called(where, kind), near)
+            counts[types.index(kind)] = view.length
+            return view, counts
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
     for kind in given:
         if kind not in types:
             raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
-    near = None if device < 0 else device
     views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
     counts = [views[kind].length if kind in views else 0 for kind in types]
     if len(views) == 1:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Hop",
+    "frames_of",
     "hops_of",
     "make_block",
     "make_subgraph",
@@ -140,7 +141,7 @@ def make_block(g: Any, hop: Hop, values: str = "edge_weights") -> Any:
         True,
     )
     index = heterograph_index.create_heterograph_from_relations(_metagraph(), [relation], None)
-    frames = _frames_of(g, hop.src.device)
+    frames = frames_of(g, hop.src.device)
     block = DGLBlock(
         index,
         (g.ntypes, g.ntypes),
@@ -162,7 +163,7 @@ def make_subgraph(g: Any, made: Rooted, values: str) -> Any:
     index = heterograph_index.create_unitgraph_from_csr(
         1, count, count, made.indptr, made.indices, consecutive_ids, ["coo", "csr", "csc"], True
     )
-    frames = _frames_of(g, made.nodes.device)
+    frames = frames_of(g, made.nodes.device)
     subgraph = DGLGraph(
         index,
         g.ntypes,
@@ -183,7 +184,7 @@ def _check_name(g: Any, made: torch.Tensor | None, values: str) -> None:
         )
 
 
-def _frames_of(g: Any, device: torch.device) -> Any:
+def frames_of(g: Any, device: torch.device) -> Any:
     """``g``, or its features on another GPU."""
     return _frames_on(g, device) if device.type != "cpu" and device != g.device else g
 

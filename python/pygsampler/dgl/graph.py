@@ -117,17 +117,17 @@ _turned: dict[int, tuple[weakref.ref[Any], Any]] = {}
 
 
 def reversed_of(g: Any) -> Any:
-    """``g`` with each edge turned round, for a graph without types; ids and data are those of
-    ``g``. DGL turns what it has of the graph, and copies nothing."""
+    """``g`` with each edge turned round; ids and data are those of ``g``. Edges of a type (source,
+    relation, destination) are of (destination, relation, source). DGL turns what it has of the
+    graph, and copies nothing."""
     index = g._graph
     known = _turned.get(id(index))
     if known is None or known[0]() is not index:
         key, turned_graphs = id(index), _turned
         end = weakref.ref(index, lambda _: _forget(key, turned_graphs))
         known = _turned[key] = end, index.reverse()
-    turned = g.local_var()
-    turned._graph = known[1]
-    return turned
+    # A DGLGraph keeps the types of edges that its index has when it is made.
+    return dgl.DGLGraph(known[1], g.ntypes, g.etypes, g._node_frames, g._edge_frames)
 
 
 def places_of(g: Any, graph: Graph) -> Places | None:

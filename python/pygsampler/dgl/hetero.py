@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import dgl
 import torch
@@ -16,17 +16,26 @@ from torch.utils.data import get_worker_info
 from pygsampler import sampler as _core
 from pygsampler._core.checks import describe
 from pygsampler._loading.batch_number import BatchNumber
-from pygsampler.dgl.block import places_with, rows_of, rows_with
+from pygsampler.dgl.block import frames_of, places_with, rows_of, rows_with
 from pygsampler.dgl.consecutive import consecutive
 from pygsampler.dgl.ids import as_ids
 from pygsampler.hetero_batch import HeteroBatch
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
 
-__all__ = ["fanouts_by_type", "graph_of_types", "is_by_type", "sample_typed", "seeds_of_types"]
+__all__ = [
+    "fanouts_by_type",
+    "graph_of_types",
+    "is_by_type",
+    "moved",
+    "sample_typed",
+    "seeds_of_types",
+    "turned_by_type",
+]
 
 Ids = dict[str, torch.Tensor]
 Counts = dict[str, int]
+T = TypeVar("T")
 
 
 def is_by_type(fanouts: Any) -> bool:
@@ -50,6 +59,24 @@ def _by_canonical_type(g: Any, hop: Mapping[Any, Any], where: str) -> dict[Any, 
     return made
 
 
+def turned_by_type(g: Any, given: T) -> T | dict[Any, Any]:
+    """A mapping of edge types of ``g`` by those of ``dgl.reverse(g)``; what is none, as it is."""
+    if not isinstance(given, Mapping):
+        return given
+    kinds = {kind: g.to_canonical_etype(kind) for kind in given}
+    return {(dst, rel, src): given[kind] for kind, (src, rel, dst) in kinds.items()}
+
+
+def moved(found: tuple[Any, Any, list[Any]], output_device: Any) -> tuple[Any, Any, list[Any]]:
+    """A batch whose blocks and input nodes are on that device; None: where they are."""
+    nodes, seeds, blocks = found
+    if output_device is None:
+        return found
+    device = torch.device(output_device)
+    to = {kind: ids.to(device) for kind, ids in nodes.items()} if isinstance(nodes, dict) else None
+    return nodes.to(device) if to is None else to, seeds, [block.to(device) for block in blocks]
+
+
 def sample_typed(
     sampler: _core.PGSampler | HeteroLabor,
     identity: BatchNumber,
@@ -57,29 +84,30 @@ def sample_typed(
     seed_nodes: Any,
     exclude_eids: Any,
 ) -> tuple[Any, Any, list[Any]]:
-    """``(input_nodes, output_nodes, blocks)`` of a heterograph on the CPU."""
-    if g.device.type != "cpu":
-        raise NotImplementedError(
-            f"g: expected a heterograph on the CPU, got one on {g.device}; g.cpu() is sampled there"
-        )
+    """``(input_nodes, output_nodes, blocks)`` of a heterograph, where its seeds are."""
     seeds = seeds_of_types(g, seed_nodes)
+    place = place_of(g, seeds)
     exclude = {} if exclude_eids is None else _excluded(g, exclude_eids)
     parts = [ids.long() for ids in exclude.values()]
     sizes = [len(ids) for ids in (*seeds.values(), *exclude.values())]
     others = torch.cat([torch.tensor(sizes), *parts])
     epoch, batch = identity.of(
-        torch.cat([ids.long() for ids in seeds.values()]), (b"types", others)
+        torch.cat([ids.cpu().long() for ids in seeds.values()]), (b"types", others)
     )
-    graph = graph_of_types(g, sampler.prob or sampler.mask)
+    # LABOR is the CPU's, and a GPU needs its batches alone.
+    sampled_at = place if isinstance(sampler, _core.PGSampler) else None
+    graph = graph_of_types(g, sampler.prob or sampler.mask, sampled_at)
     job = sampler.launch(
         graph,  # type: ignore[arg-type]
-        {kind: ids for kind, ids in seeds.items() if len(ids)},
+        {kind: ids if sampled_at else ids.cpu() for kind, ids in seeds.items() if len(ids)},
         epoch=epoch,
         batch=batch,
         exclude={kind: ids for kind, ids in exclude.items() if len(ids)} or None,
         threads=0 if get_worker_info() is None else 1,
     )
     made: Any = job.result()
+    if sampled_at is None:
+        made = made.to(str(place))
     sources, blocks = _blocks(g, made, seeds)
     input_nodes = sources if len(g.ntypes) > 1 else next(iter(sources.values()))
     return input_nodes, seed_nodes, blocks
@@ -96,11 +124,36 @@ def seeds_of_types(g: Any, given: Any) -> Ids:
     for kind in given:
         if kind not in g.ntypes:
             raise ValueError(f"seed_nodes: expected node types of g, got {kind!r}")
-    none = torch.empty(0, dtype=g.idtype)
-    return {
-        kind: as_ids(given[kind], f"seed_nodes[{kind!r}]").cpu() if kind in given else none
-        for kind in g.ntypes
-    }
+    none = torch.empty(0, dtype=g.idtype, device=g.device)
+    seeds = {}
+    for kind in g.ntypes:
+        ids = as_ids(given[kind], f"seed_nodes[{kind!r}]") if kind in given else none
+        # Those of a list are where ``g`` is.
+        tensor = isinstance(given.get(kind), torch.Tensor)
+        seeds[kind] = ids if tensor else ids.to(g.device)
+    return seeds
+
+
+def place_of(g: Any, seeds: Ids) -> torch.device:
+    """Where a batch of such seeds is made: where ``g`` is, or for one in page-locked host memory
+    any GPU. ValueError for seeds that are elsewhere."""
+    places = {kind: ids.device for kind, ids in seeds.items() if len(ids)}
+    for kind, place in places.items():
+        if place == g.device:
+            continue
+        if g.device.type != "cpu" or place.type != "cuda":
+            raise ValueError(
+                f"seed_nodes[{kind!r}]: expected ids on {g.device}, where g is, got {place}"
+            )
+        if not g.is_pinned():
+            raise ValueError(
+                f"seed_nodes[{kind!r}]: expected ids on the CPU, where g is, got {place}; a GPU "
+                "samples a graph in host memory with use_uva=True of DGL's DataLoader, or after "
+                "g.pin_memory_()"
+            )
+    if len(set(places.values())) > 1:
+        raise ValueError(f"seed_nodes: expected ids on one device, got {places}")
+    return next(iter(places.values()), g.device)
 
 
 def _excluded(g: Any, given: Any) -> dict[Any, torch.Tensor]:
@@ -127,6 +180,8 @@ class _Taken(NamedTuple):
     arrays: dict[Any, torch.Tensor]
     versions: tuple[int, ...]
     graph: HeteroGraph
+    # On the GPUs that sample it, by their names, and whether they read the host's memory.
+    placed: dict[tuple[str, bool], HeteroGraph]
 
     def fits(self, index: Any, arrays: dict[Any, torch.Tensor]) -> bool:
         """Whether it is of that index, and of those arrays as they are now."""
@@ -142,8 +197,25 @@ _graphs: dict[tuple[int, str | None], _Taken] = {}
 """By the id of DGL's graph index, which nothing changes in place, and what draws."""
 
 
-def graph_of_types(g: Any, drawn_by: str | None) -> HeteroGraph:
-    """``g`` with the edge arrays of that name; kept as long as neither changes."""
+def graph_of_types(g: Any, drawn_by: str | None, place: torch.device | None = None) -> HeteroGraph:
+    """``g`` with the edge arrays of that name, on the CPU or there; kept as long as neither
+    changes.
+
+    Of a ``g`` on a GPU the CSCs are copied to the host, and from there to the GPU: weights are made
+    into tables, and edges to leave out are found, on the host.
+    """
+    taken = _taken(g, drawn_by)
+    if place is None or place.type == "cpu":
+        return taken.graph
+    key = str(place), g.device.type == "cpu"
+    there = taken.placed.get(key)
+    if there is None:
+        there = taken.graph.pin(key[0]) if key[1] else taken.graph.to(key[0])
+        taken.placed[key] = there
+    return there
+
+
+def _taken(g: Any, drawn_by: str | None) -> _Taken:
     arrays = {
         kind: g.edges[kind].data[drawn_by]
         for kind in g.canonical_etypes
@@ -155,15 +227,15 @@ def graph_of_types(g: Any, drawn_by: str | None) -> HeteroGraph:
     key = id(index), drawn_by
     known = _graphs.get(key)
     if known is not None and known.fits(index, arrays):
-        return known.graph
+        return known
     made = HeteroGraph(
         {kind: _csc(g, kind) for kind in g.canonical_etypes},
         {kind: int(g.num_nodes(kind)) for kind in g.ntypes},
         edge_data={kind: {str(drawn_by): _flat(array)} for kind, array in arrays.items()},
     )
     end = weakref.ref(index, lambda _: _forget(key))
-    _graphs[key] = _Taken(end, arrays, _versions(arrays), made)
-    return made
+    _graphs[key] = _Taken(end, arrays, _versions(arrays), made, {})
+    return _graphs[key]
 
 
 def _versions(arrays: dict[Any, torch.Tensor]) -> tuple[int, ...]:
@@ -182,7 +254,7 @@ def _flat(array: torch.Tensor) -> torch.Tensor:
 def _csc(g: Any, kind: Any) -> tuple[torch.Tensor, ...]:
     if "csc" not in {f for formats in g.formats().values() for f in formats}:
         g = g.formats("csc")
-    indptr, indices, ids = g.adj_tensors("csc", etype=kind)
+    indptr, indices, ids = (array.cpu() for array in g.adj_tensors("csc", etype=kind))
     # DGL leaves the ids out when the edges are numbered in CSC order.
     return (indptr, indices, ids) if len(ids) == len(indices) else (indptr, indices)
 
@@ -200,7 +272,7 @@ def _blocks(g: Any, batch: HeteroBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
         else ids
         for kind, ids in nodes.items()
     }
-    made = []
+    made, frames = [], frames_of(g, next(iter(nodes.values())).device)
     for hop, relations in enumerate(batch.blocks):
         reached = len(batch.blocks) - hop
         ends = {kind: (counts[kind][reached - 1], counts[kind][reached]) for kind in g.ntypes}
@@ -230,11 +302,11 @@ def _blocks(g: Any, batch: HeteroBatch, seeds: Ids) -> tuple[Ids, list[Any]]:
             (g.ntypes, g.ntypes),
             g.etypes,
             utils.extract_node_subframes_for_block(
-                g,
+                frames,
                 [ids[kind][: num_src[kind]] for kind in g.ntypes],
                 [ids[kind][: num_dst[kind]] for kind in g.ntypes],
             ),
-            utils.extract_edge_subframes(g, edge_ids),
+            utils.extract_edge_subframes(frames, edge_ids),
         )
         for kind, factors in weights.items():
             block.edges[kind].data["edge_weights"] = factors

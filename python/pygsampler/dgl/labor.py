@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import torch
 from dgl.heterograph import DGLGraph
 
 from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._core.checks import boolean, integer
 from pygsampler.dgl.graph import reversed_of
-from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed
+from pygsampler.dgl.hetero import (
+    fanouts_by_type,
+    is_by_type,
+    moved,
+    sample_typed,
+    turned_by_type,
+)
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
 from pygsampler.dgl.repeated_number import RepeatedNumber
@@ -43,19 +48,19 @@ class LaborSampler(Optioned):
         Edges of a destination in the mean, outermost hop first; -1 takes all. A dict has all edge
         types of a heterograph.
     edge_dir : str
-        ``'in'``, or ``'out'`` as for ``PGSampler``: out-neighbours. NotImplementedError for
-        heterographs.
+        ``'in'``, or ``'out'`` as for ``PGSampler``: out-neighbours.
     prob : str, optional
         The name of an array in ``g.edata``: a finite weight >= 0 for each edge. Edges of weight 0
         are never drawn. ValueError, at the first batch, where the graph has none of that name.
     importance_sampling : int
         i of LABOR-i, at most 16: rounds in which chances are made that have fewer vertices. -1, and
-        any negative number: rounds until the expected number of vertices hardly falls, on the CPU.
+        any negative number: rounds until the expected number of vertices hardly falls.
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
         So many consecutive batches of this sampler, in a worker process of that worker's, have the
-        same numbers, so that nodes met in one are met in the next. Above 1 a batch follows from the
+        same numbers, so that nodes met in one are met in the next; 0 or less: all batches, until
+        ``set_seed`` or ``set_epoch``. Other than 1 a batch follows from the
         batches before it, too.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
@@ -66,13 +71,16 @@ class LaborSampler(Optioned):
     Notes
     -----
     ``fanouts``, ``prob``, ``importance_sampling`` and ``layer_dependency`` may be assigned, and
-    count from the next batch on. Excluded edges, on the CPU, are left out before chances are made:
+    count from the next batch on. Excluded edges are left out before chances are made:
     a destination has ``fanout`` of its other edges in the mean, where DGL samples first.
 
-    Of a heterograph, on the CPU, each edge type is sampled by itself, by one number for each node
+    Of a heterograph each edge type is sampled by itself, by one number for each node
     in a hop: the nodes that one edge type keeps are likely those that others keep
     (``pygsampler.HeteroLabor``). Edge types without ``prob`` are sampled uniformly. Blocks have all
     types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a dict.
+
+    Batches of heterographs, with excluded edges and of negative ``importance_sampling`` are made by
+    the CPU, and copied to the GPU where the seeds are there.
 
     ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each edge one over its chance as
     ``block.edata["w"]``, by which sums are unbiased.
@@ -133,56 +141,39 @@ class LaborSampler(Optioned):
 
     @batch_dependency.setter
     def batch_dependency(self, batch_dependency: int) -> None:
-        self._repeated.times = integer(batch_dependency, "batch_dependency", 1, 2**31 - 1)
+        self._repeated.times = integer(batch_dependency, "batch_dependency", -(2**31), 2**31 - 1)
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
     ) -> tuple[Any, Any, Any]:
         """As ``Sampler.sample_blocks``; of a heterograph by types, as ``PGSampler`` has it."""
-        if self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block:
-            if is_typed(g):
-                raise NotImplementedError(
-                    "edge_dir: expected 'in' for a heterograph, got 'out'; dgl.reverse(g) has "
-                    "the out-edges of g as in-edges, with the same ids"
-                )
-            g = reversed_of(g)
-        by_types = self._by_types(g, exclude_eids)
-        if by_types is None:
+        turned = self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block
+        of, g = g, reversed_of(g) if turned else g
+        if not self._by_types(g, exclude_eids):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
-        if g.device.type != "cpu":
-            raise NotImplementedError(
-                f"g: expected a graph on the CPU for {by_types}, got one on {g.device}; g.cpu() is "
-                "sampled there"
-            )
-        nodes, seeds, blocks = sample_typed(
-            self._of_types(g), self._identity, g, seed_nodes, exclude_eids
-        )
-        self._keep_weights(g, blocks)
-        if self.output_device is not None and torch.device(self.output_device).type != "cpu":
-            blocks = [block.to(self.output_device) for block in blocks]
-            nodes = (
-                {kind: ids.to(self.output_device) for kind, ids in nodes.items()}
-                if isinstance(nodes, dict)
-                else nodes.to(self.output_device)
-            )
-        return nodes, seeds, blocks
+        if turned:
+            exclude_eids = turned_by_type(of, exclude_eids)
+        sampler = self._of_types(of, turned)
+        found = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
+        self._keep_weights(g, found[2])
+        return moved(found, self.output_device)
 
-    def _by_types(self, g: Any, exclude_eids: Any) -> str | None:
-        """Why a batch is sampled by types, as graphs without types may be too; None: it is not."""
+    def _by_types(self, g: Any, exclude_eids: Any) -> bool:
+        """Whether a batch is sampled by types, as graphs without types may be too."""
         if not isinstance(g, DGLGraph) or g.is_block:
-            return None
-        if is_typed(g) or is_by_type(self.fanouts):
-            return "types"
-        if exclude_eids is not None:
-            return "excluded edges"
-        return "importance_sampling < 0" if self.importance_sampling < 0 else None
+            return False
+        typed = is_typed(g) or is_by_type(self.fanouts)
+        return typed or exclude_eids is not None or self.importance_sampling < 0
 
-    def _of_types(self, g: Any) -> HeteroLabor:
-        """What samples heterographs of these types, made anew where an option has changed."""
+    def _of_types(self, g: Any, turned: bool) -> HeteroLabor:
+        """What samples heterographs of these types, or turned round, made anew where an option has
+        changed."""
         prob = self.prob
         if prob is not None and not any(prob in g.edges[of].data for of in g.canonical_etypes):
             raise ValueError(f"prob: expected an edge type of g with data[{prob!r}], got none")
         fanouts = fanouts_by_type(g, list(self.fanouts))
+        if turned:
+            fanouts = [turned_by_type(g, hop) for hop in fanouts]
         key = repr((fanouts, self._options)), self.seed
         if self._typed is None or self._typed[0] != key:
             weighted = prob is not None or self.importance_sampling != 0

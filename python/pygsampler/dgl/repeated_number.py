@@ -12,6 +12,8 @@ __all__ = ["RepeatedNumber"]
 class RepeatedNumber(BatchNumber):
     """A ``BatchNumber`` by which ``times`` calls in a row have the number of the first of them.
 
+    With 0 or less all calls have it.
+
     A seed or an epoch that is set begins anew, in a worker process too.
     """
 
@@ -29,5 +31,6 @@ class RepeatedNumber(BatchNumber):
         if not self._left or self._under != self._shared.tolist():
             self._last, self._left = super().of(ids, more), self.times
             self._under = self._shared.tolist()
+        # Below 0 from the first call on where there is no end.
         self._left -= 1
         return self._last

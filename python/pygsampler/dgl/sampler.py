@@ -18,7 +18,13 @@ from pygsampler._sampling.base import check_blocks
 from pygsampler.converted import as_torch
 from pygsampler.dgl.block import hops_of, make_block, make_subgraph
 from pygsampler.dgl.graph import drawn_of, graph_of, lent_of, places_of, reversed_of
-from pygsampler.dgl.hetero import fanouts_by_type, is_by_type, sample_typed
+from pygsampler.dgl.hetero import (
+    fanouts_by_type,
+    is_by_type,
+    moved,
+    sample_typed,
+    turned_by_type,
+)
 from pygsampler.dgl.ids import as_ids
 from pygsampler.dgl.walking import is_typed
 from pygsampler.subgraph import TorchSubgraph
@@ -258,7 +264,9 @@ class PGSampler(Sampler):
     edge_dir : str
         ``'in'``, or ``'out'``: out-neighbours, whose messages go to the vertices that drew them,
         in blocks as of ``dgl.reverse(g)``, with the edge ids of ``g``. DGL's own blocks of these
-        have edges that no layer can use. NotImplementedError for heterographs.
+        have edges that no layer can use. Of a heterograph edges of a type (source, relation,
+        destination) are of (destination, relation, source) in blocks; fanouts and excluded edges
+        go by the types of ``g``.
     prob : str, optional
         The name of an array in ``g.edata``, of shape (E,) or (E, 1): bool, integers, float32 or
         float64, a finite weight >= 0 for each edge. A vertex draws its edges one after another,
@@ -324,9 +332,11 @@ class PGSampler(Sampler):
     ``sampler.sample(g, ids[:1])`` before the loop makes them once for all. An array that ``g`` does
     not have is a ``ValueError``, where DGL samples uniformly.
 
-    Heterographs, on the CPU. A number of ``fanouts`` may be a dict of all edge types to integers;
-    seeds and excluded edges are dicts, and a type that has no array of the name ``prob`` or
-    ``mask`` is sampled uniformly, and whole. What a type's rows draw is no matter of the others.
+    Heterographs. A number of ``fanouts`` may be a dict of all edge types to integers; seeds and
+    excluded edges are dicts, and a type that has no array of the name ``prob`` or ``mask`` is
+    sampled uniformly, and whole. What a type's rows draw is no matter of the others. For a graph on
+    a GPU its CSCs are copied to the host and back, once; the seeds are where ``g`` is, or for a
+    pinned one on the GPU that samples it.
 
     In a worker process a batch is sampled by one core.
     """
@@ -432,32 +442,23 @@ class PGSampler(Sampler):
         nodes a dict of all node types; blocks have all types of ``g``, empty ones too.
         """
         typed = isinstance(g, DGLGraph) and not g.is_block and is_typed(g)
-        if self._edge_dir == "out":
-            if typed:
-                raise NotImplementedError(
-                    "edge_dir: expected 'in' for a heterograph, got 'out'; dgl.reverse(g) has "
-                    "the out-edges of g as in-edges, with the same ids"
-                )
-            if isinstance(g, DGLGraph) and not g.is_block:
-                g = reversed_of(g)
+        turned = self._edge_dir == "out" and isinstance(g, DGLGraph) and not g.is_block
+        of, g = g, reversed_of(g) if turned else g
         if not typed and not is_by_type(self._fanouts):
             return super().sample_blocks(g, seed_nodes, exclude_eids)
-        sampler = self._of_types(g)
-        nodes, seeds, blocks = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
-        if self.output_device is not None and torch.device(self.output_device).type != "cpu":
-            device = _complete(torch.device(self.output_device))
-            blocks = [block.to(device) for block in blocks]
-            nodes = (
-                {kind: ids.to(device) for kind, ids in nodes.items()}
-                if isinstance(nodes, dict)
-                else nodes.to(device)
-            )
-        return nodes, seeds, blocks
+        if turned:
+            exclude_eids = turned_by_type(of, exclude_eids)
+        sampler = self._of_types(of, turned)
+        found = sample_typed(sampler, self._identity, g, seed_nodes, exclude_eids)
+        return moved(found, self.output_device)
 
-    def _of_types(self, g: Any) -> _core.PGSampler:
-        """What samples heterographs of these types, made anew where an attribute has changed."""
+    def _of_types(self, g: Any, turned: bool) -> _core.PGSampler:
+        """What samples heterographs of these types, or turned round, made anew where an attribute
+        has changed."""
         plain = self._current()
         fanouts = fanouts_by_type(g, list(self._fanouts))
+        if turned:
+            fanouts = [turned_by_type(g, hop) for hop in fanouts]
         key = repr(fanouts), plain
         if self._typed is None or self._typed[0] != key:
             made = _core.PGSampler(

@@ -8,6 +8,7 @@ try:
     from pygsampler.pyg.hetero import HeteroSampler
     from pygsampler.pyg.hetero_labor import HeteroLaborSampler
     from pygsampler.pyg.hgt import HGTLoader, HGTSampler
+    from pygsampler.pyg.labor import LaborSampler
     from pygsampler.pyg.loader import LinkNeighborLoader, NeighborLoader
     from pygsampler.pyg.metapath2vec import MetaPath2Vec
     from pygsampler.pyg.node2vec import Node2Vec
@@ -37,6 +38,7 @@ __all__ = [
     "HGTSampler",
     "HeteroLaborSampler",
     "HeteroSampler",
+    "LaborSampler",
     "LinkNeighborLoader",
     "MetaPath2Vec",
     "NeighborLoader",

@@ -362,11 +362,11 @@ def _as_ours(edges: Any) -> EdgeIndex:
     return made
 
 
-def edge_index_of(edges: torch.Tensor, nodes: int, order: str | None) -> EdgeIndex:
-    """The edges of a batch of so many nodes, ordered by ``"row"``, ``"col"`` or neither."""
+def edge_index_of(edges: torch.Tensor, size: tuple[int, int], order: str | None) -> EdgeIndex:
+    """Edges between so many sources and targets, ordered by ``"row"``, ``"col"`` or neither."""
     by = {"row": 0, "col": 1}.get(order or "")
-    indptr = None if by is None else index2ptr(edges[by], nodes)
-    return EdgeIndex._of(edges, (nodes, nodes), order, indptr)
+    indptr = None if by is None else index2ptr(edges[by], size[by])
+    return EdgeIndex._of(edges, size, order, indptr)
 
 
 def check_layout(layout: Any, data: Any) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch
     from pygsampler.hetero_graph import EdgeType
 
-__all__ = ["HeteroSampler"]
+__all__ = ["HeteroSampler", "typed_output"]
 
 
 class HeteroSampler(PGSampler):
@@ -69,14 +69,13 @@ class HeteroSampler(PGSampler):
         ``"forward"``: in-neighbours, ``"backward"``: out-neighbours. Edges and their types are
         written from source to target in either.
     device : str or torch.device, optional
-        Where it samples, as for ``PGSampler``: by default where the edges are. On a GPU without
-        induced subgraphs.
+        Where it samples, as for ``PGSampler``: by default where the edges are.
     time_attr, temporal_strategy
         As for ``PGSampler``: an attribute of nodes, or of edges, of some types; edges of the others
         (those that lead from nodes without it) are of any time.
     edge_weights : str, optional
-        ``"ht"``, as for ``PGSampler``, on the CPU: ``SamplerOutput.edge_weights`` is a dict of edge
-        types, and batches of this module's loaders have them as ``edge_weights`` of these types.
+        ``"ht"``, as for ``PGSampler``: ``SamplerOutput.edge_weights`` is a dict of edge types, and
+        batches of this module's loaders have them as ``edge_weights`` of these types.
 
     Raises
     ------
@@ -123,8 +122,7 @@ class HeteroSampler(PGSampler):
         self.keep_orig_edges = False
         # Backward it is the graph of the reversed edges, each type (dst, relation, src).
         types, place = _graph(data, weight_attr, backward, time_attr)
-        self._types = types.to(place if device is None else str(torch.device(device)))
-        self._check_place()
+        self._put(types, place if device is None else str(torch.device(device)))
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
@@ -138,13 +136,20 @@ class HeteroSampler(PGSampler):
             **times,
         )
         self._check_factors()
-        self._check_place()
         self._identity = BatchNumber(self._sampler.seed)
         self._identity.set_seed(seed)
         # Now: wrong weights and times are wrong arguments.
         self._sampler.graph_of(self._types)
         if time_attr is not None:
             self._types._timed(time_attr, None, weight_attr)
+
+    def _put(self, types: HeteroGraph, place: str) -> None:
+        """Takes the graph that batches there are sampled of."""
+        self._types = types.to(place)
+
+    def _there(self, made: Any) -> Any:
+        """A batch where the sampler is."""
+        return made
 
     @property
     def graph(self) -> HeteroGraph:  # type: ignore[override]
@@ -159,7 +164,13 @@ class HeteroSampler(PGSampler):
     @property
     def num_edges(self) -> Mapping[EdgeType, int]:  # type: ignore[override]
         """Number of edges of each type."""
-        return {self._turned(kind): n for kind, n in self._types.num_edges.items()}
+        counts = self._types.num_edges
+        return {self._turned(kind): counts[kind] for kind in self._relations}
+
+    @property
+    def _relations(self) -> tuple[EdgeType, ...]:
+        """The types of edges that are sampled, without the one of data that has none."""
+        return tuple(kind for kind in self._types.edge_types if kind[1] != _NONE)
 
     @property
     def device(self) -> str:
@@ -174,16 +185,6 @@ class HeteroSampler(PGSampler):
     @subgraph_type.setter
     def subgraph_type(self, subgraph_type: str | SubgraphType) -> None:
         self._subgraph_type = options.kind(subgraph_type)
-        self._check_place()
-
-    def _check_place(self) -> None:
-        """NotImplementedError for what is not offered on a GPU."""
-        types = self.__dict__.get("_types")
-        on_gpu = types is not None and types.device != "cpu"
-        if on_gpu and self.subgraph_type == SubgraphType.induced:
-            options.offered("subgraph_type", "induced", "directional", _ON_GPU)
-        if on_gpu and "_sampler" in self.__dict__:
-            options.offered("edge_weights", self.edge_weights, None, _ON_GPU)
 
     @property
     def num_neighbors(self) -> NumNeighbors:
@@ -340,7 +341,6 @@ class HeteroSampler(PGSampler):
     def _sample(self, seeds: Any, identity: tuple[int, int], times: Any = None) -> Any:
         """What is sampled of a batch; of several types each has its seeds once, or as trees."""
         self._check_factors()
-        self._check_place()
         epoch, batch = identity
         if self._sampler.seed != self.seed:
             self._sampler = self._sampler.with_seed(self.seed)
@@ -355,16 +355,19 @@ class HeteroSampler(PGSampler):
             batch=batch,
             threads=threads,
         )
-        made: Any = job.result()
+        made: Any = self._there(job.result())
         hops = self._num_neighbors.num_hops
-        return _output(made, next(iter(seeds)), self._types.edge_types, hops)
+        return typed_output(made, next(iter(seeds)), self._relations, hops)
 
     def _finished(self, out: Any) -> Any:
         """The subgraph of the type that was asked for, with the data's types of edges."""
+        # Hop by hop, in a hop row by row; so are all edges among the nodes.
+        out.sort_order = "col"
         if self.subgraph_type == SubgraphType.induced:
             self._induce(out)
         if self._sample_direction == "backward":
             # Edges as they are in the data.
+            out.sort_order = "row"
             turned = {_reverse(kind): ends for kind, ends in out.col.items()}
             out.col = {_reverse(kind): ends for kind, ends in out.row.items()}
             out.row = turned
@@ -376,7 +379,8 @@ class HeteroSampler(PGSampler):
                 numbers = out.num_sampled_edges.items()
                 out.num_sampled_edges = {_reverse(kind): each for kind, each in numbers}
         if self.subgraph_type == SubgraphType.bidirectional:
-            return out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+            out = out.to_bidirectional(keep_orig_edges=self.keep_orig_edges)
+            out.sort_order = None
         return out
 
     def _turned(self, kind: EdgeType) -> EdgeType:
@@ -385,7 +389,7 @@ class HeteroSampler(PGSampler):
 
     def _of_data(self, num_neighbors: Any) -> tuple[NumNeighbors, list[Any]]:
         """``num_neighbors`` as PyG has it, and the core's fanouts."""
-        given, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._types.edge_types)])
+        given, fanouts = _fanouts(num_neighbors, [*map(self._turned, self._relations)])
         return given, [
             {self._turned(kind): n for kind, n in hop.items()} if isinstance(hop, dict) else hop
             for hop in fanouts
@@ -395,7 +399,7 @@ class HeteroSampler(PGSampler):
         """All edges among the nodes of ``out``, those that are never sampled apart."""
         drawn: Any = self._sampler.graph_of(self._types)  # type: ignore[arg-type]
         trees = out.batch or dict.fromkeys(out.node)
-        for edge_type in self._types.edge_types:
+        for edge_type in self._relations:
             src, _, dst = edge_type
             found = induced(
                 drawn[edge_type], out.node[dst], trees[dst], (out.node[src], trees[src])
@@ -415,15 +419,14 @@ class HeteroSampler(PGSampler):
         )
 
 
-_ON_GPU = "for a HeteroData on a GPU anything else"
-
-
 def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[Any]]:
     """``num_neighbors`` as PyG has it, and the core's fanouts, outermost hop first."""
     values = given.values if isinstance(given, NumNeighbors) else given
     if not isinstance(values, Mapping):
         counts = options.hops(given)
         return NumNeighbors(list(counts)), counts[::-1]
+    if not edge_types and not values:
+        return NumNeighbors({}), []
     default = given.default if isinstance(given, NumNeighbors) else None
     by_type: dict[Any, Any] = {}
     for key, counts in values.items():
@@ -452,6 +455,10 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
     return NumNeighbors(dict(values), default), fanouts[::-1]
 
 
+# The relation of data without types of edges, which has none: a graph has one at least.
+_NONE = "without edges"
+
+
 def _listed(kinds: Sequence[Any]) -> str:
     return ", ".join(map(repr, kinds))
 
@@ -472,11 +479,6 @@ def _graph(
     if not isinstance(data, HeteroData):
         stored = graph_of_stores(data, weight_attr, backward, time_attr)
         return stored, stored.device
-    if not data.edge_types:
-        raise NotImplementedError(
-            "data: expected a HeteroData with a type of edges, which may have none, got one "
-            "without types of edges"
-        )
     nodes: dict[str, int] = {}
     for kind in data.node_types:
         count = data[kind].num_nodes
@@ -516,6 +518,12 @@ def _graph(
             for what, name in (("weight_attr", weight_attr), ("time_attr", time_attr))
             if name is not None and name in store
         }
+    if not edges:
+        if not nodes:
+            raise ValueError("data: expected a HeteroData with types of nodes, got one without")
+        first = next(iter(nodes))
+        none = torch.zeros(nodes[first] + 1, dtype=torch.int64), torch.empty(0, dtype=torch.int64)
+        edges, places = {(first, _NONE, first): none}, {"cpu": None}
     if (
         time_attr is not None
         and not of_nodes
@@ -561,7 +569,7 @@ def _values(what: str, values: Any, count: int, where: str) -> torch.Tensor:
     return values.detach().to("cpu", copy=True).reshape(count)
 
 
-def _output(
+def typed_output(
     batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
 ) -> HeteroSamplerOutput:
     """A batch, whose seeds are of the type ``kind``, as PyG has it.

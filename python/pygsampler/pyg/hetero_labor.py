@@ -9,17 +9,19 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
+from pygsampler._arrays import devices
 from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.pyg import options
 from pygsampler.pyg.hetero import HeteroSampler
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import EdgeType
+    from pygsampler.hetero_graph import EdgeType, HeteroGraph
 
 __all__ = ["HeteroLaborSampler"]
 
 
 class HeteroLaborSampler(HeteroSampler):
-    """LABOR on a ``HeteroData`` for PyG's loaders, on the CPU: fewer nodes at the same variance.
+    """LABOR on a ``HeteroData`` for PyG's loaders: fewer nodes at the same variance.
 
         sampler = pygsampler.pyg.HeteroLaborSampler(data, [10, 5], importance=1)
         loader = NeighborLoader(data, [10, 5], "paper", neighbor_sampler=sampler, batch_size=1024)
@@ -31,7 +33,7 @@ class HeteroLaborSampler(HeteroSampler):
     Parameters
     ----------
     data : HeteroData, or (FeatureStore, GraphStore)
-        As for ``HeteroSampler``, with edges on the CPU.
+        As for ``HeteroSampler``.
     num_neighbors : list of int, dict of edge types to lists of int, or NumNeighbors
         The edges of a node in the mean, by each edge type, the seeds' number first; -1 takes all.
     importance, exact, layer_dependency
@@ -41,17 +43,18 @@ class HeteroLaborSampler(HeteroSampler):
     edge_weights : str, optional
         ``"ht"``: one over the chance of each edge, ``"mean"``: DGL's, or None. For directional
         subgraphs.
-    subgraph_type, sample_direction, seed
+    subgraph_type, sample_direction, seed, device
         As for ``HeteroSampler``.
 
     Raises
     ------
     TypeError, ValueError, IndexError, NotImplementedError
-        As ``HeteroSampler``, and for edges on a GPU.
+        As ``HeteroSampler``.
 
     Notes
     -----
-    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them.
+    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. The CPU samples;
+    batches for a GPU are copied there.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class HeteroLaborSampler(HeteroSampler):
         subgraph_type: str | SubgraphType = "directional",
         sample_direction: str = "forward",
         seed: int | None = None,
+        device: Any = None,
     ) -> None:
         super().__init__(
             data,
@@ -74,11 +78,8 @@ class HeteroLaborSampler(HeteroSampler):
             weight_attr=weight_attr,
             sample_direction=sample_direction,
             seed=seed,
+            device=device,
         )
-        if self.device != "cpu":
-            raise NotImplementedError(
-                f"data: expected edges on the CPU, got some on {self.device}; data.cpu() has them"
-            )
         self._sampler: Any = HeteroLabor(
             self._of_data(num_neighbors)[1] or [0],
             importance=importance,
@@ -91,6 +92,18 @@ class HeteroLaborSampler(HeteroSampler):
         )
         self.subgraph_type = subgraph_type
         self._check_factors()
+
+    def _put(self, types: HeteroGraph, place: str) -> None:
+        # The CPU samples it: a GPU needs the batches alone.
+        self._types, self._place = types.to("cpu"), options.place(place)
+
+    def _there(self, made: Any) -> Any:
+        return made._on(self._place)
+
+    @property
+    def device(self) -> str:
+        """Where its batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._place)
 
     @property  # type: ignore[misc]
     def replace(self) -> bool:

@@ -12,13 +12,14 @@ from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import hgt as _core
+from pygsampler._arrays import devices
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
-from pygsampler.pyg.hetero import _graph, _output
+from pygsampler.pyg.hetero import _graph, typed_output
+from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.loader import _Places, _Sampled, check_input_type
-from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import Sampler
 
@@ -29,7 +30,7 @@ __all__ = ["HGTLoader", "HGTSampler"]
 
 
 class HGTSampler(Sampler):
-    """HGT's subgraphs of a ``HeteroData`` for PyG's loaders, by pygsampler's engine, on the CPU.
+    """HGT's subgraphs of a ``HeteroData`` for PyG's loaders, by pygsampler's engine.
 
     Takes the place of ``torch_geometric.sampler.HGTSampler``, and needs no torch-sparse.
     ``HGTLoader`` of this module makes one; PyG's ``NodeLoader(data, sampler, ...)`` takes one.
@@ -48,6 +49,8 @@ class HGTSampler(Sampler):
         many, drawn once for the batch. None: all. PyG's number is 50.
     seed : int, optional
         As for ``PGSampler``.
+    device : str, int or torch.device, optional
+        Where batches are to be: by default where the edges are. The CPU samples, and copies them.
 
     Notes
     -----
@@ -68,15 +71,22 @@ class HGTSampler(Sampler):
         *,
         max_neighbors: int | None = 50,
         seed: int | None = None,
+        device: Any = None,
     ) -> None:
         if not has_types(data):
             raise TypeError(
                 f"data: expected a HeteroData, or stores with edge types, got {describe(data)}"
             )
+        if isinstance(data, HeteroData) and not data.edge_types:
+            raise ValueError("data: expected a HeteroData with types of edges, got one without")
         boolean(is_sorted, "is_sorted")
         boolean(share_memory, "share_memory")
-        self._types, place = _graph(data, None)
-        options.offered("data", place, "cpu", "HGT's sampling of edges on a GPU")
+        given, place = _graph(data, None)
+        # The CPU samples it: a GPU needs the batches alone.
+        self._types, self._place = (
+            given.to("cpu"),
+            options.place(place if device is None else device),
+        )
         types = list(self._types.node_types)
         if isinstance(num_samples, Mapping):
             missing = [kind for kind in types if kind not in num_samples]
@@ -113,8 +123,8 @@ class HGTSampler(Sampler):
 
     @property
     def device(self) -> str:
-        """``"cpu"``."""
-        return "cpu"
+        """Where its batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._place)
 
     @property
     def subgraph_type(self) -> SubgraphType:
@@ -166,7 +176,8 @@ class HGTSampler(Sampler):
             batch=batch,
             threads=0 if get_worker_info() is None else 1,
         )
-        out = _output(job.result(), kind, self._types.edge_types, 1)
+        made: Any = job.result()
+        out = typed_output(made._on(self._place), kind, self._types.edge_types, 1)
         # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None
         out.metadata = (inputs.input_id, inputs.time)
@@ -196,8 +207,11 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         Nodes that each iteration chooses: of each type alike, or by type.
     input_nodes : str, or (str, ids or mask)
         A type of nodes, or some of that type.
-    seed, max_neighbors
-        As ``HGTSampler`` has them; ``set_seed`` and ``set_epoch`` as ``NeighborLoader``.
+    seed, max_neighbors, device
+        As ``HGTSampler`` has them, ``device`` by default the CPU with ``num_workers`` > 0.
+        ``set_seed`` and ``set_epoch`` are as ``NeighborLoader`` has them.
+    features, edge_features : mapping of str to mappings of types to arrays or Features, optional
+        As ``NeighborLoader`` has them.
     **kwargs
         All others are PyG's.
 
@@ -222,13 +236,24 @@ class HGTLoader(_Sampled, loader.NodeLoader):  # type: ignore[misc]
         *,
         seed: int | None = None,
         max_neighbors: int | None = 50,
+        device: Any = None,
+        features: Mapping[str, Any] | None = None,
+        edge_features: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        sampler = HGTSampler(data, num_samples, is_sorted, max_neighbors=max_neighbors, seed=seed)
+        if device is None and kwargs.get("num_workers"):
+            # Workers cannot use their parent's GPU.
+            device = "cpu"
+        own = {"max_neighbors": max_neighbors, "seed": seed, "device": device}
+        sampler = HGTSampler(data, num_samples, is_sorted, **own)
         check_input_type(data, input_nodes)
-        self._rows, self._layout = BatchRows(None, None, sampler), "coo"
+        rows = HeteroBatchRows(features, edge_features, sampler)
+        if filter_per_worker is None and rows.on_gpu:
+            # Workers cannot use their parent's GPU.
+            filter_per_worker = False
+        self._rows, self._layout = rows, "coo"
         super().__init__(
-            data=data,
+            data=rows.without(data),
             node_sampler=sampler,
             input_nodes=input_nodes,
             transform=transform,

@@ -19,8 +19,10 @@ from pygsampler.pyg.ahead import Ahead
 from pygsampler.pyg.edge_index import check_layout, edge_index_of
 from pygsampler.pyg.graph import homogeneous, with_edge_index
 from pygsampler.pyg.hetero import HeteroSampler
+from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
-from pygsampler.pyg.options import inside, offered, subgraph
+from pygsampler.pyg.labor import labor_sampler
+from pygsampler.pyg.options import inside, subgraph
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
 from pygsampler.pyg.sampler import PGSampler, Sampler
@@ -93,7 +95,7 @@ class _Sampled:
         if self._layout != "coo":
             # Another may have changed the order.
             order = None if self.transform_sampler_output else getattr(out, "sort_order", None)
-            batch.edge_index = edge_index_of(batch.edge_index, len(out.node), order)
+            self._lay_out(batch, out.node, order)
         if isinstance(factors, dict):
             for kind, values in factors.items():
                 if "edge_weights" in batch[kind]:
@@ -111,10 +113,22 @@ class _Sampled:
             batch.edge_weights = factors
         return batch if self.transform is None else self.transform(batch)
 
-    def _edge_ids(self, out: Any) -> torch.Tensor | None:
+    def _lay_out(self, batch: Any, nodes: Any, order: str | None) -> None:
+        """Makes the edges of a batch of these nodes, that stand in this order, ``EdgeIndex``."""
+        if not isinstance(nodes, dict):
+            size = len(nodes), len(nodes)
+            batch.edge_index = edge_index_of(batch.edge_index, size, order)
+            return
+        for kind in batch.edge_types:
+            # Links may be of a type that has no edges.
+            if "edge_index" in batch[kind]:
+                size = len(nodes[kind[0]]), len(nodes[kind[-1]])
+                batch[kind].edge_index = edge_index_of(batch[kind].edge_index, size, order)
+
+    def _edge_ids(self, out: Any) -> Any:
         """The edges of a batch, as ``data`` has them; not ``e_id``, which may be data's own."""
         moved = getattr(self, self._sampler_name).edge_permutation
-        edges: torch.Tensor | None = out.edge
+        edges = out.edge
         return edges if edges is None or moved is None else moved[edges.long()]
 
     def set_seed(self, seed: int | None) -> None:
@@ -131,9 +145,9 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
 
     Takes PyG's arguments, and those of torch's ``DataLoader``, and gives PyG's batches. Options
     that ``PGSampler`` does not offer raise ``NotImplementedError`` with the option's name. Of a
-    ``HeteroData`` it makes a ``HeteroSampler``, which says what is not offered there; nor are
-    ``features``, ``edge_features`` and ``edge_index``. ``input_nodes`` is then a type of nodes, or
-    (type, ids or mask), ``num_neighbors`` a list, or a dict of edge types to lists.
+    ``HeteroData`` it makes a ``HeteroSampler``, which says what is not offered there.
+    ``input_nodes`` is then a type of nodes, or (type, ids or mask), ``num_neighbors`` a list, or a
+    dict of edge types to lists.
 
     Parameters
     ----------
@@ -148,12 +162,20 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
         Each batch has the rows of its nodes, ``n_id``, under that name, in the place of what
         ``data`` has. They are used where they lie: ``Features.open`` has those of a file. Those on
-        a GPU are read there; others where the sampler is, by a GPU out of page-locked memory.
+        a GPU are read there; others where the sampler is, by a GPU out of page-locked memory. Of
+        data with types each name has a mapping of types to these, without a cache.
     edge_features : mapping of str to Features or arrays of shape [num_edges, ...], optional
         Likewise the rows of its edges, ``e_id``.
     edge_index : str
         ``"coo"``: batches have PyG's tensor of edges. ``"edge_index"``: an ``EdgeIndex`` of this
         module, by which PyG's layers add up by segments; PyG 2.6 or newer.
+    labor : str, optional
+        LABOR in the place of neighbours drawn for each node by itself: fewer nodes, as targets
+        share the numbers of their sources. ``"poisson"``: ``num_neighbors`` edges in the mean, as
+        DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler``, and
+        ``HeteroLaborSampler`` with types, have more options. Without ``replace``, ``disjoint``
+        and times, and by the CPU, which copies batches to a GPU. ``edge_weights="ht"`` gives the
+        factors of its edges.
     prefetch : int
         Batches that are sampled ahead, in a thread of this process, while those before are looked
         up and used; for ``num_workers=0``. They are the same batches; what is assigned to the
@@ -202,6 +224,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
+        labor: str | None = None,
         prefetch: int = 0,
         **kwargs: Any,
     ) -> None:
@@ -211,8 +234,6 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             raise ValueError(
                 f"prefetch: expected 0 with num_workers, which work ahead, got {prefetch}"
             )
-        if typed:
-            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -229,10 +250,12 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             time_attr=time_attr,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
+            labor=labor,
         )
         if typed:
             check_input_type(data, input_nodes)
-        rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
+        kind_of_rows = HeteroBatchRows if typed else BatchRows
+        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -288,10 +311,10 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
-    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index`` and the
-    errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also for data without
-    edges where ``edge_label_index`` is None. Of a ``HeteroData``, ``edge_label_index`` is a type of
-    edges, or (type, edges).
+    ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
+    ``labor`` and the errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also
+    for data without edges where ``edge_label_index`` is None. Of a ``HeteroData``,
+    ``edge_label_index`` is a type of edges, or (type, edges).
     """
 
     _sampler_name = "link_sampler"
@@ -324,13 +347,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         features: Mapping[str, Any] | None = None,
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
+        labor: str | None = None,
         **kwargs: Any,
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
         typed = has_types(data)
-        if typed:
-            _check_typed(features, edge_features, edge_index)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -347,10 +369,12 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
             time_attr=time_attr,
             weight_attr=weight_attr,
             edge_weights=edge_weights,
+            labor=labor,
         )
         if typed:
             _check_link_type(data, edge_label_index)
-        rows = BatchRows(features, edge_features, _ours(neighbor_sampler))
+        kind_of_rows = HeteroBatchRows if typed else BatchRows
+        rows = kind_of_rows(features, edge_features, _ours(neighbor_sampler))
         if filter_per_worker is None and rows.on_gpu:
             # Workers cannot use their parent's GPU.
             filter_per_worker = False
@@ -412,6 +436,8 @@ def _sampler(
     device: Any,
     num_workers: int,
     kind: type[PGSampler],
+    *,
+    labor: Any,
     **options: Any,
 ) -> Any:
     """The sampler that was given, or one made of the loader's arguments."""
@@ -424,8 +450,11 @@ def _sampler(
         if device is None and num_workers:
             # Workers cannot use their parent's GPU.
             device = "cpu"
+        if labor is not None:
+            typed = kind is HeteroSampler
+            return labor_sampler(labor, data, num_neighbors, typed, seed, device, options)
         return kind(data, num_neighbors, seed=seed, device=device, **options)
-    for name, value in (("seed", seed), ("device", device)):
+    for name, value in (("seed", seed), ("device", device), ("labor", labor)):
         if value is not None:
             raise ValueError(
                 f"{name}: expected None with neighbor_sampler, which has its own, "
@@ -447,16 +476,6 @@ def _sampler(
     if isinstance(given, Sampler) and not isinstance(given, HeteroSampler):
         homogeneous(data)
     return given
-
-
-def _check_typed(features: Any, edge_features: Any, edge_index: Any) -> None:
-    """NotImplementedError for what is not offered with a HeteroData."""
-    for name, value, usual in (
-        ("features", features, None),
-        ("edge_features", edge_features, None),
-        ("edge_index", edge_index, "coo"),
-    ):
-        offered(name, value, usual, "for a HeteroData anything else")
 
 
 def _check_link_type(data: Any, edge_label_index: Any) -> None:

@@ -10,6 +10,7 @@ import torch
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
+from pygsampler._arrays import devices
 from pygsampler._arrays.vertices import check_vertices
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.limits import MAX_FANOUT, MAX_HOPS
@@ -23,6 +24,7 @@ __all__ = [
     "inside",
     "kind",
     "offered",
+    "place",
     "subgraph",
 ]
 
@@ -54,6 +56,14 @@ def offered(name: str, value: Any, expected: Any, what: str) -> None:
         raise NotImplementedError(
             f"{name}: expected {expected!r}, got {describe(value)}; {what} is not offered yet"
         )
+
+
+def place(device: Any) -> int:
+    """The index of a device that is there, -1 for the CPU."""
+    index = devices.parse(device)
+    if index >= 0:
+        devices.require(index)
+    return index
 
 
 def assignable(name: str, value: Any) -> None:

@@ -16,9 +16,10 @@ from pygsampler.features import Features
 from pygsampler.pyg.stores import FeatureStore
 
 if TYPE_CHECKING:
+    from pygsampler.graph import Graph
     from pygsampler.pyg.sampler import Sampler
 
-__all__ = ["BatchRows"]
+__all__ = ["BatchRows", "check_edge_ids", "taken"]
 
 # What batches of PyG's loaders, and of ours, have already.
 _TAKEN = {
@@ -39,8 +40,8 @@ class BatchRows:
 
     def __init__(self, features: Any, edge_features: Any, sampler: Sampler | None) -> None:
         counts = (None, None) if sampler is None else (sampler.num_nodes, sampler.num_edges)
-        self._nodes = _taken(features, "features", "nodes", counts[0])
-        self._edges = _taken(edge_features, "edge_features", "edges", counts[1])
+        self._nodes = taken(features, "features", "nodes", counts[0])
+        self._edges = taken(edge_features, "edge_features", "edges", counts[1])
         both = sorted(self._nodes.keys() & self._edges.keys())
         if both:
             raise ValueError(f"edge_features: expected other names than features has, got {both}")
@@ -50,7 +51,7 @@ class BatchRows:
                 if place >= 0 and each._where() < 0:
                     named[name] = each.pin(place)
         if sampler is not None:
-            _check_edge_ids(sampler, self._edges)
+            check_edge_ids(sampler.graph, self._edges, "edge_features[{!r}]")
             for each in self._nodes.values():
                 if each._cache is not None and each._cache.wants_graph:
                     each._cache.fill(sampler.graph)
@@ -111,7 +112,8 @@ class BatchRows:
                 of[attr.attr_name] = rows
 
 
-def _taken(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
+def taken(given: Any, where: str, things: str, count: int | None) -> dict[str, Features]:
+    """What a loader was given by name, with a row for each of ``count`` things."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -137,11 +139,14 @@ def _taken(given: Any, where: str, things: str, count: int | None) -> dict[str, 
     return named
 
 
-def _check_edge_ids(sampler: Sampler, edges: Mapping[str, Features]) -> None:
-    """Edges may have any ids, and on a GPU nobody would notice one without a row."""
+def check_edge_ids(graph: Graph, edges: Mapping[str, Features], where: str) -> None:
+    """ValueError for features on a GPU, called ``where``, without a row for each edge.
+
+    Edges may have any ids, and on a GPU nobody would notice one without a row.
+    """
     if not any(each._where() >= 0 for each in edges.values()):
         return
-    ids = sampler.graph.edge_ids
+    ids = graph.edge_ids
     if ids is None or not len(ids):
         return
     # Not as a tensor of those of a file, which torch would copy.
@@ -149,6 +154,6 @@ def _check_edge_ids(sampler: Sampler, edges: Mapping[str, Features]) -> None:
     for name, features in edges.items():
         if len(features) <= most:
             raise ValueError(
-                f"edge_features[{name!r}]: expected a row for each edge id up to {most}, "
+                f"{where.format(name)}: expected a row for each edge id up to {most}, "
                 f"got {len(features)}"
             )

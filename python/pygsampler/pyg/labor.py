@@ -1,0 +1,209 @@
+"""``LaborSampler``: LABOR behind PyG's ``BaseSampler``, and ``labor=`` of this module's loaders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch.utils.data import get_worker_info
+from torch_geometric.data import Data
+from torch_geometric.sampler import NumNeighbors, SamplerOutput
+from torch_geometric.sampler.base import SubgraphType
+
+from pygsampler._arrays import devices
+from pygsampler._batch.induced import induced
+from pygsampler._core.checks import describe
+from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
+from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.pyg import options
+from pygsampler.pyg.hetero import typed_output
+from pygsampler.pyg.hetero_labor import HeteroLaborSampler
+from pygsampler.pyg.sampler import Sampler
+
+__all__ = ["LaborSampler", "labor_sampler"]
+
+_NODE = "node"
+_EDGE = _NODE, "to", _NODE
+
+
+class LaborSampler(Sampler):
+    """LABOR on a ``Data`` for PyG's loaders: fewer nodes at the same variance.
+
+        sampler = pygsampler.pyg.LaborSampler(data, [10, 5], importance=1)
+        loader = NeighborLoader(data, [10, 5], neighbor_sampler=sampler, batch_size=1024)
+
+    ``NeighborLoader(data, [10, 5], labor="poisson")`` of this module makes one, and of a
+    ``HeteroData`` a ``HeteroLaborSampler``. Batches are as those of ``PGSampler``; this module's
+    loaders give them ``edge_weights``, beside ``e_id``.
+
+    Parameters
+    ----------
+    data : Data, Graph, or (FeatureStore, GraphStore)
+        As for ``PGSampler``.
+    num_neighbors : list of int or NumNeighbors
+        The edges of a node in the mean, the seeds' number first; -1 takes all.
+    importance, exact, layer_dependency
+        As ``pygsampler.HeteroLabor`` has them.
+    weight_attr : str, optional
+        As for ``PGSampler``.
+    edge_weights : str, optional
+        ``"ht"``: one over the chance of each edge, ``"mean"``: DGL's, or None. For directional
+        subgraphs.
+    subgraph_type, is_sorted, sample_direction, seed, device
+        As for ``PGSampler``.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError, NotImplementedError, CudaError
+        As ``PGSampler``.
+
+    Notes
+    -----
+    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. The CPU
+    samples; batches for a GPU are copied there. A GPU itself samples by
+    ``Sampler(data, pygsampler.samplers.labor(...), device="cuda")``, whose hops expand all nodes,
+    and not the new ones alone.
+    """
+
+    _options_names = MappingProxyType({"prob": "weight_attr"})
+    # The graph as one of a type of nodes and one of edges.
+    _types: HeteroGraph | None = None
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Sequence[int] | NumNeighbors,
+        *,
+        importance: int = 0,
+        exact: bool = False,
+        layer_dependency: bool = False,
+        weight_attr: str | None = None,
+        edge_weights: str | None = "ht",
+        subgraph_type: str | SubgraphType = "directional",
+        is_sorted: bool = False,
+        sample_direction: str = "forward",
+        seed: int | None = None,
+        device: Any = None,
+    ) -> None:
+        counts = options.hops(num_neighbors)
+        sampler = HeteroLabor(
+            counts[::-1] or [0],
+            importance=importance,
+            exact=exact,
+            layer_dependency=layer_dependency,
+            frontier="new",
+            prob=weight_attr,
+            edge_weights=edge_weights,
+            seed=seed,
+        )
+        self._num_hops = len(counts)
+        self._place = options.place(_where(data) if device is None else device)
+        super().__init__(
+            data,
+            sampler,
+            subgraph_type=subgraph_type,
+            # A GPU needs the batches alone.
+            device="cpu",
+            is_sorted=is_sorted,
+            sample_direction=sample_direction,
+        )
+        self._identity.set_seed(seed)
+
+    @property
+    def device(self) -> str:
+        """Where its batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return devices.name(self._place)
+
+    def _typed(self) -> HeteroGraph:
+        if self._types is None:
+            self._types = HeteroGraph({_EDGE: self._graph})
+        return self._types
+
+    def _drawn(self) -> Graph:
+        graph: Any = self._sampler.graph_of(self._typed())  # type: ignore[arg-type]
+        drawn: Graph = graph[_EDGE]
+        return drawn
+
+    def _sample(
+        self, seeds: torch.Tensor, identity: tuple[int, int], times: torch.Tensor | None
+    ) -> SamplerOutput:
+        self._check_factors()
+        if self._sampler.seed != self.seed:
+            self._sampler = self._sampler.with_seed(self.seed)
+        graph: Any = self._typed()
+        job = self._sampler.launch(
+            graph,
+            {_NODE: seeds},
+            epoch=identity[0],
+            batch=identity[1],
+            threads=0 if get_worker_info() is None else 1,
+        )
+        made: Any = job.result()
+        found = typed_output(made._on(self._place), _NODE, (_EDGE,), self._num_hops)
+        node = found.node[_NODE]
+        if self.subgraph_type == SubgraphType.induced:
+            edges = induced(self._drawn(), node, None)
+            out = SamplerOutput(node, edges.row, edges.col, edges.edge)
+        else:
+            out = SamplerOutput(
+                node,
+                found.row[_EDGE],
+                found.col[_EDGE],
+                found.edge[_EDGE],
+                num_sampled_nodes=found.num_sampled_nodes[_NODE],
+                num_sampled_edges=found.num_sampled_edges[_EDGE],
+            )
+        # Hop by hop, in a hop row by row; so are all edges among the nodes.
+        out.sort_order = "col"
+        weights = getattr(found, "edge_weights", None)
+        if weights is not None:
+            # PyG's class has no place for these; our loaders look for them.
+            out.edge_weights = weights[_EDGE]
+        return out
+
+    def __repr__(self) -> str:
+        return f"pygsampler.pyg.LaborSampler({self._sampler!r}, {self.subgraph_type.value!r})"
+
+
+def _where(data: Any) -> Any:
+    """Where the edges of ``data`` are."""
+    if isinstance(data, Graph):
+        return data.device
+    edges = data.edge_index if isinstance(data, Data) else None
+    return "cpu" if edges is None else edges.device
+
+
+# What neighbours drawn one row at a time may be asked for, with what means that they are not.
+_WITHOUT: Mapping[str, Any] = MappingProxyType(
+    {"replace": False, "disjoint": False, "time_attr": None, "temporal_strategy": "uniform"}
+)
+
+
+def labor_sampler(
+    labor: Any, data: Any, num_neighbors: Any, typed: bool, seed: Any, device: Any, given: Any
+) -> Sampler:
+    """The sampler of a loader with ``labor=``, of whose arguments ``given`` are the others."""
+    if labor not in ("exact", "poisson"):
+        raise ValueError(f"labor: expected 'exact', 'poisson' or None, got {describe(labor)}")
+    for name, usual in _WITHOUT.items():
+        if given[name] != usual:
+            raise ValueError(
+                f"{name}: expected {usual!r} with labor={labor!r}, which has none, "
+                f"got {describe(given[name])}"
+            )
+    kind: Any = HeteroLaborSampler if typed else LaborSampler
+    names = "weight_attr", "edge_weights", "subgraph_type"
+    more = {} if typed else {"is_sorted": given["is_sorted"]}
+    made: Sampler = kind(
+        data,
+        num_neighbors,
+        exact=labor == "exact",
+        seed=seed,
+        device=device,
+        **{name: given[name] for name in names},
+        **more,
+    )
+    return made

@@ -1,0 +1,86 @@
+"""Programs over relations, and walks along them, on a GPU: the CPU's, as tensors there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+WRITES, WRITTEN = ("author", "writes", "paper"), ("paper", "written", "author")
+SEEDS = {"author": [0, 39, 3], "paper": [7, 3, 7, 58]}
+NUMBERS = {"epoch": 1, "batch": 2}
+
+
+@pytest.fixture
+def graph(cuda: None) -> pgs.HeteroGraph:
+    if not torch.cuda.is_available():
+        pytest.skip("needs a torch that finds the GPU")
+    edges = np.arange(200)
+    ends = {WRITES: (edges % 40, edges % 60), WRITTEN: (edges % 60, edges * 7 % 40)}
+    weights = {kind: {"w": edges % 5 + 0.5} for kind in ends}
+    return pgs.HeteroGraph.from_coo(ends, {"author": 40, "paper": 60}, edge_data=weights)
+
+
+@pgs.program
+def both(A: Any, seeds: Any, K: int) -> Any:
+    writers = A[WRITES][:, seeds["paper"]].collective_sample(K)
+    wrote = A[WRITTEN][:, writers.row() | seeds["author"]].individual_sample(2)
+    return [wrote, writers], {"all": wrote.sum(axis=0), "reached": wrote.row()}
+
+
+@pytest.mark.parametrize("put", ["to", "pin"])
+def test_programs(graph: pgs.HeteroGraph, put: str) -> None:
+    there = getattr(graph, put)("cuda")
+    sampler = both(K=9, seed=5, weight="w")
+    want, got = (sampler.sample(of, SEEDS, **NUMBERS) for of in (graph, there))
+    for kind, ids in want.nodes.items():
+        assert got.nodes[kind].device.type == "cuda"
+        assert got.nodes[kind].tolist() == ids.tolist()
+        assert got.output_index[kind].tolist() == want.output_index[kind].tolist()
+    for mine, other in zip(got.blocks, want.blocks, strict=True):
+        for kind, edges in other.items():
+            assert [each.tolist() for each in mine[kind]] == [each.tolist() for each in edges]
+    assert got.extra["all"].tolist() == want.extra["all"].tolist()
+    assert got.extra["reached"].ids.tolist() == want.extra["reached"].ids.tolist()
+    on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
+    again = sampler.sample(there, on_gpu, **NUMBERS)
+    assert again.nodes["paper"].tolist() == want.nodes["paper"].tolist()
+
+
+@pytest.mark.parametrize("put", ["to", "pin"])
+def test_walks(graph: pgs.HeteroGraph, put: str) -> None:
+    there, authors = getattr(graph, put)("cuda"), {"author": SEEDS["author"]}
+    walk = pgs.MetaPathWalk([WRITES, WRITTEN], 5, walks_per_seed=3, edge_ids=True, seed=7)
+    want, got = (walk.sample(of, authors, **NUMBERS) for of in (graph, there))
+    assert got.device == "cuda:0" and got.node_types == want.node_types
+    for made in (got.cpu(), walk.sample_many(there, [authors] * 3, epoch=1, batch=0)[2].cpu()):
+        assert made.nodes.tolist() == want.nodes.tolist()
+        assert made.edge_ids.tolist() == want.edge_ids.tolist()
+    pinsage = pgs.PinSAGE(2, 0.5, 10, 3, metapath=[WRITES, WRITTEN], seed=7)
+    found = [pinsage.sample(of, authors, **NUMBERS).nodes.cpu().tolist() for of in (graph, there)]
+    assert found[0] == found[1]
+    restarts = pgs.RestartNeighbors(None, {"author": 2, "paper": 3}, seed=7)
+    met = [restarts.sample(of, SEEDS, **NUMBERS) for of in (graph, there)]
+    assert all(met[0][kind].nodes.tolist() == met[1][kind].nodes.tolist() for kind in met[0])
+
+
+@pytest.mark.parametrize("put", ["to", "pin"])
+def test_batches_that_the_cpu_makes(graph: pgs.HeteroGraph, put: str) -> None:
+    there = getattr(graph, put)("cuda")
+    on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
+    for sampler in (pgs.HeteroLabor([3, 2], prob="w", seed=3), pgs.HGTSampler([9, 4], seed=3)):
+        want = sampler.sample(graph, SEEDS, **NUMBERS)
+        for got in (sampler.sample(there, on_gpu, **NUMBERS), want.to("cuda")):
+            tensors = got.torch()
+            for kind, ids in want.nodes.items():
+                assert tensors.nodes[kind].device.type == "cuda"
+                assert tensors.nodes[kind].tolist() == ids.tolist()
+            for mine, other in zip(tensors.blocks, want.blocks, strict=True):
+                for kind, block in other.items():
+                    assert mine[kind].indices.tolist() == block.indices.tolist()
+                    assert mine[kind].edge_ids.tolist() == block.edge_ids.tolist()
