@@ -108,7 +108,10 @@ func (p *Sampler) Explain(g *Graph, seeds int64) (string, error) {
 		return "", err
 	}
 	defer g.leave()
-	about := explain.Graph{Nodes: g.nodes(), Edges: g.csc.NumEdges()}
+	about := explain.Graph{Nodes: g.nodes(), Edges: g.csc.NumEdges(), Widths: map[string]int64{}}
+	for name, values := range g.csc.VertexData {
+		about.Widths[name] = values.Len() / max(about.Nodes, 1)
+	}
 	if g.device != nil {
 		about.Edges = g.device.graph.Edges
 	}

@@ -18,16 +18,17 @@ from pygsampler._core.checks import describe, integer
 from pygsampler._program import inputs
 from pygsampler._program.drawing import drawing
 from pygsampler._program.forms import function_of
+from pygsampler._program.graph import Graph, Induced
 from pygsampler._program.inputs import Content
 from pygsampler._program.symbols import (
-    Graph,
-    Induced,
     Input,
     Matrix,
     Rows,
     Scalar,
+    Stack,
     Vector,
     Vertices,
+    stack,
 )
 from pygsampler._program.texts import arrays, extras, follows, named
 from pygsampler._program.trace import Trace, constant
@@ -60,9 +61,11 @@ __all__ = [
     "ProgramFunction",
     "Rows",
     "Scalar",
+    "Stack",
     "Vector",
     "Vertices",
     "program",
+    "stack",
 ]
 
 # Options of the sampler, which no program has as arguments.
@@ -239,9 +242,10 @@ def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
         extras, made = made, None
     for name, value in extras.items():
         trace.named(name, "what is returned")
-        if not isinstance(value, (Vector, Vertices)):
+        if not isinstance(value, (Rows, Vector, Vertices)):
             raise trace.refuse(
-                f"return: {name}: {describe(value)}", "expected a vector or a list of vertices"
+                f"return: {name}: {describe(value)}",
+                "expected a vector, dense rows or a list of vertices",
             )
     if made is None:
         kind, nodes = "vectors", []

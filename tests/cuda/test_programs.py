@@ -26,6 +26,22 @@ def products(A: Any, seeds: Any) -> Any:
     return chances, {**extra, "sources": out.row(), "shares": into.softmax()}
 
 
+@pgs.program
+def dense_products(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
+    # Along both axes, of rows of all vertices and of lists; with the values of edges, and of maps.
+    C, X = A[:, seeds], A.features("rows")
+    B = C.individual_sample(40, (C * (X @ W @ (X @ W).T)).abs())
+    heard = B.T @ X
+    back = B.sqrt() @ (heard @ W)
+    extra = {"heard": heard, "back": back, "first": back[:, 1], "scores": X[C.row()] @ v}
+    return B.mul(back[:, 0].abs() + 1, axis=1), extra | {"all": C.T @ X[C.row()], "whole": A @ X}
+
+
+def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
+    rows = np.random.default_rng(7).normal(size=(graph.num_nodes, width))
+    return graph.with_data(node_data={"rows": rows.astype(np.float32)})
+
+
 SAMPLERS: dict[str, Any] = {
     "products": products(weight="w", seed=1),
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
@@ -125,6 +141,39 @@ def test_long_columns() -> None:
     ):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
+
+
+@pytest.mark.parametrize("width", [1, 35])
+def test_products_with_dense_rows(width: int) -> None:
+    degrees = [0, 1, 31, 33, 64, 511, 512, 513, 1025, *range(20), scaled(90000, 1500)]
+    cpu, _ = both(with_degrees(degrees, 700, 3), 32)
+    cpu = with_rows(cpu, width)
+    there, draw = cpu.to("cuda"), np.random.default_rng(5)
+    inputs = {"W": draw.normal(size=(width, 3)), "v": draw.normal(size=width)}
+    sampler = dense_products(**inputs, weight="w", seed=1)
+    for seeds in (np.arange(len(degrees)), np.array([5, 5, 3]), np.arange(0)):
+        want = sampler.sample(cpu, seeds, epoch=0, batch=0)
+        same(sampler.sample(there, seeds, epoch=0, batch=0), want)
+    bad = cpu.with_data(edge_data={"w": np.full(cpu.num_edges, np.inf)})
+    for graph in (bad, bad.to("cuda")):
+        with pytest.raises(ValueError, match=r"@: expected finite values, got -?inf"):
+            refused(weight="w").sample(graph, np.arange(20))
+        with pytest.raises(ValueError, match=r"\[:, 50\]: expected rows of more numbers, got"):
+            beyond().sample(graph, np.arange(20))
+    none = cpu.with_data(node_data={"rows": np.zeros((cpu.num_nodes, 0), np.float32)})
+    for graph in (none, none.to("cuda")):
+        with pytest.raises(ValueError, match=r"(features|ndata).*rows.*got (none|0)"):
+            refused().sample(graph, np.arange(20))
+
+
+@pgs.program
+def refused(A: Any, seeds: Any) -> Any:
+    return {"x": A[:, seeds] @ A.features("rows")}
+
+
+@pgs.program
+def beyond(A: Any, seeds: Any) -> Any:
+    return {"x": A.features("rows")[seeds][:, 50]}
 
 
 @pgs.program

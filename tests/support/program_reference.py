@@ -249,6 +249,7 @@ class Rows:
 
     along: Vertices
     rows: list[list[float]]
+    width: int
 
     @cached_property
     def at(self) -> dict[int, list[float]]:
@@ -377,12 +378,21 @@ class Machine:
                 return Vector(b.edges.rows, [float(b.times[u]) for u in b.edges.rows.of])
             case "features":
                 rows = self.graph.node_data[name_of(attrs)]
-                return Rows(self.every(), [[single(x) for x in row] for row in rows])
+                width = len(rows[0]) if rows else 0
+                return Rows(self.every(), [[single(x) for x in row] for row in rows], width)
             case "take":
-                return Rows(given[1], [given[0].at[v] for v in given[1].of])
+                rows = [given[0].at[v] for v in given[1].of]
+                return Rows(given[1], rows, given[0].width)
             case "project":
                 w = self.inputs[name_of(attrs)]
-                return Rows(given[0].along, [projected(row, w) for row in given[0].rows])
+                w = w if isinstance(w[0], list) else [[x] for x in w]
+                rows = [projected(row, w) for row in given[0].rows]
+                return Rows(given[0].along, rows, len(w[0]))
+            case "multiply":
+                return self.multiplied(given[0], given[1], attrs["axis"] == "1")
+            case "entry":
+                k = int(attrs["k"])
+                return Vector(given[0].along, [row[k] for row in given[0].rows])
             case "dot":
                 edges, p, q = given[0].edges, given[1].at, given[2].at
                 ends = zip(edges.row_of, edges.column_of, strict=True)
@@ -430,6 +440,17 @@ class Machine:
         if axis == "0":
             return Vector(edges.columns, reduced(op, edges.by_column(values), False))
         return Vector(edges.rows, reduced(op, edges.by_row(values), True))
+
+    def multiplied(self, c: Matrix, x: Rows, by_row: bool) -> Rows:
+        """For each row, or column, of c the sum of its edges' values times rows of x."""
+        edges, at = c.edges, x.at
+        group, along = (edges.by_row, edges.rows) if by_row else (edges.by_column, edges.columns)
+        owners = edges.column_of if by_row else edges.row_of
+        sums = []
+        for k in range(x.width):
+            products = [value * at[v][k] for value, v in zip(c.values, owners, strict=True)]
+            sums.append([single(s) for s in reduced("sum", group(products), by_row)])
+        return Rows(along, [[s[i] for s in sums] for i in range(len(along.of))], x.width)
 
     def walk(self, roots: list[int], length: int, site: int) -> Vertices:
         at, visited = list(roots), list(roots)
@@ -550,9 +571,11 @@ def reference(
     extras: dict[str, list[Any]] = {}
     for name, i in program.extras.items():
         value = values[i]
-        extras[name] = (
-            list(value.of) if isinstance(value, Vertices) else [single(x) for x in value.values]
-        )
+        if isinstance(value, Vertices):
+            extras[name] = list(value.of)
+        else:
+            rows = value.rows if isinstance(value, Rows) else [value.values]
+            extras[name] = [single(x) for row in rows for x in row]
     blocks: list[Block] = []
     place = {v: i for i, v in enumerate(dict.fromkeys(seeds))}
     if program.result == "subgraph":

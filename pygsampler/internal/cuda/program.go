@@ -172,10 +172,14 @@ func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err err
 // refused says which value a node does not take.
 func (p *Programs) refused(words []int64, node int64) error {
 	op, x := p.program.Nodes[node].Op, program.ValueText(math.Float64frombits(uint64(words[reportHeader])))
-	if op == program.Sum || op == program.Mean {
-		return fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, op, x)
-	}
 	name := op.String()
+	switch op {
+	case program.Multiply:
+		name = "@"
+		fallthrough
+	case program.Sum, program.Mean:
+		return fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, name, x)
+	}
 	if op == program.Individual || op == program.Collective {
 		name += "_sample"
 	}

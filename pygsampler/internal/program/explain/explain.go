@@ -79,7 +79,7 @@ func mark(n *program.Node) string {
 	return ""
 }
 
-var kinds = map[program.Kind]string{program.List: "list", program.Matrix: "matrix", program.Vector: "vector", program.Scalar: "scalar"}
+var kinds = map[program.Kind]string{program.List: "list", program.Matrix: "matrix", program.Vector: "vector", program.Scalar: "scalar", program.Dense: "rows"}
 
 // writeCosts writes the table of nodes, columns aligned.
 func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64) {

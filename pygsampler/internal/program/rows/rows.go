@@ -6,6 +6,9 @@ package rows
 #cgo CFLAGS: -O3 -std=c11
 #include <stdint.h>
 
+// A product of a double is rounded before it is added.
+#pragma STDC FP_CONTRACT OFF
+
 // Rows and columns of a block, whose sums stay in registers.
 enum { ROWS = 4, COLUMNS = 8 };
 
@@ -48,6 +51,57 @@ static void pgs_project(const float *x, int64_t n, int64_t d, const float *w, in
   pgs_multiply(x, n, d, w, h, out);
 }
 
+// Rows of products that are added at a time, by a tree.
+enum { LOT = 32 };
+
+// The first n of LOT rows of parts are added up, and to the sums: row i takes row i + 16, then i + 8 and so on.
+static inline __attribute__((always_inline)) void pgs_tree(double *sums, double *parts, int64_t n, int64_t h) {
+  for (int64_t half = LOT / 2; half > 0; half /= 2) {
+    for (int64_t i = half; i < n; i++) {
+      double *to = parts + (i - half) * h, *from = parts + i * h;
+      for (int64_t k = 0; k < h; k++) to[k] += from[k];
+    }
+    if (n > half) n = half;
+  }
+  for (int64_t k = 0; k < h; k++) sums[k] += parts[k];
+}
+
+// n values times rows go behind the parts that are there; where LOT are, they are added up.
+static inline __attribute__((always_inline)) int64_t pgs_lots(double *sums, double *parts, int64_t left, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
+  for (int64_t i = 0; i < n; i++) {
+    const float *row = x + at[i] * h;
+    double *to = parts + left * h, value = values[i];
+    for (int64_t k = 0; k < h; k++) to[k] = value * (double)row[k];
+    if (++left == LOT) {
+      pgs_tree(sums, parts, LOT, h);
+      left = 0;
+    }
+  }
+  return left;
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static int64_t pgs_lots_wide(double *sums, double *parts, int64_t left, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
+  return pgs_lots(sums, parts, left, values, x, at, n, h);
+}
+#endif
+
+static int64_t pgs_add(double *sums, double *parts, int64_t left, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) return pgs_lots_wide(sums, parts, left, values, x, at, n, h);
+#endif
+  return pgs_lots(sums, parts, left, values, x, at, n, h);
+}
+
+// The sums, with what is left of the parts; they begin anew.
+static void pgs_end(float *out, double *sums, double *parts, int64_t left, int64_t h) {
+  if (left) pgs_tree(sums, parts, left, h);
+  for (int64_t k = 0; k < h; k++) {
+    out[k] = (float)sums[k];
+    sums[k] = 0;
+  }
+}
+
 // Of n pairs of rows the products: eight sums in turn, and then of these the sum of each and the one half
 // of them behind.
 static void pgs_dot(const float *p, const int64_t *at, const float *q, const int64_t *to, int64_t n, int64_t h, double *out) {
@@ -85,5 +139,27 @@ func Dot(out []float64, p []float32, at []int64, q []float32, to []int64, h int6
 	C.pgs_dot(floats(p), (*C.int64_t)(unsafe.SliceData(at[:n])), floats(q), (*C.int64_t)(unsafe.SliceData(to[:n])),
 		C.int64_t(n), C.int64_t(h), (*C.double)(unsafe.SliceData(out)))
 }
+
+// Lot is how many edges' products are added up at a time.
+const Lot = C.LOT
+
+// Add writes values[i] times row at[i] of x behind the `left` rows of products in parts, which has room for a Lot of
+// them, and adds them to the sums where they are a Lot. It returns how many are left there. Rows are as long as sums.
+func Add(sums, parts []float64, left int, values []float64, x []float32, at []int64) int {
+	if len(sums) == 0 || len(values) == 0 {
+		return left
+	}
+	return int(C.pgs_add(doubles(sums), doubles(parts[:Lot*len(sums)]), C.int64_t(left), doubles(values), floats(x),
+		(*C.int64_t)(unsafe.SliceData(at[:len(values)])), C.int64_t(len(values)), C.int64_t(len(sums))))
+}
+
+// End writes the sums, to which it adds what is left in parts, and makes them 0.
+func End(out []float32, sums, parts []float64, left int) {
+	if len(sums) > 0 {
+		C.pgs_end(floats(out[:len(sums)]), doubles(sums), doubles(parts[:Lot*len(sums)]), C.int64_t(left), C.int64_t(len(sums)))
+	}
+}
+
+func doubles(x []float64) *C.double { return (*C.double)(unsafe.SliceData(x)) }
 
 func floats(x []float32) *C.float { return (*C.float)(unsafe.SliceData(x)) }

@@ -403,6 +403,8 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 		uniforms(ev.numbersOf(n, rng.Candidates), s, to)
 	case program.Gather:
 		ev.vector(n.In[0], s, to)
+	case program.Entry:
+		ev.entry(n, s, to)
 	default:
 		ev.mapped(n, to, func(in int, buffer []float64) []float64 {
 			if ev.Nodes[in].Type.Kind == program.Scalar {

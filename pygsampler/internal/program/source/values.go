@@ -196,7 +196,10 @@ func (w *writer) vector(i int, n *program.Node) {
 		return fmt.Sprintf("v%d(i)", in)
 	}
 	expression, cost := "", 0
-	if n.Op == program.Gather {
+	if n.Op == program.Entry {
+		w.takes(i, n.In[0])
+		expression, cost = fmt.Sprintf("(double)r%d(i, %d)", n.In[0], n.K), 2
+	} else if n.Op == program.Gather {
 		expression, cost = element(n.In[0]), w.cost[n.In[0]]+1
 	} else {
 		expression, cost = w.mapped(n, element)
