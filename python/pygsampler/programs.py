@@ -466,17 +466,18 @@ class Program(EngineSampler, Sampler[Any]):
         into: str | None = None,
         beside: bool = False,
     ) -> Job:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
-        if exclude is not None:
-            raise NotImplementedError(
-                f"exclude: expected None for a program, got {describe(exclude)}"
-            )
+        """As ``Sampler.launch``.
+
+        Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``; A itself, and what is made of
+        it alone, has all. ValueError for programs that walk, or draw among the edges of A.
+        """
         return launched(
             self,
             self.graph_of(graph),
             seeds,
             epoch=epoch,
             batch=batch,
+            exclude=exclude,
             threads=threads,
             into=into,
             beside=beside,

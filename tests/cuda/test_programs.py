@@ -107,6 +107,19 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
         same(got, want)
 
 
+@pytest.mark.parametrize("name", ["ladies", "labor", "shadow", "bandit"])
+@pytest.mark.parametrize("edge_ids", [0, 32])
+def test_excluded_edges(name: str, edge_ids: int) -> None:
+    cpu, there = both(random_graph(scaled(20000, 200), 2), 32, edge_ids)
+    sampler, draw = SAMPLERS[name], np.random.default_rng(1)
+    for count in (1, cpu.num_edges // 3):
+        seeds, ids = draw.integers(0, cpu.num_nodes, 30), draw.integers(0, cpu.num_edges, count)
+        want = sampler.sample(cpu, seeds, epoch=2, batch=1, exclude=ids)
+        same(sampler.sample(there, seeds, epoch=2, batch=1, exclude=ids), want)
+        taken = {int(e) for block in want.numpy().blocks for e in block.edge_ids}
+        assert taken and not taken & set(ids.tolist())
+
+
 def test_many_batches_and_pinned_graphs() -> None:
     csc = random_graph(scaled(20000, 400), 4)
     sets = [np.arange(i, i + 30) for i in range(9)]

@@ -250,8 +250,14 @@ def test_wrong_arrays_and_seeds(graph: pgs.Graph) -> None:
         hops(fanouts=[2], weight="nothing", seed=0).sample(graph, [1])
     with pytest.raises(IndexError, match=r"seeds\[1\]"):
         hops(fanouts=[2], seed=0).sample(graph, [1, 50])
-    with pytest.raises(NotImplementedError, match="exclude"):
-        hops(fanouts=[2], seed=0).sample(graph, [1], exclude=[3])
+    with pytest.raises(ValueError, match=r"exclude\[0\]: expected the id of an edge of the graph"):
+        hops(fanouts=[2], seed=0).sample(graph, [1], exclude=[graph.num_edges])
+    for body, op in (
+        (lambda A, seeds: {"x": A.walk(seeds, 2)}, "walk"),
+        (lambda A, seeds: {"x": A.individual_sample(2).row()}, "individual"),
+    ):
+        with pytest.raises(ValueError, match=f"exclude: expected a program that .* with {op}"):
+            pgs.program(body)().sample(graph, [1], exclude=[3])
     negative = graph.with_data(edge_data={"t": -np.ones(graph.num_edges)})
     with pytest.raises(ValueError, match=r"individual_sample: expected .*got -1"):
         hops(fanouts=[2], seed=0).sample(negative, [1])

@@ -271,6 +271,7 @@ class Machine:
     numbers: Numbers
     weight: str | None
     inputs: dict[str, list[Any]] = field(default_factory=dict)
+    exclude: frozenset[int] = frozenset()
     values: dict[int, Any] = field(default_factory=dict)
 
     def every(self) -> Vertices:
@@ -404,8 +405,11 @@ class Machine:
         raise AssertionError(op)
 
     def slice(self, s: Vertices, rows: set[int] | None = None, whole: bool = False) -> Matrix:
-        source = self.graph.indices
+        source, ids = self.graph.indices, self.graph.edge_ids
         places = [[e for e in self.in_edges(v) if rows is None or source[e] in rows] for v in s.of]
+        if not whole:
+            out = self.exclude
+            places = [[e for e in es if (e if ids is None else ids[e]) not in out] for es in places]
         return self.matrix(Edges(s, places, self.graph, whole))
 
     def map(self, function: Callable[..., float], given: list[Value], axis: str | None) -> Value:
@@ -554,6 +558,7 @@ def reference(
     batch: int = 0,
     weight: str | None = None,
     inputs: dict[str, list[Any]] | None = None,
+    exclude: Sequence[int] = (),
     everything: bool = False,
 ) -> Result:
     """The batch that a program makes; ``BatchError`` where it has none.
@@ -561,7 +566,8 @@ def reference(
     ``everything`` makes also the values that no result needs, which may have errors of their own.
     """
     program = parse(code)
-    machine = Machine(graph, list(seeds), Numbers(seed, epoch, batch), weight, inputs or {})
+    numbers = Numbers(seed, epoch, batch)
+    machine = Machine(graph, list(seeds), numbers, weight, inputs or {}, frozenset(exclude))
     for i, node in enumerate(program.nodes):
         if everything:
             machine.values[i] = machine.make(node)

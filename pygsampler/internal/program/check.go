@@ -59,7 +59,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return t, fmt.Errorf("cross: expected lists of distinct vertices for A[rows, columns]: unique() makes them so")
 		}
 		return Type{Kind: Matrix, Edges: i}, nil
-	case Data:
+	case Data, Kept:
 		return Type{Kind: Matrix, Edges: in[0].Edges}, nil
 	case Individual, Filter, TopK:
 		if len(in) > 1 && in[1].Edges != in[0].Edges {

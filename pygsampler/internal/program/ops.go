@@ -82,6 +82,8 @@ const (
 	Multiply // a matrix times dense rows: for each of its rows, or columns, the sum of its edges' values times rows
 	Entry    // a number of each row
 
+	Kept // of a matrix: 1 where the batch does not leave the edge out
+
 	numOps
 )
 
@@ -117,6 +119,7 @@ var specs = [numOps]spec{
 	Features: {"features", "", "name"}, Take: {"take", "dl", ""}, Project: {"project", "d", "name"}, Dot: {"dot", "mdd", ""},
 	Item:     {"item", "", "name k"},
 	Multiply: {"multiply", "md", "axis"}, Entry: {"entry", "d", "k"},
+	Kept: {"kept", "m", ""},
 }
 
 // String is the name in texts.

@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -281,6 +282,29 @@ func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	csc.Gather(v, to, ids)
 }
 
+// kept writes 1 for each edge that the batch does not leave out, else 0.
+func (ev *evaluator[I]) kept(to []float64) {
+	broadcast(to, 1)
+	if ev.Exclude == nil {
+		return
+	}
+	places, of := ev.places(), ev.root.set.columns.ids
+	column, start, excluded := int64(-1), int64(0), []int64(nil)
+	for k, c := range ev.columns() {
+		if c != column {
+			column, excluded = c, ev.Exclude.Of(int64(of[c]))
+			if len(excluded) > 0 {
+				start = ev.Graph.Indptr.At(int64(of[c]))
+			}
+		}
+		if len(excluded) > 0 {
+			if _, found := slices.BinarySearch(excluded, places[k]-start); found {
+				to[k] = 0
+			}
+		}
+	}
+}
+
 // fill writes the values of a matrix.
 func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	n := &ev.Nodes[i]
@@ -305,6 +329,8 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 		ev.fill(n.In[0], ev.up(t), to)
 	case program.Data:
 		ev.edgeArray("edata", n.Name, t, to)
+	case program.Kept:
+		ev.kept(to)
 	case program.Random:
 		uniforms(ev.numbersOf(n, rng.Edges), span[int64]{ids: ev.edgeIDs()}, to)
 	case program.Dot:

@@ -47,6 +47,8 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 		return fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, m.edge_id(%[2]s.place[i]))", w.array(w.p.Weight, false), e), 2
 	case program.Data:
 		return fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, m.edge_id(%[2]s.place[i]))", w.array(n.Name, false), e), 2
+	case program.Kept:
+		return fmt.Sprintf("m.kept(%s.place[i])", e), 12
 	case program.Random:
 		return random(n, "PURPOSE_EDGES", "m.edge_id("+e+".place[i])"), 8
 	case program.Individual, program.Collective, program.Filter, program.TopK:
