@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from statistics import median
 from textwrap import indent
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
@@ -70,6 +71,8 @@ __all__ = [
 
 # Options of the sampler, which no program has as arguments.
 _OWN = ("passes", "seed", "weight")
+# Passes that choose where edges and values are stored, and who makes them.
+_LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "recognise")
 # What a timed batch calls its times: no name that a program can give.
 _TIMES = "us of each operator"
 
@@ -411,6 +414,51 @@ class Program(EngineSampler, Sampler[Any]):
             times = self.profile(graph, ids, batches=batches)
             text += f"\nmeasured, the median of {batches} batches:\n{indent(times, '  ')}\n"
         return Explanation(text)
+
+    def tuned(self, graph: Stored, seeds: Any, *, epoch: int = 0, batches: int = 5) -> Program:
+        """The same sampler by the passes that pay on a graph, as the time of batches tells.
+
+        Each pass that chooses how values and edges are laid out is left out in turn, and stays out
+        where batches take less time then, by 3 % at least. The batches are the same.
+
+        Parameters
+        ----------
+        graph : Graph
+            On the CPU or on a GPU.
+        seeds : array_like of int, shape [seeds]
+            Those of each batch.
+        epoch : int
+            Whose batches 0, 1, ... are made.
+        batches : int
+            How many for each plan, at least 1; their median counts.
+
+        Returns
+        -------
+        Program
+            Of the same seed, that begins with batch 0 of epoch 0.
+        """
+        check_graph(graph)
+        batches = integer(batches, "batches", 1)
+        best = self._with(self.seed)
+        found = best._median(graph, seeds, epoch, batches)
+        for name in _LAYOUT:
+            off = best._plan["passes"]
+            if name not in off:
+                fields = {**self._fields(), "passes": [*off, name]}
+                other = Program(fields, self.seed, self._name, self._constants)
+                took = other._median(graph, seeds, epoch, batches)
+                if took < 0.97 * found:
+                    best, found = other, took
+        return best
+
+    def _median(self, graph: Stored, seeds: Any, epoch: int, batches: int) -> float:
+        """The seconds of a batch, behind one that makes what is made once."""
+        times = []
+        for batch in range(batches + 1):
+            begin = perf_counter()
+            self.sample(graph, seeds, epoch=epoch, batch=batch)
+            times.append(perf_counter() - begin)
+        return median(times[1:])
 
     def profile(
         self,

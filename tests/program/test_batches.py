@@ -13,6 +13,7 @@ import torch
 from graphs import circulant
 
 import pygsampler as pgs
+from pygsampler.programs import Program
 from pygsampler.subgraph import TorchSubgraph
 from pygsampler.torch import DataLoader
 
@@ -223,6 +224,27 @@ def test_explained(graph: pgs.Graph) -> None:
         sampler.explain(graph, seeds="many")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="'nothing'"):
         hops(fanouts=[2], weight="nothing", seed=0).explain(graph)
+
+
+def test_tuned_by_the_time_of_batches(graph: pgs.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A clock by which each batch of a plan with edge_map takes a second, and of others half.
+    now = [0.0]
+    make = Program.sample
+
+    def sample(self: Program, *args: Any, **how: Any) -> Any:
+        now[0] += 0.5 if "edge_map" in self.plan["passes"] else 1.0
+        return make(self, *args, **how)
+
+    monkeypatch.setattr(Program, "sample", sample)
+    monkeypatch.setattr("pygsampler.programs.perf_counter", lambda: now[0])
+    sampler = hops(fanouts=[2, 3], weight="w", seed=4, passes=["cse"])
+    tuned = sampler.tuned(graph, [1, 2, 3], batches=2)
+    assert tuned.plan["passes"] == ("cse", "edge_map") and tuned.seed == 4
+    assert sampler.plan["passes"] == ("cse",)
+    one, other = (each.sample(graph, [1, 2], epoch=0, batch=1) for each in (sampler, tuned))
+    assert lists(one) == lists(other)
+    with pytest.raises(ValueError, match="batches: expected"):
+        sampler.tuned(graph, [1], batches=0)
 
 
 def test_many_and_submitted_batches_are_those_of_sample(graph: pgs.Graph) -> None:

@@ -135,7 +135,7 @@ func (c *Compiler) compile(p Program, major, minor int) (Image, error) {
 	}
 	image := Image{Architecture: architecture, Compiler: "NVRTC " + tools.Version()}
 	k, name := key(words...), p.Name+"-"+architecture
-	at, unknown := folder()
+	at, unknown := Folder()
 	images := cache{at}
 	if image.Code = c.kept[k]; image.Code == nil && unknown == nil {
 		image.Code = images.load(name, k)
@@ -207,7 +207,7 @@ func (c *Compiler) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := Report{Architectures: []int{}}
-	r.Cache, _ = folder()
+	r.Cache, _ = Folder()
 	tools, err := c.nvrtc()
 	if err != nil {
 		r.Error = err.Error()

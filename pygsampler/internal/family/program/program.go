@@ -176,6 +176,9 @@ func (p *Plan) CUDAExcluding() (cuda.Plan, error) {
 // Explain is the plan as text, for a graph and so many seeds.
 func (p *Plan) Explain(g explain.Graph, seeds int64) string {
 	where := "the executor of programs on the CPU"
+	if g.Device {
+		where = "one kernel that is written for it, in one launch a batch"
+	}
 	if p.known != nil {
 		hops, _ := passes.Neighbors(p.Program)
 		where = fmt.Sprintf("PGSampler: fanouts %v, replace %t", hops.Fanouts, hops.Replace)

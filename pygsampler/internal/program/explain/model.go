@@ -10,6 +10,7 @@ import (
 type Graph struct {
 	Nodes, Edges int64
 	Widths       map[string]int64
+	Device       bool // it is on a GPU
 }
 
 // size is about how large a node's value is: of a list and of a vector the elements; of
