@@ -72,7 +72,7 @@ __all__ = [
 # Options of the sampler, which no program has as arguments.
 _OWN = ("passes", "seed", "weight")
 # Passes that choose where edges and values are stored, and who makes them.
-_LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "recognise")
+_LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "vector_map", "recognise")
 # What a timed batch calls its times: no name that a program can give.
 _TIMES = "us of each operator"
 

@@ -31,6 +31,7 @@ PASSES = (
     "extract_select",
     "edge_map",
     "edge_map_reduce",
+    "vector_map",
     "recognise",
 )
 

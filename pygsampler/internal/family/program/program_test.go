@@ -51,7 +51,7 @@ func TestDocumentErrors(t *testing.T) {
 		{[]string{"%0 = seeds", "%1 = slide %0", "return blocks %1"}, nil, request.ErrValue, `%1: expected an operator, got "slide"`},
 		{[]string{"%0 = seeds", "return blocks %0"}, nil, request.ErrValue, "return: %0: expected a matrix of chosen edges, got a list of vertices"},
 		{hop, map[string]any{"weight": 3}, request.ErrType, "weight: expected the name of an edge array, got int 3"},
-		{hop, map[string]any{"passes": []string{"dce", "cle"}}, request.ErrValue, "passes[1]: expected one of ('fold', 'cse', 'dce', 'preprocess', 'extract_select', 'edge_map', 'edge_map_reduce', 'recognise'), got str 'cle'"},
+		{hop, map[string]any{"passes": []string{"dce", "cle"}}, request.ErrValue, "passes[1]: expected one of ('fold', 'cse', 'dce', 'preprocess', 'extract_select', 'edge_map', 'edge_map_reduce', 'vector_map', 'recognise'), got str 'cle'"},
 		{hop, map[string]any{"passes": "dce"}, request.ErrType, "passes: expected a sequence of str, got str 'dce'"},
 		{hop, map[string]any{"fanouts": 1}, request.ErrType, "fanouts: expected no such option here, got int 1"},
 	} {

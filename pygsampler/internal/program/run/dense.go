@@ -126,8 +126,11 @@ func (ev *evaluator[I]) entry(n *program.Node, s span[I], to []float64) {
 	of := ev.Nodes[n.In[0]].Type.Along.Space
 	for k := range to {
 		row := s.lo + int64(k)
-		if of == program.All && s.ids != nil {
+		switch {
+		case of == program.All && s.ids != nil:
 			row = int64(s.ids[k])
+		case s.at != nil:
+			row = int64(s.at[k])
 		}
 		if at := row*d.width + n.K; d.data != nil {
 			to[k] = float64(d.data[at])

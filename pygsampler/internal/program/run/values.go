@@ -22,10 +22,12 @@ type tile[I csc.Index] struct {
 	parent *tile[I] // the same edges among those of the parent
 }
 
-// span is some elements of a list: from lo on; ids are their vertices, nil where the list is all vertices.
+// span is some elements of a list: from lo on, or those at places; ids are their vertices, nil where the list is all
+// vertices.
 type span[I csc.Index] struct {
 	n, lo int64
 	ids   []I
+	at    []I
 }
 
 // evaluator makes values of tiles; one goroutine uses it.
@@ -380,6 +382,8 @@ func (ev *evaluator[I]) along(i, axis int, t *tile[I], to []float64) {
 		ev.vector(i, span[I]{n: t.n, ids: ev.columnVertices()}, to)
 	case n.Type.Along.Space == program.All:
 		ev.vector(i, span[I]{n: t.n, ids: ev.sourceVertices()}, to)
+	case !ev.values[i].made:
+		ev.elements(i, axis, t, to)
 	case axis == 0:
 		of := ev.values[i].vector
 		for k, column := range ev.columns() {
@@ -393,10 +397,34 @@ func (ev *evaluator[I]) along(i, axis int, t *tile[I], to []float64) {
 	}
 }
 
+// elements makes those of a vector that is not stored, for each edge.
+func (ev *evaluator[I]) elements(i, axis int, t *tile[I], to []float64) {
+	along := ev.Nodes[i].Type.Along
+	list, s := ev.listAlong(along).ids, span[I]{n: t.n, ids: ev.numbers.take(t.n)}
+	if axis == 0 {
+		s.at = ev.numbers.take(t.n)
+		for k, column := range ev.columns() {
+			s.at[k] = I(column)
+		}
+	} else {
+		s.at = ev.rowsAlong(t, along)
+	}
+	for k, at := range s.at {
+		s.ids[k] = list[at]
+	}
+	ev.vector(i, s, to)
+}
+
 // vector writes the elements of a vector for some of a list.
 func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 	n, v := &ev.Nodes[i], &ev.values[i]
 	if v.made {
+		if n.Type.Along.Space != program.All && s.at != nil {
+			for k, at := range s.at {
+				to[k] = v.vector[at]
+			}
+			return
+		}
 		if n.Type.Along.Space != program.All || s.ids == nil {
 			copy(to, v.vector[s.lo:s.lo+s.n])
 			return
