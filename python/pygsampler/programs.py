@@ -16,6 +16,7 @@ from pygsampler._batch import layout as at
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
+from pygsampler._core.notes import log_waits
 from pygsampler._program import inputs
 from pygsampler._program.drawing import drawing
 from pygsampler._program.forms import function_of
@@ -73,6 +74,8 @@ __all__ = [
 _OWN = ("passes", "seed", "weight")
 # Passes that choose where edges and values are stored, and who makes them.
 _LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "vector_map", "recognise")
+# After so many batches nobody waits for a compiler any more.
+_TOLD = 4
 # What a timed batch calls its times: no name that a program can give.
 _TIMES = "us of each operator"
 
@@ -292,6 +295,7 @@ class Program(EngineSampler, Sampler[Any]):
         "_result",
         "_rooted",
         "_rows",
+        "_told",
         "_version",
     )
 
@@ -307,6 +311,7 @@ class Program(EngineSampler, Sampler[Any]):
         self._names = arrays(lines)
         self._rows = named(lines, "features")
         self._version = 0
+        self._told = 0
         self._result = lines[-1].split(" ")[1]
         self._rooted = self._result != "subgraph" or follows(lines)
         self._extras = extras(lines)
@@ -519,7 +524,7 @@ class Program(EngineSampler, Sampler[Any]):
         Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``; A itself, and what is made of
         it alone, has all. ValueError for programs that walk, or draw among the edges of A.
         """
-        return launched(
+        job = launched(
             self,
             self.graph_of(graph),
             seeds,
@@ -530,6 +535,11 @@ class Program(EngineSampler, Sampler[Any]):
             into=into,
             beside=beside,
         )
+        # The first batch of a device waits for the compiler, at times behind this call.
+        if graph._device >= 0 and self._told < _TOLD:
+            self._told += 1
+            log_waits()
+        return job
 
     def within(self, share: float) -> Program:
         """As ``Sampler.within``."""

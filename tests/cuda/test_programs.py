@@ -14,6 +14,7 @@ from random_programs import program
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler._core import library
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
 
@@ -212,6 +213,29 @@ def test_columns_that_are_filtered(fanouts: list[int]) -> None:
                 same(sampler.sample(there, ids, epoch=0, batch=3), want)
         if name == "degrees":
             assert labor.sample(cpu, seeds).num_edges
+
+
+@pgs.program
+def never_compiled(A: Any, seeds: Any, *, number: float) -> Any:
+    return A[:, seeds] * number
+
+
+def test_a_wait_for_the_compiler_is_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = iter(["[]", '["the kernel program.cu was compiled in 1.2 s"]'])
+    call = library.call
+
+    def heard(name: str, *arguments: Any, **how: Any) -> Any:
+        return next(told, "[]") if name == "CompilerSlow" else call(name, *arguments, **how)
+
+    monkeypatch.setattr(library, "call", heard)
+    _, there = both(random_graph(scaled(20000, 50), 4), 32)
+    sampler = never_compiled(number=2.5, seed=1)
+    with caplog.at_level("INFO", "pygsampler"):
+        for _ in range(3):
+            sampler.sample(there, [1])
+    assert caplog.messages == ["the kernel program.cu was compiled in 1.2 s"]
 
 
 def test_profile() -> None:

@@ -56,6 +56,7 @@ SHIPPED = {
     "saint_edge": samplers.saint_edge(budget=4),
     "saint_edge, independent": samplers.saint_edge(budget=4, method="independent"),
     "saint_walk": samplers.saint_walk(roots=3, length=2),
+    "locality_saint": samplers.locality_saint(budget=4, score="u", beta=3),
     "seal": samplers.seal(fanouts=[3, -1]),
     "shadow": samplers.shadow(fanouts=[2, 3]),
     "cluster_gcn": samplers.cluster_gcn(),
