@@ -147,6 +147,8 @@ __device__ __forceinline__ bool multiply_columns(Machine& m, const float*& produ
         for (u32 j = lane; j < n; j += 32) pieces[at + j] = make_uint2(lo + j * PIECE, hi);
         return;
       }
+      // A column that is not long has fewer than SUMMED edges.
+      static_assert(LONG <= SUMMED, "32s are added up at once");
       double total = 0, *part = parts + (u64)PARTS * c * h + k;
 #pragma unroll 1
       for (u32 i0 = lo; i0 < hi; i0 += 32, part += h) {
@@ -169,8 +171,14 @@ __device__ __forceinline__ bool multiply_columns(Machine& m, const float*& produ
     if (k >= h) return;
     const double* part = parts + (u64)PARTS * column.y * h + k;
     double total = 0;
+#pragma unroll 1
+    for (u32 j0 = 0; j0 < n; j0 += SUMMED / 32) {
+      double few = 0;
+      u32 last = min(j0 + SUMMED / 32, n);
 #pragma unroll 4
-    for (u32 j = 0; j < n; j++) total = __dadd_rn(total, part[(u64)j * h]);
+      for (u32 j = j0; j < last; j++) few = __dadd_rn(few, part[(u64)j * h]);
+      total = __dadd_rn(total, few);
+    }
     to[(u64)c * h + k] = (float)total;
   });
   m.loose = true;

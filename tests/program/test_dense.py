@@ -115,11 +115,12 @@ def aggregates(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
 
 def test_products_are_those_of_the_reference() -> None:
     rng = random.Random(3)
-    for case in CASES.values():
+    for name, case in CASES.items():
         graph, lists = stored(case, 3, "float32")
         inputs = {"W": RNG.normal(size=(3, 2)), "v": RNG.normal(size=3)}
         sampler = aggregates(**inputs, seed=3)
-        seeds = seeds_of(case, rng)
+        # Vertex 7 of the larger graph has more edges than are added up at once.
+        seeds = seeds_of(case, rng) + ([7] if name == "larger" else [])
         same(sampler, graph, lists, seeds)
         contents = {name: value.tolist() for name, value in sampler.inputs.items()}
         want = reference(sampler.code, lists, seeds, seed=3, inputs=contents).extras

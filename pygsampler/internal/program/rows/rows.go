@@ -51,11 +51,11 @@ static void pgs_project(const float *x, int64_t n, int64_t d, const float *w, in
   pgs_multiply(x, n, d, w, h, out);
 }
 
-// Rows of products that are added at a time, by a tree.
-enum { LOT = 32 };
+// Rows of products that are added at a time, by a tree; and how many such sums are then.
+enum { LOT = 32, LOTS = 32 };
 
-// The first n of LOT rows of parts are added up, and to the sums: row i takes row i + 16, then i + 8 and so on.
-static inline __attribute__((always_inline)) void pgs_tree(double *sums, double *parts, int64_t n, int64_t h) {
+// The first n of LOT rows of parts are added up, and to few: row i takes row i + 16, then i + 8 and so on.
+static inline __attribute__((always_inline)) void pgs_tree(double *few, double *parts, int64_t n, int64_t h) {
   for (int64_t half = LOT / 2; half > 0; half /= 2) {
     for (int64_t i = half; i < n; i++) {
       double *to = parts + (i - half) * h, *from = parts + i * h;
@@ -63,42 +63,52 @@ static inline __attribute__((always_inline)) void pgs_tree(double *sums, double 
     }
     if (n > half) n = half;
   }
-  for (int64_t k = 0; k < h; k++) sums[k] += parts[k];
+  for (int64_t k = 0; k < h; k++) few[k] += parts[k];
 }
 
-// n values times rows go behind the parts that are there; where LOT are, they are added up.
-static inline __attribute__((always_inline)) int64_t pgs_lots(double *sums, double *parts, int64_t left, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
+static inline __attribute__((always_inline)) void pgs_level(double *sums, double *few, int64_t h) {
+  for (int64_t k = 0; k < h; k++) {
+    sums[k] += few[k];
+    few[k] = 0;
+  }
+}
+
+// n values times rows go behind the count that were there; where a LOT is, it is added up. work is the sums, few and parts.
+static inline __attribute__((always_inline)) int64_t pgs_lots(double *work, int64_t count, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
+  double *few = work + h, *parts = few + h;
   for (int64_t i = 0; i < n; i++) {
     const float *row = x + at[i] * h;
-    double *to = parts + left * h, value = values[i];
+    double *to = parts + count % LOT * h, value = values[i];
     for (int64_t k = 0; k < h; k++) to[k] = value * (double)row[k];
-    if (++left == LOT) {
-      pgs_tree(sums, parts, LOT, h);
-      left = 0;
+    if (++count % LOT == 0) {
+      pgs_tree(few, parts, LOT, h);
+      if (count % (LOT * LOTS) == 0) pgs_level(work, few, h);
     }
   }
-  return left;
+  return count;
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2"))) static int64_t pgs_lots_wide(double *sums, double *parts, int64_t left, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
-  return pgs_lots(sums, parts, left, values, x, at, n, h);
+__attribute__((target("avx2"))) static int64_t pgs_lots_wide(double *work, int64_t count, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
+  return pgs_lots(work, count, values, x, at, n, h);
 }
 #endif
 
-static int64_t pgs_add(double *sums, double *parts, int64_t left, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
+static int64_t pgs_add(double *work, int64_t count, const double *values, const float *x, const int64_t *at, int64_t n, int64_t h) {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) return pgs_lots_wide(sums, parts, left, values, x, at, n, h);
+  if (__builtin_cpu_supports("avx2")) return pgs_lots_wide(work, count, values, x, at, n, h);
 #endif
-  return pgs_lots(sums, parts, left, values, x, at, n, h);
+  return pgs_lots(work, count, values, x, at, n, h);
 }
 
-// The sums, with what is left of the parts; they begin anew.
-static void pgs_end(float *out, double *sums, double *parts, int64_t left, int64_t h) {
-  if (left) pgs_tree(sums, parts, left, h);
+// The sums of count rows; the next begin with 0.
+static void pgs_end(float *out, double *work, int64_t count, int64_t h) {
+  double *few = work + h, *parts = few + h;
+  if (count % LOT) pgs_tree(few, parts, count % LOT, h);
+  pgs_level(work, few, h);
   for (int64_t k = 0; k < h; k++) {
-    out[k] = (float)sums[k];
-    sums[k] = 0;
+    out[k] = (float)work[k];
+    work[k] = 0;
   }
 }
 
@@ -140,24 +150,31 @@ func Dot(out []float64, p []float32, at []int64, q []float32, to []int64, h int6
 		C.int64_t(n), C.int64_t(h), (*C.double)(unsafe.SliceData(out)))
 }
 
-// Lot is how many edges' products are added up at a time.
-const Lot = C.LOT
-
-// Add writes values[i] times row at[i] of x behind the `left` rows of products in parts, which has room for a Lot of
-// them, and adds them to the sums where they are a Lot. It returns how many are left there. Rows are as long as sums.
-func Add(sums, parts []float64, left int, values []float64, x []float32, at []int64) int {
-	if len(sums) == 0 || len(values) == 0 {
-		return left
-	}
-	return int(C.pgs_add(doubles(sums), doubles(parts[:Lot*len(sums)]), C.int64_t(left), doubles(values), floats(x),
-		(*C.int64_t)(unsafe.SliceData(at[:len(values)])), C.int64_t(len(values)), C.int64_t(len(sums))))
+// Sums adds up rows times values, of h numbers each, in the order of docs/operators.md.
+type Sums struct {
+	h, count int64
+	work     []float64 // the sums; those of a few rows; products that have not been added yet
 }
 
-// End writes the sums, to which it adds what is left in parts, and makes them 0.
-func End(out []float32, sums, parts []float64, left int) {
-	if len(sums) > 0 {
-		C.pgs_end(floats(out[:len(sums)]), doubles(sums), doubles(parts[:Lot*len(sums)]), C.int64_t(left), C.int64_t(len(sums)))
+// NewSums begins with 0.
+func NewSums(h int64) *Sums {
+	return &Sums{h: h, work: make([]float64, h*(2+C.LOT))}
+}
+
+// Add adds values[i] times row at[i] of x.
+func (s *Sums) Add(values []float64, x []float32, at []int64) {
+	if s.h > 0 && len(values) > 0 {
+		s.count = int64(C.pgs_add(doubles(s.work), C.int64_t(s.count), doubles(values), floats(x),
+			(*C.int64_t)(unsafe.SliceData(at[:len(values)])), C.int64_t(len(values)), C.int64_t(s.h)))
 	}
+}
+
+// End writes the sums, and begins anew.
+func (s *Sums) End(out []float32) {
+	if s.h > 0 {
+		C.pgs_end(floats(out[:s.h]), doubles(s.work), C.int64_t(s.count), C.int64_t(s.h))
+	}
+	s.count = 0
 }
 
 func doubles(x []float64) *C.double { return (*C.double)(unsafe.SliceData(x)) }

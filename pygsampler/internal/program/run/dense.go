@@ -155,8 +155,7 @@ func (c *call[I]) multiplyColumns(n *program.Node) *dense {
 	h := to.width
 	c.columnsIn(e, func(w *worker, _, first, end int64) {
 		ev := evaluatorOf[I](w, c)
-		sums, parts := make([]float64, h), make([]float64, rows.Lot*h)
-		col, left := first, 0
+		sums, col := rows.NewSums(h), first
 		for lo, hi := e.indptr[first], e.indptr[end]; lo < hi; lo += tileEdges {
 			size := min(hi-lo, tileEdges)
 			t, values := ev.begin(e, lo, size), w.values[:size]
@@ -167,18 +166,17 @@ func (c *call[I]) multiplyColumns(n *program.Node) *dense {
 			}
 			for k := int64(0); k < size; {
 				if stop := min(e.indptr[col+1]-lo, size); stop > k {
-					left = rows.Add(sums, parts, left, values[k:stop], from, at[k:stop])
+					sums.Add(values[k:stop], from, at[k:stop])
 					k = stop
 				}
 				for col < end && e.indptr[col+1] == lo+k {
-					rows.End(to.data[col*h:(col+1)*h], sums, parts, left)
-					col, left = col+1, 0
+					sums.End(to.data[col*h : (col+1)*h])
+					col++
 				}
 			}
 		}
 		for ; col < end; col++ {
-			rows.End(to.data[col*h:(col+1)*h], sums, parts, left)
-			left = 0
+			sums.End(to.data[col*h : (col+1)*h])
 		}
 	})
 	return to
