@@ -37,10 +37,10 @@ CHECKED, _ERRORS = 12, 6.0
 
 # What an ablation switches on, one after another.
 PASSES = (
-    *("fold", "cse", "dce", "extract_select", "edge_map", "edge_map_reduce"),
+    *("fold", "cse", "dce", "extract_select", "edge_map", "edge_map_reduce", "vector_map"),
     *("preprocess", "recognise"),
 )
-STAGES = (("plain", ()), ("fusion", PASSES[:6]), ("pre-processing", PASSES[:7]), ("all", PASSES))
+STAGES = (("plain", ()), ("fusion", PASSES[:7]), ("pre-processing", PASSES[:8]), ("all", PASSES))
 ABLATED = ("graphsage 25,10", "ladies 512,512", "fastgcn 512,512", "kgcn 8,8", "shadow 10,10")
 
 

@@ -29,7 +29,16 @@ func CompilerReport() (report string, err error) {
 // compiled; each is given to one caller. Nearly always it is empty.
 func CompilerNotes() (notes string, err error) {
 	defer finish(&err)
-	list := core.CompilerNotes()
+	return texts(core.CompilerNotes())
+}
+
+// CompilerSlow is likewise of kernels that took more than a second to compile.
+func CompilerSlow() (notes string, err error) {
+	defer finish(&err)
+	return texts(core.CompilerSlow())
+}
+
+func texts(list []string) (string, error) {
 	if list == nil {
 		return "[]", nil
 	}

@@ -26,7 +26,9 @@ func TestCompiler(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &r); err != nil || r.NVRTC != "" || r.Error == "" || r.Cache != "/somewhere" || r.Architectures == nil {
 		t.Errorf("got %s, %v", text, err)
 	}
-	if notes, err := CompilerNotes(); notes != "[]" || err != nil {
-		t.Errorf("got %s, %v", notes, err)
+	for _, of := range []func() (string, error){CompilerNotes, CompilerSlow} {
+		if notes, err := of(); notes != "[]" || err != nil {
+			t.Errorf("got %s, %v", notes, err)
+		}
 	}
 }

@@ -27,3 +27,10 @@ func ProgramLines(document string) (text string, err error) {
 	}
 	return p.Lines()
 }
+
+// ProgramCalibrate measures what programs' work takes on the CPU of this machine, and keeps it for later processes. It
+// returns JSON: where that is, and the costs in nanoseconds.
+func ProgramCalibrate() (text string, err error) {
+	defer finish(&err)
+	return core.Calibrate()
+}

@@ -61,3 +61,15 @@ func TestProgramReadsArrays(t *testing.T) {
 	runtime.KeepAlive(weights)
 	runtime.KeepAlive(seeds)
 }
+
+func TestProgramCalibrate(t *testing.T) {
+	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
+	text, err := ProgramCalibrate()
+	if err != nil || !strings.Contains(text, `"nanoseconds":{"map":`) || !strings.Contains(text, "costs.json") {
+		t.Errorf("got %q, %v", text, err)
+	}
+	t.Setenv("PYGSAMPLER_CACHE", "/dev/null/no")
+	if text, err := ProgramCalibrate(); err == nil {
+		t.Errorf("kept in a folder that cannot be: %s", text)
+	}
+}

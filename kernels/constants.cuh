@@ -47,6 +47,7 @@ enum {
   EXTRA_KIND = 0,  // 0: float32; 1: ids
   EXTRA_LENGTH = 1,
   EXTRA_OFFSET = 2,
+  EXTRA_WIDTH = 3,  // of dense rows: how many numbers each has, and 1 more; 0: of another array
   EXTRA_WORDS = 4,
 };
 

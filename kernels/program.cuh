@@ -45,7 +45,8 @@ struct ProgramArgs {
   char *work, *out;   // working memory; the batch
   u32* cells;         // counters
   u64 *report, *bad_seed;
-  u64 work_bytes, out_bytes, num_seeds, num_rows, num_nodes, num_edges;
+  const u64* excluded;  // places in the CSC, ascending
+  u64 work_bytes, out_bytes, num_seeds, num_rows, num_nodes, num_edges, num_excluded;
   u32 seed_bits, tag, key0, key1, batch0, batch1, num_cells;  // tag: of the first numbering; those after it have lower ones
   const void* arrays[PROGRAM_ARRAYS];
 };
@@ -298,6 +299,16 @@ struct Machine {
   __device__ __forceinline__ double named(u32 k, u64 i) const { return (double)((const T*)a.arrays[k])[i]; }
   __device__ __forceinline__ u64 start(u64 v) const { return read(a.indptr, PROGRAM_INDPTR_BITS, min(v, a.num_rows)); }
   __device__ __forceinline__ u64 edge_id(Place p) const { return PROGRAM_EDGE_ID_BITS ? read(a.edge_ids, PROGRAM_EDGE_ID_BITS, p) : p; }
+  // 1 for an edge that the batch does not leave out.
+  __device__ __noinline__ double kept(Place p) const {
+    u64 lo = 0, hi = a.num_excluded;
+    while (lo < hi) {
+      u64 middle = (lo + hi) / 2;
+      if (a.excluded[middle] < p) lo = middle + 1;
+      else hi = middle;
+    }
+    return lo == a.num_excluded || a.excluded[lo] != p;
+  }
   __device__ __forceinline__ Stream stream(u32 site, u32 purpose) const {
     return stream_of(a.key0, a.key1, site, a.batch0, a.batch1, purpose);
   }

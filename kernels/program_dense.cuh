@@ -2,7 +2,7 @@
 // exact as doubles and are added in the order that docs/operators.md has. Rows come as functors of a row and a number
 // of it. Go twin: internal/program/rows.
 #pragma once
-#include "program_edges.cuh"
+#include "program_sums.cuh"
 
 // Rows that a warp multiplies at a time, and numbers of each that it keeps in its part of the shared memory.
 #define DENSE_ROWS 4
@@ -75,5 +75,196 @@ __device__ __forceinline__ bool dot(Machine& m, const double*& values, u32 n, P 
   });
   m.loose = true;
   values = to;
+  return true;
+}
+
+// An edge's value and its row of X, one of a warp's 32 edges a lane: lanes have numbers of rows when they are multiplied.
+struct OfEdge {
+  double value;
+  u32 row;
+};
+template <class V, class From>
+__device__ __forceinline__ OfEdge of_edge(u32 i, u32 hi, V v, From from) {
+  return i < hi ? OfEdge{v(i), (u32)from(i)} : OfEdge{0, 0};
+}
+
+// Number k of the products of 32 edges from i0 on, by the tree of sums along columns: what is left of it after the steps
+// 16, 8 and 4 are sums of eight, of which two are on their way together.
+template <class X>
+__device__ __forceinline__ double products32(u32 i0, u32 hi, u32 k, bool own, OfEdge mine, X x) {
+  double total = 0;
+#pragma unroll 1
+  for (u32 half = 0; half < 2; half++) {
+    double pair[2];
+#pragma unroll
+    for (u32 j = 0; j < 2; j++) {
+      double p[8];
+#pragma unroll
+      for (u32 t = 0; t < 8; t++) {
+        u32 at = 4 * t + half + 2 * j;
+        double value = __shfl_sync(~0u, mine.value, at);
+        u32 row = __shfl_sync(~0u, mine.row, at);
+        p[t] = own && i0 + at < hi ? __dmul_rn(value, (double)x(row, k)) : 0.0;
+      }
+#pragma unroll
+      for (u32 d = 4; d; d >>= 1) {
+#pragma unroll
+        for (u32 t = 0; t < d; t++) p[t] = __dadd_rn(p[t], p[t + d]);
+      }
+      pair[j] = p[0];
+    }
+    double sum = __dadd_rn(pair[0], pair[1]);
+    total = half ? __dadd_rn(total, sum) : sum;
+  }
+  return total;
+}
+
+// For each column of e the sum of its edges' values v times rows, of h numbers, that from(i) is the place of: a warp has a
+// column and 32 numbers. Pieces of long columns are shared, as by sum_columns; with two counters.
+template <u32 h, class V, class From, class X>
+__device__ __forceinline__ bool multiply_columns(Machine& m, const float*& product, const Edges& e, V v, From from, X x) {
+  constexpr u32 tiles = (h + 31) / 32;
+  u32 *cells = m.counters(2), most = e.n < LONG ? 0 : e.n / PIECE + e.n / LONG;
+  float* to = m.take<float>((u64)e.columns.n * h);
+  double* parts = m.take<double>((u64)PARTS * most * h);
+  uint2 *pieces = m.take<uint2>(most), *columns = m.take<uint2>(most);
+  if (!m.well()) return false;
+  product = to;
+  m.loose = true;
+  u32 lane = threadIdx.x & 31, split = 0;
+#pragma unroll 1
+  for (u32 round = 0; round < 2; round++) {
+    m.each_warp((round ? split : e.columns.n) * tiles, [&](u32 unit) {
+      u32 c = unit / tiles, k = unit % tiles * 32 + lane, lo, hi;
+      bool own = k < h;
+      if (round) lo = pieces[c].x, hi = min(lo + PIECE, pieces[c].y);
+      else lo = e.begins[c], hi = e.begins[c + 1];
+      if (!round && hi - lo >= LONG) {
+        if (unit % tiles) return;
+        u32 n = (hi - lo + PIECE - 1) / PIECE, at = 0;
+        if (lane == 0) at = atomicAdd(cells, n), columns[atomicAdd(cells + 1, 1u)] = make_uint2(c, at);
+        at = __shfl_sync(~0u, at, 0);
+        for (u32 j = lane; j < n; j += 32) pieces[at + j] = make_uint2(lo + j * PIECE, hi);
+        return;
+      }
+      // A column that is not long has fewer than SUMMED edges.
+      static_assert(LONG <= SUMMED, "32s are added up at once");
+      double total = 0, *part = parts + (u64)PARTS * c * h + k;
+#pragma unroll 1
+      for (u32 i0 = lo; i0 < hi; i0 += 32, part += h) {
+        double sum = products32(i0, hi, k, own, of_edge(i0 + lane, hi, v, from), x);
+        if (round && own) *part = sum;
+        total = __dadd_rn(total, sum);
+      }
+      if (!round && own) to[(u64)c * h + k] = (float)total;
+    });
+    if (round || !most) break;
+    m.barrier();
+    split = load_relaxed(cells);
+    if (!split) break;
+  }
+  if (!split) return true;
+  m.barrier();
+  m.each_warp(load_relaxed(cells + 1) * tiles, [&](u32 unit) {
+    uint2 column = columns[unit / tiles];
+    u32 c = column.x, k = unit % tiles * 32 + lane, n = (e.begins[c + 1] - e.begins[c] + 31) / 32;
+    if (k >= h) return;
+    const double* part = parts + (u64)PARTS * column.y * h + k;
+    double total = 0;
+#pragma unroll 1
+    for (u32 j0 = 0; j0 < n; j0 += SUMMED / 32) {
+      double few = 0;
+      u32 last = min(j0 + SUMMED / 32, n);
+#pragma unroll 4
+      for (u32 j = j0; j < last; j++) few = __dadd_rn(few, part[(u64)j * h]);
+      total = __dadd_rn(total, few);
+    }
+    to[(u64)c * h + k] = (float)total;
+  });
+  m.loose = true;
+  return true;
+}
+
+// f of each of n things, which may be more than 2^32, by all threads.
+template <class F>
+__device__ __forceinline__ void everywhere(u64 n, F f) {
+#pragma unroll 1
+  for (u64 i = blockIdx.x * PROGRAM_THREADS + threadIdx.x; i < n; i += gridDim.x * PROGRAM_THREADS) f(i);
+}
+
+// f(edge, its row, number, product) of each of n edges and h numbers: a warp has 32 edges, and a lane one number of each.
+// Then done(number).
+template <u32 h, class Row, class V, class From, class X, class F, class Done>
+__device__ __forceinline__ void each_product(u32 n, Row row, V v, From from, X x, F f, Done done) {
+  constexpr u32 tiles = (h + 31) / 32;
+  u32 lane = threadIdx.x & 31;
+  u64 units = ((u64)n + 31) / 32 * tiles;
+#pragma unroll 1
+  for (u64 unit = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5); unit < units; unit += gridDim.x * PROGRAM_WARPS) {
+    u32 i0 = (u32)(unit / tiles) * 32, k = (u32)(unit % tiles) * 32 + lane, some = min(32u, n - i0);
+    OfEdge mine = of_edge(i0 + lane, n, v, from);
+    u32 group = i0 + lane < n ? row(i0 + lane) : 0;
+#pragma unroll 4
+    for (u32 j = 0; j < some; j++) {
+      double value = __shfl_sync(~0u, mine.value, j);
+      u32 at = __shfl_sync(~0u, mine.row, j), of = __shfl_sync(~0u, group, j);
+      if (k < h) f(i0 + j, of, k, __dmul_rn(value, (double)x(at, k)));
+    }
+    if (k < h) done(k);
+  }
+}
+
+// Likewise for each row of n edges, of which there are `rows`: edge i is of row(i). Sums are in bins, two integers for
+// each number of a row; with a counter for products that are not finite.
+template <u32 h, class Row, class V, class From, class X>
+__device__ __forceinline__ bool multiply_rows(Machine& m, const float*& product, u32 rows, u32 n, u32 node, Row row, V v, From from, X x) {
+  u32* worst = m.counters(2);
+  float* to = m.take<float>((u64)rows * h);
+  u64 *most = m.take<u64>(h), *bins = m.take<u64>(2 * (u64)rows * h);
+  if (!m.well()) return false;
+  product = to;
+  m.loose = true;
+  everywhere(h, [&](u64 i) { most[i] = 0; });
+  everywhere(2 * (u64)rows * h, [&](u64 i) { bins[i] = 0; });
+  m.barrier();
+  u64 own = 0;
+  each_product<h>(
+      n, row, v, from, x,
+      [&](u32 i, u32, u32, double p) {
+        if (!finite(p)) atomicMax(worst, ~i);
+        own = max(own, bits_of(p) & ~SIGN);
+      },
+      [&](u32 k) {
+        if (own > load_relaxed(most + k)) atomicMax(most + k, own);
+        own = 0;
+      });
+  m.barrier();
+  u32 found = load_relaxed(worst);
+  if (found) {
+    u32 i = ~found;
+#pragma unroll 1
+    for (u32 k = h; k--;) {
+      double p = __dmul_rn(v(i), (double)x((u32)from(i), k));
+      if (!finite(p)) m.value = bits_of(p);
+    }
+    return m.fail(STATUS_VALUE_REFUSED, node);
+  }
+  each_product<h>(
+      n, row, v, from, x,
+      [&](u32, u32 of, u32 k, double p) {
+        u64 largest = load_relaxed(most + k);
+        if (!largest) return;
+        Binned q = binned(p, bins_of(largest, n));
+        u64* at = bins + 2 * ((u64)of * h + k);
+        if (q.upper) atomicAdd(at, (u64)q.upper);
+        if (q.lower) atomicAdd(at + 1, (u64)q.lower);
+      },
+      [](u32) {});
+  m.barrier();
+  everywhere((u64)rows * h, [&](u64 i) {
+    u64 largest = load_relaxed(most + i % h);
+    to[i] = largest ? (float)unbinned(Binned{(long long)bins[2 * i], (long long)bins[2 * i + 1]}, bins_of(largest, n)) : 0.0f;
+  });
+  m.loose = true;
   return true;
 }

@@ -229,6 +229,20 @@ __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks
   m.each(n, [&](u32 k) { to[k] = single(of(k)); });
   return true;
 }
+// Array i: n rows of h numbers.
+template <u32 h, class Of>
+__device__ __forceinline__ bool extra_rows(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  u64 count = (u64)n * h;
+  b.set(words + EXTRA_LENGTH, count), b.set(words + EXTRA_WIDTH, h + 1);
+  float* to = (float*)b.put(words + EXTRA_OFFSET, count, 4);
+  if (!b.fits()) return true;
+#pragma unroll 1
+  for (u64 k = blockIdx.x * PROGRAM_THREADS + threadIdx.x; k < count; k += gridDim.x * PROGRAM_THREADS) {
+    to[k] = single((double)of((u32)(k / h), (u32)(k % h)));
+  }
+  return true;
+}
 // Array i: the microseconds of n parts.
 __device__ __noinline__ bool extra_times(Machine& m, Batching& b, u32 blocks, u32 i, u32 n) {
   u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;

@@ -12,5 +12,8 @@ func CompilerSearch(files []string) { compiler.Default.Search(files) }
 // CompilerNotes are what users should know of what was compiled, each given once.
 func CompilerNotes() []string { return compiler.Default.Notes() }
 
+// CompilerSlow are the waits for the compiler that were long, each given once.
+func CompilerSlow() []string { return compiler.Default.Slow() }
+
 // Compiler looks for NVRTC.
 func Compiler() CompilerReport { return compiler.Default.Report() }

@@ -9,6 +9,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
@@ -171,7 +172,12 @@ func (d *deviceGraph) call(p *Sampler, c DeviceCall) (*cuda.Call, error) {
 	}
 	var err error
 	if c.NumExclude > 0 {
-		call.Exclude, err = d.positions(memory.View[int64](c.Exclude, c.NumExclude))
+		if call.Exclude, err = d.positions(memory.View[int64](c.Exclude, c.NumExclude)); err != nil {
+			return nil, err
+		}
+		if of, has := p.Plan.(family.Excluding); has {
+			call.Plan, err = of.CUDAExcluding()
+		}
 	}
 	return call, err
 }

@@ -1,6 +1,7 @@
 package pygsampler
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/calibrate"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
@@ -94,6 +96,21 @@ func (p *Sampler) Lines() (string, error) {
 	return plan.Program.String(), nil
 }
 
+// Calibrate measures what programs' work takes on this machine, and keeps it where later processes look. It returns the
+// place and the nanoseconds as JSON.
+func Calibrate() (string, error) {
+	found, err := calibrate.Measure()
+	if err != nil {
+		return "", err
+	}
+	path, err := found.Keep()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]any{"path": path, "nanoseconds": found, "operations": found.Operations()})
+	return string(text), err
+}
+
 // Explain says what a program does on a graph, and what a batch of so many seeds costs
 // there: text for people.
 func (p *Sampler) Explain(g *Graph, seeds int64) (string, error) {
@@ -108,9 +125,12 @@ func (p *Sampler) Explain(g *Graph, seeds int64) (string, error) {
 		return "", err
 	}
 	defer g.leave()
-	about := explain.Graph{Nodes: g.nodes(), Edges: g.csc.NumEdges()}
+	about := explain.Graph{Nodes: g.nodes(), Edges: g.csc.NumEdges(), Widths: map[string]int64{}}
+	for name, values := range g.csc.VertexData {
+		about.Widths[name] = values.Len() / max(about.Nodes, 1)
+	}
 	if g.device != nil {
-		about.Edges = g.device.graph.Edges
+		about.Edges, about.Device = g.device.graph.Edges, true
 	}
 	return plan.Explain(about, seeds), nil
 }

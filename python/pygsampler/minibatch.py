@@ -13,7 +13,7 @@ from pygsampler._batch.packed import packed
 from pygsampler._batch.views import HostViews, RegionViews
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
-from pygsampler._core.row import Row
+from pygsampler._core.row import Row, dense_shape
 from pygsampler.array import Array
 from pygsampler.block import Block
 from pygsampler.converted import (
@@ -246,13 +246,15 @@ class MiniBatch:
 
     @property
     def extra(self) -> Mapping[str, Array]:
-        """What a program has returned beside its blocks, by name: float32, or ids."""
+        """What a program has returned beside its blocks, by name: float32, rows of it, or ids."""
         words, found = self._extra_words, {}
         for name, start in zip(self._names, range(0, len(words), at.EXTRA_WORDS), strict=True):
             about = words[start : start + at.EXTRA_WORDS]
             row = _EXTRAS[about[at.EXTRA_KIND]]
             array = Array._of_row(row, about, self._words, self._data, self._memory, self._device)
             assert array is not None
+            if width := about[at.EXTRA_WIDTH]:
+                array._shown_as("float32", dense_shape(about[at.EXTRA_LENGTH], width))
             found[name] = array
         return found
 

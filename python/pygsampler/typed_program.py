@@ -226,13 +226,16 @@ class TypedProgram(Sampler[RelationBatch]):
         beside: bool = False,
     ) -> Pending[RelationBatch]:
         """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
+        if exclude is not None:
+            raise NotImplementedError(
+                f"exclude: expected None for a program over relations, got {describe(exclude)}"
+            )
         joint = self._joint(graph)
         job = self._program.launch(
             joint.graph,
             joint_ids(seeds, graph, joint),
             epoch=epoch,
             batch=batch,
-            exclude=exclude,
             threads=threads,
             beside=beside,
         )

@@ -14,6 +14,7 @@ from random_programs import program
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler._core import library
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
 
@@ -24,6 +25,22 @@ def products(A: Any, seeds: Any) -> Any:
     into, chances = out.sum(axis=0), C.softmax(axis=0)
     extra = {"rows": C @ C.sum(axis=0), "columns": C.sum(axis=1) @ C, "into": into}
     return chances, {**extra, "sources": out.row(), "shares": into.softmax()}
+
+
+@pgs.program
+def dense_products(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
+    # Along both axes, of rows of all vertices and of lists; with the values of edges, and of maps.
+    C, X = A[:, seeds], A.features("rows")
+    B = C.individual_sample(40, (C * (X @ W @ (X @ W).T)).abs())
+    heard = B.T @ X
+    back = B.sqrt() @ (heard @ W)
+    extra = {"heard": heard, "back": back, "first": back[:, 1], "scores": X[C.row()] @ v}
+    return B.mul(back[:, 0].abs() + 1, axis=1), extra | {"all": C.T @ X[C.row()], "whole": A @ X}
+
+
+def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
+    rows = np.random.default_rng(7).normal(size=(graph.num_nodes, width))
+    return graph.with_data(node_data={"rows": rows.astype(np.float32)})
 
 
 SAMPLERS: dict[str, Any] = {
@@ -91,6 +108,19 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
         same(got, want)
 
 
+@pytest.mark.parametrize("name", ["ladies", "labor", "shadow", "bandit"])
+@pytest.mark.parametrize("edge_ids", [0, 32])
+def test_excluded_edges(name: str, edge_ids: int) -> None:
+    cpu, there = both(random_graph(scaled(20000, 200), 2), 32, edge_ids)
+    sampler, draw = SAMPLERS[name], np.random.default_rng(1)
+    for count in (1, cpu.num_edges // 3):
+        seeds, ids = draw.integers(0, cpu.num_nodes, 30), draw.integers(0, cpu.num_edges, count)
+        want = sampler.sample(cpu, seeds, epoch=2, batch=1, exclude=ids)
+        same(sampler.sample(there, seeds, epoch=2, batch=1, exclude=ids), want)
+        taken = {int(e) for block in want.numpy().blocks for e in block.edge_ids}
+        assert taken and not taken & set(ids.tolist())
+
+
 def test_many_batches_and_pinned_graphs() -> None:
     csc = random_graph(scaled(20000, 400), 4)
     sets = [np.arange(i, i + 30) for i in range(9)]
@@ -127,6 +157,39 @@ def test_long_columns() -> None:
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
 
 
+@pytest.mark.parametrize("width", [1, 35])
+def test_products_with_dense_rows(width: int) -> None:
+    degrees = [0, 1, 31, 33, 64, 511, 512, 513, 1025, *range(20), scaled(90000, 1500)]
+    cpu, _ = both(with_degrees(degrees, 700, 3), 32)
+    cpu = with_rows(cpu, width)
+    there, draw = cpu.to("cuda"), np.random.default_rng(5)
+    inputs = {"W": draw.normal(size=(width, 3)), "v": draw.normal(size=width)}
+    sampler = dense_products(**inputs, weight="w", seed=1)
+    for seeds in (np.arange(len(degrees)), np.array([5, 5, 3]), np.arange(0)):
+        want = sampler.sample(cpu, seeds, epoch=0, batch=0)
+        same(sampler.sample(there, seeds, epoch=0, batch=0), want)
+    bad = cpu.with_data(edge_data={"w": np.full(cpu.num_edges, np.inf)})
+    for graph in (bad, bad.to("cuda")):
+        with pytest.raises(ValueError, match=r"@: expected finite values, got -?inf"):
+            refused(weight="w").sample(graph, np.arange(20))
+        with pytest.raises(ValueError, match=r"\[:, 50\]: expected rows of more numbers, got"):
+            beyond().sample(graph, np.arange(20))
+    none = cpu.with_data(node_data={"rows": np.zeros((cpu.num_nodes, 0), np.float32)})
+    for graph in (none, none.to("cuda")):
+        with pytest.raises(ValueError, match=r"(features|ndata).*rows.*got (none|0)"):
+            refused().sample(graph, np.arange(20))
+
+
+@pgs.program
+def refused(A: Any, seeds: Any) -> Any:
+    return {"x": A[:, seeds] @ A.features("rows")}
+
+
+@pgs.program
+def beyond(A: Any, seeds: Any) -> Any:
+    return {"x": A.features("rows")[seeds][:, 50]}
+
+
 @pgs.program
 def filtered_columns(A: Any, seeds: Any) -> Any:
     # Both slices are gone through edge by edge, and nowhere as a whole.
@@ -150,6 +213,29 @@ def test_columns_that_are_filtered(fanouts: list[int]) -> None:
                 same(sampler.sample(there, ids, epoch=0, batch=3), want)
         if name == "degrees":
             assert labor.sample(cpu, seeds).num_edges
+
+
+@pgs.program
+def never_compiled(A: Any, seeds: Any, *, number: float) -> Any:
+    return A[:, seeds] * number
+
+
+def test_a_wait_for_the_compiler_is_told(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = iter(["[]", '["the kernel program.cu was compiled in 1.2 s"]'])
+    call = library.call
+
+    def heard(name: str, *arguments: Any, **how: Any) -> Any:
+        return next(told, "[]") if name == "CompilerSlow" else call(name, *arguments, **how)
+
+    monkeypatch.setattr(library, "call", heard)
+    _, there = both(random_graph(scaled(20000, 50), 4), 32)
+    sampler = never_compiled(number=2.5, seed=1)
+    with caplog.at_level("INFO", "pygsampler"):
+        for _ in range(3):
+            sampler.sample(there, [1])
+    assert caplog.messages == ["the kernel program.cu was compiled in 1.2 s"]
 
 
 def test_profile() -> None:

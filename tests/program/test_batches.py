@@ -13,6 +13,7 @@ import torch
 from graphs import circulant
 
 import pygsampler as pgs
+from pygsampler.programs import Program
 from pygsampler.subgraph import TorchSubgraph
 from pygsampler.torch import DataLoader
 
@@ -225,6 +226,27 @@ def test_explained(graph: pgs.Graph) -> None:
         hops(fanouts=[2], weight="nothing", seed=0).explain(graph)
 
 
+def test_tuned_by_the_time_of_batches(graph: pgs.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A clock by which each batch of a plan with edge_map takes a second, and of others half.
+    now = [0.0]
+    make = Program.sample
+
+    def sample(self: Program, *args: Any, **how: Any) -> Any:
+        now[0] += 0.5 if "edge_map" in self.plan["passes"] else 1.0
+        return make(self, *args, **how)
+
+    monkeypatch.setattr(Program, "sample", sample)
+    monkeypatch.setattr("pygsampler.programs.perf_counter", lambda: now[0])
+    sampler = hops(fanouts=[2, 3], weight="w", seed=4, passes=["cse"])
+    tuned = sampler.tuned(graph, [1, 2, 3], batches=2)
+    assert tuned.plan["passes"] == ("cse", "edge_map") and tuned.seed == 4
+    assert sampler.plan["passes"] == ("cse",)
+    one, other = (each.sample(graph, [1, 2], epoch=0, batch=1) for each in (sampler, tuned))
+    assert lists(one) == lists(other)
+    with pytest.raises(ValueError, match="batches: expected"):
+        sampler.tuned(graph, [1], batches=0)
+
+
 def test_many_and_submitted_batches_are_those_of_sample(graph: pgs.Graph) -> None:
     sampler = hops(fanouts=[2, 3], weight="w", seed=4)
     seeds = [[1, 2], [3], [], [4, 4, 5]]
@@ -250,8 +272,14 @@ def test_wrong_arrays_and_seeds(graph: pgs.Graph) -> None:
         hops(fanouts=[2], weight="nothing", seed=0).sample(graph, [1])
     with pytest.raises(IndexError, match=r"seeds\[1\]"):
         hops(fanouts=[2], seed=0).sample(graph, [1, 50])
-    with pytest.raises(NotImplementedError, match="exclude"):
-        hops(fanouts=[2], seed=0).sample(graph, [1], exclude=[3])
+    with pytest.raises(ValueError, match=r"exclude\[0\]: expected the id of an edge of the graph"):
+        hops(fanouts=[2], seed=0).sample(graph, [1], exclude=[graph.num_edges])
+    for body, op in (
+        (lambda A, seeds: {"x": A.walk(seeds, 2)}, "walk"),
+        (lambda A, seeds: {"x": A.individual_sample(2).row()}, "individual"),
+    ):
+        with pytest.raises(ValueError, match=f"exclude: expected a program that .* with {op}"):
+            pgs.program(body)().sample(graph, [1], exclude=[3])
     negative = graph.with_data(edge_data={"t": -np.ones(graph.num_edges)})
     with pytest.raises(ValueError, match=r"individual_sample: expected .*got -1"):
         hops(fanouts=[2], seed=0).sample(negative, [1])
@@ -396,7 +424,5 @@ def test_products_and_slices_of_rows(graph: pgs.Graph) -> None:
         assert largest == pytest.approx(raised.max() / raised.sum())
     assert sorted(found["sources"]) == sorted(columns)
     assert found["all"].tolist() == list(range(n))
-    with pytest.raises(TypeError, match=r"@ of Rows .* expected a vector along its columns"):
-        pgs.program(lambda A, seeds: A[:, seeds] @ A.features("x"))()
     with pytest.raises(TypeError, match=r"@ of Vector .* expected a matrix"):
         pgs.program(lambda A, seeds: A.number() @ A.number())()

@@ -14,6 +14,7 @@ from program_reference import Result, reference
 
 import pygsampler as pgs
 from pygsampler import samplers
+from pygsampler.programs import stack
 
 CASES = {**graphs(), "larger": larger()}
 RNG = np.random.default_rng(5)
@@ -100,6 +101,94 @@ def test_pass_is_that_of_the_reference() -> None:
             )
             edges += same(sampler, graph, lists, seeds_of(case, rng))
     assert edges > 50
+
+
+@pgs.program
+def aggregates(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
+    C, X = A[:, seeds], A.features("rows")
+    R = X[C.row()]
+    heard = C.T @ R
+    scores = stack([C * (R @ W @ (heard @ W).T), C.sub(C.T @ (R @ v), axis=0)]) @ v.softmax()[:2]
+    B = C.individual_sample(2, scores.relu() + 0.01)
+    return B * 2, {"heard": heard, "back": B @ heard, "x": (A @ X)[:, 0], "y": C.T @ C.sum(axis=1)}
+
+
+def test_products_are_those_of_the_reference() -> None:
+    rng = random.Random(3)
+    for name, case in CASES.items():
+        graph, lists = stored(case, 3, "float32")
+        inputs = {"W": RNG.normal(size=(3, 2)), "v": RNG.normal(size=3)}
+        sampler = aggregates(**inputs, seed=3)
+        # Vertex 7 of the larger graph has more edges than are added up at once.
+        seeds = seeds_of(case, rng) + ([7] if name == "larger" else [])
+        same(sampler, graph, lists, seeds)
+        contents = {name: value.tolist() for name, value in sampler.inputs.items()}
+        want = reference(sampler.code, lists, seeds, seed=3, inputs=contents).extras
+        made = sampler.submit(graph, np.array(seeds, np.int64), epoch=0, batch=0).result()
+        for name, values in made.numpy().extra.items():
+            assert values.shape[1:] == ((3,) if name in ("heard", "back") else ())
+            assert bits(values.reshape(-1)) == bits(want[name])
+        torch = pytest.importorskip("torch")
+        assert torch.equal(
+            made.torch().extra["heard"], torch.as_tensor(made.numpy().extra["heard"])
+        )
+
+
+def test_products_by_hand() -> None:
+    batch = by_hand(W=np.array([[2.0], [1.0]]), v=np.array([1.0, 0.5])).sample(
+        star_of_two(), [0, 1]
+    )
+    found = {name: values.tolist() for name, values in batch.extra.items()}
+    # Columns 0 and 1 hear from 1, 2 and 3, and from 2, by weights 1, 2, 3 and 4.
+    assert found["heard"] == [[14.0, 140.0], [8.0, 80.0]]
+    # Rows 1, 2, 3 send to those columns, whose rows of X are (0, 0) and (1, 10).
+    assert found["sent"] == [[0.0, 0.0], [4.0, 40.0], [0.0, 0.0]]
+    assert found["scores"] == [6.0, 12.0, 18.0]
+    assert found["second"] == [0.0, 10.0, 20.0, 30.0]
+    # X W is (0, 12, 24, 36): twice 4 times the product of 24 and 12.
+    assert batch.blocks[0].edge_data["w"].tolist() == [0.0, 0.0, 0.0, 8 * 24 * 12]
+
+
+def star_of_two() -> pgs.Graph:
+    x = np.array([[v, 10 * v] for v in range(4)], "f4")
+    ends = [1, 2, 3, 2], [0, 0, 0, 1]
+    return pgs.Graph.from_coo(
+        *ends, num_nodes=4, edge_data={"w": np.array([1.0, 2, 3, 4])}, node_data={"x": x}
+    )
+
+
+@pgs.program
+def by_hand(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
+    C, X = A[:, seeds].edata["w"], A.features("x")
+    P = X[C.row()] @ W
+    dots = C * (P @ (X[C.column()] @ W).T)
+    extra = {"heard": C.T @ X, "sent": C @ X[C.column()], "scores": X[C.row()] @ v}
+    return dots * 2, extra | {"second": X[:, 1]}
+
+
+def test_products_that_do_not_fit() -> None:
+    graph = star_of_two()
+    for body, message in (
+        (
+            lambda A, S: A[:, S] @ A.features("x")[A[:, S].row()],
+            "dense rows along the matrix's col",
+        ),
+        (lambda A, S: A[:, S].T @ A.features("x")[S], "dense rows along the matrix's rows, or of"),
+        (
+            lambda A, S: A[:, S] @ 3,
+            "@ of int 3 and a matrix: expected a vector or dense rows along",
+        ),
+        (lambda A, S: A[:, S].T @ 3, "@ of int 3 and a matrix: expected a vector or dense rows"),
+        (lambda A, S: A.features("x") @ A.features("x"), r"expected an input, or the rows Q\.T"),
+        (lambda A, S: A.features("x").T @ A.features("x"), r"on the right, as in P @ Q\.T"),
+        (lambda A, S: A.degree() * (A.features("x") @ A.features("x").T), "expected a matrix with"),
+        (lambda A, S: A.features("x")[:, -1], "number -1 of dense rows: expected one from 0 on"),
+        (lambda A, S: A.features("x")[3], "int 3 as an index of dense rows: expected a list of"),
+        (lambda A, S: stack([A[:, S], A[:, S]]) @ [1], "a stack of 2 times a matrix: expected as"),
+        (lambda A, S: stack([]) @ [1], "stack: expected matrices or vectors of a program, got "),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            pgs.program(lambda A, seeds, body=body: {"x": body(A, seeds)})().sample(graph, [0])
 
 
 def star() -> pgs.Graph:

@@ -49,6 +49,17 @@ def test_saint_norms_are_exact(plain: pgs.Graph) -> None:
     worked(batches(sampler, plain, []), chance, dict(zip(EDGES, joint, strict=True)))
 
 
+def test_norms_of_vertices_drawn_by_locality(plain: pgs.Graph) -> None:
+    graph = plain.with_data(node_data={"locality": np.array([0, 1, 0.5, 0, 0])})
+    q = np.array([1, 3, 2, 1, 1]) / 8
+    chance = 1 - (1 - q) ** 2
+    joint = {(u, v): 2 * q[u] * q[v] for u, v in EDGES}
+    sampler = samplers.locality_saint(budget=2, beta=3.0, seed=11)
+    worked(batches(sampler, graph, []), list(chance), joint)
+    with pytest.raises(ValueError, match=r"beta: expected a number >= 1, got 0\.5"):
+        samplers.locality_saint(budget=2, beta=0.5)
+
+
 def test_loops_are_there_with_their_vertices() -> None:
     """Loops count as edges of their vertices; beside these they are never missed."""
     sampler = samplers.saint_node(budget=2, seed=11)

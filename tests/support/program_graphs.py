@@ -20,6 +20,15 @@ EDGE_ARRAYS = {"w": "float64", "t": "float32", "k": "int8", "m": "bool", "big": 
 NODE_ARRAYS = {"x": "float64", "y": "float32", "c": "int16", "u": "uint8", 'a "b': "int32"}
 # Arrays of values that are finite and >= 0: chances, for the most part.
 CHANCES = {"w", "m", "x", "u"}
+# Rows of numbers of vertices, and inputs that they are multiplied with.
+ROW_ARRAYS = {"r": ("float64", 3), "s": ("uint8", 2), "long": ("float32", 35)}
+INPUTS: dict[str, list[Any]] = {
+    "W": [[0.5, -1.0], [2.0, 0.25], [1e-3, 3.0]],
+    "V": [[1.0, -2.0, 0.1, 0.0], [0.3, 7.0, -0.5, 1e30]],
+    "v": [0.75, -1.5, 2.0],
+}
+# As the engine has them.
+SINGLE_INPUTS = {k: np.array(v, np.float32).tolist() for k, v in INPUTS.items()}
 
 
 @dataclass
@@ -39,7 +48,12 @@ class Arrays(Case):
                 edge_ids=ids,
                 num_nodes=self.num_nodes,
                 edge_data={k: np.array(v, EDGE_ARRAYS[k]) for k, v in self.edge_data.items()},
-                node_data={k: np.array(v, NODE_ARRAYS[k]) for k, v in self.node_data.items()},
+                node_data={
+                    k: np.array(v, NODE_ARRAYS[k])
+                    if k in NODE_ARRAYS
+                    else np.array(v, ROW_ARRAYS[k][0]).reshape(self.num_nodes, ROW_ARRAYS[k][1])
+                    for k, v in self.node_data.items()
+                },
             )
         return self.made[bits]
 
@@ -72,6 +86,8 @@ def with_arrays(rows: list[list[int]], num_nodes: int, ids: str, seed: int) -> A
     top = 1 + max(edge_ids or range(count), default=-1)
     edge_data = {k: values_of(d, k in CHANCES, top, rng) for k, d in EDGE_ARRAYS.items()}
     node_data = {k: values_of(d, k in CHANCES, num_nodes, rng) for k, d in NODE_ARRAYS.items()}
+    for name, (dtype, width) in ROW_ARRAYS.items():
+        node_data[name] = [values_of(dtype, name == "s", width, rng) for _ in range(num_nodes)]
     indices = [u for row in rows for u in row]
     return Arrays(indptr, indices, edge_ids, num_nodes, edge_data, node_data)
 

@@ -249,6 +249,7 @@ class Rows:
 
     along: Vertices
     rows: list[list[float]]
+    width: int
 
     @cached_property
     def at(self) -> dict[int, list[float]]:
@@ -270,6 +271,7 @@ class Machine:
     numbers: Numbers
     weight: str | None
     inputs: dict[str, list[Any]] = field(default_factory=dict)
+    exclude: frozenset[int] = frozenset()
     values: dict[int, Any] = field(default_factory=dict)
 
     def every(self) -> Vertices:
@@ -377,12 +379,21 @@ class Machine:
                 return Vector(b.edges.rows, [float(b.times[u]) for u in b.edges.rows.of])
             case "features":
                 rows = self.graph.node_data[name_of(attrs)]
-                return Rows(self.every(), [[single(x) for x in row] for row in rows])
+                width = len(rows[0]) if rows else 0
+                return Rows(self.every(), [[single(x) for x in row] for row in rows], width)
             case "take":
-                return Rows(given[1], [given[0].at[v] for v in given[1].of])
+                rows = [given[0].at[v] for v in given[1].of]
+                return Rows(given[1], rows, given[0].width)
             case "project":
                 w = self.inputs[name_of(attrs)]
-                return Rows(given[0].along, [projected(row, w) for row in given[0].rows])
+                w = w if isinstance(w[0], list) else [[x] for x in w]
+                rows = [projected(row, w) for row in given[0].rows]
+                return Rows(given[0].along, rows, len(w[0]))
+            case "multiply":
+                return self.multiplied(given[0], given[1], attrs["axis"] == "1")
+            case "entry":
+                k = int(attrs["k"])
+                return Vector(given[0].along, [row[k] for row in given[0].rows])
             case "dot":
                 edges, p, q = given[0].edges, given[1].at, given[2].at
                 ends = zip(edges.row_of, edges.column_of, strict=True)
@@ -394,8 +405,11 @@ class Machine:
         raise AssertionError(op)
 
     def slice(self, s: Vertices, rows: set[int] | None = None, whole: bool = False) -> Matrix:
-        source = self.graph.indices
+        source, ids = self.graph.indices, self.graph.edge_ids
         places = [[e for e in self.in_edges(v) if rows is None or source[e] in rows] for v in s.of]
+        if not whole:
+            out = self.exclude
+            places = [[e for e in es if (e if ids is None else ids[e]) not in out] for es in places]
         return self.matrix(Edges(s, places, self.graph, whole))
 
     def map(self, function: Callable[..., float], given: list[Value], axis: str | None) -> Value:
@@ -430,6 +444,17 @@ class Machine:
         if axis == "0":
             return Vector(edges.columns, reduced(op, edges.by_column(values), False))
         return Vector(edges.rows, reduced(op, edges.by_row(values), True))
+
+    def multiplied(self, c: Matrix, x: Rows, by_row: bool) -> Rows:
+        """For each row, or column, of c the sum of its edges' values times rows of x."""
+        edges, at = c.edges, x.at
+        group, along = (edges.by_row, edges.rows) if by_row else (edges.by_column, edges.columns)
+        owners = edges.column_of if by_row else edges.row_of
+        sums = []
+        for k in range(x.width):
+            products = [value * at[v][k] for value, v in zip(c.values, owners, strict=True)]
+            sums.append([single(s) for s in reduced("sum", group(products), by_row)])
+        return Rows(along, [[s[i] for s in sums] for i in range(len(along.of))], x.width)
 
     def walk(self, roots: list[int], length: int, site: int) -> Vertices:
         at, visited = list(roots), list(roots)
@@ -533,6 +558,7 @@ def reference(
     batch: int = 0,
     weight: str | None = None,
     inputs: dict[str, list[Any]] | None = None,
+    exclude: Sequence[int] = (),
     everything: bool = False,
 ) -> Result:
     """The batch that a program makes; ``BatchError`` where it has none.
@@ -540,7 +566,8 @@ def reference(
     ``everything`` makes also the values that no result needs, which may have errors of their own.
     """
     program = parse(code)
-    machine = Machine(graph, list(seeds), Numbers(seed, epoch, batch), weight, inputs or {})
+    numbers = Numbers(seed, epoch, batch)
+    machine = Machine(graph, list(seeds), numbers, weight, inputs or {}, frozenset(exclude))
     for i, node in enumerate(program.nodes):
         if everything:
             machine.values[i] = machine.make(node)
@@ -550,9 +577,11 @@ def reference(
     extras: dict[str, list[Any]] = {}
     for name, i in program.extras.items():
         value = values[i]
-        extras[name] = (
-            list(value.of) if isinstance(value, Vertices) else [single(x) for x in value.values]
-        )
+        if isinstance(value, Vertices):
+            extras[name] = list(value.of)
+        else:
+            rows = value.rows if isinstance(value, Rows) else [value.values]
+            extras[name] = [single(x) for row in rows for x in row]
     blocks: list[Block] = []
     place = {v: i for i, v in enumerate(dict.fromkeys(seeds))}
     if program.result == "subgraph":

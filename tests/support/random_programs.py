@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from program_graphs import CHANCES, EDGE_ARRAYS, NODE_ARRAYS
+from program_graphs import CHANCES, EDGE_ARRAYS, INPUTS, NODE_ARRAYS, ROW_ARRAYS
 from program_reference import parse
 
 Along = tuple[str, int]
 EVERY: Along = ("all", 0)
-LIST, MATRIX, VECTOR, SCALAR = "list", "matrix", "vector", "scalar"
+LIST, MATRIX, VECTOR, SCALAR, DENSE = "list", "matrix", "vector", "scalar", "dense"
 BINARY = ["add", "sub", "mul", "div", "min", "max", "lt", "le", "eq", "ne"]
 UNARY = ["neg", "abs", "sqrt", "exp", "log", "relu", "not"]
 LISTS = ["union", "unique", "concat", "pick", "draw", "row", "column", "roots", "walk"]
@@ -38,6 +38,7 @@ class Node:
     distinct: bool = False
     chance: bool = False  # finite and >= 0, as far as one can say
     size: int = 1  # of lists and matrices that grow by being joined
+    width: int = 0  # of dense rows
 
 
 class Writer:
@@ -263,7 +264,7 @@ class Writer:
 
     def map(self) -> int | None:
         op = self.rng.choice([*BINARY, *BINARY, *UNARY, "pow", "where", "spread"])
-        a = self.pick(lambda n: n.kind != LIST)
+        a = self.pick(lambda n: n.kind not in (LIST, DENSE))
         if a is None:
             return None
         x = self.nodes[a]
@@ -314,7 +315,7 @@ class Writer:
 
     def together(self, others: list[Node], axis: int, node: Node) -> bool:
         nodes = [*others, node]
-        if any(n.kind == LIST for n in nodes):
+        if any(n.kind in (LIST, DENSE) for n in nodes):
             return False
         kind, edges, along = self.joined(nodes)
         if axis < 0 and kind == MATRIX and any(n.kind == VECTOR for n in nodes):
@@ -375,6 +376,63 @@ class Writer:
         chance = self.nodes[v].chance
         return self.add(Node(op, [v, s], VECTOR, along=along, chance=chance))
 
+    def dense(self) -> int | None:
+        """Dense rows, and what is made of them."""
+        op = self.rng.choice(
+            ["features", "take", "project", "dot", "item", "multiply", "multiply", "entry"]
+        )
+        if op == "item":
+            text = f"name={json.dumps('v')} k={self.rng.randrange(len(INPUTS['v']))}"
+            return self.add(Node(op, [], SCALAR), text)
+        x = self.of(DENSE)
+        if op == "features" or x is None:
+            name = self.rng.choice(list(ROW_ARRAYS))
+            width = ROW_ARRAYS[name][1]
+            text = f"name={json.dumps(name)}"
+            return self.add(Node("features", [], DENSE, width=width, chance=name == "s"), text)
+        rows = self.nodes[x]
+        if op == "entry":
+            text = f"k={self.rng.randrange(rows.width)}"
+            return self.add(Node(op, [x], VECTOR, along=rows.along, chance=rows.chance), text)
+        if op == "project":
+            fitting = [name for name, w in INPUTS.items() if len(w) == rows.width]
+            if not fitting:
+                return None
+            name = self.rng.choice(fitting)
+            first = INPUTS[name][0]
+            width = len(first) if isinstance(first, list) else 1
+            made = Node(op, [x], DENSE, along=rows.along, width=width)
+            return self.add(made, f"name={json.dumps(name)}")
+        if op == "take":
+            s = self.pick(lambda n: n.kind == LIST and rows.along in (EVERY, n.along))
+            if s is None:
+                return None
+            return self.add(replace(rows, op=op, inputs=[x, s], along=self.nodes[s].along))
+        if op == "multiply":
+            return self.multiply(x)
+        c = self.pick(lambda n: n.kind == MATRIX and self.fits(rows.along, n.edges, 1))
+        if c is None:
+            return None
+        edges = self.nodes[c].edges
+        q = self.pick(
+            lambda n: n.kind == DENSE and n.width == rows.width and self.fits(n.along, edges, 0)
+        )
+        return None if q is None else self.add(Node(op, [c, x, q], MATRIX, edges))
+
+    def multiply(self, x: int) -> int | None:
+        rows, axis = self.nodes[x], self.rng.randrange(2)
+        c = self.value(
+            lambda n: n.kind == MATRIX and self.fits(rows.along, n.edges, 1 - axis),
+            chance=axis == 1,
+        )
+        if c is None:
+            return None
+        own = self.nodes[c]
+        along = self.rows(own.edges) if axis else self.columns(own.edges)
+        made = Node("multiply", [c, x], DENSE, along=along, width=rows.width)
+        made.chance = own.chance and rows.chance
+        return self.add(made, f"axis={axis}")
+
     def hop(self) -> int | None:
         """A layer as samplers have it: in-edges, a draw, and the vertices reached."""
         s = self.of(LIST)
@@ -410,7 +468,7 @@ class Writer:
             for i, n in enumerate(self.nodes)
             if n.kind == MATRIX and self.nodes[n.edges].op != "whole"
         ]
-        named = [i for i, n in enumerate(self.nodes) if n.kind in (LIST, VECTOR)]
+        named = [i for i, n in enumerate(self.nodes) if n.kind in (LIST, VECTOR, DENSE)]
         # Much of it, so that little is made for nothing; nodes that others take are seen in those.
         taken = {i for n in self.nodes for i in n.inputs}
         extras = [i for i in named if self.rng.random() < (0.2 if i in taken else 0.8)]
@@ -450,6 +508,7 @@ def program(rng: random.Random, most: int = 30) -> str:
         writer.map,
         writer.reduction,
         writer.vector,
+        writer.dense,
         writer.again,
     ]
     for _ in range(rng.randrange(2, most)):

@@ -128,6 +128,11 @@ func newBuilder(words int, guess int64) (*Builder, error) {
 	return &Builder{Memory: m, used: used}, nil
 }
 
+// SetRows says that an array beside so many blocks is rows of so many numbers.
+func (b *Builder) SetRows(blocks, extra int, width int64) {
+	b.Set(ExtraAt(blocks, extra)+ExtraWidth, width+1)
+}
+
 // SetExtra writes the words of an array beside so many blocks: ids where it is a list, else float32.
 func (b *Builder) SetExtra(blocks, extra int, list bool, length, offset int64) {
 	at := ExtraAt(blocks, extra)

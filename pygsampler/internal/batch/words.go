@@ -46,6 +46,7 @@ const (
 	ExtraKind   = iota // 0: float32; 1: ids
 	ExtraLength        //
 	ExtraOffset        //
+	ExtraWidth         // of dense rows: how many numbers each has, and 1 more; 0: of another array
 	ExtraWords  = 4
 )
 

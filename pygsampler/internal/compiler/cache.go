@@ -117,8 +117,8 @@ func (c cache) sweep() {
 	}
 }
 
-// folder is the cache's: PYGSAMPLER_CACHE, or the user's folder for such things.
-func folder() (string, error) {
+// Folder is the cache's: PYGSAMPLER_CACHE, or the user's folder for such things.
+func Folder() (string, error) {
 	if own := os.Getenv("PYGSAMPLER_CACHE"); own != "" {
 		return own, nil
 	}

@@ -206,7 +206,7 @@ func TestFolder(t *testing.T) {
 		t.Setenv("PYGSAMPLER_CACHE", c.own)
 		t.Setenv("XDG_CACHE_HOME", c.xdg)
 		t.Setenv("HOME", c.home)
-		if got, err := folder(); got != c.want || (err != nil) != (c.want == "") {
+		if got, err := Folder(); got != c.want || (err != nil) != (c.want == "") {
 			t.Errorf("%+v: got %q, %v", c, got, err)
 		}
 	}

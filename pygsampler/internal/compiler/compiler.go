@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/gpu/nvrtc"
@@ -62,6 +63,7 @@ type Compiler struct {
 	kept       map[[32]byte][]byte // images for which there was no room on disk
 	notes      []string            // that nobody has taken yet
 	noted      map[string]bool
+	slow       []string // what took long to compile, that nobody has taken yet
 }
 
 // Default is the process's.
@@ -135,7 +137,7 @@ func (c *Compiler) compile(p Program, major, minor int) (Image, error) {
 	}
 	image := Image{Architecture: architecture, Compiler: "NVRTC " + tools.Version()}
 	k, name := key(words...), p.Name+"-"+architecture
-	at, unknown := folder()
+	at, unknown := Folder()
 	images := cache{at}
 	if image.Code = c.kept[k]; image.Code == nil && unknown == nil {
 		image.Code = images.load(name, k)
@@ -144,8 +146,12 @@ func (c *Compiler) compile(p Program, major, minor int) (Image, error) {
 		image.Cached = true
 		return image, nil
 	}
+	begin := time.Now()
 	if image.Code, image.Log, err = tools.Compile(program, architecture); err != nil {
 		return Image{}, err
+	}
+	if took := time.Since(begin); took > slow {
+		c.slow = append(c.slow, fmt.Sprintf("the kernel %s was compiled in %.1f s", program.Name, took.Seconds()))
 	}
 	err = unknown
 	if err == nil {
@@ -193,6 +199,18 @@ func (c *Compiler) Notes() []string {
 	return notes
 }
 
+// slow is from when on users should hear that they have waited for a compiler.
+var slow = time.Second
+
+// Slow are what took long to compile, each given to one caller.
+func (c *Compiler) Slow() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.slow
+	c.slow = nil
+	return found
+}
+
 // Report is what there is to compile with.
 type Report struct {
 	NVRTC         string `json:"nvrtc"`   // its file; empty for none
@@ -207,7 +225,7 @@ func (c *Compiler) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := Report{Architectures: []int{}}
-	r.Cache, _ = folder()
+	r.Cache, _ = Folder()
 	tools, err := c.nvrtc()
 	if err != nil {
 		r.Error = err.Error()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pygsampler/pygsampler/gpu/nvrtc"
 	"github.com/pygsampler/pygsampler/kernels"
@@ -158,6 +159,31 @@ func TestNoRoom(t *testing.T) {
 		if again := c.Notes(); again != nil {
 			t.Errorf("%q: got %q twice", folder, again)
 		}
+	}
+}
+
+func TestWaitsAreTold(t *testing.T) {
+	c, _ := with(t)
+	compile := func() {
+		if _, err := c.Compile(Program{Name: "k", Source: t.Name()}, 9, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if compile(); c.Slow() != nil {
+		t.Error("told of what took no time")
+	}
+	slow = 0
+	t.Cleanup(func() { slow = time.Second })
+	if compile(); c.Slow() != nil {
+		t.Error("told of what was kept")
+	}
+	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
+	compile()
+	if told := c.Slow(); len(told) != 1 || !strings.HasPrefix(told[0], "the kernel k.cu was compiled in 0.") {
+		t.Errorf("got %q", told)
+	}
+	if again := c.Slow(); again != nil {
+		t.Errorf("got %q twice", again)
 	}
 }
 

@@ -77,11 +77,17 @@ func (p *Programs) widths(g *Graph) error {
 		case program.Take:
 			widths[i] = widths[n.In[0]]
 		case program.Project:
-			d, h := n.Tensor.Shape[0], n.Tensor.Shape[1]
+			d, h := n.Tensor.Matrix()
 			if got := widths[n.In[0]]; got != d && g.Nodes > 0 {
-				return fmt.Errorf("%w: @: expected rows of %d numbers for '%s' of shape (%d, %d), got %d", request.ErrValue, d, n.Name, d, h, got)
+				return fmt.Errorf("%w: @: expected rows of %d numbers for '%s' of shape (%s), got %d", request.ErrValue, d, n.Name, n.Tensor.ShapeText(), got)
 			}
 			widths[i] = h
+		case program.Multiply:
+			widths[i] = widths[n.In[1]]
+		case program.Entry:
+			if got := widths[n.In[0]]; n.K >= got && g.Nodes > 0 {
+				return fmt.Errorf("%w: [:, %d]: expected rows of more numbers, got %d", request.ErrValue, n.K, got)
+			}
 		case program.Dot:
 			if wants[i]&program.WantValues == 0 || g.Nodes == 0 {
 				continue

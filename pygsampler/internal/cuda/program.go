@@ -20,8 +20,9 @@ type programArgs struct {
 	Seeds, Indptr, Indices, EdgeIDs, Map                gpu.Address
 	Arrived, Slots, Work, Out, Cells                    gpu.Address
 	Report, BadSeed                                     gpu.Address
+	Excluded                                            gpu.Address
 	WorkBytes, OutBytes, NumSeeds                       uint64
-	NumRows, NumNodes, NumEdges                         uint64
+	NumRows, NumNodes, NumEdges, NumExcluded            uint64
 	SeedBits, Tag, Key0, Key1, Batch0, Batch1, NumCells uint32
 	Arrays                                              [programArrays]gpu.Address
 }
@@ -55,8 +56,8 @@ func (p *Programs) Check(g *Graph, c *Call) error {
 	switch {
 	case p.err != nil:
 		return fmt.Errorf("%w: %w", request.ErrValue, p.err)
-	case len(c.Exclude) > 0:
-		return fmt.Errorf("%w: exclude: expected no edges for programs, got some", request.ErrValue)
+	case len(c.Exclude) > 0 && !p.program.Excludes():
+		return fmt.Errorf("%w: exclude: expected no edges for a program that asks for none, got some", request.ErrValue)
 	case g.Nodes >= mostEdges || g.Alias != 0:
 		return fmt.Errorf("%w: expected a plain graph of fewer than 2^31 vertices for a program on a GPU, got %d", request.ErrValue, g.Nodes)
 	case p.Words() > batch.Words(mostHops):
@@ -172,10 +173,14 @@ func (p *Programs) Arrived(f *Flight, status, detail int64) (again bool, err err
 // refused says which value a node does not take.
 func (p *Programs) refused(words []int64, node int64) error {
 	op, x := p.program.Nodes[node].Op, program.ValueText(math.Float64frombits(uint64(words[reportHeader])))
-	if op == program.Sum || op == program.Mean {
-		return fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, op, x)
-	}
 	name := op.String()
+	switch op {
+	case program.Multiply:
+		name = "@"
+		fallthrough
+	case program.Sum, program.Mean:
+		return fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, name, x)
+	}
 	if op == program.Individual || op == program.Collective {
 		name += "_sample"
 	}
@@ -243,6 +248,7 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []
 	args.Indptr, args.Indices, args.EdgeIDs, args.Map = g.Indptr, g.Indices, g.EdgeIDs, SpaceOf[programSpace](w).vertices.Address
 	args.Arrived, args.Slots, args.Report, args.BadSeed = meeting, meeting+slotsAt, f.Report(), meeting+badSeedAt
 	args.NumRows, args.NumNodes, args.NumEdges = uint64(g.Rows), uint64(g.Nodes), uint64(g.Edges)
+	args.Excluded, args.NumExcluded = w.excluded.Address, uint64(len(c.Exclude))
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
 	args.NumCells, args.Arrays = uint32(text.Cells), found
 	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{programThreads}, Cooperative: true}

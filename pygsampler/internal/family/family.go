@@ -29,6 +29,11 @@ type Plan interface {
 	CUDA() cuda.Plan
 }
 
+// Excluding is a plan that has another way where a batch leaves edges out.
+type Excluding interface {
+	CUDAExcluding() (cuda.Plan, error)
+}
+
 // Arrays says which arrays a graph has beside its CSC.
 type Arrays struct {
 	Edges     int64 // how many there are; of none there are no tables either

@@ -59,7 +59,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return t, fmt.Errorf("cross: expected lists of distinct vertices for A[rows, columns]: unique() makes them so")
 		}
 		return Type{Kind: Matrix, Edges: i}, nil
-	case Data:
+	case Data, Kept:
 		return Type{Kind: Matrix, Edges: in[0].Edges}, nil
 	case Individual, Filter, TopK:
 		if len(in) > 1 && in[1].Edges != in[0].Edges {
@@ -119,7 +119,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 			return Type{Kind: Vector, Along: in[1].Along}, nil
 		}
 		return t, fmt.Errorf("gather: expected a vector of all vertices, got one along a list")
-	case Features, Take, Project, Dot, Item:
+	case Features, Take, Project, Dot, Item, Multiply, Entry:
 		return p.denseType(n, in)
 	}
 	return p.mapType(n, in)
@@ -277,8 +277,8 @@ func (p *Program) Check() error {
 		if names[e.Name] {
 			return fmt.Errorf("return: %q: expected a name once, got it twice", e.Name)
 		}
-		if k := p.Nodes[e.Node].Type.Kind; k != List && k != Vector {
-			return fmt.Errorf("return: %q: expected a vector or a list, got %s", e.Name, k)
+		if k := p.Nodes[e.Node].Type.Kind; k != List && k != Vector && k != Dense {
+			return fmt.Errorf("return: %q: expected a vector, dense rows or a list, got %s", e.Name, k)
 		}
 		names[e.Name] = true
 	}

@@ -18,6 +18,22 @@ type Tensor struct {
 	digest string
 }
 
+// Matrix is how many rows and columns it has; a vector is a matrix of one column.
+func (t *Tensor) Matrix() (rows, columns int64) {
+	if len(t.Shape) == 1 {
+		return t.Shape[0], 1
+	}
+	return t.Shape[0], t.Shape[1]
+}
+
+// ShapeText is the shape as Python has it, without the parentheses.
+func (t *Tensor) ShapeText() string {
+	if len(t.Shape) == 1 {
+		return fmt.Sprintf("%d,", t.Shape[0])
+	}
+	return fmt.Sprintf("%d, %d", t.Shape[0], t.Shape[1])
+}
+
 // denseType is that of an operator of dense rows.
 func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 	switch n.Op {
@@ -35,6 +51,19 @@ func (p *Program) denseType(n *Node, in []Type) (t Type, err error) {
 			return t, fmt.Errorf("item: k: expected an integer >= 0, got %d", n.K)
 		}
 		return Type{Kind: Scalar}, nil
+	case Entry:
+		if n.K < 0 {
+			return t, fmt.Errorf("entry: k: expected an integer >= 0, got %d", n.K)
+		}
+		return Type{Kind: Vector, Along: in[0].Along}, nil
+	case Multiply:
+		if n.Axis < 0 {
+			return t, fmt.Errorf("multiply: axis: expected 0 (rows for each column) or 1 (for each row), got None")
+		}
+		if !p.fits(in[1].Along, in[0].Edges, 1-n.Axis) {
+			return t, fmt.Errorf("@: expected dense rows along the matrix's %s, or of all vertices, got some along something else", []string{"rows", "columns"}[n.Axis])
+		}
+		return Type{Kind: Dense, Along: []func(int) Along{p.columns, p.rows}[n.Axis](in[0].Edges)}, nil
 	}
 	if !p.fits(in[1].Along, in[0].Edges, 1) {
 		return t, fmt.Errorf("dot: expected rows along the matrix's rows, or of all vertices, as input 1, got some along something else")
@@ -78,8 +107,8 @@ func (p *Program) Bind(inputs []string) error {
 		switch {
 		case t == nil:
 			return fmt.Errorf("%%%d: %s: expected an input %q, got none", i, n.Op, n.Name)
-		case n.Op == Project && len(t.Shape) != 2:
-			return fmt.Errorf("%%%d: @: expected an input of 2 dimensions, got %q of %d", i, n.Name, len(t.Shape))
+		case n.Op == Project && len(t.Shape) > 2:
+			return fmt.Errorf("%%%d: @: expected an input of 1 or 2 dimensions, got %q of %d", i, n.Name, len(t.Shape))
 		case n.Op == Item && len(t.Shape) != 1:
 			return fmt.Errorf("%%%d: expected an input of 1 dimension to have elements, got %q of %d", i, n.Name, len(t.Shape))
 		case n.Op == Item && n.K >= t.Shape[0]:

@@ -15,7 +15,7 @@ func TestInputsAreChecked(t *testing.T) {
 		{[]string{"W", "1,1", "AACAPw=="}, ""},
 		{[]string{"W", "1,1"}, "expected a name, a shape and numbers"},
 		{[]string{"V", "1,1", "AACAPw=="}, `%3: project: expected an input "W", got none`},
-		{[]string{"W", "1", "AACAPw=="}, `%3: @: expected an input of 2 dimensions, got "W" of 1`},
+		{[]string{"W", "1,1,1", "AACAPw=="}, `%3: @: expected an input of 1 or 2 dimensions, got "W" of 3`},
 		{[]string{"W", "1,0", ""}, "expected a shape of positive numbers"},
 		{[]string{"W", "65536,65536", ""}, "expected fewer than 2**31 numbers"},
 		{[]string{"W", "1,2", "AACAPw=="}, "expected 2 numbers in base64"},

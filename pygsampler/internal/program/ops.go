@@ -79,6 +79,10 @@ const (
 	Project  // each row times an input, a matrix
 	Dot      // a matrix's edges with the product of the row of where they come from and that of where they lead to
 	Item     // an element of an input
+	Multiply // a matrix times dense rows: for each of its rows, or columns, the sum of its edges' values times rows
+	Entry    // a number of each row
+
+	Kept // of a matrix: 1 where the batch does not leave the edge out
 
 	numOps
 )
@@ -113,7 +117,9 @@ var specs = [numOps]spec{
 	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
 	Labor:    {"labor", "mm", "k"},
 	Features: {"features", "", "name"}, Take: {"take", "dl", ""}, Project: {"project", "d", "name"}, Dot: {"dot", "mdd", ""},
-	Item: {"item", "", "name k"},
+	Item:     {"item", "", "name k"},
+	Multiply: {"multiply", "md", "axis"}, Entry: {"entry", "d", "k"},
+	Kept: {"kept", "m", ""},
 }
 
 // String is the name in texts.

@@ -46,7 +46,7 @@ func TestRefusedTexts(t *testing.T) {
 		head + "%5 = mul %1, %4 axis=0\nreturn blocks %5":                            "expected a vector along the matrix's columns",
 		head + "%5 = whole\n%6 = mul %5, %4 axis=1\nreturn blocks %6":                "expected a vector along the matrix's rows",
 		head + "return blocks %4":                                                    "%4: expected a matrix",
-		head + "return blocks %3 \"a\"=%2":                                           `"a": expected a vector or a list, got a scalar`,
+		head + "return blocks %3 \"a\"=%2":                                           `"a": expected a vector, dense rows or a list, got a scalar`,
 		head + "return blocks %3 \"a\"=%4 \"a\"=%4":                                  `"a": expected a name once`,
 		head + "%5 = row %1\nreturn subgraph %5, %1":                                 "expected the matrix A[list, list]",
 		"%0 = seeds\n%1 = unique %0\n%2 = slice %1\nreturn subgraph %1, %2":          "expected the matrix A[list, list]",

@@ -58,7 +58,7 @@ func (p *Program) Fixed() []bool {
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		// Inputs change from batch to batch.
-		fixed[i] = n.Op != Seeds && n.Op != Project && n.Op != Item && !n.Draws()
+		fixed[i] = n.Op != Seeds && n.Op != Project && n.Op != Item && n.Op != Kept && !n.Draws()
 		for _, in := range n.In {
 			fixed[i] = fixed[i] && fixed[in]
 		}

@@ -333,6 +333,14 @@ func Sums(weights []float64, sums []uint64) {
 	_, top := math.Frexp(largest)
 	shift := room - bits.Len(uint(n)) - top
 	total := uint64(0)
+	if -1000 < shift && shift < 1000 {
+		// The power is a normal double, by which a product is exact but for what is below 1 in any case.
+		for i, by := 0, math.Ldexp(1, shift); i < n; i++ {
+			total += uint64(max(int64(weights[i]*by), 1))
+			sums[i] = total
+		}
+		return
+	}
 	for i, w := range weights {
 		total += max(scaled(w, shift), 1)
 		sums[i] = total

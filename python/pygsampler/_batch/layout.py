@@ -48,6 +48,7 @@ WORDS = 8
 EXTRA_KIND = 0  # 0: float32; 1: ids
 EXTRA_LENGTH = 1
 EXTRA_OFFSET = 2
+EXTRA_WIDTH = 3  # of dense rows: how many numbers each has, and 1 more; 0: of another array
 EXTRA_WORDS = 4
 
 # WALK_MAGIC is the first word of walks ("PGSW").

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
 from pygsampler._batch.edges import DESTINATIONS, PAIRS, Edges
+from pygsampler._core.row import dense_shape
 from pygsampler.array import Array
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class RegionViews:
             return self._at(offset, length)
         made = self._factors(offset, length)
         assert made is not None
-        return made
+        width = about[at.EXTRA_WIDTH]
+        return made.view(dense_shape(length, width)) if width else made
 
     def _at(self, offset: int, length: int) -> torch.Tensor:
         """Ids; one tensor where several names are of the same ids, as many are."""

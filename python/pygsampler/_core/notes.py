@@ -9,10 +9,19 @@ from pygsampler._core import library
 
 def log_notes() -> None:
     """Warnings in the log, each once in a process: kernels that could not be kept on disk."""
-    notes = library.call("CompilerNotes")
+    _log("CompilerNotes", "warning")
+
+
+def log_waits() -> None:
+    """Information in the log, each once: kernels that took more than a second to compile."""
+    _log("CompilerSlow", "info")
+
+
+def _log(function: str, level: str) -> None:
+    notes = library.call(function)
     if notes == "[]":
         return
     import logging
 
     for note in json.loads(notes):
-        logging.getLogger("pygsampler").warning("%s", note)
+        getattr(logging.getLogger("pygsampler"), level)("%s", note)

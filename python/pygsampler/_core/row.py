@@ -18,3 +18,8 @@ class Row(NamedTuple):
     length: int
     more: int
     offset: int
+
+
+def dense_shape(length: int, width: int) -> tuple[int, int]:
+    """That of rows of ``width - 1`` numbers each, ``length`` numbers in all."""
+    return (length // max(width - 1, 1), width - 1)

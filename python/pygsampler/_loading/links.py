@@ -119,7 +119,7 @@ class LinkLoader(Resumed):
         Edges that a batch does not sample: ``"self"``, its own; ``"reverse_id"``, these and their
         ``reverse_eids``; of a ``HeteroGraph`` ``"reverse_types"``, these and the edges of the same
         ids of their ``reverse_types``; None: all are sampled, as it must be for pairs of vertices,
-        and for samplers that exclude nothing, such as programs.
+        and for samplers that exclude nothing, such as walks.
     reverse_eids : int32 or int64 edge ids, shape [num_edges], optional
         The reverse of each edge of the graph, with ``exclude="reverse_id"``.
     shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights

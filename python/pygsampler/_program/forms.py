@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pygsampler._core.checks import describe, index
-from pygsampler._program.symbols import Graph, Matrix, Vector, Vertices
+from pygsampler._program.graph import Graph
+from pygsampler._program.symbols import Matrix, Vector, Vertices
 
 __all__ = ["function_of"]
 

@@ -15,6 +15,8 @@ from pygsampler._program.trace import Trace, number
 from pygsampler.hetero_graph import TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pygsampler._program.inputs import Content
 
 # What a number of NumPy's calls when it stands on the left of an operator.
@@ -224,6 +226,8 @@ class Values(Symbol):
         return (Scalar, Vector, Matrix)[max(ranks)]
 
     def _map(self, op: str, other: Any, axis: int | None = None, swapped: bool = False) -> Any:
+        if isinstance(other, Products):
+            other = other._at(self)
         kind = self._joined(other)
         if axis is not None:
             axis = self._along(op, axis)
@@ -420,7 +424,7 @@ class Vector(Values):
 
     def cap(self, K: int) -> Vector:
         """Chances in the ratio of the values, at most 1, whose sum is K."""
-        made: Vector = self._make(Vector, "cap", k=_number(self, "cap", K))
+        made: Vector = self._make(Vector, "cap", k=count_of(self, "cap", K))
         return made
 
     def softmax(self) -> Vector:
@@ -439,7 +443,7 @@ class Vector(Values):
         """K vertices of the list that this runs along, or of the graph, by its values."""
         trace = self._trace
         made: Vertices = self._make(
-            Vertices, "draw", k=_number(self, "draw", K), replace=bool(replace), site=trace.site()
+            Vertices, "draw", k=count_of(self, "draw", K), replace=bool(replace), site=trace.site()
         )
         return made
 
@@ -503,19 +507,153 @@ class Rows(Symbol):
     __slots__ = ()
     _what = "dense rows"
 
-    def __getitem__(self, vertices: Any) -> Rows:
-        """Of rows of all vertices: those along a list."""
-        if not isinstance(vertices, Vertices):
-            self._refuse(f"{describe(vertices)} as an index of", "expected a list of vertices")
-        made: Rows = self._make(Rows, "take", vertices)
-        return made
+    def __getitem__(self, key: Any) -> Any:
+        """Of rows of all vertices: those along a list; ``X[:, k]``: number k of each, a vector."""
+        if isinstance(key, tuple) and len(key) == 2 and key[0] == slice(None):
+            k = count_of(self, "[:, k]", key[1])
+            if k < 0:
+                self._refuse(f"number {k} of", "expected one from 0 on")
+            return self._make(Vector, "entry", k=k)
+        if not isinstance(key, Vertices):
+            self._refuse(
+                f"{describe(key)} as an index of", "expected a list of vertices, or [:, k]"
+            )
+        return self._make(Rows, "take", key)
 
-    def __matmul__(self, other: Any) -> Rows:
-        """Each row times an input of shape (d, h): sums in double, k ascending, then float32."""
-        if not isinstance(other, Input) or len(other.shape) != 2:
-            self._refuse(f"@ of {describe(other)} and", "expected an input of 2 dimensions")
-        node = self._trace.add("project", self._node, name=other._name)
-        return Rows(self._trace, node)
+    @property
+    def T(self) -> Turned:
+        """For ``P @ Q.T``."""
+        return Turned(self)
+
+    def __matmul__(self, other: Any) -> Any:
+        """Each row times an input: rows of one of shape (d, h), a vector of one of shape (d,).
+
+        Sums are in double, k ascending, then float32. ``P @ Q.T`` is the product of each row of P
+        and each of Q, which ``C * (P @ Q.T)`` and the like take at their edges.
+        """
+        if isinstance(other, Turned) and isinstance(other._of, Rows):
+            return Products(self, other._of)
+        if not isinstance(other, Input):
+            hint = (
+                "expected an input, or the rows Q.T"
+                if isinstance(other, Rows)
+                else "expected an input"
+            )
+            self._refuse(f"@ of {describe(other)} and", hint)
+        made: Rows = Rows(self._trace, self._trace.add("project", self._node, name=other._name))
+        return made if len(other.shape) == 2 else made[:, 0]
+
+
+class Turned:
+    """A matrix, or dense rows, with rows and columns exchanged: to multiply with."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Matrix | Rows) -> None:
+        self._of = of
+
+    @property
+    def T(self) -> Matrix | Rows:
+        """What it was made of."""
+        return self._of
+
+    def __matmul__(self, other: Any) -> Any:
+        """``C.T @ D``: for each column of C the sum of its edges' values times what D has for rows.
+
+        D is a vector or dense rows, along C's rows or of all vertices.
+        """
+        of = self._of
+        if isinstance(of, Rows):
+            of._refuse("@ of transposed", "expected them on the right, as in P @ Q.T")
+        if isinstance(other, Vector):
+            return other @ of
+        if not isinstance(other, Rows):
+            of._refuse(
+                f"@ of {describe(other)} and", "expected a vector or dense rows along its rows"
+            )
+        return of._make(Rows, "multiply", other, axis=0)
+
+    def __repr__(self) -> str:
+        return f"{self._of!r}.T"
+
+
+class Products:
+    """``P @ Q.T``: a dense matrix, of which programs make what stands at a matrix's edges."""
+
+    __slots__ = ("_P", "_Q")
+
+    def __init__(self, P: Rows, Q: Rows) -> None:
+        self._P = P
+        self._Q = Q
+
+    def _at(self, other: Any) -> Matrix:
+        if not isinstance(other, Matrix):
+            self._P._refuse(
+                f"{describe(other)} beside the product P @ Q.T of", "expected a matrix with edges"
+            )
+        return other.dot(self._P, self._Q)
+
+    def __repr__(self) -> str:
+        return f"{self._P!r} @ {self._Q!r}.T"
+
+
+def _with_products(name: str) -> None:
+    """Adds an operator with a matrix on the right, and thereby one of numbers of its edges."""
+    apply = getattr(operator, name)
+
+    def of(self: Products, other: Any) -> Any:
+        return apply(self._at(other), other)
+
+    setattr(Products, f"__{name}__", of)
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow", "lt", "le", "gt", "ge"):
+    _with_products(_name)
+
+
+class Stack:
+    """Matrices of the same edges, or vectors along the same list: several numbers of each."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: list[Values]) -> None:
+        self._parts = parts
+
+    def __matmul__(self, weights: Any) -> Any:
+        """The sum of the parts times weights: an input of 1 dimension, or as many numbers."""
+        first = self._parts[0]
+        known = isinstance(weights, Input) and len(weights.shape) == 1
+        if not (known or isinstance(weights, (list, tuple))) or len(weights) != len(self._parts):
+            first._refuse(
+                f"@ of {describe(weights)} and a stack of {len(self._parts)} times",
+                "expected as many weights",
+            )
+        scaled = [part * weights[i] for i, part in enumerate(self._parts)]
+        return functools.reduce(operator.add, scaled)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+
+def stack(parts: Sequence[Values]) -> Stack:
+    """Several values of each edge, or of each vertex of a list, for ``stack([C, D]) @ W``.
+
+    Parameters
+    ----------
+    parts : sequence of Matrix, or of Vector
+        Of the same edges, or along the same list.
+
+    Returns
+    -------
+    Stack
+        ``@`` with an input of 1 dimension, what its ``softmax()`` is, or as many numbers gives
+        the sum of the parts times these.
+    """
+    found = list(parts)
+    if not found or not all(isinstance(part, Values) for part in found):
+        kinds = ", ".join(map(describe, found))
+        raise TypeError(f"stack: expected matrices or vectors of a program, got {kinds}")
+    return Stack(found)
 
 
 class Data:
@@ -549,13 +687,22 @@ class Matrix(Values):
             "an index of", "expected A[:, S] or A[R, :] of the graph; C.where(mask) chooses edges"
         )
 
-    def __matmul__(self, other: Any) -> Any:
-        """``C @ v``: a value for each row, the sum of its edges' times v, along the columns.
+    @property
+    def T(self) -> Turned:
+        """For ``C.T @ D``: sums of edges' values times D for each column."""
+        return Turned(self)
 
-        v is along C's columns, or of all vertices.
+    def __matmul__(self, other: Any) -> Any:
+        """``C @ D``: for each row of C the sum of its edges' values times what D has for columns.
+
+        D is a vector, or dense rows, along C's columns or of all vertices; the result is one along
+        C's rows.
         """
+        if isinstance(other, Rows):
+            return self._make(Rows, "multiply", other, axis=1)
         if not isinstance(other, Vector):
-            self._refuse(f"@ of {describe(other)} and", "expected a vector along its columns")
+            hint = "expected a vector or dense rows along its columns"
+            self._refuse(f"@ of {describe(other)} and", hint)
         return self.mul(other, axis=0).sum(axis=1)
 
     def softmax(self, axis: int | None = None) -> Matrix:
@@ -589,7 +736,7 @@ class Matrix(Values):
 
         So many consecutive ``batches`` have the same numbers.
         """
-        made: Matrix = self._make(Matrix, "random", **_numbers(self, batches))
+        made: Matrix = self._make(Matrix, "random", **numbers_of(self, batches))
         return made
 
     def spread(self, v: Any, axis: int) -> Matrix:
@@ -623,7 +770,7 @@ class Matrix(Values):
     def top_k(self, K: int, m: Matrix | None = None) -> Matrix:
         """The K edges of each column with the largest values, or those in ``m``."""
         by = self if m is None else self._matrix(m, "top_k")
-        made: Matrix = self._make(Matrix, "top_k", by, k=_number(self, "top_k", K))
+        made: Matrix = self._make(Matrix, "top_k", by, k=count_of(self, "top_k", K))
         return made
 
     def individual_sample(
@@ -631,7 +778,7 @@ class Matrix(Values):
     ) -> Matrix:
         """K edges of each column, uniformly or by ``probs``, a matrix of the same edges."""
         by = [] if probs is None else [self._matrix(probs, "individual_sample: probs")]
-        k = _number(self, "individual_sample", K)
+        k = count_of(self, "individual_sample", K)
         made: Matrix = self._make(
             Matrix, "individual", *by, k=k, replace=bool(replace), site=self._trace.site()
         )
@@ -649,7 +796,7 @@ class Matrix(Values):
                     "expected a vector along its rows",
                 )
             by.append(node_probs)
-        k, site = _number(self, "collective_sample", K), self._trace.site()
+        k, site = count_of(self, "collective_sample", K), self._trace.site()
         made: Matrix = self._make(Matrix, "collective", *by, k=k, replace=bool(replace), site=site)
         if not replace:
             self._trace.races[made._node] = site
@@ -673,7 +820,7 @@ class Matrix(Values):
         without replacement; q may be other values of the same edges.
         """
         by = self if q is None else self._matrix(q, "labor: q")
-        made: Vector = self._make(Vector, "labor", by, k=_number(self, "labor", K))
+        made: Vector = self._make(Vector, "labor", by, k=count_of(self, "labor", K))
         return made
 
     def times(self) -> Vector:
@@ -712,165 +859,8 @@ class Matrix(Values):
         return other
 
 
-class Graph(Matrix):
-    """The graph as a matrix: A[u, v] is the edge from u to v."""
-
-    __slots__ = ("_weight",)
-    _what = "the graph's matrix"
-
-    def __init__(self, trace: Trace, weight: str | None) -> None:
-        super().__init__(trace, -1)
-        self._weight = weight
-
-    @property
-    def weighted(self) -> bool:
-        """Whether its values are those of an edge array, ``weight=``; else they are ones."""
-        return self._weight is not None
-
-    def __getattribute__(self, name: str) -> Any:
-        # The matrix of all edges is a node of programs that use it as such, and of no other.
-        if name == "_node" and object.__getattribute__(self, "_node") < 0:
-            trace: Trace = self._trace
-            self._node = trace.add("whole")
-        return object.__getattribute__(self, name)
-
-    def __getitem__(self, key: Any) -> Matrix:
-        """``A[:, S]``: S to be their ends; ``A[R, :]``: R their beginnings; ``A[R, S]``: both."""
-        trace = self._trace
-        if isinstance(key, tuple) and len(key) == 3 and all(isinstance(x, str) for x in key):
-            return Relation(trace, self._weight, key)
-        if not isinstance(key, tuple) or len(key) != 2:
-            raise trace.refuse(
-                f"A[{describe(key)}]",
-                "expected A[:, S], A[R, :] or A[R, S], or A[source, relation, destination]",
-            )
-        rows, columns = key
-        if isinstance(rows, Vertices) and isinstance(columns, slice) and columns == slice(None):
-            every = trace.add("column", trace.add("whole"))
-            return Matrix(trace, trace.add("cross", rows.unique()._node, every))
-        if not isinstance(columns, Vertices):
-            raise trace.refuse(
-                f"A[..., {describe(columns)}]", "expected a list of vertices for columns"
-            )
-        if isinstance(rows, slice) and rows == slice(None):
-            return Matrix(trace, trace.add("slice", columns._node))
-        if not isinstance(rows, Vertices):
-            raise trace.refuse(f"A[{describe(rows)}, ...]", "expected : or a list of vertices")
-        return Matrix(trace, trace.add("cross", rows._node, columns._node))
-
-    def induce(self, vertices: Vertices) -> Induced:
-        """``A[V, V]``: the edges among distinct vertices."""
-        if not isinstance(vertices, Vertices):
-            raise self._trace.refuse(describe(vertices), "expected a list of vertices")
-        made = Induced(self._trace, self[vertices, vertices]._node)
-        made.vertices = vertices
-        return made
-
-    @property
-    def ndata(self) -> Data:
-        """``A.ndata["x"]``: a vertex array of the graph, as a vector of all vertices."""
-
-        def get(name: str) -> Vector:
-            self._trace.node_names[name] = None
-            return Vector(self._trace, self._trace.add("vertices", name=name))
-
-        return Data(self._trace, get)
-
-    def features(self, name: str) -> Rows:
-        """A vertex array of rows of values, as dense rows of all vertices."""
-        name = self._trace.named(name, "a vertex array")
-        return Rows(self._trace, self._trace.add("features", name=name))
-
-    def degree(self) -> Vector:
-        """The in-degree of each vertex."""
-        return Vector(self._trace, self._trace.add("degree"))
-
-    def number(self) -> Vector:
-        """The id of each vertex."""
-        return Vector(self._trace, self._trace.add("number"))
-
-    def roots(self, K: int) -> Vertices:
-        """K of all vertices, uniformly and with replacement."""
-        trace, k = self._trace, _number(self, "roots", K)
-        return Vertices(trace, trace.add("roots", k=k, site=trace.site()))
-
-    def walk(self, roots: Vertices, length: int) -> Vertices:
-        """Where walkers are: first the roots, then each walker's vertex after step 1, 2, ...
-
-        A step goes against a uniform edge, from v to u of an edge u to v; without one it stays.
-        """
-        trace = self._trace
-        if not isinstance(roots, Vertices):
-            raise trace.refuse(f"walk: roots: {describe(roots)}", "expected a list of vertices")
-        k = _number(self, "walk", length)
-        return Vertices(trace, trace.add("walk", roots._node, k=k, site=trace.site()))
-
-    def random(self, *, batches: int = 1) -> Vector:  # type: ignore[override]
-        """A uniform number in (0, 1) for each vertex, the same wherever it is met.
-
-        So many consecutive ``batches`` have the same numbers: b and c, where b // batches is
-        c // batches.
-        """
-        return Vector(self._trace, self._trace.add("random", **_numbers(self, batches)))
-
-
-class Relation(Graph):
-    """The matrix of a relation of a graph with types; rows and columns are vertices of its ends."""
-
-    __slots__ = ("_place", "_whole")
-    _what = "a relation's matrix"
-
-    def __init__(self, trace: Trace, weight: str | None, kind: tuple[str, str, str]) -> None:
-        super().__init__(trace, weight)
-        for each in kind:
-            trace.named(each, "a type")
-        self._place = trace.relation(kind)
-        self._whole = -1
-
-    def __getattribute__(self, name: str) -> Any:
-        if name != "_node":
-            return object.__getattribute__(self, name)
-        if self._whole < 0:
-            self._whole = self._own(self._trace.add("whole"))
-        return self._whole
-
-    def __getitem__(self, key: Any) -> Matrix:
-        """As that of the graph's matrix, of this relation's edges."""
-        if isinstance(key, tuple) and len(key) == 3:
-            self._refuse(f"{describe(key)} as an index of", "expected a list of vertices")
-        made = super().__getitem__(key)
-        return Matrix(self._trace, self._own(made._node))
-
-    def _own(self, node: int) -> int:
-        """The relation's edges of a matrix: all, where the program names no other."""
-        trace = self._trace
-        if len(trace.known) == 1:
-            return node
-        types = trace.add("data", node, name=TYPE)
-        mine = trace.add("eq", types, trace.add("const", value=float(self._place)))
-        return trace.add("filter", node, mine)
-
-    def degree(self) -> Vector:
-        """How many of the relation's edges lead to each vertex."""
-        return super().degree() if len(self._trace.known) == 1 else self.count(axis=0)
-
-    def roots(self, K: int) -> Vertices:
-        """TypeError: they are those of all types."""
-        self._refuse("roots of", "expected them as seeds, by type")
-
-    def walk(self, roots: Vertices, length: int) -> Vertices:
-        """TypeError: ``MetaPathWalk`` walks along relations."""
-        self._refuse("walk of", "expected A[...][:, V].individual_sample(1).row(), or MetaPathWalk")
-
-
-class Induced(Matrix):
-    """The matrix of a subgraph, which knows its vertices."""
-
-    __slots__ = ("vertices",)
-    vertices: Vertices
-
-
-def _number(symbol: Symbol, what: str, K: Any) -> int:
+def count_of(symbol: Symbol, what: str, K: Any) -> int:
+    """K, where it is a constant."""
     if isinstance(K, Symbol):
         symbol._refuse(f"{what}: K: {K._what} for", "expected a constant")
     try:
@@ -879,7 +869,7 @@ def _number(symbol: Symbol, what: str, K: Any) -> int:
         raise symbol._trace.refuse(f"{what}: K: {describe(K)}", "expected an integer") from None
 
 
-def _numbers(symbol: Symbol, batches: Any) -> dict[str, int]:
+def numbers_of(symbol: Symbol, batches: Any) -> dict[str, int]:
     """What a node of random numbers has: its site, and how many batches they are for."""
     if isinstance(batches, Symbol):
         symbol._refuse(f"random: batches: {batches._what} for", "expected a constant")

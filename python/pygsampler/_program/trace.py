@@ -17,6 +17,7 @@ _HERE = Path(__file__)
 _OURS = {
     __file__,
     str(_HERE.with_name("forms.py")),
+    str(_HERE.with_name("graph.py")),
     str(_HERE.with_name("symbols.py")),
     str(_HERE.parent.with_name("programs.py")),
 }

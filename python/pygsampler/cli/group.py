@@ -17,7 +17,17 @@ import click
 from pygsampler.errors import Error
 
 # Each is a module of this package, whose ``command`` it is.
-COMMANDS = ("bench", "convert", "doctor", "info", "partition", "quickstart", "sample", "walk")
+COMMANDS = (
+    "bench",
+    "calibrate",
+    "convert",
+    "doctor",
+    "info",
+    "partition",
+    "quickstart",
+    "sample",
+    "walk",
+)
 
 # Exit codes: click has 1 for a failure and 2 for a mistake on the command line; as in a shell,
 # 128 and its number is the end by a signal.

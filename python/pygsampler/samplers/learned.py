@@ -219,11 +219,7 @@ class Learned(Sampler[Any]):
         into: str | None = None,
         beside: bool = False,
     ) -> Pending[Any]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
-        if exclude is not None:
-            raise NotImplementedError(
-                f"exclude: expected None for a learned sampler, got {describe(exclude)}"
-            )
+        """As ``Sampler.launch``, and ``Program.launch`` of ``exclude``."""
         state = self._state
         with state.lock:
             job = launched(
@@ -232,6 +228,7 @@ class Learned(Sampler[Any]):
                 seeds,
                 epoch=epoch,
                 batch=batch,
+                exclude=exclude,
                 threads=threads,
                 into=into,
                 beside=beside,

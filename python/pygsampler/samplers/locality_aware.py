@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe, integer
 from pygsampler.programs import program
+from pygsampler.samplers.saint import drawn_by
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from pygsampler.graph import Graph as Stored
-    from pygsampler.programs import Graph, Matrix, Vertices
+    from pygsampler.programs import Graph, Matrix, Vector, Vertices
 
-__all__ = ["locality", "locality_scores"]
+__all__ = ["locality", "locality_saint", "locality_scores"]
 
 # Edges that are looked at together: their sorting takes some 100 bytes each.
 _CHUNK = 1 << 22
@@ -47,10 +48,7 @@ def locality(
     hard : bool
         By L itself, as published: an edge from a vertex of L = 0 is never drawn.
     """
-    if beta < 1:
-        raise ValueError(f"beta: expected a number >= 1, got {beta}")
-    marks = A.ndata[score]
-    bias = marks if hard else marks * (beta - 1) + 1
+    bias = _biased(A, score, beta, hard)
     blocks: list[Any] = []
     for K in reversed(fanouts):
         C = A[:, seeds]
@@ -58,6 +56,43 @@ def locality(
         blocks.insert(0, B)
         seeds = seeds | B.row()
     return blocks
+
+
+@program
+def locality_saint(
+    A: Graph,
+    seeds: Vertices,
+    *,
+    budget: int,
+    score: str = "locality",
+    beta: float = 2.0,
+    hard: bool = False,
+) -> Any:
+    """GNNSampler's subgraphs: GraphSAINT's node sampler, by locality in the place of degrees.
+
+    A vertex v is drawn by 1 + (beta - 1) L(v): every vertex keeps a chance.
+
+    Parameters
+    ----------
+    budget : int
+        Draws with replacement. The seeds play no part.
+    score, beta, hard
+        As for ``locality``.
+
+    Notes
+    -----
+    Values of edges and ``extra["node_norm"]`` are those of ``saint_node``, exact for these draws.
+    """
+    return drawn_by(A, _biased(A, score, beta, hard), budget)
+
+
+def _biased(A: Graph, score: str, beta: float, hard: bool) -> Vector:
+    """What vertices are drawn by."""
+    if beta < 1:
+        raise ValueError(f"beta: expected a number >= 1, got {beta}")
+    marks = A.ndata[score]
+    bias: Vector = marks if hard else marks * (beta - 1) + 1
+    return bias
 
 
 def locality_scores(

@@ -47,6 +47,11 @@ def saint_node(
         d = (A * A).sum(axis=1)
     else:
         raise ValueError(f"by: expected 'out_degree', 'in_degree' or 'weights', got {by!r}")
+    return drawn_by(A, d, budget)
+
+
+def drawn_by(A: Graph, d: Vector, budget: int) -> Any:
+    """The subgraph of so many draws of vertices by d, with its exact chances."""
     q = d / d.sum()
     V = d.draw(budget, replace=True).unique()
     G = A.induce(V)

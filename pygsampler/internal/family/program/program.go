@@ -29,6 +29,13 @@ type Plan struct {
 	edges, vertices []string    // the arrays that it reads
 	known           family.Plan // what it was recognised as; nil: nothing
 	onDevice        func() cuda.Plan
+	excluding       func() (excluding, error)
+}
+
+// excluding is the program for batches that leave edges out.
+type excluding struct {
+	program  *program.Program
+	onDevice cuda.Plan
 }
 
 // Parse makes the plan of a document: code is the program's text, a line an operator, weight
@@ -58,6 +65,16 @@ func Parse(d *family.Document) family.Plan {
 		return p
 	}
 	p.onDevice = sync.OnceValue(func() cuda.Plan { return cuda.NewProgram(p.Program) })
+	p.excluding = sync.OnceValues(func() (made excluding, err error) {
+		if made.program, err = traced.Excluding(); err == nil {
+			made.program, _, err = passes.Run(made.program, off)
+		}
+		if err != nil {
+			return made, fmt.Errorf("%w: %w", request.ErrValue, err)
+		}
+		made.onDevice = cuda.NewProgram(made.program)
+		return made, nil
+	})
 	p.edges, p.vertices = p.Program.Arrays()
 	if hops, is := passes.Neighbors(p.Program); is && !timed && !slices.Contains(off, passes.Recognise) {
 		p.known = neighbors(hops)
@@ -128,10 +145,15 @@ func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	if p.known != nil {
 		return p.known.CPU(w)
 	}
+	sampled := p.Program
 	if w.Exclude != nil {
-		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for a program, got some", request.ErrValue)
+		without, err := p.excluding()
+		if err != nil {
+			return memory.Memory{}, err
+		}
+		sampled = without.program
 	}
-	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Graph: w.Graph}, w.Crew, w.Stop)
+	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Graph: w.Graph, Exclude: w.Exclude}, w.Crew, w.Stop)
 }
 
 // CUDA is how a device makes batches.
@@ -142,9 +164,21 @@ func (p *Plan) CUDA() cuda.Plan {
 	return p.onDevice()
 }
 
+// CUDAExcluding is how a device makes batches that leave edges out.
+func (p *Plan) CUDAExcluding() (cuda.Plan, error) {
+	if p.known != nil {
+		return p.known.CUDA(), nil
+	}
+	without, err := p.excluding()
+	return without.onDevice, err
+}
+
 // Explain is the plan as text, for a graph and so many seeds.
 func (p *Plan) Explain(g explain.Graph, seeds int64) string {
 	where := "the executor of programs on the CPU"
+	if g.Device {
+		where = "one kernel that is written for it, in one launch a batch"
+	}
 	if p.known != nil {
 		hops, _ := passes.Neighbors(p.Program)
 		where = fmt.Sprintf("PGSampler: fanouts %v, replace %t", hops.Fanouts, hops.Replace)

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/passes"
 )
 
@@ -24,8 +25,12 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 		writeSum(&b, s.Program, g, seeds)
 	}
 	fmt.Fprintf(&b, "\nruns as %s\n", where)
+	costs, here := costs.Known()
+	if !here {
+		b.WriteString("times by the costs of another machine: 'pygsampler calibrate' measures those of this one\n")
+	}
 	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d vertices and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
-	writeCosts(&b, runs, g, seeds)
+	writeCosts(&b, runs, g, seeds, costs)
 	return b.String()
 }
 
@@ -79,19 +84,22 @@ func mark(n *program.Node) string {
 	return ""
 }
 
-var kinds = map[program.Kind]string{program.List: "list", program.Matrix: "matrix", program.Vector: "vector", program.Scalar: "scalar"}
+var kinds = map[program.Kind]string{program.List: "list", program.Matrix: "matrix", program.Vector: "vector", program.Scalar: "scalar", program.Dense: "rows"}
 
 // writeCosts writes the table of nodes, columns aligned.
-func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
+func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64, costs costs.Costs) {
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  node\tkind\telements\tbytes\t")
+	fmt.Fprintln(w, "  node\tkind\telements\tbytes\tus\t")
 	lines := strings.Split(p.String(), "\n")
 	found := sizes(p, g, seeds)
 	batch, graph := memory(p, found)
+	times, writing := times(p, found, costs)
+	sum := writing
 	for i, s := range found {
 		n := &p.Nodes[i]
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", lines[i], kinds[n.Type.Kind], short(s.elements), short(bytes(n, s)), mark(n))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", lines[i], kinds[n.Type.Kind], short(s.elements), short(bytes(n, s)), microseconds(times[i]), mark(n))
+		sum += times[i]
 	}
 	_ = w.Flush()
 	for line := range strings.Lines(table.String()) {
@@ -101,7 +109,15 @@ func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64) {
 	if graph > 0 {
 		fmt.Fprintf(b, ", and %s kept with the graph", short(graph))
 	}
-	b.WriteString("\n")
+	fmt.Fprintf(b, "; about %s us of one core of the CPU, %s of them to write the batch\n", microseconds(sum), microseconds(writing))
+}
+
+// microseconds is short with a digit more where there are few.
+func microseconds(x float64) string {
+	if x > 0 && x < 9.95 {
+		return fmt.Sprintf("%.1f", x)
+	}
+	return short(x)
 }
 
 // short is a number in few digits: 12, 3.4K, 56M.

@@ -6,18 +6,23 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 )
 
-// Graph is what the model knows of a graph.
-type Graph struct{ Nodes, Edges int64 }
+// Graph is what the model knows of a graph: its size, and of arrays how many numbers each vertex has.
+type Graph struct {
+	Nodes, Edges int64
+	Widths       map[string]int64
+	Device       bool // it is on a GPU
+}
 
 // size is about how large a node's value is: of a list and of a vector the elements; of
-// a matrix the edges, its columns and its distinct rows.
-type size struct{ elements, columns, rows float64 }
+// a matrix the edges, its columns and its distinct rows; of dense rows their number and their length.
+type size struct{ elements, columns, rows, width float64 }
 
 // Sizes of things in the engine's memory: a vertex and a value, and what an edge that was
 // chosen is known by: its place, column and row.
 const (
 	idBytes     = 8
 	valueBytes  = 8
+	numberBytes = 4 // of dense rows
 	chosenBytes = 16
 )
 
@@ -62,7 +67,7 @@ func sizes(p *program.Program, g Graph, seeds int64) []size {
 		case program.Walk:
 			s.elements = a.elements * (most + 1)
 		case program.Whole:
-			*s = size{edges, nodes, nodes}
+			*s = size{elements: edges, columns: nodes, rows: nodes}
 		case program.Slice:
 			s.columns = min(a.elements, nodes)
 			s.elements = s.columns * degree
@@ -76,18 +81,29 @@ func sizes(p *program.Program, g Graph, seeds int64) []size {
 			if n.Replace && n.K >= 0 {
 				each = most
 			}
-			*s = size{a.columns * each, a.columns, distinct(a.columns*each, a.rows)}
+			*s = size{elements: a.columns * each, columns: a.columns, rows: distinct(a.columns*each, a.rows)}
 		case program.Collective:
 			s.columns, s.rows = a.columns, min(most, a.rows)
 			s.elements = a.elements * s.rows / max(a.rows, 1)
 		case program.Filter:
-			*s = size{a.elements / 2, a.columns, distinct(a.elements/2, a.rows)}
+			*s = size{elements: a.elements / 2, columns: a.columns, rows: distinct(a.elements/2, a.rows)}
 		case program.Merge:
-			*s = size{a.elements + b.elements, a.columns, distinct(a.elements+b.elements, nodes)}
+			*s = size{elements: a.elements + b.elements, columns: a.columns, rows: distinct(a.elements+b.elements, nodes)}
 		case program.Vertices, program.Degree, program.Number:
 			s.elements = nodes
 		case program.Gather:
 			s.elements = b.elements
+		case program.Features:
+			*s = size{elements: nodes, width: float64(g.Widths[n.Name])}
+		case program.Take:
+			*s = size{elements: b.elements, width: a.width}
+		case program.Project:
+			_, h := n.Tensor.Matrix()
+			*s = size{elements: a.elements, width: float64(h)}
+		case program.Multiply:
+			*s = size{elements: []float64{a.columns, a.rows}[n.Axis], width: b.width}
+		case program.Entry:
+			s.elements = a.elements
 		default:
 			*s = derived(p, n, in, nodes)
 		}
@@ -139,8 +155,10 @@ func bytes(n *program.Node, s size) float64 {
 			return 0
 		}
 		return valueBytes * s.elements
-	case n.Op == program.Whole || n.Op == program.Data:
+	case n.Op == program.Whole || n.Op == program.Data || n.Op == program.Features:
 		return 0
+	case n.Type.Kind == program.Dense:
+		return numberBytes * s.elements * s.width
 	case n.Op == program.Slice:
 		// Whole columns are ranges of the graph's.
 		return 2 * idBytes * s.columns
@@ -155,7 +173,7 @@ func Work(p *program.Program, g Graph, seeds int64) float64 {
 	total, fixed := 0.0, p.Fixed()
 	for i, s := range sizes(p, g, seeds) {
 		if !fixed[i] {
-			total += s.elements
+			total += s.elements * max(s.width, 1)
 		}
 	}
 	return total

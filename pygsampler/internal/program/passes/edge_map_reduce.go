@@ -1,21 +1,24 @@
 package passes
 
-import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
-
-// cheapest is up to how many operations a value is sooner made again than written and read.
-const cheapest = 4
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
+)
 
 // edgeMapReduce makes values of edges anew for each that takes them, where one of these is
 // a reduction and they cost no more than writing and reading them, or where they are values
 // of all edges of the graph, which are reduced once. Legal as edge_map is.
 func edgeMapReduce(p *program.Program) (*program.Program, error) {
 	takers, fixed := takersOf(p), p.Fixed()
+	known, _ := costs.Known()
+	// Up to how many operations a value is sooner made again than written and read.
+	cheapest := known.Operations()
 	cost := make([]int, len(p.Nodes))
 	return p.Marked(func(i int, n *program.Node) {
 		if !edgeValues(n) {
 			return
 		}
-		cost[i] = operations(n)
+		cost[i] = operations(n, cheapest)
 		for _, in := range n.In {
 			cost[i] = min(cost[i]+cost[in], cheapest+1)
 		}
@@ -34,8 +37,8 @@ func edgeMapReduce(p *program.Program) (*program.Program, error) {
 	}), nil
 }
 
-// operations is how many an operator is worth of those that take a cycle or so.
-func operations(n *program.Node) int {
+// operations is how many an operator is worth of those that take a cycle or so; more than cheapest: it is dear.
+func operations(n *program.Node, cheapest int) int {
 	switch n.Op {
 	case program.Exp, program.Log:
 		return cheapest + 1

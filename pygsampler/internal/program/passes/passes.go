@@ -46,6 +46,10 @@ var Table = []Pass{
 		Name: "edge_map_reduce", Rule: "values of edges are made anew for a reduction where that is cheap", run: edgeMapReduce,
 		After: []string{"edge_map"}, Why: "what it has left is taken by several",
 	},
+	{
+		Name: "vector_map", Rule: "elements of vectors that one map takes are made there", run: vectorMap,
+		After: []string{"dce", "preprocess"}, Why: "who else takes a node, and what is kept, is known then",
+	},
 }
 
 // Recognise is the name of the last step, which replaces the program by a family's plan
@@ -112,6 +116,10 @@ func checkMarks(p *program.Program) error {
 			return fmt.Errorf("%%%d: expected a value to be made once, or anew, got both", i)
 		case n.Inline && takers[i].returned:
 			return fmt.Errorf("%%%d: expected what is returned to be stored", i)
+		case n.Inline && elements(n):
+			if !taken(p, n, takers[i]) {
+				return fmt.Errorf("%%%d: expected one map to take elements that are made there", i)
+			}
 		case n.Inline && n.Op != program.Slice && !edgeValues(n):
 			return fmt.Errorf("%%%d: expected values of edges, or a slice, to be made where they are taken, got %s", i, n.Op)
 		}

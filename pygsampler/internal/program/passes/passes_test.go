@@ -197,6 +197,41 @@ func TestPasses(t *testing.T) {
 			%11 = slice %10
 			%12 = collective %11 k=5 replace=false site=4
 			return blocks %8, %9, %5, %6, %12`, ""},
+		{"vector_map", "a chain that ends at edges that were drawn, but what several or all edges take", `
+			%0 = seeds
+			%1 = slice %0
+			%2 = sum %1 axis=1
+			%3 = number
+			%4 = row %1
+			%5 = gather %3, %4
+			%6 = add %2, %5
+			%7 = sqrt %6
+			%8 = collective %1, %7 k=5 replace=false site=0
+			%9 = exp %7
+			%10 = neg %9
+			%11 = mul %8, %10 axis=1
+			%12 = abs %2
+			%13 = mul %1, %12 axis=1
+			%14 = sum %13 axis=0
+			%15 = neg %14
+			return blocks %11 "s"=%15`, `
+			%0 = seeds
+			%1 = slice %0
+			%2 = sum %1 axis=1
+			%3 = number
+			%4 = row %1
+			%5 = gather %3, %4 inline
+			%6 = add %2, %5 inline
+			%7 = sqrt %6
+			%8 = collective %1, %7 k=5 replace=false site=0
+			%9 = exp %7 inline
+			%10 = neg %9 inline
+			%11 = mul %8, %10 axis=1
+			%12 = abs %2
+			%13 = mul %1, %12 axis=1
+			%14 = sum %13 axis=0
+			%15 = neg %14
+			return blocks %11 "s"=%15`},
 		{"edge_map", "a chain, but what is returned and what draws", `
 			%0 = seeds
 			%1 = slice %0

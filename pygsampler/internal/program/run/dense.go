@@ -1,6 +1,8 @@
 package run
 
 import (
+	"math"
+	"sync"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -29,6 +31,11 @@ func (c *call[I]) makeDense(i int) *dense {
 		return c.takeRows(n)
 	case program.Project:
 		return c.project(n)
+	case program.Multiply:
+		if n.Axis == 0 {
+			return c.multiplyColumns(n)
+		}
+		return c.multiplyRows(n)
 	}
 	panic("no dense rows: " + n.Op.String())
 }
@@ -42,7 +49,9 @@ func (c *call[I]) features(name string) *dense {
 	if of.Len()%nodes != 0 {
 		fail(request.ErrValue, "features: expected a row for each of %d vertices in '%s', got %d values", nodes, name, of.Len())
 	}
-	d.width = of.Len() / nodes
+	if d.width = of.Len() / nodes; d.width == 0 {
+		fail(request.ErrValue, "features: '%s': expected a number of each vertex at least, got none", name)
+	}
 	if of.DType == csc.Float32 && of.Len() > 0 {
 		d.data = unsafe.Slice((*float32)(of.Pointer()), of.Len())
 	}
@@ -95,9 +104,9 @@ func (c *call[I]) singles(d *dense) []float32 {
 // project is each row times an input.
 func (c *call[I]) project(n *program.Node) *dense {
 	x, w := c.values[n.In[0]].dense, n.Tensor
-	d, h := w.Shape[0], w.Shape[1]
+	d, h := w.Matrix()
 	if x.width != d {
-		fail(request.ErrValue, "@: expected rows of %d numbers for '%s' of shape (%d, %d), got %d", d, n.Name, d, h, x.width)
+		fail(request.ErrValue, "@: expected rows of %d numbers for '%s' of shape (%s), got %d", d, n.Name, w.ShapeText(), x.width)
 	}
 	from := c.singles(x)
 	to := &dense{width: h, count: x.count, data: take[float32](&c.arena, x.count*h)}
@@ -106,6 +115,151 @@ func (c *call[I]) project(n *program.Node) *dense {
 		rows.Project(to.data[lo*h:hi*h], from[lo*d:hi*d], w.Data, hi-lo, d, h)
 	})
 	return to
+}
+
+// entry writes a number of each row.
+func (ev *evaluator[I]) entry(n *program.Node, s span[I], to []float64) {
+	d := ev.values[n.In[0]].dense
+	if n.K >= d.width && ev.Graph.NumNodes > 0 {
+		fail(request.ErrValue, "[:, %d]: expected rows of more numbers, got %d", n.K, d.width)
+	}
+	of := ev.Nodes[n.In[0]].Type.Along.Space
+	for k := range to {
+		row := s.lo + int64(k)
+		switch {
+		case of == program.All && s.ids != nil:
+			row = int64(s.ids[k])
+		case s.at != nil:
+			row = int64(s.at[k])
+		}
+		if at := row*d.width + n.K; d.data != nil {
+			to[k] = float64(d.data[at])
+		} else {
+			d.array.Range(to[k:k+1], at)
+			to[k] = float64(float32(to[k]))
+		}
+	}
+}
+
+// multiplied is where a product of a matrix and dense rows is made: so many rows of zeros, and those that it reads.
+func (c *call[I]) multiplied(n *program.Node, count int64) (to *dense, from []float32) {
+	x := c.values[n.In[1]].dense
+	to = &dense{width: x.width, count: count, data: take[float32](&c.arena, count*x.width)}
+	return to, c.singles(x)
+}
+
+// multiplyColumns is for each column of a matrix the sum of its edges' values times rows.
+func (c *call[I]) multiplyColumns(n *program.Node) *dense {
+	e, along := c.edgesOf(n.In[0]), c.Nodes[n.In[1]].Type.Along
+	to, from := c.multiplied(n, int64(len(e.indptr))-1)
+	h := to.width
+	c.columnsIn(e, func(w *worker, _, first, end int64) {
+		ev := evaluatorOf[I](w, c)
+		sums, col := rows.NewSums(h), first
+		for lo, hi := e.indptr[first], e.indptr[end]; lo < hi; lo += tileEdges {
+			size := min(hi-lo, tileEdges)
+			t, values := ev.begin(e, lo, size), w.values[:size]
+			ev.fill(n.In[0], t, values)
+			at := ev.ints.take(size)
+			for k, u := range ev.rowPlaces(t, along) {
+				at[k] = int64(u)
+			}
+			for k := int64(0); k < size; {
+				if stop := min(e.indptr[col+1]-lo, size); stop > k {
+					sums.Add(values[k:stop], from, at[k:stop])
+					k = stop
+				}
+				for col < end && e.indptr[col+1] == lo+k {
+					sums.End(to.data[col*h : (col+1)*h])
+					col++
+				}
+			}
+		}
+		for ; col < end; col++ {
+			sums.End(to.data[col*h : (col+1)*h])
+		}
+	})
+	return to
+}
+
+// numbersAtOnce is how many numbers of all rows a worker adds up: a line of the cache for each sum.
+const numbersAtOnce = 4
+
+// multiplyRows is for each row of a matrix the sum of its edges' values times rows, in which the order of the edges does
+// not count.
+func (c *call[I]) multiplyRows(n *program.Node) *dense {
+	e, along := c.edgesOf(n.In[0]), c.Nodes[n.In[1]].Type.Along
+	c.rowsOf(e)
+	count := int64(len(e.rows.ids))
+	to, from := c.multiplied(n, count)
+	h, values, at := to.width, c.stored(n.In[0]), take[int64](&c.arena, e.count())
+	most := make([]uint64, h)
+	var merging sync.Mutex
+	c.tiles(e, func(w *worker, lo, hi int64) {
+		ev, own := evaluatorOf[I](w, c), make([]uint64, h)
+		for lo := lo; lo < hi; lo += tileEdges {
+			size := min(hi-lo, tileEdges)
+			ev.begin(e, lo, size)
+			if along.Space != program.All {
+				copy(at[lo:], ev.columns())
+				continue
+			}
+			for k, v := range ev.columnVertices() {
+				at[lo+int64(k)] = int64(v)
+			}
+		}
+		for i := lo; i < hi; i++ {
+			row := from[at[i]*h:][:h]
+			for k, x := range row {
+				own[k] = max(own[k], math.Float64bits(values[i]*float64(x))&^(1<<63))
+			}
+		}
+		merging.Lock()
+		defer merging.Unlock()
+		for k, x := range own {
+			most[k] = max(most[k], x)
+		}
+	})
+	for _, x := range most {
+		if x >= math.Float64bits(math.Inf(1)) {
+			c.refuseProduct(values, from, at, h)
+		}
+	}
+	parts := take[int64](&c.arena, 2*count*h)
+	clear(parts)
+	c.units((h+numbersAtOnce-1)/numbersAtOnce, func(_ *worker, unit int64) {
+		for k := unit * numbersAtOnce; k < min(h, (unit+1)*numbersAtOnce); k++ {
+			b := bins{largest: most[k]}
+			if !b.scale(e.count()) {
+				for row := range count {
+					to.data[row*h+k] = 0
+				}
+				continue
+			}
+			for i, row := range e.local {
+				q1, q2 := b.parts(values[i] * float64(from[at[i]*h+k]))
+				sum := parts[2*(int64(row)*h+k):][:2]
+				sum[0] += q1
+				sum[1] += q2
+			}
+			for row := range count {
+				sum := parts[2*(row*h+k):][:2]
+				to.data[row*h+k] = float32(b.value(sum[0], sum[1]))
+			}
+		}
+	})
+	return to
+}
+
+// refuseProduct says which product is not finite: the first one of the first edge that has some.
+func (c *call[I]) refuseProduct(values []float64, from []float32, at []int64, h int64) {
+	for i, value := range values {
+		for _, x := range from[at[i]*h:][:h] {
+			if x := value * float64(x); x-x != 0 {
+				fail(request.ErrValue, "@: expected finite values, got %s", program.ValueText(x))
+			}
+		}
+	}
 }
 
 // ready makes the rows of a Dot float32 before workers share them.

@@ -384,6 +384,10 @@ func (c *call[I]) makeVector(i int) {
 	case program.Labor:
 		v.vector = c.labor(n)
 	default:
+		if n.Inline {
+			c.listAlong(n.Type.Along) // by one worker, before several ask for it
+			return
+		}
 		if n.Type.Along.Space == program.All && !n.Once && c.work(i) < mostWork {
 			return
 		}

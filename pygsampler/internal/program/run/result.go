@@ -106,9 +106,16 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 	for i := range extras {
 		e := &extras[i]
 		offset := int64(0)
-		if e.list {
+		switch {
+		case e.list:
 			offset = putIDs(e.ids)
-		} else {
+		case e.dense != nil:
+			offset = place(e.length() * 4)
+			out.SetRows(len(blocks), i, e.dense.width)
+			for k, to := 0, memory.At[float32](out.Memory, offset, e.length()); k < len(to); k++ {
+				to[k] = single(float64(e.dense.data[k]))
+			}
+		default:
 			offset = place(e.length() * 4)
 			for k, to := 0, memory.At[float32](out.Memory, offset, e.length()); k < len(to); k++ {
 				to[k] = single(e.values[k])
@@ -290,9 +297,15 @@ type extra[I csc.Index] struct {
 	list   bool
 	ids    []I
 	values []float64
+	dense  *dense
 }
 
-func (e *extra[I]) length() int64 { return int64(max(len(e.ids), len(e.values))) }
+func (e *extra[I]) length() int64 {
+	if e.dense != nil {
+		return e.dense.width * e.dense.count
+	}
+	return int64(max(len(e.ids), len(e.values)))
+}
 
 func (c *call[I]) extra(i int) extra[I] {
 	switch c.Nodes[i].Type.Kind {
@@ -302,6 +315,10 @@ func (c *call[I]) extra(i int) extra[I] {
 		return extra[I]{values: c.vectorOf(i)}
 	case program.Matrix:
 		return extra[I]{values: c.stored(i)}
+	case program.Dense:
+		d := c.values[i].dense
+		c.singles(d)
+		return extra[I]{dense: d}
 	}
 	return extra[I]{values: []float64{c.values[i].scalar}}
 }

@@ -24,7 +24,8 @@ import (
 type Request struct {
 	*program.Program
 	request.Batch
-	Graph *csc.Graph
+	Graph   *csc.Graph
+	Exclude *csc.Exclusions // of a program that asks for them; nil: none
 }
 
 // failure is an error of the batch, on its way out of loops by a panic.

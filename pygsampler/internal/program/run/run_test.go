@@ -62,7 +62,7 @@ func read(m memory.Memory, p *program.Program) result {
 
 func attempt(p *program.Program, g *csc.Graph, of request.Batch, crew csc.Crew) (r result, err error) {
 	var stop atomic.Bool
-	m, err := Sample(&Request{p, of, g}, crew, &stop)
+	m, err := Sample(&Request{Program: p, Batch: of, Graph: g}, crew, &stop)
 	if err == nil {
 		r = read(m, p)
 		m.Release()
@@ -241,7 +241,7 @@ func TestErrors(t *testing.T) {
 	}
 	var stop atomic.Bool
 	stop.Store(true)
-	if _, err := Sample(&Request{programs(t)["ladies"], batchOf(0, 0), g}, lender(0), &stop); !errors.Is(err, request.ErrCancelled) {
+	if _, err := Sample(&Request{Program: programs(t)["ladies"], Batch: batchOf(0, 0), Graph: g}, lender(0), &stop); !errors.Is(err, request.ErrCancelled) {
 		t.Errorf("got %v of a batch that was stopped", err)
 	}
 }
@@ -271,7 +271,7 @@ func TestSteadyState(t *testing.T) {
 			of := batchOf(1, csctest.Steps(seeds, 1)...)
 			return testing.AllocsPerRun(5, func() {
 				var stop atomic.Bool
-				m, err := Sample(&Request{p, of, g}, lender(0), &stop)
+				m, err := Sample(&Request{Program: p, Batch: of, Graph: g}, lender(0), &stop)
 				if err != nil {
 					t.Fatal(err)
 				}

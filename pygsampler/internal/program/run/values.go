@@ -2,6 +2,7 @@ package run
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -21,10 +22,12 @@ type tile[I csc.Index] struct {
 	parent *tile[I] // the same edges among those of the parent
 }
 
-// span is some elements of a list: from lo on; ids are their vertices, nil where the list is all vertices.
+// span is some elements of a list: from lo on, or those at places; ids are their vertices, nil where the list is all
+// vertices.
 type span[I csc.Index] struct {
 	n, lo int64
 	ids   []I
+	at    []I
 }
 
 // evaluator makes values of tiles; one goroutine uses it.
@@ -281,6 +284,29 @@ func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	csc.Gather(v, to, ids)
 }
 
+// kept writes 1 for each edge that the batch does not leave out, else 0.
+func (ev *evaluator[I]) kept(to []float64) {
+	broadcast(to, 1)
+	if ev.Exclude == nil {
+		return
+	}
+	places, of := ev.places(), ev.root.set.columns.ids
+	column, start, excluded := int64(-1), int64(0), []int64(nil)
+	for k, c := range ev.columns() {
+		if c != column {
+			column, excluded = c, ev.Exclude.Of(int64(of[c]))
+			if len(excluded) > 0 {
+				start = ev.Graph.Indptr.At(int64(of[c]))
+			}
+		}
+		if len(excluded) > 0 {
+			if _, found := slices.BinarySearch(excluded, places[k]-start); found {
+				to[k] = 0
+			}
+		}
+	}
+}
+
 // fill writes the values of a matrix.
 func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 	n := &ev.Nodes[i]
@@ -305,6 +331,8 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 		ev.fill(n.In[0], ev.up(t), to)
 	case program.Data:
 		ev.edgeArray("edata", n.Name, t, to)
+	case program.Kept:
+		ev.kept(to)
 	case program.Random:
 		uniforms(ev.numbersOf(n, rng.Edges), span[int64]{ids: ev.edgeIDs()}, to)
 	case program.Dot:
@@ -354,6 +382,8 @@ func (ev *evaluator[I]) along(i, axis int, t *tile[I], to []float64) {
 		ev.vector(i, span[I]{n: t.n, ids: ev.columnVertices()}, to)
 	case n.Type.Along.Space == program.All:
 		ev.vector(i, span[I]{n: t.n, ids: ev.sourceVertices()}, to)
+	case !ev.values[i].made:
+		ev.elements(i, axis, t, to)
 	case axis == 0:
 		of := ev.values[i].vector
 		for k, column := range ev.columns() {
@@ -367,10 +397,34 @@ func (ev *evaluator[I]) along(i, axis int, t *tile[I], to []float64) {
 	}
 }
 
+// elements makes those of a vector that is not stored, for each edge.
+func (ev *evaluator[I]) elements(i, axis int, t *tile[I], to []float64) {
+	along := ev.Nodes[i].Type.Along
+	list, s := ev.listAlong(along).ids, span[I]{n: t.n, ids: ev.numbers.take(t.n)}
+	if axis == 0 {
+		s.at = ev.numbers.take(t.n)
+		for k, column := range ev.columns() {
+			s.at[k] = I(column)
+		}
+	} else {
+		s.at = ev.rowsAlong(t, along)
+	}
+	for k, at := range s.at {
+		s.ids[k] = list[at]
+	}
+	ev.vector(i, s, to)
+}
+
 // vector writes the elements of a vector for some of a list.
 func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 	n, v := &ev.Nodes[i], &ev.values[i]
 	if v.made {
+		if n.Type.Along.Space != program.All && s.at != nil {
+			for k, at := range s.at {
+				to[k] = v.vector[at]
+			}
+			return
+		}
 		if n.Type.Along.Space != program.All || s.ids == nil {
 			copy(to, v.vector[s.lo:s.lo+s.n])
 			return
@@ -403,6 +457,8 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 		uniforms(ev.numbersOf(n, rng.Candidates), s, to)
 	case program.Gather:
 		ev.vector(n.In[0], s, to)
+	case program.Entry:
+		ev.entry(n, s, to)
 	default:
 		ev.mapped(n, to, func(in int, buffer []float64) []float64 {
 			if ev.Nodes[in].Type.Kind == program.Scalar {

@@ -106,6 +106,11 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 const sampledKeys = 4096
 
 func (c *call[I]) repeatedly(n *program.Node, by []float64, text string) []int64 {
+	if text == "" && len(by) > 0 && allPositive(by) {
+		sums := take[uint64](&c.arena, int64(len(by)))
+		weights.Sums(by, sums)
+		return c.drawnBy(n, sums, nil)
+	}
 	of, there := c.Graph.Kept.Get(text).(*drawn)
 	if !there || text == "" {
 		positive := take[float64](&c.arena, int64(len(by)))[:0]
@@ -134,10 +139,27 @@ func (c *call[I]) repeatedly(n *program.Node, by []float64, text string) []int64
 	if len(of.candidates) == 0 {
 		return nil
 	}
+	return c.drawnBy(n, of.sums, of.candidates)
+}
+
+func allPositive(by []float64) bool {
+	not := uint64(0)
+	for _, x := range by {
+		not |= mask(!(x > 0))
+	}
+	return not == 0
+}
+
+// drawnBy is so many draws by sums of weights, of candidates; nil: all elements are.
+func (c *call[I]) drawnBy(n *program.Node, sums []uint64, candidates []int64) []int64 {
 	to, stream := take[int64](&c.arena, n.K), c.stream(n.Site, rng.Negatives)
 	c.ranges(n.K, func(_ *worker, lo, hi int64) {
 		for k := lo; k < hi; k++ {
-			to[k] = of.candidates[partOf(of.sums, rng.Draw(stream.State(uint64(k)), 0))]
+			at := int64(partOf(sums, rng.Draw(stream.State(uint64(k)), 0)))
+			if candidates != nil {
+				at = candidates[at]
+			}
+			to[k] = at
 		}
 	})
 	return to

@@ -25,14 +25,38 @@ func (w *writer) dense(i int, n *program.Node) {
 		}
 		functor(fmt.Sprintf("r%d((u32)l%d(i), k)", n.In[0], n.In[1]))
 	case program.Project:
-		h, p := n.Tensor.Shape[1], fmt.Sprintf("p%d", i)
+		d, h := n.Tensor.Matrix()
+		p := fmt.Sprintf("p%d", i)
 		w.line("const float* %s;", p)
 		w.reader(n.In[0], "project<%d, %d>(m, %s, %s.n, (const float*)m.a.arrays[%d], r%d)",
-			n.Tensor.Shape[0], h, p, list(n.Type.Along), w.input(n), n.In[0])
-		w.loose[p] = true
-		w.reads[i][p] = true
-		functor(fmt.Sprintf("%s[(u64)i * %d + k]", p, h))
+			d, h, p, list(n.Type.Along), w.input(n), n.In[0])
+		w.product(i, p, fmt.Sprint(h))
+	case program.Multiply:
+		w.multiply(i, n)
 	}
+}
+
+// product writes the functor of rows that a step has left in p.
+func (w *writer) product(i int, p, width string) {
+	w.loose[p] = true
+	w.reads[i] = marks{p: true}
+	w.line("auto r%d = [&](u32 i, u32 k) -> float { return %s[(u64)i * %s + k]; };", i, p, width)
+}
+
+// multiply writes the rows that a matrix times others makes, for each of its columns or of its rows.
+func (w *writer) multiply(i int, n *program.Node) {
+	matrix, x, e := n.In[0], n.In[1], w.edges(n.In[0])
+	edges, h, p := w.typeOf(n.In[0]).Edges, w.width(n.In[1]), fmt.Sprintf("p%d", i)
+	from := fmt.Sprintf("[&](u32 i) { return (u32)%s; }", w.place(x, edges, 1-n.Axis))
+	w.line("const float* %s;", p)
+	w.text.Cells += 4
+	if n.Axis == 0 {
+		w.step("multiply_columns<%s>(m, %s, %s, v%d, %s, r%d)", h, p, e, matrix, from, x)
+	} else {
+		rows, row := w.groups(edges)
+		w.step("multiply_rows<%s>(m, %s, %s.n, %s.n, %d, %s, v%d, %s, r%d)", h, p, rows, e, i, row, matrix, from, x)
+	}
+	w.product(i, p, h)
 }
 
 // dot writes the products of edges' rows, of as many numbers as P has.
@@ -52,11 +76,14 @@ func (w *writer) dot(i int, n *program.Node) {
 // width is how many numbers a row has, as far as the program knows: that of an array is known with the graph.
 func (w *writer) width(i int) string {
 	n := &w.p.Nodes[i]
-	for n.Op == program.Take {
-		n = &w.p.Nodes[n.In[0]]
-	}
-	if n.Op == program.Project {
-		return fmt.Sprint(n.Tensor.Shape[1])
+	switch n.Op {
+	case program.Take:
+		return w.width(n.In[0])
+	case program.Multiply:
+		return w.width(n.In[1])
+	case program.Project:
+		_, h := n.Tensor.Matrix()
+		return fmt.Sprint(h)
 	}
 	return fmt.Sprintf("ARRAY_%d_WIDTH", w.rowsOf(n.Name))
 }

@@ -23,6 +23,8 @@ func (w *writer) result() {
 			w.step("extra_list(m, b, %d, %d, l%d)", blocks, k, x.Node)
 		case program.Vector:
 			w.step("extra_values(m, b, %d, %d, %s.n, v%d)", blocks, k, list(t.Along), x.Node)
+		case program.Dense:
+			w.step("extra_rows<%s>(m, b, %d, %d, %s.n, r%d)", w.width(x.Node), blocks, k, list(t.Along), x.Node)
 		default:
 			if w.err == nil {
 				w.err = fmt.Errorf("return: %q: expected a vector or a list, got %s", x.Name, t.Kind)

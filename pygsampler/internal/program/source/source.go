@@ -177,6 +177,10 @@ func (w *writer) survey() {
 			if w.p.TakesValues(i, k, w.wants[i]) {
 				w.uses[in]++
 			}
+			if n.Op == program.Multiply {
+				// Each lot of numbers of a row asks for the value again.
+				w.uses[in]++
+			}
 		}
 		if n.Type.Kind != program.Matrix && n.Type.Kind != program.Scalar {
 			number(n.Type.Along)

@@ -209,7 +209,8 @@ func TestDenseCompiled(t *testing.T) {
 	}
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
-	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = project %2 name=\"W\"\n%4 = dot %1, %3, %3\nreturn blocks %4", "")
+	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = project %2 name=\"W\"\n%4 = dot %1, %3, %3\n"+
+		"%5 = multiply %4, %2 axis=0\n%6 = multiply %1, %5 axis=1\n%7 = entry %6 k=69\nreturn blocks %4 \"a\"=%6 \"b\"=%7", "")
 	if err != nil {
 		t.Fatal(err)
 	}

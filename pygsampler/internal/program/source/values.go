@@ -47,6 +47,8 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 		return fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, m.edge_id(%[2]s.place[i]))", w.array(w.p.Weight, false), e), 2
 	case program.Data:
 		return fmt.Sprintf("m.named<ARRAY_%[1]d>(%[1]d, m.edge_id(%[2]s.place[i]))", w.array(n.Name, false), e), 2
+	case program.Kept:
+		return fmt.Sprintf("m.kept(%s.place[i])", e), 12
 	case program.Random:
 		return random(n, "PURPOSE_EDGES", "m.edge_id("+e+".place[i])"), 8
 	case program.Individual, program.Collective, program.Filter, program.TopK:
@@ -196,7 +198,10 @@ func (w *writer) vector(i int, n *program.Node) {
 		return fmt.Sprintf("v%d(i)", in)
 	}
 	expression, cost := "", 0
-	if n.Op == program.Gather {
+	if n.Op == program.Entry {
+		w.takes(i, n.In[0])
+		expression, cost = fmt.Sprintf("(double)r%d(i, %d)", n.In[0], n.K), 2
+	} else if n.Op == program.Gather {
 		expression, cost = element(n.In[0]), w.cost[n.In[0]]+1
 	} else {
 		expression, cost = w.mapped(n, element)

@@ -1,0 +1,159 @@
+// Package calibrate measures what the CPU executor's work takes on this machine: it makes batches of small
+// programs, whose nodes it times one by one.
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/run"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// The graph, and a batch of some 260,000 edges, as layer-wise samplers have.
+const (
+	vertices = 1 << 16
+	degree   = 16
+	seeds    = 1 << 14
+	drawn    = 8
+	repeats  = 9 // of which the fastest counts: what else the machine does only adds
+)
+
+// chain is how many operations are timed together, since one is little beside reading its input.
+const chain = 16
+
+// Measure is the costs of this machine, in about a second of one core.
+func Measure() (c costs.Costs, err error) {
+	g := graph()
+	of := func(lines ...string) []float64 {
+		var times []float64
+		if err == nil {
+			times, err = timed(g, lines)
+		}
+		if err != nil {
+			times = make([]float64, len(lines)+1)
+		}
+		return times
+	}
+	const edges = seeds * degree
+	maps := func(op string, count int) (lines []string) {
+		lines = []string{"seeds", "slice %0", "const value=1.5"}
+		last := 1
+		for range count {
+			line := fmt.Sprintf("%s %%%d", op, last)
+			if op == "add" {
+				line += ", %2"
+			}
+			lines, last = append(lines, line), len(lines)
+		}
+		return append(lines, fmt.Sprintf("sum %%%d axis=0", last), fmt.Sprintf("return vectors \"a\"=%%%d", len(lines)))
+	}
+	column := of(maps("add", 0)...)
+	row := of("seeds", "slice %0", "sum %1 axis=1", `return vectors "a"=%2`)
+	one, many, exp := of(maps("add", 1)...), of(maps("add", 1+chain)...), of(maps("exp", 1)...)
+	stored := of(append([]string{stores}, maps("add", 1)...)...)
+	draw := of("seeds", "slice %0", fmt.Sprintf("individual %%1 k=%d replace=false site=0", drawn), "return blocks %2")
+	race := of("seeds", "slice %0", fmt.Sprintf("individual %%1, %%1 k=%d replace=false site=0", drawn), "return blocks %2")
+	if err != nil {
+		return c, err
+	}
+	// The sum is the last node but the result; maps are made where it takes them.
+	sum := func(times []float64) float64 { return times[len(times)-2] * 1e3 }
+	least := func(ns float64) float64 { return math.Max(ns, 0.01) }
+	c.Column = least(column[3] * 1e3 / edges)
+	c.Row = least(row[2] * 1e3 / edges)
+	c.Map = least((sum(many) - sum(one)) / edges / chain)
+	c.Exp = least((sum(exp) - column[3]*1e3) / edges)
+	c.Store = least((stored[3]*1e3 + sum(stored) - sum(one)) / edges)
+	c.Draw = least(draw[2] * 1e3 / (seeds * drawn))
+	c.Race = least(race[2] * 1e3 / edges)
+	c.Write = least(draw[3] * 1e3 / (seeds * drawn))
+	return c, nil
+}
+
+// stores is a first line that says that maps are stored.
+const stores = "stores"
+
+// timed are the microseconds of a program's nodes, and of writing what it returns.
+func timed(g *csc.Graph, lines []string) ([]float64, error) {
+	inline := lines[0] != stores
+	if !inline {
+		lines = lines[1:]
+	}
+	var text strings.Builder
+	for i, line := range lines[:len(lines)-1] {
+		fmt.Fprintf(&text, "%%%d = %s\n", i, line)
+	}
+	p, err := program.Parse(text.String()+lines[len(lines)-1], "w")
+	if err != nil {
+		return nil, err
+	}
+	p = p.Marked(func(i int, n *program.Node) {
+		n.Inline = n.Op == program.Slice && strings.HasPrefix(lines[len(lines)-2], "individual %1 k") ||
+			inline && n.Type.Kind == program.Matrix && n.Maps()
+	})
+	p.Timed = true
+	all := make([]int64, seeds)
+	for i := range all {
+		all[i] = int64(i) * (vertices / seeds)
+	}
+	var best []float64
+	for range repeats {
+		var stop atomic.Bool
+		m, err := run.Sample(&run.Request{Program: p, Batch: request.Batch{Seeds: csc.Array{Bits: 64, I64: all}}, Graph: g}, nil, &stop)
+		if err != nil {
+			return nil, err
+		}
+		found := timesOf(m, p)
+		m.Release()
+		if best == nil {
+			best = found
+		}
+		for i, us := range found {
+			best[i] = min(best[i], us)
+		}
+	}
+	return best, nil
+}
+
+// timesOf are the times in a batch: its last array.
+func timesOf(m memory.Memory, p *program.Program) []float64 {
+	blocks, extras := len(p.Matrices), p.Beside()
+	words := memory.At[int64](m, 0, int64(batch.ProgramWords(blocks, extras)))
+	at := words[batch.ExtraAt(blocks, extras-1):]
+	var times []float64
+	for _, x := range memory.At[float32](m, at[batch.ExtraOffset], at[batch.ExtraLength]) {
+		times = append(times, float64(x))
+	}
+	return times
+}
+
+// graph is one of vertices that all have the same degree, and neighbours anywhere.
+func graph() *csc.Graph {
+	indptr, indices := make([]int64, vertices+1), make([]int32, vertices*degree)
+	weights := make([]float64, len(indices))
+	x := uint32(1)
+	for i := range indices {
+		x = x*1664525 + 1013904223
+		indices[i] = int32(x >> 16)
+		weights[i] = 1 + float64(x>>8&1023)/1024
+	}
+	for v := range indptr {
+		indptr[v] = int64(v) * degree
+	}
+	for v := range vertices {
+		slices.Sort(indices[v*degree : (v+1)*degree])
+	}
+	return &csc.Graph{
+		NumNodes: vertices, Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 32, I32: indices},
+		EdgeData: map[string]csc.Values{"w": csc.ValuesOf(weights)},
+	}
+}

@@ -1,0 +1,126 @@
+// Package costs is what the CPU executor's work on a program takes: of the machine that it was measured on
+// (package calibrate), or of another. Passes choose by it what is stored, and explain tells times by it.
+package costs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
+)
+
+// Costs are nanoseconds of one core. A value is one that is made of a tile's edges.
+type Costs struct {
+	Map    float64 `json:"map"`    // of an operation on a value
+	Exp    float64 `json:"exp"`    // of exp, log, or a power that is neither whole nor 1/2
+	Store  float64 `json:"store"`  // more, where a value is written and read rather than made where it is taken
+	Column float64 `json:"column"` // of an edge's weight, and of adding it up along its column
+	Row    float64 `json:"row"`    // of finding an edge's row, and of adding its weight up there
+	Draw   float64 `json:"draw"`   // of an edge that is drawn uniformly
+	Race   float64 `json:"race"`   // of a candidate of a draw by values
+	Write  float64 `json:"write"`  // of an edge of a batch
+}
+
+// Elsewhere is the costs of another machine, a core of an AMD EPYC that others used too. What it takes there to store a
+// value was less than an operation, since it stays in a cache; here it is four, so that plans of machines that nobody
+// has measured are as they were.
+var Elsewhere = Costs{Map: 0.6, Exp: 7, Store: 2.4, Column: 1.5, Row: 6, Draw: 2.8, Race: 47, Write: 10}
+
+// name is the file's, in the folder of what was compiled.
+const name = "costs.json"
+
+var known struct {
+	sync.Mutex
+	read bool
+	here *Costs
+}
+
+// Known are those that were measured on this machine; else, and here is false, those of another.
+func Known() (c Costs, here bool) {
+	known.Lock()
+	defer known.Unlock()
+	if !known.read {
+		known.read = true
+		if folder, err := compiler.Folder(); err == nil {
+			// A file that is not one of ours is no reason to make no batches.
+			known.here, _ = read(filepath.Join(folder, name))
+		}
+	}
+	if known.here == nil {
+		return Elsewhere, false
+	}
+	return *known.here, true
+}
+
+func read(path string) (*Costs, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := new(Costs)
+	if err = json.Unmarshal(text, c); err == nil {
+		err = c.check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// check refuses what no measurement gives.
+func (c *Costs) check() error {
+	for _, x := range []float64{c.Map, c.Exp, c.Store, c.Column, c.Row, c.Draw, c.Race, c.Write} {
+		if !(x > 0) || math.IsInf(x, 0) {
+			return fmt.Errorf("costs: expected numbers above 0, got %v", *c)
+		}
+	}
+	return nil
+}
+
+// Keep writes the costs where Known finds them, and says where that is.
+func (c Costs) Keep() (path string, err error) {
+	if err := c.check(); err != nil {
+		return "", err
+	}
+	folder, err := compiler.Folder()
+	if err != nil {
+		return "", fmt.Errorf("costs: expected a folder to keep them in: %w", err)
+	}
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(folder, name)
+	file, err := os.CreateTemp(folder, "new-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(append(text, '\n'))
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		if gone := os.Remove(file.Name()); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+		return "", err
+	}
+	known.Lock()
+	defer known.Unlock()
+	known.read, known.here = true, &c
+	return path, nil
+}
+
+// Operations is how many operations a value takes as long as to be stored.
+func (c Costs) Operations() int {
+	return int(min(max(math.Round(c.Store/c.Map), 1), 16))
+}
