@@ -15,7 +15,7 @@ import pygsampler as pgs
 import torch_on_host
 from pygsampler import samplers, typed_program
 from pygsampler._arrays import devices
-from test_typed import CITES, EMPLOYS, NODES, SEEDS, WRITES, both, fastgcn, over, typed
+from test_typed import CITES, EMPLOYS, NODES, SEEDS, WRITES, both, fastgcn, over, typed, writers
 
 to_torch = pgs.Array.torch
 
@@ -82,6 +82,13 @@ for sampler, on_cpu, given, of in cases:
         assert of(many[2]) == want, sampler
         assert there._joint(*next(iter(there._joints))).graph.device == "cuda:0"
         there.close()
+out = {CITES: list(range(0, 220, 2)), WRITES: list(range(100))}
+sampler, ask = writers(K=2, seed=5, weight="w"), dict(epoch=1, batch=2, exclude=out)
+there = graph.to("cuda")
+found = [of_program(sampler.sample(where, seeds, **ask)) for where in (graph, there)]
+assert found[0] == found[1]
+there.close()
+
 def of_typed(batch):
     made = batch.cpu()
     assert batch.device == "cuda:0" and made.device == "cpu" and made.to("cuda").cpu()._words

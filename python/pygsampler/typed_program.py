@@ -225,17 +225,18 @@ class TypedProgram(Sampler[RelationBatch]):
         into: str | None = None,
         beside: bool = False,
     ) -> Pending[RelationBatch]:
-        """As ``Sampler.launch``; NotImplementedError for ``exclude``."""
-        if exclude is not None:
-            raise NotImplementedError(
-                f"exclude: expected None for a program over relations, got {describe(exclude)}"
-            )
+        """As ``Sampler.launch``; ``exclude`` is a mapping of the program's relations to ids."""
         joint = self._joint(graph)
+        without = None
+        if exclude is not None:
+            counts = {kind: graph[kind]._rows()[0].number for kind in joint.edges}
+            without = _joined(exclude, "exclude", joint.edges, counts, "int64", graph._device)
         job = self._program.launch(
             joint.graph,
             joint_ids(seeds, graph, joint),
             epoch=epoch,
             batch=batch,
+            exclude=without,
             threads=threads,
             beside=beside,
         )
@@ -264,24 +265,35 @@ def _library(device: int) -> tuple[Any, Callable[[Any], Any], Callable[[Any], An
 
 def joint_ids(seeds: Any, graph: HeteroGraph, joint: Joint) -> Any:
     """Seeds by type as those of the joined graph."""
+    about = joint.nodes, graph.num_nodes, joint.graph.dtype, graph._device
+    return _joined(seeds, "seeds", *about)
+
+
+def _joined(
+    given: Any,
+    where: str,
+    starts: Mapping[Any, int],
+    counts: Mapping[Any, int],
+    dtype: str,
+    device: int,
+) -> Any:
+    """Ids by type as those of the joined graph, in which each type's begin at ``starts``."""
     import numpy
 
-    if not isinstance(seeds, Mapping):
-        raise TypeError(f"seeds: expected a mapping of types to ids, got {describe(seeds)}")
-    parts = [numpy.zeros(0, joint.graph.dtype)]
-    for kind, given in seeds.items():
-        if kind not in joint.nodes:
-            known = ", ".join(map(repr, joint.nodes))
-            raise ValueError(f"seeds: expected types among {known}, got {kind!r}")
-        near = None if graph._device < 0 else graph._device
-        view = on_host(as_ids(given, f"seeds[{kind!r}]", near))
-        held = memories.integer_view(view.address, view.length, view.bits)
-        own = numpy.array(held, numpy.int64)
-        count = graph.num_nodes[kind]
-        wrong = own[(own < 0) | (own >= count)]
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
+    parts = [numpy.zeros(0, dtype)]
+    near = None if device < 0 else device
+    for kind, values in given.items():
+        if kind not in starts:
+            known = ", ".join(map(repr, starts))
+            raise ValueError(f"{where}: expected types among {known}, got {kind!r}")
+        view = on_host(as_ids(values, f"{where}[{kind!r}]", near))
+        own = numpy.array(memories.integer_view(view.address, view.length, view.bits), numpy.int64)
+        wrong = own[(own < 0) | (own >= counts[kind])]
         if len(wrong):
             raise IndexError(
-                f"seeds[{kind!r}]: expected ids from 0 to {count - 1}, got {int(wrong[0])}"
+                f"{where}[{kind!r}]: expected ids from 0 to {counts[kind] - 1}, got {int(wrong[0])}"
             )
-        parts.append((own + joint.nodes[kind]).astype(joint.graph.dtype))
+        parts.append((own + starts[kind]).astype(dtype))
     return numpy.concatenate(parts)

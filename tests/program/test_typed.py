@@ -151,6 +151,31 @@ def test_other_relations_and_their_order_change_nothing(graph: pgs.HeteroGraph) 
     assert not np.array_equal(batch.blocks[0][WRITES].edge_ids, other.blocks[0][WRITES].edge_ids)
 
 
+@pgs.program
+def writers(A: Any, seeds: Any, K: int) -> Any:
+    papers = seeds["paper"]
+    cited = A[CITES][:, papers].individual_sample(K)
+    return [A[WRITES][:, papers].individual_sample(K), cited]
+
+
+def test_edges_are_left_out_by_relation(graph: pgs.HeteroGraph) -> None:
+    """Where all but some are out, those are what there is."""
+    _, dst = lists((WRITES,))[WRITES]
+    out = np.flatnonzero(np.arange(220) % 4 > 0)
+    sampler = writers(K=300, seed=5)
+    batch = sampler.sample(graph, SEEDS, exclude={WRITES: out, CITES: np.arange(220)})
+    assert not len(batch.blocks[1][CITES].src)
+    wanted = [e for e in range(0, 220, 4) if dst[e] in SEEDS["paper"]]
+    assert sorted(batch.blocks[0][WRITES].edge_ids.tolist()) == wanted and wanted
+    whole = sampler.sample(graph, SEEDS)
+    same(whole, sampler.sample(graph, SEEDS, exclude={}))
+    assert len(whole.blocks[1][CITES].src)
+    with pytest.raises(
+        ValueError, match=r"exclude: expected a program that takes edges by A\[:, S\]"
+    ):
+        both(K=2, seed=5).sample(graph, SEEDS, exclude={WRITES: out})
+
+
 def test_a_subgraph_of_a_relation(graph: pgs.HeteroGraph) -> None:
     @pgs.program
     def around(A: Any, seeds: Any) -> Any:
@@ -182,8 +207,14 @@ def test_what_does_not_fit_is_refused(graph: pgs.HeteroGraph) -> None:
         samplers.graphsage(fanouts=[2]).sample(graph, [1])
     with pytest.raises(TypeError, match="sampler: expected one whose batches loaders"):
         DataLoader(graph, SEEDS, sampler, batch_size=2)
-    with pytest.raises(NotImplementedError, match="exclude"):
+    with pytest.raises(TypeError, match="exclude: expected a mapping of types to ids"):
         sampler.sample(graph, SEEDS, exclude=[1])
+    with pytest.raises(ValueError, match=r"exclude: expected types among .*cites.*, got .*employs"):
+        sampler.sample(graph, SEEDS, exclude={EMPLOYS: [1]})
+    with pytest.raises(
+        IndexError, match=r"exclude\[.*cites.*: expected ids from 0 to 219, got 220"
+    ):
+        sampler.sample(graph, SEEDS, exclude={CITES: [220]})
     for body, words in (
         (lambda A, seeds: A[CITES].roots(3), "roots of a relation's matrix"),
         (lambda A, seeds: A[CITES].walk(seeds, 3), "walk of a relation's matrix"),

@@ -68,8 +68,9 @@ def test_links() -> None:
         plain(), out[KIND], [4], labor="exact", batch_size=50, exclude=None, seed=1
     )
     assert all(batch.sampled.blocks[0].indptr.diff().max() <= 4 for batch in batches)
-    with pytest.raises(ValueError, match="exclude: expected None with labor='exact' and a graph"):
-        LinkLoader(plain(), out[KIND], [4], labor="exact", batch_size=50)
+    for batch in LinkLoader(plain(), out[KIND], [9], labor="exact", batch_size=50, seed=1):
+        hidden = out[KIND][batch.input_id]
+        assert not torch.isin(batch.sampled.blocks[0].edge_ids, hidden).any()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from pygsampler._arrays import devices
-from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.checks import boolean, integer
 from pygsampler._loading.epochs import shuffled
 from pygsampler._loading.exclusion import Exclusion
 from pygsampler._loading.given import chosen_sampler, graph_on
@@ -125,7 +125,7 @@ class LinkLoader(Resumed):
     shuffle, drop_last, prefetch, rank, world_size, deal, start, device, prob, mask, edge_weights
         As ``DataLoader`` has them, of edges.
     labor : str, optional
-        As ``DataLoader`` has it; of a graph without types with ``exclude=None`` alone.
+        As ``DataLoader`` has it.
     seed : int, optional
         As ``DataLoader`` has it; of the order, of negatives, and of the sampler that is made.
     features : mapping of str to Features or arrays of shape [num_nodes, ...], optional
@@ -212,12 +212,6 @@ class LinkLoader(Resumed):
             edge_weights=edge_weights,
         )
         typed = isinstance(graph, HeteroGraph)
-        if labor is not None and not typed and exclude is not None:
-            raise ValueError(
-                f"exclude: expected None with labor={labor!r} and a graph without types, got "
-                f"{describe(exclude)}; HeteroGraph({{('v', 'to', 'v'): graph}}) has types, of "
-                "which LABOR leaves edges out"
-            )
         if typed:
             check_graph(graph, self.sampler._takes_types)
         check_blocks(self.sampler)
