@@ -215,13 +215,18 @@ func (c *call[I]) sumOf(op program.Op, values []float64) float64 {
 	if !b.scale(int64(len(values))) {
 		return 0
 	}
-	var parts [2]int64
-	for _, x := range values {
-		q1, q2 := b.parts(x)
-		parts[0] += q1
-		parts[1] += q2
-	}
-	return b.value(parts[0], parts[1])
+	var upper, lower atomic.Int64
+	c.ranges(int64(len(values)), func(_ *worker, lo, hi int64) {
+		var parts [2]int64
+		for _, x := range values[lo:hi] {
+			q1, q2 := b.parts(x)
+			parts[0] += q1
+			parts[1] += q2
+		}
+		upper.Add(parts[0])
+		lower.Add(parts[1])
+	})
+	return b.value(upper.Load(), lower.Load())
 }
 
 // bins cut values into two integers below the largest of all, which add up exactly.
