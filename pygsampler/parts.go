@@ -9,9 +9,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
+	walks "github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
 // A graph may be in parts of contiguous vertices, each in a process of its own. A batch of it is a job like any
@@ -39,7 +41,11 @@ const pollStop = 20 * time.Millisecond
 // address of as many int64 as there are parts, and of the number of vertices behind them. With seed times, as
 // TimedCall has them, the batch is one by time.
 func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, float bool) (*Job, error) {
-	if _, err := hopwise(p); err != nil {
+	if plan, is := p.Plan.(*walks.Plan); is {
+		if err := plan.CheckParts(); err != nil {
+			return nil, err
+		}
+	} else if _, err := hopwise(p); err != nil {
 		return nil, err
 	}
 	if numBounds < 2 {
@@ -77,7 +83,7 @@ func hopwise(p *Sampler) (interface {
 	case *temporal.Plan:
 		return plan, nil
 	}
-	return nil, Errorf(KindValue, "sampler: expected one of neighbours for a graph in parts, got one of another family")
+	return nil, Errorf(KindValue, "sampler: expected one of neighbours or walks for a graph in parts, got one of another family")
 }
 
 // do makes the batch. Excluded edges are those of the parts' rows, and not looked up here.
@@ -205,6 +211,9 @@ type rowsTask struct {
 
 // SubmitRows begins to draw rows of a part; few rows are drawn at once.
 func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
+	if plan, is := p.Plan.(*walks.Plan); is {
+		return submitEdges(g, p, plan, c)
+	}
 	plan, err := hopwise(p)
 	if err != nil {
 		return nil, err
@@ -269,3 +278,38 @@ func (t *rowsTask) do() (memory.Memory, error) {
 	req.Most = t.work.Most
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
 }
+
+// edgesTask are edges that walks take, of rows of a part, as a job's task.
+type edgesTask struct {
+	*sampling
+	edges walk.PartEdges
+}
+
+// submitEdges begins to choose an edge of each row: Hop is the step, and Bounds are its draws.
+func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, error) {
+	if err := plan.CheckParts(); err != nil {
+		return nil, err
+	}
+	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || c.Bounds == 0 || g.csc.Indices.Bits != c.SeedBits {
+		return nil, Errorf(KindValue, "rows: expected ids of %d bits with draws, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
+			g.csc.Indices.Bits, c.SeedBits, c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
+	}
+	draws := append([]int64(nil), memory.View[int64](c.Bounds, c.NumSeeds)...)
+	t := &edgesTask{}
+	var err error
+	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
+		return nil, err
+	}
+	j := newJob(t)
+	t.work.Stop = &j.stop
+	t.edges = walk.PartEdges{
+		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Step: c.Hop, Vertices: t.work.Batch.Seeds, Draws: draws,
+		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
+	}
+	if c.IDs != 0 {
+		t.edges.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
+	}
+	return promptly(j, &t.work, c.NumSeeds <= promptEdges), nil
+}
+
+func (t *edgesTask) do() (memory.Memory, error) { return walk.Take(&t.edges) }

@@ -23,7 +23,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts")
     for world in (1, 2, 3, 5):
         for kind in KINDS:
-            partition(parts_graphs.of(kind), folder / f"{kind} {world}", world)
+            target = folder / f"{kind} {world}"
+            made = partition(parts_graphs.of(kind), target, world, out_edges=True)
+            assert made.out is not None and made.out.num_parts == world
+    assert partition(parts_graphs.of("ids"), folder / "in 2", 2).out is None
     return folder
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import parts_graphs
 import torch
 import torch.distributed as dist
-from parts_graphs import EDGES, NODES, content
+from parts_graphs import EDGES, NODES, content, walked
 
 import pygsampler as pgs
 from pygsampler import distributed
@@ -26,6 +26,40 @@ def fails(kind: type[Exception], text: str, what: Callable[[], Any]) -> None:
         assert text in str(error), str(error)
     else:
         raise AssertionError(f"expected {kind.__name__}: {text}")
+
+
+WALKS = (
+    pgs.RandomWalk(6, seed=5, edge_ids=True),
+    pgs.RandomWalk(6, seed=5, prob="w", walks_per_seed=3, edge_ids=True),
+    pgs.RandomWalk(7, seed=5, stop=0.2, restart=0.3, edge_ids=True),
+    pgs.RandomWalk(7, seed=5, restart=0.3, count_jumps=True, edge_ids=True),
+    pgs.RandomWalk(6, seed=5, metapath=[0, 2], edge_types="k", restart=0.1, edge_ids=True),
+    pgs.RandomWalk(5, seed=5, metapath=[1], edge_types="k", prob="w", edge_ids=True),
+    pgs.PinSAGE(3, num_random_walks=5, seed=5),
+    pgs.RandomWalk(0, seed=5, edge_ids=True),
+)
+
+
+def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> None:
+    rng = np.random.default_rng(rank)
+    for direction in ("in", "out"):
+        # Each step is an exchange of all processes.
+        for walk in WALKS if world < 3 else WALKS[2:5:2]:
+            sampler = walk._with(direction=direction)
+            for number in range(1 + rank % 2):
+                seeds = rng.integers(0, NODES, 40).astype(whole.dtype)
+                want = sampler.sample(whole, seeds, epoch=1, batch=number)
+                made = sampler.sample(graph, seeds, epoch=1, batch=number)
+                assert walked(made) == walked(want), sampler
+    plain = pgs.RandomWalk(4, seed=1)
+    made, want = (plain.sample(g, [3, 9], epoch=0, batch=2) for g in (graph, whole))
+    assert made.edge_ids.tolist() == want.edge_ids.tolist()
+    jobs = [plain.submit(graph, range(50), epoch=0, batch=i) for i in range(6)]
+    jobs[1].cancel()
+    del jobs[2]
+    found = jobs[-1].result()
+    assert walked(found) == walked(plain.sample(whole, range(50), epoch=0, batch=5))
+    assert walked(plain.sample(graph, [], epoch=0, batch=0))[0][1] == []
 
 
 def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
@@ -95,6 +129,7 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
             assert [content(b) for b in found] == [
                 content(b) for b in sampler.sample_many(whole, many[:4], epoch=2, batch=0)
             ]
+            check_walks(rank, world, graph, whole)
 
 
 def loaders(rank: int, world: int, folder: str) -> None:
@@ -153,7 +188,7 @@ def loaders(rank: int, world: int, folder: str) -> None:
 
 def refused(rank: int, world: int, folder: str) -> None:
     whole = parts_graphs.of("ids")
-    graph = distributed.open(f"{folder}/ids {world}")
+    graph = distributed.open(f"{folder}/in {world}")
     if rank == 0:
         # The other process asks nothing, and answers all the same.
         def sample(how=None, **more):
@@ -170,7 +205,7 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "prob: expected the name of an edge array of the graph ('w', 't', 'm'), got 'z'",
+            "prob: expected the name of an edge array of the graph ('w', 't', 'm', 'k'), got 'z'",
             lambda: sample({"prob": "z"}),
         )
         fails(
@@ -196,13 +231,35 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "expected one of neighbours for a graph in parts",
+            "expected one of neighbours or walks for a graph in parts",
             lambda: sample({"mode": "queue"}),
         )
         fails(
             ValueError,
-            "expected one of neighbours for a graph in parts",
+            "expected one of neighbours or walks for a graph in parts",
+            lambda: pgs.KHop([3]).sample(graph, [1]),
+        )
+        fails(
+            ValueError,
+            "direction: expected 'in' for parts without out-edges",
             lambda: pgs.RandomWalk(3).sample(graph, [1]),
+        )
+        fails(
+            NotImplementedError,
+            "p, q: expected walks of first order",
+            lambda: pgs.Node2Vec(3, p=2, direction="in").sample(graph, [1]),
+        )
+        fails(
+            NotImplementedError,
+            "roots: expected walks of one root",
+            lambda: pgs.MultiRW(1, 3, direction="in").sample(graph, [1]),
+        )
+        fails(
+            ValueError,
+            "edge_types: expected the name of an edge array of the graph",
+            lambda: pgs.RandomWalk(3, metapath=[0], edge_types="z", direction="in").sample(
+                graph, [1]
+            ),
         )
         fails(
             ValueError,

@@ -68,7 +68,7 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 	for p := range len(r.starts) - 1 {
 		r.starts[p+1] += r.starts[p]
 	}
-	ask := &Ask{Hop: hop, Starts: r.starts, Vertices: arrayOf(r.vertices)}
+	ask := &Ask{Hop: hop, Starts: r.starts, Vertices: csc.ArrayOf(r.vertices)}
 	for i, v := range frontier {
 		r.vertices[r.starts[r.part[i]]+int64(r.row[i])] = v
 	}
@@ -77,7 +77,7 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 		for i, tree := range t.of[t.first : t.first+n] {
 			r.of[r.starts[r.part[i]]+int64(r.row[i])] = tree
 		}
-		ask.Trees = arrayOf(r.of)
+		ask.Trees = csc.ArrayOf(r.of)
 		if t.timed {
 			r.bounds = sized(r.bounds, n)
 			for i, bound := range t.bounds[t.first : t.first+n] {
@@ -267,15 +267,4 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	s.out.Set(batch.WordEdgeIDBits, s.widths().EdgeID*8)
 	complete = true
 	return s.out.Finish(0), nil
-}
-
-// arrayOf is a slice as an array.
-func arrayOf[I csc.Index](values []I) csc.Array {
-	switch v := any(values).(type) {
-	case []int32:
-		return csc.Array{Bits: 32, I32: v}
-	case []int64:
-		return csc.Array{Bits: 64, I64: v}
-	}
-	return csc.Array{}
 }

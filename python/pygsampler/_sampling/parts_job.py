@@ -55,7 +55,7 @@ class PartsJob(Job):
             raise ValueError(f"seed_time: expected None without time=, got {describe(seed_time)}")
         without = None if exclude is None else as_int64(as_ids(exclude, "exclude"))
         excluded = (0, 0) if without is None else (without.address, without.length)
-        bounds: array[int] = service.bounds
+        bounds: array[int] = service.bounds_of(plan)
         memories.call(
             "PartsSubmit",
             graph._handle(),

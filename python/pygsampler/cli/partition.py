@@ -26,10 +26,17 @@ from pygsampler.cli import options
     type=click.Choice(["rcm", "metis"]),
     help="Number the vertices anew before, so that parts have fewer edges between them.",
 )
+@click.option("--out-edges", is_flag=True, help="Write the out-edges, too: walks go along them.")
 @click.option("--replace", is_flag=True, help="Replace parts that are there.")
 @options.as_json
 def command(
-    file: str, parts: int, out: Path | None, by: str | None, replace: bool, as_json: bool
+    file: str,
+    parts: int,
+    out: Path | None,
+    by: str | None,
+    out_edges: bool,
+    replace: bool,
+    as_json: bool,
 ) -> None:
     """Write a graph file in parts of contiguous vertices with about as many edges each.
 
@@ -50,7 +57,8 @@ def command(
     start = time.perf_counter()
     with options.open_graph(file) as graph, Progress("partitioning", "edges") as progress:
         given = graph if by is None else reorder(graph, by, parts=parts)
-        made = partition(given, folder, parts, replace=replace, progress=progress)
+        options_: dict[str, Any] = {"replace": replace, "progress": progress}
+        made = partition(given, folder, parts, out_edges=out_edges, **options_)
         shares = [_inside(made.shard(rank)) for rank in range(parts)]
     edges = [
         end - first for first, end in zip(made.edge_bounds, made.edge_bounds[1:], strict=False)
@@ -64,7 +72,8 @@ def command(
         "bounds": list(made.bounds),
         "edges": edges,
         "edges_inside": sum(shares),
-        "bytes": sum(path.stat().st_size for path in folder.iterdir()),
+        "out_edges": out_edges,
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         "seconds": time.perf_counter() - start,
     }
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pygsampler._graph import data as graph_data
 from pygsampler._graph.parts import Parts
@@ -24,15 +24,18 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types but ``carry="edge"``. A batch is byte for byte that of the whole graph on
-    one machine, for any number of parts. Its rows are drawn where they lie, and numbered here.
+    graphs without types but ``carry="edge"``, and walks of first order. A batch is byte for byte
+    that of the whole graph on one machine, for any number of parts. Its rows are drawn where they
+    lie, and numbered here.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
     """
 
-    __slots__ = ("_num_edges", "_partition", "_service", "_shard")
+    __slots__ = ("_num_edges", "_outward", "_partition", "_service", "_shard")
 
+    # Whose rows are the out-edges; None where the parts have none.
+    _outward: DistributedGraph | None
     _partition: Partition
     _shard: Shard | None
     _num_edges: int
@@ -44,6 +47,20 @@ class DistributedGraph(Graph):
                 f"exchange: expected {partition.num_parts} processes, one for each part, got "
                 f"{exchange.size}"
             )
+        graph, out = cls._without_rows(partition), partition.out
+        shards: list[Shard | None] = [None, None]
+        if exchange.owns:
+            graph._shard = partition.shard(exchange.rank)
+            shards = [graph._shard, None if out is None else out.shard(exchange.rank)]
+        graph._service = Service(partition, shards[0], exchange, out, shards[1])
+        if out is not None:
+            graph._outward = cls._without_rows(out)
+            graph._outward._service = graph._service
+        return graph
+
+    @classmethod
+    def _without_rows(cls, partition: Partition) -> DistributedGraph:
+        """A graph of the engine's for the vertices of all parts."""
         kind = "i" if partition.dtype == "int32" else "q"
         ids = "i" if partition.edge_id_bits == 32 else "q"
         nothing = Parts(
@@ -53,8 +70,7 @@ class DistributedGraph(Graph):
         )
         graph: DistributedGraph = cls._new(nothing, partition.num_nodes)  # type: ignore[assignment]
         graph._partition, graph._num_edges = partition, partition.num_edges
-        graph._shard = partition.shard(exchange.rank) if exchange.owns else None
-        graph._service = Service(partition, graph._shard, exchange)
+        graph._shard = graph._outward = None
         return graph
 
     @property
@@ -113,8 +129,31 @@ class DistributedGraph(Graph):
 
     def _kept(self, key: Any, make: Any) -> NoReturn:
         raise ValueError(
-            "sampler: expected one of neighbours for a graph in parts, got one of another family"
+            "sampler: expected one of neighbours or walks for a graph in parts, got one of another "
+            "family"
         )
+
+    def _walked(
+        self,
+        direction: Literal["in", "out"],
+        prob: str | None = None,
+        types: str | None = None,
+        kinds: int = 0,
+        second: bool = False,
+    ) -> Graph:
+        if second:
+            raise NotImplementedError(
+                "p, q: expected walks of first order for a graph in parts, got node2vec's, whose "
+                "steps depend on rows of several parts"
+            )
+        if direction == "in":
+            return self
+        if self._outward is None:
+            raise ValueError(
+                "direction: expected 'in' for parts without out-edges, got 'out'; partition(..., "
+                "out_edges=True) and pygsampler partition --out-edges write them"
+            )
+        return self._outward
 
     def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
         return (
@@ -145,6 +184,8 @@ class DistributedGraph(Graph):
     def close(self) -> None:
         """Leaves: returns once all processes have closed theirs."""
         self._service.close()
+        if self._outward is not None:
+            Graph.close(self._outward)
         super().close()
 
     def __repr__(self) -> str:

@@ -26,8 +26,18 @@ _PLANS = 64
 class Owner:
     """Draws rows of the part that it has, as a batch of the whole graph does."""
 
-    def __init__(self, partition: Partition, shard: Shard) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        shard: Shard,
+        out: Partition | None = None,
+        out_shard: Shard | None = None,
+    ) -> None:
         self._edge_id_bits, self._shard = partition.edge_id_bits, shard
+        self._out = out_shard
+        self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
+        # Of arrays of types, by out-edges or not.
+        self._largest: dict[tuple[bool, str], int] = {}
         self._by_id: Graph | None = None
         self._tables: dict[str, Features] = {}
         self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
@@ -65,11 +75,17 @@ class Owner:
         )
 
     def _drawn(self, question: Question) -> memoryview:
-        shard = self._shard
         sampler = self._sampler(question.document, question.seed)
         plan = sampler._plan
+        shard, width = self._shard, self._edge_id_bits
+        if along_out_edges(plan):
+            if self._out is None:
+                raise ValueError("direction: expected 'in' for parts without out-edges, got 'out'")
+            shard, width = self._out, self._out_edge_id_bits
         graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
-        if plan["family"] == "temporal":
+        if plan["family"] == "walk":
+            graph = self._walked(shard, plan)
+        elif plan["family"] == "temporal":
             timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
             graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
         elif (drawn_by := plan.drawn_by) is not None:
@@ -91,7 +107,7 @@ class Owner:
             len(question.exclude) // 8,
             shard.first,
             0 if ids is not None else first,
-            self._edge_id_bits,
+            width,
             0 if ids is None else ids._address,
             0 if ids is None else len(ids),
             *_place(question.trees),
@@ -104,6 +120,19 @@ class Owner:
             job = -given if given else job
             given = memories.call("Wait", job, _WAIT_MS)
         return memories.owned_view(given.data, given.size, given)
+
+    def _walked(self, shard: Shard, plan: Plan) -> Graph:
+        """The part's rows as walks read them; the edges' ids are their places in it."""
+        types = plan["edge_types"]
+        if types is None:
+            return shard.graph._walked("in", plan["prob"])
+        key = shard is self._out, types
+        largest = self._largest.get(key)
+        if largest is None:
+            largest = int(shard.graph.edata[types].numpy().max(initial=0))
+            self._largest[key] = largest
+        # Another part's may be larger.
+        return shard.graph._walked("in", plan["prob"], types, max(largest, *plan["metapath"]) + 1)
 
     def _with_ids(self) -> Graph:
         """The part's graph with its edges' ids in the whole one, which no array has a row for."""
@@ -127,6 +156,11 @@ class Owner:
                 self._plans.popitem(last=False)
         self._plans.move_to_end(key)
         return found
+
+
+def along_out_edges(plan: Plan) -> bool:
+    """Whether a plan's rows are those of out-edges."""
+    return plan["family"] == "walk" and bool(plan["direction"] == "out")
 
 
 def _place(part: bytes | memoryview) -> tuple[int, ...]:

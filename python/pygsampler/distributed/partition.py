@@ -24,6 +24,8 @@ _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
 # What stands beside the graph of a part: ids of its edges, and arrays of its vertices.
 _EDGE_IDS, _OF_NODES = "ids_of_edges", "of_nodes."
+# The folder of the parts by out-edges, among the others.
+_OUT = "out"
 # What vertices were called where they came from, as graph files have it.
 _NODE_IDS = "node_ids"
 _MOST_PARTS = 1 << 16
@@ -178,6 +180,14 @@ class Partition:
         found: Mapping[str, Mapping[str, Mapping[str, Any]]] = self._about["arrays"]
         return found
 
+    @property
+    def out(self) -> Partition | None:
+        """The parts of the same graph by its out-edges: row v lists where v's edges lead to.
+
+        None where they were not asked for.
+        """
+        return Partition.open(self.folder / _OUT) if self._about.get("out_edges") else None
+
     def shard(self, rank: int) -> Shard:
         """A part, whose file is mapped.
 
@@ -209,6 +219,7 @@ def partition(
     folder: str | os.PathLike[str],
     parts: int,
     *,
+    out_edges: bool = False,
     replace: bool = False,
     progress: Progress = False,
 ) -> Partition:
@@ -225,6 +236,9 @@ def partition(
         Where the parts come; it must not be there.
     parts : int
         How many: at least 1. Those beyond the number of vertices are empty.
+    out_edges : bool
+        Whether to write the out-edges, too, for walks along them: as large again. The graph by its
+        out-edges is made in memory, unless the file has it.
     replace : bool
         Whether a folder of parts that is there is replaced.
     progress : bool or callable
@@ -238,6 +252,7 @@ def partition(
         For other arguments, and where it cannot be written.
     """
     count = integer(parts, "parts", 1, _MOST_PARTS)
+    both = boolean(out_edges, "out_edges")
     target = Path(folder)
     if target.exists() and not (boolean(replace, "replace") and (target / _ABOUT).is_file()):
         raise FileExistsError(f"{target}: expected a folder that is not there, got one that is")
@@ -245,7 +260,8 @@ def partition(
         if not isinstance(graph, (str, os.PathLike)):
             raise TypeError(f"graph: expected a Graph or the path of one, got {describe(graph)}")
         with Graph.open(graph) as opened:
-            return partition(opened, folder, count, replace=replace, progress=progress)
+            options: dict[str, Any] = {"replace": replace, "progress": progress}
+            return partition(opened, folder, count, out_edges=both, **options)
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -253,7 +269,10 @@ def partition(
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         about = _written(graph, made, count, progress)
-        (made / _ABOUT).write_text(json.dumps(about, indent=1) + "\n")
+        if both:
+            (made / _OUT).mkdir()
+            _describe(made / _OUT, _written(graph._walked("out"), made / _OUT, count, progress))
+        _describe(made, {**about, "out_edges": both})
         made.chmod(0o755)
         if target.exists():
             shutil.rmtree(target)
@@ -262,6 +281,10 @@ def partition(
         shutil.rmtree(made, ignore_errors=True)
         raise
     return Partition.open(target)
+
+
+def _describe(folder: Path, about: dict[str, Any]) -> None:
+    (folder / _ABOUT).write_text(json.dumps(about, indent=1) + "\n")
 
 
 def _written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict[str, Any]:

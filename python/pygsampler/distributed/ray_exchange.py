@@ -17,7 +17,9 @@ class PartActor:
         from pygsampler.distributed.partition import Partition
 
         partition = Partition.open(path)
-        self._owner = Owner(partition, partition.shard(part))
+        out = partition.out
+        behind = None if out is None else out.shard(part)
+        self._owner = Owner(partition, partition.shard(part), out, behind)
 
     def answer(self, message: bytes) -> bytes:
         """The answers to the questions of a message."""

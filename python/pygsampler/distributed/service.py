@@ -14,7 +14,7 @@ from pygsampler._core import library, memories
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.exchange import Exchange, Message
 from pygsampler.distributed.messages import FEATURES, Question, Rows, answers_in, joined
-from pygsampler.distributed.owner import Owner
+from pygsampler.distributed.owner import Owner, along_out_edges
 from pygsampler.errors import ClosedError, Error
 
 if TYPE_CHECKING:
@@ -70,10 +70,18 @@ _Round: TypeAlias = "tuple[list[list[Question]], list[tuple[_Asking, list[int]]]
 class Service:
     """Brings the rows that batches of a graph in parts ask for, in a thread of its own."""
 
-    def __init__(self, partition: Partition, shard: Shard | None, exchange: Exchange) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        shard: Shard | None,
+        exchange: Exchange,
+        out: Partition | None = None,
+        out_shard: Shard | None = None,
+    ) -> None:
         self.bounds = array("q", partition.bounds)
+        self._out_bounds = array("q", () if out is None else out.bounds)
         self._arrays: Mapping[str, Mapping[str, Any]] = partition.arrays
-        self._owner = None if shard is None else Owner(partition, shard)
+        self._owner = None if shard is None else Owner(partition, shard, out, out_shard)
         self._exchange = exchange
         self._wake = threading.Condition()
         self._new: list[_Asking] = []
@@ -96,7 +104,11 @@ class Service:
     def check(self, plan: Plan) -> None:
         """Refuses plans of arrays that the parts do not have, and any where nobody answers."""
         self.check_open()
-        for kind in ("prob", "mask"):
+        if plan.get("roots") is not None:
+            raise NotImplementedError(
+                "roots: expected walks of one root for a graph in parts, got some of several"
+            )
+        for kind in ("prob", "mask", "edge_types"):
             name = plan.get(kind)
             if name is not None and name not in self._arrays["edges"]:
                 have = ", ".join(map(repr, self._arrays["edges"])) or "none"
@@ -104,6 +116,10 @@ class Service:
                     f"{kind}: expected the name of an edge array of the graph ({have}), got "
                     f"{name!r}"
                 )
+
+    def bounds_of(self, plan: Plan) -> array[int]:
+        """Where the parts begin whose rows a plan reads."""
+        return self._out_bounds if along_out_edges(plan) else self.bounds
 
     def check_open(self) -> None:
         """Error where nobody answers."""
