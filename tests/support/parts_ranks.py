@@ -97,6 +97,8 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                 {"compare": "lt"},
                 {"window": 9},
                 {"strategy": "last"},
+                {"carry": "edge"},
+                {"carry": "edge", "window": 20, "frontier": "new", "mask": "m"},
                 {"prob": "w"},
                 {"edge_weights": "ht"},
             ):
@@ -217,11 +219,6 @@ def refused(rank: int, world: int, folder: str) -> None:
             NotImplementedError,
             "time: expected an edge array",
             lambda: sample({"time": "y"}, seed_time=3),
-        )
-        fails(
-            NotImplementedError,
-            "carry: expected 'seed'",
-            lambda: sample({"time": "t", "carry": "edge"}, seed_time=3),
         )
         fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))
         fails(

@@ -32,6 +32,9 @@ type Ask struct {
 	Bounds []int64
 }
 
+// wordKeys says where an answer has the keys of its edges' times, if they bound the next hop: it has no vertices.
+const wordKeys = batch.WordNodes
+
 // Answer is what Rows has made for a part, wherever that was: an address, and how many bytes there are.
 type Answer struct{ Address, Size int64 }
 
@@ -95,7 +98,7 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 	}
 	r.blocks = r.blocks[:0]
 	for p, answer := range answers {
-		b, err := answered[I](answer, r.starts[p+1]-r.starts[p], r.widths(), r.EdgeWeights)
+		b, err := answered[I](answer, r.starts[p+1]-r.starts[p], r.widths(), r.EdgeWeights, r.carries())
 		if err != nil {
 			return fmt.Errorf("part %d: %w", p, err)
 		}
@@ -133,13 +136,16 @@ func (r *remote[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ 
 		if b.edgeWeights != nil {
 			copy(b.edgeWeights[at:to], from.edgeWeights[start:end])
 		}
+		if b.keys != nil {
+			copy(b.keys[at:to], from.keys[start:end])
+		}
 		at = to
 	}
 }
 
 // answered is the block of an answer, which may have come over a network: it is as large as it says, and has so
 // many rows.
-func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bool) (b block[I], err error) {
+func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights, keys bool) (b block[I], err error) {
 	if rows == 0 {
 		b.indptr = make([]I, 1)
 		return b, nil
@@ -173,6 +179,13 @@ func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bo
 	}
 	if weights {
 		b.edgeWeights = memory.View[float32](a.Address+places[3], edges)
+	}
+	if keys {
+		at := header[wordKeys]
+		if at <= 0 || at%8 != 0 || at > a.Size-8*edges {
+			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d times of edges at %d", request.ErrValue, a.Size, edges, at)
+		}
+		b.keys = memory.View[int64](a.Address+at, edges)
 	}
 	last := I(0)
 	for i, end := range b.indptr {
@@ -238,6 +251,13 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 			s.out.Discard()
 		}
 	}()
+	keys := int64(0)
+	if s.carries() {
+		if keys, err = s.out.Alloc(8 * edges); err != nil {
+			return memory.Memory{}, err
+		}
+		s.out.Set(wordKeys, keys)
+	}
 	b, err := s.newBlock(0, rows, edges, 0)
 	if err != nil {
 		return memory.Memory{}, err
@@ -246,6 +266,13 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 		return memory.Memory{}, err
 	}
 	b.indptr[rows] = I(edges)
+	if keys != 0 {
+		// By the ids that edges have here.
+		of := memory.At[int64](s.out.Memory, keys, edges)
+		for i := range of {
+			of[i] = timeOf(s.Times, &b, int64(i), int64(b.indices[i]))
+		}
+	}
 	switch {
 	case p.IDs.Bits != 0 && b.ids32 != nil:
 		for i, at := range b.ids32 {

@@ -44,11 +44,6 @@ class PartsJob(Job):
         service.check(plan)
         times, floats = array("q"), False
         if plan["family"] == "temporal":
-            if plan["carry"] == "edge":
-                raise NotImplementedError(
-                    "carry: expected 'seed' for a graph in parts, got 'edge'; the times of edges "
-                    "lie with their parts"
-                )
             timed = service.times(plan["time"])
             times, floats = seed_times(seed_time, ids.length, timed), timed.float
         elif seed_time is not None:

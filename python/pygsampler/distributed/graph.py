@@ -24,7 +24,7 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types but ``carry="edge"``, and walks of first order. A batch is byte for byte
+    graphs without types but times of vertices, and walks of first order. A batch is byte for byte
     that of the whole graph on one machine, for any number of parts. Its rows are drawn where they
     lie, and numbered here.
 
