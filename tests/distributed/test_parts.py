@@ -55,7 +55,7 @@ def test_without_a_group(folders: Path) -> None:
         distributed.open(folders / "ids 1")
 
 
-@pytest.mark.parametrize("how", ["dies", "stops"])
+@pytest.mark.parametrize("how", ["dies", "raises", "stops"])
 def test_a_process_that_does_not_come(folders: Path, how: str) -> None:
     """The others end by an error, within the timeout of the exchange."""
     start = time.monotonic()
@@ -65,3 +65,4 @@ def test_a_process_that_does_not_come(folders: Path, how: str) -> None:
         status, printed, said = found[rank]
         assert status == 0, said
         assert "failed after" in printed
+    assert found[1][0] == {"dies": 7, "raises": 1, "stops": 0}[how], found[1][2]

@@ -302,6 +302,9 @@ def dies(rank: int, world: int, folder: str, how: str) -> None:
     if rank == 1:
         if how == "dies":
             os._exit(7)
+        if how == "raises":
+            # It ends in order, though nobody closes the graph.
+            raise KeyError("a mistake of one process")
         # Its thread does not come to the next exchange.
         exchange.ask = lambda *given, **more: time.sleep(60)
         time.sleep(9)

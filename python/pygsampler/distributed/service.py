@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
+import os
 import threading
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +28,8 @@ logger = logging.getLogger("pygsampler.distributed")
 _ASK_WORDS = 5
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000
+# How long the end of the interpreter waits for a round, in seconds.
+_LAST_ROUND = 3.0
 # With nothing to ask, the processes meet this often, in seconds: first, and at last.
 _IDLE, _LONGEST_IDLE = 0.0002, 0.005
 
@@ -88,11 +92,14 @@ class Service:
         self._jobs: list[_Asking] = []
         self._fetches: list[Fetch] = []
         self._flying: list[Fetch] = []
-        self._leaving = False
+        self._leaving = self._ending = False
+        self._process = os.getpid()
         self._failed: str | None = None
         self._generation = library.generation()
         self._thread = threading.Thread(target=self._run, name="pygsampler-parts", daemon=True)
         self._thread.start()
+        # A thread that is within an exchange when the interpreter ends would abort the process.
+        atexit.register(self._at_exit)
 
     @property
     def part(self) -> int | None:
@@ -173,6 +180,17 @@ class Service:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 logger.warning("the other processes have not closed their graphs in %s s", timeout)
+                return
+        atexit.unregister(self._at_exit)
+
+    def _at_exit(self) -> None:
+        """Ends the thread of a graph that nobody has closed; the other processes fail."""
+        if os.getpid() != self._process:
+            return
+        with self._wake:
+            self._ending = True
+            self._wake.notify()
+        self._thread.join(_LAST_ROUND)
 
     # ---- the thread ----------------------------------------------------------------------------
 
@@ -180,7 +198,7 @@ class Service:
         try:
             idle = _IDLE
             given: list[Message] | None = []
-            while True:
+            while not self._ending:
                 # Jobs read the answers until they ask again, which is waited for here.
                 questions, askers, fetches = self._questions()
                 busy = bool(askers or fetches)
@@ -221,7 +239,7 @@ class Service:
     def _rest(self, seconds: float | None) -> bool:
         """Waits for a job; True where there is none and none will come."""
         with self._wake:
-            if not self._new and not self._fetches and not self._leaving:
+            if not (self._new or self._fetches or self._leaving or self._ending):
                 self._wake.wait(seconds)
             return self._leaving and not (self._new or self._jobs or self._fetches)
 
@@ -267,12 +285,13 @@ class Service:
     def _asked(self, job: _Asking, words: array[int]) -> bool:
         """Waits for a job's next question; False where it asks nothing more."""
         try:
-            while True:
+            while not self._ending:
                 state = library.call(
                     "PartsAsked", job.number, _WAIT_MS, words.buffer_info()[0], len(words)
                 )
                 if state:
                     return bool(state == 1)
+            return False
         except ClosedError:
             # It was cancelled, or is done, and its result has been taken.
             return False
