@@ -303,16 +303,34 @@ def test_random_tickets(hardened: str) -> None:
             assert "mistake of the server's" not in str(error), broken
 
 
-def test_forms_are_bounded(hardened: str) -> None:
-    """Requests cannot fill the memory with forms of the graph."""
-    with pytest.raises(flight.FlightServerError, match=r"weights, times, .* of one of 32 requests"):
+def test_forms_are_bounded() -> None:
+    """Requests cannot fill the memory with forms of the graph, and mistakes do not use them up."""
+    walk = {"family": "walk", "length": 2}
+    forms: list[dict[str, Any]] = [
+        {**walk, "direction": direction, "prob": prob, **types, "p": p}
+        for direction in ("in", "out")
+        for prob in (None, "w", "t", "m", "k")
+        for types in (
+            {},
+            {"edge_types": "k", "metapath": [0]},
+            {"edge_types": "t", "metapath": [0]},
+        )
+        for p in (1, 2)
+    ]
+    with Server(untyped()) as server:
         for i in range(40):
-            plan = {"family": "walk", "length": 2, "edge_types": f"name {i}", "metapath": [0]}
-            with pytest.raises(flight.FlightServerError) as error:
-                asked(hardened, plain(plan=plan))
-            if "edge_types" not in str(error.value):
-                raise error.value
-    assert asked(hardened, plain()).num_rows == 3
+            with pytest.raises(
+                flight.FlightServerError, match=r"expected the name of an edge array"
+            ):
+                asked(server.location, plain(plan={**walk, "prob": f"name {i}"}))
+        refused = r"weights, times, .* of one of 32 requests"
+        for i, plan in enumerate(forms):
+            if i < 32:
+                asked(server.location, plain(plan=plan))
+                continue
+            with pytest.raises(flight.FlightServerError, match=refused):
+                asked(server.location, plain(plan=plan))
+        assert asked(server.location, plain(plan=forms[0])).num_rows == 1
 
 
 def test_clients_at_the_same_time(client: Client, server: Server) -> None:

@@ -188,6 +188,30 @@ def loaders(rank: int, world: int, folder: str) -> None:
         del ours
 
 
+def nccl(rank: int, world: int, folder: str) -> None:
+    torch.cuda.set_device(rank)
+    exchange = distributed.TorchExchange(dist.new_group(backend="nccl"))
+    whole, rng = parts_graphs.of("ids"), np.random.default_rng(rank)
+    x = torch.from_dlpack(whole.ndata["x"])
+    with distributed.open(f"{folder}/ids {world}", exchange) as graph:
+        features = graph.features("x")
+        for sampler in (pgs.PGSampler([3, -1, 4], seed=5, prob="w"), WALKS[2]):
+            look = content if isinstance(sampler, pgs.PGSampler) else walked
+            for number in range(3 + rank):
+                seeds = rng.integers(0, NODES, 20)
+                made, want = (
+                    sampler.sample(g, seeds, epoch=1, batch=number) for g in (graph, whole)
+                )
+                assert look(made) == look(want), sampler
+                assert torch.equal(features.read(seeds), x[seeds])
+        loader = DataLoader(
+            graph, np.arange(NODES), [3, 4], batch_size=64, features={"x": features}
+        )
+        for batch in loader:
+            there = batch.to("cuda")
+            assert there.x.is_cuda and torch.equal(there.x.cpu(), x[batch.input_nodes])
+
+
 def refused(rank: int, world: int, folder: str) -> None:
     whole = parts_graphs.of("ids")
     graph = distributed.open(f"{folder}/in {world}")

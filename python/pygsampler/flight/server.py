@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import hmac
 import ipaddress
+import itertools
 import json
 import logging
 import threading
@@ -20,6 +21,7 @@ from pyarrow import flight
 
 from pygsampler._core import library
 from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._program.texts import arrays, named
 from pygsampler.flight.failures import busy, denied, told
 from pygsampler.flight.limits import Limits, Most
 from pygsampler.flight.planned import sampler_of
@@ -31,12 +33,17 @@ from pygsampler.hetero_graph import HeteroGraph, name_of
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from pygsampler._sampling.plan import Plan
+    from pygsampler.hetero_graph import EdgeType
+
 logger = logging.getLogger("pygsampler.flight")
 
 # Of a ticket's JSON, or of the arrays beside it for each seed that may be.
 _LONGEST_TICKET = 1 << 20
 # Forms of a graph that are made for requests (by weights, times, metapaths, ...) and kept with it.
 _MOST_FORMS = 32
+# The fields of plans that name arrays which forms are made by.
+_OF_FORMS = ("prob", "mask", "time", "edge_types", "weight")
 _SHORTEST_TOKEN = 16
 
 
@@ -187,8 +194,11 @@ class _Answers:
         self.graph, self.limits, self._programs = graph, limits, programs
         self._most = Most(graph)
         self._edge_types: dict[str, Any] = {}
+        data: list[Any] = [graph.edata, graph.ndata]
         if isinstance(graph, HeteroGraph):
             self._edge_types = {name_of(kind): kind for kind in graph.edge_types}
+            data = [*graph.edata.values(), *graph.ndata.values()]
+        self._names = {name for named_ in data for name in named_}
         self._free = threading.Semaphore(limits.requests)
         self._forms: set[Any] = set()
         self._lock = threading.Lock()
@@ -221,7 +231,7 @@ class _Answers:
         if plan["family"] == "program" and not self._programs:
             raise ValueError("plan: expected one without a program (programs=False), got one")
         self._most.check(plan, ticket.num_seeds, self.limits)
-        self._check_form(ticket)
+        self._check_form(plan, ticket.metapath)
         sampler = sampler_of(plan, ticket.seed, ticket.metapath)
         more: dict[str, Any] = {}
         if ticket.seed_time is not None:
@@ -245,18 +255,22 @@ class _Answers:
                 raise ValueError(f"exclude: expected types of the graph, got {name!r}")
         return {self._edge_types[name]: ids for name, ids in exclude.items()}
 
-    def _check_form(self, ticket: Ticket) -> None:
-        """Forms are as large as the graph and are kept: so there may be only so many."""
-        plan = ticket.plan
-        key = (
-            plan["family"] == "walk",
-            *(plan.get(name) for name in ("prob", "mask", "time", "edge_types", "weight")),
-            *(plan.get(name) for name in ("direction",)),
-            (plan.get("p"), plan.get("q")) in ((1, 1), (None, None)),
-            ticket.metapath and tuple(dict.fromkeys(ticket.metapath)),
-            ticket.metapath and ticket.metapath[0],
-            plan.get("code"),
-        )
+    def _check_form(self, plan: Plan, path: tuple[EdgeType, ...]) -> None:
+        """Forms are as large as the graph and are kept: so there may be only so many.
+
+        Plans of arrays, or along types, that there are not make none: their samplers say so.
+        """
+        names = [plan.get(name) for name in _OF_FORMS]
+        code = plan.get("code")
+        if code is not None:
+            names += [*itertools.chain(*arrays(code)), *named(code, "features")]
+        if not self._names.issuperset(filter(None, names)):
+            return
+        if not self._edge_types.keys() >= set(map(name_of, path)):
+            return
+        second = plan.get("p", 1) != 1 or plan.get("q", 1) != 1
+        types = tuple(dict.fromkeys(path)), path[:1]
+        key = plan["family"] == "walk", plan.get("direction"), second, *names, types
         with self._lock:
             if key not in self._forms and len(self._forms) >= _MOST_FORMS:
                 raise ValueError(
