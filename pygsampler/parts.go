@@ -190,7 +190,8 @@ func (j *Job) Fail(why string) error {
 	return nil
 }
 
-// RowsCall asks for rows of a part of a graph: the seeds of Call are the vertices, Trees is the address of an id for
+// RowsCall asks for rows of a part of a graph: excluded edges are told by ids of the whole graph, or with IDs by the
+// places of the part's edges. The seeds of Call are the vertices, Trees is the address of an id for
 // each, Bounds of an int64, 0 where they have none. Sorted is as TimedCall has it.
 type RowsCall struct {
 	Call
@@ -270,9 +271,6 @@ func (t *rowsTask) few() bool {
 
 func (t *rowsTask) do() (memory.Memory, error) {
 	req := t.rows.Request
-	if len(t.exclude) > 0 && t.rows.IDs.Bits != 0 {
-		return memory.Memory{}, Errorf(KindValue, "exclude: expected None for a graph in parts whose edges have ids of their own, together with prob, mask or time")
-	}
 	req.Exclude = t.graph.csc.ExcludeOf(t.exclude, t.rows.Edge)
 	// Sample may have bounded the edges since.
 	req.Most = t.work.Most

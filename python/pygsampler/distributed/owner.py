@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
@@ -36,6 +36,8 @@ class Owner:
         self._edge_id_bits, self._shard = partition.edge_id_bits, shard
         self._out = out_shard
         self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
+        # The order of the ids of edges, and these in it.
+        self._by_order: tuple[Any, Any] | None = None
         # Of arrays of types, by out-edges or not.
         self._largest: dict[tuple[bool, str], int] = {}
         self._by_id: Graph | None = None
@@ -93,6 +95,9 @@ class Owner:
         elif ids is not None:
             graph, ids = self._with_ids(), None
             first = 0
+        exclude: bytes | memoryview = question.exclude
+        if ids is not None and len(exclude):
+            exclude = self._places(exclude)
         given = memories.call(
             "PartsRows",
             graph._handle(),
@@ -103,8 +108,8 @@ class Owner:
             question.hop,
             question.epoch,
             question.batch,
-            *_place(question.exclude),
-            len(question.exclude) // 8,
+            *_place(exclude),
+            len(exclude) // 8,
             shard.first,
             0 if ids is not None else first,
             width,
@@ -145,6 +150,21 @@ class Owner:
                 num_nodes=graph.num_nodes,
             )
         return self._by_id
+
+    def _places(self, ids: bytes | memoryview) -> bytes:
+        """The places of those of this part's edges that have these ids, int64."""
+        import numpy
+
+        if self._by_order is None:
+            own = self._shard.edge_ids
+            assert own is not None
+            order = numpy.argsort(own.numpy(), kind="stable")
+            self._by_order = order, own.numpy()[order]
+        order, ascending = self._by_order
+        given = numpy.frombuffer(ids, numpy.int64)
+        ends = (numpy.searchsorted(ascending, given, side).tolist() for side in ("left", "right"))
+        found = [order[first:end] for first, end in zip(*ends, strict=True) if first < end]
+        return numpy.concatenate([numpy.zeros(0, numpy.int64), *found]).tobytes()
 
     def _sampler(self, document: str, seed: int) -> EngineSampler:
         """A plan's handle here, whoever's it is."""
