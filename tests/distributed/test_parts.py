@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import flight_graphs
 import parts_graphs
 import pytest
 from partners import partner
 from ranks import check_ranks, run_ranks
 
-from pygsampler.distributed import partition
+from pygsampler.distributed import partition, partition_types
 
 partner("torch")
 
@@ -38,6 +39,13 @@ def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
         str(folders),
         *(KINDS if world == 2 else KINDS[:2] if world < 5 else KINDS[1:2]),
     )
+
+
+@pytest.mark.parametrize("world", [1, 3])
+def test_graphs_with_types(tmp_path: Path, world: int) -> None:
+    made = partition_types(flight_graphs.typed(), tmp_path / f"typed {world}", world)
+    assert (made.num_parts, len(made.relations), list(made.nodes)) == (world, 3, ["paper"])
+    check_ranks(world, "typed", str(tmp_path))
 
 
 def test_loaders_and_features(folders: Path) -> None:

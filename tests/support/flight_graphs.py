@@ -36,7 +36,8 @@ def typed() -> pgs.HeteroGraph:
         ids = rng.permutation(count)
         edges[kind] = (indptr, rng.integers(0, sources, count), ids)
         data[kind] = {"w": rng.random(count, np.float32), "t": rng.integers(0, 9, count)}
-    return pgs.HeteroGraph(edges, edge_data=data)
+    x = {"paper": {"x": rng.normal(size=(90, 3)).astype(np.float32)}}
+    return pgs.HeteroGraph(edges, edge_data=data, node_data=x)
 
 
 # All that results have by these names is compared.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import flight_graphs
 import numpy as np
 import parts_graphs
 import torch
@@ -137,6 +138,77 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
             check_walks(rank, world, graph, whole)
 
 
+def typed(rank: int, world: int, folder: str) -> None:
+    whole, rng = flight_graphs.typed(), np.random.default_rng(rank)
+    cites, by = whole.edge_types[0], whole.edge_types[2]
+    with distributed.open(f"{folder}/typed {world}") as graph:
+        assert isinstance(graph, distributed.DistributedHeteroGraph)
+        assert dict(graph.num_nodes) == dict(whole.num_nodes)
+        assert dict(graph.num_edges) == dict(whole.num_edges)
+        for how in (
+            {},
+            {"replace": True},
+            {"frontier": "new"},
+            {"disjoint": True},
+            {"prob": "w", "edge_weights": "ht"},
+            {"mask": "t"},
+            {"prob": "w", "disjoint": True},
+        ):
+            fanouts = [{cites: 2, by: 0}, 2 if "replace" in how else -1, 3]
+            sampler = pgs.PGSampler(fanouts, default=3, seed=5, **how)
+            for number in range(1 + rank % 2):
+                seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
+                want = sampler.sample(whole, seeds, epoch=1, batch=number)
+                made = sampler.sample(graph, seeds, epoch=1, batch=number)
+                assert flight_graphs.content(made) == flight_graphs.content(want), how
+        plain = pgs.PGSampler([3, 3], seed=1)
+        jobs = [plain.submit(graph, {"paper": range(30)}, epoch=0, batch=i) for i in range(5)]
+        jobs[1].cancel()
+        del jobs[2]
+        want = plain.sample(whole, {"paper": range(30)}, epoch=0, batch=4)
+        assert flight_graphs.content(jobs[-1].result()) == flight_graphs.content(want)
+        x = np.asarray(whole.ndata["paper"]["x"])
+        features = graph.features("paper", "x")
+        ids = rng.integers(0, 90, 50)
+        for rows in (features, features.cache(range(0, 90, 4))):
+            assert np.array_equal(rows.read(ids).numpy(), x[ids])
+        about = {"batch_size": 20, "shuffle": True, "seed": 1, "rank": rank, "world_size": world}
+        seeds, table = {"paper": np.arange(90)}, {"x": {"paper": features}}
+        ours = DataLoader(graph, seeds, [3, 2], features=table, **about)
+        for a, b in zip(ours, DataLoader(whole, seeds, [3, 2], **about), strict=True):
+            assert all(torch.equal(a.nodes[kind], b.nodes[kind]) for kind in b.nodes)
+            assert np.array_equal(a.x["paper"].numpy(), x[a.nodes["paper"].numpy()])
+        if rank == 0:
+            one = {"paper": [1]}
+            fails(KeyError, "expected a type and an array", lambda: graph.features("author", "x"))
+            fails(
+                IndexError,
+                "expected an id in [0, 90)",
+                lambda: plain.sample(graph, {"paper": [90]}),
+            )
+            fails(
+                ValueError, "expected types of the graph", lambda: plain.sample(graph, {"z": [1]})
+            )
+            fails(
+                NotImplementedError,
+                "exclude: expected None for a graph with types in parts",
+                lambda: plain.sample(graph, one, exclude={cites: [1]}),
+            )
+            fails(
+                NotImplementedError,
+                "time: expected None for a graph with types in parts",
+                lambda: pgs.PGSampler([2], time="t").sample(graph, one, seed_time=3),
+            )
+            fails(
+                ValueError,
+                "prob: expected the name of an edge array",
+                lambda: pgs.PGSampler([2], prob="z").sample(graph, one),
+            )
+            for refuse in (lambda: graph.to("cuda"), graph.pin, lambda: graph.save("there")):
+                fails(ValueError, f"got one in {world} parts", refuse)
+            fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))
+
+
 def loaders(rank: int, world: int, folder: str) -> None:
     whole = parts_graphs.of("ids")
     x = torch.from_dlpack(whole.ndata["x"])
@@ -239,12 +311,12 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "time: expected the name of an edge or vertex array",
+            "time: expected the name of an edge array",
             lambda: sample({"time": "z"}, seed_time=3),
         )
         fails(
-            NotImplementedError,
-            "time: expected an edge array",
+            ValueError,
+            "times of vertices lie with other parts",
             lambda: sample({"time": "y"}, seed_time=3),
         )
         fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))

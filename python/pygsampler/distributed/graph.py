@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from pygsampler._graph import data as graph_data
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, as_array
-from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.features import DistributedFeatures
+from pygsampler.distributed.owner import Owner
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    import os
-
+    from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Shard
 
 
@@ -42,17 +41,14 @@ class DistributedGraph(Graph):
 
     @classmethod
     def _opened(cls, partition: Partition, exchange: Exchange) -> DistributedGraph:
-        if exchange.size != partition.num_parts:
-            raise ValueError(
-                f"exchange: expected {partition.num_parts} processes, one for each part, got "
-                f"{exchange.size}"
-            )
-        graph, out = cls._without_rows(partition), partition.out
-        shards: list[Shard | None] = [None, None]
+        graph, out, owner = cls._without_rows(partition), partition.out, None
         if exchange.owns:
             graph._shard = partition.shard(exchange.rank)
-            shards = [graph._shard, None if out is None else out.shard(exchange.rank)]
-        graph._service = Service(partition, shards[0], exchange, out, shards[1])
+            behind = None if out is None else out.shard(exchange.rank)
+            owner = Owner(partition, graph._shard, out, behind)
+        out_bounds = () if out is None else out.bounds
+        bounds, arrays = partition.bounds, partition.arrays["edges"]
+        graph._service = Service(exchange, owner, bounds, arrays, out_bounds)
         if out is not None:
             graph._outward = cls._without_rows(out)
             graph._outward._service = graph._service
@@ -61,14 +57,8 @@ class DistributedGraph(Graph):
     @classmethod
     def _without_rows(cls, partition: Partition) -> DistributedGraph:
         """A graph of the engine's for the vertices of all parts."""
-        kind = "i" if partition.dtype == "int32" else "q"
-        ids = "i" if partition.edge_id_bits == 32 else "q"
-        nothing = Parts(
-            as_array(array("q", [0]), "indptr"),
-            as_array(array(kind), "indices"),
-            as_array(array(ids), "edge_ids"),
-        )
-        graph: DistributedGraph = cls._new(nothing, partition.num_nodes)  # type: ignore[assignment]
+        graph: DistributedGraph
+        graph = cls._new(no_rows(partition), partition.num_nodes)  # type: ignore[assignment]
         graph._partition, graph._num_edges = partition, partition.num_edges
         graph._shard = graph._outward = None
         return graph
@@ -202,29 +192,12 @@ class DistributedGraph(Graph):
         )
 
 
-def open(path: str | os.PathLike[str], exchange: Exchange | None = None) -> DistributedGraph:
-    """Opens a graph in parts, which ``pygsampler partition`` has made, in as many processes.
-
-    All processes call it. That of rank r has part r; it maps the part's file, which may be on a
-    disk of its own.
-
-    Parameters
-    ----------
-    path : path
-        The folder of the parts.
-    exchange : Exchange, optional
-        How the processes ask each other; by default ``TorchExchange()``.
-
-    Returns
-    -------
-    DistributedGraph
-
-    Raises
-    ------
-    ValueError
-        For another number of processes than of parts, or processes with parts of other graphs.
-    OSError
-        For files that cannot be read.
-    """
-    partition = Partition.open(path)
-    return DistributedGraph._opened(partition, TorchExchange() if exchange is None else exchange)
+def no_rows(partition: Partition) -> Parts:
+    """The arrays of a graph without rows, as wide as those of the parts."""
+    kind = "i" if partition.dtype == "int32" else "q"
+    ids = "i" if partition.edge_id_bits == 32 else "q"
+    return Parts(
+        as_array(array("q", [0]), "indptr"),
+        as_array(array(kind), "indices"),
+        as_array(array(ids), "edge_ids"),
+    )

@@ -23,24 +23,10 @@ _WAIT_MS = 1000
 _PLANS = 64
 
 
-class Owner:
-    """Draws rows of the part that it has, as a batch of the whole graph does."""
+class Answering:
+    """Answers questions for what a part has."""
 
-    def __init__(
-        self,
-        partition: Partition,
-        shard: Shard,
-        out: Partition | None = None,
-        out_shard: Shard | None = None,
-    ) -> None:
-        self._edge_id_bits, self._shard = partition.edge_id_bits, shard
-        self._out = out_shard
-        self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
-        # The order of the ids of edges, and these in it.
-        self._by_order: tuple[Any, Any] | None = None
-        # Of arrays of types, by out-edges or not.
-        self._largest: dict[tuple[bool, str], int] = {}
-        self._by_id: Graph | None = None
+    def __init__(self) -> None:
         self._tables: dict[str, Features] = {}
         self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
 
@@ -67,14 +53,64 @@ class Owner:
         """Rows of an array of this part's vertices."""
         table = self._tables.get(question.document)
         if table is None:
-            values = self._shard.ndata[question.document]
-            table = self._tables[question.document] = Features.from_tensor(values)
+            table = self._tables[question.document] = self._table(question.document)
         rows = table.read(array("i" if question.bits == 32 else "q", bytes(question.vertices)))
         return (
             memories.owned_view(rows._address, rows.nbytes, rows)
             if rows.nbytes
             else memoryview(b"")
         )
+
+    def _table(self, name: str) -> Features:
+        """The array of that name."""
+        raise NotImplementedError
+
+    def _drawn(self, question: Question) -> memoryview:
+        """The memory of the rows that a question asks for."""
+        raise NotImplementedError
+
+    def _waited(self, given: int | Memory) -> memoryview:
+        """What a call of the engine has made, or will have."""
+        job = 0
+        while not isinstance(given, Memory):
+            job = -given if given else job
+            given = memories.call("Wait", job, _WAIT_MS)
+        return memories.owned_view(given.data, given.size, given)
+
+    def _sampler(self, document: str, seed: int) -> EngineSampler:
+        """A plan's handle here, whoever's it is."""
+        key = document, seed
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
+            if len(self._plans) > _PLANS:
+                self._plans.popitem(last=False)
+        self._plans.move_to_end(key)
+        return found
+
+
+class Owner(Answering):
+    """Draws rows of the part that it has, as a batch of the whole graph does."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        shard: Shard,
+        out: Partition | None = None,
+        out_shard: Shard | None = None,
+    ) -> None:
+        super().__init__()
+        self._edge_id_bits, self._shard = partition.edge_id_bits, shard
+        self._out = out_shard
+        self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
+        # The order of the ids of edges, and these in it.
+        self._by_order: tuple[Any, Any] | None = None
+        # Of arrays of types, by out-edges or not.
+        self._largest: dict[tuple[bool, str], int] = {}
+        self._by_id: Graph | None = None
+
+    def _table(self, name: str) -> Features:
+        return Features.from_tensor(self._shard.ndata[name])
 
     def _drawn(self, question: Question) -> memoryview:
         sampler = self._sampler(question.document, question.seed)
@@ -102,29 +138,25 @@ class Owner:
             "PartsRows",
             graph._handle(),
             sampler._handle(),
-            *_place(question.vertices),
+            *place(question.vertices),
             question.rows,
             question.bits,
             question.hop,
             question.epoch,
             question.batch,
-            *_place(exclude),
+            *place(exclude),
             len(exclude) // 8,
             shard.first,
             0 if ids is not None else first,
             width,
             0 if ids is None else ids._address,
             0 if ids is None else len(ids),
-            *_place(question.trees),
-            *_place(question.bounds),
+            *place(question.trees),
+            *place(question.bounds),
             sorted_,
             by_vertex,
         )
-        job = 0
-        while not isinstance(given, Memory):
-            job = -given if given else job
-            given = memories.call("Wait", job, _WAIT_MS)
-        return memories.owned_view(given.data, given.size, given)
+        return self._waited(given)
 
     def _walked(self, shard: Shard, plan: Plan) -> Graph:
         """The part's rows as walks read them; the edges' ids are their places in it."""
@@ -166,23 +198,12 @@ class Owner:
         found = [order[first:end] for first, end in zip(*ends, strict=True) if first < end]
         return numpy.concatenate([numpy.zeros(0, numpy.int64), *found]).tobytes()
 
-    def _sampler(self, document: str, seed: int) -> EngineSampler:
-        """A plan's handle here, whoever's it is."""
-        key = document, seed
-        found = self._plans.get(key)
-        if found is None:
-            found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
-            if len(self._plans) > _PLANS:
-                self._plans.popitem(last=False)
-        self._plans.move_to_end(key)
-        return found
-
 
 def along_out_edges(plan: Plan) -> bool:
     """Whether a plan's rows are those of out-edges."""
     return plan["family"] == "walk" and bool(plan["direction"] == "out")
 
 
-def _place(part: bytes | memoryview) -> tuple[int, ...]:
+def place(part: bytes | memoryview) -> tuple[int, ...]:
     """The address of bytes that are held; 0 for none."""
     return (memories.address_of(memoryview(part)) if len(part) else 0,)

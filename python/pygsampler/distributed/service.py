@@ -16,11 +16,12 @@ from pygsampler._core import library, memories
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.exchange import Exchange, Message
 from pygsampler.distributed.messages import FEATURES, Question, Rows, answers_in, joined
-from pygsampler.distributed.owner import Owner, along_out_edges
+from pygsampler.distributed.owner import along_out_edges
 from pygsampler.errors import ClosedError, Error
 
 if TYPE_CHECKING:
-    from pygsampler.distributed.partition import Partition, Shard
+    from pygsampler.distributed.owner import Owner
+    from pygsampler.distributed.typed_owner import TypedOwner
 
 logger = logging.getLogger("pygsampler.distributed")
 
@@ -76,16 +77,18 @@ class Service:
 
     def __init__(
         self,
-        partition: Partition,
-        shard: Shard | None,
         exchange: Exchange,
-        out: Partition | None = None,
-        out_shard: Shard | None = None,
+        owner: Owner | TypedOwner | None,
+        bounds: Sequence[int],
+        arrays: Mapping[str, Any],
+        out_bounds: Sequence[int] = (),
+        relations: int = 1,
     ) -> None:
-        self.bounds = array("q", partition.bounds)
-        self._out_bounds = array("q", () if out is None else out.bounds)
-        self._arrays: Mapping[str, Mapping[str, Any]] = partition.arrays
-        self._owner = None if shard is None else Owner(partition, shard, out, out_shard)
+        """``bounds`` are those of all relations, one behind another; ``arrays`` the edges' by name;
+        ``owner`` answers for this process's part."""
+        self.bounds, self._out_bounds = array("q", bounds), array("q", out_bounds)
+        self._arrays, self._owner = arrays, owner
+        self._parts, self._relations = exchange.size, relations
         self._exchange = exchange
         self._wake = threading.Condition()
         self._new: list[_Asking] = []
@@ -117,8 +120,8 @@ class Service:
             )
         for kind in ("prob", "mask", "edge_types"):
             name = plan.get(kind)
-            if name is not None and name not in self._arrays["edges"]:
-                have = ", ".join(map(repr, self._arrays["edges"])) or "none"
+            if name is not None and name not in self._arrays:
+                have = ", ".join(map(repr, self._arrays)) or "none"
                 raise ValueError(
                     f"{kind}: expected the name of an edge array of the graph ({have}), got "
                     f"{name!r}"
@@ -142,16 +145,12 @@ class Service:
 
     def times(self, name: str) -> Times:
         """What the times of that name are like."""
-        found = self._arrays["edges"].get(name) or self._arrays["nodes"].get(name)
+        found = self._arrays.get(name)
         if found is None:
-            have = ", ".join(map(repr, [*self._arrays["edges"], *self._arrays["nodes"]])) or "none"
+            have = ", ".join(map(repr, self._arrays)) or "none"
             raise ValueError(
-                f"time: expected the name of an edge or vertex array of the graph ({have}), got "
-                f"{name!r}"
-            )
-        if name not in self._arrays["edges"]:
-            raise NotImplementedError(
-                f"time: expected an edge array for a graph in parts, got {name!r}, a vertex array"
+                f"time: expected the name of an edge array of the graph in parts ({have}), got "
+                f"{name!r}; times of vertices lie with other parts"
             )
         return Times(name, str(found["dtype"]).startswith("float"))
 
@@ -249,14 +248,14 @@ class Service:
             self._jobs += self._new
             fetches = self._flying = self._fetches
             self._new, self._fetches = [], []
-        parts = len(self.bounds) - 1
+        parts, places = self._parts, self._parts * self._relations
         questions: list[list[Question]] = [[] for _ in range(parts)]
         # In the order in which _hand_out takes the answers.
         for fetch in fetches:
             for part, question in fetch.questions():
                 questions[part].append(question)
         askers: list[tuple[_Asking, list[int]]] = []
-        words = array("q", bytes(8 * (_ASK_WORDS + parts + 1)))
+        words = array("q", bytes(8 * (_ASK_WORDS + places + 1)))
         going: list[_Asking] = []
         for job in self._jobs:
             if not self._asked(job, words):
@@ -265,19 +264,22 @@ class Service:
             hop, bits, *addresses = words[:_ASK_WORDS]
             starts, width = words[_ASK_WORDS:], bits // 8
             asked: list[int] = []
-            for part in range(parts):
-                first, end = starts[part], starts[part + 1]
+            # The parts' rows of the first relation, then those of the second, and so on.
+            for place in range(places):
+                first, end = starts[place], starts[place + 1]
                 if first == end:
                     continue
+                relation, part = divmod(place, parts)
                 vertices, trees, limits = (
                     bytes(memories.memory_view(at + first * size, (end - first) * size))
                     if at
                     else b""
                     for at, size in zip(addresses, (width, width, 8), strict=True)
                 )
-                about = job.document, job.seed, hop, *job.when, bits, end - first
+                site = hop * self._relations + relation
+                about = job.document, job.seed, site, *job.when, bits, end - first
                 questions[part].append(Question(*about, vertices, trees, limits, job.exclude))
-                asked.append(part)
+                asked.append(place)
             askers.append((job, asked))
         self._jobs = going
         return questions, askers, fetches
@@ -313,18 +315,20 @@ class Service:
             else:
                 fetch.rows.set_result([rows.rows for _, rows in came])
         for job, asked in askers:
-            list_ = array("q", bytes(16 * len(found)))
+            places = self._parts * self._relations
+            list_ = array("q", bytes(16 * places))
             errors: list[str] = []
-            for part in asked:
+            for place in asked:
+                part = place % self._parts
                 rows = next(found[part])
-                list_[2 * part], list_[2 * part + 1] = rows.address, rows.size
+                list_[2 * place], list_[2 * place + 1] = rows.address, rows.size
                 if rows.error:
                     errors.append(f"part {part}: {rows.error}")
             with contextlib.suppress(ClosedError):
                 if errors:
                     library.call("PartsFail", job.number, "; ".join(errors))
                 else:
-                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], len(found))
+                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], places)
 
     def _answers(self, messages: Sequence[Message]) -> list[Message]:
         """Rows of this process's part, for all others that ask for some."""
