@@ -6,6 +6,7 @@ import os
 import pickle
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import flight_graphs
@@ -204,6 +205,16 @@ def typed(rank: int, world: int, folder: str) -> None:
                 "prob: expected the name of an edge array",
                 lambda: pgs.PGSampler([2], prob="z").sample(graph, one),
             )
+            for other in (pgs.HGTSampler([2]), pgs.HeteroLabor([2])):
+                fails(NotImplementedError, "got one in parts", partial(other.sample, graph, one))
+            for other in (pgs.PGSampler([2]), pgs.RandomWalk(2)):
+                fails(
+                    ValueError,
+                    "a relation of one by itself",
+                    partial(other.sample, graph[cites], [1]),
+                )
+            along = pgs.MetaPathWalk([cites])
+            fails(ValueError, "relations together", partial(along.sample, graph, one))
             for refuse in (lambda: graph.to("cuda"), graph.pin, lambda: graph.save("there")):
                 fails(ValueError, f"got one in {world} parts", refuse)
             fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))

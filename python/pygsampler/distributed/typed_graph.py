@@ -21,6 +21,27 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType
 
 
+class _Elsewhere:
+    """Stands for the service of a relation by itself, which has none."""
+
+    def check(self, plan: Any) -> NoReturn:
+        """ValueError."""
+        raise ValueError(
+            "graph: expected a graph with types in parts, got a relation of one by itself"
+        )
+
+
+class _Relation(Graph):
+    """A relation whose rows lie elsewhere."""
+
+    __slots__ = ()
+
+    _service = _Elsewhere()
+
+    def _kept(self, key: Any, make: Any) -> NoReturn:
+        self._service.check(None)
+
+
 class DistributedHeteroGraph(HeteroGraph):
     """A graph with types in parts, of which this process has one, from
     ``pygsampler.distributed.open``.
@@ -43,7 +64,7 @@ class DistributedHeteroGraph(HeteroGraph):
         made: DistributedHeteroGraph = object.__new__(cls)
         EngineHandle.__init__(made)
         hollow = {
-            kind: Graph._new(no_rows(relation), relation.num_nodes)
+            kind: _Relation._new(no_rows(relation), relation.num_nodes)
             for kind, relation in zip(partition.edge_types, partition.relations, strict=True)
         }
         made._hold(dict(partition.num_nodes), hollow)
