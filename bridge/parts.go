@@ -20,6 +20,36 @@ func PartsSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclud
 	return -jobs.add(j), nil
 }
 
+// PartsTypedSubmit is PartsSubmit for a graph with types: counts is the address of how many seeds each type has and a 0
+// for each relation, and bounds has as many numbers of each relation.
+func PartsTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch, bounds, numBounds int64) (job int64, err error) {
+	defer finish(&err)
+	g, o, err := openTyped(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.SubmitPartsTyped(g, o, core.TypedCall{Counts: counts, Call: core.Call{
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch, Threads: 1,
+	}}, bounds, numBounds)
+	if err != nil {
+		return 0, err
+	}
+	return -jobs.add(j), nil
+}
+
+// openTyped is the graph with types and the sampler with those handles.
+func openTyped(graph, sampler int64) (*core.Typed, *core.Sampler, error) {
+	g, ok := typed.get(graph)
+	if !ok {
+		return nil, nil, closed("graph")
+	}
+	o, ok := samplers.get(sampler)
+	if !ok {
+		return nil, nil, closed("sampler")
+	}
+	return g, o, nil
+}
+
 // PartsAsked waits up to timeoutMS milliseconds (-1: for ever) for a question of a job, as core.Job.Asked says.
 func PartsAsked(job, timeoutMS, address, room int64) (state int64, err error) {
 	defer finish(&err)
@@ -65,6 +95,23 @@ func PartsRows(graph, sampler, vertices, numVertices, idBits, hop, epoch, batch,
 		},
 		Hop: hop, First: first, FirstEdge: firstEdge, EdgeIDBits: int(edgeIDBits), IDs: ids, NumIDs: numIDs, Trees: trees, Bounds: bounds,
 		Sorted: sorted, ByVertex: byVertex != 0,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return handed(j)
+}
+
+// PartsTypedRows is PartsRows for a relation of a part of a graph with types, as core.SubmitTypedRows says.
+func PartsTypedRows(graph, sampler, relation, vertices, numVertices, idBits, hop, epoch, batch, first, firstEdge, edgeIDBits, ids, numIDs, trees int64) (memOrJob int64, err error) {
+	defer finish(&err)
+	g, o, err := openTyped(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	j, err := core.SubmitTypedRows(g, o, relation, core.RowsCall{
+		Call: core.Call{Seeds: vertices, NumSeeds: numVertices, SeedBits: int(idBits), Epoch: epoch, Batch: batch},
+		Hop:  hop, First: first, FirstEdge: firstEdge, EdgeIDBits: int(edgeIDBits), IDs: ids, NumIDs: numIDs, Trees: trees,
 	})
 	if err != nil {
 		return 0, err

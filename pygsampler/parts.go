@@ -9,9 +9,12 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
+	walks "github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
 // A graph may be in parts of contiguous vertices, each in a process of its own. A batch of it is a job like any
@@ -21,15 +24,32 @@ import (
 // AskWords is how many words of a question say what it asks; behind them stand the starts of the parts.
 const AskWords = 5
 
-// partsTask is a batch as a job's task, whose rows are asked for.
-type partsTask struct {
-	*sampling
-	job     *Job
+// asking is how a job asks for rows, and is answered.
+type asking struct {
+	waiting *Job
 	asks    chan *cpu.Ask
 	answers chan []cpu.Answer
 	once    sync.Once
 	failed  chan struct{} // closed by Fail, once why is there
 	why     error
+}
+
+func newAsking() asking {
+	return asking{asks: make(chan *cpu.Ask), answers: make(chan []cpu.Answer), failed: make(chan struct{})}
+}
+
+func (t *asking) asked() *asking { return t }
+
+// partsTask is a batch as a job's task, whose rows are asked for.
+type partsTask struct {
+	*sampling
+	asking
+}
+
+// typedPartsTask is that of a graph with types.
+type typedPartsTask struct {
+	*sampledTypes
+	asking
 }
 
 // pollStop is how often a batch that waits for an answer looks whether it is to end.
@@ -39,13 +59,17 @@ const pollStop = 20 * time.Millisecond
 // address of as many int64 as there are parts, and of the number of vertices behind them. With seed times, as
 // TimedCall has them, the batch is one by time.
 func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, float bool) (*Job, error) {
-	if _, err := hopwise(p); err != nil {
+	if plan, is := p.Plan.(*walks.Plan); is {
+		if err := plan.CheckParts(); err != nil {
+			return nil, err
+		}
+	} else if _, err := hopwise(p); err != nil {
 		return nil, err
 	}
 	if numBounds < 2 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2, got %d", numBounds)
 	}
-	t := &partsTask{asks: make(chan *cpu.Ask), answers: make(chan []cpu.Answer), failed: make(chan struct{})}
+	t := &partsTask{asking: newAsking()}
 	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
 	var given *family.Times
 	if c.SeedTimes != 0 {
@@ -60,11 +84,34 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 		return nil, err
 	}
 	t.work.Parts, t.work.Times = parts, given
-	t.job = newJob(t)
-	t.work.Stop = &t.job.stop
+	t.waiting = newJob(t)
+	t.work.Stop = &t.waiting.stop
 	// It waits more than it works, so it takes nobody's turn.
-	go t.job.run()
-	return t.job, nil
+	go t.waiting.run()
+	return t.waiting, nil
+}
+
+// SubmitPartsTyped begins a batch of a graph with types whose relations have no rows, as SubmitParts: bounds has as
+// many numbers of each relation, one behind another.
+func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds int64) (*Job, error) {
+	relations := int64(len(g.graphs))
+	if relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 || c.NumExclude > 0 || c.Sorted != 0 {
+		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and neither times nor excluded edges, got %d", relations, numBounds)
+	}
+	if _, is := p.Plan.(*typed.Plan); !is {
+		return nil, Errorf(KindValue, "sampler: expected one of neighbours for a graph with types in parts, got one of another family")
+	}
+	t := &typedPartsTask{asking: newAsking()}
+	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
+	var err error
+	if t.sampledTypes, err = newSampledTypes(g, p, c); err != nil {
+		return nil, err
+	}
+	t.work.Parts = parts
+	t.waiting = newJob(t)
+	t.work.Stop = &t.waiting.stop
+	go t.waiting.run()
+	return t.waiting, nil
 }
 
 // hopwise is a plan whose batches are hops of rows, which may lie elsewhere.
@@ -77,14 +124,14 @@ func hopwise(p *Sampler) (interface {
 	case *temporal.Plan:
 		return plan, nil
 	}
-	return nil, Errorf(KindValue, "sampler: expected one of neighbours for a graph in parts, got one of another family")
+	return nil, Errorf(KindValue, "sampler: expected one of neighbours or walks for a graph in parts, got one of another family")
 }
 
 // do makes the batch. Excluded edges are those of the parts' rows, and not looked up here.
 func (t *partsTask) do() (memory.Memory, error) { return t.plan.CPU(&t.work) }
 
 // ask hands a question out and waits for its answer.
-func (t *partsTask) ask(a *cpu.Ask) ([]cpu.Answer, error) {
+func (t *asking) ask(a *cpu.Ask) ([]cpu.Answer, error) {
 	ticker := time.NewTicker(pollStop)
 	defer ticker.Stop()
 	asks := t.asks
@@ -97,19 +144,19 @@ func (t *partsTask) ask(a *cpu.Ask) ([]cpu.Answer, error) {
 		case <-t.failed:
 			return nil, t.why
 		case <-ticker.C:
-			if t.job.stop.Load() {
+			if t.waiting.stop.Load() {
 				return nil, request.ErrCancelled
 			}
 		}
 	}
 }
 
-func (j *Job) parts() (*partsTask, error) {
-	t, is := j.task.(*partsTask)
+func (j *Job) parts() (*asking, error) {
+	t, is := j.task.(interface{ asked() *asking })
 	if !is {
 		return nil, Errorf(KindValue, "job: expected one of a graph in parts, got another")
 	}
-	return t, nil
+	return t.asked(), nil
 }
 
 // Asked waits up to timeout milliseconds, for ever if negative, for the next question of a job, which is written to
@@ -184,7 +231,8 @@ func (j *Job) Fail(why string) error {
 	return nil
 }
 
-// RowsCall asks for rows of a part of a graph: the seeds of Call are the vertices, Trees is the address of an id for
+// RowsCall asks for rows of a part of a graph: excluded edges are told by ids of the whole graph, or with IDs by the
+// places of the part's edges. The seeds of Call are the vertices, Trees is the address of an id for
 // each, Bounds of an int64, 0 where they have none. Sorted is as TimedCall has it.
 type RowsCall struct {
 	Call
@@ -205,6 +253,9 @@ type rowsTask struct {
 
 // SubmitRows begins to draw rows of a part; few rows are drawn at once.
 func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
+	if plan, is := p.Plan.(*walks.Plan); is {
+		return submitEdges(g, p, plan, c)
+	}
 	plan, err := hopwise(p)
 	if err != nil {
 		return nil, err
@@ -223,8 +274,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 	}
 	ask := &cpu.Ask{Hop: int(c.Hop)}
 	if c.Trees != 0 {
-		trees := csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits)
-		ask.Trees = csc.Array{Bits: trees.Bits, I32: append([]int32(nil), trees.I32...), I64: append([]int64(nil), trees.I64...)}
+		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
 	}
 	if c.Bounds != 0 {
 		ask.Bounds = append(ask.Bounds, memory.View[int64](c.Bounds, c.NumSeeds)...)
@@ -261,11 +311,102 @@ func (t *rowsTask) few() bool {
 
 func (t *rowsTask) do() (memory.Memory, error) {
 	req := t.rows.Request
-	if len(t.exclude) > 0 && t.rows.IDs.Bits != 0 {
-		return memory.Memory{}, Errorf(KindValue, "exclude: expected None for a graph in parts whose edges have ids of their own, together with prob, mask or time")
-	}
 	req.Exclude = t.graph.csc.ExcludeOf(t.exclude, t.rows.Edge)
 	// Sample may have bounded the edges since.
 	req.Most = t.work.Most
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
+}
+
+// edgesTask are edges that walks take, of rows of a part, as a job's task.
+type edgesTask struct {
+	*sampling
+	edges walk.PartEdges
+}
+
+// submitEdges begins to choose an edge of each row: Hop is the step, and Bounds are its draws.
+func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, error) {
+	if err := plan.CheckParts(); err != nil {
+		return nil, err
+	}
+	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || c.Bounds == 0 || g.csc.Indices.Bits != c.SeedBits {
+		return nil, Errorf(KindValue, "rows: expected ids of %d bits with draws, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
+			g.csc.Indices.Bits, c.SeedBits, c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
+	}
+	draws := append([]int64(nil), memory.View[int64](c.Bounds, c.NumSeeds)...)
+	t := &edgesTask{}
+	var err error
+	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
+		return nil, err
+	}
+	j := newJob(t)
+	t.work.Stop = &j.stop
+	t.edges = walk.PartEdges{
+		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Step: c.Hop, Vertices: t.work.Batch.Seeds, Draws: draws,
+		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
+	}
+	if c.IDs != 0 {
+		t.edges.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
+	}
+	return promptly(j, &t.work, c.NumSeeds <= promptEdges), nil
+}
+
+func (t *edgesTask) do() (memory.Memory, error) { return walk.Take(&t.edges) }
+
+// typedRowsTask are rows of a relation of a part as a job's task.
+type typedRowsTask struct {
+	*sampledTypes
+	rows cpu.PartRows
+}
+
+// SubmitTypedRows begins to draw rows of a relation of a part, whose relations are those of g.
+func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, error) {
+	plan, is := p.Plan.(*typed.Plan)
+	if !is {
+		return nil, Errorf(KindValue, "sampler: expected one of neighbours for a graph with types in parts, got one of another family")
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	t := &typedRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}}
+	t.work.SeedCounts = make([]int64, len(g.csc.Kinds))
+	about, err := plan.Request(&t.work)
+	if err != nil {
+		return nil, err
+	}
+	if relation < 0 || relation >= int64(len(g.graphs)) || c.Hop < 0 || c.Hop >= int64(about.Hops()) || g.csc.IDBits() != c.SeedBits ||
+		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || about.Disjoint != (c.Trees != 0) && c.NumSeeds > 0 {
+		return nil, Errorf(KindValue, "rows: expected some of %d relations and %d hops, ids of %d bits, and trees where seeds have their own, got relation %d, hop %d, %d bits",
+			len(g.graphs), about.Hops(), g.csc.IDBits(), relation, c.Hop, c.SeedBits)
+	}
+	own := g.csc.Relations[relation]
+	req := &cpu.Request{Graph: own.Graph, EdgeWeights: about.EdgeWeights, First: c.First}
+	req.Batch, req.Hops = about.Batch, request.Hops{Fanouts: about.Fanouts[relation], Replace: about.Replace}
+	ask := &cpu.Ask{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
+	if c.Trees != 0 {
+		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
+	}
+	t.rows = cpu.PartRows{Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits, Salt: own.Salt, Mixed: g.csc.Mixed()}
+	if c.IDs != 0 {
+		t.rows.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
+	}
+	t.work.Crew = crewOf(c.Threads)
+	// Only now, as newSampling says.
+	if t.leave, err = g.enter(); err != nil {
+		return nil, err
+	}
+	j := newJob(t)
+	t.work.Stop = &j.stop
+	degree := float64(own.Graph.NumEdges()) / float64(max(own.Graph.Rows(), 1))
+	few := float64(c.NumSeeds)*t.rows.Rule(ask.Hop).Mean(degree) <= promptEdges
+	return promptly(j, &t.work, few), nil
+}
+
+func (t *typedRowsTask) do() (memory.Memory, error) {
+	t.rows.Most = t.work.Most
+	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
+}
+
+// ownArray is an array of its own.
+func ownArray(a csc.Array) csc.Array {
+	return csc.Array{Bits: a.Bits, I32: append([]int32(nil), a.I32...), I64: append([]int64(nil), a.I64...)}
 }

@@ -141,7 +141,7 @@ def test_the_reference_has_every_public_name() -> None:
     import pygsampler
 
     listed = {entry for page in REFERENCE for entry in shown(page)}
-    modules = {"cuda", "datasets", "dgl", "distributed", "pyg", "torch"}
+    modules = {"cuda", "datasets", "dgl", "distributed", "flight", "pyg", "torch"}
     public = {f"pygsampler.{one}" for one in pygsampler.__all__ if one not in modules}
     for module in sorted(modules):
         source = ROOT / "python" / "pygsampler" / f"{module}.py"

@@ -30,7 +30,7 @@ from pygsampler.visits import Visits
 from pygsampler.walks import HeteroWalks, Walks
 
 if TYPE_CHECKING:
-    from pygsampler import cuda, datasets, dgl, distributed, pyg, samplers, torch
+    from pygsampler import cuda, datasets, dgl, distributed, flight, pyg, samplers, torch
 
     __version__: str
 
@@ -69,6 +69,7 @@ __all__ = [
     "datasets",
     "dgl",
     "distributed",
+    "flight",
     "get_num_threads",
     "memory_stats",
     "program",
@@ -81,7 +82,9 @@ __all__ = [
 ]
 
 # Loaded when they are first named: the adapters import their framework.
-_SUBMODULES = frozenset({"cuda", "datasets", "dgl", "distributed", "pyg", "samplers", "torch"})
+_SUBMODULES = frozenset(
+    {"cuda", "datasets", "dgl", "distributed", "flight", "pyg", "samplers", "torch"}
+)
 
 
 def __getattr__(name: str) -> Any:

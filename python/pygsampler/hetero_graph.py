@@ -119,6 +119,9 @@ class HeteroGraph(EngineHandle):
     # The file that it was opened from.
     _file: Pages | None
 
+    # What brings rows of a graph whose parts lie in several processes; as Graph has it.
+    _service: Any = None
+
     _schema: Schema
     _nodes: dict[str, int]
     # Empty once closed.

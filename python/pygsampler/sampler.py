@@ -395,6 +395,10 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
             timed = sampler._plan.get("time") is not None
             if seed_time is not None and not timed:
                 raise ValueError("seed_time: expected None for a sampler without time=, got some")
+            if graph._service is not None:
+                return PartsJob.start_typed(
+                    graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude
+                )
             return sampler.start(
                 graph if timed else self.graph_of(graph),
                 seeds,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pygsampler import Graph
-from pygsampler.distributed import Partition
+from pygsampler import Graph, HeteroGraph
+from pygsampler.distributed import Partition, TypedPartition
 
 
 def test_parts_of_a_file(ask: Callable[..., Any], file: Path, graph: Graph) -> None:
@@ -22,6 +22,22 @@ def test_parts_of_a_file(ask: Callable[..., Any], file: Path, graph: Graph) -> N
     assert sum(found["edges"]) == 6000
     assert 0 < found["edges_inside"] < 6000
     assert sum(path.stat().st_size for path in folder.iterdir()) == found["bytes"]
+
+
+def test_a_graph_with_types(
+    ask: Callable[..., Any], run: Callable[..., Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "types.pgs"
+    edges = {("a", "to", "b"): ([0, 2, 3], [1, 2, 0]), ("b", "to", "a"): ([0, 1, 1, 1], [1])}
+    HeteroGraph(edges).save(path)
+    found = ask("partition", path, "--parts", "2")
+    assert found["num_nodes"] == {"a": 3, "b": 2}
+    assert found["num_edges"] == {"a__to__b": 3, "b__to__a": 1}
+    made = TypedPartition.open(found["folder"])
+    assert (made.num_parts, made.edge_types) == (2, tuple(edges))
+    assert "vertices" in run("partition", path, "--parts", "3", "--replace").stdout
+    refused = run("partition", path, "--parts", "2", "--replace", "--out-edges", ends_with=2)
+    assert "expected neither of a graph with types" in refused.stderr
 
 
 def test_another_order(ask: Callable[..., Any], file: Path, tmp_path: Path) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import flight_graphs
 import parts_graphs
 import pytest
 from partners import partner
 from ranks import check_ranks, run_ranks
 
-from pygsampler.distributed import partition
+from pygsampler.distributed import partition, partition_types
 
 partner("torch")
 
@@ -23,7 +24,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parts")
     for world in (1, 2, 3, 5):
         for kind in KINDS:
-            partition(parts_graphs.of(kind), folder / f"{kind} {world}", world)
+            target = folder / f"{kind} {world}"
+            made = partition(parts_graphs.of(kind), target, world, out_edges=True)
+            assert made.out is not None and made.out.num_parts == world
+    assert partition(parts_graphs.of("ids"), folder / "in 2", 2).out is None
     return folder
 
 
@@ -35,6 +39,13 @@ def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
         str(folders),
         *(KINDS if world == 2 else KINDS[:2] if world < 5 else KINDS[1:2]),
     )
+
+
+@pytest.mark.parametrize("world", [1, 3])
+def test_graphs_with_types(tmp_path: Path, world: int) -> None:
+    made = partition_types(flight_graphs.typed(), tmp_path / f"typed {world}", world)
+    assert (made.num_parts, len(made.relations), list(made.nodes)) == (world, 3, ["paper"])
+    check_ranks(world, "typed", str(tmp_path))
 
 
 def test_loaders_and_features(folders: Path) -> None:
@@ -52,7 +63,7 @@ def test_without_a_group(folders: Path) -> None:
         distributed.open(folders / "ids 1")
 
 
-@pytest.mark.parametrize("how", ["dies", "stops"])
+@pytest.mark.parametrize("how", ["dies", "raises", "stops"])
 def test_a_process_that_does_not_come(folders: Path, how: str) -> None:
     """The others end by an error, within the timeout of the exchange."""
     start = time.monotonic()
@@ -62,3 +73,4 @@ def test_a_process_that_does_not_come(folders: Path, how: str) -> None:
         status, printed, said = found[rank]
         assert status == 0, said
         assert "failed after" in printed
+    assert found[1][0] == {"dies": 7, "raises": 1, "stops": 0}[how], found[1][2]

@@ -21,7 +21,7 @@ import numpy as np
 import ray
 import torch
 import parts_graphs
-from parts_graphs import NODES, content
+from parts_graphs import NODES, content, walked
 import pygsampler as pgs
 from pygsampler import distributed
 
@@ -37,6 +37,9 @@ with distributed.open(sys.argv[1], exchange) as graph:
         seeds = rng.integers(0, NODES, 20)
         made = sampler.sample(graph, seeds, epoch=0, batch=number)
         assert content(made) == content(sampler.sample(whole, seeds, epoch=0, batch=number))
+    walk = pgs.RandomWalk(4, seed=2, edge_ids=True)
+    made, here = (walk.sample(g, range(30), epoch=0, batch=1) for g in (graph, whole))
+    assert walked(made) == walked(here)
     x = graph.features("x")
     assert torch.equal(x.read(torch.arange(NODES)), torch.from_dlpack(whole.ndata["x"]))
     assert x.stats()["bytes"] == {"kept": 0, "own": 0, "others": NODES * 12}
@@ -56,7 +59,7 @@ print("done")
 
 def test_an_actor_dies(tmp_path: Path) -> None:
     partner("ray")
-    partition(parts_graphs.of("ids"), tmp_path / "parts", 2)
+    partition(parts_graphs.of("ids"), tmp_path / "parts", 2, out_edges=True)
     support = Path(parts_graphs.__file__).parent
     process = subprocess.Popen(
         [sys.executable, "-c", CODE, str(tmp_path / "parts"), str(support)],

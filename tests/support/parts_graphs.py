@@ -20,6 +20,7 @@ def of(kind: str) -> pgs.Graph:
     src[:40] = dst[:40]
     edata = {"w": rng.integers(0, 4, EDGES).astype(np.float32), "t": rng.integers(0, 50, EDGES)}
     edata["m"] = rng.random(EDGES) < 0.7
+    edata["k"] = np.random.default_rng(12).integers(0, 3, EDGES)
     ndata = {"x": rng.normal(size=(NODES, 3)).astype(np.float32), "y": rng.integers(0, 9, NODES)}
     if "ids" in kind:
         return pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data=edata, node_data=ndata)
@@ -27,6 +28,12 @@ def of(kind: str) -> pgs.Graph:
     counts = np.bincount(dst, minlength=NODES - 2)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     return pgs.Graph.from_csc(indptr, src[order], num_nodes=NODES, edge_data=edata, node_data=ndata)
+
+
+def walked(made: Any) -> Any:
+    """All that walks, or what they have visited, have."""
+    named = (getattr(made, name, None) for name in ("nodes", "lengths", "edge_ids", "counts"))
+    return [(each.dtype, each.tolist()) for each in named if each is not None]
 
 
 def content(batch: Any) -> Any:

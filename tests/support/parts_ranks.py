@@ -6,13 +6,15 @@ import os
 import pickle
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import flight_graphs
 import numpy as np
 import parts_graphs
 import torch
 import torch.distributed as dist
-from parts_graphs import EDGES, NODES, content
+from parts_graphs import EDGES, NODES, content, walked
 
 import pygsampler as pgs
 from pygsampler import distributed
@@ -26,6 +28,40 @@ def fails(kind: type[Exception], text: str, what: Callable[[], Any]) -> None:
         assert text in str(error), str(error)
     else:
         raise AssertionError(f"expected {kind.__name__}: {text}")
+
+
+WALKS = (
+    pgs.RandomWalk(6, seed=5, edge_ids=True),
+    pgs.RandomWalk(6, seed=5, prob="w", walks_per_seed=3, edge_ids=True),
+    pgs.RandomWalk(7, seed=5, stop=0.2, restart=0.3, edge_ids=True),
+    pgs.RandomWalk(7, seed=5, restart=0.3, count_jumps=True, edge_ids=True),
+    pgs.RandomWalk(6, seed=5, metapath=[0, 2], edge_types="k", restart=0.1, edge_ids=True),
+    pgs.RandomWalk(5, seed=5, metapath=[1], edge_types="k", prob="w", edge_ids=True),
+    pgs.PinSAGE(3, num_random_walks=5, seed=5),
+    pgs.RandomWalk(0, seed=5, edge_ids=True),
+)
+
+
+def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> None:
+    rng = np.random.default_rng(rank)
+    for direction in ("in", "out"):
+        # Each step is an exchange of all processes.
+        for walk in WALKS if world < 3 else WALKS[2:5:2]:
+            sampler = walk._with(direction=direction)
+            for number in range(1 + rank % 2):
+                seeds = rng.integers(0, NODES, 40).astype(whole.dtype)
+                want = sampler.sample(whole, seeds, epoch=1, batch=number)
+                made = sampler.sample(graph, seeds, epoch=1, batch=number)
+                assert walked(made) == walked(want), sampler
+    plain = pgs.RandomWalk(4, seed=1)
+    made, want = (plain.sample(g, [3, 9], epoch=0, batch=2) for g in (graph, whole))
+    assert made.edge_ids.tolist() == want.edge_ids.tolist()
+    jobs = [plain.submit(graph, range(50), epoch=0, batch=i) for i in range(6)]
+    jobs[1].cancel()
+    del jobs[2]
+    found = jobs[-1].result()
+    assert walked(found) == walked(plain.sample(whole, range(50), epoch=0, batch=5))
+    assert walked(plain.sample(graph, [], epoch=0, batch=0))[0][1] == []
 
 
 def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
@@ -53,16 +89,17 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                     assert content(sampler.sample(graph, seeds, epoch=1, batch=number)) == content(
                         want
                     ), how
-                    if not ("ids" in kind and {"prob", "mask"} & {*how}):
-                        without = rng.integers(0, EDGES, 300)
-                        want = sampler.sample(whole, seeds, epoch=1, batch=number, exclude=without)
-                        made = sampler.sample(graph, seeds, epoch=1, batch=number, exclude=without)
-                        assert content(made) == content(want), (how, "exclude")
+                    without = rng.integers(0, EDGES, 300)
+                    want = sampler.sample(whole, seeds, epoch=1, batch=number, exclude=without)
+                    made = sampler.sample(graph, seeds, epoch=1, batch=number, exclude=without)
+                    assert content(made) == content(want), (how, "exclude")
             for how in (
                 {},
                 {"compare": "lt"},
                 {"window": 9},
                 {"strategy": "last"},
+                {"carry": "edge"},
+                {"carry": "edge", "window": 20, "frontier": "new", "mask": "m"},
                 {"prob": "w"},
                 {"edge_weights": "ht"},
             ):
@@ -71,6 +108,10 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                 want = sampler.sample(whole, seeds, epoch=0, batch=3, seed_time=times)
                 made = sampler.sample(graph, seeds, epoch=0, batch=3, seed_time=times)
                 assert content(made) == content(want), how
+                about = {"seed_time": times, "exclude": rng.integers(0, EDGES, 300)}
+                want = sampler.sample(whole, seeds, epoch=0, batch=4, **about)
+                made = sampler.sample(graph, seeds, epoch=0, batch=4, **about)
+                assert content(made) == content(want), (how, "exclude")
             for fanouts in ([0], [5, 0]):
                 sampler = pgs.PGSampler(fanouts, seed=1)
                 assert content(sampler.sample(graph, [4, 4, 9], epoch=0, batch=0)) == content(
@@ -95,6 +136,88 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
             assert [content(b) for b in found] == [
                 content(b) for b in sampler.sample_many(whole, many[:4], epoch=2, batch=0)
             ]
+            check_walks(rank, world, graph, whole)
+
+
+def typed(rank: int, world: int, folder: str) -> None:
+    whole, rng = flight_graphs.typed(), np.random.default_rng(rank)
+    cites, by = whole.edge_types[0], whole.edge_types[2]
+    with distributed.open(f"{folder}/typed {world}") as graph:
+        assert isinstance(graph, distributed.DistributedHeteroGraph)
+        assert dict(graph.num_nodes) == dict(whole.num_nodes)
+        assert dict(graph.num_edges) == dict(whole.num_edges)
+        for how in (
+            {},
+            {"replace": True},
+            {"frontier": "new"},
+            {"disjoint": True},
+            {"prob": "w", "edge_weights": "ht"},
+            {"mask": "t"},
+            {"prob": "w", "disjoint": True},
+        ):
+            fanouts = [{cites: 2, by: 0}, 2 if "replace" in how else -1, 3]
+            sampler = pgs.PGSampler(fanouts, default=3, seed=5, **how)
+            for number in range(1 + rank % 2):
+                seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
+                want = sampler.sample(whole, seeds, epoch=1, batch=number)
+                made = sampler.sample(graph, seeds, epoch=1, batch=number)
+                assert flight_graphs.content(made) == flight_graphs.content(want), how
+        plain = pgs.PGSampler([3, 3], seed=1)
+        jobs = [plain.submit(graph, {"paper": range(30)}, epoch=0, batch=i) for i in range(5)]
+        jobs[1].cancel()
+        del jobs[2]
+        want = plain.sample(whole, {"paper": range(30)}, epoch=0, batch=4)
+        assert flight_graphs.content(jobs[-1].result()) == flight_graphs.content(want)
+        x = np.asarray(whole.ndata["paper"]["x"])
+        features = graph.features("paper", "x")
+        ids = rng.integers(0, 90, 50)
+        for rows in (features, features.cache(range(0, 90, 4))):
+            assert np.array_equal(rows.read(ids).numpy(), x[ids])
+        about = {"batch_size": 20, "shuffle": True, "seed": 1, "rank": rank, "world_size": world}
+        seeds, table = {"paper": np.arange(90)}, {"x": {"paper": features}}
+        ours = DataLoader(graph, seeds, [3, 2], features=table, **about)
+        for a, b in zip(ours, DataLoader(whole, seeds, [3, 2], **about), strict=True):
+            assert all(torch.equal(a.nodes[kind], b.nodes[kind]) for kind in b.nodes)
+            assert np.array_equal(a.x["paper"].numpy(), x[a.nodes["paper"].numpy()])
+        if rank == 0:
+            one = {"paper": [1]}
+            fails(KeyError, "expected a type and an array", lambda: graph.features("author", "x"))
+            fails(
+                IndexError,
+                "expected an id in [0, 90)",
+                lambda: plain.sample(graph, {"paper": [90]}),
+            )
+            fails(
+                ValueError, "expected types of the graph", lambda: plain.sample(graph, {"z": [1]})
+            )
+            fails(
+                NotImplementedError,
+                "exclude: expected None for a graph with types in parts",
+                lambda: plain.sample(graph, one, exclude={cites: [1]}),
+            )
+            fails(
+                NotImplementedError,
+                "time: expected None for a graph with types in parts",
+                lambda: pgs.PGSampler([2], time="t").sample(graph, one, seed_time=3),
+            )
+            fails(
+                ValueError,
+                "prob: expected the name of an edge array",
+                lambda: pgs.PGSampler([2], prob="z").sample(graph, one),
+            )
+            for other in (pgs.HGTSampler([2]), pgs.HeteroLabor([2])):
+                fails(NotImplementedError, "got one in parts", partial(other.sample, graph, one))
+            for other in (pgs.PGSampler([2]), pgs.RandomWalk(2)):
+                fails(
+                    ValueError,
+                    "a relation of one by itself",
+                    partial(other.sample, graph[cites], [1]),
+                )
+            along = pgs.MetaPathWalk([cites])
+            fails(ValueError, "relations together", partial(along.sample, graph, one))
+            for refuse in (lambda: graph.to("cuda"), graph.pin, lambda: graph.save("there")):
+                fails(ValueError, f"got one in {world} parts", refuse)
+            fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))
 
 
 def loaders(rank: int, world: int, folder: str) -> None:
@@ -151,9 +274,33 @@ def loaders(rank: int, world: int, folder: str) -> None:
         del ours
 
 
+def nccl(rank: int, world: int, folder: str) -> None:
+    torch.cuda.set_device(rank)
+    exchange = distributed.TorchExchange(dist.new_group(backend="nccl"))
+    whole, rng = parts_graphs.of("ids"), np.random.default_rng(rank)
+    x = torch.from_dlpack(whole.ndata["x"])
+    with distributed.open(f"{folder}/ids {world}", exchange) as graph:
+        features = graph.features("x")
+        for sampler in (pgs.PGSampler([3, -1, 4], seed=5, prob="w"), WALKS[2]):
+            look = content if isinstance(sampler, pgs.PGSampler) else walked
+            for number in range(3 + rank):
+                seeds = rng.integers(0, NODES, 20)
+                made, want = (
+                    sampler.sample(g, seeds, epoch=1, batch=number) for g in (graph, whole)
+                )
+                assert look(made) == look(want), sampler
+                assert torch.equal(features.read(seeds), x[seeds])
+        loader = DataLoader(
+            graph, np.arange(NODES), [3, 4], batch_size=64, features={"x": features}
+        )
+        for batch in loader:
+            there = batch.to("cuda")
+            assert there.x.is_cuda and torch.equal(there.x.cpu(), x[batch.input_nodes])
+
+
 def refused(rank: int, world: int, folder: str) -> None:
     whole = parts_graphs.of("ids")
-    graph = distributed.open(f"{folder}/ids {world}")
+    graph = distributed.open(f"{folder}/in {world}")
     if rank == 0:
         # The other process asks nothing, and answers all the same.
         def sample(how=None, **more):
@@ -170,39 +317,51 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "prob: expected the name of an edge array of the graph ('w', 't', 'm'), got 'z'",
+            "prob: expected the name of an edge array of the graph ('w', 't', 'm', 'k'), got 'z'",
             lambda: sample({"prob": "z"}),
         )
         fails(
             ValueError,
-            "time: expected the name of an edge or vertex array",
+            "time: expected the name of an edge array",
             lambda: sample({"time": "z"}, seed_time=3),
         )
         fails(
-            NotImplementedError,
-            "time: expected an edge array",
+            ValueError,
+            "times of vertices lie with other parts",
             lambda: sample({"time": "y"}, seed_time=3),
-        )
-        fails(
-            NotImplementedError,
-            "carry: expected 'seed'",
-            lambda: sample({"time": "t", "carry": "edge"}, seed_time=3),
         )
         fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))
         fails(
-            pgs.Error,
-            "exclude: expected None for a graph in parts whose edges have ids",
-            lambda: sample({"prob": "w"}, exclude=[3]),
-        )
-        fails(
             ValueError,
-            "expected one of neighbours for a graph in parts",
+            "expected one of neighbours or walks for a graph in parts",
             lambda: sample({"mode": "queue"}),
         )
         fails(
             ValueError,
-            "expected one of neighbours for a graph in parts",
+            "expected one of neighbours or walks for a graph in parts",
+            lambda: pgs.KHop([3]).sample(graph, [1]),
+        )
+        fails(
+            ValueError,
+            "direction: expected 'in' for parts without out-edges",
             lambda: pgs.RandomWalk(3).sample(graph, [1]),
+        )
+        fails(
+            NotImplementedError,
+            "p, q: expected walks of first order",
+            lambda: pgs.Node2Vec(3, p=2, direction="in").sample(graph, [1]),
+        )
+        fails(
+            NotImplementedError,
+            "roots: expected walks of one root",
+            lambda: pgs.MultiRW(1, 3, direction="in").sample(graph, [1]),
+        )
+        fails(
+            ValueError,
+            "edge_types: expected the name of an edge array of the graph",
+            lambda: pgs.RandomWalk(3, metapath=[0], edge_types="z", direction="in").sample(
+                graph, [1]
+            ),
         )
         fails(
             ValueError,
@@ -248,6 +407,9 @@ def dies(rank: int, world: int, folder: str, how: str) -> None:
     if rank == 1:
         if how == "dies":
             os._exit(7)
+        if how == "raises":
+            # It ends in order, though nobody closes the graph.
+            raise KeyError("a mistake of one process")
         # Its thread does not come to the next exchange.
         exchange.ask = lambda *given, **more: time.sleep(60)
         time.sleep(9)

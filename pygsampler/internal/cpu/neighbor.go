@@ -283,6 +283,9 @@ func (s *sampling[I]) hop(hop int) error {
 	if err != nil {
 		return err
 	}
+	if s.Parts != nil && s.carries() {
+		block.keys = make([]int64, edges)
+	}
 	if err := s.reserve(edges); err != nil {
 		return err
 	}
@@ -364,6 +367,7 @@ type block[I csc.Index] struct {
 	ids32           []int32
 	ids64           []int64
 	edgeWeights     []float32 // nil where nobody asked for factors
+	keys            []int64   // of the edges' times, where rows that lie elsewhere bound the next hop; else nil
 }
 
 // weightsOf is the factors of n edges from one on, nil where there are none.

@@ -32,32 +32,36 @@ type Ask struct {
 	Bounds []int64
 }
 
+// wordKeys says where an answer has the keys of its edges' times, if they bound the next hop: it has no vertices.
+const wordKeys = batch.WordNodes
+
 // Answer is what Rows has made for a part, wherever that was: an address, and how many bytes there are.
 type Answer struct{ Address, Size int64 }
 
-// remote are rows that are asked for, a hop at a time.
-type remote[I csc.Index] struct {
-	*sampling[I]
+// far are rows of a graph, or of one relation, that are asked for, a hop at a time.
+type far[I csc.Index] struct {
+	bounds        []int64 // as Parts has them
+	nodes         int64   // that edges lead from
+	widths        batch.Widths
+	weights, keys bool // whether edges have factors, and times that bound the next hop
+
 	part, row []int32 // of each row of the frontier: who has it, and the how manieth of the answer it is
 	blocks    []block[I]
 	starts    []int64
 	vertices  []I
 	of        []I
-	bounds    []int64
+	limits    []int64
 }
 
-func (s *sampling[I]) remote() (rows[I], error) {
-	return &remote[I]{sampling: s, starts: make([]int64, len(s.Parts.Bounds))}, nil
-}
-
-// prepare sorts a frontier by the parts that have its rows, and asks them.
-func (r *remote[I]) prepare(frontier []I, hop int) error {
+// sort puts a frontier in the order of the parts that have its rows.
+func (r *far[I]) sort(frontier []I, t *trees[I]) error {
 	if len(frontier) > math.MaxInt32 {
 		return fmt.Errorf("%w: a frontier of %d vertices, more than 2^31 - 1", request.ErrOverflow, len(frontier))
 	}
-	ends := r.Parts.Bounds[1:]
+	ends := r.bounds[1:]
 	n := int64(len(frontier))
 	r.part, r.row, r.vertices = sized(r.part, n), sized(r.row, n), sized(r.vertices, n)
+	r.starts = sized(r.starts, int64(len(r.bounds)))
 	clear(r.starts)
 	for i, v := range frontier {
 		// The last part that begins at or before it: others that begin there have no rows.
@@ -65,37 +69,37 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 		r.part[i], r.row[i] = int32(part), int32(r.starts[part+1])
 		r.starts[part+1]++
 	}
-	for p := range len(r.starts) - 1 {
+	for p := range ends {
 		r.starts[p+1] += r.starts[p]
 	}
-	ask := &Ask{Hop: hop, Starts: r.starts, Vertices: arrayOf(r.vertices)}
 	for i, v := range frontier {
 		r.vertices[r.starts[r.part[i]]+int64(r.row[i])] = v
 	}
-	if t := r.trees; t != nil {
-		r.of = sized(r.of, n)
-		for i, tree := range t.of[t.first : t.first+n] {
-			r.of[r.starts[r.part[i]]+int64(r.row[i])] = tree
-		}
-		ask.Trees = arrayOf(r.of)
-		if t.timed {
-			r.bounds = sized(r.bounds, n)
-			for i, bound := range t.bounds[t.first : t.first+n] {
-				r.bounds[r.starts[r.part[i]]+int64(r.row[i])] = bound
-			}
-			ask.Bounds = r.bounds
+	r.of, r.limits = r.of[:0], r.limits[:0]
+	if t == nil {
+		return nil
+	}
+	r.of = sized(r.of, n)
+	for i, tree := range t.of[t.first : t.first+n] {
+		r.of[r.starts[r.part[i]]+int64(r.row[i])] = tree
+	}
+	if t.timed {
+		r.limits = sized(r.limits, n)
+		for i, bound := range t.bounds[t.first : t.first+n] {
+			r.limits[r.starts[r.part[i]]+int64(r.row[i])] = bound
 		}
 	}
-	answers, err := r.Parts.Ask(ask)
-	if err != nil {
-		return err
-	}
-	if len(answers) != len(ends) {
-		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(ends))
+	return nil
+}
+
+// take reads the answers of the parts.
+func (r *far[I]) take(answers []Answer) error {
+	if len(answers) != len(r.bounds)-1 {
+		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(r.bounds)-1)
 	}
 	r.blocks = r.blocks[:0]
 	for p, answer := range answers {
-		b, err := answered[I](answer, r.starts[p+1]-r.starts[p], r.widths(), r.EdgeWeights)
+		b, err := answered[I](answer, r.starts[p+1]-r.starts[p], r.widths, r.weights, r.keys)
 		if err != nil {
 			return fmt.Errorf("part %d: %w", p, err)
 		}
@@ -104,7 +108,7 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 	return nil
 }
 
-func (r *remote[I]) count(_ []I, lo, hi int64, _ int) (edges int64) {
+func (r *far[I]) count(_ []I, lo, hi int64, _ int) (edges int64) {
 	for i := lo; i < hi; i++ {
 		b, row := &r.blocks[r.part[i]], r.row[i]
 		edges += int64(b.indptr[row+1] - b.indptr[row])
@@ -112,16 +116,16 @@ func (r *remote[I]) count(_ []I, lo, hi int64, _ int) (edges int64) {
 	return edges
 }
 
-func (r *remote[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ int, b block[I]) {
-	at, nodes := first, uint64(r.Graph.NumNodes)
+func (r *far[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ int, b block[I]) {
+	at := first
 	for i := lo; i < hi; i++ {
 		from, row := &r.blocks[r.part[i]], r.row[i]
 		b.indptr[i] = I(at)
 		start, end := int64(from.indptr[row]), int64(from.indptr[row+1])
 		to := at + end - start
 		for _, v := range from.indices[start:end] {
-			if uint64(v) >= nodes {
-				panic(fmt.Sprintf("part %d: expected vertices in [0, %d), got %d", r.part[i], nodes, v))
+			if uint64(v) >= uint64(r.nodes) {
+				panic(fmt.Sprintf("part %d: expected vertices in [0, %d), got %d", r.part[i], r.nodes, v))
 			}
 		}
 		copy(b.indices[at:to], from.indices[start:end])
@@ -133,13 +137,89 @@ func (r *remote[I]) draw(_ *worker, _ rng.Stream, _ []I, lo, hi, first int64, _ 
 		if b.edgeWeights != nil {
 			copy(b.edgeWeights[at:to], from.edgeWeights[start:end])
 		}
+		if b.keys != nil {
+			copy(b.keys[at:to], from.keys[start:end])
+		}
 		at = to
 	}
 }
 
+// remote are the rows of a graph without types.
+type remote[I csc.Index] struct {
+	far[I]
+	s *sampling[I]
+}
+
+func (s *sampling[I]) remote() (rows[I], error) {
+	return &remote[I]{s: s, far: far[I]{
+		bounds: s.Parts.Bounds, nodes: s.Graph.NumNodes, widths: s.widths(), weights: s.EdgeWeights, keys: s.carries(),
+	}}, nil
+}
+
+// prepare sorts a frontier by the parts that have its rows, and asks them.
+func (r *remote[I]) prepare(frontier []I, hop int) error {
+	if err := r.sort(frontier, r.s.trees); err != nil {
+		return err
+	}
+	ask := &Ask{Hop: hop, Starts: r.starts, Vertices: csc.ArrayOf(r.vertices)}
+	if t := r.s.trees; t != nil {
+		if ask.Trees = csc.ArrayOf(r.of); t.timed {
+			ask.Bounds = r.limits
+		}
+	}
+	answers, err := r.s.Parts.Ask(ask)
+	if err != nil {
+		return err
+	}
+	return r.take(answers)
+}
+
+// bring asks for the rows of a hop, of all relations together: the parts of the first one, then those of the second,
+// and so on.
+func (s *typedBatch[I]) bring(hop int) error {
+	ask := &Ask{Hop: hop, Starts: []int64{0}}
+	var vertices, of []I
+	for i := range s.rels {
+		r := &s.rels[i]
+		frontier, trees := r.dst.frontier(), r.dst.trees
+		if r.Rule(hop).Fanout == 0 {
+			frontier, trees = nil, nil
+		}
+		if err := r.far.sort(frontier, trees); err != nil {
+			return err
+		}
+		before := int64(len(vertices))
+		for _, end := range r.far.starts[1:] {
+			ask.Starts = append(ask.Starts, before+end)
+		}
+		vertices, of = append(vertices, r.far.vertices...), append(of, r.far.of...)
+	}
+	if len(vertices) == 0 {
+		return nil
+	}
+	if ask.Vertices = csc.ArrayOf(vertices); s.Disjoint {
+		ask.Trees = csc.ArrayOf(of)
+	}
+	answers, err := s.Ask(ask)
+	if err != nil {
+		return err
+	}
+	if len(answers) != len(ask.Starts)-1 {
+		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(ask.Starts)-1)
+	}
+	for i := range s.rels {
+		parts := len(s.Bounds[i]) - 1
+		if err := s.rels[i].far.take(answers[:parts]); err != nil {
+			return err
+		}
+		answers = answers[parts:]
+	}
+	return nil
+}
+
 // answered is the block of an answer, which may have come over a network: it is as large as it says, and has so
 // many rows.
-func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bool) (b block[I], err error) {
+func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights, keys bool) (b block[I], err error) {
 	if rows == 0 {
 		b.indptr = make([]I, 1)
 		return b, nil
@@ -174,6 +254,13 @@ func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bo
 	if weights {
 		b.edgeWeights = memory.View[float32](a.Address+places[3], edges)
 	}
+	if keys {
+		at := header[wordKeys]
+		if at <= 0 || at%8 != 0 || at > a.Size-8*edges {
+			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d times of edges at %d", request.ErrValue, a.Size, edges, at)
+		}
+		b.keys = memory.View[int64](a.Address+at, edges)
+	}
 	last := I(0)
 	for i, end := range b.indptr {
 		if end < last || i == 0 && end != 0 || int64(end) > edges {
@@ -193,6 +280,9 @@ type PartRows struct {
 	IDs      csc.Array
 	Edge     int64
 	EdgeBits int // the width of ids of edges of the whole graph
+	// Of a relation of a graph with types, as tiled has them.
+	Salt  uint64
+	Mixed bool
 }
 
 // Rows draws rows of a part of a graph as they are drawn in a batch of the whole graph. It gives a batch of one block
@@ -225,6 +315,7 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	if s.rows, err = s.tiles(); err != nil {
 		return memory.Memory{}, err
 	}
+	s.tiled.salt, s.tiled.mixed = p.Salt, p.Mixed
 	edges, err := s.countRows(frontier, p.Ask.Hop)
 	if err != nil {
 		return memory.Memory{}, err
@@ -238,6 +329,13 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 			s.out.Discard()
 		}
 	}()
+	keys := int64(0)
+	if s.carries() {
+		if keys, err = s.out.Alloc(8 * edges); err != nil {
+			return memory.Memory{}, err
+		}
+		s.out.Set(wordKeys, keys)
+	}
 	b, err := s.newBlock(0, rows, edges, 0)
 	if err != nil {
 		return memory.Memory{}, err
@@ -246,6 +344,13 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 		return memory.Memory{}, err
 	}
 	b.indptr[rows] = I(edges)
+	if keys != 0 {
+		// By the ids that edges have here.
+		of := memory.At[int64](s.out.Memory, keys, edges)
+		for i := range of {
+			of[i] = timeOf(s.Times, &b, int64(i), int64(b.indices[i]))
+		}
+	}
 	switch {
 	case p.IDs.Bits != 0 && b.ids32 != nil:
 		for i, at := range b.ids32 {
@@ -267,15 +372,4 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	s.out.Set(batch.WordEdgeIDBits, s.widths().EdgeID*8)
 	complete = true
 	return s.out.Finish(0), nil
-}
-
-// arrayOf is a slice as an array.
-func arrayOf[I csc.Index](values []I) csc.Array {
-	switch v := any(values).(type) {
-	case []int32:
-		return csc.Array{Bits: 32, I32: v}
-	case []int64:
-		return csc.Array{Bits: 64, I64: v}
-	}
-	return csc.Array{}
 }

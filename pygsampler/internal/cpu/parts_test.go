@@ -161,6 +161,28 @@ func TestAnswersOfOthers(t *testing.T) {
 	}
 }
 
+// Where the times of edges bound the next hop, an answer has them.
+func TestAnswersWithoutTimes(t *testing.T) {
+	rows := csctest.RandomRows(60, 4)
+	hollow, parts, edges := inParts(rows, 60, 64, []int64{0, 60})
+	r := Request{Graph: hollow, Request: request.Request{Hops: request.Hops{Fanouts: []int64{4}}}}
+	answers, err := asked(t, &r, parts, []int64{0, 60}, edges, 64)(&Ask{Starts: []int64{0, 2}, Vertices: csctest.Array([]int64{3, 4}, 64)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	widths := batch.Widths{ID: 8, EdgeID: 8}
+	if _, err := answered[int64](answers[0], 2, widths, false, false); err != nil {
+		t.Error(err)
+	}
+	header := memory.View[int64](answers[0].Address, int64(batch.Words(1)))
+	for _, at := range []int64{0, -64, 12, 1 << 40} {
+		header[wordKeys] = at
+		if _, err := answered[int64](answers[0], 2, widths, false, true); err == nil || !strings.Contains(err.Error(), "times of edges") {
+			t.Errorf("at %d: %v", at, err)
+		}
+	}
+}
+
 // Vertices of other parts are refused, and none of another part's rows is read.
 func TestRowsOfOtherParts(t *testing.T) {
 	_, parts, edges := inParts(csctest.RandomRows(60, 4), 60, 64, []int64{0, 20, 60})

@@ -52,6 +52,9 @@ type Times struct {
 	Seeds []int64 // the key of each seed's time
 }
 
+// carries says whether the times of a hop's edges bound the next hop.
+func (r *Request) carries() bool { return r.Times != nil && r.Times.Carry }
+
 // Crew lends workers beside the caller's own goroutine.
 type Crew = csc.Crew
 

@@ -151,6 +151,8 @@ func (t *trees[I]) claimFrom(rows *trees[I], h *hashTable, b block[I], times *Ti
 // timeOf is the key of an edge of a block, which leads from a vertex.
 func timeOf[I csc.Index](t *Times, b *block[I], edge, from int64) int64 {
 	switch {
+	case b.keys != nil:
+		return b.keys[edge]
 	case t.ByVertex:
 		return t.Of[from]
 	case b.ids32 != nil:

@@ -33,6 +33,9 @@ type TypedRequest struct {
 	Poisson  bool
 	MapLimit int64
 	Most     int64 // edges of a hop; 0: any number
+	// Where the rows of each relation lie elsewhere: as Parts has them, of all relations; nil: here.
+	Bounds [][]int64
+	Ask    func(*Ask) ([]Answer, error)
 }
 
 // typedBatch is a batch of a graph with types in the making. A hop has a list of rows, those of
@@ -69,6 +72,8 @@ type relation[I csc.Index] struct {
 	tiled[I]
 	req      Request
 	src, dst *kind[I]
+	from     rows[I] // tiled, or far
+	far      far[I]
 	widths   batch.Widths
 	edges    int64    // of the hop
 	offsets  [4]int64 // of the block
@@ -272,6 +277,10 @@ func (s *typedBatch[I]) begin() error {
 			Request: &r.req, hopRows: s.typedScratch.rows[i], trees: r.dst.trees,
 			salt: about.Salt, mixed: g.Mixed(),
 		}
+		if r.from = &r.tiled; s.Ask != nil {
+			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights}
+			r.from = &r.far
+		}
 		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)
 	}
 	for w := range s.team.size {
@@ -364,6 +373,11 @@ func (k *kind[I]) frontier() []I {
 // all relations; hop 0 is next to the seeds.
 func (s *typedBatch[I]) hop(hop int) error {
 	s.advance()
+	if s.Ask != nil {
+		if err := s.bring(hop); err != nil {
+			return err
+		}
+	}
 	if err := s.count(hop); err != nil {
 		return err
 	}
@@ -376,7 +390,7 @@ func (s *typedBatch[I]) hop(hop int) error {
 	err := s.team.pipeline(s.drawn, s.stop, func(w int, i int64) {
 		t := &tiles[i]
 		r := &s.rels[t.relation]
-		r.draw(s.workers[w], streams, r.dst.frontier(), t.lo, t.hi, t.first, hop, r.block)
+		r.from.draw(s.workers[w], streams, r.dst.frontier(), t.lo, t.hi, t.first, hop, r.block)
 	}, func(i int64) { s.claim(&tiles[i]) })
 	if err != nil {
 		return err
@@ -429,7 +443,7 @@ func (s *typedBatch[I]) count(hop int) error {
 	err := s.team.each(int64(len(tiles)), s.stop, func(_ int, i int64) {
 		t := &tiles[i]
 		r := &s.rels[t.relation]
-		t.edges = r.count(r.dst.frontier(), t.lo, t.hi, hop)
+		t.edges = r.from.count(r.dst.frontier(), t.lo, t.hi, hop)
 	})
 	if err != nil {
 		return err

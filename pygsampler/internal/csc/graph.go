@@ -30,6 +30,17 @@ func Borrow(address, length int64, bits int) Array {
 	return Array{Bits: 64, I64: memory.View[int64](address, length)}
 }
 
+// ArrayOf is a slice as an array.
+func ArrayOf[I Index](values []I) Array {
+	switch v := any(values).(type) {
+	case []int32:
+		return Array{Bits: 32, I32: v}
+	case []int64:
+		return Array{Bits: 64, I64: v}
+	}
+	return Array{}
+}
+
 // Len is the number of elements.
 func (a Array) Len() int64 { return int64(max(len(a.I32), len(a.I64))) }
 

@@ -124,11 +124,7 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 		nodes:   memory.At[I](m, words[batch.WalkNodes], words[batch.WalkNumNodes]),
 		lengths: memory.At[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
 	}
-	if at := words[batch.WalkEdgeIDs]; at != 0 && words[batch.WordEdgeIDBits] == 32 {
-		e.edges32 = memory.At[int32](m, at, words[batch.WalkNumEdges])
-	} else if at != 0 {
-		e.edges64 = memory.At[int64](m, at, words[batch.WalkNumEdges])
-	}
+	e.edgesAt(words, m)
 	if e.Roots > 0 {
 		e.slots = memory.At[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])
 		e.inUnits(crew, stop, 1, func() func(first, n int64) { return new(frontier[P, I]).of(e) })
@@ -138,6 +134,20 @@ func run[P, I csc.Index](r *Request, made *packed, joined *pairs, words *[batch.
 		u := new(unit[P, I])
 		return func(first, n int64) { u.walk(e, first, n) }
 	})
+	e.mostVisited(words, m, crew, stop)
+}
+
+// edgesAt says where the edges are that were asked for.
+func (e *engine[P, I]) edgesAt(words *[batch.WalkWords]int64, m memory.Memory) {
+	if at := words[batch.WalkEdgeIDs]; at != 0 && words[batch.WordEdgeIDBits] == 32 {
+		e.edges32 = memory.At[int32](m, at, words[batch.WalkNumEdges])
+	} else if at != 0 {
+		e.edges64 = memory.At[int64](m, at, words[batch.WalkNumEdges])
+	}
+}
+
+// mostVisited finds the vertices that the walks of each seed have visited most, where they were asked for.
+func (e *engine[P, I]) mostVisited(words *[batch.WalkWords]int64, m memory.Memory, crew csc.Crew, stop *atomic.Bool) {
 	if e.Top == 0 {
 		return
 	}
@@ -298,12 +308,13 @@ func (u *unit[P, I]) byPacked(n int64) (step int64) {
 }
 
 // end finishes a walk before a step.
-func (u *unit[P, I]) end(i int32, step int64) {
-	w := u.first + int64(i)
-	u.lengths[w] = int32(step)
-	for s := step; s < u.Length; s++ {
-		u.nodes[(s+1)*u.walks+w] = -1
-		u.putEdge(s, w, -1)
+func (u *unit[P, I]) end(i int32, step int64) { u.engine.end(u.first+int64(i), step) }
+
+func (e *engine[P, I]) end(w, step int64) {
+	e.lengths[w] = int32(step)
+	for s := step; s < e.Length; s++ {
+		e.nodes[(s+1)*e.walks+w] = -1
+		e.putEdge(s, w, -1)
 	}
 }
 

@@ -173,6 +173,18 @@ def bridge_PartsSubmit(
     seed_times: int,
     floats: int,
 ) -> int: ...
+def bridge_PartsTypedSubmit(
+    graph: int,
+    sampler: int,
+    seeds: int,
+    num_seeds: int,
+    seed_bits: int,
+    counts: int,
+    epoch: int,
+    batch: int,
+    bounds: int,
+    num_bounds: int,
+) -> int: ...
 def bridge_PartsAsked(job: int, timeout_ms: int, address: int, room: int) -> int: ...
 def bridge_PartsAnswer(job: int, answers: int, count: int) -> int: ...
 def bridge_PartsFail(job: int, why: str) -> int: ...
@@ -196,6 +208,23 @@ def bridge_PartsRows(
     bounds: int,
     sorted: int,
     by_vertex: int,
+) -> int: ...
+def bridge_PartsTypedRows(
+    graph: int,
+    sampler: int,
+    relation: int,
+    vertices: int,
+    num_vertices: int,
+    id_bits: int,
+    hop: int,
+    epoch: int,
+    batch: int,
+    first: int,
+    first_edge: int,
+    edge_id_bits: int,
+    ids: int,
+    num_ids: int,
+    trees: int,
 ) -> int: ...
 def bridge_PlanRead(document: str) -> str: ...
 def bridge_ProgramCalibrate() -> str: ...

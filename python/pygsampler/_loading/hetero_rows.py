@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
+from pygsampler._loading.elsewhere import Elsewhere
 from pygsampler._loading.rows import LABELS, Rows, check_name, check_names, checked, near
 from pygsampler.hetero_converted import TorchHeteroBatch, TorchHeteroBlock
 
 if TYPE_CHECKING:
     import torch
 
-    from pygsampler.features import Features
     from pygsampler.hetero_graph import HeteroGraph
 
 __all__ = ["HeteroRows"]
 
 # The name of an attribute, the type, and what its rows are of.
-_Of = list[tuple[str, Any, "Features"]]
+_Of = list[tuple[str, Any, Any]]
 
 
 class HeteroRows(Rows):
@@ -41,12 +41,12 @@ class HeteroRows(Rows):
     def __bool__(self) -> bool:
         return bool(self._of_nodes or self._of_labels or self._of_edges)
 
-    def tables(self) -> Iterator[tuple[str, Features]]:
+    def tables(self) -> Iterator[tuple[str, Any]]:
         """All that are read; those called x of type paper are ``x['paper']``."""
         for name, kind, features in (*self._of_nodes, *self._of_labels, *self._of_edges):
             yield f"{name}[{kind!r}]", features
 
-    def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Features, torch.Tensor]]:
+    def _wanted(self, batch: Any) -> Iterator[tuple[Any, str, Any, torch.Tensor]]:
         for name, kind, features in self._of_nodes:
             yield batch._of_type(kind), name, features, batch.nodes[kind]
         for name, kind, features in self._of_labels:
@@ -57,7 +57,7 @@ class HeteroRows(Rows):
 
     def _by_type(
         self, given: Any, where: str, counts: Mapping[Any, int], things: str, owner: type
-    ) -> Iterator[tuple[str, Any, Features]]:
+    ) -> Iterator[tuple[str, Any, Any]]:
         if given is None:
             return
         _mapping(given, where, "names to mappings of types to arrays, as {'x': {'paper': x}}")
@@ -71,6 +71,10 @@ class HeteroRows(Rows):
                 if kind not in counts:
                     raise ValueError(f"{called}: expected types of the graph, got {kind!r}")
                 here = f"{called}[{kind!r}]"
+                if isinstance(value, Elsewhere):
+                    about = here, counts[kind], f"{things} of that type"
+                    yield name, kind, self._elsewhere(value, *about)
+                    continue
                 features = checked(value, here, counts[kind], f"{things} of that type")
                 if features._cache is not None:
                     raise ValueError(

@@ -26,6 +26,7 @@ COMMANDS = (
     "partition",
     "quickstart",
     "sample",
+    "serve",
     "walk",
 )
 

@@ -14,6 +14,7 @@ import click
 if TYPE_CHECKING:
     from pygsampler._sampling.base import Sampler
     from pygsampler.graph import Graph
+    from pygsampler.hetero_graph import HeteroGraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,6 +82,16 @@ def open_graph(name: str) -> Graph:
 
         return debian().graph()
     return Graph.open(name)
+
+
+def open_any(name: str) -> Graph | HeteroGraph:
+    """Likewise, or a graph with types that ``HeteroGraph.save`` wrote."""
+    from pygsampler._graph.file import open_pages
+    from pygsampler.hetero_graph import HeteroGraph
+
+    if is_built_in(name) or not open_pages(name, False, False).header["typed"]:
+        return open_graph(name)
+    return HeteroGraph.open(name)
 
 
 @contextmanager

@@ -26,21 +26,30 @@ from pygsampler.cli import options
     type=click.Choice(["rcm", "metis"]),
     help="Number the vertices anew before, so that parts have fewer edges between them.",
 )
+@click.option("--out-edges", is_flag=True, help="Write the out-edges, too: walks go along them.")
 @click.option("--replace", is_flag=True, help="Replace parts that are there.")
 @options.as_json
 def command(
-    file: str, parts: int, out: Path | None, by: str | None, replace: bool, as_json: bool
+    file: str,
+    parts: int,
+    out: Path | None,
+    by: str | None,
+    out_edges: bool,
+    replace: bool,
+    as_json: bool,
 ) -> None:
     """Write a graph file in parts of contiguous vertices with about as many edges each.
 
-    FILE is what convert wrote, or "debian". FOLDER has a graph file for each part, and
-    partition.json; pygsampler.distributed.open gives each process of torchrun its part. Vertices
-    keep their ids, unless --reorder numbers them anew: the array node_ids says what they were.
+    FILE is what convert or HeteroGraph.save wrote, or "debian". FOLDER has a graph file for each
+    part, and partition.json; pygsampler.distributed.open gives each process of torchrun its part.
+    Vertices keep their ids, unless --reorder numbers them anew: the array node_ids says what they
+    were.
     """
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
     from pygsampler.distributed.partition import partition
     from pygsampler.distributed.reorder import reorder
+    from pygsampler.hetero_graph import HeteroGraph
 
     folder = Path(file).with_suffix(".parts") if out is None else out
     if folder.exists() and not replace:
@@ -48,9 +57,17 @@ def command(
             f"{folder}: expected a folder that is not there; --replace is for it"
         )
     start = time.perf_counter()
-    with options.open_graph(file) as graph, Progress("partitioning", "edges") as progress:
+    opened: Any = options.open_any(file)
+    if isinstance(opened, HeteroGraph):
+        if by is not None or out_edges:
+            raise click.UsageError("--reorder, --out-edges: expected neither of a graph with types")
+        with opened as types:
+            _types(types, file, folder, parts, replace, as_json, start)
+        return
+    with opened as graph, Progress("partitioning", "edges") as progress:
         given = graph if by is None else reorder(graph, by, parts=parts)
-        made = partition(given, folder, parts, replace=replace, progress=progress)
+        options_: dict[str, Any] = {"replace": replace, "progress": progress}
+        made = partition(given, folder, parts, out_edges=out_edges, **options_)
         shares = [_inside(made.shard(rank)) for rank in range(parts)]
     edges = [
         end - first for first, end in zip(made.edge_bounds, made.edge_bounds[1:], strict=False)
@@ -64,7 +81,8 @@ def command(
         "bounds": list(made.bounds),
         "edges": edges,
         "edges_inside": sum(shares),
-        "bytes": sum(path.stat().st_size for path in folder.iterdir()),
+        "out_edges": out_edges,
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
         "seconds": time.perf_counter() - start,
     }
     if as_json:
@@ -86,6 +104,43 @@ def command(
         ("time", f"{found['seconds']:.1f} s"),
     ]
     output.facts(out_console, facts)
+
+
+def _types(
+    graph: Any,
+    file: str,
+    folder: Path,
+    parts: int,
+    replace: bool,
+    as_json: bool,
+    start: float,
+) -> None:
+    """The same of a graph with types."""
+    from pygsampler.cli import output
+    from pygsampler.cli.progress import Progress
+    from pygsampler.distributed.typed_partition import partition_types
+    from pygsampler.hetero_graph import name_of
+
+    with Progress("partitioning", "edges") as progress:
+        made = partition_types(graph, folder, parts, replace=replace, progress=progress)
+    edges = {name_of(kind): count for kind, count in made.num_edges.items()}
+    found = {
+        "file": file,
+        "folder": str(folder),
+        "parts": parts,
+        "num_nodes": dict(made.num_nodes),
+        "num_edges": edges,
+        "bytes": sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        "seconds": time.perf_counter() - start,
+    }
+    if as_json:
+        output.write_json(found)
+        return
+    shown = output.console()
+    output.title(shown, str(folder))
+    facts = [(name, f"{output.count(count)} vertices") for name, count in made.num_nodes.items()]
+    facts += [(name, f"{output.count(count)} edges") for name, count in edges.items()]
+    output.facts(shown, [*facts, ("parts", str(parts)), ("time", f"{found['seconds']:.1f} s")])
 
 
 def _inside(shard: Any) -> int:

@@ -36,7 +36,14 @@ class DistributedFeatures(Elsewhere):
         "name",
     )
 
-    def __init__(self, service: Service, name: str, about: Any, num_nodes: int) -> None:
+    def __init__(
+        self,
+        service: Service,
+        name: str,
+        about: Any,
+        num_nodes: int,
+        bounds: Sequence[int] | None = None,
+    ) -> None:
         """Not for users: see the class."""
         import torch
 
@@ -47,7 +54,8 @@ class DistributedFeatures(Elsewhere):
         self._row = self._dtype.itemsize * math.prod(about["shape"])
         # Reads, rows, rows that were kept here, rows of this process's part, and of others.
         self._counts = [0] * 5
-        self._bounds = torch.tensor(service.bounds, dtype=torch.int64)
+        where = service.bounds if bounds is None else bounds
+        self._bounds = torch.tensor(where, dtype=torch.int64)
         self._hot = torch.empty(0, dtype=torch.int64)
         self._hot_rows = torch.empty((0, *about["shape"]), dtype=self._dtype)
 
@@ -82,7 +90,8 @@ class DistributedFeatures(Elsewhere):
         import torch
 
         about = {"dtype": str(self._dtype).removeprefix("torch."), "shape": self._shape[1:]}
-        other = DistributedFeatures(self._service, self.name, about, len(self))
+        bounds = self._bounds.tolist()
+        other = DistributedFeatures(self._service, self.name, about, len(self), bounds)
         hot = torch.unique(torch.as_tensor(ids).to(torch.int64))
         other._hot_rows = self.read(hot)
         other._hot = hot

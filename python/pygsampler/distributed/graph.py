@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pygsampler._graph import data as graph_data
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, as_array
-from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.features import DistributedFeatures
+from pygsampler.distributed.owner import Owner
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
-    import os
-
+    from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Shard
 
 
@@ -24,37 +23,44 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types but ``carry="edge"``. A batch is byte for byte that of the whole graph on
-    one machine, for any number of parts. Its rows are drawn where they lie, and numbered here.
+    graphs without types but times of vertices, and walks of first order. A batch is byte for byte
+    that of the whole graph on one machine, for any number of parts. Its rows are drawn where they
+    lie, and numbered here.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
     """
 
-    __slots__ = ("_num_edges", "_partition", "_service", "_shard")
+    __slots__ = ("_num_edges", "_outward", "_partition", "_service", "_shard")
 
+    # Whose rows are the out-edges; None where the parts have none.
+    _outward: DistributedGraph | None
     _partition: Partition
     _shard: Shard | None
     _num_edges: int
 
     @classmethod
     def _opened(cls, partition: Partition, exchange: Exchange) -> DistributedGraph:
-        if exchange.size != partition.num_parts:
-            raise ValueError(
-                f"exchange: expected {partition.num_parts} processes, one for each part, got "
-                f"{exchange.size}"
-            )
-        kind = "i" if partition.dtype == "int32" else "q"
-        ids = "i" if partition.edge_id_bits == 32 else "q"
-        nothing = Parts(
-            as_array(array("q", [0]), "indptr"),
-            as_array(array(kind), "indices"),
-            as_array(array(ids), "edge_ids"),
-        )
-        graph: DistributedGraph = cls._new(nothing, partition.num_nodes)  # type: ignore[assignment]
+        graph, out, owner = cls._without_rows(partition), partition.out, None
+        if exchange.owns:
+            graph._shard = partition.shard(exchange.rank)
+            behind = None if out is None else out.shard(exchange.rank)
+            owner = Owner(partition, graph._shard, out, behind)
+        out_bounds = () if out is None else out.bounds
+        bounds, arrays = partition.bounds, partition.arrays["edges"]
+        graph._service = Service(exchange, owner, bounds, arrays, out_bounds)
+        if out is not None:
+            graph._outward = cls._without_rows(out)
+            graph._outward._service = graph._service
+        return graph
+
+    @classmethod
+    def _without_rows(cls, partition: Partition) -> DistributedGraph:
+        """A graph of the engine's for the vertices of all parts."""
+        graph: DistributedGraph
+        graph = cls._new(no_rows(partition), partition.num_nodes)  # type: ignore[assignment]
         graph._partition, graph._num_edges = partition, partition.num_edges
-        graph._shard = partition.shard(exchange.rank) if exchange.owns else None
-        graph._service = Service(partition, graph._shard, exchange)
+        graph._shard = graph._outward = None
         return graph
 
     @property
@@ -113,8 +119,31 @@ class DistributedGraph(Graph):
 
     def _kept(self, key: Any, make: Any) -> NoReturn:
         raise ValueError(
-            "sampler: expected one of neighbours for a graph in parts, got one of another family"
+            "sampler: expected one of neighbours or walks for a graph in parts, got one of another "
+            "family"
         )
+
+    def _walked(
+        self,
+        direction: Literal["in", "out"],
+        prob: str | None = None,
+        types: str | None = None,
+        kinds: int = 0,
+        second: bool = False,
+    ) -> Graph:
+        if second:
+            raise NotImplementedError(
+                "p, q: expected walks of first order for a graph in parts, got node2vec's, whose "
+                "steps depend on rows of several parts"
+            )
+        if direction == "in":
+            return self
+        if self._outward is None:
+            raise ValueError(
+                "direction: expected 'in' for parts without out-edges, got 'out'; partition(..., "
+                "out_edges=True) and pygsampler partition --out-edges write them"
+            )
+        return self._outward
 
     def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
         return (
@@ -145,6 +174,8 @@ class DistributedGraph(Graph):
     def close(self) -> None:
         """Leaves: returns once all processes have closed theirs."""
         self._service.close()
+        if self._outward is not None:
+            Graph.close(self._outward)
         super().close()
 
     def __repr__(self) -> str:
@@ -161,29 +192,12 @@ class DistributedGraph(Graph):
         )
 
 
-def open(path: str | os.PathLike[str], exchange: Exchange | None = None) -> DistributedGraph:
-    """Opens a graph in parts, which ``pygsampler partition`` has made, in as many processes.
-
-    All processes call it. That of rank r has part r; it maps the part's file, which may be on a
-    disk of its own.
-
-    Parameters
-    ----------
-    path : path
-        The folder of the parts.
-    exchange : Exchange, optional
-        How the processes ask each other; by default ``TorchExchange()``.
-
-    Returns
-    -------
-    DistributedGraph
-
-    Raises
-    ------
-    ValueError
-        For another number of processes than of parts, or processes with parts of other graphs.
-    OSError
-        For files that cannot be read.
-    """
-    partition = Partition.open(path)
-    return DistributedGraph._opened(partition, TorchExchange() if exchange is None else exchange)
+def no_rows(partition: Partition) -> Parts:
+    """The arrays of a graph without rows, as wide as those of the parts."""
+    kind = "i" if partition.dtype == "int32" else "q"
+    ids = "i" if partition.edge_id_bits == 32 else "q"
+    return Parts(
+        as_array(array("q", [0]), "indptr"),
+        as_array(array(kind), "indices"),
+        as_array(array(ids), "edge_ids"),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
@@ -23,12 +23,10 @@ _WAIT_MS = 1000
 _PLANS = 64
 
 
-class Owner:
-    """Draws rows of the part that it has, as a batch of the whole graph does."""
+class Answering:
+    """Answers questions for what a part has."""
 
-    def __init__(self, partition: Partition, shard: Shard) -> None:
-        self._edge_id_bits, self._shard = partition.edge_id_bits, shard
-        self._by_id: Graph | None = None
+    def __init__(self) -> None:
         self._tables: dict[str, Features] = {}
         self._plans: OrderedDict[tuple[str, int], EngineSampler] = OrderedDict()
 
@@ -55,8 +53,7 @@ class Owner:
         """Rows of an array of this part's vertices."""
         table = self._tables.get(question.document)
         if table is None:
-            values = self._shard.ndata[question.document]
-            table = self._tables[question.document] = Features.from_tensor(values)
+            table = self._tables[question.document] = self._table(question.document)
         rows = table.read(array("i" if question.bits == 32 else "q", bytes(question.vertices)))
         return (
             memories.owned_view(rows._address, rows.nbytes, rows)
@@ -64,58 +61,21 @@ class Owner:
             else memoryview(b"")
         )
 
+    def _table(self, name: str) -> Features:
+        """The array of that name."""
+        raise NotImplementedError
+
     def _drawn(self, question: Question) -> memoryview:
-        shard = self._shard
-        sampler = self._sampler(question.document, question.seed)
-        plan = sampler._plan
-        graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
-        if plan["family"] == "temporal":
-            timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
-            graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
-        elif (drawn_by := plan.drawn_by) is not None:
-            graph = graph._drawn_by(*drawn_by)
-        elif ids is not None:
-            graph, ids = self._with_ids(), None
-            first = 0
-        given = memories.call(
-            "PartsRows",
-            graph._handle(),
-            sampler._handle(),
-            *_place(question.vertices),
-            question.rows,
-            question.bits,
-            question.hop,
-            question.epoch,
-            question.batch,
-            *_place(question.exclude),
-            len(question.exclude) // 8,
-            shard.first,
-            0 if ids is not None else first,
-            self._edge_id_bits,
-            0 if ids is None else ids._address,
-            0 if ids is None else len(ids),
-            *_place(question.trees),
-            *_place(question.bounds),
-            sorted_,
-            by_vertex,
-        )
+        """The memory of the rows that a question asks for."""
+        raise NotImplementedError
+
+    def _waited(self, given: int | Memory) -> memoryview:
+        """What a call of the engine has made, or will have."""
         job = 0
         while not isinstance(given, Memory):
             job = -given if given else job
             given = memories.call("Wait", job, _WAIT_MS)
         return memories.owned_view(given.data, given.size, given)
-
-    def _with_ids(self) -> Graph:
-        """The part's graph with its edges' ids in the whole one, which no array has a row for."""
-        if self._by_id is None:
-            graph = self._shard.graph
-            self._by_id = type(graph).from_csc(
-                graph.indptr,
-                graph.indices,
-                edge_ids=self._shard.edge_ids,
-                num_nodes=graph.num_nodes,
-            )
-        return self._by_id
 
     def _sampler(self, document: str, seed: int) -> EngineSampler:
         """A plan's handle here, whoever's it is."""
@@ -129,6 +89,121 @@ class Owner:
         return found
 
 
-def _place(part: bytes | memoryview) -> tuple[int, ...]:
+class Owner(Answering):
+    """Draws rows of the part that it has, as a batch of the whole graph does."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        shard: Shard,
+        out: Partition | None = None,
+        out_shard: Shard | None = None,
+    ) -> None:
+        super().__init__()
+        self._edge_id_bits, self._shard = partition.edge_id_bits, shard
+        self._out = out_shard
+        self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
+        # The order of the ids of edges, and these in it.
+        self._by_order: tuple[Any, Any] | None = None
+        # Of arrays of types, by out-edges or not.
+        self._largest: dict[tuple[bool, str], int] = {}
+        self._by_id: Graph | None = None
+
+    def _table(self, name: str) -> Features:
+        return Features.from_tensor(self._shard.ndata[name])
+
+    def _drawn(self, question: Question) -> memoryview:
+        sampler = self._sampler(question.document, question.seed)
+        plan = sampler._plan
+        shard, width = self._shard, self._edge_id_bits
+        if along_out_edges(plan):
+            if self._out is None:
+                raise ValueError("direction: expected 'in' for parts without out-edges, got 'out'")
+            shard, width = self._out, self._out_edge_id_bits
+        graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
+        if plan["family"] == "walk":
+            graph = self._walked(shard, plan)
+        elif plan["family"] == "temporal":
+            timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
+            graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
+        elif (drawn_by := plan.drawn_by) is not None:
+            graph = graph._drawn_by(*drawn_by)
+        elif ids is not None:
+            graph, ids = self._with_ids(), None
+            first = 0
+        exclude: bytes | memoryview = question.exclude
+        if ids is not None and len(exclude):
+            exclude = self._places(exclude)
+        given = memories.call(
+            "PartsRows",
+            graph._handle(),
+            sampler._handle(),
+            *place(question.vertices),
+            question.rows,
+            question.bits,
+            question.hop,
+            question.epoch,
+            question.batch,
+            *place(exclude),
+            len(exclude) // 8,
+            shard.first,
+            0 if ids is not None else first,
+            width,
+            0 if ids is None else ids._address,
+            0 if ids is None else len(ids),
+            *place(question.trees),
+            *place(question.bounds),
+            sorted_,
+            by_vertex,
+        )
+        return self._waited(given)
+
+    def _walked(self, shard: Shard, plan: Plan) -> Graph:
+        """The part's rows as walks read them; the edges' ids are their places in it."""
+        types = plan["edge_types"]
+        if types is None:
+            return shard.graph._walked("in", plan["prob"])
+        key = shard is self._out, types
+        largest = self._largest.get(key)
+        if largest is None:
+            largest = int(shard.graph.edata[types].numpy().max(initial=0))
+            self._largest[key] = largest
+        # Another part's may be larger.
+        return shard.graph._walked("in", plan["prob"], types, max(largest, *plan["metapath"]) + 1)
+
+    def _with_ids(self) -> Graph:
+        """The part's graph with its edges' ids in the whole one, which no array has a row for."""
+        if self._by_id is None:
+            graph = self._shard.graph
+            self._by_id = type(graph).from_csc(
+                graph.indptr,
+                graph.indices,
+                edge_ids=self._shard.edge_ids,
+                num_nodes=graph.num_nodes,
+            )
+        return self._by_id
+
+    def _places(self, ids: bytes | memoryview) -> bytes:
+        """The places of those of this part's edges that have these ids, int64."""
+        import numpy
+
+        if self._by_order is None:
+            own = self._shard.edge_ids
+            assert own is not None
+            order = numpy.argsort(own.numpy(), kind="stable")
+            self._by_order = order, own.numpy()[order]
+        order, ascending = self._by_order
+        given = numpy.frombuffer(ids, numpy.int64)
+        ends = (numpy.searchsorted(ascending, given, side).tolist() for side in ("left", "right"))
+        found = [order[first:end] for first, end in zip(*ends, strict=True) if first < end]
+        return numpy.concatenate([numpy.zeros(0, numpy.int64), *found]).tobytes()
+
+
+def along_out_edges(plan: Plan) -> bool:
+    """Whether a plan's rows are those of out-edges."""
+    return plan["family"] == "walk" and bool(plan["direction"] == "out")
+
+
+def place(part: bytes | memoryview) -> tuple[int, ...]:
     """The address of bytes that are held; 0 for none."""
     return (memories.address_of(memoryview(part)) if len(part) else 0,)

@@ -7,7 +7,8 @@ import os
 import shutil
 import tempfile
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +25,11 @@ _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
 # What stands beside the graph of a part: ids of its edges, and arrays of its vertices.
 _EDGE_IDS, _OF_NODES = "ids_of_edges", "of_nodes."
+# The folder of the parts by out-edges, among the others.
+_OUT = "out"
 # What vertices were called where they came from, as graph files have it.
 _NODE_IDS = "node_ids"
-_MOST_PARTS = 1 << 16
+MOST_PARTS = 1 << 16
 
 
 class Shard:
@@ -101,18 +104,7 @@ class Partition:
         """
         made = object.__new__(cls)
         made.folder = Path(folder)
-        path = made.folder / _ABOUT
-        try:
-            about = json.loads(path.read_text())
-        except ValueError as error:
-            raise ValueError(f"{path}: expected JSON, got {error}") from None
-        if not isinstance(about, dict) or about.get("format") != _FORMAT:
-            raise ValueError(f"{path}: expected the description of a graph in parts, got another")
-        if about.get("version") != _VERSION:
-            raise ValueError(
-                f"{path}: expected version {_VERSION}, got {about.get('version')!r}; it was made "
-                "by another version of pygsampler"
-            )
+        path, about = made.folder / _ABOUT, description(made.folder)
         try:
             ends = [part["last"] for part in about["parts"]]
             firsts = [part["first"] for part in about["parts"]]
@@ -178,6 +170,14 @@ class Partition:
         found: Mapping[str, Mapping[str, Mapping[str, Any]]] = self._about["arrays"]
         return found
 
+    @property
+    def out(self) -> Partition | None:
+        """The parts of the same graph by its out-edges: row v lists where v's edges lead to.
+
+        None where they were not asked for.
+        """
+        return Partition.open(self.folder / _OUT) if self._about.get("out_edges") else None
+
     def shard(self, rank: int) -> Shard:
         """A part, whose file is mapped.
 
@@ -209,6 +209,7 @@ def partition(
     folder: str | os.PathLike[str],
     parts: int,
     *,
+    out_edges: bool = False,
     replace: bool = False,
     progress: Progress = False,
 ) -> Partition:
@@ -225,6 +226,9 @@ def partition(
         Where the parts come; it must not be there.
     parts : int
         How many: at least 1. Those beyond the number of vertices are empty.
+    out_edges : bool
+        Whether to write the out-edges, too, for walks along them: as large again. The graph by its
+        out-edges is made in memory, unless the file has it.
     replace : bool
         Whether a folder of parts that is there is replaced.
     progress : bool or callable
@@ -237,23 +241,40 @@ def partition(
     TypeError, ValueError, OSError
         For other arguments, and where it cannot be written.
     """
-    count = integer(parts, "parts", 1, _MOST_PARTS)
+    count = integer(parts, "parts", 1, MOST_PARTS)
+    both = boolean(out_edges, "out_edges")
     target = Path(folder)
-    if target.exists() and not (boolean(replace, "replace") and (target / _ABOUT).is_file()):
-        raise FileExistsError(f"{target}: expected a folder that is not there, got one that is")
+    check_target(target, replace)
     if not isinstance(graph, Graph):
         if not isinstance(graph, (str, os.PathLike)):
             raise TypeError(f"graph: expected a Graph or the path of one, got {describe(graph)}")
         with Graph.open(graph) as opened:
-            return partition(opened, folder, count, replace=replace, progress=progress)
+            options: dict[str, Any] = {"replace": replace, "progress": progress}
+            return partition(opened, folder, count, out_edges=both, **options)
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
+    with whole(target) as made:
+        about = written(graph, made, count, progress)
+        if both:
+            (made / _OUT).mkdir()
+            describe_parts(made / _OUT, written(graph._walked("out"), made / _OUT, count, progress))
+        describe_parts(made, {**about, "out_edges": both})
+    return Partition.open(target)
+
+
+def check_target(target: Path, replace: bool) -> None:
+    """FileExistsError where something is there that is no folder of parts, or is to stay."""
+    if target.exists() and not (boolean(replace, "replace") and (target / _ABOUT).is_file()):
+        raise FileExistsError(f"{target}: expected a folder that is not there, got one that is")
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """A folder that gets its name when all of it is there, in the place of one that is."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Under another name until all of it is there.
     made = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        about = _written(graph, made, count, progress)
-        (made / _ABOUT).write_text(json.dumps(about, indent=1) + "\n")
+        yield made
         made.chmod(0o755)
         if target.exists():
             shutil.rmtree(target)
@@ -261,10 +282,32 @@ def partition(
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
-    return Partition.open(target)
 
 
-def _written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict[str, Any]:
+def description(folder: Path) -> dict[str, Any]:
+    """What a folder says of its parts; OSError, ValueError where it says nothing."""
+    path = folder / _ABOUT
+    try:
+        about = json.loads(path.read_text())
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON, got {error}") from None
+    if not isinstance(about, dict) or about.get("format") != _FORMAT:
+        raise ValueError(f"{path}: expected the description of a graph in parts, got another")
+    if about.get("version") != _VERSION:
+        raise ValueError(
+            f"{path}: expected version {_VERSION}, got {about.get('version')!r}; it was made "
+            "by another version of pygsampler"
+        )
+    return about
+
+
+def describe_parts(folder: Path, about: dict[str, Any]) -> None:
+    """Writes what a folder says of its parts."""
+    whole_ = {"format": _FORMAT, "version": _VERSION, **about}
+    (folder / _ABOUT).write_text(json.dumps(whole_, indent=1) + "\n")
+
+
+def written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict[str, Any]:
     """Writes the parts, and describes them."""
     rows = len(graph.indptr) - 1
     bounds = _bounds(graph.indptr, graph.num_nodes, count)
@@ -299,8 +342,6 @@ def _written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict
             report(end - start)
     width = 64 if graph.num_edges > 2**31 - 1 or graph.dtype == "int64" else 32
     return {
-        "format": _FORMAT,
-        "version": _VERSION,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
         "dtype": graph.dtype,

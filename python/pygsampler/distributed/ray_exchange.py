@@ -13,11 +13,20 @@ class PartActor:
     """What an actor of Ray is: it has a part, and answers for it."""
 
     def __init__(self, path: str, part: int) -> None:
-        from pygsampler.distributed.owner import Owner
+        from pygsampler.distributed.owner import Answering, Owner
         from pygsampler.distributed.partition import Partition
+        from pygsampler.distributed.typed_owner import TypedOwner
+        from pygsampler.distributed.typed_partition import TypedPartition
 
+        self._owner: Answering
+        if TypedPartition.is_in(path):
+            typed = TypedPartition.open(path)
+            self._owner = TypedOwner(typed, typed.shard(part))
+            return
         partition = Partition.open(path)
-        self._owner = Owner(partition, partition.shard(part))
+        out = partition.out
+        behind = None if out is None else out.shard(part)
+        self._owner = Owner(partition, partition.shard(part), out, behind)
 
     def answer(self, message: bytes) -> bytes:
         """The answers to the questions of a message."""
@@ -79,12 +88,15 @@ class RayExchange(Exchange):
             Without Ray.
         """
         from pygsampler.distributed.partition import Partition
+        from pygsampler.distributed.typed_partition import TypedPartition
 
         ray = _ray()
         folder = str(path)
         about = {"max_restarts": restarts, "max_task_retries": -1 if restarts else 0, **options}
         kind = ray.remote(**about)(PartActor)
-        parts = range(Partition.open(folder).num_parts)
+        typed = TypedPartition.is_in(folder)
+        found = TypedPartition.open(folder) if typed else Partition.open(folder)
+        parts = range(found.num_parts)
         return cls([kind.remote(os.path.abspath(folder), part) for part in parts], timeout=timeout)
 
     @property

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
+import os
 import threading
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +16,12 @@ from pygsampler._core import library, memories
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.exchange import Exchange, Message
 from pygsampler.distributed.messages import FEATURES, Question, Rows, answers_in, joined
-from pygsampler.distributed.owner import Owner
+from pygsampler.distributed.owner import along_out_edges
 from pygsampler.errors import ClosedError, Error
 
 if TYPE_CHECKING:
-    from pygsampler.distributed.partition import Partition, Shard
+    from pygsampler.distributed.owner import Owner
+    from pygsampler.distributed.typed_owner import TypedOwner
 
 logger = logging.getLogger("pygsampler.distributed")
 
@@ -26,6 +29,8 @@ logger = logging.getLogger("pygsampler.distributed")
 _ASK_WORDS = 5
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000
+# How long the end of the interpreter waits for a round, in seconds.
+_LAST_ROUND = 3.0
 # With nothing to ask, the processes meet this often, in seconds: first, and at last.
 _IDLE, _LONGEST_IDLE = 0.0002, 0.005
 
@@ -70,21 +75,34 @@ _Round: TypeAlias = "tuple[list[list[Question]], list[tuple[_Asking, list[int]]]
 class Service:
     """Brings the rows that batches of a graph in parts ask for, in a thread of its own."""
 
-    def __init__(self, partition: Partition, shard: Shard | None, exchange: Exchange) -> None:
-        self.bounds = array("q", partition.bounds)
-        self._arrays: Mapping[str, Mapping[str, Any]] = partition.arrays
-        self._owner = None if shard is None else Owner(partition, shard)
+    def __init__(
+        self,
+        exchange: Exchange,
+        owner: Owner | TypedOwner | None,
+        bounds: Sequence[int],
+        arrays: Mapping[str, Any],
+        out_bounds: Sequence[int] = (),
+        relations: int = 1,
+    ) -> None:
+        """``bounds`` are those of all relations, one behind another; ``arrays`` the edges' by name;
+        ``owner`` answers for this process's part."""
+        self.bounds, self._out_bounds = array("q", bounds), array("q", out_bounds)
+        self._arrays, self._owner = arrays, owner
+        self._parts, self._relations = exchange.size, relations
         self._exchange = exchange
         self._wake = threading.Condition()
         self._new: list[_Asking] = []
         self._jobs: list[_Asking] = []
         self._fetches: list[Fetch] = []
         self._flying: list[Fetch] = []
-        self._leaving = False
+        self._leaving = self._ending = False
+        self._process = os.getpid()
         self._failed: str | None = None
         self._generation = library.generation()
         self._thread = threading.Thread(target=self._run, name="pygsampler-parts", daemon=True)
         self._thread.start()
+        # A thread that is within an exchange when the interpreter ends would abort the process.
+        atexit.register(self._at_exit)
 
     @property
     def part(self) -> int | None:
@@ -96,14 +114,22 @@ class Service:
     def check(self, plan: Plan) -> None:
         """Refuses plans of arrays that the parts do not have, and any where nobody answers."""
         self.check_open()
-        for kind in ("prob", "mask"):
+        if plan.get("roots") is not None:
+            raise NotImplementedError(
+                "roots: expected walks of one root for a graph in parts, got some of several"
+            )
+        for kind in ("prob", "mask", "edge_types"):
             name = plan.get(kind)
-            if name is not None and name not in self._arrays["edges"]:
-                have = ", ".join(map(repr, self._arrays["edges"])) or "none"
+            if name is not None and name not in self._arrays:
+                have = ", ".join(map(repr, self._arrays)) or "none"
                 raise ValueError(
                     f"{kind}: expected the name of an edge array of the graph ({have}), got "
                     f"{name!r}"
                 )
+
+    def bounds_of(self, plan: Plan) -> array[int]:
+        """Where the parts begin whose rows a plan reads."""
+        return self._out_bounds if along_out_edges(plan) else self.bounds
 
     def check_open(self) -> None:
         """Error where nobody answers."""
@@ -119,16 +145,12 @@ class Service:
 
     def times(self, name: str) -> Times:
         """What the times of that name are like."""
-        found = self._arrays["edges"].get(name) or self._arrays["nodes"].get(name)
+        found = self._arrays.get(name)
         if found is None:
-            have = ", ".join(map(repr, [*self._arrays["edges"], *self._arrays["nodes"]])) or "none"
+            have = ", ".join(map(repr, self._arrays)) or "none"
             raise ValueError(
-                f"time: expected the name of an edge or vertex array of the graph ({have}), got "
-                f"{name!r}"
-            )
-        if name not in self._arrays["edges"]:
-            raise NotImplementedError(
-                f"time: expected an edge array for a graph in parts, got {name!r}, a vertex array"
+                f"time: expected the name of an edge array of the graph in parts ({have}), got "
+                f"{name!r}; times of vertices lie with other parts"
             )
         return Times(name, str(found["dtype"]).startswith("float"))
 
@@ -157,6 +179,17 @@ class Service:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 logger.warning("the other processes have not closed their graphs in %s s", timeout)
+                return
+        atexit.unregister(self._at_exit)
+
+    def _at_exit(self) -> None:
+        """Ends the thread of a graph that nobody has closed; the other processes fail."""
+        if os.getpid() != self._process:
+            return
+        with self._wake:
+            self._ending = True
+            self._wake.notify()
+        self._thread.join(_LAST_ROUND)
 
     # ---- the thread ----------------------------------------------------------------------------
 
@@ -164,7 +197,7 @@ class Service:
         try:
             idle = _IDLE
             given: list[Message] | None = []
-            while True:
+            while not self._ending:
                 # Jobs read the answers until they ask again, which is waited for here.
                 questions, askers, fetches = self._questions()
                 busy = bool(askers or fetches)
@@ -205,7 +238,7 @@ class Service:
     def _rest(self, seconds: float | None) -> bool:
         """Waits for a job; True where there is none and none will come."""
         with self._wake:
-            if not self._new and not self._fetches and not self._leaving:
+            if not (self._new or self._fetches or self._leaving or self._ending):
                 self._wake.wait(seconds)
             return self._leaving and not (self._new or self._jobs or self._fetches)
 
@@ -215,14 +248,14 @@ class Service:
             self._jobs += self._new
             fetches = self._flying = self._fetches
             self._new, self._fetches = [], []
-        parts = len(self.bounds) - 1
+        parts, places = self._parts, self._parts * self._relations
         questions: list[list[Question]] = [[] for _ in range(parts)]
         # In the order in which _hand_out takes the answers.
         for fetch in fetches:
             for part, question in fetch.questions():
                 questions[part].append(question)
         askers: list[tuple[_Asking, list[int]]] = []
-        words = array("q", bytes(8 * (_ASK_WORDS + parts + 1)))
+        words = array("q", bytes(8 * (_ASK_WORDS + places + 1)))
         going: list[_Asking] = []
         for job in self._jobs:
             if not self._asked(job, words):
@@ -231,19 +264,22 @@ class Service:
             hop, bits, *addresses = words[:_ASK_WORDS]
             starts, width = words[_ASK_WORDS:], bits // 8
             asked: list[int] = []
-            for part in range(parts):
-                first, end = starts[part], starts[part + 1]
+            # The parts' rows of the first relation, then those of the second, and so on.
+            for place in range(places):
+                first, end = starts[place], starts[place + 1]
                 if first == end:
                     continue
+                relation, part = divmod(place, parts)
                 vertices, trees, limits = (
                     bytes(memories.memory_view(at + first * size, (end - first) * size))
                     if at
                     else b""
                     for at, size in zip(addresses, (width, width, 8), strict=True)
                 )
-                about = job.document, job.seed, hop, *job.when, bits, end - first
+                site = hop * self._relations + relation
+                about = job.document, job.seed, site, *job.when, bits, end - first
                 questions[part].append(Question(*about, vertices, trees, limits, job.exclude))
-                asked.append(part)
+                asked.append(place)
             askers.append((job, asked))
         self._jobs = going
         return questions, askers, fetches
@@ -251,12 +287,13 @@ class Service:
     def _asked(self, job: _Asking, words: array[int]) -> bool:
         """Waits for a job's next question; False where it asks nothing more."""
         try:
-            while True:
+            while not self._ending:
                 state = library.call(
                     "PartsAsked", job.number, _WAIT_MS, words.buffer_info()[0], len(words)
                 )
                 if state:
                     return bool(state == 1)
+            return False
         except ClosedError:
             # It was cancelled, or is done, and its result has been taken.
             return False
@@ -278,18 +315,20 @@ class Service:
             else:
                 fetch.rows.set_result([rows.rows for _, rows in came])
         for job, asked in askers:
-            list_ = array("q", bytes(16 * len(found)))
+            places = self._parts * self._relations
+            list_ = array("q", bytes(16 * places))
             errors: list[str] = []
-            for part in asked:
+            for place in asked:
+                part = place % self._parts
                 rows = next(found[part])
-                list_[2 * part], list_[2 * part + 1] = rows.address, rows.size
+                list_[2 * place], list_[2 * place + 1] = rows.address, rows.size
                 if rows.error:
                     errors.append(f"part {part}: {rows.error}")
             with contextlib.suppress(ClosedError):
                 if errors:
                     library.call("PartsFail", job.number, "; ".join(errors))
                 else:
-                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], len(found))
+                    library.call("PartsAnswer", job.number, list_.buffer_info()[0], places)
 
     def _answers(self, messages: Sequence[Message]) -> list[Message]:
         """Rows of this process's part, for all others that ask for some."""

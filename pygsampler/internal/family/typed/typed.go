@@ -121,6 +121,11 @@ func (p *Plan) Request(w *family.Work) (*cpu.TypedRequest, error) {
 	if w.Times != nil {
 		r.SeedTimes = w.Times.Seeds
 	}
+	if w.Parts != nil {
+		r.Ask = w.Parts.Ask
+		each := len(w.Parts.Bounds) / len(w.Typed.Relations)
+		r.Bounds = slices.Collect(slices.Chunk(w.Parts.Bounds, each))
+	}
 	return r, nil
 }
 

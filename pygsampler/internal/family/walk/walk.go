@@ -14,7 +14,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/walk"
 )
 
-type plan struct {
+// Plan is walks.
+type Plan struct {
 	walk.Rule
 	prob   string
 	device cuda.Walks
@@ -22,7 +23,7 @@ type plan struct {
 
 // Parse makes the plan of a document.
 func Parse(d *family.Document) family.Plan {
-	p := new(plan)
+	p := new(Plan)
 	r := &p.Rule
 	r.Length = d.Required("length", 0, walk.MaxLength)
 	r.PerSeed = d.Integer("walks_per_seed", 1, 1<<31-1, 1)
@@ -65,7 +66,7 @@ func Parse(d *family.Document) family.Plan {
 }
 
 // Check refuses graphs without what the walks are drawn by.
-func (p *plan) Check(g family.Arrays) error {
+func (p *Plan) Check(g family.Arrays) error {
 	switch {
 	case p.prob != "" && !g.Weights && g.Edges > 0:
 		return fmt.Errorf("%w: prob: expected a graph with tables of %q, got one without", request.ErrValue, p.prob)
@@ -73,7 +74,7 @@ func (p *plan) Check(g family.Arrays) error {
 		return fmt.Errorf("%w: p, q: expected a graph that knows who leads to whom, got one that does not", request.ErrValue)
 	}
 	for i, kind := range p.Path {
-		if kind >= max(g.Kinds, 1) {
+		if kind >= max(g.Kinds, 1) && g.Edges > 0 {
 			return fmt.Errorf("%w: metapath[%d]: expected a type of edges below %d, got %d", request.ErrValue, i, max(g.Kinds, 1), kind)
 		}
 	}
@@ -81,19 +82,22 @@ func (p *plan) Check(g family.Arrays) error {
 }
 
 // Expected is the steps of all walks.
-func (p *plan) Expected(w *family.Work) int64 {
+func (p *Plan) Expected(w *family.Work) int64 {
 	return p.Walks(w.Batch.Seeds.Len()) * max(p.Length, 1)
 }
 
 // CPU walks.
-func (p *plan) CPU(w *family.Work) (memory.Memory, error) {
+func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	if w.Exclude != nil {
 		return memory.Memory{}, fmt.Errorf("%w: exclude: expected no edges for walks, got some", request.ErrValue)
 	}
 	r := walk.Request{Rule: p.Rule, Batch: w.Batch, Graph: w.Graph}
+	if w.Parts != nil {
+		return walk.SampleParts(&r, w.Parts, w.Crew, w.Stop)
+	}
 	r.Pack, r.Lean = p.device.Layout == "packed", p.device.Layout == "csr"
 	return walk.Sample(&r, w.Crew, w.Stop)
 }
 
 // CUDA is how a device walks.
-func (p *plan) CUDA() cuda.Plan { return &p.device }
+func (p *Plan) CUDA() cuda.Plan { return &p.device }

@@ -1,0 +1,161 @@
+package walk_test
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	. "github.com/pygsampler/pygsampler/pygsampler/internal/walk"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/walk/walktest"
+)
+
+// cut is rows of vertices cut at those bounds, with weights by the places of edges where weight is given: the graph
+// without rows, and who answers for its parts.
+func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, rule *Rule, weight func(int) float64) (*csc.Graph, *cpu.Parts) {
+	hollow := walktest.Graph(nil, nodes, bits, 64, false, nil)
+	hollow.EdgeIDs = csctest.Array([]int64{}, bits)
+	hollow.EdgeIDs.Bits = bits
+	var parts []*csc.Graph
+	var edges []int64
+	at := 0
+	for p := range len(bounds) - 1 {
+		first, last := min(bounds[p], int64(len(rows))), min(bounds[p+1], int64(len(rows)))
+		before, ofPart := at, weight
+		if weight != nil {
+			ofPart = func(p int) float64 { return weight(before + p) }
+		}
+		parts = append(parts, walktest.Graph(rows[first:last], nodes, bits, 64, false, ofPart))
+		edges = append(edges, int64(at))
+		for _, row := range rows[first:last] {
+			at += len(row)
+		}
+	}
+	return hollow, &cpu.Parts{Bounds: bounds, Ask: func(a *cpu.Ask) (answers []cpu.Answer, err error) {
+		for p, g := range parts {
+			lo, hi := a.Starts[p], a.Starts[p+1]
+			own := csc.Array{Bits: bits}
+			if bits == 32 {
+				own.I32 = a.Vertices.I32[lo:hi]
+			} else {
+				own.I64 = a.Vertices.I64[lo:hi]
+			}
+			m, err := Take(&PartEdges{Rule: rule, Graph: g, First: bounds[p], Step: int64(a.Hop), Vertices: own,
+				Draws: a.Bounds[lo:hi], Edge: edges[p], EdgeBits: bits})
+			if err != nil {
+				return nil, err
+			}
+			t.Cleanup(m.Release)
+			words := memory.At[int64](m, 0, 1)
+			answers = append(answers, cpu.Answer{Address: int64(uintptr(unsafe.Pointer(&words[0]))), Size: memory.View[int64](m.Address(), 3)[2]})
+		}
+		return answers, nil
+	}}
+}
+
+// Cut anywhere, a graph has the walks of the whole one.
+func TestPartsMakeTheWalks(t *testing.T) {
+	graphs := csctest.Awkward(500)
+	graphs["random"] = csctest.RandomRows(200, 3)
+	for name, rows := range graphs {
+		nodes := int64(len(rows)) + 2
+		for _, row := range rows {
+			for _, v := range row {
+				nodes = max(nodes, v+1)
+			}
+		}
+		third := nodes / 3
+		for _, bounds := range [][]int64{{0, nodes}, {0, third, nodes}, {0, 0, third, third, 2 * third, nodes, nodes}} {
+			for _, bits := range []int{32, 64} {
+				for i, rule := range []Rule{
+					{Length: 5, EdgeIDs: true}, {Length: 4, PerSeed: 3, Stop: .3, EdgeIDs: true}, {Length: 6, Restart: .4},
+					{Length: 6, Restart: .4, Stop: .1, Jumps: true, EdgeIDs: true}, {Length: 4, PerSeed: 5, Every: 2, Top: 3}, {},
+				} {
+					var weight func(int) float64
+					if i%2 == 1 {
+						weight = func(p int) float64 { return float64(p%4 + 1) }
+					}
+					seeds := make([]int64, 30)
+					for i := range seeds {
+						seeds[i] = int64(i*7) % nodes
+					}
+					r := Request{Rule: rule, Batch: request.Batch{Seed: 3, Epoch: 2, Number: 9, Seeds: csctest.Array(seeds, bits)}}
+					r.Graph = walktest.Graph(rows, nodes, bits, 64, false, weight)
+					want := walks(t, r)
+					var parts *cpu.Parts
+					r.Graph, parts = cut(t, rows, nodes, bits, bounds, &rule, weight)
+					m, err := SampleParts(&r, parts, walktest.Alone, new(atomic.Bool))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := walktest.Read(m); !reflect.DeepEqual(got, want) {
+						t.Fatalf("%s, bounds %v, %d bits, %+v: other walks", name, bounds, bits, rule)
+					}
+					m.Release()
+				}
+			}
+		}
+	}
+}
+
+// What comes over a network is looked at before it is read, and what no walk of parts can be is refused.
+func TestAnswersToWalks(t *testing.T) {
+	rows, rule := csctest.RandomRows(60, 4), Rule{Length: 3, EdgeIDs: true}
+	ask := func(rule Rule, spoil func(words []int64, a *cpu.Answer)) error {
+		r := Request{Rule: rule, Batch: request.Batch{Seeds: csctest.Array([]int64{1, 2, 3}, 64)}}
+		var parts *cpu.Parts
+		r.Graph, parts = cut(t, rows, 60, 64, []int64{0, 60}, &rule, nil)
+		honest := parts.Ask
+		parts.Ask = func(a *cpu.Ask) ([]cpu.Answer, error) {
+			answers, err := honest(a)
+			if err == nil && spoil != nil {
+				spoil(memory.View[int64](answers[0].Address, 12), &answers[0])
+			}
+			return answers, err
+		}
+		m, err := SampleParts(&r, parts, walktest.Alone, new(atomic.Bool))
+		if err == nil {
+			m.Release()
+		}
+		return err
+	}
+	if err := ask(rule, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, k := range map[string]struct {
+		spoil func(words []int64, a *cpu.Answer)
+		want  string
+	}{
+		"cut":         {func(_ []int64, a *cpu.Answer) { a.Size = 16 }, "an answer of 16 bytes"},
+		"cut later":   {func(_ []int64, a *cpu.Answer) { a.Size = 80 }, "another question"},
+		"unaligned":   {func(_ []int64, a *cpu.Answer) { a.Address += 4 }, "at a multiple of 8"},
+		"other words": {func(w []int64, _ *cpu.Answer) { w[0] = batch.Magic }, "another question"},
+		"other width": {func(w []int64, _ *cpu.Answer) { w[1] = 32 }, "another question"},
+		"no width":    {func(w []int64, _ *cpu.Answer) { w[2] = 1 << 60 }, "another question"},
+		"other ids":   {func(w []int64, _ *cpu.Answer) { w[2] = 32 }, "another question"},
+		"other rows":  {func(w []int64, _ *cpu.Answer) { w[3]++ }, "another question"},
+		"no vertex":   {func(w []int64, _ *cpu.Answer) { w[8] = 60 }, "expected vertices in [0, 60), got 60"},
+	} {
+		if err := ask(rule, k.spoil); err == nil || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s: %v, want %q", name, err, k.want)
+		}
+	}
+	for _, rule := range []Rule{{Length: 3, P: 2, Q: 1}, {Length: 3, Roots: 3}} {
+		if err := ask(rule, nil); !errors.Is(err, request.ErrValue) {
+			t.Errorf("%+v: %v", rule, err)
+		}
+	}
+	_, err := Take(&PartEdges{Rule: &rule, Graph: walktest.Graph(rows[20:], 60, 64, 64, false, nil), First: 20,
+		Vertices: csctest.Array([]int64{30, 19}, 64), Draws: []int64{0, 0}, EdgeBits: 64})
+	if !errors.Is(err, request.ErrIndex) || !strings.Contains(err.Error(), "vertices[1]: expected one in [20, ") {
+		t.Error(err)
+	}
+}

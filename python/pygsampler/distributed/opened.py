@@ -1,0 +1,52 @@
+"""``open``: a graph in parts, in as many processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygsampler.distributed.exchange import Exchange, TorchExchange
+from pygsampler.distributed.graph import DistributedGraph
+from pygsampler.distributed.partition import Partition
+from pygsampler.distributed.typed_graph import DistributedHeteroGraph
+from pygsampler.distributed.typed_partition import TypedPartition
+
+if TYPE_CHECKING:
+    import os
+
+
+def open(
+    path: str | os.PathLike[str], exchange: Exchange | None = None
+) -> DistributedGraph | DistributedHeteroGraph:
+    """Opens a graph in parts, which ``pygsampler partition`` has made, in as many processes.
+
+    All processes call it. That of rank r has part r; it maps the part's file, which may be on a
+    disk of its own.
+
+    Parameters
+    ----------
+    path : path
+        The folder of the parts.
+    exchange : Exchange, optional
+        How the processes ask each other; by default ``TorchExchange()``.
+
+    Returns
+    -------
+    DistributedGraph, or DistributedHeteroGraph of a graph with types
+
+    Raises
+    ------
+    ValueError
+        For another number of processes than of parts, or processes with parts of other graphs.
+    OSError
+        For files that cannot be read.
+    """
+    typed = TypedPartition.is_in(path)
+    parts = TypedPartition.open(path) if typed else Partition.open(path)
+    over = TorchExchange() if exchange is None else exchange
+    if over.size != parts.num_parts:
+        raise ValueError(
+            f"exchange: expected {parts.num_parts} processes, one for each part, got {over.size}"
+        )
+    if isinstance(parts, TypedPartition):
+        return DistributedHeteroGraph._opened(parts, over)
+    return DistributedGraph._opened(parts, over)

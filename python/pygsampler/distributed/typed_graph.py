@@ -1,0 +1,162 @@
+"""``DistributedHeteroGraph``: a graph with types whose parts lie in several processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from pygsampler._core.handle import EngineHandle
+from pygsampler.distributed.features import DistributedFeatures
+from pygsampler.distributed.graph import no_rows
+from pygsampler.distributed.service import Service
+from pygsampler.distributed.typed_owner import SEPARATOR, TypedOwner
+from pygsampler.distributed.typed_partition import TypedPartition
+from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pygsampler.distributed.exchange import Exchange
+    from pygsampler.distributed.typed_partition import TypedShard
+    from pygsampler.hetero_graph import EdgeType
+
+
+class _Elsewhere:
+    """Stands for the service of a relation by itself, which has none."""
+
+    def check(self, plan: Any) -> NoReturn:
+        """ValueError."""
+        raise ValueError(
+            "graph: expected a graph with types in parts, got a relation of one by itself"
+        )
+
+
+class _Relation(Graph):
+    """A relation whose rows lie elsewhere."""
+
+    __slots__ = ()
+
+    _service = _Elsewhere()
+
+    def _kept(self, key: Any, make: Any) -> NoReturn:
+        self._service.check(None)
+
+
+class DistributedHeteroGraph(HeteroGraph):
+    """A graph with types in parts, of which this process has one, from
+    ``pygsampler.distributed.open``.
+
+    ``PGSampler`` takes it for a ``HeteroGraph``, with fanouts by type, weights, masks and trees,
+    but without times and excluded edges. A batch is byte for byte that of the whole graph on one
+    machine, for any number of parts.
+
+    ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
+    others until all have closed.
+    """
+
+    __slots__ = ("_partition", "_service", "_shard")
+
+    _partition: TypedPartition
+    _shard: TypedShard | None
+
+    @classmethod
+    def _opened(cls, partition: TypedPartition, exchange: Exchange) -> DistributedHeteroGraph:
+        made: DistributedHeteroGraph = object.__new__(cls)
+        EngineHandle.__init__(made)
+        hollow = {
+            kind: _Relation._new(no_rows(relation), relation.num_nodes)
+            for kind, relation in zip(partition.edge_types, partition.relations, strict=True)
+        }
+        made._hold(dict(partition.num_nodes), hollow)
+        made._partition, made._shard, owner = partition, None, None
+        if exchange.owns:
+            made._shard = partition.shard(exchange.rank)
+            owner = TypedOwner(partition, made._shard)
+        bounds = [bound for relation in partition.relations for bound in relation.bounds]
+        arrays: dict[str, Any] = {}
+        for relation in partition.relations:
+            arrays.update(relation.arrays["edges"])
+        relations = len(partition.relations)
+        made._service = Service(exchange, owner, bounds, arrays, relations=relations)
+        return made
+
+    @property
+    def num_edges(self) -> Mapping[EdgeType, int]:
+        """How many edges each type has, of all parts."""
+        return self._partition.num_edges
+
+    @property
+    def partition(self) -> TypedPartition:
+        """Where the parts are."""
+        return self._partition
+
+    @property
+    def shard(self) -> TypedShard | None:
+        """The part that this process has; None where it has none."""
+        return self._shard
+
+    def features(self, node_type: str, name: str) -> DistributedFeatures:
+        """The array of that name of the vertices of a type, whose rows lie with them.
+
+        Raises
+        ------
+        KeyError
+            Where the parts have none.
+        """
+        nodes = self._partition.nodes.get(node_type)
+        if nodes is None or name not in nodes.arrays["nodes"]:
+            raise KeyError(f"expected a type and an array of it, got {node_type!r} and {name!r}")
+        about = nodes.arrays["nodes"][name]
+        count = self._partition.num_nodes[node_type]
+        called = f"{node_type}{SEPARATOR}{name}"
+        return DistributedFeatures(self._service, called, about, count, nodes.bounds)
+
+    def _drawn_by(self, kind: str, name: str) -> HeteroGraph:
+        # Each part has its own tables; the service knows the names.
+        return self
+
+    def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> NoReturn:
+        raise NotImplementedError(
+            f"time: expected None for a graph with types in parts, got {name!r}"
+        )
+
+    def _joint(self, *given: Any) -> NoReturn:
+        self._not_here("relations together")
+
+    def to(self, device: Any) -> HeteroGraph:
+        """Only ``"cpu"``, which it is; ValueError for others."""
+        if device != "cpu":
+            self._not_here("rows")
+        return self
+
+    def pin(self, device: Any = "cuda") -> NoReturn:
+        """ValueError: no process has all rows."""
+        self._not_here("rows")
+
+    def save(self, path: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the graph."""
+        self._not_here("edges")
+
+    def to_homogeneous(self, **options: Any) -> NoReturn:
+        """ValueError: no process has the graph."""
+        self._not_here("edges")
+
+    def _not_here(self, what: str) -> NoReturn:
+        raise ValueError(
+            f"graph: expected a graph on this machine for its {what}, got one in "
+            f"{self._partition.num_parts} parts; shard.graph has those of this process's part"
+        )
+
+    def close(self) -> None:
+        """Leaves: returns once all processes have closed theirs."""
+        self._service.close()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"DistributedHeteroGraph({self._partition!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "DistributedHeteroGraph: expected something to pickle, got a graph whose parts lie in "
+            "several processes; open it where it is needed"
+        )

@@ -1,0 +1,179 @@
+"""``TypedPartition``: a graph with types in parts, a folder for each relation."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pygsampler._core.checks import describe, integer
+from pygsampler.distributed.partition import (
+    MOST_PARTS,
+    Partition,
+    Shard,
+    check_target,
+    describe_parts,
+    description,
+    partition,
+    whole,
+)
+from pygsampler.graph import Graph
+from pygsampler.hetero_graph import HeteroGraph
+
+if TYPE_CHECKING:
+    from pygsampler._core.progress import Progress
+    from pygsampler.hetero_graph import EdgeType
+
+_TYPED = "typed"
+
+
+class TypedShard(NamedTuple):
+    """A part of a graph with types: of each relation the rows of some destinations."""
+
+    relations: tuple[Shard, ...]
+    """In the order of ``edge_types``; each has bounds of its own."""
+    nodes: Mapping[str, Shard]
+    """Of each type of vertices with arrays: ``ndata`` has those of its part."""
+    graph: HeteroGraph
+    """The relations' rows; row i of one is of its part's vertex i."""
+
+
+class TypedPartition:
+    """Where the parts of a graph with types are.
+
+    Made by ``partition_types``, or ``open`` of the folder that it has made.
+    """
+
+    __slots__ = ("_counts", "edge_types", "folder", "nodes", "relations")
+
+    _counts: dict[str, int]
+    folder: Path
+    edge_types: tuple[EdgeType, ...]
+    relations: tuple[Partition, ...]
+    """Of each of ``edge_types``, by its destinations."""
+    nodes: Mapping[str, Partition]
+    """Of each type of vertices that has arrays."""
+
+    def __init__(self) -> None:
+        raise TypeError("TypedPartition: use open, or pygsampler.distributed.partition_types")
+
+    @classmethod
+    def is_in(cls, folder: str | os.PathLike[str]) -> bool:
+        """Whether a folder has the parts of a graph with types; OSError, ValueError as ``open``."""
+        return _TYPED in description(Path(folder))
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> TypedPartition:
+        """The parts in a folder; OSError, ValueError as ``Partition.open``."""
+        made = object.__new__(cls)
+        made.folder = Path(folder)
+        about = description(made.folder)
+        try:
+            types = about[_TYPED]
+            made._counts = {str(name): int(count) for name, count in types["nodes"].items()}
+            made.edge_types = tuple((str(s), str(r), str(d)) for s, r, d in types["edges"])
+            with_arrays = [str(name) for name in types["arrays"]]
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise ValueError(
+                f"{made.folder}: expected the parts of a graph with types, got others"
+            ) from None
+        made.relations = tuple(
+            Partition.open(made.folder / _of_relation(i)) for i in range(len(made.edge_types))
+        )
+        places = {name: i for i, name in enumerate(made._counts)}
+        made.nodes = {
+            name: Partition.open(made.folder / _of_nodes(places[name])) for name in with_arrays
+        }
+        return made
+
+    @property
+    def num_parts(self) -> int:
+        """How many parts there are."""
+        return self.relations[0].num_parts
+
+    @property
+    def num_nodes(self) -> Mapping[str, int]:
+        """How many vertices each type has, in the whole graph."""
+        return self._counts
+
+    @property
+    def num_edges(self) -> Mapping[EdgeType, int]:
+        """How many edges each type has, in the whole graph."""
+        counts = (relation.num_edges for relation in self.relations)
+        return dict(zip(self.edge_types, counts, strict=True))
+
+    def shard(self, rank: int) -> TypedShard:
+        """A part, whose files are mapped; ValueError, OSError as ``Partition.shard``."""
+        relations = tuple(relation.shard(rank) for relation in self.relations)
+        rows = (own.graph for own in relations)
+        graph = HeteroGraph(dict(zip(self.edge_types, rows, strict=True)), self._counts)
+        return TypedShard(relations, {k: p.shard(rank) for k, p in self.nodes.items()}, graph)
+
+    def __repr__(self) -> str:
+        return (
+            f"TypedPartition({str(self.folder)!r}, {self.num_parts} parts, {self._counts}, "
+            f"{len(self.edge_types)} relations)"
+        )
+
+
+def partition_types(
+    graph: HeteroGraph | str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    parts: int,
+    *,
+    replace: bool = False,
+    progress: Progress = False,
+) -> TypedPartition:
+    """Writes a graph with types in parts: each relation, and each type's arrays, as ``partition``.
+
+    Parameters
+    ----------
+    graph : HeteroGraph, or the path of its file
+        On the CPU.
+    folder, parts, replace, progress
+        As for ``partition``.
+
+    Raises
+    ------
+    FileExistsError, TypeError, ValueError, OSError
+        As ``partition``.
+    """
+    count = integer(parts, "parts", 1, MOST_PARTS)
+    target = Path(folder)
+    check_target(target, replace)
+    if not isinstance(graph, HeteroGraph):
+        if not isinstance(graph, (str, os.PathLike)):
+            raise TypeError(
+                f"graph: expected a HeteroGraph or the path of one, got {describe(graph)}"
+            )
+        with HeteroGraph.open(graph) as opened:
+            return partition_types(opened, folder, count, replace=replace, progress=progress)
+    if graph.device != "cpu":
+        raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
+    with_arrays = [kind for kind, arrays in graph.ndata.items() if arrays]
+    with whole(target) as made:
+        for i, relation in enumerate(graph._open().values()):
+            partition(relation, made / _of_relation(i), count, progress=progress)
+        for i, (kind, nodes) in enumerate(graph.num_nodes.items()):
+            if kind in with_arrays:
+                data: dict[str, Any] = dict(graph.ndata[kind])
+                empty = array("i" if graph.dtype == "int32" else "q")
+                alone = Graph.from_csc(array("q", [0]), empty, num_nodes=nodes, node_data=data)
+                partition(alone, made / _of_nodes(i), count)
+        types = {
+            "nodes": dict(graph.num_nodes),
+            "edges": graph.edge_types,
+            "arrays": with_arrays,
+        }
+        describe_parts(made, {_TYPED: types})
+    return TypedPartition.open(target)
+
+
+def _of_relation(place: int) -> str:
+    return f"relation-{place:05d}"
+
+
+def _of_nodes(place: int) -> str:
+    return f"nodes-{place:05d}"

@@ -1,0 +1,309 @@
+"""``Client``: asks a server for samples."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from array import array
+from collections import deque
+from collections.abc import Generator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+from pyarrow import flight
+
+from pygsampler._arrays.ids import as_ids
+from pygsampler._core.checks import boolean, describe, integer
+from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._loading.stream import _shuffled
+from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.plan import Plan
+from pygsampler.array import Array
+from pygsampler.errors import ClosedError
+from pygsampler.flight.failures import is_busy, raised
+from pygsampler.flight.planned import plan_of
+from pygsampler.flight.results import received
+from pygsampler.flight.ticket import Ticket
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+logger = logging.getLogger("pygsampler.flight")
+
+# How long to wait before a server that is busy is asked again, in seconds: first, and at most.
+_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
+
+
+class Client:
+    """Samples of a graph that a ``Server`` has. It may be used from many threads at once.
+
+    Parameters
+    ----------
+    location : str
+        ``"grpc://host:port"``, or ``"grpc+tls://host:port"``.
+    token : str, optional
+        The server's.
+    root_cert : path, optional
+        A PEM file of the certificates that are trusted, where the server's is not signed by one of
+        the system's.
+    timeout : float
+        Seconds for an answer, waiting for a busy server included.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For an argument of another type or value.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        *,
+        token: str | None = None,
+        root_cert: str | PathLike[str] | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        if not isinstance(location, str) or not location.startswith(("grpc://", "grpc+tls://")):
+            raise ValueError(
+                f"location: expected 'grpc://host:port' or 'grpc+tls://host:port', got "
+                f"{describe(location)}"
+            )
+        if not timeout > 0:
+            raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
+        self.location = location
+        self._timeout = float(timeout)
+        self._headers = []
+        if token is not None:
+            self._headers.append((b"authorization", b"Bearer " + token.encode("ascii")))
+        options: dict[str, Any] = {}
+        if root_cert is not None:
+            options["tls_root_certs"] = Path(root_cert).read_bytes()
+        try:
+            self._flight: Any = flight.FlightClient(location, **options)
+        except pyarrow.ArrowException as error:
+            raise ValueError(f"location: expected an address, got {location!r}: {error}") from None
+
+    def about(self) -> dict[str, Any]:
+        """What is served: ``num_nodes``, ``num_edges`` (by type, of a graph with types), ``dtype``,
+        ``edge_types`` and the limits, as the server's arguments are called.
+
+        Raises
+        ------
+        ConnectionError, PermissionError, TimeoutError
+            As ``sample``.
+        """
+
+        def ask(options: Any) -> Any:
+            (answer,) = self._flight.do_action(flight.Action("about", b""), options)
+            return json.loads(answer.body.to_pybytes())
+
+        about: dict[str, Any] = self._asked(ask)
+        return about
+
+    def sample(
+        self,
+        sampler: Sampler[Any] | Plan | Mapping[str, Any],
+        seeds: Any,
+        *,
+        seed: int | None = None,
+        epoch: int | None = None,
+        batch: int | None = None,
+        exclude: Any = None,
+        seed_time: Any = None,
+    ) -> Any:
+        """What ``sampler.sample`` gives of the server's graph: the same arrays, byte for byte.
+
+        Parameters
+        ----------
+        sampler : Sampler, Plan or mapping
+            ``PGSampler``, ``RandomWalk`` and its named forms, ``MetaPathWalk``, ``MultiRW``,
+            ``PinSAGE``, ``KHop``, ``LayerSample``, ``HGTSampler``, ``HeteroLabor`` or a program's;
+            or a plan, such as ``sampler.plan``, or its fields.
+        seeds : int32 or int64, shape [N], or a mapping of types to such
+            As the sampler takes them, on the CPU.
+        seed : int, optional
+            Of a plan; 0 when not given. A sampler has its own.
+        epoch, batch : int, optional
+            As for ``sampler.sample``. Of a plan 0 when not given.
+        exclude, seed_time : optional
+            As for ``PGSampler.sample``.
+
+        Returns
+        -------
+        MiniBatch, Subgraph, HeteroBatch, Walks, HeteroWalks, Visits or StepSamples
+            On the CPU.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError, NotImplementedError, MemoryError, Error
+            As ``sampler.sample``, and for what is more than the server's limits.
+        PermissionError
+            Without the server's token.
+        ConnectionError
+            Where no server answers, or none with a certificate that is trusted.
+        TimeoutError
+            After ``timeout`` seconds.
+        """
+        ticket = self._ticket(sampler, seeds, seed, epoch, batch, exclude, seed_time)
+        return self._answer(ticket)
+
+    def stream(
+        self,
+        sampler: Sampler[Any],
+        seeds: Any = None,
+        *,
+        batch_size: int = 1024,
+        shuffle: bool = False,
+        epoch: int | None = None,
+        prefetch: int = 4,
+    ) -> Generator[Any, None, None]:
+        """As ``pygsampler.stream``: batches of all seeds of a graph without types, some ahead.
+
+        Parameters
+        ----------
+        sampler : Sampler
+            As that of ``sample``.
+        seeds : int32 or int64, shape [N], optional
+            Default: all vertices.
+        batch_size, shuffle, epoch
+            As those of ``pygsampler.stream``, whose batches these are.
+        prefetch : int
+            Requests on their way while one batch is used, at least 1.
+
+        Yields
+        ------
+        object
+            As ``sample``.
+
+        Raises
+        ------
+        TypeError, ValueError, IndexError, PermissionError, ConnectionError, TimeoutError
+            As ``sample``.
+        """
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"sampler: expected a Sampler, got {describe(sampler)}")
+        plan_of(sampler)
+        size = integer(batch_size, "batch_size", 1)
+        depth = integer(prefetch, "prefetch", 1, 256)
+        number = sampler.epoch if epoch is None else integer(epoch, "epoch", 0, MAX_EPOCH)
+        ids = None if seeds is None else Array._of_view(as_ids(seeds, "seeds"))
+        mixed = boolean(shuffle, "shuffle")
+        return self._batches(sampler, ids, size, mixed, number, depth)
+
+    def _batches(
+        self,
+        sampler: Sampler[Any],
+        ids: Array | None,
+        size: int,
+        mixed: bool,
+        epoch: int,
+        depth: int,
+    ) -> Generator[Any, None, None]:
+        count = len(ids) if ids is not None else self.about()["num_nodes"]
+        if not isinstance(count, int):
+            raise TypeError("seeds: expected a graph without types, got one with types")
+        if mixed:
+            ids = _shuffled(ids, count, sampler.seed, epoch)
+        pool = ThreadPoolExecutor(depth, "pygsampler-flight")
+        coming: deque[Future[Any]] = deque()
+        try:
+            for step in range(-(-count // size)):
+                first, end = step * size, min((step + 1) * size, count)
+                chosen = array("q", range(first, end)) if ids is None else ids[first:end]
+                ticket = self._ticket(sampler, chosen, None, epoch, step, None, None)
+                coming.append(pool.submit(self._answer, ticket))
+                if len(coming) > depth:
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _ticket(
+        self,
+        sampler: Any,
+        seeds: Any,
+        seed: int | None,
+        epoch: int | None,
+        batch: int | None,
+        exclude: Any,
+        seed_time: Any,
+    ) -> Ticket:
+        path: tuple[Any, ...] = ()
+        if isinstance(sampler, Mapping):
+            plan = sampler if isinstance(sampler, Plan) else Plan(**sampler)
+            seed = integer(0 if seed is None else seed, "seed", 0, (1 << 64) - 1)
+            epoch = integer(0 if epoch is None else epoch, "epoch", 0, MAX_EPOCH)
+            batch = integer(0 if batch is None else batch, "batch", 0, MAX_BATCH)
+        else:
+            plan, path = plan_of(sampler)
+            if seed is not None:
+                raise ValueError(f"seed: expected None for a sampler, which has one, got {seed!r}")
+            seed = sampler.seed
+            epoch = sampler._numbers.chosen_epoch(epoch)
+            batch = sampler._numbers.chosen_batch(batch)
+        return Ticket.asked(plan, path, seed, epoch, batch, seeds, seed_time, exclude)
+
+    def _answer(self, ticket: Ticket) -> Any:
+        text, rows = ticket.written()
+
+        def get(options: Any) -> Any:
+            if rows is None:
+                return _whole(self._flight.do_get(flight.Ticket(text), options))
+            descriptor = flight.FlightDescriptor.for_command(text)
+            writer, reader = self._flight.do_exchange(descriptor, options)
+            with writer:
+                writer.begin(rows.schema)
+                writer.write_batch(rows)
+                writer.done_writing()
+                return _whole(reader)
+
+        return self._asked(get)
+
+    def _asked(self, ask: Any) -> Any:
+        """The answer to a request, which is made again where the server is busy."""
+        end, pause = time.monotonic() + self._timeout, _PAUSE
+        while True:
+            if self._flight is None:
+                raise ClosedError("Client: expected an open one, got a closed one")
+            left = max(end - time.monotonic(), 0.001)
+            try:
+                return ask(flight.FlightCallOptions(timeout=left, headers=self._headers))
+            except (flight.FlightError, pyarrow.ArrowException) as error:
+                if not is_busy(error) or time.monotonic() + pause >= end:
+                    if is_busy(error):
+                        raise TimeoutError(
+                            f"{self.location}: expected an answer within {self._timeout:g} s, got "
+                            "that the server is busy"
+                        ) from None
+                    raise raised(error, self.location) from None
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        client, self._flight = self._flight, None
+        if client is not None:
+            client.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.location!r})"
+
+
+def _whole(reader: Any) -> Any:
+    return received(reader.schema, (chunk.data for chunk in reader))

@@ -1,0 +1,98 @@
+"""The sampler that a plan is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pygsampler._core.checks import describe
+from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.engine_sampler import EngineSampler
+from pygsampler._sampling.plan import Plan
+from pygsampler._sampling.timed import TimedSampler
+from pygsampler.hetero_labor import HeteroLabor
+from pygsampler.hgt import HGTSampler
+from pygsampler.khop import KHop, LayerSample
+from pygsampler.metapath_walk import MetaPathWalk
+from pygsampler.multi_walk import MultiRW
+from pygsampler.pinsage import PinSAGE
+from pygsampler.programs import Program
+from pygsampler.random_walk import DeepWalk, Node2Vec, PersonalizedPageRank, RandomWalk
+from pygsampler.sampler import PGSampler
+
+# Whose batches are a function of their plans, and, along types of edges, of the path.
+SERVED = (
+    DeepWalk,
+    HGTSampler,
+    HeteroLabor,
+    KHop,
+    LayerSample,
+    MetaPathWalk,
+    MultiRW,
+    Node2Vec,
+    PGSampler,
+    PersonalizedPageRank,
+    PinSAGE,
+    Program,
+    RandomWalk,
+)
+
+
+def plan_of(sampler: Any) -> tuple[Plan, tuple[Any, ...]]:
+    """The plan of a sampler, and the types of edges that its metapath has; TypeError for others."""
+    if type(sampler) not in SERVED:
+        raise TypeError(
+            "sampler: expected a plan, or one of the package's samplers that the engine runs, got "
+            f"{describe(sampler)}"
+        )
+    return sampler.plan, tuple(getattr(sampler, "_path", ()))
+
+
+def sampler_of(plan: Plan, seed: int, path: Sequence[Any] = ()) -> Sampler[Any]:
+    """A sampler of a plan, whose batches are those of the one that the plan was taken of."""
+    family = plan["family"]
+    if path:
+        return _along(plan, seed, list(path))
+    if family == "program":
+        fields = {name: value for name, value in plan.items() if name != "family"}
+        return Program(fields, seed, "program", {})
+    kind: Any = {"hgt": HGTSampler, "labor": HeteroLabor, "khop": KHop}.get(family, PGSampler)
+    if family == "walk":
+        kind = RandomWalk if plan["top_visits"] is None else PinSAGE
+    made = object.__new__(kind)
+    Sampler.__init__(made, seed)
+    EngineSampler.__init__(made, plan, made.seed)
+    if kind is PGSampler:
+        made._typed = None
+        made._timed = TimedSampler(plan, made.seed) if family == "temporal" else None
+    elif kind is PinSAGE:
+        made._path = ()
+    sampler: Sampler[Any] = made
+    return sampler
+
+
+def _along(plan: Plan, seed: int, path: list[Any]) -> Sampler[Any]:
+    """A sampler along types of edges. Its plan follows from these, and has to be the one given."""
+    if plan["family"] != "walk":
+        raise ValueError(
+            f"metapath: expected none for a plan of {plan['family']!r}, got {len(path)} types"
+        )
+    about = {name: plan[name] for name in ("prob", "direction", "walks_per_seed", "edge_ids")}
+    made: RandomWalk
+    if plan["top_visits"] is None:
+        made = MetaPathWalk(path, plan["length"], **about, seed=seed)
+    else:
+        made = PinSAGE(
+            plan["length"] // len(path),
+            plan["stop"],
+            plan["walks_per_seed"],
+            plan["top_visits"],
+            metapath=path,
+            prob=plan["prob"],
+            direction=plan["direction"],
+            layout=plan["layout"],
+            seed=seed,
+        )
+    if made.plan != plan:
+        raise ValueError(f"plan: expected that of {made!r} with this metapath, got {plan!r}")
+    return made

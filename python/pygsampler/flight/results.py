@@ -1,0 +1,369 @@
+"""Results of samplers as Arrow record batches, and back.
+
+A result is a schema and record batches of one row. Each is a part of the result: the batch, a
+block, vertices of a type, walks. Arrays are lists, so that those of a part may differ in length;
+they are views of the result's memory where it is, and one copy where it arrives. docs/service.md
+has the form for clients in other languages.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow
+
+from pygsampler._batch import layout as at
+from pygsampler._core import memories
+from pygsampler._core.checks import describe
+from pygsampler._core.memories import Memory
+from pygsampler._core.row import Row
+from pygsampler.hetero_batch import HeteroBatch
+from pygsampler.hetero_graph import Schema, name_of
+from pygsampler.minibatch import MiniBatch
+from pygsampler.step_samples import StepSamples
+from pygsampler.subgraph import Subgraph
+from pygsampler.visits import Visits
+from pygsampler.walks import HeteroWalks, Walks
+
+VERSION = 1
+# Where the schema's metadata say what the parts are of.
+KEY = b"pygsampler"
+
+_WIDTHS = {"float32": 32, "int32": 32}
+_EXTRAS = (
+    Row("", "float32", at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+    Row("", at.ID_BITS, at.EXTRA_LENGTH, 0, at.EXTRA_OFFSET),
+)
+_TOP_ROWS = tuple(row for row in at.WALK_ROWS if row.name in ("top_nodes", "visits"))
+_ABOUT = {
+    "part": pyarrow.string(),
+    "number": pyarrow.int32(),
+    "type": pyarrow.string(),
+    "num_src": pyarrow.int64(),
+    "num_dst": pyarrow.int64(),
+    "first_dst": pyarrow.int64(),
+}
+
+
+class _Values(NamedTuple):
+    """An array of a part: where the word of its offset is, how long it is, and of what."""
+
+    name: str
+    place: int
+    length: int
+    dtype: str
+
+
+class _Part(NamedTuple):
+    """A record batch to be: what is said of it, and its arrays."""
+
+    about: Mapping[str, Any]
+    values: Sequence[_Values]
+
+
+class _Kind(NamedTuple):
+    """A kind of result."""
+
+    made: Any
+    magic: int
+    # What it has beside its words, by the names of its attributes.
+    beside: tuple[str, ...]
+
+
+_KINDS = {
+    "blocks": _Kind(MiniBatch, at.MAGIC, ()),
+    "subgraph": _Kind(Subgraph, at.MAGIC, ()),
+    "typed": _Kind(HeteroBatch, at.TYPED_MAGIC, ()),
+    "walks": _Kind(Walks, at.WALK_MAGIC, ("seed",)),
+    "typed walks": _Kind(HeteroWalks, at.WALK_MAGIC, ("seed", "node_types", "edge_types")),
+    "visits": _Kind(Visits, at.WALK_MAGIC, ()),
+    "steps": _Kind(StepSamples, at.STEP_MAGIC, ("seed",)),
+}
+_NAMES = {kind.made: name for name, kind in _KINDS.items()}
+
+
+class Sent:
+    """A result of the engine's, on the CPU, as it is sent."""
+
+    def __init__(self, result: Any) -> None:
+        """TypeError for a result that has no such form."""
+        kind = _NAMES.get(type(result))
+        if kind is None:
+            raise TypeError(
+                f"sampler: expected one whose results are arrays, got {describe(result)}"
+            )
+        self._owner = result
+        self._data, self._words, more = _opened(result)
+        self._parts = _parts(kind, self._words, **more)
+        about = {
+            "version": VERSION,
+            "kind": kind,
+            "epoch": result.epoch,
+            "batch": result.batch,
+            **{name: getattr(result, name) for name in _KINDS[kind].beside},
+            **more,
+            "words": self._words,
+        }
+        types = {**_ABOUT, **_list_types(self._parts)}
+        self.schema = pyarrow.schema(list(types.items()), {KEY: json.dumps(about).encode()})
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes the arrays have."""
+        return sum(
+            values.length * _width(values.dtype) for part in self._parts for values in part.values
+        )
+
+    def batches(self) -> Iterator[Any]:
+        """The record batches, which share the result's memory."""
+        for part in self._parts:
+            arrays = {values.name: self._list(values) for values in part.values}
+            columns = []
+            for field in self.schema:
+                made = arrays.get(field.name)
+                if made is None:
+                    made = pyarrow.array([part.about.get(field.name)], field.type)
+                # Of relations whose edges have ids of different widths.
+                columns.append(made if made.type == field.type else made.cast(field.type))
+            yield pyarrow.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _list(self, values: _Values) -> Any:
+        kind = _type(values.dtype)
+        size = values.length * _width(values.dtype)
+        if size:
+            held = pyarrow.foreign_buffer(self._data + self._words[values.place], size, self._owner)
+        else:
+            held = pyarrow.py_buffer(b"")
+        array = pyarrow.Array.from_buffers(kind, values.length, [None, held])
+        return pyarrow.ListArray.from_arrays(pyarrow.array([0, values.length], "int32"), array)
+
+
+def received(schema: Any, batches: Iterable[Any]) -> Any:
+    """The result that a schema and record batches are of; ValueError where they are of none."""
+    about = _about(schema)
+    kind, words = about["kind"], about["words"]
+    more: dict[str, Any]
+    more = {name: about[name] for name in ("names", "node_types", "edge_types") if name in about}
+    _check_words(kind, words, more)
+    try:
+        parts = _parts(kind, words, **more)
+    except (IndexError, KeyError, TypeError, ValueError):
+        raise _damaged("words", f"those of {kind}", f"{len(words)} words") from None
+    header = -(-8 * len(words) // at.ALIGNMENT) * at.ALIGNMENT
+    words[at.SIZE] = header + sum(
+        _aligned(values.length * _width(values.dtype)) for part in parts for values in part.values
+    )
+    memory = memories.new("MemoryNew", words[at.SIZE])
+    end, given = header, iter(batches)
+    for number, part in enumerate(parts):
+        batch = next(given, None)
+        if batch is None:
+            raise _damaged("result", f"{len(parts)} record batches", str(number))
+        for values in part.values:
+            _copy(batch, values, memory.data + end)
+            words[values.place] = end
+            end += _aligned(values.length * _width(values.dtype))
+    if next(given, None) is not None:
+        raise _damaged("result", f"{len(parts)} record batches", "more")
+    told = (ctypes.c_int64 * len(words))(*words)
+    ctypes.memmove(memory.data, told, ctypes.sizeof(told))
+    # The words of a result on the CPU stand where it begins.
+    memory.header = memory.data
+    return _made(kind, memory, about)
+
+
+def _opened(result: Any) -> tuple[int, list[int], dict[str, Any]]:
+    """Where a result begins, the words that describe it, and the names that they go by."""
+    if isinstance(result, MiniBatch):
+        words = [*result._words, *result._extra_words]
+        return result._data, words, {"names": result._names}
+    if isinstance(result, HeteroBatch):
+        result._read()
+        schema = result._schema
+        names = {"node_types": schema.node_types, "edge_types": schema.edge_types}
+        return result._data, list(result._words), names
+    if isinstance(result, Visits):
+        memory = result._memory
+        return memory.data, memories.read_int64(memory.header, at.WALK_WORDS), {}
+    return result._data(), list(result._words), {}
+
+
+def _made(kind: str, memory: Memory, about: dict[str, Any]) -> Any:
+    numbers = about["epoch"], about["batch"]
+    if kind in ("blocks", "subgraph"):
+        return _KINDS[kind].made._of(memory, *numbers, tuple(about["names"]))
+    if kind == "typed":
+        schema = Schema(tuple(about["node_types"]), tuple(map(tuple, about["edge_types"])))
+        return HeteroBatch._of(memory, memory.data, schema, *numbers)
+    if kind == "visits":
+        return Visits._of(memory, *numbers)
+    made = _KINDS[kind].made._of(memory, *numbers, about["seed"])
+    if kind == "typed walks":
+        made.node_types = tuple(about["node_types"])
+        made.edge_types = tuple(map(tuple, about["edge_types"]))
+    return made
+
+
+def _about(schema: Any) -> dict[str, Any]:
+    """What the metadata say, with all that they have to have."""
+    try:
+        about = json.loads((schema.metadata or {})[KEY])
+        if about["version"] != VERSION:
+            raise _damaged("result", f"version {VERSION}", describe(about["version"]))
+        kind = _KINDS[about["kind"]]
+        needed = (*kind.beside, *_NEEDED.get(about["kind"], ()))
+        ok = all(type(about[name]) is int for name in ("epoch", "batch"))
+        ok = ok and all(name in about for name in needed)
+        ok = ok and all(type(word) is int and -(2**63) <= word < 2**63 for word in about["words"])
+    except (KeyError, TypeError, ValueError) as error:
+        if str(error).startswith("result:"):
+            raise
+        ok = False
+    if not ok:
+        raise _damaged("result", "metadata of a server of samples", "others")
+    return dict(about)
+
+
+_NEEDED = {
+    "blocks": ("names",),
+    "subgraph": ("names",),
+    "typed": ("node_types", "edge_types"),
+}
+
+
+def _check_words(kind: str, words: list[int], more: dict[str, Any]) -> None:
+    """Words come from elsewhere: their number has to be that which they say."""
+    count = len(words)
+    expected = at.WALK_WORDS
+    if count < at.HEADER_WORDS or words[at.SIGNATURE] != _KINDS[kind].magic:
+        raise _damaged("words", f"those of {kind}", f"{count} words")
+    if kind in ("blocks", "subgraph"):
+        expected = at.num_words(words[at.HOPS]) + at.EXTRA_WORDS * len(more["names"])
+    elif kind == "typed":
+        types, relations = len(more["node_types"]), len(more["edge_types"])
+        expected = _first_block(types, relations, words[at.TYPED_HOPS])
+        expected += words[at.TYPED_HOPS] * relations * at.WORDS
+        if (types, relations) != (words[at.TYPED_NUM_TYPES], words[at.TYPED_NUM_RELATIONS]):
+            expected = -1
+    elif kind == "steps":
+        expected = at.STEP_WORDS
+    if count != expected:
+        raise _damaged("words", f"{expected} of {kind}", str(count))
+
+
+def _first_block(types: int, relations: int, hops: int) -> int:
+    return at.HEADER_WORDS + at.TYPE_WORDS * types + types * (hops + 1) + relations
+
+
+def _parts(
+    kind: str,
+    words: Sequence[int],
+    names: Sequence[str] = (),
+    node_types: Sequence[str] = (),
+    edge_types: Sequence[Any] = (),
+) -> list[_Part]:
+    """The parts of a result, in the order in which they are sent."""
+    if kind in ("blocks", "subgraph"):
+        hops = words[at.HOPS]
+        batch = _values(at.ROWS, words, 0, words)
+        for i, name in enumerate(names):
+            start = at.num_words(hops) + at.EXTRA_WORDS * i
+            row = _EXTRAS[words[start + at.EXTRA_KIND]]._replace(name=f"extra/{name}")
+            batch += _values([row], words, start, words)
+        parts = [_Part({"part": "batch"}, batch)]
+        for i in range(hops):
+            start = at.HEADER_WORDS + at.WORDS * i
+            parts.append(_block({"number": i}, words, start, words))
+        return parts
+    if kind == "typed":
+        types, relations, hops = len(node_types), len(edge_types), words[at.TYPED_HOPS]
+        first = _first_block(types, relations, hops)
+        parts = []
+        for i, name in enumerate(node_types):
+            start = at.HEADER_WORDS + at.TYPE_WORDS * i
+            about = {"part": "nodes", "type": name}
+            parts.append(_Part(about, _values(at.TYPE_ROWS, words, start, words)))
+        for hop in range(hops):
+            for i, edge_type in enumerate(edge_types):
+                start = first + (hop * relations + i) * at.WORDS
+                widths = [0, words[at.ID_BITS], words[first - relations + i]]
+                of_type = {"number": hop, "type": name_of(edge_type)}
+                parts.append(_block(of_type, words, start, widths))
+        return parts
+    rows = {"visits": _TOP_ROWS, "steps": at.STEP_ROWS}.get(kind, at.WALK_ROWS)
+    return [_Part({"part": kind}, _values(rows, words, 0, words))]
+
+
+def _block(
+    about: Mapping[str, Any], words: Sequence[int], start: int, widths: Sequence[int]
+) -> _Part:
+    counts = {
+        "num_src": words[start + at.NUM_SRC],
+        "num_dst": words[start + at.NUM_DST],
+        "first_dst": words[start + at.FIRST_DST],
+    }
+    values = _values(at.BLOCK_ROWS, words, start, widths)
+    return _Part({"part": "block", **about, **counts}, values)
+
+
+def _values(
+    rows: Iterable[Row], words: Sequence[int], start: int, widths: Sequence[int]
+) -> list[_Values]:
+    """The arrays that there are, of rows whose words begin at ``start``."""
+    found = []
+    for name, bits, length, more, offset in rows:
+        if words[start + offset]:
+            dtype = bits if isinstance(bits, str) else {32: "int32", 64: "int64"}[widths[bits]]
+            found.append(_Values(name, start + offset, words[start + length] + more, dtype))
+            if found[-1].length < 0:
+                raise ValueError(name)
+    return found
+
+
+def _list_types(parts: Iterable[_Part]) -> dict[str, Any]:
+    """The type of each column of arrays: the widest that a part has of that name."""
+    found: dict[str, str] = {}
+    for part in parts:
+        for values in part.values:
+            if found.get(values.name) != "int64":
+                found[values.name] = values.dtype
+    return {name: pyarrow.list_(_type(dtype)) for name, dtype in found.items()}
+
+
+def _copy(batch: Any, values: _Values, to: int) -> None:
+    """Copies an array out of a record batch."""
+    place = batch.schema.get_field_index(values.name)
+    given = batch.column(place)[0].values if place >= 0 and batch.num_rows == 1 else None
+    if given is None or len(given) != values.length or given.null_count:
+        got = "none" if given is None else f"{len(given)}"
+        raise _damaged(values.name, f"{values.length} values", got)
+    kind = _type(values.dtype)
+    if given.type != kind:
+        if not pyarrow.types.is_int64(given.type) or values.dtype != "int32":
+            raise _damaged(values.name, f"values of {kind}", str(given.type))
+        given = given.cast(kind)
+    width = _width(values.dtype)
+    if values.length:
+        ctypes.memmove(to, given.buffers()[1].address + given.offset * width, values.length * width)
+
+
+def _type(dtype: str) -> Any:
+    return getattr(pyarrow, dtype)()
+
+
+def _width(dtype: str) -> int:
+    return 8 if dtype == "int64" else _WIDTHS[dtype] // 8
+
+
+def _aligned(size: int) -> int:
+    return math.ceil(size / at.ALIGNMENT) * at.ALIGNMENT
+
+
+def _damaged(where: str, expected: str, got: str) -> ValueError:
+    return ValueError(
+        f"{where}: expected {expected}, got {got}; are server and client of one version?"
+    )

@@ -1,0 +1,283 @@
+"""``Ticket``: what a request asks for, as JSON, and long lists of it as Arrow's."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow
+
+from pygsampler._arrays.dates import without_dates
+from pygsampler._arrays.ids import as_ids, as_int64
+from pygsampler._core import memories
+from pygsampler._core.checks import describe, integer
+from pygsampler._core.limits import MAX_BATCH, MAX_EPOCH
+from pygsampler._sampling.plan import Plan
+from pygsampler.hetero_graph import name_of
+
+VERSION = 1
+# Of a plan's text: the engine keeps those that it has read.
+_LONGEST_PLAN = 1 << 16
+# More ids than these go as arrays.
+_FEW = 256
+_MAX_SEED = (1 << 64) - 1
+_FIELDS = frozenset(
+    (
+        *("version", "plan", "seed", "epoch", "batch", "seeds"),
+        *("seed_time", "exclude", "metapath"),
+    )
+)
+# A row is a list: of what, of which type, and its values, which are integers or not.
+ARRAYS = pyarrow.schema(
+    [
+        ("name", pyarrow.string()),
+        ("type", pyarrow.string()),
+        ("ids", pyarrow.list_(pyarrow.int64())),
+        ("numbers", pyarrow.list_(pyarrow.float64())),
+    ]
+)
+
+
+class Ticket(NamedTuple):
+    """A batch that is asked for: all that it is a function of, but the graph."""
+
+    plan: Plan
+    seed: int
+    epoch: int
+    batch: int
+    # A list, or by the names of types a mapping of lists.
+    seeds: Any
+    seed_time: Any = None
+    exclude: Any = None
+    metapath: tuple[tuple[str, str, str], ...] = ()
+
+    @classmethod
+    def asked(
+        cls,
+        plan: Plan,
+        path: Iterable[Any],
+        seed: int,
+        epoch: int,
+        batch: int,
+        seeds: Any,
+        seed_time: Any,
+        exclude: Any,
+    ) -> Ticket:
+        """Of what a caller passes; TypeError or ValueError as a sampler here would say."""
+        return cls(
+            plan,
+            seed,
+            epoch,
+            batch,
+            _by_type(seeds, "seeds", _ids),
+            None if seed_time is None else _by_type(seed_time, "seed_time", _numbers),
+            None if exclude is None else _by_type(exclude, "exclude", _ids),
+            tuple(path),
+        )
+
+    def written(self) -> tuple[bytes, Any]:
+        """The JSON, and a record batch of the long lists; None where there are none."""
+        about: dict[str, Any] = {
+            "version": VERSION,
+            "plan": json.loads(self.plan.document),
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "batch": self.batch,
+        }
+        if self.metapath:
+            about["metapath"] = self.metapath
+        rows: list[dict[str, Any]] = []
+        for name in ("seeds", "seed_time", "exclude"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if isinstance(value, Mapping):
+                about[name] = dict(_kept(rows, name, value.items()))
+            else:
+                about.update(_kept(rows, name, [(None, value)]))
+        return json.dumps(about).encode(), _batch(rows) if rows else None
+
+    @classmethod
+    def read(cls, text: bytes, rows: Any = None) -> Ticket:
+        """Of what came from elsewhere; TypeError or ValueError says what is wrong with it."""
+        try:
+            about = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"ticket: expected JSON, got bytes that are none: {error}") from None
+        if not isinstance(about, dict):
+            raise TypeError(f"ticket: expected a JSON object, got {describe(about)}")
+        for name in about:
+            if name not in _FIELDS:
+                raise ValueError(
+                    f"ticket: expected fields of {', '.join(sorted(_FIELDS))}, got {describe(name)}"
+                )
+        if about.get("version") != VERSION:
+            raise ValueError(
+                f"version: expected {VERSION}, got {describe(about.get('version'))}; is the client "
+                "of this version?"
+            )
+        plan = about.get("plan")
+        if not isinstance(plan, dict):
+            raise TypeError(f"plan: expected a JSON object, got {describe(plan)}")
+        lists = _lists(rows)
+        given = {name: _joined(about.get(name), name, lists) for name in ("seeds", "seed_time")}
+        exclude = _joined(about.get("exclude"), "exclude", lists)
+        if lists:
+            raise ValueError(
+                f"arrays: expected seeds, seed_time and exclude, got {next(iter(lists))[0]!r}"
+            )
+        if given["seeds"] is None:
+            raise ValueError("seeds: expected ids, or ids by type, got none")
+        return cls(
+            _plan(plan),
+            integer(about.get("seed", 0), "seed", 0, _MAX_SEED),
+            integer(about.get("epoch", 0), "epoch", 0, MAX_EPOCH),
+            integer(about.get("batch", 0), "batch", 0, MAX_BATCH),
+            given["seeds"],
+            given["seed_time"],
+            exclude,
+            _metapath(about.get("metapath")),
+        )
+
+    @property
+    def num_seeds(self) -> int:
+        """How many there are, of all types."""
+        lists = self.seeds.values() if isinstance(self.seeds, dict) else [self.seeds]
+        return sum(map(len, lists))
+
+
+def _plan(fields: dict[str, Any]) -> Plan:
+    for name, kind in (("family", str), ("fanouts", list), ("num_samples", list)):
+        if not isinstance(fields.get(name), (kind, type(None))):
+            raise TypeError(
+                f"plan: {name}: expected a {kind.__name__}, got {describe(fields[name])}"
+            )
+    if "self" in fields:
+        raise ValueError("plan: expected names of a plan's fields, got 'self'")
+    document = json.dumps(fields)
+    if len(document) > _LONGEST_PLAN:
+        raise ValueError(f"plan: expected at most {_LONGEST_PLAN} bytes, got {len(document)}")
+    try:
+        return Plan.of_document(document)
+    except KeyError as error:
+        raise ValueError(f"plan: expected the field {error}, got none") from None
+
+
+def _by_type(given: Any, where: str, one: Any) -> Any:
+    if isinstance(given, Mapping):
+        return {name_of(kind): one(each, f"{where}[{kind!r}]") for kind, each in given.items()}
+    return one(given, where)
+
+
+def _ids(given: Any, where: str) -> array[int]:
+    view = as_int64(as_ids(given, where))
+    made = array("q")
+    made.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
+    return made
+
+
+def _numbers(given: Any, where: str) -> Any:
+    """A number, or an array of int64 or float64."""
+    given = without_dates(given, where)
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return given
+    try:
+        return _ids(given, where)
+    except TypeError:
+        pass
+    try:
+        return array("d", given.tolist() if hasattr(given, "tolist") else given)
+    except TypeError:
+        raise TypeError(f"{where}: expected numbers, got {describe(given)}") from None
+
+
+def _kept(
+    rows: list[dict[str, Any]], name: str, lists: Iterable[tuple[Any, Any]]
+) -> Iterable[tuple[str, Any]]:
+    """What of lists by type stays in the JSON; the long ones become rows."""
+    for kind, values in lists:
+        if not isinstance(values, array):
+            yield name if kind is None else kind, values
+        elif len(values) <= _FEW:
+            yield name if kind is None else kind, values.tolist()
+        else:
+            column = "ids" if values.typecode == "q" else "numbers"
+            rows.append({"name": name, "type": kind, column: values})
+
+
+def _batch(rows: list[dict[str, Any]]) -> Any:
+    columns = []
+    for field in ARRAYS:
+        if not pyarrow.types.is_list(field.type):
+            columns.append(pyarrow.array([row[field.name] for row in rows], field.type))
+            continue
+        offsets, values = [0], []
+        for row in rows:
+            held = row.get(field.name)
+            values.append(pyarrow.array([] if held is None else held, field.type.value_type))
+            offsets.append(offsets[-1] + len(values[-1]))
+        whole = pyarrow.concat_arrays(values)
+        columns.append(pyarrow.ListArray.from_arrays(pyarrow.array(offsets, "int32"), whole))
+    return pyarrow.RecordBatch.from_arrays(columns, schema=ARRAYS)
+
+
+def _lists(rows: Any) -> dict[tuple[str, Any], Any]:
+    """The lists of a record batch that came from elsewhere, by name and type."""
+    found: dict[tuple[str, Any], Any] = {}
+    if rows is None:
+        return found
+    if rows.schema != ARRAYS:
+        raise ValueError(f"arrays: expected columns {_shown(ARRAYS)}, got {_shown(rows.schema)}")
+    rows.validate(full=True)
+    for row in range(rows.num_rows):
+        name, kind = (rows.column(place)[row].as_py() for place in (0, 1))
+        ids, numbers = (rows.column(place)[row].values for place in (2, 3))
+        values = ids if numbers is None or not len(numbers) else numbers
+        if name is None or values is None or values.null_count or (name, kind) in found:
+            raise ValueError(
+                f"arrays: expected a list for each name and type, got {name!r}, {kind!r}"
+            )
+        found[name, kind] = values
+    return found
+
+
+def _shown(schema: Any) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in schema)
+
+
+def _joined(given: Any, name: str, lists: dict[tuple[str, Any], Any]) -> Any:
+    """What the JSON and the arrays have under a name; what was found is taken out."""
+    kinds = [kind for found, kind in lists if found == name]
+    of_arrays = {kind: lists.pop((name, kind)) for kind in kinds}
+    if None in of_arrays:
+        if given is not None or len(of_arrays) > 1:
+            raise ValueError(f"{name}: expected one list, or lists by type, got both")
+        return of_arrays[None]
+    scalar = name == "seed_time" and isinstance(given, (int, float)) and not isinstance(given, bool)
+    if given is not None and not scalar and not isinstance(given, (list, dict)):
+        raise TypeError(f"{name}: expected a list, or lists by type, got {describe(given)}")
+    if isinstance(given, dict):
+        for kind, each in given.items():
+            if not isinstance(each, list) or kind in of_arrays:
+                raise TypeError(f"{name}[{kind!r}]: expected one list, got {describe(each)}")
+    if of_arrays:
+        if given is not None and not isinstance(given, dict):
+            raise ValueError(f"{name}: expected one list, or lists by type, got both")
+        return {**(given or {}), **of_arrays}
+    return given
+
+
+def _metapath(given: Any) -> tuple[tuple[str, str, str], ...]:
+    if given is None:
+        return ()
+    ok = isinstance(given, list) and all(
+        isinstance(kind, list) and len(kind) == 3 and all(isinstance(name, str) for name in kind)
+        for kind in given
+    )
+    if not ok:
+        raise TypeError(
+            f"metapath: expected a list of [source, relation, destination], got {describe(given)}"
+        )
+    return tuple(tuple(kind) for kind in given)
