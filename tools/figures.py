@@ -31,7 +31,7 @@ PAGES = tuple(
             f"docs/{name}.md"
             for name in (
                 *("performance", "features", "cuda-graphs", "turbognn", "nextdoor"),
-                *("pipeline", "pyg", "gnnsampler", "parts"),
+                *("pipeline", "pyg", "gnnsampler", "parts", "peers"),
             )
         ),
     )
@@ -167,6 +167,20 @@ def parts_model() -> str:
         for row in modelled(record)
     ]
     return table(["machines", "MB sent", "messages", "ms a batch"], rows, 4)
+
+
+def copies() -> str:
+    """Which part of a shared graph's reads its copies answer."""
+    record = kept("copies.json")
+    if record is None:
+        return "No figures are kept for this version; `python -m benchmarks.copies` counts them.\n"
+    rows = []
+    for row in record["rows"]:
+        for name, of in ((row["graph"], "pages"), ("the hottest rows of as many bytes", "rows")):
+            rows.append([name, *(f"{found[of]:.2f}" for found in row["answered"])])
+    shares = [f"{found['share']:.0%}" for found in record["rows"][0]["answered"]]
+    shares[0] += " copied"
+    return f"{source(record)}\n{table(['', *shares], rows, 4)}"
 
 
 def cache_hits() -> str:
@@ -815,7 +829,7 @@ FIGURES: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
         *(ratios, all_rows, cache_hits, growth, threads, hub),
-        *(pyg_layers, pipeline_cache, pipeline_shares, locality, parts, parts_model),
+        *(pyg_layers, pipeline_cache, pipeline_shares, locality, parts, parts_model, copies),
         *(
             gpu_latency,
             gpu_calls,
