@@ -60,12 +60,16 @@ class HGT(nn.Module):
         return self.out(functional.dropout(seeds, 0.2, self.training))
 
 
-def load_graph() -> tuple[HeteroData, datasets.Debian]:
+def load_graph(types: bool = True) -> tuple[HeteroData, datasets.Debian]:
+    """Packages with their types of relations, sources and maintainers; or packages and edges."""
     debian = datasets.debian()
     data = HeteroData()
     data["package"].x = torch.from_numpy(debian.words())
     data["package"].y = torch.from_numpy(debian.labels)
     src, dst, kind = (torch.from_numpy(each) for each in (debian.src, debian.dst, debian.kind))
+    if not types:
+        data["package", "depends", "package"].edge_index = torch.stack([src, dst])
+        return ToUndirected()(data), debian
     for number, name in enumerate(debian.kinds):
         # Names of relations become names of modules.
         relation = "package", name.replace("-", "_"), "package"
@@ -74,8 +78,7 @@ def load_graph() -> tuple[HeteroData, datasets.Debian]:
         data[name].num_nodes = int(of.max()) + 1
         edges = torch.stack([torch.from_numpy(of), torch.arange(debian.num_nodes)])
         data[name, "has", "package"].edge_index = edges
-    data = ToUndirected()(data)
-    return data, debian
+    return ToUndirected()(data), debian
 
 
 def train(data: HeteroData, debian: datasets.Debian, epochs: int) -> float:
@@ -112,9 +115,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--without-types", action="store_true", help="for comparison")
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
-    data, debian = load_graph()
+    data, debian = load_graph(not arguments.without_types)
     accuracy = train(data, debian, arguments.epochs)
     print(f"validation accuracy: {accuracy:.1%}")
 
