@@ -55,6 +55,20 @@ def test_shadow_in_the_loader(g: Any, workers: int) -> None:
     assert sorted(seen) == list(range(20))
 
 
+def test_shadow_without_some_edges(g: Any) -> None:
+    """They are neither walked along nor in the subgraph."""
+    seeds = torch.arange(8)
+    without = g.in_edges(seeds, form="eid")[::2]
+    _, _, subgraph = ShaDowKHopSampler([-1, 3]).sample(g, seeds, without)
+    nodes, edges = subgraph.ndata[dgl.NID], subgraph.edata[dgl.EID]
+    assert not torch.isin(edges, without).any()
+    left = dgl.remove_edges(g, without.to(g.idtype), store_ids=True)
+    among = left.edata[dgl.EID][left.subgraph(nodes).edata[dgl.EID].long()]
+    assert torch.equal(edges.sort().values, among.sort().values)
+    near = left.in_subgraph(seeds.to(g.idtype)).edges()[0]
+    assert set(near.tolist()) <= set(nodes.tolist())
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_saint_in_the_loader(g: Any, workers: int) -> None:
     sampler = SAINTSampler("node", 15, prefetch_ndata=["x"], prefetch_edata=["t"], seed=2)
@@ -207,8 +221,6 @@ def test_mistakes(g: Any) -> None:
         ShaDowKHopSampler([1], prob=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="nothing"):
         ShaDowKHopSampler([1], prob="nothing").sample(g, torch.arange(2))
-    with pytest.raises(NotImplementedError, match="exclude"):
-        ShaDowKHopSampler([1]).sample(g, torch.arange(2), torch.arange(2))
     typed = dgl.heterograph({("a", "x", "b"): ([0], [0]), ("b", "y", "a"): ([0], [0])})
     with pytest.raises(NotImplementedError):
         SAINTSampler("node", 3).sample(typed, torch.arange(2))

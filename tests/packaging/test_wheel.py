@@ -82,7 +82,10 @@ def test_metadata(metadata: Message) -> None:
     )
     assert metadata["Requires-Python"] == ">=3.10"
     extras = set(metadata.get_all("Provides-Extra", []))
-    assert extras == {"cuda", "torch", "dgl", "pyg", "arrow", "cli", "metis", "quickstart", "dev"}
+    assert extras == {
+        *("cuda", "torch", "dgl", "pyg", "arrow", "flight", "cli", "metis"),
+        *("quickstart", "dev"),
+    }
     needed: dict[str, set[str]] = {}
     for requirement in metadata.get_all("Requires-Dist", []):
         package, _, extra = requirement.partition(";")
