@@ -6,8 +6,8 @@ the same training with PyG's own loader, which would need pyg-lib or torch-spars
     python examples/hgt_pyg.py --epochs 3
 
 Takes half a minute on two cores. Prints the loss and the seconds of each epoch, and at the end the
-accuracy on the validation packages: about 71 %. With --without-types, which knows packages and edges
-alone, it is about 62 %.
+accuracy on the validation packages: about 71 %. With --without-types it knows packages and edges
+alone, and has about 62 %.
 """
 
 from __future__ import annotations
