@@ -41,6 +41,12 @@ def numbers(A: Any, seeds: Any) -> Any:
     return {"degree": C.count(axis=0), "sum": C.sum(axis=0), "rows": C.row()}
 
 
+@pgs.program
+def quotients(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    return C.div(C.sum(axis=0), axis=0).div(A.ndata["x"], axis=1)
+
+
 @pytest.fixture(params=[32, 64])
 def graph(request: pytest.FixtureRequest) -> pgs.Graph:
     made = circulant(50, 5, bits=request.param)
@@ -56,6 +62,20 @@ def lists(batch: Any) -> Any:
         [getattr(b, name).tolist() for name in ("indptr", "indices", "edge_ids", "edge_weights")]
         for b in batch.blocks
     ]
+
+
+def test_div_divides(graph: pgs.Graph) -> None:
+    """By a number of each column, and by one of each row: once each, and not by their inverses."""
+    seeds = np.arange(7, 19)
+    batch = quotients(weight="t").sample(graph, seeds).numpy()
+    (block,) = batch.blocks
+    t, x = graph.edata["t"].numpy(), graph.ndata["x"].numpy().astype(float)
+    columns = np.repeat(np.arange(len(seeds)), np.diff(block.indptr))
+    sums = np.bincount(columns, t[block.edge_ids])
+    rows = batch.input_nodes[block.indices]
+    assert (x[rows] > 0).all()
+    want = t[block.edge_ids] / sums[columns] / x[rows]
+    assert np.allclose(block.edge_weights, want, rtol=1e-6)
 
 
 def test_blocks_with_values_and_more(graph: pgs.Graph) -> None:
