@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,12 +67,18 @@ def held() -> tuple[int, int]:
     return stats["live"], stats["jobs"]
 
 
+@functools.cache
+def large() -> pgs.Graph:
+    return circulant(100_000, 20, 32)
+
+
 @contextmanager
 def busy() -> Iterator[None]:
     """The engine has one thread, which samples until the end of the block: readings wait."""
-    graph, sampler = circulant(20_000, 20, 32), pgs.PGSampler([15] * 200, seed=0)
+    # Seconds, where a test takes parts of one: other work may keep a test from its turn.
+    graph, sampler = large(), pgs.PGSampler([15] * 250, seed=0)
     before = pgs.set_num_threads(1)
-    job = sampler.submit(graph, range(20_000))
+    job = sampler.submit(graph, range(graph.num_nodes))
     try:
         yield
         assert not job.done()
