@@ -48,6 +48,10 @@ def test_graphs_with_types(tmp_path: Path, world: int) -> None:
     check_ranks(world, "typed", str(tmp_path))
 
 
+def test_groups_end() -> None:
+    check_ranks(2, "groups")
+
+
 def test_loaders_and_features(folders: Path) -> None:
     check_ranks(2, "loaders", str(folders))
 

@@ -18,6 +18,7 @@ from parts_graphs import EDGES, NODES, content, walked
 
 import pygsampler as pgs
 from pygsampler import distributed
+from pygsampler.distributed.group import Group
 from pygsampler.torch import DataLoader
 
 
@@ -395,6 +396,14 @@ def refused(rank: int, world: int, folder: str) -> None:
         "exchange: expected 3 processes, one for each part, got 2",
         lambda: distributed.open(f"{folder}/ids 3"),
     )
+
+
+def groups(rank: int, world: int) -> None:
+    """Those that are destroyed while a thread of Gloo may still have a collective's tensors."""
+    for number in range(40):
+        group = Group("groups", None, 30)
+        assert group.gather((rank, number)) == [(other, number) for other in range(world)]
+        group.close()
 
 
 def dies(rank: int, world: int, folder: str, how: str) -> None:

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pygsampler.distributed.group import Group
+
 # What one process says to another: the bytes behind a buffer.
 Message = Any
 Answer = Callable[[Sequence[Message]], Sequence[Message]]
@@ -87,96 +89,34 @@ class TorchExchange(Exchange):
     together = True
 
     def __init__(self, group: Any = None, *, timeout: float = 300.0) -> None:
-        from datetime import timedelta
-
-        import torch
-        import torch.distributed as dist
-
-        if not dist.is_available() or not dist.is_initialized():
-            raise RuntimeError(
-                "TorchExchange: expected an initialised torch.distributed, got none; start with "
-                "torchrun and call torch.distributed.init_process_group()"
-            )
-        if not timeout > 0:
-            raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
-        self._own = group is None
-        if group is None:
-            group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
-        self._group = group
-        self._rank, self._size = dist.get_rank(group), dist.get_world_size(group)
-        backend = dist.get_backend(group)
-        if backend not in ("gloo", "nccl"):
-            raise ValueError(f"group: expected one of Gloo or NCCL, got {backend}")
-        self._device = (
-            torch.device("cpu")
-            if backend == "gloo"
-            else torch.device("cuda", torch.cuda.current_device())
-        )
+        self._group = Group("TorchExchange", group, timeout)
 
     @property
     def rank(self) -> int:
         """This process's rank in the group."""
-        return int(self._rank)
+        return self._group.rank
 
     @property
     def size(self) -> int:
         """How many processes the group has."""
-        return int(self._size)
+        return self._group.size
 
     def ask(
         self, questions: Sequence[Message], answer: Answer, *, leaving: bool = False
     ) -> list[Message] | None:
         """As ``Exchange.ask``; all processes of the group call it together."""
-        if self._size == 1:
+        group = self._group
+        if group.size == 1:
             return None if leaving else [b""]
         asks = any(len(question) for question in questions)
-        come, states = self._sizes([len(question) for question in questions], leaving | asks << 1)
+        come, states = group.sizes([len(question) for question in questions], leaving | asks << 1)
         self.busy = any(state & 2 for state in states)
         if not self.busy:
-            return None if all(state & 1 for state in states) else [b""] * self._size
-        given = answer(self._swap(questions, come))
-        sizes, _ = self._sizes([len(one) for one in given], 0)
-        return self._swap(given, sizes)
+            return None if all(state & 1 for state in states) else [b""] * group.size
+        given = answer(group.swap(questions, come))
+        sizes, _ = group.sizes([len(one) for one in given], 0)
+        return group.swap(given, sizes)
 
     def close(self) -> None:
         """Destroys the group, where the exchange has made it."""
-        import torch.distributed as dist
-
-        if self._own and dist.is_initialized():
-            dist.destroy_process_group(self._group)
-        self._own = False
-
-    def _sizes(self, sizes: Sequence[int], state: int) -> tuple[list[int], list[int]]:
-        """The sizes of what others send here, and their states."""
-        import torch
-        import torch.distributed as dist
-
-        mine = torch.tensor([[size, state] for size in sizes], dtype=torch.int64)
-        mine = mine.to(self._device)
-        theirs = torch.empty_like(mine)
-        dist.all_to_all_single(theirs, mine, group=self._group)
-        columns: list[list[int]] = theirs.T.tolist()
-        return columns[0], columns[1]
-
-    def _swap(self, messages: Sequence[Message], come: Sequence[int]) -> list[Message]:
-        """What others send here, of those sizes."""
-        import torch
-        import torch.distributed as dist
-
-        from pygsampler._core.memories import owned_view
-
-        flat = bytearray().join(messages)
-        # A tensor of no bytes has no buffer to be made of.
-        out = (
-            torch.frombuffer(flat, dtype=torch.uint8) if flat else torch.empty(0, dtype=torch.uint8)
-        )
-        into = torch.empty(sum(come), dtype=torch.uint8, device=self._device)
-        sizes = [len(message) for message in messages]
-        dist.all_to_all_single(into, out.to(self._device), list(come), sizes, group=self._group)
-        here = into.cpu()
-        views: list[Message] = []
-        at = here.data_ptr()
-        for size in come:
-            views.append(owned_view(at, size, here) if size else b"")
-            at += size
-        return views
+        self._group.close()

@@ -9,7 +9,6 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +17,7 @@ from pygsampler._core import library, memories
 from pygsampler._core.checks import boolean, describe
 from pygsampler._graph.peers import Heat, Making, Piece, Seat, layout, share_of
 from pygsampler.array import Array, _on_device
+from pygsampler.distributed.group import Group
 from pygsampler.errors import CudaError
 from pygsampler.features import Features, heat_of
 from pygsampler.graph import Graph
@@ -261,22 +261,9 @@ class _Wires:
     """A process group, and a socket to each of its processes on this machine, for descriptors."""
 
     def __init__(self, group: Any, timeout: float) -> None:
-        import torch.distributed as dist
-
-        if not dist.is_available() or not dist.is_initialized():
-            raise RuntimeError(
-                "share: expected an initialised torch.distributed, got none; start with torchrun "
-                "and call torch.distributed.init_process_group()"
-            )
+        self._group = Group("share", group, timeout)
         self._timeout = timeout
-        # One of our own heeds the timeout, and asks nothing of a GPU.
-        self._own = group is None
-        if group is None:
-            group = dist.new_group(backend="gloo", timeout=timedelta(seconds=timeout))
-        self._group = group
-        self.rank, self.size = int(dist.get_rank(group)), int(dist.get_world_size(group))
-        if self.rank < 0:
-            raise ValueError("group: expected one that this process is in, got another")
+        self.rank, self.size = self._group.rank, self._group.size
         self._sockets: dict[int, socket.socket] = {}
         # The error that all processes have been told of.
         self._known: Exception | None = None
@@ -305,19 +292,11 @@ class _Wires:
 
     def __exit__(self, *error: object) -> None:
         self._hang_up()
-        if self._own:
-            import torch.distributed as dist
-
-            self._own = False
-            dist.destroy_process_group(self._group)
+        self._group.close()
 
     def gather(self, mine: T) -> list[T]:
         """What each process has."""
-        import torch.distributed as dist
-
-        everyone: list[Any] = [None] * self.size
-        dist.all_gather_object(everyone, mine, group=self._group)
-        return everyone
+        return self._group.gather(mine)
 
     def same(self, what: str, mine: Callable[[], object]) -> None:
         """ValueError in all processes where one of them has another."""
