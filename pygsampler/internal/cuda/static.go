@@ -126,13 +126,10 @@ type StaticPlan struct {
 	Grid     int         // blocks of a launch; 0 for a good number
 }
 
-// Static makes the batches of passes over seeds one after the other, by launches with the same
-// arguments for all of them: a CUDA graph may hold and repeat them. See kernels/static.cu. It
-// serves one goroutine at a time.
-type Static struct {
+// passes is what Static and StaticTyped have in common: the slots of batches, and what is told of them.
+type passes struct {
 	engine  *Engine
 	graph   *Graph
-	plan    StaticPlan
 	kernels *staticKernels
 	space   *Workspace
 	state   buffer
@@ -142,7 +139,22 @@ type Static struct {
 	told    gpu.Pinned // reports for the host, a slot's behind the other
 	staged  gpu.Pinned // the pass and its steps on their way to the device
 	words   int        // of a report
+}
 
+// Standing is a Static or a StaticTyped, once its pass has begun.
+type Standing interface {
+	Sample(stream gpu.Stream) error
+	Edges(x *StaticEdges, stream gpu.Stream) error
+	Wait(i int64, timeout time.Duration, words []int64) (done, fits bool, err error)
+	Close() error
+}
+
+// Static makes the batches of passes over seeds one after the other, by launches with the same
+// arguments for all of them: a CUDA graph may hold and repeat them. See kernels/static.cu. It
+// serves one goroutine at a time.
+type Static struct {
+	passes
+	plan   StaticPlan
 	args   staticArgs
 	turns  turnArgs
 	kernel gpu.Kernel[staticArgs]
@@ -161,7 +173,7 @@ func (e *Engine) NewStatic(g *Graph, p StaticPlan) (s *Static, err error) {
 	if len(p.Most) != len(p.Plan.Fanouts) {
 		return nil, fmt.Errorf("%w: static: expected sizes of %d blocks, got %d", request.ErrValue, len(p.Plan.Fanouts), len(p.Most))
 	}
-	s = &Static{engine: e, graph: g, plan: p, words: reportHeader + p.Plan.Words()}
+	s = &Static{passes: passes{engine: e, graph: g, words: reportHeader + p.Plan.Words()}, plan: p}
 	if s.kernels, err = staticOf(e); err != nil {
 		return nil, err
 	}
@@ -193,7 +205,7 @@ func (p *StaticPlan) layout(g *Graph) (bytes uint64, rows, edges, ranks int64) {
 
 // begin makes memory and the arguments of launches.
 func (s *Static) begin() error {
-	e, g, w, p := s.engine, s.graph, s.space, &s.plan
+	g, w, p := s.graph, s.space, &s.plan
 	var n Needs
 	n.Out, n.Rows, n.Edges, n.Ranks = p.layout(g)
 	n.Rows, n.Edges = max(n.Rows, p.Seeds, 64), max(n.Edges, p.Seeds, 64)
@@ -220,22 +232,7 @@ func (s *Static) begin() error {
 	if _, err := m.tag(w, g.Nodes, shift, stream); err != nil {
 		return err
 	}
-	report := uint64(s.words) * 8
-	if err := errors.Join(
-		s.state.fit(w, uint64(unsafe.Sizeof(staticState{})), stream),
-		s.reports.fit(w, staticSlots*report, stream),
-		s.out.fit(w, staticSlots*n.Out, stream),
-	); err != nil {
-		return err
-	}
-	if s.told, err = e.context.AllocPinned(staticSlots * report); err != nil {
-		return err
-	}
-	clear(s.told.Bytes())
-	if err := errors.Join(
-		stream.Fill32(s.state.Address, 0, s.state.Size/4), stream.Fill32(s.reports.Address, 0, s.reports.Size/4),
-		stream.Synchronize(),
-	); err != nil {
+	if err := s.fit(uint64(unsafe.Sizeof(staticState{})), n.Out); err != nil {
 		return err
 	}
 	k := s.kernels
@@ -258,16 +255,38 @@ func (s *Static) begin() error {
 		},
 	}
 	copy(s.turns.Most[:], p.Most)
-	grid := p.Grid
-	if processors := e.context.Properties().Multiprocessors; grid <= 0 {
+	s.shape = s.beside(p.Grid, k.each, shared)
+	return nil
+}
+
+// fit makes room for so many bytes of state and of each batch, and for reports.
+func (s *passes) fit(state, out uint64) (err error) {
+	w, report := s.space, uint64(s.words)*8
+	if err := errors.Join(
+		s.state.fit(w, state, w.stream), s.reports.fit(w, staticSlots*report, w.stream), s.out.fit(w, staticSlots*out, w.stream),
+	); err != nil {
+		return err
+	}
+	if s.told, err = s.engine.context.AllocPinned(staticSlots * report); err != nil {
+		return err
+	}
+	clear(s.told.Bytes())
+	return errors.Join(
+		w.stream.Fill32(s.state.Address, 0, s.state.Size/4), w.stream.Fill32(s.reports.Address, 0, s.reports.Size/4),
+		w.stream.Synchronize(),
+	)
+}
+
+// beside is a launch of so many blocks, 0 for a good number, of which a multiprocessor runs some at a time.
+func (s *passes) beside(grid, together, shared int) gpu.Shape {
+	if processors := s.engine.context.Properties().Multiprocessors; grid <= 0 {
 		// It runs beside a training step, which takes longer and wants the device: steps of 1024x(10,10)
 		// took 0.331 ms with a quarter, 0.335 with half, 0.337 with all multiprocessors (H200).
 		grid = max(processors/4, 1)
 	} else {
-		grid = min(grid, k.each*processors)
+		grid = min(grid, together*processors)
 	}
-	s.shape = gpu.Shape{Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
-	return nil
+	return gpu.Shape{Grid: [3]uint32{uint32(grid)}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
 }
 
 // Seeds is a part of the seeds of a pass, by its place.
@@ -278,12 +297,28 @@ type Seeds struct{ First, Count int64 }
 // the stream, puts the preparation of the first batch into it, and must not be captured.
 func (s *Static) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds, epoch uint32, first, stride uint64) error {
 	const pass = uint64(unsafe.Sizeof(staticPass{}))
-	const each = uint64(unsafe.Sizeof(staticStep{}))
-	bytes := pass + each*uint64(len(parts)+1)
+	if err := s.stage(stream, pass, stepBytes(parts)); err != nil {
+		return err
+	}
+	*(*staticPass)(s.staged.Pointer) = staticPass{Seeds: seeds, Steps: s.steps.Address, NumSteps: uint64(len(parts))}
+	s.write(pass, parts, s.plan.Seed, epoch, first, stride)
+	if err := s.send(stream, pass, stepBytes(parts)); err != nil {
+		return err
+	}
+	return s.turn(stream, 1)
+}
+
+// stepBytes is what the steps of a pass take, with the last one, which has no seeds.
+func stepBytes(parts []Seeds) uint64 {
+	return uint64(unsafe.Sizeof(staticStep{})) * uint64(len(parts)+1)
+}
+
+// stage waits for the stream and makes room for a pass of so many bytes and, behind it, its steps.
+func (s *passes) stage(stream gpu.Stream, pass, steps uint64) error {
 	if err := stream.Synchronize(); err != nil {
 		return err
 	}
-	if s.staged.Size < bytes {
+	if bytes := pass + steps; s.staged.Size < bytes {
 		if err := s.staged.Close(); err != nil {
 			return err
 		}
@@ -292,26 +327,28 @@ func (s *Static) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds, epoc
 			return err
 		}
 	}
-	if err := s.steps.fit(s.space, bytes-pass, stream); err != nil {
-		return err
-	}
-	*(*staticPass)(s.staged.Pointer) = staticPass{Seeds: seeds, Steps: s.steps.Address, NumSteps: uint64(len(parts))}
+	return s.steps.fit(s.space, steps, stream)
+}
+
+// write has the steps of parts stand behind a pass of so many bytes, on their way.
+func (s *passes) write(pass uint64, parts []Seeds, seed uint64, epoch uint32, first, stride uint64) {
 	steps := unsafe.Slice((*staticStep)(unsafe.Add(s.staged.Pointer, pass)), len(parts)+1)
 	for i, part := range parts {
-		random := rng.NewStream(s.plan.Seed, epoch, first+uint64(i)*stride, 0, 0).Words()
+		random := rng.NewStream(seed, epoch, first+uint64(i)*stride, 0, 0).Words()
 		steps[i] = staticStep{uint64(part.First), uint64(part.Count), random}
 	}
 	steps[len(parts)] = staticStep{}
+}
+
+// send begins a pass, which is staged.
+func (s *passes) send(stream gpu.Stream, pass, steps uint64) error {
 	for slot := range staticSlots {
 		atomic.StoreInt64(&s.report(slot)[reportStatus], 0)
 	}
-	if err := errors.Join(
+	return errors.Join(
 		stream.Upload(s.state.Address, s.staged.Pointer, pass),
-		stream.Upload(s.steps.Address, unsafe.Add(s.staged.Pointer, pass), bytes-pass),
-	); err != nil {
-		return err
-	}
-	return s.turn(stream, 1)
+		stream.Upload(s.steps.Address, unsafe.Add(s.staged.Pointer, pass), steps),
+	)
 }
 
 // turn hands a report on and prepares the next batch, or, first, only does the latter.
@@ -380,7 +417,7 @@ func (s *Static) Spread(to *Spread, stream gpu.Stream) error {
 }
 
 // blocks are a thread for each of so many things, as far as the device runs them at a time.
-func (s *Static) blocks(things uint64) uint32 {
+func (s *passes) blocks(things uint64) uint32 {
 	const together = 4
 	return uint32(max(min((things+staticThreads-1)/staticThreads, together*uint64(s.engine.context.Properties().Multiprocessors)), 1))
 }
@@ -394,7 +431,7 @@ type StaticEdges struct {
 }
 
 // Edges writes a block's edges one by one, those that fill it up too.
-func (s *Static) Edges(x *StaticEdges, stream gpu.Stream) error {
+func (s *passes) Edges(x *StaticEdges, stream gpu.Stream) error {
 	return s.kernels.edges.Launch(stream, gpu.Shape{
 		Grid: [3]uint32{s.blocks(x.Block.Size.Edges)}, Block: [3]uint32{staticThreads},
 	}, &staticEdgesArgs{
@@ -404,13 +441,13 @@ func (s *Static) Edges(x *StaticEdges, stream gpu.Stream) error {
 }
 
 // report is what the host was told of a slot's batch.
-func (s *Static) report(slot int) []int64 {
+func (s *passes) report(slot int) []int64 {
 	return unsafe.Slice((*int64)(s.told.Pointer), staticSlots*s.words)[slot*s.words:][:s.words]
 }
 
 // Wait waits up to timeout for batch i of the pass to be sampled, which is not taken twice: it
 // copies the words that describe it. fits is false where it is larger than may be.
-func (s *Static) Wait(i int64, timeout time.Duration, words []int64) (done, fits bool, err error) {
+func (s *passes) Wait(i int64, timeout time.Duration, words []int64) (done, fits bool, err error) {
 	report := s.report(int(i % staticSlots))
 	if !gpu.Await(&report[reportStatus], spinFor, timeout) {
 		// A launch that has failed never reports; the stream is not known here, any will tell.
@@ -435,14 +472,15 @@ func (s *Static) Wait(i int64, timeout time.Duration, words []int64) (done, fits
 
 // Close gives the memory back, once all that the device has been given is done. A CUDA graph that
 // holds launches of it must not be launched again.
-func (s *Static) Close() error {
+func (s *passes) Close() error {
 	err := s.engine.context.Synchronize()
 	w := s.space
 	for _, b := range []*buffer{&s.state, &s.reports, &s.out, &s.steps} {
 		err = errors.Join(err, b.Free(w.stream))
 	}
-	// Its tags were counted on the device.
+	// Its tags were counted on the device, and seeds of types written there.
 	SpaceOf[hopSpace](w).Forget()
+	SpaceOf[typedSpace](w).Forget()
 	s.engine.giveBack(w)
 	return errors.Join(err, s.told.Close(), s.staged.Close())
 }

@@ -21,29 +21,34 @@ type treeSpace struct {
 
 // fit makes room for a batch of so many hops, and the table empty.
 func (t *treeSpace) fit(f *Flight, hops int) error {
-	c, w := &f.call, f.space
+	// A batch that needs more is made again with twice the edges.
+	if err := t.room(f.graph, f.space, f.call.NumSeeds, f.need.Edges*int64(hops), f.stream); err != nil {
+		return err
+	}
+	slots := uint64(1) << t.bits
+	return errors.Join(
+		f.stream.Fill32(t.keys.Address, emptyWord, slots*2), f.stream.Fill32(t.words.Address, emptyWord, slots*2),
+	)
+}
+
+// room makes room for a batch of so many seeds and edges of all hops; the table is not empty.
+func (t *treeSpace) room(g *Graph, w *Workspace, seeds, edges int64, stream gpu.Stream) error {
 	hop, bins := SpaceOf[hopSpace](w), SpaceOf[binSpace](w)
-	shift, err := request.TreeShift(f.graph.Nodes, c.NumSeeds)
+	shift, err := request.TreeShift(g.Nodes, seeds)
 	if err != nil {
 		return err
 	}
 	t.shift = shift
-	// At most half full; a batch that needs more is made again with twice the edges.
-	most := uint64(c.NumSeeds) + uint64(f.need.Edges)*uint64(hops)
+	// At most half full.
+	most := uint64(seeds) + uint64(edges)
 	t.bits = max(bits.Len64(2*most-1), 10)
 	if t.bits > 31 {
 		return fmt.Errorf("%w: a disjoint batch of up to %d pairs: expected at most 2^30 on a GPU", request.ErrOverflow, most)
 	}
 	slots := uint64(1) << t.bits
-	err = errors.Join(
-		t.keys.fit(w, slots*8, f.stream), t.words.fit(w, slots*8, f.stream),
-		t.trees.fit(w, uint64(hop.rowCapacity)*4, f.stream), bins.answers.fit(w, uint64(hop.edgeCapacity)*4*2, f.stream),
-	)
-	if err != nil {
-		return err
-	}
 	return errors.Join(
-		f.stream.Fill32(t.keys.Address, emptyWord, slots*2), f.stream.Fill32(t.words.Address, emptyWord, slots*2),
+		t.keys.fit(w, slots*8, stream), t.words.fit(w, slots*8, stream),
+		t.trees.fit(w, uint64(hop.rowCapacity)*4, stream), bins.answers.fit(w, uint64(hop.edgeCapacity)*4*2, stream),
 	)
 }
 

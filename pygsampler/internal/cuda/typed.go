@@ -377,35 +377,46 @@ func (p *Typed) tableBytes() (kinds, relations, fanouts, all uint64) {
 
 // Fit makes room for rows, edges and vertices, and for the report.
 func (p *Typed) Fit(f *Flight) error {
-	w, s := f.space, SpaceOf[typedSpace](f.space)
-	hop := SpaceOf[hopSpace](w)
-	if err := hop.fit(w, f.need, f.stream); err != nil {
+	if err := p.fit(f.graph, f.space, f.need, f.stream); err != nil {
+		return err
+	}
+	if p.Disjoint {
+		if err := SpaceOf[treeSpace](f.space).fit(f, p.hops()); err != nil {
+			return err
+		}
+	}
+	return f.space.reportOf(p.Words())
+}
+
+// fit makes room for rows, edges and vertices.
+func (p *Typed) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error {
+	s, hop := SpaceOf[typedSpace](w), SpaceOf[hopSpace](w)
+	if err := hop.fit(w, need, stream); err != nil {
 		return err
 	}
 	listed := uint64(0)
-	for _, n := range f.graph.schema.Nodes {
+	for _, n := range g.schema.Nodes {
 		listed += p.most(n, hop.rowCapacity)
 	}
 	if p.Disjoint {
-		if err := errors.Join(SpaceOf[treeSpace](w).fit(f, p.hops()), s.trees.fit(w, listed*4, f.stream)); err != nil {
+		if err := s.trees.fit(w, listed*4, stream); err != nil {
 			return err
 		}
 	}
 	if p.Times != nil {
-		if err := errors.Join(s.bounds.fit(w, listed*8, f.stream), s.edges.fit(w, uint64(hop.edgeCapacity)*16, f.stream)); err != nil {
+		if err := errors.Join(s.bounds.fit(w, listed*8, stream), s.edges.fit(w, uint64(hop.edgeCapacity)*16, stream)); err != nil {
 			return err
 		}
 	}
 	_, _, _, size := p.tableBytes()
 	err := errors.Join(
-		s.lists.fit(w, listed*uint64(f.graph.IDBits/8), f.stream), s.counts.fit(w, p.counters()*8, f.stream),
-		s.tables.fit(w, size, f.stream), w.reportOf(p.Words()),
+		s.lists.fit(w, listed*uint64(g.IDBits/8), stream), s.counts.fit(w, p.counters()*8, stream), s.tables.fit(w, size, stream),
 	)
 	if err != nil || s.staged.Size >= size {
 		return err
 	}
 	if err = s.staged.Close(); err == nil {
-		s.staged, err = f.engine.context.AllocPinned(2 * size)
+		s.staged, err = g.engine.context.AllocPinned(2 * size)
 	}
 	return err
 }
@@ -419,8 +430,8 @@ func (p *Typed) most(nodes, capacity int64) uint64 {
 }
 
 // describe writes down what the kernel knows of types, relations and fanouts.
-func (p *Typed) describe(f *Flight) (size uint64) {
-	about, s, capacity := f.graph.schema, SpaceOf[typedSpace](f.space), SpaceOf[hopSpace](f.space).rowCapacity
+func (p *Typed) describe(graph *Graph, w *Workspace) (size uint64) {
+	about, s, capacity := graph.schema, SpaceOf[typedSpace](w), SpaceOf[hopSpace](w).rowCapacity
 	atRelations, numBytes, fanoutBytes, size := p.tableBytes()
 	kinds := unsafe.Slice((*typedKind)(s.staged.Pointer), len(about.Nodes))
 	relations := unsafe.Slice((*typedRelation)(unsafe.Add(s.staged.Pointer, atRelations)), len(about.Relations))
@@ -463,8 +474,8 @@ func (p *Typed) Launch(f *Flight) error {
 	if err != nil {
 		return err
 	}
-	size := p.describe(f)
-	atRelations, numBytes, fanoutBytes, _ := p.tableBytes()
+	size := p.describe(g, w)
+	_, _, fanoutBytes, _ := p.tableBytes()
 	trees, m := SpaceOf[treeSpace](w), &hop.wide
 	if p.Disjoint {
 		m = trees.asMap()
@@ -476,35 +487,61 @@ func (p *Typed) Launch(f *Flight) error {
 	if err != nil {
 		return err
 	}
-	out, capacity := f.Region()
-	args := typedArgs{
-		Kinds: s.tables.Address, Relations: s.tables.Address + gpu.Address(atRelations),
-		Fanouts: s.tables.Address + gpu.Address(atRelations+numBytes), Excluded: w.excluded.Address, Seeds: c.Seeds,
-		Map: m.Address, Counts: s.counts.Address, Rows: hop.rows.Address, Nodes: s.lists.Address, Firsts: hop.firsts.Address,
-		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt, Out: out, Report: f.Report(), BadSeed: w.meeting.Address + badSeedAt,
-		OutCapacity: capacity, RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity), NumSeeds: uint64(c.NumSeeds),
-		Hops: uint32(p.hops()), Types: uint32(len(p.Seeds)), NumRelations: uint32(len(p.Fanouts)), SeedBits: uint32(c.SeedBits),
-		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed), Factors: word(p.EdgeWeights),
-		Key0: random[0], Key1: random[1], Batch0: random[2], Batch1: random[3], Tag: tag,
+	args, shared := p.arguments(g, w, m, k.room)
+	args.Seeds, args.NumSeeds, args.SeedBits = c.Seeds, uint64(c.NumSeeds), uint32(c.SeedBits)
+	args.Out, args.OutCapacity = f.Region()
+	args.Report = f.Report()
+	args.Key0, args.Key1, args.Batch0, args.Batch1, args.Tag = random[0], random[1], random[2], random[3], tag
+	if p.Times != nil {
+		args.SeedTimes = args.Fanouts + gpu.Address(fanoutBytes)
 	}
+	kernel, together := &k.of[word(p.all(g))][g.wide()], k.together
+	if tablesOf(len(p.Seeds), len(p.Fanouts)) > usualTables {
+		if together, err = kernel.Occupancy(threads, shared); err != nil {
+			return err
+		}
+	}
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
+	return kernel.Launch(f.stream, shape, &args)
+}
+
+// all is whether batches need what the kernels of typed_batch.cuh know where ALL is set.
+func (p *Typed) all(g *Graph) bool {
 	all := p.Disjoint || p.EdgeWeights
 	for _, r := range g.schema.Relations {
 		all = all || r.Graph.Alias != 0
+	}
+	return all
+}
+
+// arguments are those that do not change from batch to batch, in a workspace where they have room, with their map; and
+// the dynamic shared memory of a launch, of which a block may have so much.
+func (p *Typed) arguments(g *Graph, w *Workspace, m *vertexMap, room int) (args typedArgs, shared int) {
+	s, hop, trees := SpaceOf[typedSpace](w), SpaceOf[hopSpace](w), SpaceOf[treeSpace](w)
+	atRelations, numBytes, _, _ := p.tableBytes()
+	args = typedArgs{
+		Kinds: s.tables.Address, Relations: s.tables.Address + gpu.Address(atRelations),
+		Fanouts: s.tables.Address + gpu.Address(atRelations+numBytes), Excluded: w.excluded.Address,
+		Map: m.Address, Counts: s.counts.Address, Rows: hop.rows.Address, Nodes: s.lists.Address, Firsts: hop.firsts.Address,
+		Arrived: w.meeting.Address, Slots: w.meeting.Address + slotsAt, BadSeed: w.meeting.Address + badSeedAt,
+		RowCapacity: uint64(hop.rowCapacity), EdgeCapacity: uint64(hop.edgeCapacity),
+		Hops: uint32(p.hops()), Types: uint32(len(p.Seeds)), NumRelations: uint32(len(p.Fanouts)),
+		Replace: word(p.Replace), OnlyNew: word(p.OnlyNew), Mixed: word(g.schema.Mixed), Factors: word(p.EdgeWeights),
 	}
 	if p.Disjoint {
 		args.Keys, args.Trees, args.EdgeSlots = trees.keys.Address, s.trees.Address, SpaceOf[binSpace](w).answers.Address
 		args.TableBits, args.TreeShift = uint32(trees.bits), uint32(trees.shift)
 	}
 	if t := p.Times; t != nil {
-		args.SeedTimes, args.Bounds, args.EdgeBounds = args.Fanouts+gpu.Address(fanoutBytes), s.bounds.Address, s.edges.Address
+		args.Bounds, args.EdgeBounds = s.bounds.Address, s.edges.Address
 		args.Before, args.Carry, args.Latest, args.FloatTimes = word(t.Before), word(t.Carry), word(t.Last), word(t.Float)
 		args.Windowed = word(!math.IsInf(t.Window, 1))
 		args.Window = t.Window
 	}
 	tables := tablesOf(len(p.Seeds), len(p.Fanouts))
-	most := directIn(k.room - tables)
+	most := directIn(room - tables)
 	args.Direct = uint32(most)
-	shared := tables
+	shared = tables
 	for _, fanouts := range p.Fanouts {
 		for _, n := range fanouts {
 			if n > 0 && n <= most {
@@ -512,12 +549,5 @@ func (p *Typed) Launch(f *Flight) error {
 			}
 		}
 	}
-	kernel, together := &k.of[word(all)][g.wide()], k.together
-	if tables > usualTables {
-		if together, err = kernel.Occupancy(threads, shared); err != nil {
-			return err
-		}
-	}
-	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
-	return kernel.Launch(f.stream, shape, &args)
+	return args, shared
 }

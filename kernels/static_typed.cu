@@ -1,0 +1,218 @@
+// Batches of graphs with types in memory that stays where it is, for launches that a CUDA graph repeats: what
+// static.cu is for graphs without types. Of one batch there are three launches:
+//
+//   static_typed*        samples it, as typed.cu does, out of a TypedArgs in device memory
+//   static_typed_turn    hands the report on to the host, and writes the TypedArgs of the next one
+//   static_typed_spread  copies the batch to arrays of fixed sizes, and fills up what is left of them
+//
+// Slots take turns, and what fills arrays up is harmless, as there. A graph has up to a hundred relations, each of
+// which has arrays for every hop: so what is copied is a list of pieces in device memory, and blocks take equal parts
+// of all of them.
+//
+// Go caller: internal/cuda/statictyped.go.
+#include "typed_batch.cuh"
+
+// Mirrors staticStep in internal/cuda/static.go: the seeds of a batch, and its random numbers.
+struct TypedStep {
+  u64 first, num_seeds;
+  u32 key0, key1, batch0, batch1;
+};
+
+// Mirrors typedState. The host writes what is of a pass before it begins.
+struct TypedState {
+  const char* seeds;       // of the pass; those of a batch type by type
+  const TypedStep* steps;  // [num_steps + 1], the last without seeds
+  const u64* counts;       // of each step its seeds of each type
+  const long long* times;  // a key for each of seeds; null: they have none
+  u64 num_steps;
+  u64 sampled, spread;     // batches of the pass so far
+  u64 launches;            // of static_typed*, ever
+  u32 turned, spreading;   // blocks that are done
+  TypedArgs batch;         // of the next launch
+};
+
+// Mirrors staticTypedArgs.
+struct StaticTypedArgs {
+  const TypedArgs* batch;
+};
+
+template <typename I, bool ALL>
+__device__ __forceinline__ void static_typed(const StaticTypedArgs& from) {
+  __shared__ TypedArgs a;
+  for (u32 i = threadIdx.x; i < sizeof(TypedArgs) / 8; i += THREADS) ((u64*)&a)[i] = ((const u64*)from.batch)[i];
+  __syncthreads();
+  typed<I, ALL>(a);
+}
+
+#define STATIC_TYPED(name, I, ALL) \
+  extern "C" __global__ void __launch_bounds__(THREADS, 2) name(const __grid_constant__ StaticTypedArgs a) { static_typed<I, ALL>(a); }
+
+STATIC_TYPED(static_typed32, int, false)
+STATIC_TYPED(static_typed64, long long, false)
+STATIC_TYPED(static_typed32_all, int, true)
+STATIC_TYPED(static_typed64_all, long long, true)
+
+// A word of a batch's header, and the most that may stand there. Mirrors typedLimit.
+struct TypedLimit {
+  u64 word, most;
+};
+
+// Mirrors typedTurnArgs.
+struct TypedTurnArgs {
+  TypedState* state;
+  TypedKind* kinds;
+  const TypedLimit* limits;
+  u64* reports;        // of the device, a slot's behind the other
+  u64* told;           // likewise, memory of the host
+  u64 map_words;       // of 32 bits
+  u64 out_bytes;       // of a slot
+  u64 seed_bytes;
+  u32 words;           // of a report
+  u32 num_limits;
+  u32 first;           // no batch is to be told of
+  u32 tags;            // that the map has
+  TypedArgs batch;     // what all batches have in common; out and report are those of slot 0
+};
+
+extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_turn(const __grid_constant__ TypedTurnArgs a) {
+  __shared__ u64 launches, turn;
+  __shared__ bool last;
+  TypedState& s = *a.state;
+  if (threadIdx.x == 0) launches = s.launches, turn = a.first ? 0 : s.sampled + 1;
+  __syncthreads();
+  u64 threads = (u64)gridDim.x * STATIC_THREADS, thread = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x;
+  // Tags fall from launch to launch; an empty word is larger than any.
+  if (launches % a.tags == 0)
+    for (u64 i = thread; i < a.map_words; i += threads) ((u32*)a.batch.map)[i] = ~0u;
+  if (a.batch.keys)
+    for (u64 i = thread; i < 1ull << a.batch.table_bits; i += threads) a.batch.keys[i] = ~0ull;
+  if (blockIdx.x == 0 && !a.first) {
+    u64 slot = (turn - 1) % STATIC_SLOTS;
+    u64 *report = a.reports + slot * a.words, *told = a.told + slot * a.words;
+    // Of a failed launch the header is not all written.
+    u64 status = report[REPORT_STATUS];
+    for (u32 i = REPORT_HEADER + threadIdx.x; i < a.words; i += STATIC_THREADS) told[i] = report[i];
+    bool fits = true;
+    for (u32 i = threadIdx.x; status == STATUS_OK && i < a.num_limits; i += STATIC_THREADS)
+      fits &= report[REPORT_HEADER + a.limits[i].word] <= a.limits[i].most;
+    __threadfence_system();
+    fits = __syncthreads_and(fits);
+    if (threadIdx.x == 0) {
+      if (status == STATUS_OK && !fits) report[REPORT_STATUS] = status = STATUS_TOO_SMALL;
+      told[REPORT_DETAIL] = turn - 1;
+      __threadfence_system();
+      *(volatile u64*)(told + REPORT_STATUS) = status;
+    }
+  }
+  __syncthreads();
+  // The last block moves on, once all have read where things stand.
+  if (threadIdx.x == 0) {
+    __threadfence();
+    last = atomicInc(&s.turned, gridDim.x - 1) + 1 == gridDim.x;
+  }
+  __syncthreads();
+  if (!last) return;
+  u64 at = min(turn, s.num_steps);
+  for (u32 t = threadIdx.x; t < a.batch.types; t += STATIC_THREADS) a.kinds[t].seeds = s.counts[at * a.batch.types + t];
+  if (threadIdx.x) return;
+  TypedStep step = s.steps[at];
+  u64 slot = turn % STATIC_SLOTS;
+  TypedArgs b = a.batch;
+  b.seeds = s.seeds + step.first * a.seed_bytes;
+  if (s.times) b.seed_times = s.times + step.first;
+  b.num_seeds = step.num_seeds;
+  b.out += slot * a.out_bytes;
+  b.report += slot * a.words;
+  b.tag = a.tags - 1 - (u32)(launches % a.tags);
+  b.key0 = step.key0, b.key1 = step.key1, b.batch0 = step.batch0, b.batch1 = step.batch1;
+  s.batch = b;
+  s.sampled = turn;
+  s.launches = launches + 1;
+}
+
+// What fills an array up.
+enum {
+  FILL_PLACE = 0,   // the place, modulo `modulus`: a vertex or an edge that exists
+  FILL_WORD = 1,    // what `value` of the header says
+  FILL_BEHIND = 2,  // numbers from what it says on, up to `modulus`, in turns
+};
+
+// An array of fixed size. Mirrors typedPiece. from, count and value are words of a batch's header.
+struct TypedPiece {
+  void* to;
+  u64 room, modulus;
+  u64 chunk;             // the first of its parts of CHUNK vectors, among those of all pieces
+  u32 from, count;       // where its first byte stands, and how many values the batch has
+  u32 more;              // beside those
+  u32 fill, value, bits; // bits of a value
+};
+
+#define CHUNK (4 * STATIC_THREADS)  // of 16 bytes
+
+// Mirrors typedSpreadArgs.
+struct TypedSpreadArgs {
+  TypedState* state;
+  const u64* reports;
+  const char* out;
+  u64 out_bytes;
+  const TypedPiece* pieces;
+  const u64* count_words;  // of the header, which counts gets the values of
+  long long* counts;
+  u64 chunks;              // of all pieces
+  u32 words, num_pieces, num_counts, unused;
+};
+
+// A part of a piece, of which the batch has `used` values; value is what that word of the header says.
+template <typename T>
+__device__ __forceinline__ void spread_chunk(const TypedPiece& p, u64 chunk, const char* from, u64 used, u64 value) {
+  const u64 each = 16 / sizeof(T);
+  u32 rows = (u32)(p.modulus - value);
+#pragma unroll 4
+  for (u32 k = threadIdx.x; k < CHUNK; k += STATIC_THREADS) {
+    u64 v = chunk * CHUNK + k, i = v * each;
+    if (i >= p.room) return;
+    if (i + each <= used) {
+      ((uint4*)p.to)[v] = ((const uint4*)from)[v];
+      continue;
+    }
+    for (u64 j = i; j < i + each && j < p.room; j++) {
+      u64 x = 0;
+      if (j < used) x = (u64)((const T*)from)[j];
+      else if (p.fill == FILL_PLACE) x = j % p.modulus;
+      else if (p.fill == FILL_WORD) x = value;
+      else if (p.fill == FILL_BEHIND) x = value + (u32)(j - used) % rows;
+      ((T*)p.to)[j] = (T)x;
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_spread(const __grid_constant__ TypedSpreadArgs a) {
+  __shared__ u64 turn;
+  if (threadIdx.x == 0) turn = a.state->spread;
+  __syncthreads();
+  const u64* report = a.reports + turn % STATIC_SLOTS * a.words;
+  const u64* header = report + REPORT_HEADER;
+  const char* out = a.out + turn % STATIC_SLOTS * a.out_bytes;
+  // static_typed_turn has seen to it that the batch has room.
+  bool good = report[REPORT_STATUS] == STATUS_OK;
+  u64 threads = (u64)gridDim.x * STATIC_THREADS;
+  for (u64 i = (u64)blockIdx.x * STATIC_THREADS + threadIdx.x; i < a.num_counts; i += threads)
+    a.counts[i] = good ? (long long)header[a.count_words[i]] : 0;
+  for (u64 c = blockIdx.x; c < a.chunks; c += gridDim.x) {
+    u32 lo = 0, hi = a.num_pieces;
+    while (hi - lo > 1) {
+      u32 middle = (lo + hi) / 2;
+      if (a.pieces[middle].chunk <= c) lo = middle;
+      else hi = middle;
+    }
+    TypedPiece p = a.pieces[lo];
+    u64 used = good ? header[p.count] + p.more : 0, value = good ? header[p.value] : 0;
+    const char* from = out + (good ? header[p.from] : 0);
+    if (p.bits == 32) spread_chunk<u32>(p, c - p.chunk, from, used, value);
+    else spread_chunk<u64>(p, c - p.chunk, from, used, value);
+  }
+  __syncthreads();
+  if (threadIdx.x) return;
+  __threadfence();
+  if (atomicInc(&a.state->spreading, gridDim.x - 1) + 1 == gridDim.x) a.state->spread = turn + 1;
+}

@@ -1,0 +1,393 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch/batchtest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// typedCase is a pass over seeds of a graph with types.
+type typedCase struct {
+	t       *testing.T
+	e       *Engine
+	s       gpu.Stream
+	g       *csc.Typed
+	d       *Graph
+	fanouts [][]int64
+	replace bool
+	parts   [][][]int64 // of each batch the seeds of each type
+	grid    int
+	tags    uint32 // of the map; 0: all
+	smaller int    // the batch that is not to fit, counted from 1
+
+	made *StaticTyped
+	to   SpreadTyped
+}
+
+func (c *typedCase) bits() int { return c.g.Relations[0].Graph.Indices.Bits }
+
+// joined is the seeds of a batch, type by type, and how many there are of each.
+func (c *typedCase) joined(i int) (seeds, counts []int64) {
+	for _, of := range c.parts[i] {
+		seeds, counts = append(seeds, of...), append(counts, int64(len(of)))
+	}
+	return seeds, counts
+}
+
+// onCPU is batch i of an epoch.
+func (c *typedCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64) {
+	c.t.Helper()
+	seeds, counts := c.joined(i)
+	r := &cpu.TypedRequest{Graph: c.g, Fanouts: c.fanouts, Replace: c.replace, Seeds: counts, Batch: request.Batch{
+		Seed: 9, Epoch: epoch, Number: uint64(1 + 2*i), Seeds: csctest.Array(seeds, c.bits()),
+	}}
+	var stop atomic.Bool
+	m, err := cpu.SampleTyped(r, alone{}, &stop)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer m.Release()
+	return typedParts(m, batch.TypedLayout{Hops: r.Hops(), Types: len(c.g.Kinds), Relations: len(c.g.Relations)})
+}
+
+// ints downloads n integers of so many bits.
+func (c *typedCase) ints(a gpu.Address, n uint64, bits int) []int64 {
+	c.t.Helper()
+	m, err := memory.New(int64(max(n, 1)) * int64(bits/8))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer m.Release()
+	if err := errors.Join(c.s.Download(m.Data(), a, n*uint64(bits/8)), c.s.Synchronize()); err != nil {
+		c.t.Fatal(err)
+	}
+	return batchtest.Ints(m, 0, int64(n), int64(bits))
+}
+
+// place makes arrays for batches of a plan, in one memory of the device.
+func (c *typedCase) place(p *StaticTypedPlan) {
+	c.t.Helper()
+	offset, bits := uint64(0), c.bits()
+	next := func(n uint64, bits int) gpu.Address {
+		at := offset
+		offset += (n*uint64(bits/8) + 15) &^ 15
+		return gpu.Address(at)
+	}
+	room := func(most int64) uint64 {
+		if most == 0 {
+			return 0
+		}
+		return uint64(most) + dummies
+	}
+	counts := len(c.g.Kinds) * (len(p.Edges) + 2)
+	for t := range c.g.Kinds {
+		k := SpreadKind{Size: room(p.Vertices[0][t]), Outputs: room(p.Plan.Seeds[t])}
+		k.Nodes, k.OutputNodes, k.OutputIndex = next(k.Size, bits), next(k.Outputs, bits), next(k.Outputs, bits)
+		c.to.Kinds = append(c.to.Kinds, k)
+	}
+	for i := range p.Edges {
+		var hop []SpreadBlock
+		for r, relation := range c.g.Relations {
+			b := SpreadBlock{Size: BlockSize{
+				room(p.Vertices[i][relation.Src]), room(p.rows(i, relation.Dst)), uint64(p.Edges[i][r]) + 5,
+			}}
+			if p.Edges[i][r] == 0 {
+				b.Size.Edges = 0
+			}
+			b.Indptr, b.Indices = next(b.Size.Dst+1, bits), next(b.Size.Edges, bits)
+			b.EdgeIDs = next(b.Size.Edges, c.made.EdgeBits(r))
+			hop = append(hop, b)
+			counts += 3
+		}
+		c.to.Blocks = append(c.to.Blocks, hop)
+	}
+	c.to.Counts = next(uint64(counts), 64)
+	m, err := c.e.pool.Alloc(c.s, offset)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		if err := m.Free(c.s); err != nil {
+			c.t.Error(err)
+		}
+	})
+	c.to.Counts += m.Address
+	for t := range c.to.Kinds {
+		for _, a := range []*gpu.Address{&c.to.Kinds[t].Nodes, &c.to.Kinds[t].OutputNodes, &c.to.Kinds[t].OutputIndex} {
+			*a += m.Address
+		}
+	}
+	for _, hop := range c.to.Blocks {
+		for r := range hop {
+			hop[r].Indptr, hop[r].Indices, hop[r].EdgeIDs = hop[r].Indptr+m.Address, hop[r].Indices+m.Address, hop[r].EdgeIDs+m.Address
+		}
+	}
+	c.step(c.made.Place(&c.to))
+}
+
+func (c *typedCase) step(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// read is what the arrays hold, in the order of typedParts, once all that fills them up is as it should be.
+func (c *typedCase) read() (arrays [][]int64) {
+	c.t.Helper()
+	take := func(a gpu.Address, n uint64, bits int, used int64, want func(i int64) int64) {
+		c.t.Helper()
+		all := c.ints(a, n, bits)
+		for i := used; i < int64(n); i++ {
+			if all[i] != want(i) {
+				c.t.Fatalf("array %d: place %d, behind %d, is %d, want %d", len(arrays), i, used, all[i], want(i))
+			}
+		}
+		arrays = append(arrays, all[:used])
+	}
+	bits, relations, hops := c.bits(), len(c.g.Relations), len(c.to.Blocks)
+	kinds := len(c.g.Kinds) * (hops + 2)
+	counts := c.ints(c.to.Counts, uint64(kinds+3*relations*hops), 64)
+	for t, k := range c.to.Kinds {
+		vertex := func(i int64) int64 { return i % c.g.Kinds[t].Nodes }
+		of := counts[t*(hops+2):]
+		take(k.Nodes, k.Size, bits, of[hops+1], vertex)
+		take(k.OutputNodes, k.Outputs, bits, of[0], vertex)
+		take(k.OutputIndex, k.Outputs, bits, of[0], func(i int64) int64 { return i })
+	}
+	for i, hop := range c.to.Blocks {
+		for r, b := range hop {
+			of := counts[kinds+3*(i*relations+r):]
+			src, dst, edges := of[0], of[1], of[2]
+			take(b.Indptr, b.Size.Dst+1, bits, dst+1, func(int64) int64 { return edges })
+			take(b.Indices, b.Size.Edges, bits, edges, func(i int64) int64 { return src + (i-edges)%(int64(b.Size.Src)-src) })
+			take(b.EdgeIDs, b.Size.Edges, c.made.EdgeBits(r), edges, func(i int64) int64 { return i % max(c.g.Relations[r].Graph.NumEdges(), 1) })
+		}
+	}
+	return arrays
+}
+
+// run compares every batch of two passes with the CPU's.
+func (c *typedCase) run() {
+	c.t.Helper()
+	kinds, relations, hops := len(c.g.Kinds), len(c.g.Relations), len(c.fanouts[0])
+	l := batch.TypedLayout{Hops: hops, Types: kinds, Relations: relations}
+	p := StaticTypedPlan{Plan: &Typed{Fanouts: c.fanouts, Replace: c.replace, Seeds: make([]int64, kinds)}, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
+	for range hops {
+		p.Vertices, p.Edges = append(p.Vertices, make([]int64, kinds)), append(p.Edges, make([]int64, relations))
+	}
+	grow := func(words []int64) (fits bool) {
+		fits = true
+		for i := range hops {
+			for t := range kinds {
+				n := words[l.Count(t, hops-i)]
+				fits = fits && n <= p.Vertices[i][t]
+				p.Vertices[i][t] = max(p.Vertices[i][t], n)
+			}
+			for r := range relations {
+				n := words[l.Block(i, r)+batch.BlockNumEdges]
+				fits = fits && n <= p.Edges[i][r]
+				p.Edges[i][r] = max(p.Edges[i][r], n)
+			}
+		}
+		return fits
+	}
+	var seeds, counts []int64
+	var parts []Seeds
+	for i := range c.parts {
+		own, of := c.joined(i)
+		parts = append(parts, Seeds{int64(len(seeds)), int64(len(own))})
+		seeds, counts = append(seeds, own...), append(counts, of...)
+		for t, n := range of {
+			p.Plan.Seeds[t] = max(p.Plan.Seeds[t], n)
+		}
+		for epoch := range uint32(2) {
+			if words, _ := c.onCPU(epoch, i); i+1 != c.smaller {
+				grow(words)
+			}
+		}
+	}
+	var err error
+	c.made, err = c.e.NewStaticTyped(c.d, p)
+	c.step(err)
+	if c.tags > 0 {
+		c.made.turns.Tags = c.tags
+	}
+	c.place(&p)
+	host := csctest.Array(seeds, c.bits())
+	m, err := c.e.pool.Alloc(c.s, uint64(max(len(seeds), 1)*8))
+	c.step(err)
+	if len(seeds) > 0 {
+		c.step(c.s.Upload(m.Address, host.Pointer(), uint64(len(seeds)*c.bits()/8)))
+	}
+	words := make([]int64, p.Plan.Words())
+	for epoch := range uint32(2) {
+		c.step(c.made.Begin(c.s, m.Address, parts, counts, epoch, 1, 2))
+		c.step(errors.Join(c.made.Sample(c.s), c.made.Sample(c.s)))
+		for i := range parts {
+			done, fits, err := c.made.Wait(int64(i), 10*time.Second, words)
+			c.step(err)
+			wanted, want := c.onCPU(epoch, i)
+			if !done || fits != (i+1 != c.smaller) {
+				c.t.Fatalf("batch %d: done is %v, fits is %v", i, done, fits)
+			}
+			c.step(errors.Join(c.made.Spread(c.s), c.made.Sample(c.s)))
+			if !fits {
+				if grow(wanted) {
+					c.t.Fatalf("batch %d was to be larger than there is room for", i)
+				}
+				continue
+			}
+			got := c.read()
+			for j := range want {
+				if !slices.Equal(got[j], want[j]) {
+					c.t.Fatalf("batch %d, array %d of %d:\n got %.300s\nwant %.300s", i, j, len(want), fmt.Sprint(got[j]), fmt.Sprint(want[j]))
+				}
+			}
+		}
+	}
+	c.step(errors.Join(c.s.Synchronize(), m.Free(c.s), c.made.Close()))
+}
+
+// deal has batches of random seeds, of some of the types each, and a batch of none.
+func (c *typedCase) deal(random *rand.Rand, batches, most int) {
+	for i := range batches {
+		of := make([][]int64, len(c.g.Kinds))
+		for t, kind := range c.g.Kinds {
+			if i == 2 || random.IntN(3) == 0 && len(of) > 1 {
+				continue
+			}
+			for range random.IntN(most) {
+				of[t] = append(of[t], random.Int64N(kind.Nodes))
+			}
+		}
+		c.parts = append(c.parts, of)
+	}
+}
+
+// Batches of random schemas that replayed launches make are the CPU's, whatever the widths, weights, the sampler and
+// the grid, past the end of the map's tags.
+func TestStaticTypedEqualsTheCPU(t *testing.T) {
+	e, s := device(t)
+	random := rand.New(rand.NewPCG(15, 3))
+	for i, types := range []int{1, 2, 3, 7, 40} {
+		for _, bits := range []int{32, 64} {
+			g := randomTypes(random, types, bits)
+			if bits == 32 {
+				for j := 0; j < len(g.Relations); j += 2 {
+					weigh(g.Relations[j].Graph, weightings["ramp"])
+				}
+			}
+			d := uploadTyped(t, e, g)
+			for variant := range 2 {
+				c := typedCase{t: t, e: e, s: s, g: g, d: d, replace: variant == 1, grid: []int{0, 3}[variant], tags: uint32(3 * variant)}
+				for range g.Relations {
+					var fanouts []int64
+					for range 1 + i%3 {
+						fanouts = append(fanouts, []int64{0, 1, 3, 40, 7}[random.IntN(5)])
+					}
+					if !c.replace && random.IntN(4) == 0 {
+						fanouts[0] = -1
+					}
+					c.fanouts = append(c.fanouts, fanouts)
+				}
+				c.deal(random, 5, 30)
+				c.run()
+			}
+		}
+	}
+}
+
+// A batch that is larger than it may be is found, and the others are what they are.
+func TestStaticTypedFindsWhatDoesNotFit(t *testing.T) {
+	e, s := device(t)
+	random := rand.New(rand.NewPCG(15, 4))
+	g := &csc.Typed{Kinds: []csc.Kind{{Name: "a", Nodes: 500}, {Name: "b", Nodes: 500}}}
+	for i := range 2 {
+		rows := csctest.RandomRows(500, uint64(3+i))
+		g.Relations = append(g.Relations, csc.Relation{
+			Graph: csctest.Graph(rows, 500, 64, 64, false), Name: fmt.Sprint("r", i), Src: 1 - i, Dst: i, Salt: uint64(i) + 9,
+		})
+	}
+	c := typedCase{t: t, e: e, s: s, g: g, d: uploadTyped(t, e, g), fanouts: [][]int64{{3, 3}, {-1, 4}}, smaller: 5}
+	c.deal(random, 7, 8)
+	for v := range int64(200) {
+		c.parts[4][1] = append(c.parts[4][1], v)
+	}
+	c.run()
+}
+
+// What no launch with the same arguments can make is refused, and nothing is held afterwards.
+func TestStaticTypedRefuses(t *testing.T) {
+	e, s := device(t)
+	g := randomTypes(rand.New(rand.NewPCG(4, 4)), 2, 64)
+	d := uploadTyped(t, e, g)
+	fanouts := [][]int64{{2}, {2}, {2}}
+	plan := func(change func(*Typed)) StaticTypedPlan {
+		p := StaticTypedPlan{
+			Plan: &Typed{Fanouts: fanouts, Seeds: []int64{3, 0}}, SeedBits: 64, Vertices: [][]int64{{20, 20}}, Edges: [][]int64{{6, 6, 6}},
+		}
+		change(p.Plan)
+		return p
+	}
+	for i, change := range []func(*Typed){
+		func(p *Typed) { p.OnlyNew = true }, func(p *Typed) { p.Disjoint = true }, func(p *Typed) { p.EdgeWeights = true },
+		func(p *Typed) { p.Fanouts = [][]int64{{2, 2}, {2, 2}, {2, 2}} },
+	} {
+		if _, err := e.NewStaticTyped(d, plan(change)); !errors.Is(err, request.ErrValue) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	p := plan(func(*Typed) {})
+	p.Edges[0][1] = 1 << 31
+	if _, err := e.NewStaticTyped(d, p); !errors.Is(err, request.ErrOverflow) {
+		t.Error(err)
+	}
+	p.Edges[0][1] = 6
+	made, err := e.NewStaticTyped(d, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Spread(s); !errors.Is(err, request.ErrValue) {
+		t.Error(err)
+	}
+	for i, to := range []*SpreadTyped{{}, {Kinds: make([]SpreadKind, 2), Blocks: [][]SpreadBlock{make([]SpreadBlock, 3)}}} {
+		if err := made.Place(to); !errors.Is(err, request.ErrValue) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	// Nothing was sampled, so nothing arrives.
+	if done, _, err := made.Wait(0, time.Millisecond, nil); done || err != nil {
+		t.Error(done, err)
+	}
+	if err := made.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := e.inFlight(); n != 0 {
+		t.Errorf("%d in flight", n)
+	}
+}
+
+// What mirrors the kernels' structs and is written by the host is as large as there.
+func TestStaticTypedState(t *testing.T) {
+	if got := unsafe.Offsetof(typedState{}.Launches); got != unsafe.Sizeof(typedPass{}) {
+		t.Error(got)
+	}
+	if got := unsafe.Sizeof(typedPiece{}); got != 56 {
+		t.Error(got)
+	}
+}
