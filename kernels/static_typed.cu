@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_turn(c
 // What fills an array up.
 enum {
   FILL_PLACE = 0,   // the place, modulo `modulus`: a vertex or an edge that exists
-  FILL_WORD = 1,    // what `value` of the header says
+  FILL_WORD = 1,    // what `value` of the header says, and `modulus` more
   FILL_BEHIND = 2,  // numbers from what it says on, up to `modulus`, in turns
 };
 
@@ -179,7 +179,7 @@ __device__ __forceinline__ void spread_chunk(const TypedPiece& p, u64 chunk, con
       u64 x = 0;
       if (j < used) x = (u64)((const T*)from)[j];
       else if (p.fill == FILL_PLACE) x = j % p.modulus;
-      else if (p.fill == FILL_WORD) x = value;
+      else if (p.fill == FILL_WORD) x = value + p.modulus;
       else if (p.fill == FILL_BEHIND) x = value + (u32)(j - used) % rows;
       ((T*)p.to)[j] = (T)x;
     }

@@ -45,6 +45,9 @@ const (
 	fillBehind
 )
 
+// wordOfZero is a word of the header that is 0 in batches of graphs with types.
+const wordOfZero = batch.WordExtras
+
 // chunkBytes is what a block copies at a time.
 const chunkBytes = 4 * staticThreads * 16
 
@@ -148,8 +151,8 @@ func (e *Engine) NewStaticTyped(g *Graph, p StaticTypedPlan) (s *StaticTyped, er
 	if err := p.Plan.Check(g, &Call{}); err != nil {
 		return nil, err
 	}
-	if p.Plan.OnlyNew || p.Plan.Disjoint || p.Plan.EdgeWeights || p.Plan.Times != nil {
-		return nil, fmt.Errorf("%w: static: expected a sampler that draws all rows at each hop, without trees, times and factors", request.ErrValue)
+	if p.Plan.OnlyNew {
+		return nil, fmt.Errorf("%w: static: expected a sampler that draws all rows at each hop", request.ErrValue)
 	}
 	if hops := p.Plan.hops(); hops < 1 || len(p.Vertices) != hops || len(p.Edges) != hops {
 		return nil, fmt.Errorf("%w: static: expected sizes of %d hops, got %d and %d", request.ErrValue, hops, len(p.Vertices), len(p.Edges))
@@ -183,6 +186,9 @@ func (p *StaticTypedPlan) needs(g *Graph) Needs {
 		place.Next(width.Vertices(most))
 		place.Next(width.Vertices(most))
 		place.Next(width.Vertices(p.Vertices[0][t]))
+		if p.Plan.Disjoint {
+			place.Next(width.Vertices(p.Vertices[0][t]))
+		}
 	}
 	for i := range p.Edges {
 		rows, edges := int64(0), int64(0)
@@ -192,6 +198,9 @@ func (p *StaticTypedPlan) needs(g *Graph) Needs {
 			place.Next(indptr)
 			place.Next(indices)
 			place.Next(ids)
+			if p.Plan.EdgeWeights {
+				place.Next(batch.EdgeWeights(most))
+			}
 			rows, edges = rows+dst, edges+most
 		}
 		n.Rows, n.Edges, n.Ranks = max(n.Rows, rows), max(n.Edges, edges), n.Ranks+edges
@@ -213,9 +222,21 @@ func (s *StaticTyped) begin() error {
 	if err := p.Plan.fit(g, w, n, w.stream); err != nil {
 		return err
 	}
-	m := &SpaceOf[hopSpace](w).wide
+	m, trees := &SpaceOf[hopSpace](w).wide, SpaceOf[treeSpace](w)
+	if p.Plan.Disjoint {
+		seeds := p.numSeeds()
+		if err := trees.room(g, w, seeds, n.Ranks-seeds, w.stream); err != nil {
+			return err
+		}
+		m = trees.asMap()
+	}
 	if _, err := m.tag(w, g.Nodes, 32, w.stream); err != nil {
 		return err
+	}
+	mapWords, tags := uint64(m.nodes)*uint64(m.bits/32), uint32(uint64(1)<<(m.bits-m.shift)-1)
+	if p.Plan.Disjoint {
+		// Every batch empties its table.
+		mapWords, tags = 2<<trees.bits, 1
 	}
 	tables := SpaceOf[typedSpace](w)
 	if err := tables.send(w.stream, p.Plan.describe(g, w)); err != nil {
@@ -240,8 +261,8 @@ func (s *StaticTyped) begin() error {
 	args.Out, args.OutCapacity, args.Report, args.SeedBits = s.out.Address, n.Out, s.reports.Address, uint32(p.SeedBits)
 	s.turns = typedTurnArgs{
 		State: s.state.Address, Kinds: tables.tables.Address, Limits: s.limits.Address, Reports: s.reports.Address, Told: s.told.Address,
-		MapWords: uint64(m.nodes) * uint64(m.bits/32), OutBytes: n.Out, SeedBytes: uint64(p.SeedBits / 8),
-		Words: uint32(s.words), NumLimits: uint32(len(limits)), Tags: uint32(uint64(1)<<(m.bits-m.shift) - 1), Batch: args,
+		MapWords: mapWords, OutBytes: n.Out, SeedBytes: uint64(p.SeedBits / 8),
+		Words: uint32(s.words), NumLimits: uint32(len(limits)), Tags: tags, Batch: args,
 	}
 	together, err := s.kernel.Occupancy(threads, shared)
 	if err != nil {
@@ -288,7 +309,11 @@ func (s *StaticTyped) uploaded(to *buffer, bytes uint64) error {
 }
 
 // Begin is Static.Begin; of each part counts says how many of its seeds are of which type, in whose order they stand.
-func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds, counts []int64, epoch uint32, first, stride uint64) error {
+// times are the keys of all seeds on the device; 0: they have none.
+func (s *StaticTyped) Begin(stream gpu.Stream, seeds, times gpu.Address, parts []Seeds, counts []int64, epoch uint32, first, stride uint64) error {
+	if (times != 0) != (s.plan.Plan.Times != nil) {
+		return fmt.Errorf("%w: static: expected times of seeds where the sampler has time, and there alone", request.ErrValue)
+	}
 	const pass = uint64(unsafe.Sizeof(typedPass{}))
 	types := len(s.plan.Plan.Seeds)
 	steps, bytes := stepBytes(parts), stepBytes(parts)+uint64((len(parts)+1)*types)*8
@@ -296,7 +321,7 @@ func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds,
 		return err
 	}
 	*(*typedPass)(s.staged.Pointer) = typedPass{
-		Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(steps), NumSteps: uint64(len(parts)),
+		Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(steps), Times: times, NumSteps: uint64(len(parts)),
 	}
 	s.write(pass, parts, s.plan.Seed, epoch, first, stride)
 	of := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+steps)), (len(parts)+1)*types)
@@ -327,15 +352,22 @@ func (s *StaticTyped) Sample(stream gpu.Stream) error {
 // SpreadTyped is the arrays of fixed sizes that batches are copied to, at multiples of 16 bytes.
 type SpreadTyped struct {
 	Kinds  []SpreadKind
-	Blocks [][]SpreadBlock // of each block, outermost first, those of each relation
+	Blocks [][]SpreadTypedBlock // of each block, outermost first, those of each relation
 	// Integers of 64 bits: of each type its seeds, then its vertices when each hop began and in the end; then of each
 	// block and relation sources, destinations and edges.
 	Counts gpu.Address
 }
 
+// SpreadTypedBlock is a block's arrays, and that of its factors, of Edges, where they have some.
+type SpreadTypedBlock struct {
+	SpreadBlock
+	EdgeWeights gpu.Address
+}
+
 // SpreadKind is the arrays of a type of vertices: of Size, and of Outputs each.
 type SpreadKind struct {
 	Nodes, OutputNodes, OutputIndex gpu.Address
+	Trees                           gpu.Address // of Size too, where seeds have some
 	Size, Outputs                   uint64
 }
 
@@ -395,6 +427,13 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 		add(seeds)
 		seeds.To, seeds.From, seeds.Modulus = k.OutputIndex, w+batch.TypeOutputIndex, max(k.Outputs, 1)
 		add(seeds)
+		if p.Plan.Disjoint {
+			// What fills up is in a tree that no seed has.
+			add(typedPiece{
+				To: k.Trees, Room: k.Size, Modulus: uint64(p.numSeeds()), From: w + batch.TypeTrees, Count: w + batch.TypeNumNodes,
+				Fill: fillWord, Value: wordOfZero, Bits: ids,
+			})
+		}
 		counts = append(counts, uint64(w+batch.TypeNumOutput))
 		for hop := range l.Hops + 1 {
 			counts = append(counts, uint64(l.Count(t, hop)))
@@ -421,6 +460,12 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 				To: b.EdgeIDs, Room: b.Size.Edges, Modulus: uint64(max(relation.Graph.Edges, 1)), From: w + batch.BlockEdgeIDs,
 				Count: w + batch.BlockNumEdges, Bits: uint32(relation.Graph.sampleBits()),
 			})
+			if p.Plan.EdgeWeights {
+				add(typedPiece{
+					To: b.EdgeWeights, Room: b.Size.Edges, From: w + batch.BlockEdgeWeights, Count: w + batch.BlockNumEdges,
+					Fill: fillWord, Value: wordOfZero, Bits: 32,
+				})
+			}
 			for _, count := range []uint32{batch.BlockNumSrc, batch.BlockNumDst, batch.BlockNumEdges} {
 				counts = append(counts, uint64(w+count))
 			}

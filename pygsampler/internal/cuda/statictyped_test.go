@@ -18,6 +18,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/times"
 )
 
 // typedCase is a pass over seeds of a graph with types.
@@ -29,6 +30,10 @@ type typedCase struct {
 	d       *Graph
 	fanouts [][]int64
 	replace bool
+	trees   bool
+	factors bool
+	rule    *times.Rule // of times of edges; nil: they have none
+	keys    []*times.Rows
 	parts   [][][]int64 // of each batch the seeds of each type
 	grid    int
 	tags    uint32 // of the map; 0: all
@@ -52,9 +57,16 @@ func (c *typedCase) joined(i int) (seeds, counts []int64) {
 func (c *typedCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64) {
 	c.t.Helper()
 	seeds, counts := c.joined(i)
-	r := &cpu.TypedRequest{Graph: c.g, Fanouts: c.fanouts, Replace: c.replace, Seeds: counts, Batch: request.Batch{
-		Seed: 9, Epoch: epoch, Number: uint64(1 + 2*i), Seeds: csctest.Array(seeds, c.bits()),
-	}}
+	r := &cpu.TypedRequest{
+		Graph: c.g, Fanouts: c.fanouts, Replace: c.replace, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: counts,
+		Batch: request.Batch{Seed: 9, Epoch: epoch, Number: uint64(1 + 2*i), Seeds: csctest.Array(seeds, c.bits())},
+	}
+	if c.rule != nil {
+		r.SeedTimes = c.bounds(i)
+		for _, rows := range c.keys {
+			r.Times = append(r.Times, &cpu.Times{Rows: *rows, Rule: *c.rule, Seeds: r.SeedTimes})
+		}
+	}
 	var stop atomic.Bool
 	m, err := cpu.SampleTyped(r, alone{}, &stop)
 	if err != nil {
@@ -62,6 +74,15 @@ func (c *typedCase) onCPU(epoch uint32, i int) (words []int64, arrays [][]int64)
 	}
 	defer m.Release()
 	return typedParts(m, batch.TypedLayout{Hops: r.Hops(), Types: len(c.g.Kinds), Relations: len(c.g.Relations)})
+}
+
+// bounds are the times of a batch's seeds.
+func (c *typedCase) bounds(i int) (bounds []int64) {
+	seeds, _ := c.joined(i)
+	for _, v := range seeds {
+		bounds = append(bounds, 10+v%50)
+	}
+	return bounds
 }
 
 // ints downloads n integers of so many bits.
@@ -97,19 +118,24 @@ func (c *typedCase) place(p *StaticTypedPlan) {
 	for t := range c.g.Kinds {
 		k := SpreadKind{Size: room(p.Vertices[0][t]), Outputs: room(p.Plan.Seeds[t])}
 		k.Nodes, k.OutputNodes, k.OutputIndex = next(k.Size, bits), next(k.Outputs, bits), next(k.Outputs, bits)
+		if c.trees {
+			k.Trees = next(k.Size, bits)
+		}
 		c.to.Kinds = append(c.to.Kinds, k)
 	}
 	for i := range p.Edges {
-		var hop []SpreadBlock
+		var hop []SpreadTypedBlock
 		for r, relation := range c.g.Relations {
-			b := SpreadBlock{Size: BlockSize{
-				room(p.Vertices[i][relation.Src]), room(p.rows(i, relation.Dst)), uint64(p.Edges[i][r]) + 5,
-			}}
+			var b SpreadTypedBlock
+			b.Size = BlockSize{room(p.Vertices[i][relation.Src]), room(p.rows(i, relation.Dst)), uint64(p.Edges[i][r]) + 5}
 			if p.Edges[i][r] == 0 {
 				b.Size.Edges = 0
 			}
 			b.Indptr, b.Indices = next(b.Size.Dst+1, bits), next(b.Size.Edges, bits)
 			b.EdgeIDs = next(b.Size.Edges, c.made.EdgeBits(r))
+			if c.factors {
+				b.EdgeWeights = next(b.Size.Edges, 32)
+			}
 			hop = append(hop, b)
 			counts += 3
 		}
@@ -127,13 +153,17 @@ func (c *typedCase) place(p *StaticTypedPlan) {
 	})
 	c.to.Counts += m.Address
 	for t := range c.to.Kinds {
-		for _, a := range []*gpu.Address{&c.to.Kinds[t].Nodes, &c.to.Kinds[t].OutputNodes, &c.to.Kinds[t].OutputIndex} {
+		k := &c.to.Kinds[t]
+		for _, a := range []*gpu.Address{&k.Nodes, &k.Trees, &k.OutputNodes, &k.OutputIndex} {
 			*a += m.Address
 		}
 	}
 	for _, hop := range c.to.Blocks {
 		for r := range hop {
-			hop[r].Indptr, hop[r].Indices, hop[r].EdgeIDs = hop[r].Indptr+m.Address, hop[r].Indices+m.Address, hop[r].EdgeIDs+m.Address
+			b := &hop[r]
+			for _, a := range []*gpu.Address{&b.Indptr, &b.Indices, &b.EdgeIDs, &b.EdgeWeights} {
+				*a += m.Address
+			}
 		}
 	}
 	c.step(c.made.Place(&c.to))
@@ -166,6 +196,9 @@ func (c *typedCase) read() (arrays [][]int64) {
 		vertex := func(i int64) int64 { return i % c.g.Kinds[t].Nodes }
 		of := counts[t*(hops+2):]
 		take(k.Nodes, k.Size, bits, of[hops+1], vertex)
+		if c.trees {
+			take(k.Trees, k.Size, bits, of[hops+1], func(int64) int64 { return c.made.plan.numSeeds() })
+		}
 		take(k.OutputNodes, k.Outputs, bits, of[0], vertex)
 		take(k.OutputIndex, k.Outputs, bits, of[0], func(i int64) int64 { return i })
 	}
@@ -176,6 +209,9 @@ func (c *typedCase) read() (arrays [][]int64) {
 			take(b.Indptr, b.Size.Dst+1, bits, dst+1, func(int64) int64 { return edges })
 			take(b.Indices, b.Size.Edges, bits, edges, func(i int64) int64 { return src + (i-edges)%(int64(b.Size.Src)-src) })
 			take(b.EdgeIDs, b.Size.Edges, c.made.EdgeBits(r), edges, func(i int64) int64 { return i % max(c.g.Relations[r].Graph.NumEdges(), 1) })
+			if c.factors {
+				take(b.EdgeWeights, b.Size.Edges, 32, edges, func(int64) int64 { return 0 })
+			}
 		}
 	}
 	return arrays
@@ -186,7 +222,16 @@ func (c *typedCase) run() {
 	c.t.Helper()
 	kinds, relations, hops := len(c.g.Kinds), len(c.g.Relations), len(c.fanouts[0])
 	l := batch.TypedLayout{Hops: hops, Types: kinds, Relations: relations}
-	p := StaticTypedPlan{Plan: &Typed{Fanouts: c.fanouts, Replace: c.replace, Seeds: make([]int64, kinds)}, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
+	plan := &Typed{Fanouts: c.fanouts, Replace: c.replace, Disjoint: c.trees, EdgeWeights: c.factors, Seeds: make([]int64, kinds)}
+	p := StaticTypedPlan{Plan: plan, Seed: 9, SeedBits: c.bits(), Grid: c.grid}
+	if c.rule != nil {
+		plan.Times = &Times{Rule: *c.rule}
+		for r, rows := range c.keys {
+			keys, err := c.d.schema.Relations[r].Graph.Keys(rows.Edges)
+			c.step(err)
+			plan.Times.Keys = append(plan.Times.Keys, keys)
+		}
+	}
 	for range hops {
 		p.Vertices, p.Edges = append(p.Vertices, make([]int64, kinds)), append(p.Edges, make([]int64, relations))
 	}
@@ -206,12 +251,13 @@ func (c *typedCase) run() {
 		}
 		return fits
 	}
-	var seeds, counts []int64
+	var seeds, counts, bounds []int64
 	var parts []Seeds
 	for i := range c.parts {
 		own, of := c.joined(i)
 		parts = append(parts, Seeds{int64(len(seeds)), int64(len(own))})
 		seeds, counts = append(seeds, own...), append(counts, of...)
+		bounds = append(bounds, c.bounds(i)...)
 		for t, n := range of {
 			p.Plan.Seeds[t] = max(p.Plan.Seeds[t], n)
 		}
@@ -234,9 +280,17 @@ func (c *typedCase) run() {
 	if len(seeds) > 0 {
 		c.step(c.s.Upload(m.Address, host.Pointer(), uint64(len(seeds)*c.bits()/8)))
 	}
+	var times gpu.Address
+	if c.rule != nil {
+		m, err := c.e.pool.Alloc(c.s, uint64(max(len(bounds), 1)*8))
+		c.step(err)
+		c.step(c.s.Upload(m.Address, unsafe.Pointer(unsafe.SliceData(bounds)), uint64(len(bounds)*8)))
+		defer func() { c.step(m.Free(c.s)) }()
+		times = m.Address
+	}
 	words := make([]int64, p.Plan.Words())
 	for epoch := range uint32(2) {
-		c.step(c.made.Begin(c.s, m.Address, parts, counts, epoch, 1, 2))
+		c.step(c.made.Begin(c.s, m.Address, times, parts, counts, epoch, 1, 2))
 		c.step(errors.Join(c.made.Sample(c.s), c.made.Sample(c.s)))
 		for i := range parts {
 			done, fits, err := c.made.Wait(int64(i), 10*time.Second, words)
@@ -279,6 +333,27 @@ func (c *typedCase) deal(random *rand.Rand, batches, most int) {
 	}
 }
 
+// timesOf are times of all edges, which ascend in each row.
+func timesOf(g *csc.Typed) (all []*times.Rows) {
+	for _, r := range g.Relations {
+		of := r.Graph
+		rows := &times.Rows{Edges: make([]int64, of.NumEdges()), Of: make([]int64, of.NumEdges())}
+		for v := range of.Rows() {
+			start, end := of.Indptr.At(v), of.Indptr.At(v+1)
+			for p := start; p < end; p++ {
+				id := p
+				if of.EdgeIDs.Bits != 0 {
+					id = of.EdgeIDs.At(p)
+				}
+				rows.Edges[p] = (p - start) * 60 / (end - start)
+				rows.Of[id] = rows.Edges[p]
+			}
+		}
+		all = append(all, rows)
+	}
+	return all
+}
+
 // Batches of random schemas that replayed launches make are the CPU's, whatever the widths, weights, the sampler and
 // the grid, past the end of the map's tags.
 func TestStaticTypedEqualsTheCPU(t *testing.T) {
@@ -293,8 +368,18 @@ func TestStaticTypedEqualsTheCPU(t *testing.T) {
 				}
 			}
 			d := uploadTyped(t, e, g)
-			for variant := range 2 {
-				c := typedCase{t: t, e: e, s: s, g: g, d: d, replace: variant == 1, grid: []int{0, 3}[variant], tags: uint32(3 * variant)}
+			for variant := range 4 {
+				c := typedCase{
+					t: t, e: e, s: s, g: g, d: d, replace: variant == 1, grid: []int{0, 3}[variant%2],
+					trees: variant >= 2, factors: variant == 2,
+				}
+				if variant == 1 {
+					c.tags = 3
+				}
+				if variant == 3 && bits == 64 {
+					c.rule = &times.Rule{Window: 20, Carry: i%2 == 0, Last: i%3 == 0}
+					c.keys = timesOf(g)
+				}
 				for range g.Relations {
 					var fanouts []int64
 					for range 1 + i%3 {
@@ -305,7 +390,7 @@ func TestStaticTypedEqualsTheCPU(t *testing.T) {
 					}
 					c.fanouts = append(c.fanouts, fanouts)
 				}
-				c.deal(random, 5, 30)
+				c.deal(random, 5, 30-8*variant)
 				c.run()
 			}
 		}
@@ -345,7 +430,7 @@ func TestStaticTypedRefuses(t *testing.T) {
 		return p
 	}
 	for i, change := range []func(*Typed){
-		func(p *Typed) { p.OnlyNew = true }, func(p *Typed) { p.Disjoint = true }, func(p *Typed) { p.EdgeWeights = true },
+		func(p *Typed) { p.OnlyNew = true },
 		func(p *Typed) { p.Fanouts = [][]int64{{2, 2}, {2, 2}, {2, 2}} },
 	} {
 		if _, err := e.NewStaticTyped(d, plan(change)); !errors.Is(err, request.ErrValue) {
@@ -365,12 +450,15 @@ func TestStaticTypedRefuses(t *testing.T) {
 	if err := made.Spread(s); !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
-	for i, to := range []*SpreadTyped{{}, {Kinds: make([]SpreadKind, 2), Blocks: [][]SpreadBlock{make([]SpreadBlock, 3)}}} {
+	for i, to := range []*SpreadTyped{{}, {Kinds: make([]SpreadKind, 2), Blocks: [][]SpreadTypedBlock{make([]SpreadTypedBlock, 3)}}} {
 		if err := made.Place(to); !errors.Is(err, request.ErrValue) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	// Nothing was sampled, so nothing arrives.
+	if err := made.Begin(s, 0, 64, nil, nil, 0, 0, 1); !errors.Is(err, request.ErrValue) {
+		t.Error(err)
+	}
 	if done, _, err := made.Wait(0, time.Millisecond, nil); done || err != nil {
 		t.Error(done, err)
 	}
