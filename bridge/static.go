@@ -95,3 +95,75 @@ func DeviceStaticClose(handle int64) (zero int64, err error) {
 	}
 	return 0, nil
 }
+
+// DeviceStaticTypedNew is DeviceStaticNew for a graph with types, as core.NewDeviceStaticTyped says.
+func DeviceStaticTypedNew(graph, sampler, sorted, seedBits, grid, count, most int64) (handle int64, err error) {
+	defer finish(&err)
+	g, ok := typed.get(graph)
+	if !ok {
+		return 0, closed("graph")
+	}
+	p, ok := samplers.get(sampler)
+	if !ok {
+		return 0, closed("sampler")
+	}
+	s, err := core.NewDeviceStaticTyped(g, p, sorted, seedBits, grid, count, most)
+	if err != nil {
+		return 0, err
+	}
+	return deviceStatics.add(s), nil
+}
+
+// DeviceStaticTimedNew is the same for a graph whose edges have times, as core.NewDeviceStaticTimed says.
+func DeviceStaticTimedNew(graph, sampler, sorted, byVertex, seedBits, grid, count, most int64) (handle int64, err error) {
+	defer finish(&err)
+	g, p, err := open(graph, sampler)
+	if err != nil {
+		return 0, err
+	}
+	s, err := core.NewDeviceStaticTimed(g, p, sorted, byVertex != 0, seedBits, grid, count, most)
+	if err != nil {
+		return 0, err
+	}
+	return deviceStatics.add(s), nil
+}
+
+// DeviceStaticTypedPlace says where batches go, as core.DeviceStatic.PlaceTyped says.
+func DeviceStaticTypedPlace(handle, count, list int64) (zero int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(handle)
+	if err != nil {
+		return 0, err
+	}
+	return 0, s.PlaceTyped(count, list)
+}
+
+// DeviceStaticTypedBegin begins a pass, as core.DeviceStatic.BeginTyped says.
+func DeviceStaticTypedBegin(handle, seeds, times, numSeeds, count, parts, counts, epoch, first, stride, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(handle)
+	if err != nil {
+		return 0, err
+	}
+	return 0, s.BeginTyped(seeds, times, numSeeds, count, parts, counts, epoch, first, stride, stream)
+}
+
+// DeviceStaticTypedSpread copies the next batch to where DeviceStaticTypedPlace has said.
+func DeviceStaticTypedSpread(handle, stream int64) (zero int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(handle)
+	if err != nil {
+		return 0, err
+	}
+	return 0, s.SpreadTyped(stream)
+}
+
+// DeviceStaticTypedEdgeBits is how wide the ids of a relation's edges in such batches are.
+func DeviceStaticTypedEdgeBits(handle, relation int64) (bits int64, err error) {
+	defer finish(&err)
+	s, err := staticAt(handle)
+	if err != nil {
+		return 0, err
+	}
+	return s.EdgeBitsTyped(relation)
+}

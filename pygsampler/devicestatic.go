@@ -10,11 +10,40 @@ import (
 )
 
 // DeviceStatic makes batches of a graph on a device by launches that a CUDA graph can hold:
-// cuda.Static. It is closed with its graph at the latest; goroutines take turns.
+// cuda.Static, or cuda.StaticTyped. It is closed with the graphs that it reads at the latest; goroutines take turns.
 type DeviceStatic struct {
-	graph *Graph
-	mu    sync.Mutex
-	made  *cuda.Static // nil: closed
+	device *deviceGraph
+	graphs []*Graph
+	mu     sync.Mutex
+	made   cuda.Standing // nil: closed
+}
+
+// hold makes what makes batches of graphs on a device, which all see to its end.
+func hold(device *deviceGraph, graphs []*Graph, f func() (cuda.Standing, error)) (*DeviceStatic, error) {
+	// None is closed before it is known there.
+	leave, err := enterAll(graphs)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	s := &DeviceStatic{device: device, graphs: graphs}
+	if s.made, err = f(); err != nil {
+		return nil, onDevice(err)
+	}
+	for _, g := range graphs {
+		g.mu.Lock()
+		closed := g.closed
+		if g.static == nil {
+			g.static = make(map[*DeviceStatic]struct{})
+		}
+		g.static[s] = struct{}{}
+		g.mu.Unlock()
+		if closed {
+			s.Close()
+			return nil, Errorf(KindClosed, "graph: expected an open graph, got a closed one")
+		}
+	}
+	return s, nil
 }
 
 // NewDeviceStatic makes room for batches of up to so many seeds, each of seedBits. At the address
@@ -36,7 +65,6 @@ func NewDeviceStatic(g *Graph, p *Sampler, seeds, seedBits, grid, count, most in
 	case most == 0 || count != int64(len(plan.Fanouts)):
 		return nil, Errorf(KindValue, "static: expected sizes of %d blocks at an address, got %d at %#x", len(plan.Fanouts), count, most)
 	}
-	s := &DeviceStatic{graph: g}
 	options := cuda.StaticPlan{
 		Plan: plan, Seed: p.batch(&Call{}).Seed, Seeds: seeds, SeedBits: int(seedBits), Grid: int(grid),
 	}
@@ -46,34 +74,34 @@ func NewDeviceStatic(g *Graph, p *Sampler, seeds, seedBits, grid, count, most in
 		}
 		options.Most = append(options.Most, cuda.BlockSize{Src: uint64(w[0]), Dst: uint64(w[1]), Edges: uint64(w[2])})
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return nil, Errorf(KindClosed, "graph: expected an open graph, got a closed one")
-	}
-	var err error
-	if s.made, err = g.device.engine.NewStatic(g.device.graph, options); err != nil {
-		return nil, onDevice(err)
-	}
-	if g.static == nil {
-		g.static = make(map[*DeviceStatic]struct{})
-	}
-	g.static[s] = struct{}{}
-	return s, nil
+	return hold(g.device, []*Graph{g}, func() (cuda.Standing, error) {
+		return g.device.engine.NewStatic(g.device.graph, options)
+	})
 }
 
 // with calls f with what is open, and a stream.
-func (s *DeviceStatic) with(stream int64, f func(*cuda.Static, gpu.Stream) error) error {
+func (s *DeviceStatic) with(stream int64, f func(cuda.Standing, gpu.Stream) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.made == nil {
 		return Errorf(KindClosed, "static: expected an open graph and loader, got closed ones")
 	}
-	to, err := s.graph.device.engine.Context().Wrap(uintptr(stream))
+	to, err := s.device.engine.Context().Wrap(uintptr(stream))
 	if err == nil {
 		err = f(s.made, to)
 	}
 	return onDevice(err)
+}
+
+// as is with for one kind of what makes batches.
+func as[Kind cuda.Standing](s *DeviceStatic, stream int64, f func(Kind, gpu.Stream) error) error {
+	return s.with(stream, func(made cuda.Standing, to gpu.Stream) error {
+		own, is := made.(Kind)
+		if !is {
+			return Errorf(KindValue, "static: expected batches of a %T, got those of a %T", own, made)
+		}
+		return f(own, to)
+	})
 }
 
 // Begin begins a pass over seeds at an address of the device: cuda.Static.Begin. At the address
@@ -85,26 +113,36 @@ func (s *DeviceStatic) Begin(seeds, numSeeds, count, parts, epoch, first, stride
 	if err := (&Call{SeedBits: 64, Epoch: epoch, Batch: first + max(count-1, 0)*stride}).check(); err != nil {
 		return err
 	}
-	return s.with(stream, func(made *cuda.Static, to gpu.Stream) error {
-		all := make([]cuda.Seeds, count)
-		if count > 0 {
-			if err := readable("seeds", seeds, s.graph.device.index); err != nil {
-				return err
-			}
-			for i, w := range memory.View[[2]int64](parts, count) {
-				if w[0] < 0 || w[1] < 0 || w[0] > numSeeds-w[1] || w[1] > made.Seeds() {
-					return Errorf(KindValue, "static: batch %d: expected at most %d seeds of %d, got %d from %d on", i, made.Seeds(), numSeeds, w[1], w[0])
-				}
-				all[i] = cuda.Seeds{First: w[0], Count: w[1]}
-			}
+	return as(s, stream, func(made *cuda.Static, to gpu.Stream) error {
+		all, err := s.parts(seeds, numSeeds, count, parts, made.Seeds())
+		if err != nil {
+			return err
 		}
 		return made.Begin(to, gpu.Address(seeds), all, uint32(epoch), uint64(first), uint64(stride))
 	})
 }
 
+// parts are those of a pass over so many seeds on the device, each of which has at most most.
+func (s *DeviceStatic) parts(seeds, numSeeds, count, parts, most int64) ([]cuda.Seeds, error) {
+	all := make([]cuda.Seeds, count)
+	if count == 0 {
+		return all, nil
+	}
+	if err := readable("seeds", seeds, s.device.index); err != nil {
+		return nil, err
+	}
+	for i, w := range memory.View[[2]int64](parts, count) {
+		if w[0] < 0 || w[1] < 0 || w[0] > numSeeds-w[1] || w[1] > most {
+			return nil, Errorf(KindValue, "static: batch %d: expected at most %d seeds of %d, got %d from %d on", i, most, numSeeds, w[1], w[0])
+		}
+		all[i] = cuda.Seeds{First: w[0], Count: w[1]}
+	}
+	return all, nil
+}
+
 // Sample puts the next batch into the stream.
 func (s *DeviceStatic) Sample(stream int64) error {
-	return s.with(stream, func(made *cuda.Static, to gpu.Stream) error { return made.Sample(to) })
+	return s.with(stream, func(made cuda.Standing, to gpu.Stream) error { return made.Sample(to) })
 }
 
 // Spread copies the next batch to arrays. At the address list are 5 integers: where the vertices
@@ -121,7 +159,7 @@ func (s *DeviceStatic) Spread(count, list, stream int64) error {
 	for i := range count {
 		to.Blocks = append(to.Blocks, staticBlock(w[5+6*i:]))
 	}
-	return s.with(stream, func(made *cuda.Static, on gpu.Stream) error { return made.Spread(to, on) })
+	return as(s, stream, func(made *cuda.Static, on gpu.Stream) error { return made.Spread(to, on) })
 }
 
 // staticBlock is a block's arrays in a list.
@@ -143,7 +181,7 @@ func (s *DeviceStatic) Edges(bits, list, stream int64) error {
 	x := &cuda.StaticEdges{
 		Block: staticBlock(w), NumDst: gpu.Address(w[6]), Sources: gpu.Address(w[7]), Destinations: gpu.Address(w[8]), Bits: int(bits),
 	}
-	return s.with(stream, func(made *cuda.Static, on gpu.Stream) error { return made.Edges(x, on) })
+	return s.with(stream, func(made cuda.Standing, on gpu.Stream) error { return made.Edges(x, on) })
 }
 
 // Wait waits up to timeout milliseconds for batch i of the pass to be sampled, and copies so many
@@ -153,7 +191,7 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 	if words == 0 || count < 1 {
 		return 0, Errorf(KindValue, "words: expected an address for some, got %#x for %d", words, count)
 	}
-	err = s.with(0, func(made *cuda.Static, _ gpu.Stream) error {
+	err = s.with(0, func(made cuda.Standing, _ gpu.Stream) error {
 		done, fits, err := made.Wait(i, time.Duration(max(timeout, 0))*time.Millisecond, memory.View[int64](words, count))
 		if done {
 			state = 2
@@ -168,7 +206,7 @@ func (s *DeviceStatic) Wait(i, timeout, count, words int64) (state int64, err er
 
 // EdgeBits is how wide the ids of edges are.
 func (s *DeviceStatic) EdgeBits() (bits int64, err error) {
-	err = s.with(0, func(made *cuda.Static, _ gpu.Stream) error {
+	err = as(s, 0, func(made *cuda.Static, _ gpu.Stream) error {
 		bits = int64(made.EdgeBits())
 		return nil
 	})
@@ -186,7 +224,9 @@ func (s *DeviceStatic) Close() {
 	}
 	// What goes wrong here is told by whoever uses the device next.
 	_ = made.Close()
-	s.graph.mu.Lock()
-	delete(s.graph.static, s)
-	s.graph.mu.Unlock()
+	for _, g := range s.graphs {
+		g.mu.Lock()
+		delete(g.static, s)
+		g.mu.Unlock()
+	}
 }

@@ -309,23 +309,28 @@ func (s *StaticTyped) uploaded(to *buffer, bytes uint64) error {
 }
 
 // Begin is Static.Begin; of each part counts says how many of its seeds are of which type, in whose order they stand.
-// times are the keys of all seeds on the device; 0: they have none.
-func (s *StaticTyped) Begin(stream gpu.Stream, seeds, times gpu.Address, parts []Seeds, counts []int64, epoch uint32, first, stride uint64) error {
-	if (times != 0) != (s.plan.Plan.Times != nil) {
+// keys are those of the times of all seeds; nil: they have none.
+func (s *StaticTyped) Begin(stream gpu.Stream, seeds gpu.Address, parts []Seeds, counts, keys []int64, epoch uint32, first, stride uint64) error {
+	if timed := s.plan.Plan.Times != nil; len(parts) > 0 && (keys != nil) != timed {
 		return fmt.Errorf("%w: static: expected times of seeds where the sampler has time, and there alone", request.ErrValue)
 	}
 	const pass = uint64(unsafe.Sizeof(typedPass{}))
 	types := len(s.plan.Plan.Seeds)
-	steps, bytes := stepBytes(parts), stepBytes(parts)+uint64((len(parts)+1)*types)*8
+	countsAt := stepBytes(parts)
+	keysAt := countsAt + uint64((len(parts)+1)*types)*8
+	bytes := keysAt + uint64(len(keys))*8
 	if err := s.stage(stream, pass, bytes); err != nil {
 		return err
 	}
-	*(*typedPass)(s.staged.Pointer) = typedPass{
-		Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(steps), Times: times, NumSteps: uint64(len(parts)),
+	begun := typedPass{Seeds: seeds, Steps: s.steps.Address, Counts: s.steps.Address + gpu.Address(countsAt), NumSteps: uint64(len(parts))}
+	if keys != nil {
+		begun.Times = s.steps.Address + gpu.Address(keysAt)
 	}
+	*(*typedPass)(s.staged.Pointer) = begun
 	s.write(pass, parts, s.plan.Seed, epoch, first, stride)
-	of := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+steps)), (len(parts)+1)*types)
+	of := unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+countsAt)), (len(parts)+1)*types)
 	clear(of[copy(of, counts):])
+	copy(unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, pass+keysAt)), len(keys)), keys)
 	if err := s.send(stream, pass, bytes); err != nil {
 		return err
 	}
@@ -494,8 +499,17 @@ func (s *StaticTyped) Close() error {
 	return errors.Join(err, s.limits.Free(stream), s.pieces.Free(stream), s.table.Close(), s.passes.Close())
 }
 
-// Seeds is how many seeds of a type a batch has at most.
-func (s *StaticTyped) Seeds(kind int) int64 { return s.plan.Plan.Seeds[kind] }
+// Seeds is how many seeds of each type a batch has at most.
+func (s *StaticTyped) Seeds() []int64 { return s.plan.Plan.Seeds }
+
+// FloatTimes says whether the times of seeds are float64.
+func (s *StaticTyped) FloatTimes() bool { return s.plan.Plan.Times != nil && s.plan.Plan.Times.Float }
+
+// Hops is how many blocks each relation has.
+func (s *StaticTyped) Hops() int { return s.plan.Plan.hops() }
+
+// Relations is how many there are.
+func (s *StaticTyped) Relations() int { return len(s.plan.Plan.Fanouts) }
 
 // EdgeBits is how wide the ids of a relation's edges are.
 func (s *StaticTyped) EdgeBits(relation int) int {

@@ -280,17 +280,12 @@ func (c *typedCase) run() {
 	if len(seeds) > 0 {
 		c.step(c.s.Upload(m.Address, host.Pointer(), uint64(len(seeds)*c.bits()/8)))
 	}
-	var times gpu.Address
-	if c.rule != nil {
-		m, err := c.e.pool.Alloc(c.s, uint64(max(len(bounds), 1)*8))
-		c.step(err)
-		c.step(c.s.Upload(m.Address, unsafe.Pointer(unsafe.SliceData(bounds)), uint64(len(bounds)*8)))
-		defer func() { c.step(m.Free(c.s)) }()
-		times = m.Address
+	if c.rule == nil {
+		bounds = nil
 	}
 	words := make([]int64, p.Plan.Words())
 	for epoch := range uint32(2) {
-		c.step(c.made.Begin(c.s, m.Address, times, parts, counts, epoch, 1, 2))
+		c.step(c.made.Begin(c.s, m.Address, parts, counts, bounds, epoch, 1, 2))
 		c.step(errors.Join(c.made.Sample(c.s), c.made.Sample(c.s)))
 		for i := range parts {
 			done, fits, err := c.made.Wait(int64(i), 10*time.Second, words)
@@ -456,7 +451,7 @@ func TestStaticTypedRefuses(t *testing.T) {
 		}
 	}
 	// Nothing was sampled, so nothing arrives.
-	if err := made.Begin(s, 0, 64, nil, nil, 0, 0, 1); !errors.Is(err, request.ErrValue) {
+	if err := made.Begin(s, 0, make([]Seeds, 1), nil, []int64{1}, 0, 0, 1); !errors.Is(err, request.ErrValue) {
 		t.Error(err)
 	}
 	if done, _, err := made.Wait(0, time.Millisecond, nil); done || err != nil {

@@ -187,11 +187,27 @@ func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, ke
 		}
 		return one, nil
 	}
-	made := &cuda.Typed{
-		Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights, Seeds: seeds, Excluded: excluded,
+	made := p.device(fanouts, t, keys)
+	made.Seeds, made.Excluded = seeds, excluded
+	return made, nil
+}
+
+// Static is Device for batches whose numbers of seeds change in device memory: of one type and relation too.
+func (p *Plan) Static(g *csc.Typed, t *family.Times, keys []gpu.Address) (*cuda.Typed, error) {
+	if err := p.hasTimes(t); err != nil {
+		return nil, err
 	}
+	fanouts, err := p.Of(g)
+	if err != nil {
+		return nil, err
+	}
+	return p.device(fanouts, t, keys), nil
+}
+
+func (p *Plan) device(fanouts [][]int64, t *family.Times, keys []gpu.Address) *cuda.Typed {
+	made := &cuda.Typed{Fanouts: fanouts, Replace: p.replace, OnlyNew: p.onlyNew, Disjoint: p.disjoint, EdgeWeights: p.edgeWeights}
 	if t != nil {
 		made.Times = t.CUDA(p.rule, keys)
 	}
-	return made, nil
+	return made
 }
