@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pygsampler.converted import TorchBatch, TorchBlock
+from pygsampler.hetero_converted import TorchHeteroBatch, TorchHeteroBlock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pygsampler._batch.segments import Segments
+    from pygsampler.hetero_graph import EdgeType
 
-__all__ = ["StaticBatch", "StaticBlock"]
+__all__ = ["StaticBatch", "StaticBlock", "StaticHeteroBatch", "StaticHeteroBlock"]
 
 
 class StaticBlock(TorchBlock):
@@ -79,14 +83,17 @@ class StaticBlock(TorchBlock):
             known["_csr_turn"] = turn
         return super()._segments()
 
-    def _trimmed(self, counts: list[int]) -> TorchBlock:
+    def _trimmed(self, counts: list[int], kind: type[TorchBlock] = TorchBlock) -> TorchBlock:
         src, dst, edges = counts
-        made = TorchBlock(
+        weights = self.edge_weights
+        made = kind(
             self.indptr[: dst + 1].clone(),
             self.indices[:edges].clone(),
             self.edge_ids[:edges].clone(),
             self.src_nodes[:src].clone(),
             self.dst_nodes[:dst].clone(),
+            0,
+            None if weights is None else weights[:edges].clone(),
         )
         for name, rows in self.features.items():
             made._furnish(name, rows[:edges].clone())
@@ -137,6 +144,7 @@ class StaticBatch(TorchBatch):
             blocks,
             self.epoch,
             self.batch,
+            None if self.trees is None else self.trees[: counts[0]].clone(),
         )
         for name, rows in self.features.items():
             made._furnish(name, rows[: seeds if name == "y" else counts[0]].clone())
@@ -147,6 +155,146 @@ class StaticBatch(TorchBatch):
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("StaticBatch: expected a batch to pickle, got a static one; see trimmed()")
+
+
+class StaticHeteroBlock(StaticBlock, TorchHeteroBlock):
+    """The edges of one type with room for a number of them: see ``StaticBlock``.
+
+    A type that no batch has vertices of at a hop has no room there.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("StaticHeteroBlock: expected a batch to pickle, got a static one")
+
+
+class StaticHeteroBatch(TorchHeteroBatch):
+    """A mini-batch of a graph with types with room for a number of vertices and edges, on a GPU.
+
+    What ``StaticBatch`` is without types: all of a loader's batches are this one, ``trimmed()`` is a
+    copy to keep, and what fills ``nodes``, ``output_nodes``, labels and blocks up is harmless. With
+    ``disjoint`` the vertices that fill up are in a tree that no seed has. ``num_edges`` is the room.
+    """
+
+    # Set by who makes the batch.
+    _counts: torch.Tensor
+    if TYPE_CHECKING:
+        blocks: tuple[Mapping[EdgeType, StaticHeteroBlock], ...]
+
+    @property
+    def counts(self) -> torch.Tensor:
+        """int64 on the GPU: the seeds of each type; then for each hop, the outermost first, and
+        edge type sources, destinations and edges; then of each type its vertices when each hop
+        began, and in the end."""
+        return self._counts
+
+    @property
+    def seed_mask(self) -> dict[str, torch.Tensor]:
+        """Of each type which of ``output_nodes`` are the batch's: bool."""
+        return {
+            kind: first(len(ids), self._counts[place])
+            for place, (kind, ids) in enumerate(self.output_nodes.items())
+        }
+
+    @property
+    def node_mask(self) -> dict[str, torch.Tensor]:
+        """Of each type which of ``nodes`` are the batch's: bool."""
+        ends = self._ends()
+        return {
+            kind: first(len(ids), ends[place, -1])
+            for place, (kind, ids) in enumerate(self.nodes.items())
+        }
+
+    @property
+    def num_edges(self) -> int:  # type: ignore[override]
+        """Edges that there is room for in all blocks."""
+        return sum(block.num_edges for hop in self.blocks for block in hop.values())
+
+    @property
+    def num_sampled_nodes(self) -> Any:
+        """The host does not know how many there are."""
+        raise AttributeError(_UNKNOWN.format("num_sampled_nodes"))
+
+    @property
+    def num_sampled_edges(self) -> Any:
+        """Likewise."""
+        raise AttributeError(_UNKNOWN.format("num_sampled_edges"))
+
+    @property
+    def edge_index_dict(self) -> Any:
+        """Edges that fill a hop up may end in vertices that an outer one has found."""
+        raise AttributeError(
+            "edge_index_dict: expected a batch of other sizes each, got a static one, whose blocks "
+            "are to be taken one by one: batch.blocks[i][edge_type].edge_index"
+        )
+
+    def trimmed(self) -> TorchHeteroBatch:
+        """The batch that a loader without ``static`` gives, in memory of its own.
+
+        Waits for the GPU, which knows the sizes.
+        """
+        types = list(self.nodes)
+        told, all_ends = self._counts.tolist(), self._ends().tolist()
+        ends = dict(zip(types, all_ends, strict=True))
+        seeds = dict(zip(types, told, strict=False))
+        place, blocks = len(types), []
+        edges: dict[EdgeType, list[int]] = {kind: [] for kind in self.blocks[0]}
+        nodes = {kind: ids[: ends[kind][-1]].clone() for kind, ids in self.nodes.items()}
+        for hop in self.blocks:
+            of = {}
+            for kind, block in hop.items():
+                own = of[kind] = block._trimmed(told[place : place + 3], TorchHeteroBlock)
+                own.__dict__["_kind"] = kind
+                edges[kind].insert(0, told[place + 2])
+                place += 3
+            blocks.append(MappingProxyType(of))
+        trees = self.trees
+        made = TorchHeteroBatch(
+            nodes=MappingProxyType(nodes),
+            output_nodes=_first(self.output_nodes, seeds),
+            output_index=_first(self.output_index, seeds),
+            trees=None if trees is None else _first(trees, {kind: ends[kind][-1] for kind in ends}),
+            blocks=tuple(blocks),
+            num_sampled_nodes={
+                kind: [of[0], *(b - a for a, b in itertools.pairwise(of))]
+                for kind, of in ends.items()
+            },
+            num_sampled_edges=edges,
+            num_edges=sum(map(sum, edges.values())),
+            epoch=self.epoch,
+            batch=self.batch,
+        )
+        for name, of_types in self.features.items():
+            made._furnish(
+                name,
+                {
+                    kind: rows[: seeds[kind] if name == "y" else ends[kind][-1]].clone()
+                    for kind, rows in of_types.items()
+                },
+            )
+        return made
+
+    def _ends(self) -> torch.Tensor:
+        """Of each type its vertices when each hop began, and in the end."""
+        types, hops = len(self.nodes), len(self.blocks)
+        return self._counts[-types * (hops + 1) :].reshape(types, hops + 1)
+
+    def _map(self, move: Any) -> TorchHeteroBatch:
+        return self.trimmed()._map(move)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "StaticHeteroBatch: expected a batch to pickle, got a static one; see trimmed()"
+        )
+
+
+_UNKNOWN = (
+    "{}: expected a batch whose sizes the host knows, got a static one; see counts and trimmed()"
+)
+
+
+def _first(tensors: Mapping[str, torch.Tensor], counts: dict[str, int]) -> Any:
+    """The first of each type, so many, in memory of their own."""
+    return MappingProxyType({kind: ids[: counts[kind]].clone() for kind, ids in tensors.items()})
 
 
 def first(count: int, used: torch.Tensor) -> torch.Tensor:

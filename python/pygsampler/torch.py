@@ -35,7 +35,9 @@ from pygsampler._loading.rows import Rows
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.skip_gram import SkipGram, skip_gram
-from pygsampler._loading.static import StaticPasses, checked
+from pygsampler._loading.static import StaticPasses
+from pygsampler._loading.static_forms import Form, Plain, Timed, Typed
+from pygsampler._loading.static_seeds import StaticSeeds
 from pygsampler._loading.times import times_of
 from pygsampler._loading.trace import MOST as MOST_TRACED
 from pygsampler._loading.trace import Trace
@@ -45,7 +47,7 @@ from pygsampler.converted import TorchBatch, as_torch
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.sampler import PGSampler
-from pygsampler.static import StaticBatch, StaticBlock
+from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, StaticHeteroBlock
 
 __all__ = [
     "DataLoader",
@@ -56,6 +58,8 @@ __all__ = [
     "SkipGram",
     "StaticBatch",
     "StaticBlock",
+    "StaticHeteroBatch",
+    "StaticHeteroBlock",
     "capture",
     "segment_reduce",
     "skip_gram",
@@ -319,9 +323,9 @@ class DataLoader(Resumed):
         return self._passes is not None
 
     @property
-    def capacities(self) -> list[tuple[int, int]] | None:
+    def capacities(self) -> list[tuple[Any, Any]] | None:
         """How many sources and edges each block of static batches may have; None before that is
-        known."""
+        known. Of a ``HeteroGraph`` by type."""
         known = None if self._passes is None else self._passes.capacities
         return None if known is None else [(src, edges) for src, edges in known]
 
@@ -432,24 +436,26 @@ class DataLoader(Resumed):
         return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None, "_pass": None}
 
     def _static_passes(self, capacities: Any) -> StaticPasses:
-        if self._types is not None:
-            raise ValueError(
-                "static: expected a graph without types, got a HeteroGraph, whose batches are new "
-                "arrays each; leave static=True out"
-            )
         if self.device == "cpu":
             raise ValueError("static: expected a graph on a CUDA device, got one on the CPU")
-        if not isinstance(self.sampler, PGSampler):
-            raise TypeError(f"static: expected a PGSampler, got {self.sampler!r}")
-        if self.sampler.time is not None:
-            raise ValueError(
-                f"static: expected a sampler without time, got time={self.sampler.time!r}: "
-                "launches of a CUDA graph take no times of seeds; leave static=True out"
-            )
-        about = self.graph, self._shards, self.rank, self._rows
+        sampler = self.sampler
+        if not isinstance(sampler, PGSampler):
+            raise TypeError(f"static: expected a PGSampler, got {sampler!r}")
         size = min(self.batch_size, len(self._seeds))
-        given = checked(capacities, self.sampler.fanouts, size, self.graph.num_nodes)
-        return StaticPasses(*about, given)
+        form: Form
+        if self._types is not None:
+            form = Typed(self.graph, self._types.most(size))
+        elif sampler.time is not None:
+            form = Timed(size, self.graph.num_nodes)
+        else:
+            form = Plain(size, self.graph.num_nodes)
+        if type(form) is not Plain and sampler.frontier == "new":
+            raise ValueError(
+                "frontier: expected 'all' with static=True, whose blocks have all vertices of the "
+                "hops before as destinations, got 'new'"
+            )
+        given = form.checked(capacities, sampler)
+        return StaticPasses(self.graph, self._shards, self.rank, self._rows, form, given)
 
     def _static_pass(self) -> tuple[StaticPasses, int, Meter]:
         """Begins a pass for ``capture``: whose batches, its number, and what counts them."""
@@ -465,9 +471,23 @@ class DataLoader(Resumed):
     def _begin_static(self, passes: StaticPasses, epoch: int, index: int) -> int:
         """Begins a pass whose batches have one memory, and gives its number."""
         self._fill_caches(epoch, index)
-        order = self._order_there(epoch)
-        assert isinstance(self.sampler, PGSampler)
-        return passes.begin(self.sampler, order, epoch, lambda: self._sampled(epoch, index))
+        sampler = self.sampler
+        assert isinstance(sampler, PGSampler)
+        timed = None
+        if sampler.time is not None:
+            timed = self.graph._timed(sampler.time, sampler.mask, sampler.prob)
+        made = StaticSeeds(self._types, self._shards, self.rank, timed)
+        seeds = made.of(self._order(epoch), self._times_in_order(epoch), index, _copied)
+
+        def again(step: int, number: int) -> Any:
+            start, end = self._shards.bounds(self.rank, step)
+            order = self._order(epoch)
+            part = self._types.part(order, start, end) if self._types else order[start:end]
+            about = self._timed(epoch)(start, end)
+            job = sampler.launch(self.graph, part, **about, epoch=epoch, batch=number, into="torch")
+            return as_torch(job.result())
+
+        return passes.begin(sampler, seeds, epoch, lambda: self._sampled(epoch, index), again)
 
     def _fill_caches(self, epoch: int, index: int) -> None:
         """Caches of features have the rows that they are to have in the epoch."""
@@ -625,16 +645,21 @@ class DataLoader(Resumed):
     def _timed(self, epoch: int) -> Callable[[int, int], dict[str, Any]]:
         """What a batch of the seeds from one place of the epoch's order up to another is told of
         their times."""
-        times = self._times
+        times = self._times_in_order(epoch)
         if times is None:
             return lambda start, end: {}
-        if self.shuffle:
-            # The order depends on the number of seeds alone; a float64 moves as its bits.
-            times = shuffled(times.view(torch.int64), self.seed, epoch).view(times.dtype)
         if self._types is not None:
             of = partial(self._types.part_times, self._order(epoch), times)
             return lambda start, end: {"seed_time": of(start, end)}
         return lambda start, end: {"seed_time": times[start:end]}
+
+    def _times_in_order(self, epoch: int) -> torch.Tensor | None:
+        """The times of the seeds of the epoch on the CPU; None: they have none."""
+        times = self._times
+        if times is None or not self.shuffle:
+            return times
+        # The order depends on the number of seeds alone; a float64 moves as its bits.
+        return shuffled(times.view(torch.int64), self.seed, epoch).view(times.dtype)
 
     def _order(self, epoch: int) -> torch.Tensor:
         """The seeds of the epoch on the CPU, the same for every device."""

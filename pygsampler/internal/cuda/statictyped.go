@@ -358,8 +358,8 @@ func (s *StaticTyped) Sample(stream gpu.Stream) error {
 type SpreadTyped struct {
 	Kinds  []SpreadKind
 	Blocks [][]SpreadTypedBlock // of each block, outermost first, those of each relation
-	// Integers of 64 bits: of each type its seeds, then its vertices when each hop began and in the end; then of each
-	// block and relation sources, destinations and edges.
+	// Integers of 64 bits: the seeds of each type; then of each block and relation sources, destinations and edges; then
+	// of each type its vertices when each hop began, and in the end.
 	Counts gpu.Address
 }
 
@@ -440,9 +440,6 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 			})
 		}
 		counts = append(counts, uint64(w+batch.TypeNumOutput))
-		for hop := range l.Hops + 1 {
-			counts = append(counts, uint64(l.Count(t, hop)))
-		}
 	}
 	for i, hop := range to.Blocks {
 		if len(hop) != l.Relations {
@@ -474,6 +471,11 @@ func (p *StaticTypedPlan) pieces(g *Graph, to *SpreadTyped) (pieces []typedPiece
 			for _, count := range []uint32{batch.BlockNumSrc, batch.BlockNumDst, batch.BlockNumEdges} {
 				counts = append(counts, uint64(w+count))
 			}
+		}
+	}
+	for t := range to.Kinds {
+		for hop := range l.Hops + 1 {
+			counts = append(counts, uint64(l.Count(t, hop)))
 		}
 	}
 	return pieces, counts, err

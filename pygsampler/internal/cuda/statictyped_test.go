@@ -190,17 +190,18 @@ func (c *typedCase) read() (arrays [][]int64) {
 		arrays = append(arrays, all[:used])
 	}
 	bits, relations, hops := c.bits(), len(c.g.Relations), len(c.to.Blocks)
-	kinds := len(c.g.Kinds) * (hops + 2)
-	counts := c.ints(c.to.Counts, uint64(kinds+3*relations*hops), 64)
+	kinds := len(c.g.Kinds)
+	found := kinds + 3*relations*hops
+	counts := c.ints(c.to.Counts, uint64(found+kinds*(hops+1)), 64)
 	for t, k := range c.to.Kinds {
 		vertex := func(i int64) int64 { return i % c.g.Kinds[t].Nodes }
-		of := counts[t*(hops+2):]
-		take(k.Nodes, k.Size, bits, of[hops+1], vertex)
+		nodes := counts[found+t*(hops+1)+hops]
+		take(k.Nodes, k.Size, bits, nodes, vertex)
 		if c.trees {
-			take(k.Trees, k.Size, bits, of[hops+1], func(int64) int64 { return c.made.plan.numSeeds() })
+			take(k.Trees, k.Size, bits, nodes, func(int64) int64 { return c.made.plan.numSeeds() })
 		}
-		take(k.OutputNodes, k.Outputs, bits, of[0], vertex)
-		take(k.OutputIndex, k.Outputs, bits, of[0], func(i int64) int64 { return i })
+		take(k.OutputNodes, k.Outputs, bits, counts[t], vertex)
+		take(k.OutputIndex, k.Outputs, bits, counts[t], func(i int64) int64 { return i })
 	}
 	for i, hop := range c.to.Blocks {
 		for r, b := range hop {

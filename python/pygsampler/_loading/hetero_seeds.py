@@ -25,7 +25,7 @@ class HeteroSeeds:
     several each stands as its id plus the vertices of the types before its own.
     """
 
-    __slots__ = ("_counts", "_ends", "_kinds", "order")
+    __slots__ = ("_counts", "_ends", "_kinds", "kinds", "order")
 
     def __init__(self, graph: HeteroGraph, seeds: Any) -> None:
         types, counts = graph.node_types, graph.num_nodes
@@ -36,6 +36,8 @@ class HeteroSeeds:
         for kind in seeds:
             if kind not in types:
                 raise ValueError(f"seeds: expected types of the graph, got {kind!r}")
+        # All of the graph, and those that have seeds.
+        self.kinds = list(types)
         self._kinds = [kind for kind in types if kind in seeds]
         parts = []
         for kind in self._kinds:
@@ -50,6 +52,13 @@ class HeteroSeeds:
         if len(parts) > 1:
             parts = [part.long() + first for part, first in zip(parts, [0, *ends], strict=False)]
         self.order = torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
+
+    def most(self, size: int) -> dict[str, int]:
+        """How many of each type a batch of so many may have."""
+        return {
+            kind: min(size, count)
+            for kind, count in zip(self._kinds, self._counts, strict=True)
+        }
 
     def part(self, order: torch.Tensor, start: int, end: int) -> dict[str, torch.Tensor]:
         """Some of them, put into an order, by type."""

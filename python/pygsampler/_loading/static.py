@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import logging
-from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from pygsampler._arrays.gather import gather_there
-from pygsampler._core.checks import describe, integer
-from pygsampler._sampling.standing import Capacity, Standing
-from pygsampler.converted import as_torch
 from pygsampler.errors import Error
 
 if TYPE_CHECKING:
     from pygsampler._arrays.gather import Part
     from pygsampler._loading.rows import Rows
     from pygsampler._loading.shards import Shards
-    from pygsampler.converted import TorchBatch
+    from pygsampler._loading.static_forms import Form
+    from pygsampler._sampling.standing import PassSeeds, Standing
     from pygsampler.features import Features
     from pygsampler.graph import Graph
     from pygsampler.sampler import PGSampler
@@ -29,8 +26,6 @@ __all__ = ["StaticPasses"]
 
 # So many batches are sampled ahead: the host looks at one while the next is used.
 AHEAD = 2
-# Of what batches were seen to need, how much more they get.
-_SPARE = 20
 # What cross_entropy and others ignore.
 _IGNORED = -100
 
@@ -47,17 +42,24 @@ class StaticPasses:
     """
 
     def __init__(
-        self, graph: Graph, shards: Shards, rank: int, rows: Rows, given: Sequence[Capacity] | None
+        self,
+        graph: Graph,
+        shards: Shards,
+        rank: int,
+        rows: Rows,
+        form: Form,
+        given: list[Any] | None,
     ) -> None:
         self.capacities = given
         self.remade = 0
+        self._form = form
         self._graph = graph
         self._shards = shards
         self._rank = rank
         self._rows = rows
         self._standing: Standing | None = None
         self._sampler: PGSampler | None = None
-        self._order: torch.Tensor | None = None
+        self._seeds: PassSeeds | None = None
         # What is gathered for each batch, and of which features.
         self._parts: list[Part] = []
         self._tables: list[Features] = []
@@ -65,7 +67,7 @@ class StaticPasses:
         self._side = Side(graph._device)
 
     @property
-    def batch(self) -> StaticBatch:
+    def batch(self) -> Any:
         """The memory of batches."""
         assert self._standing is not None
         return self._standing.batch
@@ -79,18 +81,20 @@ class StaticPasses:
     def begin(
         self,
         sampler: PGSampler,
-        order: torch.Tensor,
+        seeds: PassSeeds,
         epoch: int,
-        sampled: Callable[[], Iterator[TorchBatch]],
+        sampled: Callable[[], Iterator[Any]],
+        again: Callable[[int, int], Any],
     ) -> int:
         """Begins a pass over seeds on the GPU, and gives it a number; ``sampled`` makes its batches
-        in the usual way, from which the first pass knows their sizes."""
+        in the usual way, from which the first pass knows their sizes, and ``again`` one, by its
+        place in the pass and its number."""
         self._begun += 1
         if self.capacities is None:
-            self.capacities = _needed(sampled())
+            self.capacities = self._form.needed(sampled())
         if self._standing is None or sampler is not self._sampler:
-            self._make(sampler, order)
-        self._order, self._epoch = order, epoch
+            self._make(sampler, seeds)
+        self._seeds, self._epoch, self._again = seeds, epoch, again
         self._start(0)
         return self._begun
 
@@ -103,13 +107,11 @@ class StaticPasses:
             return
         assert self._sampler is not None
         assert self.capacities is not None
-        needed = _needed([self._sampled(self._sampler, step)])
-        self.capacities = [
-            Capacity(*map(max, old, new)) for old, new in zip(self.capacities, needed, strict=True)
-        ]
+        needed = self._form.needed([self._again(step, self._number(step))])
+        self.capacities = self._form.grown(self.capacities, needed)
         _log.info("static: batch %d needs more room: %s", step, self.capacities)
-        assert self._order is not None
-        self._make(self._sampler, self._order)
+        assert self._seeds is not None
+        self._make(self._sampler, self._seeds)
         self._start(step)
         if not self._standing.wait(0):
             raise Error("static: a batch does not fit into what it needs: a fault of pygsampler")
@@ -126,9 +128,12 @@ class StaticPasses:
         gather_there(self._graph._device, self._parts)
         batch = standing.batch
         labels = batch.features.get("y")
-        if labels is not None:
-            rest = (~batch.seed_mask).reshape(-1, *[1] * (labels.dim() - 1))
-            labels.masked_fill_(rest, _IGNORED if labels.dtype in _WHOLE else 0)
+        if isinstance(labels, dict):
+            masks = batch.seed_mask
+            for kind, of_type in labels.items():
+                _ignore(of_type, masks[kind])
+        elif labels is not None:
+            _ignore(labels, batch.seed_mask)
         self.note(step)
         return batch
 
@@ -150,7 +155,7 @@ class StaticPasses:
             yield batch
 
     def __reduce__(self) -> tuple[Any, ...]:
-        about = self._graph, self._shards, self._rank, self._rows, self.capacities
+        about = self._graph, self._shards, self._rank, self._rows, self._form, self.capacities
         return StaticPasses, about
 
     def _check(self, begun: int) -> None:
@@ -165,29 +170,23 @@ class StaticPasses:
 
     def _start(self, step: int) -> None:
         """Begins with batch ``step`` of the pass."""
-        standing, order = self._standing, self._order
+        standing, seeds = self._standing, self._seeds
         assert standing is not None
-        assert order is not None
+        assert seeds is not None
         self._first = step
-        parts = array("q")
-        for later in range(step, self._shards.steps):
-            start, end = self._shards.bounds(self._rank, later)
-            parts.extend((start, end - start))
-        standing.begin(order, parts, self._epoch, self._number(step), self._shards.world_size)
+        standing.begin(seeds, step, self._epoch, self._number(step), self._shards.world_size)
         for _ in range(AHEAD):
             standing.sample()
 
-    def _make(self, sampler: PGSampler, order: torch.Tensor) -> None:
+    def _make(self, sampler: PGSampler, seeds: PassSeeds) -> None:
         """Makes memory for batches of the capacities."""
         if self._standing is not None:
             self._standing.close()
             self._standing = None
             self.remade += 1
         assert self.capacities is not None
-        graph = sampler.graph_of(self._graph)
-        size = min(self._shards.batch_size, len(order))
-        bits = 8 * order.element_size()
-        standing = Standing(graph, sampler, self.capacities, size, bits)
+        bits = 8 * seeds.ids.element_size()
+        standing = self._form.make(self._graph, sampler, self.capacities, bits)
         # First, since features may refuse: then there is no memory, and the next pass asks again.
         read = self._rows.standing(standing.batch)
         self._tables, self._parts = [table for table, _ in read], [part for _, part in read]
@@ -197,25 +196,6 @@ class StaticPasses:
         """Counts the rows that are read for a batch: who replays a graph does not ask for them."""
         for table, part in zip(self._tables, self._parts, strict=True):
             table._count(part.ids.length)
-
-    def _sampled(self, sampler: PGSampler, step: int) -> TorchBatch:
-        """A batch of the pass, in the usual way."""
-        assert self._order is not None
-        start, end = self._shards.bounds(self._rank, step)
-        seeds, number = self._order[start:end], self._number(step)
-        launch = sampler.launch(self._graph, seeds, epoch=self._epoch, batch=number, into="torch")
-        return as_torch(launch.result())
-
-
-def _needed(batches: Iterable[TorchBatch]) -> list[Capacity]:
-    """The capacities that batches need, and some more."""
-    most: list[list[int]] = []
-    for batch in batches:
-        most = most or [[1, 0] for _ in batch.blocks]
-        for had, block in zip(most, batch.blocks, strict=True):
-            had[0] = max(had[0], block.num_src_nodes)
-            had[1] = max(had[1], block.num_edges)
-    return [Capacity(src + src // _SPARE + 1, edges + edges // _SPARE) for src, edges in most]
 
 
 class Side:
@@ -241,46 +221,10 @@ class Side:
         torch.cuda.current_stream(self._device).wait_stream(self._stream)
 
 
-def checked(
-    given: Any, fanouts: Sequence[int], seeds: int, num_nodes: int
-) -> list[Capacity] | None:
-    """Capacities as a caller gave them, for batches of so many seeds."""
-    if given is None:
-        return None
-    where, hops = "capacities", len(fanouts)
-    if isinstance(given, str) and given == "most":
-        return _most(fanouts, seeds, num_nodes)
-    if not isinstance(given, Sequence) or len(given) != hops:
-        raise ValueError(
-            f"{where}: expected a pair of sizes for each of {hops} blocks, outermost first, or "
-            f"'most', got {describe(given)}"
-        )
-    made = []
-    for place, pair in enumerate(given):
-        if not isinstance(pair, Sequence) or len(pair) != 2:
-            raise TypeError(
-                f"{where}[{place}]: expected (num_src_nodes, num_edges), got {describe(pair)}"
-            )
-        src = integer(pair[0], f"{where}[{place}][0]", 1)
-        made.append(Capacity(src, integer(pair[1], f"{where}[{place}][1]", 0)))
-    return made
-
-
-def _most(fanouts: Sequence[int], seeds: int, num_nodes: int) -> list[Capacity]:
-    """What no batch can exceed."""
-    made: list[Capacity] = []
-    rows = seeds
-    for fanout in reversed(fanouts):
-        if fanout < 0:
-            raise ValueError(
-                "capacities: expected pairs of sizes with a fanout of -1, which has no bound, "
-                "got 'most'"
-            )
-        edges = rows * fanout
-        # Seeds may be given twice; all other sources are distinct.
-        rows = min(rows + edges, seeds + num_nodes)
-        made.insert(0, Capacity(max(rows, 1), edges))
-    return made
+def _ignore(labels: torch.Tensor, seeds: torch.Tensor) -> None:
+    """Has labels of what fills seeds up be ignored."""
+    rest = (~seeds).reshape(-1, *[1] * (labels.dim() - 1))
+    labels.masked_fill_(rest, _IGNORED if labels.dtype in _WHOLE else 0)
 
 
 _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64)

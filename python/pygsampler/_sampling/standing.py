@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import torch
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.graph import Graph
 
-__all__ = ["Capacity", "Standing"]
+__all__ = ["Capacity", "PassSeeds", "Standing"]
 
 
 class Capacity(NamedTuple):
@@ -26,6 +26,19 @@ class Capacity(NamedTuple):
 
     num_src_nodes: int
     num_edges: int
+
+
+class PassSeeds(NamedTuple):
+    """The seeds of a pass, batch after batch, in those of a graph with types type by type."""
+
+    # On the GPU.
+    ids: torch.Tensor
+    # Of each batch where its seeds begin, and how many there are.
+    parts: array[int]
+    # Of each batch how many of them are of each type; empty without types.
+    counts: array[int]
+    # A time for each, float64 or int64; None: they have none.
+    times: array[Any] | None
 
 
 class Standing(EngineHandle):
@@ -72,7 +85,7 @@ class Standing(EngineHandle):
     ) -> StaticBatch:
         """The tensors; ``_about`` says where they are."""
         there = place_of(self._device)
-        ids, edge_ids = _INTEGERS[bits], _INTEGERS[wide]
+        ids, edge_ids = INTEGERS[bits], INTEGERS[wide]
 
         def zeros(size: int, dtype: torch.dtype = ids) -> torch.Tensor:
             return torch.zeros(size, dtype=dtype, device=there)
@@ -91,22 +104,23 @@ class Standing(EngineHandle):
             known = block.__dict__
             known["_real"] = counts[1 + 3 * place : 4 + 3 * place]
             known["_turn"] = self._turn
-            known["_edges"] = _Edges(self, place)
-            about.extend(tensor.data_ptr() for tensor in (indptr, *edges))
-            about.extend((src, dst, capacity.num_edges))
+            own = array("q", [tensor.data_ptr() for tensor in (indptr, *edges)])
+            own.extend((src, dst, capacity.num_edges))
+            about.extend(own)
+            own.append(known["_real"].data_ptr() + 8)
+            known["_edges"] = Edges(self, own)
             blocks.append(block)
         made = StaticBatch(nodes, seeds, index, tuple(blocks), 0, 0)
         made.__dict__["_counts"] = counts
         return made
 
-    def begin(
-        self, seeds: torch.Tensor, parts: array[int], epoch: int, first: int, stride: int
-    ) -> None:
-        """Begins a pass over seeds on the GPU, whose batch i has seeds from ``parts[2 * i]`` on, so
-        many as stand behind it, and the number ``first + i * stride``; waits for torch's current
-        stream. The seeds must stay until the pass is over."""
+    def begin(self, seeds: PassSeeds, step: int, epoch: int, first: int, stride: int) -> None:
+        """Begins a pass over seeds with one of their batches; batch i from there on has the number
+        ``first + i * stride``. Waits for torch's current stream. The seeds must stay until the pass
+        is over."""
+        ids, parts = seeds.ids, seeds.parts[2 * step :]
         numbers = len(parts) // 2, parts.buffer_info()[0], epoch, first, stride
-        about = seeds.data_ptr(), len(seeds), *numbers, devices.current_stream(self._device)
+        about = ids.data_ptr(), len(ids), *numbers, devices.current_stream(self._device)
         self._call("DeviceStaticBegin", *about)
 
     def sample(self) -> None:
@@ -141,22 +155,23 @@ class Standing(EngineHandle):
         return sum(self._words[start + at.NUM_EDGES] for start in starts)
 
 
-class _Edges:
-    """Writes the edges of a block one by one."""
+class Edges:
+    """Writes the edges of a block one by one.
 
-    __slots__ = ("_place", "_standing")
+    ``about`` is where its indptr, indices and edge ids are, its room for sources, destinations and
+    edges, and where the number of its destinations is.
+    """
 
-    def __init__(self, standing: Standing, place: int) -> None:
+    __slots__ = ("_about", "_standing")
+
+    def __init__(self, standing: Standing, about: array[int]) -> None:
         self._standing = standing
-        self._place = place
+        self._about = about
 
     def __call__(self, sources: torch.Tensor | None, destinations: torch.Tensor) -> None:
         standing = self._standing
-        begin = 5 + 6 * self._place
-        about = standing._about[begin : begin + 6]
-        counts = standing._about[4] + 8 * (2 + 3 * self._place)
-        about.extend((counts, 0 if sources is None else sources.data_ptr()))
-        about.append(destinations.data_ptr())
+        about = self._about[:]
+        about.extend((0 if sources is None else sources.data_ptr(), destinations.data_ptr()))
         stream = devices.current_stream(standing._device)
         bits = 8 * destinations.element_size()
         standing._call("DeviceStaticEdges", bits, about.buffer_info()[0], stream)
@@ -173,4 +188,4 @@ def room(used: int) -> int:
     return -(-(used + used // 32 + 32) // 8) * 8
 
 
-_INTEGERS = {32: torch.int32, 64: torch.int64}
+INTEGERS = {32: torch.int32, 64: torch.int64}

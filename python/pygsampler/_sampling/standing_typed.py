@@ -1,0 +1,258 @@
+"""``TypedStanding``: memory that stays where it is for batches of graphs with types, and by time."""
+
+from __future__ import annotations
+
+from array import array
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from pygsampler._arrays import devices
+from pygsampler._batch import layout as at
+from pygsampler._core.handle import EngineHandle
+from pygsampler._sampling import standing
+from pygsampler._sampling.standing import INTEGERS, Edges, PassSeeds, Standing, room
+from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, StaticHeteroBlock
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pygsampler._sampling.standing import Capacity
+    from pygsampler.graph import Graph
+    from pygsampler.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler.sampler import PGSampler
+
+__all__ = ["HeteroCapacity", "TimedStanding", "TypedStanding"]
+
+
+class HeteroCapacity(NamedTuple):
+    """How many vertices of each type a batch may have after a hop, and edges of each type in it."""
+
+    num_nodes: Mapping[str, int]
+    num_edges: Mapping[EdgeType, int]
+
+
+class _Sizes(NamedTuple):
+    """What there is room for; types and relations by their places."""
+
+    ends: list[tuple[int, int]]  # of each relation the types of its sources and destinations
+    seeds: list[int]  # of each type
+    nodes: list[list[int]]  # of each hop, outermost first, and type
+    edges: list[list[int]]  # and relation
+
+
+class TypedStanding(Standing):
+    """As ``Standing``, of a ``HeteroGraph``.
+
+    The engine has a list of the arrays, so that a hundred relations are one launch.
+    """
+
+    __slots__ = ("_sizes",)
+
+    batch: Any
+
+    def __init__(
+        self,
+        graph: HeteroGraph,
+        sampler: PGSampler,
+        capacities: Sequence[HeteroCapacity],
+        seeds: Mapping[str, int],
+        seed_bits: int,
+    ) -> None:
+        engine, sorted_at, keep = sampler._of_types(), 0, None
+        if sampler.time is not None:
+            keep = graph._timed(sampler.time, sampler.mask, sampler.prob)
+            graph, sorted_at = keep.graph, keep.address
+        else:
+            graph = sampler.graph_of(graph)
+        types, kinds = graph._schema
+        place = {kind: i for i, kind in enumerate(types)}
+        sizes = _Sizes(
+            [(place[src], place[dst]) for src, _, dst in kinds],
+            [seeds.get(kind, 0) for kind in types],
+            [[hop.num_nodes[kind] for kind in types] for hop in capacities],
+            [[hop.num_edges[kind] for kind in kinds] for hop in capacities],
+        )
+        handles = graph._handle(), engine._handle()
+        self._begin_of(graph._device, sizes, (graph, engine, keep))
+        self._new("DeviceStaticTypedNew", *handles, sorted_at, seed_bits)
+        bits = next(iter(graph._open().values()))._known()[1]._bits
+        made = self._arrays(bits, sampler.disjoint, sampler.edge_weights is not None)
+        parts = {
+            name: MappingProxyType(dict(zip(types, getattr(made, name), strict=True)))
+            for name in ("nodes", "output_nodes", "output_index", "trees")
+        }
+        if not sampler.disjoint:
+            parts["trees"] = None
+        blocks = []
+        for hop in made.blocks:
+            of = {}
+            for kind, about in zip(kinds, hop, strict=True):
+                of[kind] = self._block(StaticHeteroBlock, about)
+                of[kind].__dict__["_kind"] = kind
+            blocks.append(MappingProxyType(of))
+        self.batch = StaticHeteroBatch(
+            **parts, blocks=tuple(blocks), epoch=0, batch=0, _counts=made.counts
+        )
+
+    def _begin_of(self, device: int, sizes: _Sizes, keep: Any) -> None:
+        EngineHandle.__init__(self)
+        self._device, self._keep, self._sizes = device, keep, sizes
+        self._turn = [0]
+        types, relations, hops = len(sizes.seeds), len(sizes.ends), len(sizes.nodes)
+        # Of the words that describe a batch the blocks are last.
+        words = at.HEADER_WORDS + types * (at.TYPE_WORDS + hops + 1) + relations
+        self._words = array("q", bytes(8 * (words + hops * relations * at.WORDS)))
+
+    def _new(self, name: str, *about: int) -> None:
+        sizes = self._sizes
+        most = array("q", sizes.seeds)
+        for nodes, edges in zip(sizes.nodes, sizes.edges, strict=True):
+            most.extend((*nodes, *edges))
+        self._make(name, *about, 0, len(sizes.nodes), most.buffer_info()[0])
+
+    def _arrays(self, bits: int, trees: bool, factors: bool) -> _Arrays:
+        """Makes the tensors, and tells the engine where they are."""
+        there, sizes = standing.place_of(self._device), self._sizes
+        ids = INTEGERS[bits]
+
+        def zeros(size: int, dtype: torch.dtype = ids) -> torch.Tensor:
+            return torch.zeros(size, dtype=dtype, device=there)
+
+        hops, relations, types = len(sizes.nodes), len(sizes.ends), len(sizes.seeds)
+        counts = zeros(types * (hops + 2) + 3 * hops * relations, torch.int64)
+        made = _Arrays([], [], [], [], [], counts)
+        told = array("q")
+        for most, seeds in zip(sizes.nodes[0], sizes.seeds, strict=True):
+            count, outputs = _room(most), _room(seeds)
+            for into, size in (
+                (made.nodes, count),
+                (made.trees, count if trees else 0),
+                (made.output_nodes, outputs),
+                (made.output_index, outputs),
+            ):
+                into.append(zeros(size))
+                told.append(into[-1].data_ptr())
+            told.extend((count, outputs))
+        rows = [*sizes.nodes[1:], sizes.seeds]
+        widths = [
+            INTEGERS[self._call("DeviceStaticTypedEdgeBits", place)] for place in range(relations)
+        ]
+        for hop in range(hops):
+            of = []
+            for place, (src, dst) in enumerate(sizes.ends):
+                edges = sizes.edges[hop][place]
+                num_src, num_dst = _room(sizes.nodes[hop][src]), _room(rows[hop][dst])
+                indptr, indices = zeros(num_dst + 1), zeros(edges)
+                edge_ids = zeros(edges, widths[place])
+                weights = zeros(edges, torch.float32) if factors else None
+                first = types + 3 * (hop * relations + place)
+                real = counts[first : first + 3]
+                tensors = indptr, indices, edge_ids
+                own = array("q", [tensor.data_ptr() for tensor in tensors])
+                told.extend((*own, 0 if weights is None else weights.data_ptr()))
+                own.extend((num_src, num_dst, edges))
+                told.extend(own[3:])
+                own.append(real.data_ptr() + 8)
+                nodes = made.nodes[src][:num_src], made.nodes[dst][:num_dst]
+                of.append((*tensors, *nodes, weights, real, own))
+            made.blocks.append(of)
+        told.append(counts.data_ptr())
+        self._call("DeviceStaticTypedPlace", len(told), told.buffer_info()[0])
+        return made
+
+    def _block(self, kind: type[StaticBlock], about: Any) -> Any:
+        *arrays, weights, real, own = about
+        block = kind(*arrays, 0, weights)
+        known = block.__dict__
+        known["_real"], known["_turn"], known["_edges"] = real, self._turn, Edges(self, own)
+        return block
+
+    def begin(self, seeds: PassSeeds, step: int, epoch: int, first: int, stride: int) -> None:
+        """As ``Standing.begin``."""
+        parts, types = seeds.parts[2 * step :], len(self._sizes.seeds)
+        counts = seeds.counts[types * step :]
+        times = 0 if seeds.times is None else seeds.times.buffer_info()[0]
+        self._call(
+            "DeviceStaticTypedBegin",
+            seeds.ids.data_ptr(),
+            times,
+            len(seeds.ids),
+            len(parts) // 2,
+            parts.buffer_info()[0],
+            counts.buffer_info()[0],
+            epoch,
+            first,
+            stride,
+            devices.current_stream(self._device),
+        )
+
+    def fill(self) -> None:
+        """As ``Standing.fill``."""
+        self._turn[0] += 1
+        self._call("DeviceStaticTypedSpread", devices.current_stream(self._device))
+
+    @property
+    def num_edges(self) -> int:
+        """Edges of the batch that was waited for."""
+        blocks = len(self._sizes.nodes) * len(self._sizes.ends)
+        first = len(self._words) - blocks * at.WORDS
+        return sum(self._words[first + at.NUM_EDGES :: at.WORDS])
+
+
+class TimedStanding(TypedStanding):
+    """As ``Standing``, of a graph whose edges have times: to the engine it is one of one type."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        graph: Graph,
+        sampler: PGSampler,
+        capacities: Sequence[Capacity],
+        seeds: int,
+        seed_bits: int,
+    ) -> None:
+        assert sampler.time is not None
+        assert sampler._timed is not None
+        timed = graph._timed(sampler.time, sampler.mask, sampler.prob)
+        graph = timed.graph
+        sizes = _Sizes(
+            [(0, 0)],
+            [seeds],
+            [[block.num_src_nodes] for block in capacities],
+            [[block.num_edges] for block in capacities],
+        )
+        handles = graph._handle(), sampler._timed._handle()
+        self._begin_of(graph._device, sizes, (graph, sampler._timed, timed))
+        about = timed.memory.address, int(timed.by_vertex), seed_bits
+        self._new("DeviceStaticTimedNew", *handles, *about)
+        bits = graph._known()[1]._bits
+        made = self._arrays(bits, True, sampler.edge_weights is not None)
+        self.batch = StaticBatch(
+            made.nodes[0],
+            made.output_nodes[0],
+            made.output_index[0],
+            tuple(self._block(StaticBlock, about) for (about,) in made.blocks),
+            0,
+            0,
+            made.trees[0],
+        )
+        self.batch.__dict__["_counts"] = made.counts[: 1 + 3 * len(capacities)]
+
+
+class _Arrays(NamedTuple):
+    """Of each type tensors of vertices and seeds; and what blocks are made of, hop by hop."""
+
+    nodes: list[torch.Tensor]
+    trees: list[torch.Tensor]
+    output_nodes: list[torch.Tensor]
+    output_index: list[torch.Tensor]
+    blocks: list[list[tuple[Any, ...]]]
+    counts: torch.Tensor
+
+
+def _room(used: int) -> int:
+    """As ``room``; there is none for what no batch has."""
+    return room(used) if used else 0
