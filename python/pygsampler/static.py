@@ -170,9 +170,10 @@ class StaticHeteroBlock(StaticBlock, TorchHeteroBlock):
 class StaticHeteroBatch(TorchHeteroBatch):
     """A mini-batch of a graph with types with room for a number of vertices and edges, on a GPU.
 
-    What ``StaticBatch`` is without types: all of a loader's batches are this one, ``trimmed()`` is a
-    copy to keep, and what fills ``nodes``, ``output_nodes``, labels and blocks up is harmless. With
-    ``disjoint`` the vertices that fill up are in a tree that no seed has. ``num_edges`` is the room.
+    What ``StaticBatch`` is without types: all of a loader's batches are this one, ``trimmed()`` is
+    a copy to keep, and what fills ``nodes``, ``output_nodes``, labels and blocks up is harmless.
+    With ``disjoint`` the vertices that fill up are in a tree that no seed has. ``num_edges`` is how
+    many there is room for.
     """
 
     # Set by who makes the batch.
@@ -210,12 +211,12 @@ class StaticHeteroBatch(TorchHeteroBatch):
         return sum(block.num_edges for hop in self.blocks for block in hop.values())
 
     @property
-    def num_sampled_nodes(self) -> Any:
+    def num_sampled_nodes(self) -> Any:  # type: ignore[override]
         """The host does not know how many there are."""
         raise AttributeError(_UNKNOWN.format("num_sampled_nodes"))
 
     @property
-    def num_sampled_edges(self) -> Any:
+    def num_sampled_edges(self) -> Any:  # type: ignore[override]
         """Likewise."""
         raise AttributeError(_UNKNOWN.format("num_sampled_edges"))
 

@@ -36,7 +36,7 @@ from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Part, Shards
 from pygsampler._loading.skip_gram import SkipGram, skip_gram
 from pygsampler._loading.static import StaticPasses
-from pygsampler._loading.static_forms import Form, Plain, Timed, Typed
+from pygsampler._loading.static_forms import Form, Plain, Timed, Typed, timed_of
 from pygsampler._loading.static_seeds import StaticSeeds
 from pygsampler._loading.times import times_of
 from pygsampler._loading.trace import MOST as MOST_TRACED
@@ -173,16 +173,20 @@ class DataLoader(Resumed):
         effect in mode ``"bsp"``, nor on the CPU, where ``pgs.set_num_threads`` has one.
     static : bool
         Yield each batch as the same ``StaticBatch``, of fixed sizes in memory that stays where it
-        is, as ``capture`` needs it; on a GPU alone, for samplers of mode ``"auto"`` or
-        ``"persistent"`` without ``edge_weights``, ``disjoint`` and ``frontier="new"``. One pass at
-        a time: the next ``iter()`` ends the one before. ``prefetch`` is 2.
-    capacities : sequence of (int, int) or "most", optional
+        is, as ``capture`` needs it, of a ``HeteroGraph`` as the same ``StaticHeteroBatch``; on a
+        GPU alone, for a ``PGSampler`` of mode ``"auto"`` or ``"persistent"`` without
+        ``frontier="new"``, and, without types and ``time``, without ``edge_weights`` and
+        ``disjoint``. One pass at a time: the next ``iter()`` ends the one before. ``prefetch`` is
+        2.
+    capacities : sequence of (int, int), or of (mapping, mapping), or "most", optional
         With ``static``, how many sources and edges each block may have, outermost first; seeds are
         at most ``batch_size``. Default: what the batches of the first pass need, which are sampled
         once for that, and a twentieth more. A batch that needs more is noticed, and gets it, in
         other memory. ``"most"`` is what no batch can need more than, by the fanouts, of which none
         may be -1: with several ranks no batch of one of them is then too large, for which the
-        others would not wait. ``loader.capacities`` are those in use.
+        others would not wait. ``loader.capacities`` are those in use. Of a ``HeteroGraph`` each
+        pair is a mapping of vertex types to how many a batch may have after that hop, and one of
+        edge types to how many edges; types that are not named have as few as may be.
 
     seed_time : array of shape [N], or a mapping of types to such, optional
         With a sampler that has ``time``, the bound of each seed's tree: see ``PGSampler.sample``.
@@ -473,9 +477,7 @@ class DataLoader(Resumed):
         self._fill_caches(epoch, index)
         sampler = self.sampler
         assert isinstance(sampler, PGSampler)
-        timed = None
-        if sampler.time is not None:
-            timed = self.graph._timed(sampler.time, sampler.mask, sampler.prob)
+        timed = timed_of(self.graph, sampler)
         made = StaticSeeds(self._types, self._shards, self.rank, timed)
         seeds = made.of(self._order(epoch), self._times_in_order(epoch), index, _copied)
 

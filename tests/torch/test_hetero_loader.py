@@ -222,7 +222,7 @@ def test_edge_index_has_each_edge_once(graph: pgs.HeteroGraph) -> None:
         ({"labels": {"venue": [1]}}, ValueError, "labels: expected types of the graph"),
         ({"labels": {}, "features": {"y": {}}}, ValueError, "another name beside labels, got 'y'"),
         ({"edge_features": {"indices": {}}}, ValueError, "names that batches do not have"),
-        ({"static": True}, ValueError, "static: expected a graph without types"),
+        ({"static": True}, ValueError, "static: expected a graph on a CUDA device"),
         (
             {"sampler_or_fanouts": pgs.RandomWalk(3)},
             TypeError,

@@ -56,8 +56,7 @@ class HeteroSeeds:
     def most(self, size: int) -> dict[str, int]:
         """How many of each type a batch of so many may have."""
         return {
-            kind: min(size, count)
-            for kind, count in zip(self._kinds, self._counts, strict=True)
+            kind: min(size, count) for kind, count in zip(self._kinds, self._counts, strict=True)
         }
 
     def part(self, order: torch.Tensor, start: int, end: int) -> dict[str, torch.Tensor]:

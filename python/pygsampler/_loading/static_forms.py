@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pygsampler.hetero_graph import EdgeType, HeteroGraph
     from pygsampler.sampler import PGSampler
 
-__all__ = ["Form", "Plain", "Timed", "Typed"]
+__all__ = ["Form", "Plain", "Timed", "Typed", "timed_of"]
 
 # Of what batches were seen to need, how much more they get.
 _SPARE = 20
@@ -111,7 +111,9 @@ class Timed(Plain):
 
     def make(self, graph: Graph, sampler: PGSampler, capacities: Any, bits: int) -> Standing:
         """As ``Form.make``."""
-        return TimedStanding(graph, sampler, capacities, self._seeds, bits)
+        timed = timed_of(graph, sampler)
+        assert sampler._timed is not None
+        return TimedStanding(timed, sampler._timed, capacities, self._seeds, bits)
 
 
 class Typed:
@@ -192,14 +194,27 @@ class Typed:
         """As ``Form.grown``."""
         return [
             HeteroCapacity(
-                *({kind: max(a[kind], b[kind]) for kind in a} for a, b in zip(had, has, strict=True))
+                *(
+                    {kind: max(a[kind], b[kind]) for kind in a}
+                    for a, b in zip(had, has, strict=True)
+                )
             )
             for had, has in zip(old, new, strict=True)
         ]
 
     def make(self, graph: HeteroGraph, sampler: PGSampler, capacities: Any, bits: int) -> Standing:
         """As ``Form.make``."""
-        return TypedStanding(graph, sampler, capacities, self._seeds, bits)
+        timed = timed_of(graph, sampler)
+        graph = sampler.graph_of(graph) if timed is None else timed.graph
+        about = capacities, self._seeds, bits
+        return TypedStanding(graph, timed, sampler._of_types(), *about)
+
+
+def timed_of(graph: Any, sampler: PGSampler) -> Any:
+    """The times of the graph's edges, and its rows by them; None for a sampler without."""
+    if sampler.time is None:
+        return None
+    return graph._timed(sampler.time, sampler.mask, sampler.prob)
 
 
 def _of_batch(batch: Any) -> list[HeteroCapacity]:
@@ -237,7 +252,7 @@ def _of(hop: Any, kind: EdgeType, default: int | None) -> int:
 
 
 def _sizes(given: Any, where: str, least: Mapping[Any, int]) -> dict[Any, int]:
-    """Sizes by type as a caller gave them; of types that are not named there are as few as may be."""
+    """Sizes by type as a caller gave them; of those that are not named as few as may be."""
     if not isinstance(given, Mapping):
         raise TypeError(f"{where}: expected a mapping of types to sizes, got {describe(given)}")
     for kind in given:

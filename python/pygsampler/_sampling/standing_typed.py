@@ -1,4 +1,4 @@
-"""``TypedStanding``: memory that stays where it is for batches of graphs with types, and by time."""
+"""``TypedStanding``: memory that stays where it is for batches with types, and by time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from pygsampler.static import StaticBatch, StaticBlock, StaticHeteroBatch, Stati
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from pygsampler._graph.timed import Timed, TypedTimed
     from pygsampler._sampling.standing import Capacity
-    from pygsampler.graph import Graph
+    from pygsampler._sampling.timed import TimedSampler
+    from pygsampler._sampling.typed import TypedSampler
     from pygsampler.hetero_graph import EdgeType, HeteroGraph
-    from pygsampler.sampler import PGSampler
 
 __all__ = ["HeteroCapacity", "TimedStanding", "TypedStanding"]
 
@@ -43,7 +44,7 @@ class _Sizes(NamedTuple):
 
 
 class TypedStanding(Standing):
-    """As ``Standing``, of a ``HeteroGraph``.
+    """As ``Standing``, of a ``HeteroGraph``, with the times of its edges where it has some.
 
     The engine has a list of the arrays, so that a hundred relations are one launch.
     """
@@ -55,17 +56,13 @@ class TypedStanding(Standing):
     def __init__(
         self,
         graph: HeteroGraph,
-        sampler: PGSampler,
+        timed: TypedTimed | None,
+        sampler: TypedSampler,
         capacities: Sequence[HeteroCapacity],
         seeds: Mapping[str, int],
         seed_bits: int,
     ) -> None:
-        engine, sorted_at, keep = sampler._of_types(), 0, None
-        if sampler.time is not None:
-            keep = graph._timed(sampler.time, sampler.mask, sampler.prob)
-            graph, sorted_at = keep.graph, keep.address
-        else:
-            graph = sampler.graph_of(graph)
+        plan = sampler._plan
         types, kinds = graph._schema
         place = {kind: i for i, kind in enumerate(types)}
         sizes = _Sizes(
@@ -74,16 +71,17 @@ class TypedStanding(Standing):
             [[hop.num_nodes[kind] for kind in types] for hop in capacities],
             [[hop.num_edges[kind] for kind in kinds] for hop in capacities],
         )
-        handles = graph._handle(), engine._handle()
-        self._begin_of(graph._device, sizes, (graph, engine, keep))
+        handles = graph._handle(), sampler._handle()
+        self._begin_of(graph._device, sizes, (graph, sampler, timed))
+        sorted_at = 0 if timed is None else timed.address
         self._new("DeviceStaticTypedNew", *handles, sorted_at, seed_bits)
         bits = next(iter(graph._open().values()))._known()[1]._bits
-        made = self._arrays(bits, sampler.disjoint, sampler.edge_weights is not None)
-        parts = {
+        made = self._arrays(bits, plan["disjoint"], plan["edge_weights"] is not None)
+        parts: dict[str, Any] = {
             name: MappingProxyType(dict(zip(types, getattr(made, name), strict=True)))
             for name in ("nodes", "output_nodes", "output_index", "trees")
         }
-        if not sampler.disjoint:
+        if not plan["disjoint"]:
             parts["trees"] = None
         blocks = []
         for hop in made.blocks:
@@ -163,8 +161,8 @@ class TypedStanding(Standing):
         return made
 
     def _block(self, kind: type[StaticBlock], about: Any) -> Any:
-        *arrays, weights, real, own = about
-        block = kind(*arrays, 0, weights)
+        indptr, indices, edge_ids, src, dst, weights, real, own = about
+        block = kind(indptr, indices, edge_ids, src, dst, 0, weights)
         known = block.__dict__
         known["_real"], known["_turn"], known["_edges"] = real, self._turn, Edges(self, own)
         return block
@@ -208,15 +206,12 @@ class TimedStanding(TypedStanding):
 
     def __init__(
         self,
-        graph: Graph,
-        sampler: PGSampler,
+        timed: Timed,
+        sampler: TimedSampler,
         capacities: Sequence[Capacity],
         seeds: int,
         seed_bits: int,
     ) -> None:
-        assert sampler.time is not None
-        assert sampler._timed is not None
-        timed = graph._timed(sampler.time, sampler.mask, sampler.prob)
         graph = timed.graph
         sizes = _Sizes(
             [(0, 0)],
@@ -224,12 +219,12 @@ class TimedStanding(TypedStanding):
             [[block.num_src_nodes] for block in capacities],
             [[block.num_edges] for block in capacities],
         )
-        handles = graph._handle(), sampler._timed._handle()
-        self._begin_of(graph._device, sizes, (graph, sampler._timed, timed))
+        handles = graph._handle(), sampler._handle()
+        self._begin_of(graph._device, sizes, (graph, sampler, timed))
         about = timed.memory.address, int(timed.by_vertex), seed_bits
         self._new("DeviceStaticTimedNew", *handles, *about)
         bits = graph._known()[1]._bits
-        made = self._arrays(bits, True, sampler.edge_weights is not None)
+        made = self._arrays(bits, True, sampler._plan["edge_weights"] is not None)
         self.batch = StaticBatch(
             made.nodes[0],
             made.output_nodes[0],
