@@ -40,7 +40,7 @@ func (t *treeSpace) room(g *Graph, w *Workspace, seeds, edges int64, stream gpu.
 	}
 	t.shift = shift
 	// At most half full.
-	most := uint64(seeds) + uint64(edges)
+	most := max(uint64(seeds)+uint64(edges), 1)
 	t.bits = max(bits.Len64(2*most-1), 10)
 	if t.bits > 31 {
 		return fmt.Errorf("%w: a disjoint batch of up to %d pairs: expected at most 2^30 on a GPU", request.ErrOverflow, most)
