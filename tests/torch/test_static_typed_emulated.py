@@ -63,7 +63,7 @@ def test_trimmed_batches_are_those_of_a_loader_without(emulator: Path) -> None:
     code = """
 by_time = {"seed_time": {"a": torch.arange(70) % 50, "b": torch.arange(90) % 40}}
 by_float = {"seed_time": {kind: of / 100.0 - 0.3 for kind, of in by_time["seed_time"].items()}}
-ranks = {"drop_last": True, "rank": 1, "world_size": 3}
+ranks = {"drop_last": True, "rank": 1, "world_size": 3, "batch_size": 20}
 kinds = [("a", "r", "b"), ("b", "s", "a"), ("a", "t", "a"), ("b", "e", "alone")]
 graphs = [typed_graph(dtype).to("cuda") for dtype in (torch.int32, torch.int64)]
 for wide, sampler, more in (
@@ -75,7 +75,7 @@ for wide, sampler, more in (
     (0, pgs.PGSampler([4, 3], seed=3, time="t", window=20), by_time),
     (1, pgs.PGSampler([4, 3], seed=3, time="f", carry="edge", compare="lt", prob="w"), by_float),
 ):
-    options = dict(batch_size=64, shuffle=True, **more)
+    options = {"batch_size": 64, "shuffle": True} | more
     eager = DataLoader(graphs[wide], TYPED_SEEDS, sampler, **options)
     fixed = DataLoader(graphs[wide], TYPED_SEEDS, sampler, static=True, **options)
     assert fixed.static and fixed.capacities is None
