@@ -59,12 +59,10 @@ const pollStop = 20 * time.Millisecond
 // address of as many int64 as there are parts, and of the number of vertices behind them. With seed times, as
 // TimedCall has them, the batch is one by time.
 func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, float bool) (*Job, error) {
-	if plan, is := p.Plan.(*walks.Plan); is {
-		if err := plan.CheckParts(); err != nil {
+	if _, is := p.Plan.(*walks.Plan); !is {
+		if _, err := hopwise(p); err != nil {
 			return nil, err
 		}
-	} else if _, err := hopwise(p); err != nil {
-		return nil, err
 	}
 	if numBounds < 2 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2, got %d", numBounds)
@@ -323,16 +321,21 @@ type edgesTask struct {
 	edges walk.PartEdges
 }
 
-// submitEdges begins to choose an edge of each row: Hop is the step, and Bounds are its draws.
+// submitEdges begins to choose an edge of each row, or to tell what else walks ask: Hop is the step, or what the rule
+// makes of it, Bounds are its draws, and Trees are where the walks came from.
 func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, error) {
-	if err := plan.CheckParts(); err != nil {
-		return nil, err
-	}
-	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || c.Bounds == 0 || g.csc.Indices.Bits != c.SeedBits {
-		return nil, Errorf(KindValue, "rows: expected ids of %d bits with draws, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
+	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || g.csc.Indices.Bits != c.SeedBits {
+		return nil, Errorf(KindValue, "rows: expected ids of %d bits, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
 			g.csc.Indices.Bits, c.SeedBits, c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
 	}
-	draws := append([]int64(nil), memory.View[int64](c.Bounds, c.NumSeeds)...)
+	var draws []int64
+	var last csc.Array
+	if c.Bounds != 0 {
+		draws = append(draws, memory.View[int64](c.Bounds, c.NumSeeds)...)
+	}
+	if c.Trees != 0 {
+		last = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
+	}
 	t := &edgesTask{}
 	var err error
 	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
@@ -341,7 +344,7 @@ func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, erro
 	j := newJob(t)
 	t.work.Stop = &j.stop
 	t.edges = walk.PartEdges{
-		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Step: c.Hop, Vertices: t.work.Batch.Seeds, Draws: draws,
+		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Hop: c.Hop, Vertices: t.work.Batch.Seeds, Last: last, Draws: draws,
 		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
 	}
 	if c.IDs != 0 {

@@ -32,7 +32,8 @@ def of(kind: str) -> pgs.Graph:
 
 def walked(made: Any) -> Any:
     """All that walks, or what they have visited, have."""
-    named = (getattr(made, name, None) for name in ("nodes", "lengths", "edge_ids", "counts"))
+    names = "nodes", "lengths", "edge_ids", "slots", "counts"
+    named = (getattr(made, name, None) for name in names)
     return [(each.dtype, each.tolist()) for each in named if each is not None]
 
 

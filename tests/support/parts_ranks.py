@@ -40,6 +40,11 @@ WALKS = (
     pgs.RandomWalk(5, seed=5, metapath=[1], edge_types="k", prob="w", edge_ids=True),
     pgs.PinSAGE(3, num_random_walks=5, seed=5),
     pgs.RandomWalk(0, seed=5, edge_ids=True),
+    pgs.Node2Vec(5, p=0.25, q=2, seed=5),
+    pgs.RandomWalk(5, p=1e9, q=1e-9, seed=5, prob="w", restart=0.1, edge_ids=True),
+    pgs.RandomWalk(5, p=0.1, q=4, seed=5, metapath=[0, 2], edge_types="k", edge_ids=True),
+    pgs.RandomWalk(4, p=3, q=1e9, seed=5, prob="w", metapath=[1, 1], edge_types="k", edge_ids=True),
+    pgs.MultiRW(5, 9, seed=5, edge_ids=True),
 )
 
 
@@ -47,7 +52,8 @@ def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> No
     rng = np.random.default_rng(rank)
     for direction in ("in", "out"):
         # Each step is an exchange of all processes.
-        for walk in WALKS if world < 3 else WALKS[2:5:2]:
+        some = WALKS[2:5:2] if world > 3 else (*WALKS[2:5:2], WALKS[10], WALKS[-1])
+        for walk in WALKS if world < 3 else some:
             sampler = walk._with(direction=direction)
             for number in range(1 + rank % 2):
                 seeds = rng.integers(0, NODES, 40).astype(whole.dtype)
@@ -348,14 +354,9 @@ def refused(rank: int, world: int, folder: str) -> None:
             lambda: pgs.RandomWalk(3).sample(graph, [1]),
         )
         fails(
-            NotImplementedError,
-            "p, q: expected walks of first order",
-            lambda: pgs.Node2Vec(3, p=2, direction="in").sample(graph, [1]),
-        )
-        fails(
-            NotImplementedError,
-            "roots: expected walks of one root",
-            lambda: pgs.MultiRW(1, 3, direction="in").sample(graph, [1]),
+            ValueError,
+            "seeds: expected a multiple of 2, the roots of a walk, got 1",
+            lambda: pgs.MultiRW(2, 3, direction="in").sample(graph, [1]),
         )
         fails(
             ValueError,

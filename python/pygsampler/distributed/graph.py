@@ -23,7 +23,7 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types but times of vertices, and walks of first order. A batch is byte for byte
+    graphs without types but times of vertices, and all walks. A batch is byte for byte
     that of the whole graph on one machine, for any number of parts. Its rows are drawn where they
     lie, and numbered here.
 
@@ -131,11 +131,6 @@ class DistributedGraph(Graph):
         kinds: int = 0,
         second: bool = False,
     ) -> Graph:
-        if second:
-            raise NotImplementedError(
-                "p, q: expected walks of first order for a graph in parts, got node2vec's, whose "
-                "steps depend on rows of several parts"
-            )
         if direction == "in":
             return self
         if self._outward is None:

@@ -160,16 +160,17 @@ class Owner(Answering):
 
     def _walked(self, shard: Shard, plan: Plan) -> Graph:
         """The part's rows as walks read them; the edges' ids are their places in it."""
-        types = plan["edge_types"]
+        types, second = plan["edge_types"], (plan["p"], plan["q"]) != (1, 1)
         if types is None:
-            return shard.graph._walked("in", plan["prob"])
+            return shard.graph._walked("in", plan["prob"], second=second)
         key = shard is self._out, types
         largest = self._largest.get(key)
         if largest is None:
             largest = int(shard.graph.edata[types].numpy().max(initial=0))
             self._largest[key] = largest
         # Another part's may be larger.
-        return shard.graph._walked("in", plan["prob"], types, max(largest, *plan["metapath"]) + 1)
+        kinds = max(largest, *plan["metapath"]) + 1
+        return shard.graph._walked("in", plan["prob"], types, kinds, second=second)
 
     def _with_ids(self) -> Graph:
         """The part's graph with its edges' ids in the whole one, which no array has a row for."""

@@ -114,10 +114,6 @@ class Service:
     def check(self, plan: Plan) -> None:
         """Refuses plans of arrays that the parts do not have, and any where nobody answers."""
         self.check_open()
-        if plan.get("roots") is not None:
-            raise NotImplementedError(
-                "roots: expected walks of one root for a graph in parts, got some of several"
-            )
         for kind in ("prob", "mask", "edge_types"):
             name = plan.get(kind)
             if name is not None and name not in self._arrays:
