@@ -25,7 +25,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for world in (1, 2, 3, 5):
         for kind in KINDS:
             target = folder / f"{kind} {world}"
-            made = partition(parts_graphs.of(kind), target, world, out_edges=True)
+            graph = parts_graphs.of(kind)
+            made = partition(graph, target, world, out_edges=True, times=["born"])
+            assert dict(made.times) == {"born": {"dtype": "float32", "shape": []}}
             assert made.out is not None and made.out.num_parts == world
     assert partition(parts_graphs.of("ids"), folder / "in 2", 2).out is None
     return folder

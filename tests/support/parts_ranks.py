@@ -109,8 +109,10 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                 {"carry": "edge", "window": 20, "frontier": "new", "mask": "m"},
                 {"prob": "w"},
                 {"edge_weights": "ht"},
+                {"time": "born"},
+                {"time": "born", "carry": "edge", "window": 9, "prob": "w"},
             ):
-                sampler = pgs.PGSampler([3, -1, 2], seed=5, time="t", **how)
+                sampler = pgs.PGSampler([3, -1, 2], seed=5, **{"time": "t", **how})
                 seeds, times = rng.integers(0, NODES, 20), rng.integers(0, 50, 20)
                 want = sampler.sample(whole, seeds, epoch=0, batch=3, seed_time=times)
                 made = sampler.sample(graph, seeds, epoch=0, batch=3, seed_time=times)
@@ -329,12 +331,12 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "time: expected the name of an edge array",
+            "time: expected the name of an edge or vertex array of the graph in parts",
             lambda: sample({"time": "z"}, seed_time=3),
         )
         fails(
             ValueError,
-            "times of vertices lie with other parts",
+            "partition(..., times=['y']) and pygsampler partition --times write them",
             lambda: sample({"time": "y"}, seed_time=3),
         )
         fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))

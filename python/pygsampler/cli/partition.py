@@ -27,6 +27,12 @@ from pygsampler.cli import options
     help="Number the vertices anew before, so that parts have fewer edges between them.",
 )
 @click.option("--out-edges", is_flag=True, help="Write the out-edges, too: walks go along them.")
+@click.option(
+    "--times",
+    multiple=True,
+    metavar="NAME",
+    help="A vertex array that is the time of edges; may be given again.",
+)
 @click.option("--replace", is_flag=True, help="Replace parts that are there.")
 @options.as_json
 def command(
@@ -35,6 +41,7 @@ def command(
     out: Path | None,
     by: str | None,
     out_edges: bool,
+    times: tuple[str, ...],
     replace: bool,
     as_json: bool,
 ) -> None:
@@ -67,7 +74,7 @@ def command(
     with opened as graph, Progress("partitioning", "edges") as progress:
         given = graph if by is None else reorder(graph, by, parts=parts)
         options_: dict[str, Any] = {"replace": replace, "progress": progress}
-        made = partition(given, folder, parts, out_edges=out_edges, **options_)
+        made = partition(given, folder, parts, out_edges=out_edges, times=times, **options_)
         shares = [_inside(made.shard(rank)) for rank in range(parts)]
     edges = [
         end - first for first, end in zip(made.edge_bounds, made.edge_bounds[1:], strict=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pygsampler._graph import data as graph_data
@@ -12,6 +13,7 @@ from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.owner import Owner
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
+from pygsampler.distributed.timed import times_of
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
@@ -23,9 +25,8 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types but times of vertices, and all walks. A batch is byte for byte
-    that of the whole graph on one machine, for any number of parts. Its rows are drawn where they
-    lie, and numbered here.
+    graphs without types, and all walks. A batch is byte for byte that of the whole graph on one
+    machine, for any number of parts. Its rows are drawn where they lie, and numbered here.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
@@ -47,8 +48,13 @@ class DistributedGraph(Graph):
             behind = None if out is None else out.shard(exchange.rank)
             owner = Owner(partition, graph._shard, out, behind)
         out_bounds = () if out is None else out.bounds
-        bounds, arrays = partition.bounds, partition.arrays["edges"]
-        graph._service = Service(exchange, owner, bounds, arrays, out_bounds)
+        bounds, arrays, nodes = (
+            partition.bounds,
+            partition.arrays["edges"],
+            partition.arrays["nodes"],
+        )
+        times = partial(times_of, [partition], [nodes], nodes)
+        graph._service = Service(exchange, owner, bounds, arrays, times, out_bounds)
         if out is not None:
             graph._outward = cls._without_rows(out)
             graph._outward._service = graph._service

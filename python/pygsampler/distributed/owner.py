@@ -11,6 +11,7 @@ from pygsampler._core.memories import Memory
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.messages import FEATURES, Question, Rows, joined, questions_in
+from pygsampler.distributed.timed import timed_rows
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Owner(Answering):
         if plan["family"] == "walk":
             graph = self._walked(shard, plan)
         elif plan["family"] == "temporal":
-            timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
+            timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
             graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
         elif (drawn_by := plan.drawn_by) is not None:
             graph = graph._drawn_by(*drawn_by)

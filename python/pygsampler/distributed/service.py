@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -21,6 +21,7 @@ from pygsampler.errors import ClosedError, Error
 
 if TYPE_CHECKING:
     from pygsampler.distributed.owner import Owner
+    from pygsampler.distributed.timed import Times
     from pygsampler.distributed.typed_owner import TypedOwner
 
 logger = logging.getLogger("pygsampler.distributed")
@@ -33,13 +34,6 @@ _WAIT_MS = 1000
 _LAST_ROUND = 3.0
 # With nothing to ask, the processes meet this often, in seconds: first, and at last.
 _IDLE, _LONGEST_IDLE = 0.0002, 0.005
-
-
-class Times(NamedTuple):
-    """What a seed's time has to be like."""
-
-    name: str
-    float: bool
 
 
 class Fetch:
@@ -81,13 +75,15 @@ class Service:
         owner: Owner | TypedOwner | None,
         bounds: Sequence[int],
         arrays: Mapping[str, Any],
+        times: Callable[[str], Times],
         out_bounds: Sequence[int] = (),
         relations: int = 1,
     ) -> None:
         """``bounds`` are those of all relations, one behind another; ``arrays`` the edges' by name;
-        ``owner`` answers for this process's part."""
+        ``times`` says what times those of a name are; ``owner`` answers for this process's part."""
         self.bounds, self._out_bounds = array("q", bounds), array("q", out_bounds)
         self._arrays, self._owner = arrays, owner
+        self.times = times
         self._parts, self._relations = exchange.size, relations
         self._exchange = exchange
         self._wake = threading.Condition()
@@ -138,17 +134,6 @@ class Service:
             raise Error(self._failed)
         if self._leaving:
             raise ClosedError("graph: expected an open one, got a closed one")
-
-    def times(self, name: str) -> Times:
-        """What the times of that name are like."""
-        found = self._arrays.get(name)
-        if found is None:
-            have = ", ".join(map(repr, self._arrays)) or "none"
-            raise ValueError(
-                f"time: expected the name of an edge array of the graph in parts ({have}), got "
-                f"{name!r}; times of vertices lie with other parts"
-            )
-        return Times(name, str(found["dtype"]).startswith("float"))
 
     def take(
         self, number: int, document: str, seed: int, when: tuple[int, int], exclude: bytes

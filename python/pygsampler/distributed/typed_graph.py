@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._core.handle import EngineHandle
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import no_rows
 from pygsampler.distributed.service import Service
+from pygsampler.distributed.timed import times_of
 from pygsampler.distributed.typed_owner import SEPARATOR, TypedOwner
 from pygsampler.distributed.typed_partition import TypedPartition
 from pygsampler.graph import Graph
@@ -77,7 +79,11 @@ class DistributedHeteroGraph(HeteroGraph):
         for relation in partition.relations:
             arrays.update(relation.arrays["edges"])
         relations = len(partition.relations)
-        made._service = Service(exchange, owner, bounds, arrays, relations=relations)
+        of_nodes = {kind: nodes.arrays["nodes"] for kind, nodes in partition.nodes.items()}
+        sources = [of_nodes.get(kind[0], {}) for kind in partition.edge_types]
+        names = {name for arrays in of_nodes.values() for name in arrays}
+        times = partial(times_of, partition.relations, sources, names)
+        made._service = Service(exchange, owner, bounds, arrays, times, relations=relations)
         return made
 
     @property
