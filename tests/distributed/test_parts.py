@@ -43,9 +43,10 @@ def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
     )
 
 
-@pytest.mark.parametrize("world", [1, 3])
+@pytest.mark.parametrize("world", [1, 2, 3])
 def test_graphs_with_types(tmp_path: Path, world: int) -> None:
-    made = partition_types(flight_graphs.typed(), tmp_path / f"typed {world}", world)
+    target = tmp_path / f"typed {world}"
+    made = partition_types(flight_graphs.typed(), target, world, out_edges=True, times=["born"])
     assert (made.num_parts, len(made.relations), list(made.nodes)) == (world, 3, ["paper"])
     check_ranks(world, "typed", str(tmp_path))
 

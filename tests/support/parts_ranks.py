@@ -171,6 +171,38 @@ def typed(rank: int, world: int, folder: str) -> None:
                 want = sampler.sample(whole, seeds, epoch=1, batch=number)
                 made = sampler.sample(graph, seeds, epoch=1, batch=number)
                 assert flight_graphs.content(made) == flight_graphs.content(want), how
+            without = {cites: rng.integers(0, 700, 200), by: rng.integers(0, 200, 50)}
+            want = sampler.sample(whole, seeds, epoch=1, batch=7, exclude=without)
+            made = sampler.sample(graph, seeds, epoch=1, batch=7, exclude=without)
+            assert flight_graphs.content(made) == flight_graphs.content(want), (how, "exclude")
+        for how in (
+            {"time": "t"},
+            {"time": "born"},
+            {"time": "t", "carry": "edge", "window": 3, "frontier": "new"},
+            {"time": "born", "carry": "edge", "compare": "lt", "prob": "w"},
+            {"time": "t", "strategy": "last", "mask": "t"},
+        ):
+            sampler = pgs.PGSampler([3, -1, 2], seed=5, **how)
+            seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
+            about = {"seed_time": {"paper": rng.integers(0, 9, 12), "author": [5, 6, 7, 8, 9]}}
+            for _ in range(2):
+                made, want = (
+                    sampler.sample(g, seeds, epoch=0, batch=3, **about) for g in (graph, whole)
+                )
+                assert flight_graphs.content(made) == flight_graphs.content(want), (how, about)
+                about["exclude"] = {cites: rng.integers(0, 700, 200)}
+        writes = whole.edge_types[1]
+        for walk in (
+            pgs.MetaPathWalk([cites, by, writes], 7, seed=3, edge_ids=True),
+            pgs.MetaPathWalk([by, writes], walks_per_seed=3, prob="w", direction="in", seed=3)
+            if world < 3
+            else pgs.MetaPathWalk([cites], seed=3),
+            pgs.MetaPathWalk([writes], prob="w", direction="in", edge_ids=True, seed=3),
+        ):
+            roots = rng.integers(0, whole.num_nodes[walk.node_types[0]], 30)
+            for given in (roots, {walk.node_types[0]: roots}):
+                made, want = (walk.sample(g, given, epoch=0, batch=1) for g in (graph, whole))
+                assert flight_graphs.content(made) == flight_graphs.content(want), walk
         plain = pgs.PGSampler([3, 3], seed=1)
         jobs = [plain.submit(graph, {"paper": range(30)}, epoch=0, batch=i) for i in range(5)]
         jobs[1].cancel()
@@ -200,14 +232,19 @@ def typed(rank: int, world: int, folder: str) -> None:
                 ValueError, "expected types of the graph", lambda: plain.sample(graph, {"z": [1]})
             )
             fails(
-                NotImplementedError,
-                "exclude: expected None for a graph with types in parts",
-                lambda: plain.sample(graph, one, exclude={cites: [1]}),
+                ValueError,
+                "exclude: expected types of the graph",
+                lambda: plain.sample(graph, one, exclude={"z": [1]}),
             )
             fails(
-                NotImplementedError,
-                "time: expected None for a graph with types in parts",
-                lambda: pgs.PGSampler([2], time="t").sample(graph, one, seed_time=3),
+                ValueError,
+                "time: expected the name of an edge or vertex array of the graph in parts",
+                lambda: pgs.PGSampler([2], time="z").sample(graph, one, seed_time=3),
+            )
+            fails(
+                ValueError,
+                "partition(..., times=['x']) and pygsampler partition --times write them",
+                lambda: pgs.PGSampler([2], time="x").sample(graph, one, seed_time=3),
             )
             fails(
                 ValueError,
@@ -223,7 +260,33 @@ def typed(rank: int, world: int, folder: str) -> None:
                     partial(other.sample, graph[cites], [1]),
                 )
             along = pgs.MetaPathWalk([cites])
-            fails(ValueError, "relations together", partial(along.sample, graph, one))
+            fails(
+                IndexError,
+                "seeds[1]: expected an id in [0, 90), got 90",
+                partial(along.sample, graph, [1, 90]),
+            )
+            fails(
+                ValueError,
+                "seeds: expected ids of 'paper'",
+                partial(along.sample, graph, {"author": [1]}),
+            )
+            fails(
+                NotImplementedError,
+                "exclude: expected None for walks",
+                partial(along.sample, graph, one, exclude=[1]),
+            )
+            fails(
+                ValueError,
+                "metapath: expected types of edges of the graph",
+                partial(pgs.MetaPathWalk([("a", "b", "a")]).sample, graph, [1]),
+            )
+            fails(
+                ValueError,
+                "prob: expected the name of an edge array of the graph",
+                partial(pgs.MetaPathWalk([cites], prob="z").sample, graph, one),
+            )
+            around = pgs.PinSAGE(3, metapath=[cites])
+            fails(ValueError, f"got one in {world} parts", partial(around.sample, graph, one))
             for refuse in (lambda: graph.to("cuda"), graph.pin, lambda: graph.save("there")):
                 fails(ValueError, f"got one in {world} parts", refuse)
             fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))

@@ -90,7 +90,7 @@ func walkParts[I csc.Index](r *Request, parts *cpu.Parts, words *[batch.WalkWord
 		lengths: memory.At[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
 	}
 	e.edgesAt(words, m)
-	p := &party[I]{engine: e, parts: parts, state: make([]uint64, e.walks), starts: make([]int64, len(parts.Bounds))}
+	p := &party[I]{engine: e, parts: parts, state: make([]uint64, e.walks), starts: make([]int64, len(parts.Bounds)-max(parts.Relations, 1)+1)}
 	for w := range p.state {
 		p.state[w] = e.stream.State(uint64(w))
 	}
@@ -189,8 +189,8 @@ func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 			switch v := vertices[i]; {
 			case v < 0:
 				without = append(without, walks[j])
-			case int64(v) >= p.Graph.NumNodes:
-				return p.noVertex(int64(v))
+			case int64(v) >= p.nodesAfter(step):
+				return p.noVertex(int64(v), p.nodesAfter(step))
 			default:
 				p.move(walks[j], step, v, ids, int64(i))
 			}
@@ -199,8 +199,16 @@ func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
 	})
 }
 
-func (p *party[I]) noVertex(v int64) error {
-	return fmt.Errorf("%w: expected vertices in [0, %d), got %d", request.ErrValue, p.Graph.NumNodes, v)
+// nodesAfter is how many vertices there are where a step may lead to.
+func (p *party[I]) nodesAfter(step int64) int64 {
+	if p.parts.Along == nil {
+		return p.Graph.NumNodes
+	}
+	return p.parts.Along[p.Kind(step)].Nodes
+}
+
+func (p *party[I]) noVertex(v, nodes int64) error {
+	return fmt.Errorf("%w: expected vertices in [0, %d), got %d", request.ErrValue, nodes, v)
 }
 
 // move has a walk arrive at a vertex, along an edge whose id is at a place, if there are ids.
@@ -223,15 +231,23 @@ func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.Answer, which 
 		return fmt.Errorf("%w: a question about %d rows, more than 2^31 - 1", request.ErrOverflow, n)
 	}
 	p.part, p.order = slices.Grow(p.part[:0], n)[:n], slices.Grow(p.order[:0], n)[:n]
-	ends := p.parts.Bounds[1:]
+	// Of the relation that the step is along.
+	each := len(p.parts.Bounds) / max(p.parts.Relations, 1)
+	relation := 0
+	if p.parts.Along != nil {
+		relation = int(p.parts.Along[p.Kind(hop)].Relation)
+	}
+	ends := p.parts.Bounds[relation*each+1 : (relation+1)*each]
+	before := relation * len(ends)
 	clear(p.starts)
 	for i, v := range q.vertices {
 		// The last part that begins at or before it: others that begin there have no rows.
 		part, _ := slices.BinarySearch(ends, int64(v)+1)
+		part += before
 		p.part[i] = int32(part)
 		p.starts[part+1]++
 	}
-	for i := range ends {
+	for i := range len(p.starts) - 1 {
 		p.starts[i+1] += p.starts[i]
 	}
 	next := slices.Clone(p.starts)
@@ -246,13 +262,13 @@ func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.Answer, which 
 	if err != nil {
 		return err
 	}
-	if len(answers) != len(ends) {
-		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(ends))
+	if len(answers) != len(p.starts)-1 {
+		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(p.starts)-1)
 	}
-	for part, answer := range answers {
-		if which := p.order[p.starts[part]:p.starts[part+1]]; len(which) > 0 {
+	for place, answer := range answers {
+		if which := p.order[p.starts[place]:p.starts[place+1]]; len(which) > 0 {
 			if err := read(answer, which); err != nil {
-				return fmt.Errorf("part %d: %w", part, err)
+				return fmt.Errorf("part %d: %w", place-before, err)
 			}
 		}
 	}
@@ -312,9 +328,10 @@ type PartEdges struct {
 	Graph    *csc.Graph // row i is of vertex First + i
 	First    int64
 	Hop      int64     // the step, or what Rule makes of it
-	Vertices csc.Array // with which of these two are given, Rule says
-	Last     csc.Array // where the walks came from
-	Draws    []int64   // of the walks' steps
+	Vertices csc.Array // the vertices of an answer are as wide
+	// Rule and Hop say which of these are given: where the walks came from, and the draws of their steps.
+	Last  csc.Array
+	Draws []int64
 	// IDs, Edge and EdgeBits are as cpu.PartRows has them.
 	IDs      csc.Array
 	Edge     int64
@@ -340,7 +357,7 @@ func Take(p *PartEdges) (m memory.Memory, err error) {
 		return m, fmt.Errorf("%w: rows: expected draws %t and vertices before %t, got %d and %d of %d rows", request.ErrValue,
 			draws, last, len(p.Draws), p.Last.Len(), rows)
 	}
-	if p.Graph.Indices.Bits == 32 {
+	if p.Vertices.Bits == 32 {
 		return takeOf[int32](p, rows)
 	}
 	return takeOf[int64](p, rows)
@@ -353,7 +370,7 @@ func takeOf[I csc.Index](p *PartEdges, rows int64) (m memory.Memory, err error) 
 	case p.Second():
 		return tellSecond[I](p)
 	}
-	bits := int64(p.Graph.Indices.Bits)
+	bits := int64(p.Vertices.Bits)
 	place := batch.Place(8 * takenWords)
 	first := place.Next(rows * bits / 8)
 	behind := place.Next(rows * int64(p.EdgeBits) / 8)
@@ -379,7 +396,6 @@ func (r *Rule) needs(hop int64) (draws, last bool) {
 
 func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int64) {
 	ids := idsAt(m, behind, int64(len(vertices)), p.EdgeBits)
-	indices := csc.Of[I](p.Graph.Indices)
 	for i := range vertices {
 		start, degree := p.row(p.Vertices.At(int64(i)), p.Hop)
 		id := int64(-1)
@@ -391,7 +407,7 @@ func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int6
 			} else if p.Draws[i] < 0 || p.Draws[i] >= degree {
 				panic(fmt.Sprintf("an edge of %d, got number %d", degree, p.Draws[i]))
 			}
-			vertices[i], id = indices[at], p.id(at)
+			vertices[i], id = I(p.Graph.Indices.At(at)), p.id(at)
 		}
 		setID(ids, int64(i), id)
 	}

@@ -160,7 +160,7 @@ func (p *party[I]) proposed(walks []int32, step, hop int64, weighted bool) (made
 		}
 		for _, v := range t.vertices {
 			if v < 0 || int64(v) >= p.Graph.NumNodes {
-				return p.noVertex(int64(v))
+				return p.noVertex(int64(v), p.Graph.NumNodes)
 			}
 		}
 		// The answer is there until more is asked.

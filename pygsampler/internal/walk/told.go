@@ -55,7 +55,7 @@ func toldPlaces(rows, edges, idBits, edgeBits int64, weighted bool) (places [4]i
 // tell is the memory of an answer: of the edges at those places of a part's graph.
 func tell[I csc.Index](p *PartEdges, numbers, places []int64, weights []uint64) (m memory.Memory, err error) {
 	rows, edges := int64(len(numbers)), int64(len(places))
-	bits, edgeBits, weighted := int64(p.Graph.Indices.Bits), int64(p.EdgeBits), int64(0)
+	bits, edgeBits, weighted := int64(p.Vertices.Bits), int64(p.EdgeBits), int64(0)
 	if weights != nil {
 		weighted = 1
 	}
@@ -69,9 +69,9 @@ func tell[I csc.Index](p *PartEdges, numbers, places []int64, weights []uint64) 
 	m.SetSize(size)
 	copy(memory.At[int64](m, 0, toldWords), []int64{toldMagic, bits, edgeBits, rows, edges, weighted})
 	copy(memory.At[int64](m, at[0], rows), numbers)
-	vertices, ids, indices := memory.At[I](m, at[1], edges), idsAt(m, at[2], edges, p.EdgeBits), csc.Of[I](p.Graph.Indices)
+	vertices, ids := memory.At[I](m, at[1], edges), idsAt(m, at[2], edges, p.EdgeBits)
 	for i, place := range places {
-		vertices[i] = indices[place]
+		vertices[i] = I(p.Graph.Indices.At(place))
 		setID(ids, int64(i), p.id(place))
 	}
 	if weights != nil {

@@ -66,10 +66,11 @@ def command(
     start = time.perf_counter()
     opened: Any = options.open_any(file)
     if isinstance(opened, HeteroGraph):
-        if by is not None or out_edges:
-            raise click.UsageError("--reorder, --out-edges: expected neither of a graph with types")
+        if by is not None:
+            raise click.UsageError("--reorder: expected none of a graph with types")
+        more = {"out_edges": out_edges, "times": times, "replace": replace}
         with opened as types:
-            _types(types, file, folder, parts, replace, as_json, start)
+            _types(types, file, folder, parts, more, as_json, start)
         return
     with opened as graph, Progress("partitioning", "edges") as progress:
         given = graph if by is None else reorder(graph, by, parts=parts)
@@ -118,7 +119,7 @@ def _types(
     file: str,
     folder: Path,
     parts: int,
-    replace: bool,
+    more: dict[str, Any],
     as_json: bool,
     start: float,
 ) -> None:
@@ -129,7 +130,7 @@ def _types(
     from pygsampler.hetero_graph import name_of
 
     with Progress("partitioning", "edges") as progress:
-        made = partition_types(graph, folder, parts, replace=replace, progress=progress)
+        made = partition_types(graph, folder, parts, progress=progress, **more)
     edges = {name_of(kind): count for kind, count in made.num_edges.items()}
     found = {
         "file": file,

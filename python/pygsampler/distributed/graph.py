@@ -47,14 +47,10 @@ class DistributedGraph(Graph):
             graph._shard = partition.shard(exchange.rank)
             behind = None if out is None else out.shard(exchange.rank)
             owner = Owner(partition, graph._shard, out, behind)
-        out_bounds = () if out is None else out.bounds
-        bounds, arrays, nodes = (
-            partition.bounds,
-            partition.arrays["edges"],
-            partition.arrays["nodes"],
-        )
+        nodes = partition.arrays["nodes"]
         times = partial(times_of, [partition], [nodes], nodes)
-        graph._service = Service(exchange, owner, bounds, arrays, times, out_bounds)
+        outward = [] if out is None else [out]
+        graph._service = Service(exchange, owner, [partition], outward, times)
         if out is not None:
             graph._outward = cls._without_rows(out)
             graph._outward._service = graph._service
@@ -139,12 +135,8 @@ class DistributedGraph(Graph):
     ) -> Graph:
         if direction == "in":
             return self
-        if self._outward is None:
-            raise ValueError(
-                "direction: expected 'in' for parts without out-edges, got 'out'; partition(..., "
-                "out_edges=True) and pygsampler partition --out-edges write them"
-            )
-        return self._outward
+        # Where there are none the service says so.
+        return self if self._outward is None else self._outward
 
     def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
@@ -15,6 +15,7 @@ from pygsampler.distributed.timed import timed_rows
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
+    from pygsampler.array import Array
     from pygsampler.distributed.partition import Partition, Shard
     from pygsampler.graph import Graph
 
@@ -104,8 +105,7 @@ class Owner(Answering):
         self._edge_id_bits, self._shard = partition.edge_id_bits, shard
         self._out = out_shard
         self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
-        # The order of the ids of edges, and these in it.
-        self._by_order: tuple[Any, Any] | None = None
+        self._places: Places | None = None
         # Of arrays of types, by out-edges or not.
         self._largest: dict[tuple[bool, str], int] = {}
         self._by_id: Graph | None = None
@@ -134,7 +134,9 @@ class Owner(Answering):
             first = 0
         exclude: bytes | memoryview = question.exclude
         if ids is not None and len(exclude):
-            exclude = self._places(exclude)
+            if self._places is None:
+                self._places = Places(ids)
+            exclude = self._places.of(exclude)
         given = memories.call(
             "PartsRows",
             graph._handle(),
@@ -150,8 +152,7 @@ class Owner(Answering):
             shard.first,
             0 if ids is not None else first,
             width,
-            0 if ids is None else ids._address,
-            0 if ids is None else len(ids),
+            *column(ids),
             *place(question.trees),
             *place(question.bounds),
             sorted_,
@@ -185,25 +186,36 @@ class Owner(Answering):
             )
         return self._by_id
 
-    def _places(self, ids: bytes | memoryview) -> bytes:
-        """The places of those of this part's edges that have these ids, int64."""
+
+class Places:
+    """The places of a part's edges by their ids in the whole graph."""
+
+    def __init__(self, ids: Array) -> None:
         import numpy
 
-        if self._by_order is None:
-            own = self._shard.edge_ids
-            assert own is not None
-            order = numpy.argsort(own.numpy(), kind="stable")
-            self._by_order = order, own.numpy()[order]
-        order, ascending = self._by_order
+        self._order = numpy.argsort(ids.numpy(), kind="stable")
+        self._ascending = ids.numpy()[self._order]
+
+    def of(self, ids: bytes | memoryview) -> bytes:
+        """The places of those edges that have these ids, int64."""
+        import numpy
+
         given = numpy.frombuffer(ids, numpy.int64)
-        ends = (numpy.searchsorted(ascending, given, side).tolist() for side in ("left", "right"))
-        found = [order[first:end] for first, end in zip(*ends, strict=True) if first < end]
+        firsts = numpy.searchsorted(self._ascending, given, "left").tolist()
+        ends = numpy.searchsorted(self._ascending, given, "right").tolist()
+        pairs = zip(firsts, ends, strict=True)
+        found = [self._order[first:end] for first, end in pairs if first < end]
         return numpy.concatenate([numpy.zeros(0, numpy.int64), *found]).tobytes()
 
 
 def along_out_edges(plan: Plan) -> bool:
     """Whether a plan's rows are those of out-edges."""
     return plan["family"] == "walk" and bool(plan["direction"] == "out")
+
+
+def column(ids: Array | None) -> tuple[int, int, int]:
+    """Where ids of edges are, how many, and how wide; 0 for none."""
+    return (0, 0, 0) if ids is None else (ids._address, len(ids), ids._bits)
 
 
 def place(part: bytes | memoryview) -> tuple[int, ...]:

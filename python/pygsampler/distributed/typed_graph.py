@@ -48,9 +48,9 @@ class DistributedHeteroGraph(HeteroGraph):
     """A graph with types in parts, of which this process has one, from
     ``pygsampler.distributed.open``.
 
-    ``PGSampler`` takes it for a ``HeteroGraph``, with fanouts by type, weights, masks and trees,
-    but without times and excluded edges. A batch is byte for byte that of the whole graph on one
-    machine, for any number of parts.
+    ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so does
+    ``MetaPathWalk``. A batch is byte for byte that of the whole graph on one machine, for any
+    number of parts.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
@@ -74,16 +74,11 @@ class DistributedHeteroGraph(HeteroGraph):
         if exchange.owns:
             made._shard = partition.shard(exchange.rank)
             owner = TypedOwner(partition, made._shard)
-        bounds = [bound for relation in partition.relations for bound in relation.bounds]
-        arrays: dict[str, Any] = {}
-        for relation in partition.relations:
-            arrays.update(relation.arrays["edges"])
-        relations = len(partition.relations)
         of_nodes = {kind: nodes.arrays["nodes"] for kind, nodes in partition.nodes.items()}
         sources = [of_nodes.get(kind[0], {}) for kind in partition.edge_types]
         names = {name for arrays in of_nodes.values() for name in arrays}
         times = partial(times_of, partition.relations, sources, names)
-        made._service = Service(exchange, owner, bounds, arrays, times, relations=relations)
+        made._service = Service(exchange, owner, partition.relations, partition.out, times)
         return made
 
     @property
@@ -122,9 +117,7 @@ class DistributedHeteroGraph(HeteroGraph):
         return self
 
     def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> NoReturn:
-        raise NotImplementedError(
-            f"time: expected None for a graph with types in parts, got {name!r}"
-        )
+        self._not_here("times")
 
     def _joint(self, *given: Any) -> NoReturn:
         self._not_here("relations together")
