@@ -6,11 +6,12 @@ from array import array
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from pygsampler._arrays import devices
 from pygsampler._graph import data as graph_data
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, as_array
+from pygsampler.distributed.device_owner import owner_of
 from pygsampler.distributed.features import DistributedFeatures
-from pygsampler.distributed.owner import Owner
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
 from pygsampler.distributed.timed import times_of
@@ -41,12 +42,13 @@ class DistributedGraph(Graph):
     _num_edges: int
 
     @classmethod
-    def _opened(cls, partition: Partition, exchange: Exchange) -> DistributedGraph:
+    def _opened(
+        cls, partition: Partition, exchange: Exchange, device: int = devices.CPU
+    ) -> DistributedGraph:
         graph, out, owner = cls._without_rows(partition), partition.out, None
         if exchange.owns:
-            graph._shard = partition.shard(exchange.rank)
-            behind = None if out is None else out.shard(exchange.rank)
-            owner = Owner(partition, graph._shard, out, behind)
+            owner = owner_of(partition, exchange.rank, device)
+            graph._shard = owner.shard
         nodes = partition.arrays["nodes"]
         times = partial(times_of, [partition], [nodes], nodes)
         outward = [] if out is None else [out]

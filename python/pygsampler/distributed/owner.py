@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000
 # Plans of others that are kept.
-_PLANS = 64
+PLANS = 64
 
 
 class Answering:
@@ -85,7 +85,7 @@ class Answering:
         found = self._plans.get(key)
         if found is None:
             found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
-            if len(self._plans) > _PLANS:
+            if len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
         self._plans.move_to_end(key)
         return found
@@ -102,7 +102,7 @@ class Owner(Answering):
         out_shard: Shard | None = None,
     ) -> None:
         super().__init__()
-        self._edge_id_bits, self._shard = partition.edge_id_bits, shard
+        self._edge_id_bits, self.shard = partition.edge_id_bits, shard
         self._out = out_shard
         self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
         self._places: Places | None = None
@@ -111,12 +111,12 @@ class Owner(Answering):
         self._by_id: Graph | None = None
 
     def _table(self, name: str) -> Features:
-        return Features.from_tensor(self._shard.ndata[name])
+        return Features.from_tensor(self.shard.ndata[name])
 
     def _drawn(self, question: Question) -> memoryview:
         sampler = self._sampler(question.document, question.seed)
         plan = sampler._plan
-        shard, width = self._shard, self._edge_id_bits
+        shard, width = self.shard, self._edge_id_bits
         if along_out_edges(plan):
             if self._out is None:
                 raise ValueError("direction: expected 'in' for parts without out-edges, got 'out'")
@@ -177,11 +177,11 @@ class Owner(Answering):
     def _with_ids(self) -> Graph:
         """The part's graph with its edges' ids in the whole one, which no array has a row for."""
         if self._by_id is None:
-            graph = self._shard.graph
+            graph = self.shard.graph
             self._by_id = type(graph).from_csc(
                 graph.indptr,
                 graph.indices,
-                edge_ids=self._shard.edge_ids,
+                edge_ids=self.shard.edge_ids,
                 num_nodes=graph.num_nodes,
             )
         return self._by_id

@@ -12,8 +12,10 @@ from pygsampler.distributed.exchange import Answer, Exchange, Message
 class PartActor:
     """What an actor of Ray is: it has a part, and answers for it."""
 
-    def __init__(self, path: str, part: int) -> None:
-        from pygsampler.distributed.owner import Answering, Owner
+    def __init__(self, path: str, part: int, device: Any = "cpu") -> None:
+        from pygsampler._arrays import devices
+        from pygsampler.distributed.device_owner import owner_of
+        from pygsampler.distributed.owner import Answering
         from pygsampler.distributed.partition import Partition
         from pygsampler.distributed.typed_owner import TypedOwner
         from pygsampler.distributed.typed_partition import TypedPartition
@@ -23,10 +25,7 @@ class PartActor:
             typed = TypedPartition.open(path)
             self._owner = TypedOwner(typed, typed.shard(part))
             return
-        partition = Partition.open(path)
-        out = partition.out
-        behind = None if out is None else out.shard(part)
-        self._owner = Owner(partition, partition.shard(part), out, behind)
+        self._owner = owner_of(Partition.open(path), part, devices.parse(device))
 
     def answer(self, message: bytes) -> bytes:
         """The answers to the questions of a message."""
@@ -67,6 +66,7 @@ class RayExchange(Exchange):
         *,
         timeout: float = 300.0,
         restarts: int = -1,
+        device: Any = "cpu",
         **options: Any,
     ) -> RayExchange:
         """Starts an actor for each part in a folder, which all machines of the cluster see.
@@ -79,6 +79,8 @@ class RayExchange(Exchange):
             As that of the class.
         restarts : int
             How often Ray starts an actor again; -1: always.
+        device : device
+            Where the actors draw rows, as for ``open``; on a GPU give ``num_gpus=`` too.
         **options
             Those of ``ray.remote``: ``num_cpus``, ``resources``, ``scheduling_strategy``, ...
 
@@ -87,6 +89,7 @@ class RayExchange(Exchange):
         ImportError
             Without Ray.
         """
+        from pygsampler._arrays import devices
         from pygsampler.distributed.partition import Partition
         from pygsampler.distributed.typed_partition import TypedPartition
 
@@ -95,9 +98,15 @@ class RayExchange(Exchange):
         about = {"max_restarts": restarts, "max_task_retries": -1 if restarts else 0, **options}
         kind = ray.remote(**about)(PartActor)
         typed = TypedPartition.is_in(folder)
+        if typed and devices.parse(device) >= 0:
+            raise NotImplementedError(
+                f"device: expected 'cpu' for a graph with types in parts, got {device!r}"
+            )
         found = TypedPartition.open(folder) if typed else Partition.open(folder)
         parts = range(found.num_parts)
-        return cls([kind.remote(os.path.abspath(folder), part) for part in parts], timeout=timeout)
+        return cls(
+            [kind.remote(os.path.abspath(folder), part, device) for part in parts], timeout=timeout
+        )
 
     @property
     def rank(self) -> int:
