@@ -11,6 +11,7 @@ import numpy as np
 import parts_graphs
 import pytest
 from partners import partner
+from parts_ranks import WALKS
 from ranks import check_ranks, run_ranks
 
 import pygsampler as pgs
@@ -82,6 +83,19 @@ class Here(distributed.Exchange):
 
     def close(self) -> None:
         pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_walks_in_one_process(folders: Path, kind: str) -> None:
+    whole, rng = parts_graphs.of(kind), np.random.default_rng(1)
+    folder = folders / f"{kind} 3"
+    with distributed.open(folder, Here(folder, 3)) as graph:
+        for direction in ("in", "out"):
+            for walk in WALKS:
+                sampler = walk._with(direction=direction)
+                seeds = rng.integers(0, parts_graphs.NODES, 40).astype(whole.dtype)
+                made, want = (sampler.sample(g, seeds, epoch=1, batch=6) for g in (graph, whole))
+                assert parts_graphs.walked(made) == parts_graphs.walked(want), sampler
 
 
 @pytest.mark.parametrize("with_ids", [False, True])
