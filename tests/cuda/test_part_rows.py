@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import flight_graphs
 import numpy as np
 import parts_graphs
 import pytest
 
 import pygsampler as pgs
 from pygsampler._batch import layout as at
-from pygsampler.distributed import Exchange, Partition, partition
-from pygsampler.distributed.device_owner import DeviceOwner, owner_of
+from pygsampler.distributed import Exchange, partition, partition_types
+from pygsampler.distributed.device_owner import (
+    DeviceOwner,
+    DeviceTypedOwner,
+    owner_of,
+    typed_owner_of,
+)
 from pygsampler.distributed.messages import Question, Rows
 
 HOW: tuple[dict[str, Any], ...] = (
@@ -71,6 +77,32 @@ def test_rows_of_parts(tmp_path: Path, kind: str) -> None:
         assert rows_of(there.rows(question)) == rows_of(here.rows(question))
 
 
+def test_rows_of_relations(tmp_path: Path) -> None:
+    whole, rng = flight_graphs.typed(), np.random.default_rng(4)
+    cites, writes, by = whole.edge_types
+    parts = partition_types(whole, tmp_path / "types", 2)
+    about: tuple[dict[str, Any], ...] = (
+        {"fanouts": [2, 3]},
+        {"fanouts": [2, 3], "replace": True},
+        {"fanouts": [{cites: 2, by: -1}, {writes: 4}], "default": 1, "prob": "w"},
+        {"fanouts": [3, {cites: 0, by: 40, writes: 2}], "mask": "t", "edge_weights": "ht"},
+    )
+    for rank in range(2):
+        here, there = typed_owner_of(parts, rank, -1), typed_owner_of(parts, rank, 0)
+        assert isinstance(there, DeviceTypedOwner)
+        for how in about:
+            document = pgs.PGSampler(**how)._of_types()._plan.document
+            for place, relation in enumerate(parts.relations):
+                own = np.arange(*relation.bounds[rank : rank + 2])
+                some = rng.permutation(own[own < whole.num_nodes[parts.edge_types[place][2]]])
+                without = rng.integers(0, relation.num_edges, 90)
+                for hop, exclude in ((0, without.tobytes()), (1, b"")):
+                    ask = document, 7, 3 * hop + place, 1, 3, 64, len(some), some.tobytes()
+                    question = Question(*ask, b"", b"", exclude)
+                    want, made = (rows_of(each.rows(question)) for each in (here, there))
+                    assert made == want, (rank, how, place, hop)
+
+
 class Alone(Exchange):
     """One process with one part."""
 
@@ -105,6 +137,20 @@ def test_batches_of_a_graph_in_parts(tmp_path: Path) -> None:
             timed.sample(graph, [203], seed_time=1)
 
 
+def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
+    whole, rng = flight_graphs.typed(), np.random.default_rng(5)
+    partition_types(whole, tmp_path / "types", 1)
+    with pgs.distributed.open(tmp_path / "types", Alone(), device="cuda:0") as graph:
+        for how in ({}, {"prob": "w"}, {"disjoint": True}, {"time": "t"}):
+            sampler = pgs.PGSampler([3, -1], seed=5, **how)
+            seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
+            when = {"seed_time": 5} if "time" in how else {}
+            made, want = (
+                sampler.sample(g, seeds, epoch=1, batch=2, **when) for g in (graph, whole)
+            )
+            assert flight_graphs.content(made) == flight_graphs.content(want), how
+
+
 def test_where_there_is_no_part(tmp_path: Path) -> None:
     partition(parts_graphs.of("plain"), tmp_path / "g", 1)
 
@@ -113,8 +159,3 @@ def test_where_there_is_no_part(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="device: expected 'cpu' where this process has no part"):
         pgs.distributed.open(tmp_path / "g", Elsewhere(), device="cuda")
-    graph = pgs.HeteroGraph({("a", "to", "a"): ([0, 1], [0])}, {"a": 1})
-    pgs.distributed.partition_types(graph, tmp_path / "types", 1)
-    with pytest.raises(NotImplementedError, match="device: expected 'cpu' for a graph with types"):
-        pgs.distributed.open(tmp_path / "types", Alone(), device="cuda:0")
-    assert Partition.open(tmp_path / "g").num_parts == 1

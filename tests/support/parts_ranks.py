@@ -354,7 +354,7 @@ def nccl(rank: int, world: int, folder: str) -> None:
     exchange = distributed.TorchExchange(dist.new_group(backend="nccl"))
     whole, rng = parts_graphs.of("ids"), np.random.default_rng(rank)
     x = torch.from_dlpack(whole.ndata["x"])
-    with distributed.open(f"{folder}/ids {world}", exchange) as graph:
+    with distributed.open(f"{folder}/ids {world}", exchange, device="cuda") as graph:
         features = graph.features("x")
         for sampler in (pgs.PGSampler([3, -1, 4], seed=5, prob="w"), WALKS[2]):
             look = content if isinstance(sampler, pgs.PGSampler) else walked

@@ -31,8 +31,8 @@ def open(
         How the processes ask each other; by default ``TorchExchange()``.
     device : device
         Where this process draws rows of its part for all: on a GPU, which then has the part, too,
-        those of ``PGSampler`` without trees, times and types, and the CPU all others. Batches are
-        the same, and are on the CPU. It may differ between processes.
+        those of ``PGSampler`` without trees and times, and the CPU all others. Batches are the
+        same, and are on the CPU. It may differ between processes.
 
     Returns
     -------
@@ -61,9 +61,5 @@ def open(
             f"{devices.name(on)!r}; RayExchange.start(device=) is for actors"
         )
     if isinstance(parts, TypedPartition):
-        if on >= 0:
-            raise NotImplementedError(
-                f"device: expected 'cpu' for a graph with types in parts, got {devices.name(on)!r}"
-            )
-        return DistributedHeteroGraph._opened(parts, over)
+        return DistributedHeteroGraph._opened(parts, over, on)
     return DistributedGraph._opened(parts, over, on)

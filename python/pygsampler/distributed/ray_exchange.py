@@ -14,18 +14,16 @@ class PartActor:
 
     def __init__(self, path: str, part: int, device: Any = "cpu") -> None:
         from pygsampler._arrays import devices
-        from pygsampler.distributed.device_owner import owner_of
+        from pygsampler.distributed.device_owner import owner_of, typed_owner_of
         from pygsampler.distributed.owner import Answering
         from pygsampler.distributed.partition import Partition
-        from pygsampler.distributed.typed_owner import TypedOwner
         from pygsampler.distributed.typed_partition import TypedPartition
 
         self._owner: Answering
         if TypedPartition.is_in(path):
-            typed = TypedPartition.open(path)
-            self._owner = TypedOwner(typed, typed.shard(part))
-            return
-        self._owner = owner_of(Partition.open(path), part, devices.parse(device))
+            self._owner = typed_owner_of(TypedPartition.open(path), part, devices.parse(device))
+        else:
+            self._owner = owner_of(Partition.open(path), part, devices.parse(device))
 
     def answer(self, message: bytes) -> bytes:
         """The answers to the questions of a message."""
@@ -89,7 +87,6 @@ class RayExchange(Exchange):
         ImportError
             Without Ray.
         """
-        from pygsampler._arrays import devices
         from pygsampler.distributed.partition import Partition
         from pygsampler.distributed.typed_partition import TypedPartition
 
@@ -98,10 +95,6 @@ class RayExchange(Exchange):
         about = {"max_restarts": restarts, "max_task_retries": -1 if restarts else 0, **options}
         kind = ray.remote(**about)(PartActor)
         typed = TypedPartition.is_in(folder)
-        if typed and devices.parse(device) >= 0:
-            raise NotImplementedError(
-                f"device: expected 'cpu' for a graph with types in parts, got {device!r}"
-            )
         found = TypedPartition.open(folder) if typed else Partition.open(folder)
         parts = range(found.num_parts)
         return cls(

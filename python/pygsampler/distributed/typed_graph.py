@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pygsampler._arrays import devices
 from pygsampler._core.handle import EngineHandle
+from pygsampler.distributed.device_owner import typed_owner_of
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import no_rows
 from pygsampler.distributed.service import Service
 from pygsampler.distributed.timed import times_of
-from pygsampler.distributed.typed_owner import SEPARATOR, TypedOwner
+from pygsampler.distributed.typed_owner import SEPARATOR
 from pygsampler.distributed.typed_partition import TypedPartition
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
@@ -62,7 +64,9 @@ class DistributedHeteroGraph(HeteroGraph):
     _shard: TypedShard | None
 
     @classmethod
-    def _opened(cls, partition: TypedPartition, exchange: Exchange) -> DistributedHeteroGraph:
+    def _opened(
+        cls, partition: TypedPartition, exchange: Exchange, device: int = devices.CPU
+    ) -> DistributedHeteroGraph:
         made: DistributedHeteroGraph = object.__new__(cls)
         EngineHandle.__init__(made)
         hollow = {
@@ -72,8 +76,8 @@ class DistributedHeteroGraph(HeteroGraph):
         made._hold(dict(partition.num_nodes), hollow)
         made._partition, made._shard, owner = partition, None, None
         if exchange.owns:
-            made._shard = partition.shard(exchange.rank)
-            owner = TypedOwner(partition, made._shard)
+            owner = typed_owner_of(partition, exchange.rank, device)
+            made._shard = owner.shard
         of_nodes = {kind: nodes.arrays["nodes"] for kind, nodes in partition.nodes.items()}
         sources = [of_nodes.get(kind[0], {}) for kind in partition.edge_types]
         names = {name for arrays in of_nodes.values() for name in arrays}

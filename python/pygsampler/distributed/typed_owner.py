@@ -27,13 +27,13 @@ class TypedOwner(Answering):
 
     def __init__(self, partition: TypedPartition, shard: TypedShard) -> None:
         super().__init__()
-        self._shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
+        self.shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
         self._by_time: dict[tuple[Any, ...], tuple[HeteroGraph, list[Any]]] = {}
         self._places: dict[int, Places] = {}
 
     def _table(self, name: str) -> Features:
         kind, _, array_name = name.partition(SEPARATOR)
-        return Features.from_tensor(self._shard.nodes[kind].ndata[array_name])
+        return Features.from_tensor(self.shard.nodes[kind].ndata[array_name])
 
     def _drawn(self, question: Question) -> memoryview:
         sampler = self._sampler(question.document, question.seed)
@@ -41,7 +41,7 @@ class TypedOwner(Answering):
         hop, relation = divmod(question.hop, len(self._widths))
         if plan["family"] == "walk":
             return self._edges(question, sampler, hop, relation)
-        shard, graph, sorted_ = self._shard.relations[relation], self._shard.graph, 0
+        shard, graph, sorted_ = self.shard.relations[relation], self.shard.graph, 0
         drawn_by = plan.drawn_by
         if plan.get("time") is not None:
             graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
@@ -86,12 +86,12 @@ class TypedOwner(Answering):
         found = self._by_time.get(key)
         if found is not None:
             return found
-        rows = self._shard.graph
+        rows = self.shard.graph
         for way, by in (("mask", mask), ("prob", prob)):
             if by is not None:
                 rows = rows._drawn_by(way, by)
         timed: list[Any] = []
-        for own in self._shard.relations:
+        for own in self.shard.relations:
             edata = own.graph.edata
             how = [each if each in edata else None for each in (mask, prob)]
             has = name in edata or name in own.times
@@ -112,10 +112,10 @@ class TypedOwner(Answering):
         plan = sampler._plan
         if along_out_edges(plan):
             # They ascend.
-            shard = self._shard.outward[relation]
+            shard = self.shard.outward[relation]
             graph = shard.graph
         else:
-            shard = self._shard.relations[relation]
+            shard = self.shard.relations[relation]
             graph = shard.graph
             if not graph._ascends():
                 graph = graph._transposed()._transposed()
