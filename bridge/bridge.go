@@ -162,21 +162,21 @@ func handed(j *core.Job) (memOrJob int64, err error) {
 }
 
 func start(how func(*core.Graph, *core.Sampler, core.Call) (*core.Job, error), graph, sampler int64, c core.Call) (*core.Job, error) {
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return nil, err
 	}
 	return how(g, o, c)
 }
 
-func open(graph, sampler int64) (*core.Graph, *core.Sampler, error) {
-	g, ok := graphs.get(graph)
+// open is the graph of a table and the sampler with those handles.
+func open[G any](of *table[G], graph, sampler int64) (g G, o *core.Sampler, err error) {
+	g, ok := of.get(graph)
 	if !ok {
-		return nil, nil, closed("graph")
+		return g, nil, closed("graph")
 	}
-	o, ok := samplers.get(sampler)
-	if !ok {
-		return nil, nil, closed("sampler")
+	if o, ok = samplers.get(sampler); !ok {
+		return g, nil, closed("sampler")
 	}
 	return g, o, nil
 }

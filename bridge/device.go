@@ -148,7 +148,7 @@ func DeviceArrowExport(mem, data, length, bits int64) (pair int64, err error) {
 // how many would do for the next one.
 func DeviceCapacity(graph, sampler, numSeeds int64) (bytes int64, err error) {
 	defer finish(&err)
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -166,7 +166,7 @@ func DeviceSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoc
 }
 
 func submit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, out, outBytes int64) (*core.DeviceJob, error) {
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func DeviceSample(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoc
 // the address calls, as core.CallsAt says. It returns their launch.
 func DeviceSubmitMany(graph, sampler, count, calls, stream, own int64) (launch int64, err error) {
 	defer finish(&err)
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}

@@ -6,7 +6,7 @@ import core "github.com/pygsampler/pygsampler/pygsampler"
 // 0 where seeds have no times; they are float64 where floats is not 0.
 func PartsSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, bounds, numBounds, seedTimes, floats int64) (job int64, err error) {
 	defer finish(&err)
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -21,33 +21,38 @@ func PartsSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclud
 }
 
 // PartsTypedSubmit is PartsSubmit for a graph with types: counts is the address of how many seeds each type has and a 0
-// for each relation, and bounds has as many numbers of each relation.
-func PartsTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch, bounds, numBounds int64) (job int64, err error) {
+// for each relation, and bounds has as many numbers of each relation. Which of these have times stands at timed, 0 where
+// seeds have none, as core.SubmitPartsTyped says.
+func PartsTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, epoch, batch, bounds, numBounds, timed, seedTimes, floats int64) (job int64, err error) {
 	defer finish(&err)
-	g, o, err := openTyped(graph, sampler)
+	g, o, err := open(&typed, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
-	j, err := core.SubmitPartsTyped(g, o, core.TypedCall{Counts: counts, Call: core.Call{
+	j, err := core.SubmitPartsTyped(g, o, core.TypedCall{Counts: counts, SeedTimes: seedTimes, Call: core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch, Threads: 1,
-	}}, bounds, numBounds)
+	}}, bounds, numBounds, timed, floats != 0)
 	if err != nil {
 		return 0, err
 	}
 	return -jobs.add(j), nil
 }
 
-// openTyped is the graph with types and the sampler with those handles.
-func openTyped(graph, sampler int64) (*core.Typed, *core.Sampler, error) {
-	g, ok := typed.get(graph)
-	if !ok {
-		return nil, nil, closed("graph")
+// PartsAlongSubmit begins walks along relations of a graph with types in parts and returns their job, negated, as
+// core.SubmitPartsAlong says.
+func PartsAlongSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, bounds, numBounds, along, numAlong, roots int64) (job int64, err error) {
+	defer finish(&err)
+	g, o, err := open(&typed, graph, sampler)
+	if err != nil {
+		return 0, err
 	}
-	o, ok := samplers.get(sampler)
-	if !ok {
-		return nil, nil, closed("sampler")
+	j, err := core.SubmitPartsAlong(g, o, core.Call{
+		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch, Threads: 1,
+	}, bounds, numBounds, along, numAlong, roots)
+	if err != nil {
+		return 0, err
 	}
-	return g, o, nil
+	return -jobs.add(j), nil
 }
 
 // PartsAsked waits up to timeoutMS milliseconds (-1: for ever) for a question of a job, as core.Job.Asked says.
@@ -82,9 +87,9 @@ func PartsFail(job int64, why string) (zero int64, err error) {
 
 // PartsRows draws rows of a part of a graph, as core.SubmitRows says: the memory where they are few, else the job,
 // negated.
-func PartsRows(graph, sampler, vertices, numVertices, idBits, hop, epoch, batch, exclude, numExclude, first, firstEdge, edgeIDBits, ids, numIDs, trees, bounds, sorted, byVertex int64) (memOrJob int64, err error) {
+func PartsRows(graph, sampler, vertices, numVertices, idBits, hop, epoch, batch, exclude, numExclude, first, firstEdge, edgeIDBits, ids, numIDs, idsBits, trees, bounds, sorted, byVertex int64) (memOrJob int64, err error) {
 	defer finish(&err)
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +98,7 @@ func PartsRows(graph, sampler, vertices, numVertices, idBits, hop, epoch, batch,
 			Seeds: vertices, NumSeeds: numVertices, SeedBits: int(idBits), Epoch: epoch, Batch: batch,
 			Exclude: exclude, NumExclude: numExclude,
 		},
-		Hop: hop, First: first, FirstEdge: firstEdge, EdgeIDBits: int(edgeIDBits), IDs: ids, NumIDs: numIDs, Trees: trees, Bounds: bounds,
+		Hop: hop, First: first, FirstEdge: firstEdge, EdgeIDBits: int(edgeIDBits), IDs: ids, NumIDs: numIDs, IDsBits: int(idsBits), Trees: trees, Bounds: bounds,
 		Sorted: sorted, ByVertex: byVertex != 0,
 	})
 	if err != nil {
@@ -103,15 +108,18 @@ func PartsRows(graph, sampler, vertices, numVertices, idBits, hop, epoch, batch,
 }
 
 // PartsTypedRows is PartsRows for a relation of a part of a graph with types, as core.SubmitTypedRows says.
-func PartsTypedRows(graph, sampler, relation, vertices, numVertices, idBits, hop, epoch, batch, first, firstEdge, edgeIDBits, ids, numIDs, trees int64) (memOrJob int64, err error) {
+func PartsTypedRows(graph, sampler, relation, vertices, numVertices, idBits, hop, epoch, batch, exclude, numExclude, first, firstEdge, edgeIDBits, ids, numIDs, trees, bounds, sorted int64) (memOrJob int64, err error) {
 	defer finish(&err)
-	g, o, err := openTyped(graph, sampler)
+	g, o, err := open(&typed, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
 	j, err := core.SubmitTypedRows(g, o, relation, core.RowsCall{
-		Call: core.Call{Seeds: vertices, NumSeeds: numVertices, SeedBits: int(idBits), Epoch: epoch, Batch: batch},
-		Hop:  hop, First: first, FirstEdge: firstEdge, EdgeIDBits: int(edgeIDBits), IDs: ids, NumIDs: numIDs, Trees: trees,
+		Call: core.Call{
+			Seeds: vertices, NumSeeds: numVertices, SeedBits: int(idBits), Epoch: epoch, Batch: batch,
+			Exclude: exclude, NumExclude: numExclude,
+		},
+		Hop: hop, First: first, FirstEdge: firstEdge, EdgeIDBits: int(edgeIDBits), IDs: ids, NumIDs: numIDs, Trees: trees, Bounds: bounds, Sorted: sorted,
 	})
 	if err != nil {
 		return 0, err

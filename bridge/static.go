@@ -16,7 +16,7 @@ func staticAt(handle int64) (*core.DeviceStatic, error) {
 // core.NewDeviceStatic says.
 func DeviceStaticNew(graph, sampler, seeds, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
-	g, p, err := open(graph, sampler)
+	g, p, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}

@@ -20,7 +20,7 @@ func TimesStart(graph int64, name, dtype string, address, length, byVertex int64
 // of a batch that is small enough to be made on the spot. sorted is the memory that TimesStart has made.
 func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclude, numExclude, threads, prompt, sorted, seedTimes, byVertex int64) (memOrJob int64, err error) {
 	defer finish(&err)
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}
@@ -41,7 +41,7 @@ func TimedSubmit(graph, sampler, seeds, numSeeds, seedBits, epoch, batch, exclud
 // sorted, seedTimes and byVertex as for TimedSubmit.
 func DeviceTimedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, epoch, batch, exclude, numExclude, stream, own, sorted, seedTimes, byVertex int64) (job int64, err error) {
 	defer finish(&err)
-	g, o, err := open(graph, sampler)
+	g, o, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}

@@ -57,13 +57,9 @@ func TypedJoin(graph, ids int64) (mem int64, err error) {
 // addresses of times.
 func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, threads, prompt int64) (memOrJob int64, err error) {
 	defer finish(&err)
-	g, ok := typed.get(graph)
-	if !ok {
-		return 0, closed("graph")
-	}
-	o, ok := samplers.get(sampler)
-	if !ok {
-		return 0, closed("sampler")
+	g, o, err := open(&typed, graph, sampler)
+	if err != nil {
+		return 0, err
 	}
 	j, err := core.SubmitTyped(g, o, core.TypedCall{Counts: counts, Sorted: sorted, SeedTimes: seedTimes, Call: core.Call{
 		Seeds: seeds, NumSeeds: numSeeds, SeedBits: int(seedBits), Epoch: epoch, Batch: batch,
@@ -83,13 +79,9 @@ func TypedSubmit(graph, sampler, seeds, numSeeds, seedBits, counts, sorted, seed
 // at most, and returns the batch's memory where that is there by then.
 func DeviceTypedSubmit(graph, sampler, seeds, numSeeds, seedBits, seedsOnDevice, counts, sorted, seedTimes, epoch, batch, exclude, numExclude, stream, own, timeoutMS int64) (memOrJob int64, err error) {
 	defer finish(&err)
-	g, ok := typed.get(graph)
-	if !ok {
-		return 0, closed("graph")
-	}
-	o, ok := samplers.get(sampler)
-	if !ok {
-		return 0, closed("sampler")
+	g, o, err := open(&typed, graph, sampler)
+	if err != nil {
+		return 0, err
 	}
 	j, err := core.DeviceSubmitTyped(g, o, core.DeviceCall{
 		Call: core.Call{

@@ -59,12 +59,10 @@ const pollStop = 20 * time.Millisecond
 // address of as many int64 as there are parts, and of the number of vertices behind them. With seed times, as
 // TimedCall has them, the batch is one by time.
 func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, float bool) (*Job, error) {
-	if plan, is := p.Plan.(*walks.Plan); is {
-		if err := plan.CheckParts(); err != nil {
+	if _, is := p.Plan.(*walks.Plan); !is {
+		if _, err := hopwise(p); err != nil {
 			return nil, err
 		}
-	} else if _, err := hopwise(p); err != nil {
-		return nil, err
 	}
 	if numBounds < 2 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2, got %d", numBounds)
@@ -92,14 +90,28 @@ func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, flo
 }
 
 // SubmitPartsTyped begins a batch of a graph with types whose relations have no rows, as SubmitParts: bounds has as
-// many numbers of each relation, one behind another.
-func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds int64) (*Job, error) {
+// many numbers of each relation, one behind another. timed is the address of an int64 for each relation, 0 where its
+// edges have no times; it is 0 where seeds have none.
+func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, timed int64, float bool) (*Job, error) {
 	relations := int64(len(g.graphs))
 	if relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 || c.NumExclude > 0 || c.Sorted != 0 {
-		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and neither times nor excluded edges, got %d", relations, numBounds)
+		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and excluded edges told to the parts, got %d", relations, numBounds)
 	}
 	if _, is := p.Plan.(*typed.Plan); !is {
 		return nil, Errorf(KindValue, "sampler: expected one of neighbours for a graph with types in parts, got one of another family")
+	}
+	var given *family.Times
+	if timed != 0 {
+		keys, err := seedKeys(c.SeedTimes, c.NumSeeds, float)
+		if err != nil {
+			return nil, err
+		}
+		given = &family.Times{Of: make([]*times.Rows, relations), Seeds: keys}
+		for i, has := range memory.View[int64](timed, relations) {
+			if has != 0 {
+				given.Of[i] = &times.Rows{Float: float}
+			}
+		}
 	}
 	t := &typedPartsTask{asking: newAsking()}
 	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask}
@@ -107,7 +119,49 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds int64
 	if t.sampledTypes, err = newSampledTypes(g, p, c); err != nil {
 		return nil, err
 	}
-	t.work.Parts = parts
+	t.work.Parts, t.work.Times = parts, given
+	t.waiting = newJob(t)
+	t.work.Stop = &t.waiting.stop
+	go t.waiting.run()
+	return t.waiting, nil
+}
+
+// SubmitPartsAlong begins walks along relations of a graph with types whose relations have no rows: bounds as
+// SubmitPartsTyped has it, and along is the address of two int64 for each kind of edges of the plan: its relation, and how
+// many vertices there are where that leads to. There are so many roots. Ids have 64 bits.
+func SubmitPartsAlong(g *Typed, p *Sampler, c Call, bounds, numBounds, along, numAlong, roots int64) (*Job, error) {
+	relations := int64(len(g.graphs))
+	plan, is := p.Plan.(*walks.Plan)
+	if !is || plan.Second() || plan.Roots > 0 || relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 {
+		return nil, Errorf(KindValue, "bounds: expected walks of first order, and at least 2 of each of %d relations, got %d", relations, numBounds)
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	t := &typedPartsTask{asking: newAsking()}
+	parts := &cpu.Parts{Bounds: append([]int64(nil), memory.View[int64](bounds, numBounds)...), Ask: t.ask, Relations: int(relations)}
+	for _, w := range memory.View[[2]int64](along, numAlong) {
+		if w[0] < 0 || w[0] >= relations {
+			return nil, Errorf(KindValue, "along: expected relations below %d, got %d", relations, w[0])
+		}
+		parts.Along = append(parts.Along, cpu.Along{Relation: w[0], Nodes: w[1]})
+	}
+	for i, kind := range plan.Path {
+		if kind >= numAlong {
+			return nil, Errorf(KindValue, "metapath[%d]: expected a kind of edges below %d, got %d", i, numAlong, kind)
+		}
+	}
+	wide := csc.Array{Bits: 64}
+	graph := &csc.Graph{NumNodes: roots, Indptr: csc.ArrayOf([]int64{0}), Indices: wide, EdgeIDs: wide}
+	t.sampledTypes = &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Graph: graph, Batch: p.batch(&c), Parts: parts}}
+	for i, seeds := int64(0), csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits); i < c.NumSeeds; i++ {
+		t.work.Batch.Seeds.I64 = append(t.work.Batch.Seeds.I64, seeds.At(i))
+	}
+	t.work.Batch.Seeds.Bits, t.work.Crew = 64, crewOf(c.Threads)
+	var err error
+	if t.leave, err = g.enter(); err != nil {
+		return nil, err
+	}
 	t.waiting = newJob(t)
 	t.work.Stop = &t.waiting.stop
 	go t.waiting.run()
@@ -240,7 +294,8 @@ type RowsCall struct {
 	FirstEdge     int64
 	EdgeIDBits    int
 	Trees, Bounds int64
-	IDs, NumIDs   int64 // of the part's edges, of EdgeIDBits; 0: FirstEdge and what follows
+	IDs, NumIDs   int64 // of the part's edges, of IDsBits; 0: FirstEdge and what follows
+	IDsBits       int   // EdgeIDBits, or narrower for walks
 	Sorted        int64
 	ByVertex      bool
 }
@@ -323,16 +378,22 @@ type edgesTask struct {
 	edges walk.PartEdges
 }
 
-// submitEdges begins to choose an edge of each row: Hop is the step, and Bounds are its draws.
+// submitEdges begins to choose an edge of each row, or to tell what else walks ask: Hop is the step, or what the rule
+// makes of it, Bounds are its draws, and Trees are where the walks came from.
 func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, error) {
-	if err := plan.CheckParts(); err != nil {
-		return nil, err
-	}
-	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || c.Bounds == 0 || g.csc.Indices.Bits != c.SeedBits {
-		return nil, Errorf(KindValue, "rows: expected ids of %d bits with draws, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
+	first := plan.Roots == 0 && !plan.Second()
+	if c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || c.Hop < 0 || g.csc.Indices.Bits != c.SeedBits && (!first || c.SeedBits == 32) {
+		return nil, Errorf(KindValue, "rows: expected ids of %d bits, or 64 for walks of first order, edge ids of 32 or 64 bits, and a step and first ids >= 0, got %d, %d, %d, %d and %d",
 			g.csc.Indices.Bits, c.SeedBits, c.EdgeIDBits, c.Hop, c.First, c.FirstEdge)
 	}
-	draws := append([]int64(nil), memory.View[int64](c.Bounds, c.NumSeeds)...)
+	var draws []int64
+	var last csc.Array
+	if c.Bounds != 0 {
+		draws = append(draws, memory.View[int64](c.Bounds, c.NumSeeds)...)
+	}
+	if c.Trees != 0 {
+		last = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
+	}
 	t := &edgesTask{}
 	var err error
 	if t.sampling, err = newSampling(g, p, c.Call); err != nil {
@@ -341,11 +402,11 @@ func submitEdges(g *Graph, p *Sampler, plan *walks.Plan, c RowsCall) (*Job, erro
 	j := newJob(t)
 	t.work.Stop = &j.stop
 	t.edges = walk.PartEdges{
-		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Step: c.Hop, Vertices: t.work.Batch.Seeds, Draws: draws,
+		Rule: &plan.Rule, Graph: &g.csc, First: c.First, Hop: c.Hop, Vertices: t.work.Batch.Seeds, Last: last, Draws: draws,
 		Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits,
 	}
 	if c.IDs != 0 {
-		t.edges.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
+		t.edges.IDs = csc.Borrow(c.IDs, c.NumIDs, c.IDsBits)
 	}
 	return promptly(j, &t.work, c.NumSeeds <= promptEdges), nil
 }
@@ -355,7 +416,8 @@ func (t *edgesTask) do() (memory.Memory, error) { return walk.Take(&t.edges) }
 // typedRowsTask are rows of a relation of a part as a job's task.
 type typedRowsTask struct {
 	*sampledTypes
-	rows cpu.PartRows
+	rows    cpu.PartRows
+	without []int64 // ids of excluded edges
 }
 
 // SubmitTypedRows begins to draw rows of a relation of a part, whose relations are those of g.
@@ -369,21 +431,40 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 	}
 	t := &typedRowsTask{sampledTypes: &sampledTypes{graph: g, plan: p, work: family.Work{Typed: &g.csc, Batch: p.batch(&c.Call)}}}
 	t.work.SeedCounts = make([]int64, len(g.csc.Kinds))
+	if c.Sorted != 0 && relation >= 0 && relation < int64(len(g.graphs)) {
+		sorted, err := sortedRows(c.Sorted, g.csc.Relations[relation].Graph.NumEdges(), c.ByVertex)
+		if err != nil {
+			return nil, err
+		}
+		t.work.Times = &family.Times{Of: make([]*times.Rows, len(g.graphs))}
+		t.work.Times.Of[relation] = sorted
+	}
 	about, err := plan.Request(&t.work)
 	if err != nil {
 		return nil, err
 	}
 	if relation < 0 || relation >= int64(len(g.graphs)) || c.Hop < 0 || c.Hop >= int64(about.Hops()) || g.csc.IDBits() != c.SeedBits ||
-		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || about.Disjoint != (c.Trees != 0) && c.NumSeeds > 0 {
-		return nil, Errorf(KindValue, "rows: expected some of %d relations and %d hops, ids of %d bits, and trees where seeds have their own, got relation %d, hop %d, %d bits",
+		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || about.Disjoint != (c.Trees != 0) && c.NumSeeds > 0 ||
+		c.Sorted != 0 && c.Bounds == 0 && c.NumSeeds > 0 {
+		return nil, Errorf(KindValue, "rows: expected some of %d relations and %d hops, ids of %d bits, trees where seeds have their own and bounds where edges have times, got relation %d, hop %d, %d bits",
 			len(g.graphs), about.Hops(), g.csc.IDBits(), relation, c.Hop, c.SeedBits)
 	}
 	own := g.csc.Relations[relation]
 	req := &cpu.Request{Graph: own.Graph, EdgeWeights: about.EdgeWeights, First: c.First}
 	req.Batch, req.Hops = about.Batch, request.Hops{Fanouts: about.Fanouts[relation], Replace: about.Replace}
+	if about.Times != nil {
+		req.Times = about.Times[relation]
+	}
 	ask := &cpu.Ask{Hop: int(c.Hop), Vertices: ownArray(csc.Borrow(c.Seeds, c.NumSeeds, c.SeedBits))}
 	if c.Trees != 0 {
 		ask.Trees = ownArray(csc.Borrow(c.Trees, c.NumSeeds, c.SeedBits))
+	}
+	if c.Bounds != 0 && c.Sorted != 0 {
+		// Trees have bounds, too, where a relation's edges have no times.
+		ask.Bounds = append(ask.Bounds, memory.View[int64](c.Bounds, c.NumSeeds)...)
+	}
+	if c.NumExclude > 0 {
+		t.without = append(t.without, memory.View[int64](c.Exclude, c.NumExclude)...)
 	}
 	t.rows = cpu.PartRows{Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits, Salt: own.Salt, Mixed: g.csc.Mixed()}
 	if c.IDs != 0 {
@@ -397,12 +478,12 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 	j := newJob(t)
 	t.work.Stop = &j.stop
 	degree := float64(own.Graph.NumEdges()) / float64(max(own.Graph.Rows(), 1))
-	few := float64(c.NumSeeds)*t.rows.Rule(ask.Hop).Mean(degree) <= promptEdges
+	few := float64(c.NumSeeds)*t.rows.Rule(ask.Hop).Mean(degree) <= promptEdges && len(t.without) == 0
 	return promptly(j, &t.work, few), nil
 }
 
 func (t *typedRowsTask) do() (memory.Memory, error) {
-	t.rows.Most = t.work.Most
+	t.rows.Most, t.rows.Exclude = t.work.Most, t.rows.Graph.ExcludeOf(t.without, t.rows.Edge)
 	return cpu.Rows(&t.rows, t.work.Crew, t.work.Stop)
 }
 

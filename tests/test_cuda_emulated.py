@@ -27,6 +27,7 @@ MODULES = (
         "khop",
         "typed",
         "time",
+        "part_rows",
     ),
     (
         "programs",

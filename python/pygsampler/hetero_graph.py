@@ -594,11 +594,15 @@ class HeteroGraph(EngineHandle):
             of: graph._drawn_by(kind, name) if name in graph.edata else graph
             for of, graph in graphs.items()
         }
+        # Of two threads that come at once one's is kept.
+        return self._derived.setdefault((kind, name), self._of_rows(drawn))
+
+    def _of_rows(self, graphs: dict[EdgeType, Graph]) -> HeteroGraph:
+        """A graph of these rows of the relations, where they are."""
         made = object.__new__(HeteroGraph)
         EngineHandle.__init__(made)
-        made._hold(self._nodes, drawn, self._device, self._host, self._pinned)
-        # Of two threads that come at once one's is kept.
-        return self._derived.setdefault((kind, name), made)
+        made._hold(self._nodes, graphs, self._device, self._host, self._pinned)
+        return made
 
     def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> TypedTimed:
         """The rows in the order of the times that edge arrays, or vertex arrays, of that name have.
@@ -636,11 +640,8 @@ class HeteroGraph(EngineHandle):
         by_time = {
             kind: plain[kind] if part is None else part.graph for kind, part in parts.items()
         }
-        made = object.__new__(HeteroGraph)
-        EngineHandle.__init__(made)
-        made._hold(self._nodes, by_time, self._device, self._host, self._pinned)
         # Of two threads that come at once one's is kept.
-        timed = TypedTimed(name, made, list(parts.values()))
+        timed = TypedTimed(name, self._of_rows(by_time), list(parts.values()))
         return self._times.setdefault((name, mask, prob), timed)
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
 from pygsampler._sampling.base import Afterwards
+from pygsampler._sampling.parts_job import PartsJob
 from pygsampler.hetero_graph import TYPE, HeteroGraph
 from pygsampler.random_walk import RandomWalk
 from pygsampler.walks import HeteroWalks
@@ -137,18 +138,38 @@ class MetaPathWalk(RandomWalk):
                     f"those of {list(seeds)}"
                 )
             seeds = seeds[first]
+        if isinstance(graph, HeteroGraph) and graph._service is not None:
+            return self._in_parts(graph, seeds, epoch, batch, exclude)
         how = {"exclude": exclude, "threads": threads, "beside": beside}
         job = super().launch(graph, seeds, epoch=epoch, batch=batch, **how)
         joint = self._joint(graph)
         return _Typed(job, lambda walks: self._by_type(walks, joint))
+
+    def _in_parts(
+        self, graph: HeteroGraph, seeds: Any, epoch: int, batch: int, exclude: Any
+    ) -> Pending[HeteroWalks]:
+        """Of a graph whose parts lie in several processes; ids are those of types there."""
+        if exclude is not None:
+            raise NotImplementedError(
+                f"exclude: expected None for walks, got {describe(exclude)}; weights of 0 "
+                "(prob=) leave edges out"
+            )
+        types, roots = tuple(dict.fromkeys(self._path)), self.node_types[0]
+        job = PartsJob.start_along(graph, self, types, roots, seeds, epoch=epoch, batch=batch)
+        return _Typed(job, self._named)
+
+    def _named(self, walks: HeteroWalks) -> HeteroWalks:
+        """The walks, with the types of what they have."""
+        walks.node_types = self.node_types
+        walks.edge_types = tuple(itertools.islice(itertools.cycle(self._path), self.length))
+        return walks
 
     def _view(self, graph: Graph, memory: Memory, epoch: int, batch: int) -> HeteroWalks:
         return HeteroWalks._of(memory, epoch, batch, self.seed)
 
     def _by_type(self, walks: HeteroWalks, joint: Joint) -> HeteroWalks:
         """New walks with the ids of their types, where they had those of the joint graph."""
-        walks.node_types = self.node_types
-        walks.edge_types = tuple(itertools.islice(itertools.cycle(self._path), self.length))
+        self._named(walks)
         nodes = array("q", [joint.nodes[kind] for kind in walks.node_types])
         edges = array("q", [joint.edges[kind] for kind in walks.edge_types])
         if joint.graph._device >= 0:

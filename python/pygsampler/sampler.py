@@ -397,7 +397,13 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
                 raise ValueError("seed_time: expected None for a sampler without time=, got some")
             if graph._service is not None:
                 return PartsJob.start_typed(
-                    graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude
+                    graph,
+                    sampler,
+                    seeds,
+                    epoch=epoch,
+                    batch=batch,
+                    exclude=exclude,
+                    seed_time=seed_time,
                 )
             return sampler.start(
                 graph if timed else self.graph_of(graph),

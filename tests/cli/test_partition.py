@@ -29,15 +29,19 @@ def test_a_graph_with_types(
 ) -> None:
     path = tmp_path / "types.pgs"
     edges = {("a", "to", "b"): ([0, 2, 3], [1, 2, 0]), ("b", "to", "a"): ([0, 1, 1, 1], [1])}
-    HeteroGraph(edges).save(path)
+    HeteroGraph(edges, node_data={"a": {"age": [1, 2, 3]}}).save(path)
     found = ask("partition", path, "--parts", "2")
     assert found["num_nodes"] == {"a": 3, "b": 2}
     assert found["num_edges"] == {"a__to__b": 3, "b__to__a": 1}
     made = TypedPartition.open(found["folder"])
     assert (made.num_parts, made.edge_types) == (2, tuple(edges))
     assert "vertices" in run("partition", path, "--parts", "3", "--replace").stdout
-    refused = run("partition", path, "--parts", "2", "--replace", "--out-edges", ends_with=2)
-    assert "expected neither of a graph with types" in refused.stderr
+    assert not made.out
+    run("partition", path, "--parts", "3", "--replace", "--out-edges", "--times", "age")
+    again = TypedPartition.open(found["folder"])
+    assert (len(again.out), [list(of.times) for of in again.relations]) == (2, [["age"], []])
+    refused = run("partition", path, "--parts", "2", "--replace", "--reorder", "rcm", ends_with=2)
+    assert "expected none of a graph with types" in refused.stderr
 
 
 def test_another_order(ask: Callable[..., Any], file: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pygsampler.distributed import Partition, partition, reorder
 @pytest.mark.parametrize("parts", [1, 2, 3, 7, 210])
 def test_parts_are_the_graph(tmp_path: Path, kind: str, parts: int) -> None:
     graph = parts_graphs.of(kind)
-    made = partition(graph, tmp_path / "g", parts)
+    made = partition(graph, tmp_path / "g", parts, times=["born"])
     assert (made.num_parts, made.num_nodes, made.num_edges) == (
         parts,
         graph.num_nodes,
@@ -44,6 +44,8 @@ def test_parts_are_the_graph(tmp_path: Path, kind: str, parts: int) -> None:
         ids += list(first) if shard.edge_ids is None else shard.edge_ids.tolist()
         w += shard.graph.edata["w"].tolist()
         x += shard.ndata["x"].tolist()
+        sources = np.asarray(graph.ndata["born"])[np.asarray(shard.graph.indices)]
+        assert shard.times["born"].tolist() == sources.tolist()
     assert degrees == whole.tolist()
     assert indices == graph.indices.tolist()
     assert ids == (list(range(len(ids))) if graph.edge_ids is None else graph.edge_ids.tolist())
@@ -85,6 +87,14 @@ def test_bad_arguments(tmp_path: Path) -> None:
         partition(3, tmp_path / "g", 2)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         partition(tmp_path / "none.pgs", tmp_path / "g", 2)
+    with pytest.raises(TypeError, match="times: expected names of vertex arrays, got one name"):
+        partition(graph, tmp_path / "g", 2, times="y")
+    with pytest.raises(TypeError, match=r"times\[0\]: expected a name, got int 3"):
+        partition(graph, tmp_path / "g", 2, times=[3])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match=r"times\[1\]: expected the name of a vertex array"):
+        partition(graph, tmp_path / "g", 2, times=["y", "t"])
+    with pytest.raises(ValueError, match=r"times\[0\]: expected an array of times"):
+        partition(graph, tmp_path / "g", 2, times=["x"])
     assert not (tmp_path / "g").exists()
     partition(graph, tmp_path / "g", 2)
     with pytest.raises(FileExistsError, match="expected a folder that is not there"):

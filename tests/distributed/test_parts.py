@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import flight_graphs
+import numpy as np
 import parts_graphs
 import pytest
 from partners import partner
+from parts_ranks import WALKS
 from ranks import check_ranks, run_ranks
 
+import pygsampler as pgs
+from pygsampler import distributed
 from pygsampler.distributed import partition, partition_types
+from pygsampler.distributed.ray_exchange import PartActor
 
 partner("torch")
 
@@ -25,7 +31,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for world in (1, 2, 3, 5):
         for kind in KINDS:
             target = folder / f"{kind} {world}"
-            made = partition(parts_graphs.of(kind), target, world, out_edges=True)
+            graph = parts_graphs.of(kind)
+            made = partition(graph, target, world, out_edges=True, times=["born"])
+            assert dict(made.times) == {"born": {"dtype": "float32", "shape": []}}
             assert made.out is not None and made.out.num_parts == world
     assert partition(parts_graphs.of("ids"), folder / "in 2", 2).out is None
     return folder
@@ -41,15 +49,89 @@ def test_batches_of_the_whole_graph(folders: Path, world: int) -> None:
     )
 
 
-@pytest.mark.parametrize("world", [1, 3])
+@pytest.mark.parametrize("world", [1, 2, 3])
 def test_graphs_with_types(tmp_path: Path, world: int) -> None:
-    made = partition_types(flight_graphs.typed(), tmp_path / f"typed {world}", world)
+    target = tmp_path / f"typed {world}"
+    made = partition_types(flight_graphs.typed(), target, world, out_edges=True, times=["born"])
     assert (made.num_parts, len(made.relations), list(made.nodes)) == (world, 3, ["paper"])
     check_ranks(world, "typed", str(tmp_path))
 
 
 def test_groups_end() -> None:
     check_ranks(2, "groups")
+
+
+class Here(distributed.Exchange):
+    """All parts in this process, which asks them as others ask actors of Ray."""
+
+    owns, rank = False, -1
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self._actors = [PartActor(str(folder), part) for part in range(size)]
+
+    @property
+    def size(self) -> int:
+        return len(self._actors)
+
+    def ask(self, questions: Any, answer: Any, *, leaving: bool = False) -> Any:
+        if not any(questions):
+            return None if leaving else [b""] * self.size
+        return [
+            actor.answer(question) if question else b""
+            for actor, question in zip(self._actors, questions, strict=True)
+        ]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_walks_in_one_process(folders: Path, kind: str) -> None:
+    whole, rng = parts_graphs.of(kind), np.random.default_rng(1)
+    folder = folders / f"{kind} 3"
+    with distributed.open(folder, Here(folder, 3)) as graph:
+        for direction in ("in", "out"):
+            for walk in WALKS:
+                sampler = walk._with(direction=direction)
+                seeds = rng.integers(0, parts_graphs.NODES, 40).astype(whole.dtype)
+                made, want = (sampler.sample(g, seeds, epoch=1, batch=6) for g in (graph, whole))
+                assert parts_graphs.walked(made) == parts_graphs.walked(want), sampler
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
+    """Walks along types have 64 bits for ids whatever the parts have; rows have theirs."""
+    rng = np.random.default_rng(6)
+    kinds = (("a", "to", "b"), ("b", "to", "a"), ("a", "in", "a"))
+    sizes, edges, data = {"a": 70, "b": 30}, {}, {}
+    for kind in kinds:
+        rows = sizes[kind[2]]
+        indptr = np.concatenate([[0], rng.integers(0, 9, rows).cumsum()])
+        indices = rng.integers(0, sizes[kind[0]], indptr[-1]).astype(np.int32)
+        ids = (rng.permutation(len(indices)).astype(np.int32),) if with_ids else ()
+        edges[kind] = (indptr, indices, *ids)
+        data[kind] = {"w": rng.integers(0, 3, len(indices)).astype(np.float32)}
+    born = {"a": {"born": rng.random(70)}}
+    whole = pgs.HeteroGraph(edges, sizes, edge_data=data, node_data=born)
+    partition_types(whole, tmp_path / "parts", 3, out_edges=True, times=["born"])
+    without = {kinds[0]: range(0, 100, 3), kinds[2]: range(0, 200, 2)}
+    seeds = {"a": range(0, 70, 3), "b": range(0, 30, 2)}
+    with distributed.open(tmp_path / "parts", Here(tmp_path / "parts", 3)) as graph:
+        for way in (
+            pgs.MetaPathWalk(kinds[:2], 5, seed=1, edge_ids=True),
+            pgs.MetaPathWalk([kinds[2]], 3, prob="w", seed=1, walks_per_seed=2, edge_ids=True),
+            pgs.MetaPathWalk(kinds[1::-1], 4, prob="w", direction="in", seed=1, edge_ids=True),
+        ):
+            made, want = (way.sample(g, range(30), epoch=0, batch=5) for g in (graph, whole))
+            assert flight_graphs.content(made) == flight_graphs.content(want), way
+        for how in ({}, {"time": "born", "carry": "edge"}, {"prob": "w", "disjoint": True}):
+            sampler = pgs.PGSampler([3, 2], seed=1, **how)
+            when = {"seed_time": 0.7} if "time" in how else {}
+            made, want = (
+                sampler.sample(g, seeds, epoch=0, batch=5, exclude=without, **when)
+                for g in (graph, whole)
+            )
+            assert flight_graphs.content(made) == flight_graphs.content(want), how
 
 
 def test_loaders_and_features(folders: Path) -> None:
@@ -61,8 +143,6 @@ def test_what_is_refused(folders: Path) -> None:
 
 
 def test_without_a_group(folders: Path) -> None:
-    import pygsampler.distributed as distributed
-
     with pytest.raises(RuntimeError, match=r"expected an initialised torch\.distributed"):
         distributed.open(folders / "ids 1")
 

@@ -37,6 +37,7 @@ def typed() -> pgs.HeteroGraph:
         edges[kind] = (indptr, rng.integers(0, sources, count), ids)
         data[kind] = {"w": rng.random(count, np.float32), "t": rng.integers(0, 9, count)}
     x = {"paper": {"x": rng.normal(size=(90, 3)).astype(np.float32)}}
+    x["paper"]["born"] = np.random.default_rng(4).integers(0, 9, 90)
     return pgs.HeteroGraph(edges, edge_data=data, node_data=x)
 
 

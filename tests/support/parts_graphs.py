@@ -22,6 +22,7 @@ def of(kind: str) -> pgs.Graph:
     edata["m"] = rng.random(EDGES) < 0.7
     edata["k"] = np.random.default_rng(12).integers(0, 3, EDGES)
     ndata = {"x": rng.normal(size=(NODES, 3)).astype(np.float32), "y": rng.integers(0, 9, NODES)}
+    ndata["born"] = np.random.default_rng(13).integers(0, 50, NODES).astype(np.float32)
     if "ids" in kind:
         return pgs.Graph.from_coo(src, dst, num_nodes=NODES, edge_data=edata, node_data=ndata)
     order = np.argsort(dst, kind="stable")
@@ -32,7 +33,8 @@ def of(kind: str) -> pgs.Graph:
 
 def walked(made: Any) -> Any:
     """All that walks, or what they have visited, have."""
-    named = (getattr(made, name, None) for name in ("nodes", "lengths", "edge_ids", "counts"))
+    names = "nodes", "lengths", "edge_ids", "slots", "counts"
+    named = (getattr(made, name, None) for name in names)
     return [(each.dtype, each.tolist()) for each in named if each is not None]
 
 

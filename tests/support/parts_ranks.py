@@ -40,14 +40,23 @@ WALKS = (
     pgs.RandomWalk(5, seed=5, metapath=[1], edge_types="k", prob="w", edge_ids=True),
     pgs.PinSAGE(3, num_random_walks=5, seed=5),
     pgs.RandomWalk(0, seed=5, edge_ids=True),
+    pgs.Node2Vec(5, p=0.25, q=2, seed=5),
+    pgs.RandomWalk(5, p=1e9, q=1e-9, seed=5, prob="w", restart=0.1, edge_ids=True),
+    pgs.RandomWalk(5, p=0.1, q=4, seed=5, metapath=[0, 2], edge_types="k", edge_ids=True),
+    pgs.RandomWalk(4, p=3, q=1e9, seed=5, prob="w", metapath=[1, 1], edge_types="k", edge_ids=True),
+    pgs.MultiRW(5, 9, seed=5, edge_ids=True),
 )
+
+
+SOME_WALKS = WALKS[2], WALKS[4], WALKS[9], WALKS[-1]
 
 
 def check_walks(rank: int, world: int, graph: pgs.Graph, whole: pgs.Graph) -> None:
     rng = np.random.default_rng(rank)
     for direction in ("in", "out"):
         # Each step is an exchange of all processes.
-        for walk in WALKS if world < 3 else WALKS[2:5:2]:
+        # Those of one process have all of them (test_walks_in_one_process).
+        for walk in WALKS if world < 2 else SOME_WALKS if world < 5 else SOME_WALKS[:2]:
             sampler = walk._with(direction=direction)
             for number in range(1 + rank % 2):
                 seeds = rng.integers(0, NODES, 40).astype(whole.dtype)
@@ -103,8 +112,10 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                 {"carry": "edge", "window": 20, "frontier": "new", "mask": "m"},
                 {"prob": "w"},
                 {"edge_weights": "ht"},
+                {"time": "born"},
+                {"time": "born", "carry": "edge", "window": 9, "prob": "w"},
             ):
-                sampler = pgs.PGSampler([3, -1, 2], seed=5, time="t", **how)
+                sampler = pgs.PGSampler([3, -1, 2], seed=5, **{"time": "t", **how})
                 seeds, times = rng.integers(0, NODES, 20), rng.integers(0, 50, 20)
                 want = sampler.sample(whole, seeds, epoch=0, batch=3, seed_time=times)
                 made = sampler.sample(graph, seeds, epoch=0, batch=3, seed_time=times)
@@ -163,6 +174,38 @@ def typed(rank: int, world: int, folder: str) -> None:
                 want = sampler.sample(whole, seeds, epoch=1, batch=number)
                 made = sampler.sample(graph, seeds, epoch=1, batch=number)
                 assert flight_graphs.content(made) == flight_graphs.content(want), how
+            without = {cites: rng.integers(0, 700, 200), by: rng.integers(0, 200, 50)}
+            want = sampler.sample(whole, seeds, epoch=1, batch=7, exclude=without)
+            made = sampler.sample(graph, seeds, epoch=1, batch=7, exclude=without)
+            assert flight_graphs.content(made) == flight_graphs.content(want), (how, "exclude")
+        for how in (
+            {"time": "t"},
+            {"time": "born"},
+            {"time": "t", "carry": "edge", "window": 3, "frontier": "new"},
+            {"time": "born", "carry": "edge", "compare": "lt", "prob": "w"},
+            {"time": "t", "strategy": "last", "mask": "t"},
+        ):
+            sampler = pgs.PGSampler([3, -1, 2], seed=5, **how)
+            seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
+            about = {"seed_time": {"paper": rng.integers(0, 9, 12), "author": [5, 6, 7, 8, 9]}}
+            for _ in range(2):
+                made, want = (
+                    sampler.sample(g, seeds, epoch=0, batch=3, **about) for g in (graph, whole)
+                )
+                assert flight_graphs.content(made) == flight_graphs.content(want), (how, about)
+                about["exclude"] = {cites: rng.integers(0, 700, 200)}
+        writes = whole.edge_types[1]
+        for walk in (
+            pgs.MetaPathWalk([cites, by, writes], 7, seed=3, edge_ids=True),
+            pgs.MetaPathWalk([by, writes], walks_per_seed=3, prob="w", direction="in", seed=3)
+            if world < 3
+            else pgs.MetaPathWalk([cites], seed=3),
+            pgs.MetaPathWalk([writes], prob="w", direction="in", edge_ids=True, seed=3),
+        ):
+            roots = rng.integers(0, whole.num_nodes[walk.node_types[0]], 30)
+            for given in (roots, {walk.node_types[0]: roots}):
+                made, want = (walk.sample(g, given, epoch=0, batch=1) for g in (graph, whole))
+                assert flight_graphs.content(made) == flight_graphs.content(want), walk
         plain = pgs.PGSampler([3, 3], seed=1)
         jobs = [plain.submit(graph, {"paper": range(30)}, epoch=0, batch=i) for i in range(5)]
         jobs[1].cancel()
@@ -192,14 +235,19 @@ def typed(rank: int, world: int, folder: str) -> None:
                 ValueError, "expected types of the graph", lambda: plain.sample(graph, {"z": [1]})
             )
             fails(
-                NotImplementedError,
-                "exclude: expected None for a graph with types in parts",
-                lambda: plain.sample(graph, one, exclude={cites: [1]}),
+                ValueError,
+                "exclude: expected types of the graph",
+                lambda: plain.sample(graph, one, exclude={"z": [1]}),
             )
             fails(
-                NotImplementedError,
-                "time: expected None for a graph with types in parts",
-                lambda: pgs.PGSampler([2], time="t").sample(graph, one, seed_time=3),
+                ValueError,
+                "time: expected the name of an edge or vertex array of the graph in parts",
+                lambda: pgs.PGSampler([2], time="z").sample(graph, one, seed_time=3),
+            )
+            fails(
+                ValueError,
+                "partition(..., times=['x']) and pygsampler partition --times write them",
+                lambda: pgs.PGSampler([2], time="x").sample(graph, one, seed_time=3),
             )
             fails(
                 ValueError,
@@ -215,7 +263,33 @@ def typed(rank: int, world: int, folder: str) -> None:
                     partial(other.sample, graph[cites], [1]),
                 )
             along = pgs.MetaPathWalk([cites])
-            fails(ValueError, "relations together", partial(along.sample, graph, one))
+            fails(
+                IndexError,
+                "seeds[1]: expected an id in [0, 90), got 90",
+                partial(along.sample, graph, [1, 90]),
+            )
+            fails(
+                ValueError,
+                "seeds: expected ids of 'paper'",
+                partial(along.sample, graph, {"author": [1]}),
+            )
+            fails(
+                NotImplementedError,
+                "exclude: expected None for walks",
+                partial(along.sample, graph, one, exclude=[1]),
+            )
+            fails(
+                ValueError,
+                "metapath: expected types of edges of the graph",
+                partial(pgs.MetaPathWalk([("a", "b", "a")]).sample, graph, [1]),
+            )
+            fails(
+                ValueError,
+                "prob: expected the name of an edge array of the graph",
+                partial(pgs.MetaPathWalk([cites], prob="z").sample, graph, one),
+            )
+            around = pgs.PinSAGE(3, metapath=[cites])
+            fails(ValueError, f"got one in {world} parts", partial(around.sample, graph, one))
             for refuse in (lambda: graph.to("cuda"), graph.pin, lambda: graph.save("there")):
                 fails(ValueError, f"got one in {world} parts", refuse)
             fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))
@@ -280,7 +354,7 @@ def nccl(rank: int, world: int, folder: str) -> None:
     exchange = distributed.TorchExchange(dist.new_group(backend="nccl"))
     whole, rng = parts_graphs.of("ids"), np.random.default_rng(rank)
     x = torch.from_dlpack(whole.ndata["x"])
-    with distributed.open(f"{folder}/ids {world}", exchange) as graph:
+    with distributed.open(f"{folder}/ids {world}", exchange, device="cuda") as graph:
         features = graph.features("x")
         for sampler in (pgs.PGSampler([3, -1, 4], seed=5, prob="w"), WALKS[2]):
             look = content if isinstance(sampler, pgs.PGSampler) else walked
@@ -323,12 +397,12 @@ def refused(rank: int, world: int, folder: str) -> None:
         )
         fails(
             ValueError,
-            "time: expected the name of an edge array",
+            "time: expected the name of an edge or vertex array of the graph in parts",
             lambda: sample({"time": "z"}, seed_time=3),
         )
         fails(
             ValueError,
-            "times of vertices lie with other parts",
+            "partition(..., times=['y']) and pygsampler partition --times write them",
             lambda: sample({"time": "y"}, seed_time=3),
         )
         fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))
@@ -348,14 +422,9 @@ def refused(rank: int, world: int, folder: str) -> None:
             lambda: pgs.RandomWalk(3).sample(graph, [1]),
         )
         fails(
-            NotImplementedError,
-            "p, q: expected walks of first order",
-            lambda: pgs.Node2Vec(3, p=2, direction="in").sample(graph, [1]),
-        )
-        fails(
-            NotImplementedError,
-            "roots: expected walks of one root",
-            lambda: pgs.MultiRW(1, 3, direction="in").sample(graph, [1]),
+            ValueError,
+            "seeds: expected a multiple of 2, the roots of a walk, got 1",
+            lambda: pgs.MultiRW(2, 3, direction="in").sample(graph, [1]),
         )
         fails(
             ValueError,

@@ -20,7 +20,14 @@ type Parts struct {
 	// Ask has the rows of a hop drawn where they lie. It is called once for each hop, and ends early, with an
 	// error, where the batch is to end.
 	Ask func(*Ask) ([]Answer, error)
+	// Along is, of walks along relations of a graph with types, that of each kind of edges of their rule; Bounds has
+	// those of all Relations then, one behind another, and a question is about one of these.
+	Along     []Along
+	Relations int
 }
+
+// Along is a relation that walks go along, and how many vertices there are where it leads to.
+type Along struct{ Relation, Nodes int64 }
 
 // Ask are the rows that a hop needs, those of a part beside each other, in the frontier's order.
 type Ask struct {
@@ -179,6 +186,7 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 func (s *typedBatch[I]) bring(hop int) error {
 	ask := &Ask{Hop: hop, Starts: []int64{0}}
 	var vertices, of []I
+	var limits []int64
 	for i := range s.rels {
 		r := &s.rels[i]
 		frontier, trees := r.dst.frontier(), r.dst.trees
@@ -193,12 +201,16 @@ func (s *typedBatch[I]) bring(hop int) error {
 			ask.Starts = append(ask.Starts, before+end)
 		}
 		vertices, of = append(vertices, r.far.vertices...), append(of, r.far.of...)
+		limits = append(limits, r.far.limits...)
 	}
 	if len(vertices) == 0 {
 		return nil
 	}
 	if ask.Vertices = csc.ArrayOf(vertices); s.Disjoint {
 		ask.Trees = csc.ArrayOf(of)
+	}
+	if s.Times != nil {
+		ask.Bounds = limits
 	}
 	answers, err := s.Ask(ask)
 	if err != nil {

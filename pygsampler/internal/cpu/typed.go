@@ -278,7 +278,7 @@ func (s *typedBatch[I]) begin() error {
 			salt: about.Salt, mixed: g.Mixed(),
 		}
 		if r.from = &r.tiled; s.Ask != nil {
-			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights}
+			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights, keys: r.req.carries()}
 			r.from = &r.far
 		}
 		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)
@@ -483,6 +483,9 @@ func (s *typedBatch[I]) place(hop int) error {
 	for i := range s.rels {
 		r := &s.rels[i]
 		r.block = blockAt[I](s.out.Memory, r.widths, r.offsets, r.dst.rows, r.edges)
+		if s.Ask != nil && r.req.carries() {
+			r.block.keys = make([]int64, r.edges)
+		}
 		if r.Rule(hop).Fanout == 0 {
 			clear(r.block.indptr)
 		}

@@ -2,6 +2,7 @@ package walk
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -15,7 +16,8 @@ import (
 )
 
 // Walks of a graph in parts toss their coins here, and have each edge chosen where its row lies: all walks of a batch
-// ask for a step together, by the draw that decides it, so that the walks are those of the whole graph.
+// ask for a step together, by the draw that decides it, so that the walks are those of the whole graph. What steps of
+// node2vec and of walks of several roots ask for is in parts_second.go and parts_roots.go.
 
 // Words before the edges that Take has chosen: Magic, how wide ids are, and how many rows there are.
 const (
@@ -25,18 +27,10 @@ const (
 	takenWords
 )
 
-// CheckParts refuses walks whose steps depend on more than one row.
-func (r *Rule) CheckParts() error {
-	if r.Second() || r.Roots > 0 {
-		return fmt.Errorf("%w: sampler: expected walks of first order from one root for a graph in parts, got others", request.ErrValue)
-	}
-	return nil
-}
-
 // SampleParts makes the walks of a graph in parts, which has no rows itself, as Sample does of the whole graph.
 func SampleParts(r *Request, parts *cpu.Parts, crew csc.Crew, stop *atomic.Bool) (m memory.Memory, err error) {
-	if err := r.CheckParts(); err != nil {
-		return m, err
+	if r.Roots > 0 && r.Seeds.Len()%r.Roots != 0 {
+		return m, r.WrongRoots(r.Seeds.Len())
 	}
 	for i := range r.Seeds.Len() {
 		if v := r.Seeds.At(i); v < 0 || v >= r.Graph.NumNodes {
@@ -68,16 +62,21 @@ func SampleParts(r *Request, parts *cpu.Parts, crew csc.Crew, stop *atomic.Bool)
 // party are the walks of a batch, which step together.
 type party[I csc.Index] struct {
 	*engine[int64, I]
-	parts    *cpu.Parts
-	state    []uint64
-	root, at []I
-	draws    []uint64 // of the step
+	parts          *cpu.Parts
+	state          []uint64
+	root, at, last []I      // last as unit has it
+	draws          []uint64 // of the step
 
-	// Of those that ask: who has their rows, and the rows and draws, part by part.
+	// Of rows that are asked about: who has them, and all that is said of them, part by part.
 	part, order []int32
 	starts      []int64
-	vertices    []I
-	bounds      []int64
+	sorted      rows[I]
+}
+
+// rows are some that are asked about, and what is said of them, or nothing.
+type rows[I csc.Index] struct {
+	vertices, last []I
+	draws          []int64
 }
 
 // underWay is the length of a walk that has not ended.
@@ -91,12 +90,19 @@ func walkParts[I csc.Index](r *Request, parts *cpu.Parts, words *[batch.WalkWord
 		lengths: memory.At[int32](m, words[batch.WalkLengths], words[batch.WalkNumWalks]),
 	}
 	e.edgesAt(words, m)
-	p := &party[I]{engine: e, parts: parts, state: make([]uint64, e.walks), root: make([]I, e.walks), at: make([]I, e.walks),
-		draws: make([]uint64, e.walks), starts: make([]int64, len(parts.Bounds))}
+	p := &party[I]{engine: e, parts: parts, state: make([]uint64, e.walks), starts: make([]int64, len(parts.Bounds)-max(parts.Relations, 1)+1)}
+	for w := range p.state {
+		p.state[w] = e.stream.State(uint64(w))
+	}
+	if r.Roots > 0 {
+		e.slots = memory.At[int32](m, words[batch.WalkSlots], words[batch.WalkNumEdges])
+		return p.fromRoots(stop)
+	}
+	p.root, p.at, p.last, p.draws = make([]I, e.walks), make([]I, e.walks), make([]I, e.walks), make([]uint64, e.walks)
 	alive := make([]int32, e.walks)
 	for w := range e.walks {
 		v := I(r.Seeds.At(w / max(r.PerSeed, 1)))
-		p.state[w], p.root[w], p.at[w], p.nodes[w] = e.stream.State(uint64(w)), v, v, v
+		p.root[w], p.at[w], p.last[w], p.nodes[w] = v, v, -1, v
 		alive[w], e.lengths[w] = int32(w), underWay
 	}
 	for step := int64(0); step < r.Length && len(alive) > 0; step++ {
@@ -154,7 +160,7 @@ func (p *party[I]) step(walks []int32, step int64) error {
 
 // back puts a walk at its root, and says whether that was the step.
 func (p *party[I]) back(w int32, step int64) bool {
-	p.at[w] = p.root[w]
+	p.at[w], p.last[w] = p.root[w], -1
 	if p.Jumps {
 		p.nodes[(step+1)*p.walks+int64(w)] = p.root[w]
 		p.putEdge(step, int64(w), -1)
@@ -164,61 +170,121 @@ func (p *party[I]) back(w int32, step int64) bool {
 
 // ask has walks take edges of the rows that they stand at, and says which of them there was none for.
 func (p *party[I]) ask(walks []int32, step int64) (without []int32, err error) {
-	n := len(walks)
-	if n == 0 {
+	if len(walks) == 0 {
 		return nil, nil
 	}
+	if p.Second() {
+		return p.askSecond(walks, step)
+	}
+	var q rows[I]
+	for _, w := range walks {
+		q.vertices, q.draws = append(q.vertices, p.at[w]), append(q.draws, int64(p.draws[w]))
+	}
+	return without, p.put(step, q, func(answer cpu.Answer, which []int32) error {
+		vertices, ids, err := takenOf[I](answer, int64(len(which)), p.edgeBits())
+		if err != nil {
+			return err
+		}
+		for i, j := range which {
+			switch v := vertices[i]; {
+			case v < 0:
+				without = append(without, walks[j])
+			case int64(v) >= p.nodesAfter(step):
+				return p.noVertex(int64(v), p.nodesAfter(step))
+			default:
+				p.move(walks[j], step, v, ids, int64(i))
+			}
+		}
+		return nil
+	})
+}
+
+// nodesAfter is how many vertices there are where a step may lead to.
+func (p *party[I]) nodesAfter(step int64) int64 {
+	if p.parts.Along == nil {
+		return p.Graph.NumNodes
+	}
+	return p.parts.Along[p.Kind(step)].Nodes
+}
+
+func (p *party[I]) noVertex(v, nodes int64) error {
+	return fmt.Errorf("%w: expected vertices in [0, %d), got %d", request.ErrValue, nodes, v)
+}
+
+// move has a walk arrive at a vertex, along an edge whose id is at a place, if there are ids.
+func (p *party[I]) move(w int32, step int64, v I, ids csc.Array, place int64) {
+	p.last[w], p.at[w] = p.at[w], v
+	p.nodes[(step+1)*p.walks+int64(w)] = v
+	if ids.Bits != 0 {
+		p.putEdge(step, int64(w), ids.At(place))
+	}
+}
+
+// put asks about rows where they lie, and has each part's answer read with which of the rows it is about. The answers
+// are there until more is asked.
+func (p *party[I]) put(hop int64, q rows[I], read func(answer cpu.Answer, which []int32) error) error {
+	n := len(q.vertices)
+	if n == 0 {
+		return nil
+	}
+	if n > math.MaxInt32 {
+		return fmt.Errorf("%w: a question about %d rows, more than 2^31 - 1", request.ErrOverflow, n)
+	}
 	p.part, p.order = slices.Grow(p.part[:0], n)[:n], slices.Grow(p.order[:0], n)[:n]
-	p.vertices, p.bounds = slices.Grow(p.vertices[:0], n)[:n], slices.Grow(p.bounds[:0], n)[:n]
-	ends := p.parts.Bounds[1:]
+	// Of the relation that the step is along.
+	each := len(p.parts.Bounds) / max(p.parts.Relations, 1)
+	relation := 0
+	if p.parts.Along != nil {
+		relation = int(p.parts.Along[p.Kind(hop)].Relation)
+	}
+	ends := p.parts.Bounds[relation*each+1 : (relation+1)*each]
+	before := relation * len(ends)
 	clear(p.starts)
-	for i, w := range walks {
+	for i, v := range q.vertices {
 		// The last part that begins at or before it: others that begin there have no rows.
-		part, _ := slices.BinarySearch(ends, int64(p.at[w])+1)
+		part, _ := slices.BinarySearch(ends, int64(v)+1)
+		part += before
 		p.part[i] = int32(part)
 		p.starts[part+1]++
 	}
-	for i := range ends {
+	for i := range len(p.starts) - 1 {
 		p.starts[i+1] += p.starts[i]
 	}
 	next := slices.Clone(p.starts)
-	for i, w := range walks {
-		at := next[p.part[i]]
-		next[p.part[i]]++
-		p.order[at], p.vertices[at], p.bounds[at] = w, p.at[w], int64(p.draws[w])
+	for i, part := range p.part {
+		p.order[next[part]] = int32(i)
+		next[part]++
 	}
-	answers, err := p.parts.Ask(&cpu.Ask{Hop: int(step), Starts: p.starts, Vertices: csc.ArrayOf(p.vertices), Bounds: p.bounds})
+	s := &p.sorted
+	s.vertices = inOrder(s.vertices, q.vertices, p.order)
+	s.last, s.draws = inOrder(s.last, q.last, p.order), inOrder(s.draws, q.draws, p.order)
+	answers, err := p.parts.Ask(&cpu.Ask{Hop: int(hop), Starts: p.starts, Vertices: csc.ArrayOf(s.vertices), Trees: csc.ArrayOf(s.last), Bounds: s.draws})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(answers) != len(ends) {
-		return nil, fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(ends))
+	if len(answers) != len(p.starts)-1 {
+		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(p.starts)-1)
 	}
-	for part, answer := range answers {
-		first, end := p.starts[part], p.starts[part+1]
-		if first == end {
-			continue
-		}
-		vertices, ids, err := takenOf[I](answer, end-first, p.edgeBits())
-		if err != nil {
-			return nil, fmt.Errorf("part %d: %w", part, err)
-		}
-		for i, w := range p.order[first:end] {
-			v := vertices[i]
-			if v < 0 {
-				without = append(without, w)
-				continue
-			}
-			if int64(v) >= p.Graph.NumNodes {
-				return nil, fmt.Errorf("part %d: %w: expected vertices in [0, %d), got %d", part, request.ErrValue, p.Graph.NumNodes, v)
-			}
-			p.at[w], p.nodes[(step+1)*p.walks+int64(w)] = v, v
-			if ids.Bits != 0 {
-				p.putEdge(step, int64(w), ids.At(int64(i)))
+	for place, answer := range answers {
+		if which := p.order[p.starts[place]:p.starts[place+1]]; len(which) > 0 {
+			if err := read(answer, which); err != nil {
+				return fmt.Errorf("part %d: %w", place-before, err)
 			}
 		}
 	}
-	return without, nil
+	return nil
+}
+
+// inOrder is what is said of rows in an order; nothing where nothing is.
+func inOrder[T any](into, of []T, order []int32) []T {
+	into = into[:0]
+	if len(of) == 0 {
+		return into
+	}
+	for _, i := range order {
+		into = append(into, of[i])
+	}
+	return into
 }
 
 // edgeBits is how wide the ids of edges are that the walks have; 0: they have none.
@@ -256,14 +322,16 @@ func takenOf[I csc.Index](a cpu.Answer, rows int64, edgeBits int) (vertices []I,
 	return vertices, ids, nil
 }
 
-// PartEdges asks for an edge of each of some rows of a part of a graph.
+// PartEdges asks for an edge of each of some rows of a part of a graph, or what else walks ask of them.
 type PartEdges struct {
 	*Rule
 	Graph    *csc.Graph // row i is of vertex First + i
 	First    int64
-	Step     int64
-	Vertices csc.Array
-	Draws    []int64 // of the walks' steps
+	Hop      int64     // the step, or what Rule makes of it
+	Vertices csc.Array // the vertices of an answer are as wide
+	// Rule and Hop say which of these are given: where the walks came from, and the draws of their steps.
+	Last  csc.Array
+	Draws []int64
 	// IDs, Edge and EdgeBits are as cpu.PartRows has them.
 	IDs      csc.Array
 	Edge     int64
@@ -271,19 +339,38 @@ type PartEdges struct {
 }
 
 // Take chooses the edges as the walks of the whole graph choose them: by each the vertex that it leads to, -1 where
-// the row has none, and its id.
+// the row has none, and its id. Of walks of node2vec, and of several roots, it tells what they ask.
 func Take(p *PartEdges) (m memory.Memory, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("the graph's arrays changed while walks were made, or a fault of pygsampler: %v", fault)
 		}
 	}()
-	rows, bits := p.Vertices.Len(), int64(p.Graph.Indices.Bits)
+	rows := p.Vertices.Len()
 	for i := range rows {
 		if v := p.Vertices.At(i); v < p.First || v >= p.Graph.NumNodes {
 			return m, fmt.Errorf("%w: vertices[%d]: expected one in [%d, %d), got %d", request.ErrIndex, i, p.First, p.Graph.NumNodes, v)
 		}
 	}
+	draws, last := p.needs(p.Hop)
+	if rows > 0 && (draws != (len(p.Draws) > 0) || last != (p.Last.Len() > 0)) {
+		return m, fmt.Errorf("%w: rows: expected draws %t and vertices before %t, got %d and %d of %d rows", request.ErrValue,
+			draws, last, len(p.Draws), p.Last.Len(), rows)
+	}
+	if p.Vertices.Bits == 32 {
+		return takeOf[int32](p, rows)
+	}
+	return takeOf[int64](p, rows)
+}
+
+func takeOf[I csc.Index](p *PartEdges, rows int64) (m memory.Memory, err error) {
+	switch {
+	case p.Roots > 0 && p.Hop == hopDegrees:
+		return tellDegrees[I](p)
+	case p.Second():
+		return tellSecond[I](p)
+	}
+	bits := int64(p.Vertices.Bits)
 	place := batch.Place(8 * takenWords)
 	first := place.Next(rows * bits / 8)
 	behind := place.Next(rows * int64(p.EdgeBits) / 8)
@@ -292,43 +379,72 @@ func Take(p *PartEdges) (m memory.Memory, err error) {
 	}
 	m.SetSize(place.Aligned())
 	copy(memory.At[int64](m, 0, takenWords), []int64{batch.WalkMagic, bits, int64(p.EdgeBits), rows})
-	if bits == 32 {
-		taken(p, memory.At[int32](m, first, rows), m, behind)
-	} else {
-		taken(p, memory.At[int64](m, first, rows), m, behind)
-	}
+	taken(p, memory.At[I](m, first, rows), m, behind)
 	return m, nil
 }
 
-func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int64) {
-	var ids32 []int32
-	var ids64 []int64
-	if p.EdgeBits == 32 {
-		ids32 = memory.At[int32](m, behind, int64(len(vertices)))
-	} else {
-		ids64 = memory.At[int64](m, behind, int64(len(vertices)))
+// needs says what a question says of each row beside its vertex.
+func (r *Rule) needs(hop int64) (draws, last bool) {
+	switch {
+	case r.Roots > 0:
+		return hop != hopDegrees, false
+	case r.Second():
+		return hop%secondHops >= hopTries, hop%secondHops != hopWhole
 	}
-	g, kinds, kind := p.Graph, max(p.Graph.Kinds, 1), p.Kind(p.Step)
-	indices := csc.Of[I](g.Indices)
+	return true, false
+}
+
+func taken[I csc.Index](p *PartEdges, vertices []I, m memory.Memory, behind int64) {
+	ids := idsAt(m, behind, int64(len(vertices)), p.EdgeBits)
 	for i := range vertices {
-		row := (p.Vertices.At(int64(i))-p.First)*kinds + kind
+		start, degree := p.row(p.Vertices.At(int64(i)), p.Hop)
 		id := int64(-1)
 		vertices[i] = -1
-		if row < g.Rows() && g.Indptr.At(row) < g.Indptr.At(row+1) {
-			start := g.Indptr.At(row)
-			degree, draw := g.Indptr.At(row+1)-start, uint64(p.Draws[i])
-			at := start + int64(rng.Below(draw, uint64(degree)))
-			if g.Alias != nil {
-				at = start + g.Weights(start, degree).At(draw)
+		if degree > 0 {
+			at := start + p.Draws[i]
+			if p.Roots == 0 {
+				at = proposed(p.Graph, start, degree, uint64(p.Draws[i]))
+			} else if p.Draws[i] < 0 || p.Draws[i] >= degree {
+				panic(fmt.Sprintf("an edge of %d, got number %d", degree, p.Draws[i]))
 			}
-			vertices[i], id = indices[at], p.id(at)
+			vertices[i], id = I(p.Graph.Indices.At(at)), p.id(at)
 		}
-		if ids32 != nil {
-			ids32[i] = int32(id)
-		} else {
-			ids64[i] = id
-		}
+		setID(ids, int64(i), id)
 	}
+}
+
+// idsAt are ids of edges at a place, of so many bits.
+func idsAt(m memory.Memory, place, count int64, bits int) csc.Array {
+	if bits == 32 {
+		return csc.ArrayOf(memory.At[int32](m, place, count))
+	}
+	return csc.ArrayOf(memory.At[int64](m, place, count))
+}
+
+func setID(ids csc.Array, place, id int64) {
+	if ids.Bits == 32 {
+		ids.I32[place] = int32(id)
+	} else {
+		ids.I64[place] = id
+	}
+}
+
+// row is the first place and the number of the edges that a step at a vertex chooses from.
+func (p *PartEdges) row(v, step int64) (start, degree int64) {
+	row := (v-p.First)*max(p.Graph.Kinds, 1) + p.Kind(step)
+	if row >= p.Graph.Rows() {
+		return 0, 0
+	}
+	start = p.Graph.Indptr.At(row)
+	return start, p.Graph.Indptr.At(row+1) - start
+}
+
+// proposed is the place of an edge of a row by a draw alone.
+func proposed(g *csc.Graph, start, degree int64, draw uint64) int64 {
+	if g.Alias != nil {
+		return start + g.Weights(start, degree).At(draw)
+	}
+	return start + int64(rng.Below(draw, uint64(degree)))
 }
 
 // id is that of the edge at a place, in the whole graph.

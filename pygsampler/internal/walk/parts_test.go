@@ -42,14 +42,14 @@ func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, ru
 	return hollow, &cpu.Parts{Bounds: bounds, Ask: func(a *cpu.Ask) (answers []cpu.Answer, err error) {
 		for p, g := range parts {
 			lo, hi := a.Starts[p], a.Starts[p+1]
-			own := csc.Array{Bits: bits}
-			if bits == 32 {
-				own.I32 = a.Vertices.I32[lo:hi]
-			} else {
-				own.I64 = a.Vertices.I64[lo:hi]
+			ask := PartEdges{Rule: rule, Graph: g, First: bounds[p], Hop: int64(a.Hop), Vertices: between(a.Vertices, lo, hi), Edge: edges[p], EdgeBits: bits}
+			if a.Trees.Len() > 0 {
+				ask.Last = between(a.Trees, lo, hi)
 			}
-			m, err := Take(&PartEdges{Rule: rule, Graph: g, First: bounds[p], Step: int64(a.Hop), Vertices: own,
-				Draws: a.Bounds[lo:hi], Edge: edges[p], EdgeBits: bits})
+			if len(a.Bounds) > 0 {
+				ask.Draws = a.Bounds[lo:hi]
+			}
+			m, err := Take(&ask)
 			if err != nil {
 				return nil, err
 			}
@@ -61,10 +61,26 @@ func cut(t *testing.T, rows [][]int64, nodes int64, bits int, bounds []int64, ru
 	}}
 }
 
+// between is some elements of an array.
+func between(a csc.Array, lo, hi int64) csc.Array {
+	if a.Bits == 32 {
+		return csc.ArrayOf(a.I32[lo:hi])
+	}
+	return csc.ArrayOf(a.I64[lo:hi])
+}
+
 // Cut anywhere, a graph has the walks of the whole one.
 func TestPartsMakeTheWalks(t *testing.T) {
 	graphs := csctest.Awkward(500)
 	graphs["random"] = csctest.RandomRows(200, 3)
+	// Along its edges walks of node2vec may go back, and to common neighbours.
+	both := make([][]int64, 60)
+	for v, row := range csctest.RandomRows(60, 5) {
+		for _, x := range row {
+			both[v], both[x] = append(both[v], x), append(both[x], int64(v))
+		}
+	}
+	graphs["both ways"] = both
 	for name, rows := range graphs {
 		nodes := int64(len(rows)) + 2
 		for _, row := range rows {
@@ -78,9 +94,15 @@ func TestPartsMakeTheWalks(t *testing.T) {
 				for i, rule := range []Rule{
 					{Length: 5, EdgeIDs: true}, {Length: 4, PerSeed: 3, Stop: .3, EdgeIDs: true}, {Length: 6, Restart: .4},
 					{Length: 6, Restart: .4, Stop: .1, Jumps: true, EdgeIDs: true}, {Length: 4, PerSeed: 5, Every: 2, Top: 3}, {},
+					{Length: 6, P: 4, Q: .5, EdgeIDs: true}, {Length: 6, P: .25, Q: 2, EdgeIDs: true, PerSeed: 2},
+					{Length: 5, P: .01, Q: 1, Restart: .2, Stop: .1, EdgeIDs: true}, {Length: 5, P: 1, Q: 1e6, Restart: .2, Jumps: true},
+					// Tries that other parts decide, one after another, and such as are all refused.
+					{Length: 5, P: 1e9, Q: 1e-9, EdgeIDs: true}, {Length: 5, P: 1e-9, Q: 1e9, EdgeIDs: true}, {Length: 5, P: 1e9, Q: 1e9},
+					{Length: 5, P: 1e9, Q: 1e9, EdgeIDs: true},
+					{Length: 7, Roots: 3, EdgeIDs: true}, {Length: 4, Roots: 30}, {Roots: 5},
 				} {
 					var weight func(int) float64
-					if i%2 == 1 {
+					if i%2 == 1 && rule.Roots == 0 {
 						weight = func(p int) float64 { return float64(p%4 + 1) }
 					}
 					seeds := make([]int64, 30)
@@ -148,9 +170,46 @@ func TestAnswersToWalks(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, k.want)
 		}
 	}
-	for _, rule := range []Rule{{Length: 3, P: 2, Q: 1}, {Length: 3, Roots: 3}} {
-		if err := ask(rule, nil); !errors.Is(err, request.ErrValue) {
-			t.Errorf("%+v: %v", rule, err)
+	second, roots := Rule{Length: 3, P: 2, Q: .5, EdgeIDs: true}, Rule{Length: 3, Roots: 3}
+	for name, k := range map[string]struct {
+		rule  Rule
+		spoil func(words []int64, a *cpu.Answer)
+		want  string
+	}{
+		"cut":           {second, func(_ []int64, a *cpu.Answer) { a.Size = 16 }, "an answer of 16 bytes"},
+		"cut later":     {second, func(_ []int64, a *cpu.Answer) { a.Size = 80 }, "another question"},
+		"unaligned":     {roots, func(_ []int64, a *cpu.Answer) { a.Address += 4 }, "at a multiple of 8"},
+		"other words":   {roots, func(w []int64, _ *cpu.Answer) { w[0] = batch.WalkMagic }, "another question"},
+		"other width":   {second, func(w []int64, _ *cpu.Answer) { w[1] = 32 }, "another question"},
+		"no width":      {second, func(w []int64, _ *cpu.Answer) { w[2] = 1 << 60 }, "another question"},
+		"other rows":    {roots, func(w []int64, _ *cpu.Answer) { w[3]++ }, "another question"},
+		"many edges":    {second, func(w []int64, _ *cpu.Answer) { w[4] = 1 << 40 }, "another question"},
+		"weights":       {second, func(w []int64, _ *cpu.Answer) { w[5] = 1 }, "another question"},
+		"no rows":       {second, func(w []int64, _ *cpu.Answer) { w[8] = 1 << 30 }, "whose rows are no rows"},
+		"settled by no": {second, func(w []int64, _ *cpu.Answer) { w[8] = 1 }, "whose rows are no rows"},
+		"never settled": {second, func(w []int64, _ *cpu.Answer) { w[8], w[9], w[10] = 2, 2, 2 }, "never settle"},
+		"no degree":     {roots, func(w []int64, _ *cpu.Answer) { w[8] = -1 }, "a degree of -1"},
+		"no edge":       {roots, func(w []int64, _ *cpu.Answer) { w[8] += 1 << 30 }, "an edge of"},
+	} {
+		if err := ask(k.rule, k.spoil); err == nil || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%s: %v, want %q", name, err, k.want)
+		}
+	}
+	bare := walktest.Graph(rows, 60, 64, 64, false, nil)
+	bare.Back = nil
+	for _, k := range []struct {
+		ask  PartEdges
+		want string
+	}{
+		{PartEdges{Rule: &second, Graph: bare, Hop: 2, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected a part with adjacency"},
+		{PartEdges{Rule: &second, Graph: bare, Hop: 2, Draws: []int64{1}}, "expected draws true and vertices before true, got 1 and 0 of 1 rows"},
+		{PartEdges{Rule: &second, Graph: bare, Hop: 0, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "expected draws false"},
+		{PartEdges{Rule: &roots, Graph: bare, Hop: 1}, "expected draws true and vertices before false"},
+		{PartEdges{Rule: &rule, Graph: bare, Draws: []int64{1}, Last: csctest.Array([]int64{-1}, 64)}, "vertices before false, got 1 and 1"},
+	} {
+		k.ask.Vertices, k.ask.EdgeBits = csctest.Array([]int64{3}, 64), 64
+		if _, err := Take(&k.ask); err == nil || !strings.Contains(err.Error(), k.want) {
+			t.Errorf("%+v: %v, want %q", k.ask, err, k.want)
 		}
 	}
 	_, err := Take(&PartEdges{Rule: &rule, Graph: walktest.Graph(rows[20:], 60, 64, 64, false, nil), First: 20,

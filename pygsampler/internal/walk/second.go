@@ -132,11 +132,15 @@ func (u *unit[P, I]) search(ids []I, walks []int32) {
 
 // weight is that of n edges from a place on, in the row of a walk; uniformly their number.
 func (u *unit[P, I]) weight(i int32, at, n int64) uint64 {
-	sums := u.Graph.Sums
+	return weightOf(u.Graph.Sums, u.start[i], at, n)
+}
+
+// weightOf is that of n edges from a place on, in the row that begins at start.
+func weightOf(sums []uint64, start, at, n int64) uint64 {
 	if sums == nil || n == 0 {
 		return uint64(n)
 	}
-	if at == u.start[i] {
+	if at == start {
 		return sums[at+n-1]
 	}
 	return sums[at+n-1] - sums[at-1]
@@ -144,11 +148,15 @@ func (u *unit[P, I]) weight(i int32, at, n int64) uint64 {
 
 // rank is the place of the edge in whose part of the weight of n edges a rank falls.
 func (u *unit[P, I]) rank(i int32, at, n int64, rank uint64) int64 {
-	sums := u.Graph.Sums
+	return rankOf(u.Graph.Sums, u.start[i], at, n, rank)
+}
+
+// rankOf is likewise of the row that begins at start.
+func rankOf(sums []uint64, start, at, n int64, rank uint64) int64 {
 	if sums == nil {
 		return at + int64(rank)
 	}
-	if at > u.start[i] {
+	if at > start {
 		rank += sums[at-1]
 	}
 	return at + int64(sort.Search(int(n), func(j int) bool { return sums[at+int64(j)] > rank }))

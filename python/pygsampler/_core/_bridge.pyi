@@ -184,6 +184,23 @@ def bridge_PartsTypedSubmit(
     batch: int,
     bounds: int,
     num_bounds: int,
+    timed: int,
+    seed_times: int,
+    floats: int,
+) -> int: ...
+def bridge_PartsAlongSubmit(
+    graph: int,
+    sampler: int,
+    seeds: int,
+    num_seeds: int,
+    seed_bits: int,
+    epoch: int,
+    batch: int,
+    bounds: int,
+    num_bounds: int,
+    along: int,
+    num_along: int,
+    roots: int,
 ) -> int: ...
 def bridge_PartsAsked(job: int, timeout_ms: int, address: int, room: int) -> int: ...
 def bridge_PartsAnswer(job: int, answers: int, count: int) -> int: ...
@@ -204,6 +221,7 @@ def bridge_PartsRows(
     edge_id_bits: int,
     ids: int,
     num_ids: int,
+    ids_bits: int,
     trees: int,
     bounds: int,
     sorted: int,
@@ -219,12 +237,16 @@ def bridge_PartsTypedRows(
     hop: int,
     epoch: int,
     batch: int,
+    exclude: int,
+    num_exclude: int,
     first: int,
     first_edge: int,
     edge_id_bits: int,
     ids: int,
     num_ids: int,
     trees: int,
+    bounds: int,
+    sorted: int,
 ) -> int: ...
 def bridge_PlanRead(document: str) -> str: ...
 def bridge_ProgramCalibrate() -> str: ...

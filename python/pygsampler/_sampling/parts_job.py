@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._sampling.job import Job
+from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.timed import seed_times
-from pygsampler._sampling.typed import _joined
+from pygsampler._sampling.typed import _joined, _times_of
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
@@ -37,20 +38,30 @@ class PartsJob(Job):
         epoch: int,
         batch: int,
         exclude: Any = None,
+        seed_time: Any = None,
     ) -> PartsJob:
         """The same of a graph with types."""
         service = graph._service
         plan = sampler._plan
         service.check(plan)
-        for name, value in (("time", plan.get("time")), ("exclude", exclude)):
-            if value is not None:
-                raise NotImplementedError(
-                    f"{name}: expected None for a graph with types in parts, got {describe(value)}"
-                )
-        if not isinstance(seeds, Mapping) and len(graph.node_types) == 1:
-            seeds = {graph.node_types[0]: seeds}
-        ids, counts = _joined(seeds, graph.node_types, "seeds")
-        numbers = array("q", [*counts, *[0] * len(graph.edge_types)])
+        node_types, edge_types = graph.node_types, graph.edge_types
+        if not isinstance(seeds, Mapping) and len(node_types) == 1:
+            seeds = {node_types[0]: seeds}
+        ids, counts = _joined(seeds, node_types, "seeds")
+        times, floats, timed = array("q"), False, array("q")
+        if plan.get("time") is not None:
+            about = service.times(plan["time"])
+            times, floats = _times_of(seed_time, seeds, counts, node_types, about), about.float
+            timed = array("q", about.of)
+        left_out = [b""] * len(edge_types)
+        if exclude:
+            without, excluded = _joined(exclude, edge_types, "exclude")
+            without, at = as_int64(without), 0
+            for place, count in enumerate(excluded):
+                if count:
+                    left_out[place] = bytes(memories.memory_view(without.address + at, 8 * count))
+                at += 8 * count
+        numbers = array("q", [*counts, *[0] * len(edge_types)])
         bounds: array[int] = service.bounds
         job = cls(graph, sampler, epoch, batch)  # type: ignore[arg-type]
         memories.call(
@@ -65,9 +76,62 @@ class PartsJob(Job):
             batch,
             bounds.buffer_info()[0],
             len(bounds),
+            timed.buffer_info()[0] if timed else 0,
+            times.buffer_info()[0],
+            int(floats),
             jobs=[job],
         )
-        job._asks = service.take(job._number, plan.document, sampler._seed, (epoch, batch), b"")
+        job._asks = service.take(
+            job._number, plan.document, sampler._seed, (epoch, batch), left_out
+        )
+        return job
+
+    @classmethod
+    def start_along(
+        cls,
+        graph: HeteroGraph,
+        sampler: EngineSampler,
+        types: Sequence[Any],
+        roots: str,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+    ) -> PartsJob:
+        """Walks along these types of edges, by the places that the plan's metapath has, from
+        vertices of the type ``roots``."""
+        service = graph._service
+        plan = sampler._plan
+        # A part is asked for edges of one relation, whose rows know nothing of the others.
+        plain = Plan(**{**plan, "metapath": None, "edge_types": None})
+        service.check(plain)
+        along, against = array("q"), plan["direction"] == "in"
+        for kind in types:
+            if kind not in graph.edge_types:
+                raise ValueError(f"metapath: expected types of edges of the graph, got {kind!r}")
+            place = graph.edge_types.index(kind)
+            service.check_relation(place, plan["prob"])
+            along.extend([place, graph.num_nodes[kind[0 if against else 2]]])
+        ids = as_ids(seeds, "seeds")
+        bounds: array[int] = service.bounds_of(plan)
+        job = cls(graph, sampler, epoch, batch)  # type: ignore[arg-type]
+        memories.call(
+            "PartsAlongSubmit",
+            graph._handle(),
+            sampler._handle(),
+            ids.address,
+            ids.length,
+            ids.bits,
+            epoch,
+            batch,
+            bounds.buffer_info()[0],
+            len(bounds),
+            along.buffer_info()[0],
+            len(along) // 2,
+            graph.num_nodes[roots],
+            jobs=[job],
+        )
+        job._asks = service.take(job._number, plain.document, sampler._seed, (epoch, batch))
         return job
 
     @classmethod
@@ -116,7 +180,6 @@ class PartsJob(Job):
         left_out = b""
         if without is not None:
             left_out = bytes(memories.memory_view(without.address, 8 * without.length))
-        job._asks = service.take(
-            job._number, plan.document, sampler._seed, (epoch, batch), left_out
-        )
+        when = epoch, batch
+        job._asks = service.take(job._number, plan.document, sampler._seed, when, [left_out])
         return job

@@ -27,6 +27,12 @@ from pygsampler.cli import options
     help="Number the vertices anew before, so that parts have fewer edges between them.",
 )
 @click.option("--out-edges", is_flag=True, help="Write the out-edges, too: walks go along them.")
+@click.option(
+    "--times",
+    multiple=True,
+    metavar="NAME",
+    help="A vertex array that is the time of edges; may be given again.",
+)
 @click.option("--replace", is_flag=True, help="Replace parts that are there.")
 @options.as_json
 def command(
@@ -35,6 +41,7 @@ def command(
     out: Path | None,
     by: str | None,
     out_edges: bool,
+    times: tuple[str, ...],
     replace: bool,
     as_json: bool,
 ) -> None:
@@ -59,15 +66,16 @@ def command(
     start = time.perf_counter()
     opened: Any = options.open_any(file)
     if isinstance(opened, HeteroGraph):
-        if by is not None or out_edges:
-            raise click.UsageError("--reorder, --out-edges: expected neither of a graph with types")
+        if by is not None:
+            raise click.UsageError("--reorder: expected none of a graph with types")
+        more = {"out_edges": out_edges, "times": times, "replace": replace}
         with opened as types:
-            _types(types, file, folder, parts, replace, as_json, start)
+            _types(types, file, folder, parts, more, as_json, start)
         return
     with opened as graph, Progress("partitioning", "edges") as progress:
         given = graph if by is None else reorder(graph, by, parts=parts)
         options_: dict[str, Any] = {"replace": replace, "progress": progress}
-        made = partition(given, folder, parts, out_edges=out_edges, **options_)
+        made = partition(given, folder, parts, out_edges=out_edges, times=times, **options_)
         shares = [_inside(made.shard(rank)) for rank in range(parts)]
     edges = [
         end - first for first, end in zip(made.edge_bounds, made.edge_bounds[1:], strict=False)
@@ -111,7 +119,7 @@ def _types(
     file: str,
     folder: Path,
     parts: int,
-    replace: bool,
+    more: dict[str, Any],
     as_json: bool,
     start: float,
 ) -> None:
@@ -122,7 +130,7 @@ def _types(
     from pygsampler.hetero_graph import name_of
 
     with Progress("partitioning", "edges") as progress:
-        made = partition_types(graph, folder, parts, replace=replace, progress=progress)
+        made = partition_types(graph, folder, parts, progress=progress, **more)
     edges = {name_of(kind): count for kind, count in made.num_edges.items()}
     found = {
         "file": file,

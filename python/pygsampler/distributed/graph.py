@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from pygsampler._arrays import devices
 from pygsampler._graph import data as graph_data
 from pygsampler._graph.parts import Parts
 from pygsampler.array import Array, as_array
+from pygsampler.distributed.device_owner import owner_of
 from pygsampler.distributed.features import DistributedFeatures
-from pygsampler.distributed.owner import Owner
 from pygsampler.distributed.partition import Partition
 from pygsampler.distributed.service import Service
+from pygsampler.distributed.timed import times_of
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
@@ -23,9 +26,8 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types but times of vertices, and walks of first order. A batch is byte for byte
-    that of the whole graph on one machine, for any number of parts. Its rows are drawn where they
-    lie, and numbered here.
+    graphs without types, and all walks. A batch is byte for byte that of the whole graph on one
+    machine, for any number of parts. Its rows are drawn where they lie, and numbered here.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
@@ -40,15 +42,17 @@ class DistributedGraph(Graph):
     _num_edges: int
 
     @classmethod
-    def _opened(cls, partition: Partition, exchange: Exchange) -> DistributedGraph:
+    def _opened(
+        cls, partition: Partition, exchange: Exchange, device: int = devices.CPU
+    ) -> DistributedGraph:
         graph, out, owner = cls._without_rows(partition), partition.out, None
         if exchange.owns:
-            graph._shard = partition.shard(exchange.rank)
-            behind = None if out is None else out.shard(exchange.rank)
-            owner = Owner(partition, graph._shard, out, behind)
-        out_bounds = () if out is None else out.bounds
-        bounds, arrays = partition.bounds, partition.arrays["edges"]
-        graph._service = Service(exchange, owner, bounds, arrays, out_bounds)
+            owner = owner_of(partition, exchange.rank, device)
+            graph._shard = owner.shard
+        nodes = partition.arrays["nodes"]
+        times = partial(times_of, [partition], [nodes], nodes)
+        outward = [] if out is None else [out]
+        graph._service = Service(exchange, owner, [partition], outward, times)
         if out is not None:
             graph._outward = cls._without_rows(out)
             graph._outward._service = graph._service
@@ -131,19 +135,10 @@ class DistributedGraph(Graph):
         kinds: int = 0,
         second: bool = False,
     ) -> Graph:
-        if second:
-            raise NotImplementedError(
-                "p, q: expected walks of first order for a graph in parts, got node2vec's, whose "
-                "steps depend on rows of several parts"
-            )
         if direction == "in":
             return self
-        if self._outward is None:
-            raise ValueError(
-                "direction: expected 'in' for parts without out-edges, got 'out'; partition(..., "
-                "out_edges=True) and pygsampler partition --out-edges write them"
-            )
-        return self._outward
+        # Where there are none the service says so.
+        return self if self._outward is None else self._outward
 
     def _rows(self) -> tuple[graph_data.Rows, graph_data.Rows]:
         return (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pygsampler._arrays import devices
 from pygsampler.distributed.exchange import Exchange, TorchExchange
 from pygsampler.distributed.graph import DistributedGraph
 from pygsampler.distributed.partition import Partition
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open(
-    path: str | os.PathLike[str], exchange: Exchange | None = None
+    path: str | os.PathLike[str], exchange: Exchange | None = None, *, device: Any = "cpu"
 ) -> DistributedGraph | DistributedHeteroGraph:
     """Opens a graph in parts, which ``pygsampler partition`` has made, in as many processes.
 
@@ -28,6 +29,10 @@ def open(
         The folder of the parts.
     exchange : Exchange, optional
         How the processes ask each other; by default ``TorchExchange()``.
+    device : device
+        Where this process draws rows of its part for all: on a GPU, which then has the part, too,
+        those of ``PGSampler`` without trees and times, and the CPU all others. Batches are the
+        same, and are on the CPU. It may differ between processes.
 
     Returns
     -------
@@ -37,9 +42,12 @@ def open(
     ------
     ValueError
         For another number of processes than of parts, or processes with parts of other graphs.
+    CudaError
+        For a GPU that is not there, or has no room for the part.
     OSError
         For files that cannot be read.
     """
+    on = devices.parse(device)
     typed = TypedPartition.is_in(path)
     parts = TypedPartition.open(path) if typed else Partition.open(path)
     over = TorchExchange() if exchange is None else exchange
@@ -47,6 +55,11 @@ def open(
         raise ValueError(
             f"exchange: expected {parts.num_parts} processes, one for each part, got {over.size}"
         )
+    if on >= 0 and not over.owns:
+        raise ValueError(
+            "device: expected 'cpu' where this process has no part, got "
+            f"{devices.name(on)!r}; RayExchange.start(device=) is for actors"
+        )
     if isinstance(parts, TypedPartition):
-        return DistributedHeteroGraph._opened(parts, over)
-    return DistributedGraph._opened(parts, over)
+        return DistributedHeteroGraph._opened(parts, over, on)
+    return DistributedGraph._opened(parts, over, on)

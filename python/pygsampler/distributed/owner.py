@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from array import array
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
 from pygsampler._sampling.engine_sampler import EngineSampler
 from pygsampler._sampling.plan import Plan
 from pygsampler.distributed.messages import FEATURES, Question, Rows, joined, questions_in
+from pygsampler.distributed.timed import timed_rows
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
+    from pygsampler.array import Array
     from pygsampler.distributed.partition import Partition, Shard
     from pygsampler.graph import Graph
 
 # How long one wait in the engine takes at most.
 _WAIT_MS = 1000
 # Plans of others that are kept.
-_PLANS = 64
+PLANS = 64
 
 
 class Answering:
@@ -83,7 +85,7 @@ class Answering:
         found = self._plans.get(key)
         if found is None:
             found = self._plans[key] = EngineSampler(Plan.of_document(document), seed)
-            if len(self._plans) > _PLANS:
+            if len(self._plans) > PLANS:
                 self._plans.popitem(last=False)
         self._plans.move_to_end(key)
         return found
@@ -100,22 +102,21 @@ class Owner(Answering):
         out_shard: Shard | None = None,
     ) -> None:
         super().__init__()
-        self._edge_id_bits, self._shard = partition.edge_id_bits, shard
+        self._edge_id_bits, self.shard = partition.edge_id_bits, shard
         self._out = out_shard
         self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
-        # The order of the ids of edges, and these in it.
-        self._by_order: tuple[Any, Any] | None = None
+        self._places: Places | None = None
         # Of arrays of types, by out-edges or not.
         self._largest: dict[tuple[bool, str], int] = {}
         self._by_id: Graph | None = None
 
     def _table(self, name: str) -> Features:
-        return Features.from_tensor(self._shard.ndata[name])
+        return Features.from_tensor(self.shard.ndata[name])
 
     def _drawn(self, question: Question) -> memoryview:
         sampler = self._sampler(question.document, question.seed)
         plan = sampler._plan
-        shard, width = self._shard, self._edge_id_bits
+        shard, width = self.shard, self._edge_id_bits
         if along_out_edges(plan):
             if self._out is None:
                 raise ValueError("direction: expected 'in' for parts without out-edges, got 'out'")
@@ -124,7 +125,7 @@ class Owner(Answering):
         if plan["family"] == "walk":
             graph = self._walked(shard, plan)
         elif plan["family"] == "temporal":
-            timed = graph._timed(plan["time"], plan["mask"], plan["prob"])
+            timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
             graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)
         elif (drawn_by := plan.drawn_by) is not None:
             graph = graph._drawn_by(*drawn_by)
@@ -133,7 +134,9 @@ class Owner(Answering):
             first = 0
         exclude: bytes | memoryview = question.exclude
         if ids is not None and len(exclude):
-            exclude = self._places(exclude)
+            if self._places is None:
+                self._places = Places(ids)
+            exclude = self._places.of(exclude)
         given = memories.call(
             "PartsRows",
             graph._handle(),
@@ -149,8 +152,7 @@ class Owner(Answering):
             shard.first,
             0 if ids is not None else first,
             width,
-            0 if ids is None else ids._address,
-            0 if ids is None else len(ids),
+            *column(ids),
             *place(question.trees),
             *place(question.bounds),
             sorted_,
@@ -160,48 +162,60 @@ class Owner(Answering):
 
     def _walked(self, shard: Shard, plan: Plan) -> Graph:
         """The part's rows as walks read them; the edges' ids are their places in it."""
-        types = plan["edge_types"]
+        types, second = plan["edge_types"], (plan["p"], plan["q"]) != (1, 1)
         if types is None:
-            return shard.graph._walked("in", plan["prob"])
+            return shard.graph._walked("in", plan["prob"], second=second)
         key = shard is self._out, types
         largest = self._largest.get(key)
         if largest is None:
             largest = int(shard.graph.edata[types].numpy().max(initial=0))
             self._largest[key] = largest
         # Another part's may be larger.
-        return shard.graph._walked("in", plan["prob"], types, max(largest, *plan["metapath"]) + 1)
+        kinds = max(largest, *plan["metapath"]) + 1
+        return shard.graph._walked("in", plan["prob"], types, kinds, second=second)
 
     def _with_ids(self) -> Graph:
         """The part's graph with its edges' ids in the whole one, which no array has a row for."""
         if self._by_id is None:
-            graph = self._shard.graph
+            graph = self.shard.graph
             self._by_id = type(graph).from_csc(
                 graph.indptr,
                 graph.indices,
-                edge_ids=self._shard.edge_ids,
+                edge_ids=self.shard.edge_ids,
                 num_nodes=graph.num_nodes,
             )
         return self._by_id
 
-    def _places(self, ids: bytes | memoryview) -> bytes:
-        """The places of those of this part's edges that have these ids, int64."""
+
+class Places:
+    """The places of a part's edges by their ids in the whole graph."""
+
+    def __init__(self, ids: Array) -> None:
         import numpy
 
-        if self._by_order is None:
-            own = self._shard.edge_ids
-            assert own is not None
-            order = numpy.argsort(own.numpy(), kind="stable")
-            self._by_order = order, own.numpy()[order]
-        order, ascending = self._by_order
+        self._order = numpy.argsort(ids.numpy(), kind="stable")
+        self._ascending = ids.numpy()[self._order]
+
+    def of(self, ids: bytes | memoryview) -> bytes:
+        """The places of those edges that have these ids, int64."""
+        import numpy
+
         given = numpy.frombuffer(ids, numpy.int64)
-        ends = (numpy.searchsorted(ascending, given, side).tolist() for side in ("left", "right"))
-        found = [order[first:end] for first, end in zip(*ends, strict=True) if first < end]
+        firsts = numpy.searchsorted(self._ascending, given, "left").tolist()
+        ends = numpy.searchsorted(self._ascending, given, "right").tolist()
+        pairs = zip(firsts, ends, strict=True)
+        found = [self._order[first:end] for first, end in pairs if first < end]
         return numpy.concatenate([numpy.zeros(0, numpy.int64), *found]).tobytes()
 
 
 def along_out_edges(plan: Plan) -> bool:
     """Whether a plan's rows are those of out-edges."""
     return plan["family"] == "walk" and bool(plan["direction"] == "out")
+
+
+def column(ids: Array | None) -> tuple[int, int, int]:
+    """Where ids of edges are, how many, and how wide; 0 for none."""
+    return (0, 0, 0) if ids is None else (ids._address, len(ids), ids._bits)
 
 
 def place(part: bytes | memoryview) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _ABOUT = "partition.json"
 _FORMAT, _VERSION = "pygsampler partition", 1
 # What stands beside the graph of a part: ids of its edges, and arrays of its vertices.
-_EDGE_IDS, _OF_NODES = "ids_of_edges", "of_nodes."
+_EDGE_IDS, _OF_NODES, _TIMES = "ids_of_edges", "of_nodes.", "times."
 # The folder of the parts by out-edges, among the others.
 _OUT = "out"
 # What vertices were called where they came from, as graph files have it.
@@ -38,7 +38,7 @@ class Shard:
     Made by ``Partition.shard``. Vertices have the whole graph's ids.
     """
 
-    __slots__ = ("edge_ids", "first", "first_edge", "graph", "last", "ndata", "rank")
+    __slots__ = ("edge_ids", "first", "first_edge", "graph", "last", "ndata", "rank", "times")
 
     rank: int
     first: int
@@ -51,6 +51,9 @@ class Shard:
     """The ids of its edges in the whole graph, shape [E]; None: ``first_edge`` and what follows."""
     ndata: Mapping[str, Array]
     """The arrays of its vertices, shape [last - first, ...]."""
+    times: Mapping[str, Array]
+    """By the names of vertex arrays, the times of the vertices that its edges lead from, shape [E]:
+    those that ``partition(times=)`` was told of."""
 
     def __init__(self) -> None:
         raise TypeError("Shard: made by Partition.shard")
@@ -62,11 +65,7 @@ class Shard:
         shard.first, shard.last = about["first"], about["last"]
         shard.first_edge = about["first_edge"]
         shard.edge_ids = graph.arrays.get(_EDGE_IDS)
-        shard.ndata = {
-            name.removeprefix(_OF_NODES): values
-            for name, values in graph.arrays.items()
-            if name.startswith(_OF_NODES)
-        }
+        shard.ndata, shard.times = _named(graph, _OF_NODES), _named(graph, _TIMES)
         return shard
 
     def __repr__(self) -> str:
@@ -171,6 +170,12 @@ class Partition:
         return found
 
     @property
+    def times(self) -> Mapping[str, Mapping[str, Any]]:
+        """The vertex arrays whose values edges have as times, as ``arrays`` has them."""
+        found: Mapping[str, Mapping[str, Any]] = self._about.get("times", {})
+        return found
+
+    @property
     def out(self) -> Partition | None:
         """The parts of the same graph by its out-edges: row v lists where v's edges lead to.
 
@@ -210,6 +215,7 @@ def partition(
     parts: int,
     *,
     out_edges: bool = False,
+    times: Iterable[str] = (),
     replace: bool = False,
     progress: Progress = False,
 ) -> Partition:
@@ -229,6 +235,10 @@ def partition(
     out_edges : bool
         Whether to write the out-edges, too, for walks along them: as large again. The graph by its
         out-edges is made in memory, unless the file has it.
+    times : iterable of str
+        Names of vertex arrays that ``PGSampler(time=)`` will be told: integers or floating-point
+        numbers, shape [N]. A part gets the time of the vertex that each of its edges leads from,
+        since that one lies with another part.
     replace : bool
         Whether a folder of parts that is there is replaced.
     progress : bool or callable
@@ -242,7 +252,7 @@ def partition(
         For other arguments, and where it cannot be written.
     """
     count = integer(parts, "parts", 1, MOST_PARTS)
-    both = boolean(out_edges, "out_edges")
+    both, names = boolean(out_edges, "out_edges"), names_of(times)
     target = Path(folder)
     check_target(target, replace)
     if not isinstance(graph, Graph):
@@ -250,16 +260,59 @@ def partition(
             raise TypeError(f"graph: expected a Graph or the path of one, got {describe(graph)}")
         with Graph.open(graph) as opened:
             options: dict[str, Any] = {"replace": replace, "progress": progress}
-            return partition(opened, folder, count, out_edges=both, **options)
+            return partition(opened, folder, count, out_edges=both, times=names, **options)
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
+    of_sources = {
+        name: checked_times(f"times[{i}]", name, graph.ndata) for i, name in enumerate(names)
+    }
     with whole(target) as made:
-        about = written(graph, made, count, progress)
-        if both:
-            (made / _OUT).mkdir()
-            describe_parts(made / _OUT, written(graph._walked("out"), made / _OUT, count, progress))
-        describe_parts(made, {**about, "out_edges": both})
+        write_parts(graph, made, count, progress, both, of_sources)
     return Partition.open(target)
+
+
+def write_parts(
+    graph: Graph,
+    folder: Path,
+    count: int,
+    progress: Progress,
+    out_edges: bool = False,
+    of_sources: Mapping[str, Array] | None = None,
+) -> None:
+    """Writes a graph's parts into a folder, with times of the vertices that edges lead from."""
+    about = written(graph, folder, count, progress, of_sources)
+    if out_edges:
+        (folder / _OUT).mkdir()
+        outward = graph._walked("out")
+        describe_parts(folder / _OUT, written(outward, folder / _OUT, count, progress))
+    describe_parts(folder, {**about, "out_edges": out_edges})
+
+
+def names_of(times: Any) -> list[str]:
+    """The names of vertex arrays in ``times``; TypeError for others."""
+    if isinstance(times, str):
+        raise TypeError(f"times: expected names of vertex arrays, got one name, {times!r}")
+    names = list(times)
+    for place, name in enumerate(names):
+        if not isinstance(name, str):
+            raise TypeError(f"times[{place}]: expected a name, got {describe(name)}")
+    return names
+
+
+def checked_times(where: str, name: str, ndata: Mapping[str, Array]) -> Array:
+    """The vertex array of that name; ValueError for one that is none of times."""
+    values = ndata.get(name)
+    if values is None:
+        have = ", ".join(map(repr, ndata)) or "none"
+        raise ValueError(
+            f"{where}: expected the name of a vertex array of the graph ({have}), got {name!r}"
+        )
+    if len(values.shape) != 1 or values.dtype not in ("int32", "int64", "float32", "float64"):
+        raise ValueError(
+            f"{where}: expected an array of times, int32, int64, float32 or float64 of shape [N], "
+            f"got {name!r} of {values.dtype}, shape {tuple(values.shape)}"
+        )
+    return values
 
 
 def check_target(target: Path, replace: bool) -> None:
@@ -307,8 +360,15 @@ def describe_parts(folder: Path, about: dict[str, Any]) -> None:
     (folder / _ABOUT).write_text(json.dumps(whole_, indent=1) + "\n")
 
 
-def written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict[str, Any]:
+def written(
+    graph: Graph,
+    folder: Path,
+    count: int,
+    progress: Progress,
+    of_sources: Mapping[str, Array] | None = None,
+) -> dict[str, Any]:
     """Writes the parts, and describes them."""
+    times = {} if of_sources is None else of_sources
     rows = len(graph.indptr) - 1
     bounds = _bounds(graph.indptr, graph.num_nodes, count)
     ids, of_nodes = graph.edge_ids, dict(graph.ndata)
@@ -328,6 +388,10 @@ def written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict[
                 arrays={
                     **({} if ids is None else {_EDGE_IDS: ids[start:end]}),
                     **{f"{_OF_NODES}{k}": rows_[first:last] for k, rows_ in of_nodes.items()},
+                    **{
+                        f"{_TIMES}{k}": _rows(rows_, graph.indices[start:end])
+                        for k, rows_ in times.items()
+                    },
                 },
             )
             about.append(
@@ -354,8 +418,15 @@ def written(graph: Graph, folder: Path, count: int, progress: Progress) -> dict[
             }
             for kind, named in arrays.items()
         },
+        "times": {name: {"dtype": values.dtype, "shape": []} for name, values in times.items()},
         "parts": about,
     }
+
+
+def _named(graph: Graph, prefix: str) -> dict[str, Array]:
+    """The arrays whose names begin so, by what follows."""
+    found = graph.arrays.items()
+    return {k.removeprefix(prefix): values for k, values in found if k.startswith(prefix)}
 
 
 def _part(graph: Graph, offsets: Array, start: int, end: int, ids: Array | None) -> Graph:

@@ -12,21 +12,18 @@ from pygsampler.distributed.exchange import Answer, Exchange, Message
 class PartActor:
     """What an actor of Ray is: it has a part, and answers for it."""
 
-    def __init__(self, path: str, part: int) -> None:
-        from pygsampler.distributed.owner import Answering, Owner
+    def __init__(self, path: str, part: int, device: Any = "cpu") -> None:
+        from pygsampler._arrays import devices
+        from pygsampler.distributed.device_owner import owner_of, typed_owner_of
+        from pygsampler.distributed.owner import Answering
         from pygsampler.distributed.partition import Partition
-        from pygsampler.distributed.typed_owner import TypedOwner
         from pygsampler.distributed.typed_partition import TypedPartition
 
         self._owner: Answering
         if TypedPartition.is_in(path):
-            typed = TypedPartition.open(path)
-            self._owner = TypedOwner(typed, typed.shard(part))
-            return
-        partition = Partition.open(path)
-        out = partition.out
-        behind = None if out is None else out.shard(part)
-        self._owner = Owner(partition, partition.shard(part), out, behind)
+            self._owner = typed_owner_of(TypedPartition.open(path), part, devices.parse(device))
+        else:
+            self._owner = owner_of(Partition.open(path), part, devices.parse(device))
 
     def answer(self, message: bytes) -> bytes:
         """The answers to the questions of a message."""
@@ -67,6 +64,7 @@ class RayExchange(Exchange):
         *,
         timeout: float = 300.0,
         restarts: int = -1,
+        device: Any = "cpu",
         **options: Any,
     ) -> RayExchange:
         """Starts an actor for each part in a folder, which all machines of the cluster see.
@@ -79,6 +77,8 @@ class RayExchange(Exchange):
             As that of the class.
         restarts : int
             How often Ray starts an actor again; -1: always.
+        device : device
+            Where the actors draw rows, as for ``open``; on a GPU give ``num_gpus=`` too.
         **options
             Those of ``ray.remote``: ``num_cpus``, ``resources``, ``scheduling_strategy``, ...
 
@@ -97,7 +97,9 @@ class RayExchange(Exchange):
         typed = TypedPartition.is_in(folder)
         found = TypedPartition.open(folder) if typed else Partition.open(folder)
         parts = range(found.num_parts)
-        return cls([kind.remote(os.path.abspath(folder), part) for part in parts], timeout=timeout)
+        return cls(
+            [kind.remote(os.path.abspath(folder), part, device) for part in parts], timeout=timeout
+        )
 
     @property
     def rank(self) -> int:

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -21,6 +21,8 @@ from pygsampler.errors import ClosedError, Error
 
 if TYPE_CHECKING:
     from pygsampler.distributed.owner import Owner
+    from pygsampler.distributed.partition import Partition
+    from pygsampler.distributed.timed import Times
     from pygsampler.distributed.typed_owner import TypedOwner
 
 logger = logging.getLogger("pygsampler.distributed")
@@ -33,13 +35,6 @@ _WAIT_MS = 1000
 _LAST_ROUND = 3.0
 # With nothing to ask, the processes meet this often, in seconds: first, and at last.
 _IDLE, _LONGEST_IDLE = 0.0002, 0.005
-
-
-class Times(NamedTuple):
-    """What a seed's time has to be like."""
-
-    name: str
-    float: bool
 
 
 class Fetch:
@@ -65,7 +60,7 @@ class _Asking(NamedTuple):
     document: str
     seed: int
     when: tuple[int, int]
-    exclude: bytes
+    exclude: Sequence[bytes]  # of each relation; empty: none
 
 
 # Questions for each part, the jobs that ask with the parts that they ask, and fetches.
@@ -79,16 +74,24 @@ class Service:
         self,
         exchange: Exchange,
         owner: Owner | TypedOwner | None,
-        bounds: Sequence[int],
-        arrays: Mapping[str, Any],
-        out_bounds: Sequence[int] = (),
-        relations: int = 1,
+        relations: Sequence[Partition],
+        out: Sequence[Partition],
+        times: Callable[[str], Times],
     ) -> None:
-        """``bounds`` are those of all relations, one behind another; ``arrays`` the edges' by name;
-        ``owner`` answers for this process's part."""
-        self.bounds, self._out_bounds = array("q", bounds), array("q", out_bounds)
+        """``relations`` are the graph, or all of one with types, and ``out`` by their out-edges, or
+        none; ``times`` says what times those of a name are; ``owner`` answers for this process's
+        part."""
+        self.bounds, self._out_bounds = (
+            array("q", [bound for each in parts for bound in each.bounds])
+            for parts in (relations, out)
+        )
+        self._of_relations = [relation.arrays["edges"] for relation in relations]
+        arrays: dict[str, Any] = {}
+        for each in self._of_relations:
+            arrays.update(each)
         self._arrays, self._owner = arrays, owner
-        self._parts, self._relations = exchange.size, relations
+        self.times = times
+        self._parts, self._relations = exchange.size, len(relations)
         self._exchange = exchange
         self._wake = threading.Condition()
         self._new: list[_Asking] = []
@@ -114,10 +117,6 @@ class Service:
     def check(self, plan: Plan) -> None:
         """Refuses plans of arrays that the parts do not have, and any where nobody answers."""
         self.check_open()
-        if plan.get("roots") is not None:
-            raise NotImplementedError(
-                "roots: expected walks of one root for a graph in parts, got some of several"
-            )
         for kind in ("prob", "mask", "edge_types"):
             name = plan.get(kind)
             if name is not None and name not in self._arrays:
@@ -128,8 +127,15 @@ class Service:
                 )
 
     def bounds_of(self, plan: Plan) -> array[int]:
-        """Where the parts begin whose rows a plan reads."""
-        return self._out_bounds if along_out_edges(plan) else self.bounds
+        """Where the parts begin whose rows a plan reads; ValueError where there are none."""
+        if not along_out_edges(plan):
+            return self.bounds
+        if not self._out_bounds:
+            raise ValueError(
+                "direction: expected 'in' for parts without out-edges, got 'out'; partition(..., "
+                "out_edges=True) and pygsampler partition --out-edges write them"
+            )
+        return self._out_bounds
 
     def check_open(self) -> None:
         """Error where nobody answers."""
@@ -143,21 +149,25 @@ class Service:
         if self._leaving:
             raise ClosedError("graph: expected an open one, got a closed one")
 
-    def times(self, name: str) -> Times:
-        """What the times of that name are like."""
-        found = self._arrays.get(name)
-        if found is None:
-            have = ", ".join(map(repr, self._arrays)) or "none"
+    def check_relation(self, place: int, prob: str | None) -> None:
+        """ValueError for a relation without weights of that name."""
+        relation = self._of_relations[place]
+        if prob is not None and prob not in relation:
+            have = ", ".join(map(repr, relation)) or "none"
             raise ValueError(
-                f"time: expected the name of an edge array of the graph in parts ({have}), got "
-                f"{name!r}; times of vertices lie with other parts"
+                f"prob: expected the name of an edge array of all types of the metapath ({have}), "
+                f"got {prob!r}"
             )
-        return Times(name, str(found["dtype"]).startswith("float"))
 
     def take(
-        self, number: int, document: str, seed: int, when: tuple[int, int], exclude: bytes
+        self,
+        number: int,
+        document: str,
+        seed: int,
+        when: tuple[int, int],
+        exclude: Sequence[bytes] = (),
     ) -> object:
-        """Serves a job of the engine from now on."""
+        """Serves a job of the engine from now on; ``exclude`` are edges of each relation."""
         with self._wake:
             self._new.append(_Asking(number, document, seed, when, exclude))
             self._wake.notify()
@@ -278,7 +288,8 @@ class Service:
                 )
                 site = hop * self._relations + relation
                 about = job.document, job.seed, site, *job.when, bits, end - first
-                questions[part].append(Question(*about, vertices, trees, limits, job.exclude))
+                without = job.exclude[relation] if job.exclude else b""
+                questions[part].append(Question(*about, vertices, trees, limits, without))
                 asked.append(place)
             askers.append((job, asked))
         self._jobs = going

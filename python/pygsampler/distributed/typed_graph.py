@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from pygsampler._arrays import devices
 from pygsampler._core.handle import EngineHandle
+from pygsampler.distributed.device_owner import typed_owner_of
 from pygsampler.distributed.features import DistributedFeatures
 from pygsampler.distributed.graph import no_rows
 from pygsampler.distributed.service import Service
-from pygsampler.distributed.typed_owner import SEPARATOR, TypedOwner
+from pygsampler.distributed.timed import times_of
+from pygsampler.distributed.typed_owner import SEPARATOR
 from pygsampler.distributed.typed_partition import TypedPartition
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
@@ -46,9 +50,9 @@ class DistributedHeteroGraph(HeteroGraph):
     """A graph with types in parts, of which this process has one, from
     ``pygsampler.distributed.open``.
 
-    ``PGSampler`` takes it for a ``HeteroGraph``, with fanouts by type, weights, masks and trees,
-    but without times and excluded edges. A batch is byte for byte that of the whole graph on one
-    machine, for any number of parts.
+    ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so does
+    ``MetaPathWalk``. A batch is byte for byte that of the whole graph on one machine, for any
+    number of parts.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
@@ -60,7 +64,9 @@ class DistributedHeteroGraph(HeteroGraph):
     _shard: TypedShard | None
 
     @classmethod
-    def _opened(cls, partition: TypedPartition, exchange: Exchange) -> DistributedHeteroGraph:
+    def _opened(
+        cls, partition: TypedPartition, exchange: Exchange, device: int = devices.CPU
+    ) -> DistributedHeteroGraph:
         made: DistributedHeteroGraph = object.__new__(cls)
         EngineHandle.__init__(made)
         hollow = {
@@ -70,14 +76,13 @@ class DistributedHeteroGraph(HeteroGraph):
         made._hold(dict(partition.num_nodes), hollow)
         made._partition, made._shard, owner = partition, None, None
         if exchange.owns:
-            made._shard = partition.shard(exchange.rank)
-            owner = TypedOwner(partition, made._shard)
-        bounds = [bound for relation in partition.relations for bound in relation.bounds]
-        arrays: dict[str, Any] = {}
-        for relation in partition.relations:
-            arrays.update(relation.arrays["edges"])
-        relations = len(partition.relations)
-        made._service = Service(exchange, owner, bounds, arrays, relations=relations)
+            owner = typed_owner_of(partition, exchange.rank, device)
+            made._shard = owner.shard
+        of_nodes = {kind: nodes.arrays["nodes"] for kind, nodes in partition.nodes.items()}
+        sources = [of_nodes.get(kind[0], {}) for kind in partition.edge_types]
+        names = {name for arrays in of_nodes.values() for name in arrays}
+        times = partial(times_of, partition.relations, sources, names)
+        made._service = Service(exchange, owner, partition.relations, partition.out, times)
         return made
 
     @property
@@ -116,9 +121,7 @@ class DistributedHeteroGraph(HeteroGraph):
         return self
 
     def _timed(self, name: str, mask: str | None = None, prob: str | None = None) -> NoReturn:
-        raise NotImplementedError(
-            f"time: expected None for a graph with types in parts, got {name!r}"
-        )
+        self._not_here("times")
 
     def _joint(self, *given: Any) -> NoReturn:
         self._not_here("relations together")

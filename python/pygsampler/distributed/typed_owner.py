@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import memories
 from pygsampler.distributed.messages import Question
-from pygsampler.distributed.owner import Answering, place
+from pygsampler.distributed.owner import Answering, Places, along_out_edges, column, place
+from pygsampler.distributed.timed import timed_rows
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
+    from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.distributed.typed_partition import TypedPartition, TypedShard
+    from pygsampler.hetero_graph import HeteroGraph
 
 # Between a type and the name of its array.
 SEPARATOR = "\0"
@@ -24,20 +27,33 @@ class TypedOwner(Answering):
 
     def __init__(self, partition: TypedPartition, shard: TypedShard) -> None:
         super().__init__()
-        self._shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
+        self.shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
+        self._by_time: dict[tuple[Any, ...], tuple[HeteroGraph, list[Any]]] = {}
+        self._places: dict[int, Places] = {}
 
     def _table(self, name: str) -> Features:
         kind, _, array_name = name.partition(SEPARATOR)
-        return Features.from_tensor(self._shard.nodes[kind].ndata[array_name])
+        return Features.from_tensor(self.shard.nodes[kind].ndata[array_name])
 
     def _drawn(self, question: Question) -> memoryview:
         sampler = self._sampler(question.document, question.seed)
+        plan = sampler._plan
         hop, relation = divmod(question.hop, len(self._widths))
-        shard, graph = self._shard.relations[relation], self._shard.graph
-        drawn_by = sampler._plan.drawn_by
-        if drawn_by is not None:
+        if plan["family"] == "walk":
+            return self._edges(question, sampler, hop, relation)
+        shard, graph, sorted_ = self.shard.relations[relation], self.shard.graph, 0
+        drawn_by = plan.drawn_by
+        if plan.get("time") is not None:
+            graph, timed = self._timed(plan["time"], plan["mask"], plan["prob"])
+            if timed[relation] is not None:
+                sorted_ = timed[relation].memory.address
+        elif drawn_by is not None:
             graph = graph._drawn_by(*drawn_by)
-        ids = shard.edge_ids
+        ids, exclude = shard.edge_ids, question.exclude
+        if ids is not None and len(exclude):
+            if relation not in self._places:
+                self._places[relation] = Places(ids)
+            exclude = self._places[relation].of(exclude)
         given = memories.call(
             "PartsTypedRows",
             graph._handle(),
@@ -49,11 +65,81 @@ class TypedOwner(Answering):
             hop,
             question.epoch,
             question.batch,
+            *place(exclude),
+            len(exclude) // 8,
             shard.first,
             shard.first_edge if ids is None else 0,
             self._widths[relation],
-            0 if ids is None else ids._address,
-            0 if ids is None else len(ids),
+            *column(ids)[:2],
             *place(question.trees),
+            *place(question.bounds),
+            sorted_,
+        )
+        return self._waited(given)
+
+    def _timed(
+        self, name: str, mask: str | None, prob: str | None
+    ) -> tuple[HeteroGraph, list[Any]]:
+        """The relations' rows in the order of time, and their times, as ``HeteroGraph._timed``
+        makes them of a whole graph."""
+        key = name, mask, prob
+        found = self._by_time.get(key)
+        if found is not None:
+            return found
+        rows = self.shard.graph
+        for way, by in (("mask", mask), ("prob", prob)):
+            if by is not None:
+                rows = rows._drawn_by(way, by)
+        timed: list[Any] = []
+        for own in self.shard.relations:
+            edata = own.graph.edata
+            how = [each if each in edata else None for each in (mask, prob)]
+            has = name in edata or name in own.times
+            timed.append(timed_rows(own, name, *how) if has else None)
+        made = rows._of_rows(
+            {
+                kind: plain if part is None else part.graph
+                for (kind, plain), part in zip(rows._open().items(), timed, strict=True)
+            }
+        )
+        self._by_time[key] = made, timed
+        return made, timed
+
+    def _edges(
+        self, question: Question, sampler: EngineSampler, step: int, relation: int
+    ) -> memoryview:
+        """An edge of a relation for each walk, as ``MetaPathWalk`` takes them."""
+        plan = sampler._plan
+        if along_out_edges(plan):
+            # They ascend.
+            shard = self.shard.outward[relation]
+            graph = shard.graph
+        else:
+            shard = self.shard.relations[relation]
+            graph = shard.graph
+            if not graph._ascends():
+                graph = graph._transposed()._transposed()
+        graph = graph._by_weights(plan["prob"])
+        ids = shard.edge_ids
+        given = memories.call(
+            "PartsRows",
+            graph._handle(),
+            sampler._handle(),
+            *place(question.vertices),
+            question.rows,
+            question.bits,
+            step,
+            question.epoch,
+            question.batch,
+            0,
+            0,
+            shard.first,
+            shard.first_edge if ids is None else 0,
+            64,
+            *column(ids),
+            0,
+            *place(question.bounds),
+            0,
+            0,
         )
         return self._waited(given)

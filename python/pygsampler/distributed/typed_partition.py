@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pygsampler._core.checks import describe, integer
+from pygsampler._core.checks import boolean, describe, integer
 from pygsampler.distributed.partition import (
     MOST_PARTS,
     Partition,
     Shard,
     check_target,
+    checked_times,
     describe_parts,
     description,
+    names_of,
     partition,
     whole,
+    write_parts,
 )
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 
 if TYPE_CHECKING:
     from pygsampler._core.progress import Progress
+    from pygsampler.array import Array
     from pygsampler.hetero_graph import EdgeType
 
 _TYPED = "typed"
@@ -38,6 +42,8 @@ class TypedShard(NamedTuple):
     """Of each type of vertices with arrays: ``ndata`` has those of its part."""
     graph: HeteroGraph
     """The relations' rows; row i of one is of its part's vertex i."""
+    outward: tuple[Shard, ...]
+    """Of each relation the rows of some sources, by its out-edges; empty where there are none."""
 
 
 class TypedPartition:
@@ -46,13 +52,15 @@ class TypedPartition:
     Made by ``partition_types``, or ``open`` of the folder that it has made.
     """
 
-    __slots__ = ("_counts", "edge_types", "folder", "nodes", "relations")
+    __slots__ = ("_counts", "edge_types", "folder", "nodes", "out", "relations")
 
     _counts: dict[str, int]
     folder: Path
     edge_types: tuple[EdgeType, ...]
     relations: tuple[Partition, ...]
     """Of each of ``edge_types``, by its destinations."""
+    out: tuple[Partition, ...]
+    """Of each of ``edge_types``, by its sources; empty where they were not asked for."""
     nodes: Mapping[str, Partition]
     """Of each type of vertices that has arrays."""
 
@@ -82,6 +90,8 @@ class TypedPartition:
         made.relations = tuple(
             Partition.open(made.folder / _of_relation(i)) for i in range(len(made.edge_types))
         )
+        outward = [relation.out for relation in made.relations]
+        made.out = tuple(each for each in outward if each is not None)
         places = {name: i for i, name in enumerate(made._counts)}
         made.nodes = {
             name: Partition.open(made.folder / _of_nodes(places[name])) for name in with_arrays
@@ -109,7 +119,8 @@ class TypedPartition:
         relations = tuple(relation.shard(rank) for relation in self.relations)
         rows = (own.graph for own in relations)
         graph = HeteroGraph(dict(zip(self.edge_types, rows, strict=True)), self._counts)
-        return TypedShard(relations, {k: p.shard(rank) for k, p in self.nodes.items()}, graph)
+        nodes = {kind: nodes.shard(rank) for kind, nodes in self.nodes.items()}
+        return TypedShard(relations, nodes, graph, tuple(each.shard(rank) for each in self.out))
 
     def __repr__(self) -> str:
         return (
@@ -123,6 +134,8 @@ def partition_types(
     folder: str | os.PathLike[str],
     parts: int,
     *,
+    out_edges: bool = False,
+    times: Iterable[str] = (),
     replace: bool = False,
     progress: Progress = False,
 ) -> TypedPartition:
@@ -132,8 +145,10 @@ def partition_types(
     ----------
     graph : HeteroGraph, or the path of its file
         On the CPU.
-    folder, parts, replace, progress
+    folder, parts, out_edges, replace, progress
         As for ``partition``.
+    times : iterable of str
+        As for ``partition``: names of arrays of some types of vertices.
 
     Raises
     ------
@@ -141,6 +156,7 @@ def partition_types(
         As ``partition``.
     """
     count = integer(parts, "parts", 1, MOST_PARTS)
+    both, names = boolean(out_edges, "out_edges"), names_of(times)
     target = Path(folder)
     check_target(target, replace)
     if not isinstance(graph, HeteroGraph):
@@ -149,13 +165,17 @@ def partition_types(
                 f"graph: expected a HeteroGraph or the path of one, got {describe(graph)}"
             )
         with HeteroGraph.open(graph) as opened:
-            return partition_types(opened, folder, count, replace=replace, progress=progress)
+            options: dict[str, Any] = {"replace": replace, "progress": progress}
+            return partition_types(opened, folder, count, out_edges=both, times=names, **options)
     if graph.device != "cpu":
         raise ValueError(f"graph: expected one on the CPU, got one on {graph.device}")
     with_arrays = [kind for kind, arrays in graph.ndata.items() if arrays]
+    of_types = {kind: _times(graph, kind, names) for kind in graph.node_types}
     with whole(target) as made:
-        for i, relation in enumerate(graph._open().values()):
-            partition(relation, made / _of_relation(i), count, progress=progress)
+        for i, (edge_type, relation) in enumerate(graph._open().items()):
+            own = made / _of_relation(i)
+            own.mkdir()
+            write_parts(relation, own, count, progress, both, of_types[edge_type[0]])
         for i, (kind, nodes) in enumerate(graph.num_nodes.items()):
             if kind in with_arrays:
                 data: dict[str, Any] = dict(graph.ndata[kind])
@@ -169,6 +189,19 @@ def partition_types(
         }
         describe_parts(made, {_TYPED: types})
     return TypedPartition.open(target)
+
+
+def _times(graph: HeteroGraph, kind: str, names: Sequence[str]) -> dict[str, Array]:
+    """Those of the names that a type's vertices have; ValueError for one that no type's have."""
+    found: dict[str, Array] = {}
+    for i, name in enumerate(names):
+        if name in graph.ndata[kind]:
+            found[name] = checked_times(f"times[{i}]", name, graph.ndata[kind])
+        elif not any(name in arrays for arrays in graph.ndata.values()):
+            raise ValueError(
+                f"times[{i}]: expected the name of a vertex array of some type, got {name!r}"
+            )
+    return found
 
 
 def _of_relation(place: int) -> str:

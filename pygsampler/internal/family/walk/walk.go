@@ -70,7 +70,7 @@ func (p *Plan) Check(g family.Arrays) error {
 	switch {
 	case p.prob != "" && !g.Weights && g.Edges > 0:
 		return fmt.Errorf("%w: prob: expected a graph with tables of %q, got one without", request.ErrValue, p.prob)
-	case p.Second() && !g.Adjacency:
+	case p.Second() && !g.Adjacency && g.Edges > 0:
 		return fmt.Errorf("%w: p, q: expected a graph that knows who leads to whom, got one that does not", request.ErrValue)
 	}
 	for i, kind := range p.Path {

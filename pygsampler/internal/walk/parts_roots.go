@@ -1,0 +1,135 @@
+package walk
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
+)
+
+// Walks of several roots ask for degrees, those of their roots and then of each vertex that they have arrived at: which
+// edge is taken follows from these here, and the edge of a number where its row lies.
+const (
+	hopDegrees = 0
+	hopEdges   = 1
+)
+
+// fromRoots makes the walks of several roots, as frontier does of a graph that is here.
+func (p *party[I]) fromRoots(stop *atomic.Bool) error {
+	at, total := make([]I, p.walks*p.Roots), make([]int64, p.walks)
+	for i := range at {
+		at[i] = I(p.Seeds.At(int64(i)))
+	}
+	of, err := p.degreesOf(at)
+	if err != nil {
+		return err
+	}
+	going := make([]int64, p.walks)
+	for w := range p.walks {
+		going[w], p.nodes[w] = w, at[w*p.Roots]
+		for _, degree := range of[w*p.Roots : (w+1)*p.Roots] {
+			total[w] += degree
+		}
+	}
+	for step := range p.Length {
+		if stop.Load() {
+			return request.ErrCancelled
+		}
+		going = slices.DeleteFunc(going, func(w int64) bool {
+			if total[w] == 0 {
+				p.endSlots(w, step)
+			}
+			return total[w] == 0
+		})
+		arrived, places, err := p.stepOf(going, at, of, total, step)
+		if err != nil {
+			return err
+		}
+		degrees, err := p.degreesOf(arrived)
+		if err != nil {
+			return err
+		}
+		for i, place := range places {
+			total[going[i]] += degrees[i] - of[place]
+			at[place], of[place] = arrived[i], degrees[i]
+		}
+	}
+	for _, w := range going {
+		p.lengths[w] = int32(p.Length)
+	}
+	return nil
+}
+
+// endSlots finishes a walk of several roots before a step.
+func (p *party[I]) endSlots(w, step int64) {
+	p.end(w, step)
+	for ; step < p.Length; step++ {
+		p.slots[step*p.walks+w] = -1
+	}
+}
+
+// stepOf has walks make a step, and says where each arrives, and the place of its root that does: at, of and total are
+// where all roots are, and how many edges leave them, and those of a walk.
+func (p *party[I]) stepOf(walks []int64, at []I, of, total []int64, step int64) (arrived []I, places []int64, err error) {
+	q := rows[I]{draws: make([]int64, 0, len(walks))}
+	for _, w := range walks {
+		rank := int64(rng.Below(rng.Draw(p.state[w], int(step)), uint64(total[w])))
+		place := w * p.Roots
+		for ; rank >= of[place]; place++ {
+			rank -= of[place]
+		}
+		q.vertices, q.draws, places = append(q.vertices, at[place]), append(q.draws, rank), append(places, place)
+	}
+	arrived = make([]I, len(walks))
+	err = p.put(hopEdges, q, func(answer cpu.Answer, which []int32) error {
+		vertices, ids, err := takenOf[I](answer, int64(len(which)), p.edgeBits())
+		if err != nil {
+			return err
+		}
+		for i, j := range which {
+			v, w := vertices[i], walks[j]
+			if v < 0 || int64(v) >= p.Graph.NumNodes {
+				return p.noVertex(int64(v), p.Graph.NumNodes)
+			}
+			arrived[j], p.nodes[(step+1)*p.walks+w] = v, v
+			p.slots[step*p.walks+w] = int32(places[j] - w*p.Roots)
+			if ids.Bits != 0 {
+				p.putEdge(step, w, ids.At(int64(i)))
+			}
+		}
+		return nil
+	})
+	return arrived, places, err
+}
+
+// degreesOf are those of vertices.
+func (p *party[I]) degreesOf(vertices []I) ([]int64, error) {
+	degrees := make([]int64, len(vertices))
+	return degrees, p.put(hopDegrees, rows[I]{vertices: vertices}, func(answer cpu.Answer, which []int32) error {
+		t, err := toldOf[I](answer, int64(len(which)), 0, false)
+		if err != nil {
+			return err
+		}
+		for i, j := range which {
+			if degrees[j] = t.numbers[i]; degrees[j] < 0 || degrees[j] > math.MaxInt64/mostRoots {
+				return fmt.Errorf("%w: an answer with a degree of %d", request.ErrValue, degrees[j])
+			}
+		}
+		return nil
+	})
+}
+
+// tellDegrees is the answer to that.
+func tellDegrees[I csc.Index](p *PartEdges) (memory.Memory, error) {
+	numbers := make([]int64, p.Vertices.Len())
+	for i := range numbers {
+		_, numbers[i] = p.row(p.Vertices.At(int64(i)), 0)
+	}
+	return tell[I](p, numbers, nil, nil)
+}

@@ -1,0 +1,89 @@
+"""``DeviceRows``: rows of a part that a GPU draws, and the CPU's answers that they become."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._batch import layout as at
+from pygsampler.distributed.owner import Places
+from pygsampler.graph import Graph
+
+if TYPE_CHECKING:
+    from pygsampler.array import Array
+    from pygsampler.distributed.messages import Question
+    from pygsampler.distributed.partition import Shard
+
+# How many hops a launch has at most; as in Go.
+MOST_HOPS = 16
+
+
+class DeviceRows:
+    """The rows of a part, or of a relation of one.
+
+    Those of hop h are the outermost block of a batch whose seeds are the vertices, and whose hops
+    before it take no edges. Rows of trees, and by time, are functions of what such a batch cannot
+    be told.
+    """
+
+    def __init__(self, shard: Shard, edge_id_bits: int) -> None:
+        self._shard, self._edge_id_bits = shard, edge_id_bits
+        self._places: Places | None = None
+
+    def graph(self) -> Graph:
+        """The rows at the places of their vertices, behind empty ones, since kernels draw a row by
+        its number."""
+        import numpy
+
+        graph, own = self._shard.graph, self._shard.graph.indptr.numpy()
+        indptr = numpy.concatenate([numpy.zeros(self._shard.first, own.dtype), own])
+        data = dict(graph.edata)
+        return Graph.from_csc(indptr, graph.indices, num_nodes=graph.num_nodes, edge_data=data)
+
+    def excluded(self, question: Question) -> Any:
+        """The places of those of the part's edges that are left out; None: there are none."""
+        import numpy
+
+        shard = self._shard
+        if not len(question.exclude):
+            return None
+        if shard.edge_ids is not None:
+            if self._places is None:
+                self._places = Places(shard.edge_ids)
+            places = numpy.frombuffer(self._places.of(question.exclude), numpy.int64)
+        else:
+            places = numpy.frombuffer(question.exclude, numpy.int64) - shard.first_edge
+            places = places[(places >= 0) & (places < shard.graph.num_edges)]
+        return places if len(places) else None
+
+    def answer(self, question: Question, block: Any, nodes: Array) -> memoryview:
+        """A block with the ids of vertices and edges of the whole graph, as the engine answers on
+        the CPU; ``nodes`` are those that its numbers are of."""
+        import numpy
+
+        shard, width = self._shard, f"i{self._edge_id_bits // 8}"
+        indices = nodes.cpu().numpy()[block.indices.cpu().numpy()]
+        ids = block.edge_ids.cpu().numpy()
+        if shard.edge_ids is None:
+            ids = ids.astype(width) + shard.first_edge
+        else:
+            ids = shard.edge_ids.numpy()[ids]
+        columns = [block.indptr.cpu().numpy(), indices, ids.astype(width, copy=False)]
+        if block.edge_weights is not None:
+            columns.append(block.edge_weights.cpu().numpy())
+        places, size = [], 8 * (at.HEADER_WORDS + at.WORDS)
+        for each in columns:
+            size += -size % at.ALIGNMENT
+            places.append(size)
+            size += each.nbytes
+        out = numpy.zeros(size + -size % 8, numpy.uint8)
+        for place, each in zip(places, columns, strict=True):
+            out[place : place + each.nbytes] = each.view(numpy.uint8)
+        words = numpy.zeros(at.HEADER_WORDS + at.WORDS, numpy.int64)
+        words[at.SIGNATURE], words[at.HOPS], words[at.SIZE] = at.MAGIC, 1, len(out)
+        words[at.ID_BITS], words[at.EDGE_ID_BITS] = question.bits, self._edge_id_bits
+        about = words[at.HEADER_WORDS :]
+        about[at.NUM_SRC] = about[at.NUM_DST] = question.rows
+        about[at.NUM_EDGES] = len(indices)
+        about[[at.INDPTR, at.INDICES, at.EDGE_IDS, at.EDGE_WEIGHTS][: len(places)]] = places
+        out[: words.nbytes] = words.view(numpy.uint8)
+        return out.data
