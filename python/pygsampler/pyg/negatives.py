@@ -24,12 +24,12 @@ class _Drawn(NegativeSampling):  # type: ignore[misc]
         super().__init__(like.mode, like.amount, like.src_weight, like.dst_weight)
         self._generator = torch.Generator().manual_seed(seed)
 
-    def sample(self, num_samples: int, endpoint: str, num_nodes: int | None = None) -> torch.Tensor:
+    def sample(self, num_samples: int, endpoint: str, num_nodes: Any = None) -> torch.Tensor:
         """Some nodes, int64, of those at this end of edges."""
         weight = self.src_weight if endpoint == "src" else self.dst_weight
         of = self._generator
         if weight is None:
-            return torch.randint(num_nodes, (num_samples,), generator=of)  # type: ignore[call-overload,no-any-return]
+            return torch.randint(num_nodes, (num_samples,), generator=of)
         if num_nodes is not None and weight.numel() != num_nodes:
             raise ValueError(
                 f"neg_sampling.{endpoint}_weight: expected a number for each of {num_nodes} nodes, "
