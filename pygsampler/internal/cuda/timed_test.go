@@ -94,7 +94,7 @@ func TestTimes(t *testing.T) {
 			for i := range bounds {
 				bounds[i] = some[random.IntN(len(some))]
 			}
-			for variant := range 16 * 5 {
+			for variant := range 16 * 7 {
 				rule := times.Rule{Before: variant&1 == 1, Carry: variant&2 == 2, Last: variant&4 == 4, Window: math.Inf(1)}
 				if variant&8 == 8 {
 					rule.Window = 2
@@ -106,12 +106,12 @@ func TestTimes(t *testing.T) {
 				given := times.Rows{Edges: keys, Of: of, Float: float}
 				r, on := &cpu.Request{
 					Graph: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
-					EdgeWeights: how == 4,
+					EdgeWeights: how >= 4,
 				}, d
-				if how == 1 || how == 3 || how == 4 && variant%2 == 0 {
+				if how == 1 || how == 3 || how == 4 && variant%2 == 0 || how == 6 {
 					r.Exclude = x
 				}
-				if how == 2 || how == 3 {
+				if how == 2 || how == 3 || how > 4 {
 					r.Graph, on = byWeight, weighed
 				}
 				want, err := onCPU(r)
@@ -141,7 +141,7 @@ func TestTimes(t *testing.T) {
 }
 
 // Random schemas of which some relations have times, some weights, and some both: under every rule, with
-// excluded edges, and with factors where none has weights.
+// excluded edges, and with factors.
 func TestTypedTimes(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
@@ -184,7 +184,7 @@ func TestTypedTimes(t *testing.T) {
 			}
 			r := &cpu.TypedRequest{
 				Batch: request.Batch{Seed: 15, Epoch: 2, Number: uint64(variant)}, Graph: g, Disjoint: true,
-				Replace: random.IntN(3) == 0, OnlyNew: random.IntN(2) == 0, EdgeWeights: !weights && variant >= 8,
+				Replace: random.IntN(3) == 0, OnlyNew: random.IntN(2) == 0, EdgeWeights: variant >= 8,
 			}
 			var seeds []int64
 			for _, k := range g.Kinds {
