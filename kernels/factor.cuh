@@ -33,13 +33,14 @@ __device__ __forceinline__ float uniform_factor(u64 degree, u64 fanout) {
   return __double2float_rn(__ddiv_rn(__ull2double_rn(degree), __ull2double_rn(fanout)));
 }
 
-// The weights of all edges of a row of n that may be drawn, by a warp; x0 to x1 are its excluded ones.
+// The weights of all edges of a row of n that may be drawn, by a warp; x0 to x1 are its excluded ones. Of a part before is
+// what the sums have before it.
 template <class Args>
-__device__ __forceinline__ u64 weight_of_row(const Args& a, u64 start, u64 n, u64 x0, u64 x1) {
-  Sums64 w{a.sums + start};
+__device__ __forceinline__ u64 weight_of_row(const Args& a, u64 start, u64 n, u64 x0, u64 x1, u64 before = 0) {
+  Sums64 w{a.sums + start, before};
   u64 out = 0;
   for (u64 i = x0 + (threadIdx.x & 31); i < x1; i += 32) out += w.of(a.excluded[i] - start);
-  return w.sums[n - 1] - warp_sum64(out);
+  return w.sums[n - 1] - before - warp_sum64(out);
 }
 
 // A row that has drawn by weight: edges e0 to e0 + fanout of factors, whose choices, of so many bits each, stand from c0 on.
@@ -50,10 +51,11 @@ struct DrawnRow {
   u32 bits, c0, e0, fanout;
   u64 state, start, n, total;  // total: the weights of all that may be drawn
   Sums64 w;
+  bool part = false;  // of a row, whose choices were drawn one after another, none of them refused
 
   __device__ __forceinline__ u64 choice(u32 j) const { return choice_at(choices, bits, c0 + j); }
   __device__ __forceinline__ bool first_draw(u32 j, u64 p) const {
-    return weighted_pick(a.alias + start, draw_bits64(state, j), n) == p;
+    return part || weighted_pick(a.alias + start, draw_bits64(state, j), n) == p;
   }
 
   __device__ __forceinline__ void replaced() const {

@@ -271,7 +271,7 @@ struct Typed {
 
   // The factors of a row from edge e0 on, whose choices stand in a list from c0 on.
   __device__ void weigh(const WeightedRow& row, void* list, u32 bits, u32 c0, u32 e0, u32 fanout) const {
-    factors_by_weight(s.graph, list, bits, c0, all_shared().factors, e0, row.state, row.start, row.n, fanout, row.x0, row.x1);
+    factors_by_weight(s.graph, list, bits, c0, all_shared().factors, e0, row, fanout);
   }
 
   // The choices by weight of the tile's rows, up to 32 a row, and their factors: a warp a row.

@@ -123,13 +123,15 @@ __device__ __forceinline__ void choose_many_by_weight(const TypedRows& g, const 
   else weighted_wide(g, list, e0, row.state, row.start, row.n, fanout, row.x0, row.x1);
 }
 
-// The factors of a row of n edges from start on, by a warp, whose choices stand in a list from c0 on. x0 to x1 are its
-// excluded edges.
+// The factors of a row, by a warp, whose choices stand in a list from c0 on.
 __device__ __noinline__ void factors_by_weight(const TypedRows& g, void* choices, u32 bits, u32 c0, void* factors, u32 e0,
-                                               u64 state, u64 start, u64 n, u32 fanout, u64 x0, u64 x1) {
-  u64 total = weight_of_row(g, start, n, x0, x1);
+                                               const WeightedRow& row, u32 fanout) {
+  u64 start = row.start, n = row.n, before = g.in_parts() ? row.before : 0;
+  u64 total = weight_of_row(g, start, n, row.x0, row.x1, before);
   __syncwarp();
-  DrawnRow<TypedRows>{g, choices, factors, bits, c0, e0, fanout, state, start, n, total, Sums64{g.sums + start}}.all_factors();
+  DrawnRow<TypedRows>{g,         choices, factors, bits, c0, e0, fanout, row.state, start, n, total, Sums64{g.sums + start, before},
+                      g.in_parts()}
+      .all_factors();
 }
 
 // The factors of the tile's rows that give all, or have drawn uniformly: a warp a row, and the block one of a hub.

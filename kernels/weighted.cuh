@@ -22,7 +22,8 @@ __device__ __forceinline__ u32 weighted_pick32(const u64* alias, u64 bits, u32 n
 // The row's integer weights: those of the edges before p, and p's own.
 struct Sums64 {
   const u64* sums;
-  __device__ __forceinline__ u64 below(u64 p) const { return p ? sums[p - 1] : 0; }
+  u64 before = 0;  // of a part of a row what the sums have before it
+  __device__ __forceinline__ u64 below(u64 p) const { return p ? sums[p - 1] : before; }
   __device__ __forceinline__ u64 of(u64 p) const { return sums[p] - below(p); }
   // What p adds where it is left out, and lies at or before y.
   __device__ __forceinline__ u64 skipped(u64 p, u64 y) const {

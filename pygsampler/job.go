@@ -3,6 +3,7 @@ package pygsampler
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -249,14 +250,34 @@ func (j *Job) Span(timeout, address int64) (finished bool, err error) {
 	if !j.await(timeout) {
 		return false, nil
 	}
-	var clock unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &clock); err != nil {
+	clock, now, err := bothClocks()
+	if err != nil {
 		return true, err
 	}
-	now, out := time.Now(), memory.View[int64](address, 2)
-	out[0] = clock.Nano() - now.Sub(j.began).Nanoseconds()
-	out[1] = clock.Nano() - now.Sub(j.ended).Nanoseconds()
+	out := memory.View[int64](address, 2)
+	out[0] = clock - now.Sub(j.began).Nanoseconds()
+	out[1] = clock - now.Sub(j.ended).Nanoseconds()
 	return true, nil
+}
+
+// bothClocks is one moment in nanoseconds of CLOCK_MONOTONIC and in Go's time.
+//
+// They are read one after the other. On a busy machine the thread may have lost its core between
+// them for milliseconds, by which spans would seem to begin before what they came after. So they
+// are read again, a few times, until little time has passed; the closest pair counts.
+func bothClocks() (clock int64, now time.Time, err error) {
+	closest := time.Duration(math.MaxInt64)
+	for try := 0; try < 8 && closest > 20*time.Microsecond; try++ {
+		var read unix.Timespec
+		before := time.Now()
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &read); err != nil {
+			return 0, now, err
+		}
+		if after := time.Now(); after.Sub(before) < closest {
+			closest, clock, now = after.Sub(before), read.Nano(), after
+		}
+	}
+	return clock, now, nil
 }
 
 // await says whether the job is finished within timeout milliseconds.

@@ -239,8 +239,16 @@ def test_numbers_of_hops_and_batches() -> None:
         assert outer == inner
         outer, inner = kept(number)
         assert outer != inner
-    several = [kept(number, batch_dependency=3) for number in range(7)]
-    assert [several.index(each) for each in several] == [0, 0, 0, 3, 3, 3, 6]
+    # Numbers are those of the program, on the way from one period to the next too.
+    graph = pgs.HeteroGraph.from_coo({of: ends}, {"v": 20})
+    alone = samplers.labor(fanouts=[4, 4], batch_dependency=3, seed=6)
+    for number in range(7):
+        typed = pgs.HeteroLabor([4, 4], batch_dependency=3, seed=6).sample(
+            graph, {"v": [0, 1]}, epoch=0, batch=number
+        )
+        plain = alone.sample(graph[of], [0, 1], epoch=0, batch=number)
+        for one, other in zip(typed.blocks, plain.blocks, strict=True):
+            assert sorted(one[of].edge_ids.tolist()) == sorted(other.edge_ids.tolist())
 
 
 def test_weights_scaled() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reference
 from scipy import stats
 
 import pygsampler as pgs
@@ -210,6 +211,78 @@ def test_draws_by_weight_among_those_that_are_there(replace: bool, exclude: list
     assert stats.chisquare(observed, expected).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("exclude", [[], [4, 5, 11, 30]])
+@pytest.mark.parametrize(("fanout", "replace"), [(1, False), (4, False), (33, False), (5, True)])
+def test_factors_by_weight_are_the_references(
+    fanout: int, replace: bool, exclude: list[int]
+) -> None:
+    """Of a row with edges before a window and behind the bound, of weight 0, and excluded ones."""
+    random = np.random.default_rng(8)
+    times = random.integers(0, 12, 90)
+    weights = random.pareto(0.7, 90) * (np.arange(90) % 7 > 0)
+    graph = pgs.Graph.from_csc(
+        [0, 90] + [90] * 89, np.arange(90), edge_data={"t": times, "w": weights}
+    )
+    options: dict[str, Any] = {"time": "t", "prob": "w", "window": 7, "replace": replace, "seed": 5}
+    sampler = pgs.PGSampler([fanout], edge_weights="ht", **options)
+    how: dict[str, Any] = {"seed_time": 9, "epoch": 2, "batch": 3, "exclude": exclude}
+    block = sampler.sample(graph, np.zeros(6, int), **how).blocks[0]
+    same = pgs.PGSampler([fanout], **options).sample(graph, np.zeros(6, int), **how).blocks[0]
+    ids, indptr, found = (
+        a.tolist() for a in (block.edge_ids, block.indptr, block.edge_weights.numpy())
+    )
+    assert same.edge_ids.tolist() == ids
+    row = [e for e in np.argsort(times, kind="stable").tolist() if weights[e] > 0]
+    there = [i for i, e in enumerate(row) if 2 <= times[e] <= 9]
+    without = {i for i in there if row[i] in exclude}
+    assert fanout < len(there) - len(without)
+    for tree in range(6):
+        state = reference.part(reference.row_state(5, 2, 3, 0, 0, 0), tree)
+        taken = [row.index(e) for e in ids[indptr[tree] : indptr[tree + 1]]]
+        assert len(taken) == fanout
+        assert found[indptr[tree] : indptr[tree + 1]] == reference.factors(
+            [float(weights[e]) for e in row], without, len(there) - len(without), fanout, replace,
+            state, taken, range(there[0], there[-1] + 1),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize(("fanout", "replace"), [(1, False), (3, False), (9, False), (2, True)])
+def test_factors_by_weight_make_sums_unbiased(fanout: int, replace: bool, typed: bool) -> None:
+    """Sums over what was drawn are in the mean those over all that was there."""
+    weights = np.array([3.0, 1, 5, 0, 2, 4, 9, 7, 1, 0.5])
+    times = np.array([9, 3, 1, 4, 4, 5, 0, 3, 2, 5])
+    y = np.array([1.0, -7, 4, 100, 3, 8, 100, 2, 11, 20])
+    there = (times <= 5) & (times >= 1) & (weights > 0)
+    there[8] = False  # excluded
+    data = {"t": times, "w": weights}
+    sampler = pgs.PGSampler(
+        [fanout], seed=5, time="t", prob="w", window=4, replace=replace, edge_weights="ht"
+    )
+    seeds = np.zeros(20_000, np.int64)
+    block: Any
+    if typed:
+        kind, other = ("v", "x", "v"), ("u", "y", "v")
+        ends = np.arange(10), np.zeros(10, int)
+        many = pgs.HeteroGraph.from_coo(
+            {kind: ends, other: ends}, {"v": 10, "u": 10}, edge_data={kind: data, other: data}
+        )
+        blocks = sampler.sample(
+            many, {"v": seeds}, seed_time={"v": seeds + 5}, epoch=0, batch=0, exclude={kind: [8]}
+        ).blocks
+        block = blocks[0][kind]
+    else:
+        graph = pgs.Graph.from_csc([0, 10] + [10] * 9, np.arange(10), edge_data=data)
+        block = sampler.sample(graph, seeds, seed_time=5, epoch=0, batch=0, exclude=[8]).blocks[0]
+    factors = block.edge_weights.numpy().astype(float)
+    if fanout >= there.sum() and not replace:
+        assert (factors == 1).all()
+    owner = np.repeat(np.arange(len(seeds)), np.diff(block.indptr.numpy()))
+    sums = np.bincount(owner, factors * y[block.edge_ids.numpy()], len(seeds))
+    error = sums.std() / len(seeds) ** 0.5
+    assert abs(sums.mean() - y[there].sum()) <= 4 * error + 1e-6
+
+
 def test_a_million_edges_and_none_of_the_future() -> None:
     random = np.random.default_rng(8)
     nodes, count = 20_000, 400_000
@@ -307,7 +380,6 @@ def test_a_loader_gives_seeds_their_times(edges: Any, shuffle: bool, dtype: str)
         ({"time": 3}, TypeError, "time: expected the name of an edge or vertex array"),
         ({"time": None, "window": 3}, ValueError, "window: expected None without time="),
         ({"prob": "w", "mask": "m"}, ValueError, "prob, mask: expected at most one of them"),
-        ({"prob": "w", "edge_weights": "ht"}, ValueError, "edge_weights: expected None with time"),
         ({"mode": "queue"}, ValueError, "mode: expected one of"),
     ],
 )

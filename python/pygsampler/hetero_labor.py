@@ -59,7 +59,8 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
     layer_dependency : bool
         The numbers are the same in all hops.
     batch_dependency : int
-        So many consecutive batches of an epoch have the same numbers.
+        Numbers change gradually from a batch of an epoch to the next, in periods of so many
+        batches, as ``samplers.labor`` says.
     default : int, optional
         Of the edge types that a mapping of ``fanouts`` does not have.
     frontier : str

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 try:
@@ -22,15 +21,15 @@ from pygsampler._core.checks import boolean, describe, integer
 from pygsampler._core.progress import bar
 from pygsampler._loading.capture import capture
 from pygsampler._loading.epochs import shuffled
-from pygsampler._loading.events import Events
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
 from pygsampler._loading.links import HeteroLinkBatch, LinkBatch, LinkLoader
 from pygsampler._loading.meter import Meter, in_words
+from pygsampler._loading.metered import Metered, num_edges, watch
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
-from pygsampler._loading.resumed import Pass, Resumed, checked_deal
+from pygsampler._loading.resumed import Pass, checked_deal
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.seeds import seed_tensor
 from pygsampler._loading.shards import Part, Shards
@@ -39,8 +38,6 @@ from pygsampler._loading.static import StaticPasses
 from pygsampler._loading.static_forms import Form, Plain, Timed, Typed, timed_of
 from pygsampler._loading.static_seeds import StaticSeeds
 from pygsampler._loading.times import times_of
-from pygsampler._loading.trace import MOST as MOST_TRACED
-from pygsampler._loading.trace import Trace
 from pygsampler._sampling.base import Group, Pending, Sampler, check_graph
 from pygsampler._sampling.seed import chosen_seed
 from pygsampler.converted import TorchBatch, as_torch
@@ -71,7 +68,7 @@ MOST_ON_GPU = 8
 BAR_SECONDS = 1.0
 
 
-class DataLoader(Resumed):
+class DataLoader(Metered):
     """Iterate over ``seeds`` in mini-batches of sampled blocks, as torch tensors.
 
     Sampling runs in the engine, on the CPU outside the GIL or on a GPU beside the training
@@ -310,9 +307,6 @@ class DataLoader(Resumed):
         self.sampler.graph_of(self.graph)
         rows = HeteroRows if self._types else Rows
         self._rows = rows(self.graph, features, labels, edge_features)
-        # Of the pass that began last; and of the next one, where somebody asked for it.
-        self._meter: Meter | None = None
-        self._trace: Trace | None = None
         self._passes = self._static_passes(capacities) if boolean(static, "static") else None
         if capacities is not None and not static:
             raise ValueError("capacities: expected None without static=True")
@@ -338,65 +332,6 @@ class DataLoader(Resumed):
         """Where the batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
         return self.graph.device
 
-    def stats(self) -> dict[str, Any]:
-        """What the pass that began last was made of, until now or until it ended.
-
-        Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
-        cache, whose hits are counted there: asking waits then, and so does a pass that begins.
-        Iterators that are in use at once have figures of their own, of which these are the latest
-        one's; a pickled loader begins without any. Of static batches queues are not counted, and
-        rows that fill them up are read and counted too; reading is part of ``waiting_share``, and
-        in a loop of ``capture``, whose graph reads, of neither share.
-
-        Returns
-        -------
-        dict
-            ``epoch``, ``batches``, ``edges``: of what was handed over. ``seconds``: from the first
-            ``next()`` until now or the end.
-
-            ``waiting_share``: the part of the time that training waits for data. On the CPU
-            ``waiting_seconds`` of ``seconds``. On a GPU by CUDA events in torch's current stream,
-            over the last ``steps`` of up to 254: from where the stream has done all that was put
-            into it before ``next()`` was called, until the batch is there; nothing where the host
-            is ahead of the GPU. ``gathering_share``: likewise, of the reading of features in that
-            stream; None on the CPU, where they are read ahead.
-
-            ``waits``, ``waiting_seconds``: how often ``next()`` waited on the host for a batch that
-            was not there (20 microseconds or more), and for how long. ``next_seconds``: in
-            ``next()`` in all.
-
-            ``queues``: how many batches were found ``sampled``, and on the CPU with features
-            ``gathered``, when the next was asked for: ``looks``, ``mean``, ``min``, and the part of
-            looks that found it ``empty``. There is a look in each step, though but one in two
-            milliseconds, and on a GPU one a group. ``held_back``: how many steps began no batch
-            though fewer than ``prefetch`` were ahead. ``pauses``: how often that began with a
-            queue of finished batches that had grown for five looks.
-
-            ``features``: for each by its name what its ``stats()`` have grown by since the pass
-            began, whoever read them; ``bytes``: the sum of theirs, by where they were read;
-            ``hit_rate``: hits by rows, of those that have a cache, or None.
-        """
-        return (self._meter or Meter(rows=self._rows)).stats()
-
-    def trace(self, path: Any) -> None:
-        """Trace the next pass, into a file for ``chrome://tracing`` or Perfetto when it ends.
-
-        It has spans of each batch: ``sample`` and, on the CPU, ``gather``, in threads for as many
-        as run beside each other; of the loop's thread ``next``, in it ``wait``, and ``train``,
-        which is between two calls of ``next()``; and on a GPU ``wait``, ``gather`` and ``train`` of
-        torch's stream. Samples and reading on the CPU are shown where the engine worked on them,
-        samples on a GPU from when they were launched until the loop saw that they were done. The
-        last 4096 batches are kept. On a GPU a traced pass waits for the device where it begins and
-        where it ends.
-
-        FileNotFoundError where there is no such folder. OSError at the end of the pass where the
-        file cannot be written.
-        """
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(f"path: expected a file in a folder that exists, got {target}")
-        self._trace = Trace(target)
-
     def __len__(self) -> int:
         """Number of batches of a whole epoch on this rank.
 
@@ -419,13 +354,6 @@ class DataLoader(Resumed):
             )
         super().load_state_dict(state)
 
-    def _next_pass(self) -> tuple[Pass, Meter]:
-        """A pass that begins now, and what counts it."""
-        going = self._begin(self._next_epoch())
-        meter = self._meter = Meter(going.epoch, self._rows, self._trace)
-        self._trace = None
-        return going, meter
-
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
         device = "" if self.device == "cpu" else f", device={self.device!r}"
@@ -434,10 +362,6 @@ class DataLoader(Resumed):
             f"batch_size={self.batch_size}, shuffle={self.shuffle}, drop_last={self.drop_last}, "
             f"prefetch={self.prefetch}{ranks}{device})"
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Torch's seed is this process's: another one keeps the seed as it is now. A pass is too.
-        return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None, "_pass": None}
 
     def _static_passes(self, capacities: Any) -> StaticPasses:
         if self.device == "cpu":
@@ -469,7 +393,7 @@ class DataLoader(Resumed):
         # Its batches are not handed over one by one.
         self._pass = None
         index = devices.parse(self.graph.device)
-        _watch(meter, index)
+        watch(meter, index)
         return self._passes, self._begin_static(self._passes, going.epoch, index), meter
 
     def _begin_static(self, passes: StaticPasses, epoch: int, index: int) -> int:
@@ -530,22 +454,7 @@ class DataLoader(Resumed):
         then = read if self._rows else None
         depth = self.prefetch
         batches = in_order(submit, part.steps, depth, then, low=self.low_mark, meter=meter)
-        with meter, closing(batches):
-            meter.ask()
-            traced, asked = meter.trace is not None, time.perf_counter()
-            for batch in batches:
-                made = as_torch(batch)
-                going.handed += 1
-                meter.batches += 1
-                meter.edges += batch.num_edges
-                if traced:
-                    meter.hand()
-                else:
-                    meter.in_next += time.perf_counter() - asked
-                yield made
-                if traced:
-                    meter.ask()
-                asked = time.perf_counter()
+        yield from self._metered(batches, going, meter, as_torch)
 
     def _on_gpu(self, going: Pass, index: int, meter: Meter) -> Generator[TorchBatch, None, None]:
         if not going.part.steps:
@@ -553,27 +462,23 @@ class DataLoader(Resumed):
         epoch = going.epoch
         # First, since it says what is wrong in a forked child, or with a closed graph.
         self.graph._handle()
-        _watch(meter, index)
-        batches: Any
-        if self._passes is not None:
-            batches = self._passes.batches(self._begin_static(self._passes, epoch, index))
-        else:
-            self._fill_caches(epoch, index)
-            batches = self._sampled(epoch, index, meter, going.part)
-        with meter, closing(batches):
-            meter.ask()
-            for batch in batches:
-                meter.had()
-                # Static ones have rows already, and sizes that are not the batch's.
-                count = batch if self._passes is None else self._passes
-                meter.edges += count.num_edges
-                if self._passes is None and self._rows:
-                    self._rows.there(batch)
-                going.handed += 1
-                meter.batches += 1
-                meter.hand()
-                yield batch
-                meter.ask()
+        watch(meter, index)
+        passes = self._passes
+        if passes is not None:
+            # Static ones have rows already, and sizes that are not the batch's.
+            static = passes.batches(self._begin_static(passes, epoch, index))
+            yield from self._metered_there(
+                static, going, meter, lambda batch: batch, lambda batch: passes.num_edges
+            )
+            return
+        self._fill_caches(epoch, index)
+        batches = self._sampled(epoch, index, meter, going.part)
+        yield from self._metered_there(batches, going, meter, self._with_rows, num_edges)
+
+    def _with_rows(self, batch: Any) -> Any:
+        if self._rows:
+            self._rows.there(batch)
+        return batch
 
     def _sampled(
         self, epoch: int, index: int, meter: Meter | None = None, of: Part | None = None
@@ -588,7 +493,7 @@ class DataLoader(Resumed):
         else:
             part = partial(self._types.part, self._order(epoch))
         if meter is not None:
-            _watch(meter, index)
+            watch(meter, index)
         graph, bounds, number = self.graph, of.bounds, of.number
         share = self.sampler_share
         sampler = self.sampler if share is None else self.sampler.within(share)
@@ -698,15 +603,6 @@ def _share(share: Any, sampler: Sampler[Any]) -> float | None:
             f"sampler_share: expected None with a sampler of your own, got {share}; {error}"
         ) from None
     return float(share)
-
-
-def _watch(meter: Meter, index: int) -> None:
-    """Has a pass record events, once torch uses the device."""
-    if meter.events is not None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return
-    meter.events = Events(index) if meter.trace is None else Events(index, MOST_TRACED)
-    if meter.trace is not None:
-        meter.events.align()
 
 
 def _copied(order: torch.Tensor, index: int) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""DataLoader.stats() and trace() on a GPU: what its events say, and what they cost."""
+"""stats() and trace() of loaders on a GPU: what its events say, and what they cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pygsampler as pgs
 
 torch = pytest.importorskip("torch", reason="needs torch")
 
-from pygsampler.torch import DataLoader  # noqa: E402
+from pygsampler.torch import DataLoader, LinkLoader, Negatives  # noqa: E402
 
 NODES = 20_000
 SEEDS = torch.arange(0, 8000)
@@ -48,7 +48,7 @@ class Slow(pgs.PGSampler):
         return super().launch(*args, **how)
 
 
-def trained(loader: DataLoader, milliseconds: float) -> dict[str, Any]:
+def trained(loader: Any, milliseconds: float) -> dict[str, Any]:
     """The figures after a pass whose steps take the GPU so long."""
     for _ in loader:
         if milliseconds:
@@ -159,17 +159,24 @@ def test_another_stream(graph: pgs.Graph) -> None:
     assert 0 <= found["waiting_share"] <= 1
 
 
+@pytest.mark.parametrize("links", [False, True])
 @pytest.mark.parametrize("prefetch", [0, 4])
 def test_a_trace_has_the_spans_of_the_stream(
-    graph: pgs.Graph, tmp_path: Path, prefetch: int
+    graph: pgs.Graph, tmp_path: Path, prefetch: int, links: bool
 ) -> None:
-    loader = DataLoader(
-        graph, SEEDS, [10, 5], batch_size=400, seed=1, device="cuda", prefetch=prefetch,
-        features={"x": X},
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "batch_size": 400, "seed": 1, "device": "cuda", "prefetch": prefetch, "features": {"x": X},
+    }  # fmt: skip
+    loader: Any
+    if links:
+        loader = LinkLoader(graph, SEEDS, [10, 5], negatives=Negatives(), **options)
+    else:
+        loader = DataLoader(graph, SEEDS, [10, 5], **options)
     trained(loader, 0)
     loader.trace(tmp_path / "trace.json")
-    trained(loader, 2)
+    found = trained(loader, 2)
+    assert (found["batches"], found["steps"]) == (20, 20)
+    assert 0 < found["gathering_share"] < 1 > found["waiting_share"] >= 0
     made = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in made if e["name"] == "thread_name"}
     stream = next(tid for tid, name in names.items() if name == "torch's stream")

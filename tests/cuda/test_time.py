@@ -58,6 +58,7 @@ def test_batches_are_those_of_the_cpu(floats: bool) -> None:
         {"time": "t", "prob": "w", "carry": "edge", "window": 20},
         {"time": "born", "prob": "w", "replace": True},
         {"time": "t", "edge_weights": "ht", "mask": "odd"},
+        {"time": "t", "edge_weights": "ht", "prob": "w"},
     ):
         sampler = pgs.PGSampler([5, 3], seed=4, **options)
         seeds = random.integers(0, graph.num_nodes, 50)

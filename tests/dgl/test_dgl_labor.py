@@ -206,21 +206,45 @@ def test_out_edges_are_those_of_the_reverse() -> None:
         LaborSampler([2], edge_dir="both")
 
 
-def test_batches_in_a_row_share_numbers() -> None:
-    g = random_graph()
-    sampler = LaborSampler([1, 1], batch_dependency=3, seed=4)
-    found = [edge_ids(sampler, g) for _ in range(7)]
-    assert [found.index(each) for each in found] == [0, 0, 0, 3, 3, 3, 6]
-    sampler.set_epoch(1)
-    assert edge_ids(sampler, g) != found[6]
+@pytest.mark.parametrize("exclude", [None, torch.tensor([3])])
+def test_numbers_change_gradually(exclude: Any) -> None:
+    rows = torch.arange(1500)
+    g = dgl.graph((torch.arange(3000) + 1500, rows.repeat_interleave(2)))
+
+    def found(sampler: LaborSampler, count: int) -> list[set[int]]:
+        made = []
+        for _ in range(count):
+            blocks = sampler.sample_blocks(g, rows, exclude)[2]
+            made.append(set(blocks[0].edata[dgl.EID].tolist()))
+        return made
+
+    sampler = LaborSampler([1], batch_dependency=8, seed=4)
+    sampler.set_epoch(2)
+    one = found(sampler, 17)
+    sampler.set_epoch(2)
+    assert found(sampler, 3) == one[:3]
+
+    def alike(i: int, j: int) -> float:
+        return len(one[i] & one[j]) / len(one[i])
+
+    # Of edges of chance 1/2: as tests/samplers/test_laws.py has it.
+    for i, j in ((0, 1), (0, 3), (2, 6), (7, 8), (0, 8), (1, 16)):
+        assert abs(alike(i, j) - (1 - min(j - i, 8) / 16)) < 0.06, (i, j)
+    sampler.batch_dependency = 1
+    sampler.set_epoch(None)
+    first, second = found(sampler, 2)
+    assert abs(len(first & second) / len(first) - 0.5) < 0.06
     for always in (0, -2):
-        sampler = LaborSampler([1, 1], batch_dependency=always, seed=4)
-        assert all(edge_ids(sampler, g) == found[0] for _ in range(5))
+        sampler = LaborSampler([1], batch_dependency=always, seed=4)
+        first, *others = found(sampler, 5)
+        assert others == [first] * 4
         sampler.set_seed(6)
-        other = edge_ids(sampler, g)
-        assert other != found[0] and edge_ids(sampler, g) == other
+        other = found(sampler, 2)
+        assert other[0] == other[1] != first
     with pytest.raises(TypeError, match="batch_dependency: expected an integer"):
         LaborSampler([2], batch_dependency=0.5)
+    with pytest.raises(TypeError, match="batch_dependency: expected an integer"):
+        sampler.batch_dependency = "2"
 
 
 @pytest.mark.parametrize("options", [{}, {"importance_sampling": 1}, {"importance_sampling": -1}])

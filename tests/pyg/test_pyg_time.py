@@ -139,6 +139,7 @@ def test_weights_among_those_that_are_there(data: Data, name: str) -> None:
         input_time=bounds,
         time_attr=name,
         weight_attr="w",
+        edge_weights="ht",
         batch_size=40,
         seed=7,
     )
@@ -147,6 +148,14 @@ def test_weights_among_those_that_are_there(data: Data, name: str) -> None:
         limits = batch.seed_time[batch.batch[batch.edge_index[1]]]
         assert (times_of(batch, data, name) <= limits).all()
         assert (weighted.w[batch.e_id] > 0).all()
+        assert batch.edge_weights.shape == batch.e_id.shape
+        assert batch.edge_weights.isfinite().all()
+        # A node with fewer than four edges gives all that are there; of others some give a part.
+        counts = torch.bincount(batch.edge_index[1], minlength=batch.num_nodes)
+        fewer = counts[batch.edge_index[1]] < 4
+        assert (batch.edge_weights[fewer] == 1).all()
+        assert (batch.edge_weights[~fewer] >= 1).all()
+        assert (batch.edge_weights[~fewer] > 1).any()
         edges += batch.num_edges
     assert edges > 500
 

@@ -266,13 +266,43 @@ def test_exact_labor() -> None:
         assert abs(drawn[u] - p * BATCHES) < 4 * math.sqrt(p * (1 - p) * BATCHES)
 
 
-def test_labor_with_numbers_of_several_batches() -> None:
-    sampler = samplers.labor(fanouts=[1], batch_dependency=3, seed=6)
-    graph = pgs.Graph.from_coo(np.arange(2, 42), np.arange(40) % 2, num_nodes=42)
-    one_by_one = [b.blocks[0].edge_ids.tolist() for b in batches(sampler, graph, [0, 1], 7)]
-    assert [one_by_one.index(ids) for ids in one_by_one] == [0, 0, 0, 3, 3, 3, 6]
-    together = sampler.sample_many(graph, [np.array([0, 1])] * 7, epoch=0, batch=0)
-    assert [b.blocks[0].edge_ids.tolist() for b in together] == one_by_one
+def test_labor_with_numbers_that_change_gradually() -> None:
+    """An edge of chance 1/2 is in two batches d of k apart with chance 1/2 - d/4k."""
+    rows, k = 4000, 4
+    graph = pgs.Graph.from_coo(np.arange(2 * rows), np.arange(2 * rows) // 2)
+    seeds = np.arange(rows)
+
+    def kept(sampler: Any, batch: int) -> Any:
+        made = sampler.sample(graph, seeds, epoch=0, batch=batch)
+        found = np.zeros(2 * rows, bool)
+        found[made.blocks[0].edge_ids.numpy()] = True
+        return found
+
+    plain = samplers.labor(fanouts=[1], seed=6)
+    gradual = samplers.labor(fanouts=[1], batch_dependency=k, seed=6)
+    found = [kept(gradual, batch) for batch in range(2 * k + 1)]
+    # A period begins with the numbers of a batch.
+    for period in range(3):
+        assert (found[k * period] == kept(plain, period)).all()
+
+    def close(count: int, p: float) -> None:
+        assert abs(count - 2 * rows * p) < 4 * math.sqrt(p * (1 - p) * 2 * rows)
+
+    for i, one in enumerate(found):
+        close(one.sum(), 1 / 2)
+        for j in range(i + 1, 2 * k + 1):
+            if j // k == i // k or (j % k == 0 and j // k == i // k + 1):
+                angle = (j - i) / k * math.pi / 2
+                rho = math.cos(angle)
+            elif j // k == i // k + 1:
+                # They have the numbers of where the later period begins in common.
+                rho = math.sin(i % k / k * math.pi / 2) * math.cos(j % k / k * math.pi / 2)
+            else:
+                rho = 0
+            close((one & found[j]).sum(), 1 / 4 + math.asin(rho) / (2 * math.pi))
+    together = gradual.sample_many(graph, [seeds] * 6, epoch=0, batch=0)
+    for made, one in zip(together, found, strict=False):
+        assert sorted(made.blocks[0].edge_ids.tolist()) == np.flatnonzero(one).tolist()
     with pytest.raises(ValueError, match="batch_dependency: expected an integer"):
         samplers.labor(fanouts=[1], batch_dependency=0)
 

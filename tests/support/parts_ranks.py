@@ -114,6 +114,7 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                 {"edge_weights": "ht"},
                 {"time": "born"},
                 {"time": "born", "carry": "edge", "window": 9, "prob": "w"},
+                {"prob": "w", "edge_weights": "ht", "window": 20},
             ):
                 sampler = pgs.PGSampler([3, -1, 2], seed=5, **{"time": "t", **how})
                 seeds, times = rng.integers(0, NODES, 20), rng.integers(0, 50, 20)

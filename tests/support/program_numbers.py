@@ -50,6 +50,134 @@ def exp(x: float) -> float:
     return p * 2.0 ** (n - half) * 2.0**half
 
 
+MIDDLE = (
+    (
+        2.5090809287301226727e3,
+        3.3430575583588128105e4,
+        6.7265770927008700853e4,
+        4.5921953931549871457e4,
+        1.3731693765509461125e4,
+        1.9715909503065514427e3,
+        1.3314166789178437745e2,
+        3.3871328727963666080,
+    ),
+    (
+        5.2264952788528545610e3,
+        2.8729085735721942674e4,
+        3.9307895800092710610e4,
+        2.1213794301586595867e4,
+        5.3941960214247511077e3,
+        6.8718700749205790830e2,
+        4.2313330701600911252e1,
+        1.0,
+    ),
+)
+TAIL = (
+    (
+        7.74545014278341407640e-4,
+        2.27238449892691845833e-2,
+        2.41780725177450611770e-1,
+        1.27045825245236838258,
+        3.64784832476320460504,
+        5.76949722146069140550,
+        4.63033784615654529590,
+        1.42343711074968357734,
+    ),
+    (
+        1.05075007164441684324e-9,
+        5.47593808499534494600e-4,
+        1.51986665636164571966e-2,
+        1.48103976427480074590e-1,
+        6.89767334985100004550e-1,
+        1.67638483018380384940,
+        2.05319162663775882187,
+        1.0,
+    ),
+)
+FAR = (
+    (
+        2.01033439929228813265e-7,
+        2.71155556874348757815e-5,
+        1.24266094738807843860e-3,
+        2.65321895265761230930e-2,
+        2.96560571828504891230e-1,
+        1.78482653991729133580,
+        5.46378491116411436990,
+        6.65790464350110377720,
+    ),
+    (
+        2.04426310338993978564e-15,
+        1.42151175831644588870e-7,
+        1.84631831751005468180e-5,
+        7.86869131145613259100e-4,
+        1.48753612908506148525e-2,
+        1.36929880922735805310e-1,
+        5.99832206555887937690e-1,
+        1.0,
+    ),
+)
+BELOW = (
+    (
+        3.52624965998911e-2, 0.700383064443688, 6.37396220353165, 33.912866078383,
+        112.079291497871, 221.213596169931, 220.206867912376,
+    ),
+    (
+        8.83883476483184e-2, 1.75566716318264, 16.064177579207, 86.7807322029461,
+        296.564248779674, 637.333633378831, 793.826512519948, 440.413735824752,
+    ),
+)  # fmt: skip
+
+
+def polynomial(of: Sequence[float], x: float) -> float:
+    y = of[0]
+    for c in of[1:]:
+        y = y * x + c
+    return y
+
+
+def normal_quantile(p: float) -> float:
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        return q * polynomial(MIDDLE[0], r) / polynomial(MIDDLE[1], r)
+    r = math.sqrt(-log(min(p, 1 - p)))
+    (over, under), r = (TAIL, r - 1.6) if r <= 5 else (FAR, r - 5)
+    return math.copysign(polynomial(over, r) / polynomial(under, r), q)
+
+
+def normal_below(x: float) -> float:
+    z = abs(x)
+    below = exp(-z * z / 2)
+    if z < 3:
+        below = below * polynomial(BELOW[0], z) / polynomial(BELOW[1], z)
+    else:
+        fraction = z
+        for k in range(32, 0, -1):
+            fraction = z + k / fraction
+        below = below / fraction / 2.5066282746310002
+    return 1 - below if x > 0 else below
+
+
+def quarter(j: int, k: int) -> tuple[float, float]:
+    """Cosine and sine of a part of a right angle."""
+    turned = 2 * j > k
+    x = (k - j if turned else j) / k * (math.pi / 2)
+    z, cos, sin = x * x, 1.0, 1.0
+    for n in range(18, 0, -2):
+        cos = 1 - z / (n * (n - 1)) * cos
+        sin = 1 - z / (n * (n + 1)) * sin
+    sin *= x
+    return (sin, cos) if turned else (cos, sin)
+
+
+def gradual(u: float, v: float, j: int, k: int) -> float:
+    """The number of batch j of k, on its way from u to v."""
+    if not j:
+        return u
+    cos, sin = quarter(j, k)
+    return normal_below(cos * normal_quantile(u) + sin * normal_quantile(v))
+
+
 def sqrt(x: float) -> float:
     return math.sqrt(x) if x >= 0 else math.nan
 
@@ -287,6 +415,14 @@ class Numbers:
 
     def state(self, site: int, owner: int, purpose: int) -> int:
         return row_state(self.seed, self.epoch, self.batch, site, owner, purpose)
+
+    def random(self, site: int, owner: int, purpose: int, batches: int) -> float:
+        period, j = divmod(self.batch, batches)
+        u, v = (
+            uniform(bits_of_draw(row_state(self.seed, self.epoch, at, site, owner, purpose), 0))
+            for at in (period, period + 1)
+        )
+        return gradual(u, v, j, batches)
 
 
 def race_of_column(p: list[float], k: int, state: int) -> list[int]:

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from dataclasses import replace as replace_in
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -37,7 +36,6 @@ from program_numbers import (
     race_of_column,
     reduced,
     single,
-    uniform,
 )
 from reference import choose
 
@@ -317,9 +315,9 @@ class Machine:
             return self.map(MAPS[op], given, attrs.get("axis"))
         if "site" in attrs:
             k, replace = int(attrs.get("k", 0)), attrs.get("replace") == "true"
-            share = int(attrs.get("batches", 1))
-            numbers = replace_in(self.numbers, batch=self.numbers.batch // share)
-            return self.sample(op, given, k, replace, int(attrs["site"]), numbers)
+            if op == "random":
+                return self.random(given, int(attrs["site"]), int(attrs.get("batches", 1)))
+            return self.sample(op, given, k, replace, int(attrs["site"]), self.numbers)
         match op:
             case "seeds":
                 return Vertices(self.seeds)
@@ -466,17 +464,17 @@ class Machine:
             visited += at
         return Vertices(visited)
 
+    def random(self, given: list[Any], site: int, batches: int) -> Value:
+        if not given:
+            every = self.every()
+            of = [self.numbers.random(site, v, CANDIDATE, batches) for v in every.of]
+            return Vector(every, of)
+        edges = given[0].edges
+        return Matrix(edges, [self.numbers.random(site, i, EDGE, batches) for i in edges.ids])
+
     def sample(
         self, op: str, given: list[Any], k: int, replace: bool, site: int, numbers: Numbers
     ) -> Value:
-        if op == "random":
-            if not given:
-                every = self.every()
-                states = [numbers.state(site, v, CANDIDATE) for v in every.of]
-                return Vector(every, [uniform(bits_of_draw(s, 0)) for s in states])
-            edges = given[0].edges
-            states = [numbers.state(site, i, EDGE) for i in edges.ids]
-            return Matrix(edges, [uniform(bits_of_draw(s, 0)) for s in states])
         if op == "draw":
             v = given[0]
             p = checked(op, v.values)

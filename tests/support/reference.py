@@ -200,17 +200,20 @@ def factors(
     replace: bool,
     state: int,
     positions: list[int],
+    within: range | None = None,
 ) -> list[float]:
     """The Horvitz-Thompson factors of the positions that a row has taken.
 
-    ``degree`` counts those that it may take; ``without`` are others, of a row with weights.
+    ``degree`` counts those that it may take; ``without`` are others, of a row with weights. Of a
+    row that takes those alone that are ``within`` a part, by weight, positions are in their order.
     """
     if not positions or fanout < 0 or (not replace and degree <= fanout):
         return [1.0] * len(positions)
     if weights is None:
         return [single(degree / fanout)] * len(positions)
     whole = integers(weights)
-    total = sum(w for p, w in enumerate(whole) if p not in without)
+    may = within or range(len(whole))
+    total = sum(whole[p] for p in may if p not in without)
     if replace:
         return [single(float(total) / (float(fanout) * float(whole[p]))) for p in positions]
     table = alias_table(whole)
@@ -220,7 +223,7 @@ def factors(
         own, other = table[product >> 64]
         return product >> 64 if product >> 32 & MASK32 < own else other
 
-    accepted = [j for j in range(fanout) if first_draw(j) == positions[j]]
+    accepted = [j for j in range(fanout) if within or first_draw(j) == positions[j]]
     others = [j for j in range(fanout) if j not in accepted]
     gone, gaps = 0, [0.0] * (fanout + 1)
     for j in [*accepted, *others, fanout]:

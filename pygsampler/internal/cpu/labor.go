@@ -17,10 +17,10 @@ import (
 // Labor says which edges stay (M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
 // in GNNs", NeurIPS 2023). A vertex has one number for all relations of a hop.
 type Labor struct {
-	Rounds     int64 // of LABOR-i; -1: until the expected number of vertices hardly falls
-	Exact      bool  // the edges of the smallest numbers over weights, as many as the fanout says
-	SameLayers bool  // the numbers of all hops are the same
-	Batches    uint64
+	Rounds     int64  // of LABOR-i; -1: until the expected number of vertices hardly falls
+	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says
+	SameLayers bool   // the numbers of all hops are the same
+	Batches    uint64 // of a period of rng.Gradual
 	// Scaled are weights over chances, of which a row's sum to the number of its edges; else one over the chances.
 	Scaled bool
 }
@@ -141,8 +141,7 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 	if s.SameLayers {
 		site = 0
 	}
-	stream := rng.NewStream(s.Seed, s.Epoch, s.Number/s.Batches, uint8(site), rng.Candidates)
-	s.number(stream, r)
+	s.number(rng.NewGradual(s.Seed, s.Epoch, s.Number, s.Batches, uint8(site), rng.Candidates), r)
 	if !s.Exact {
 		if err := s.weigh(r, fanout); err != nil {
 			return err
@@ -173,23 +172,37 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 }
 
 // number makes the numbers of all edges, which are their sources'.
-func (s *laborBatch[I]) number(stream rng.Stream, r *relation[I]) {
+func (s *laborBatch[I]) number(numbers rng.Gradual, r *relation[I]) {
 	rows := &s.laborRows
 	rows.uniforms = slices.Grow(rows.uniforms[:0], len(rows.sources))[:len(rows.sources)]
-	var states [tileRows]uint64
+	next, between := numbers.Next()
+	var first, second [tileRows]float64
 	for lo := 0; lo < len(rows.sources); lo += tileRows {
 		part := rows.sources[lo:min(lo+tileRows, len(rows.sources))]
-		of := states[:len(part)]
-		for k, u := range part {
-			of[k] = uint64(u)
-		}
-		stream.States(of)
-		for k, state := range of {
-			if r.mixed {
-				state = rng.OfType(state, r.src.Salt)
+		draw(numbers.Stream, r, part, first[:])
+		if between {
+			draw(next, r, part, second[:])
+			for k := range part {
+				first[k] = numbers.Between(first[k], second[k])
 			}
-			rows.uniforms[lo+k] = rng.Uniform(rng.Draw(state, 0))
 		}
+		copy(rows.uniforms[lo:], first[:len(part)])
+	}
+}
+
+// draw writes the numbers that a stream has for sources, at most a tile of them.
+func draw[I csc.Index](stream rng.Stream, r *relation[I], sources []I, to []float64) {
+	var states [tileRows]uint64
+	of := states[:len(sources)]
+	for k, u := range sources {
+		of[k] = uint64(u)
+	}
+	stream.States(of)
+	for k, state := range of {
+		if r.mixed {
+			state = rng.OfType(state, r.src.Salt)
+		}
+		to[k] = rng.Uniform(rng.Draw(state, 0))
 	}
 }
 

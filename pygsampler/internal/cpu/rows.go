@@ -210,7 +210,11 @@ func (r *Request) choose(c *rng.Chooser, row []int64, v int64, state uint64, sta
 		for out < len(excluded) && excluded[out] < degree+int64(out) {
 			out++
 		}
-		c.Part(row, r.Graph.Sums[start:start+degree+int64(out)], before, state, excluded[:out], r.Replace)
+		sums := r.Graph.Sums[start : start+degree+int64(out)]
+		c.Part(row, sums, before, state, excluded[:out], r.Replace)
+		if factors != nil {
+			c.Factors(factors, row, rng.Weights{Sums: sums, Before: before}, state, excluded[:out], r.Replace, rule.Fanout)
+		}
 		for j := range row {
 			row[j] += start
 		}

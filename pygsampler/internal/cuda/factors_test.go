@@ -178,6 +178,35 @@ func TestFactorsOfManyBatches(t *testing.T) {
 
 // Both engines' functions of real numbers have the same bits.
 func TestRealFunctions(t *testing.T) {
+	// Of all sizes, near 1, near multiples of log(2)/2, and what draws give.
+	values := []float64{
+		5e-324, 0x1p-1022, math.Nextafter(0x1p-1022, 0), 0x1p-53, math.Nextafter(1, 0), 1, math.Nextafter(1, 2), math.Sqrt2,
+		math.Nextafter(math.Sqrt2, 2), math.Nextafter(math.Sqrt2, 1), 64, math.Nextafter(64, 0), 1e300, math.MaxFloat64,
+	}
+	sameReals(t, 1_000_000, values, func(x uint64) []float64 {
+		return []float64{
+			math.Float64frombits(x%(0x7FF<<52-1) + 1), float64(x>>12<<1|1) * 0x1p-53,
+			float64(x>>11) * 0x1p-53 * 50, float64(x>>3%184+1) * math.Ln2 / 2 * (1 + float64(int64(x))*0x1p-114),
+		}
+	}, "real_log(x)", real.Log, "real_one_minus_exp(x)", real.OneMinusExp)
+}
+
+// So have those of the normal distribution, by which numbers of batches change gradually.
+func TestNormalFunctions(t *testing.T) {
+	values := []float64{0x1p-53, 1 - 0x1p-53, 0.5, 0.075, math.Nextafter(0.075, 0), 0.925, math.Exp(-25), math.Nextafter(math.Exp(-25), 0)}
+	sameReals(t, 200_000, values, func(x uint64) []float64 {
+		u := float64(x>>12<<1|1) * 0x1p-53
+		return []float64{u, math.Exp(-36 * u)}
+	}, "real_normal_quantile(x)", real.NormalQuantile, "real_normal_below(real_normal_quantile(x) * 1.375)", func(x float64) float64 {
+		return real.NormalBelow(real.NormalQuantile(x) * 1.375)
+	})
+	sameReals(t, 20_000, []float64{0, 1, 2}, func(x uint64) []float64 { return []float64{float64(x >> 33)} },
+		"quarter((unsigned long long)x).x", func(x float64) float64 { cos, _ := real.Quarter(uint64(x), math.MaxInt32); return cos },
+		"quarter((unsigned long long)x).y", func(x float64) float64 { _, sin := real.Quarter(uint64(x), math.MaxInt32); return sin })
+}
+
+// sameReals compares two functions of both engines at values and at those that some give of numbers without order.
+func sameReals(t *testing.T, n int, values []float64, more func(uint64) []float64, one string, first func(float64) float64, other string, second func(float64) float64) {
 	e, s := device(t)
 	if r := compiler.Default.Report(); r.Error != "" {
 		t.Skip(r.Error)
@@ -189,28 +218,27 @@ func TestRealFunctions(t *testing.T) {
 	}
 	k, err := CompiledOf[args](e, compiler.Program{Name: "real", Source: `#include "real.cuh"
 struct Args { const double* values; double* results; long long n; };
+struct Pair { double x, y; };
+__device__ Pair quarter(unsigned long long j) {
+  Pair p;
+  real_quarter(j, 2147483647ull, p.x, p.y);
+  return p;
+}
 extern "C" __global__ void __launch_bounds__(256) both(const __grid_constant__ Args a) {
   for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += gridDim.x * blockDim.x) {
-    a.results[2 * i] = real_log(a.values[i]);
-    a.results[2 * i + 1] = real_one_minus_exp(a.values[i]);
+    double x = a.values[i];
+    a.results[2 * i] = ` + one + `;
+    a.results[2 * i + 1] = ` + other + `;
   }
 }`}, "both")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 1_000_000
 	if !strings.HasPrefix(e.context.Properties().Name, "Emulated") {
 		n *= 10
 	}
-	// Of all sizes, near 1, near multiples of log(2)/2, and what draws give.
-	values := []float64{
-		5e-324, 0x1p-1022, math.Nextafter(0x1p-1022, 0), 0x1p-53, math.Nextafter(1, 0), 1, math.Nextafter(1, 2), math.Sqrt2,
-		math.Nextafter(math.Sqrt2, 2), math.Nextafter(math.Sqrt2, 1), 64, math.Nextafter(64, 0), 1e300, math.MaxFloat64,
-	}
 	for i := uint64(0); len(values) < n; i++ {
-		x := i * 0x9E3779B97F4A7C15
-		values = append(values, math.Float64frombits(x%(0x7FF<<52-1)+1), float64(x>>12<<1|1)*0x1p-53,
-			float64(x>>11)*0x1p-53*50, float64(i%184+1)*math.Ln2/2*(1+float64(int64(x))*0x1p-114))
+		values = append(values, more(i*0x9E3779B97F4A7C15)...)
 	}
 	n = len(values)
 	from, err := e.Pool().Alloc(s, uint64(n)*8)
@@ -237,11 +265,11 @@ extern "C" __global__ void __launch_bounds__(256) both(const __grid_constant__ A
 		t.Fatal(err)
 	}
 	for i, x := range values {
-		if got, want := results[2*i], real.Log(x); math.Float64bits(got) != math.Float64bits(want) {
-			t.Fatalf("log(%x) is %x, want %x", x, got, want)
+		if got, want := results[2*i], first(x); math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%s at %x is %x, want %x", one, x, got, want)
 		}
-		if got, want := results[2*i+1], real.OneMinusExp(x); math.Float64bits(got) != math.Float64bits(want) {
-			t.Fatalf("1 - exp(-%x) is %x, want %x", x, got, want)
+		if got, want := results[2*i+1], second(x); math.Float64bits(got) != math.Float64bits(want) {
+			t.Fatalf("%s at %x is %x, want %x", other, x, got, want)
 		}
 	}
 }

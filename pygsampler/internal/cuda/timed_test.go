@@ -41,7 +41,7 @@ func timedGraph(t *testing.T, e *Engine, s gpu.Stream, g *csc.Graph, keys []int6
 // and of the floating-point numbers; with excluded edges, weights, both, and factors, too.
 func TestTimes(t *testing.T) {
 	e, s := device(t)
-	random := rand.New(rand.NewPCG(15, 3))
+	random, turn := rand.New(rand.NewPCG(15, 3)), 0
 	graphs := csctest.Awkward(300)
 	graphs["random"] = csctest.RandomRows(200, 1)
 	for name, rows := range graphs {
@@ -94,24 +94,26 @@ func TestTimes(t *testing.T) {
 			for i := range bounds {
 				bounds[i] = some[random.IntN(len(some))]
 			}
+			// Five of the seven combinations of weights, excluded edges and factors, others for each graph.
+			turn++
 			for variant := range 16 * 5 {
 				rule := times.Rule{Before: variant&1 == 1, Carry: variant&2 == 2, Last: variant&4 == 4, Window: math.Inf(1)}
 				if variant&8 == 8 {
 					rule.Window = 2
 				}
-				how := variant / 16
+				how := (variant/16 + turn) % 7
 				fanouts := [][]int64{{3, 4}, {-1, 2}, {40, 1}, {2, 2, 2}}[(variant+how+i)%4]
 				hops := request.Hops{Fanouts: fanouts, Disjoint: true, Replace: random.IntN(3) == 0 && fanouts[0] > 0, OnlyNew: variant%3 == 0}
 				batch := request.Batch{Seed: 7, Epoch: 1, Number: uint64(variant), Seeds: csctest.Array(seeds, bits)}
 				given := times.Rows{Edges: keys, Of: of, Float: float}
 				r, on := &cpu.Request{
 					Graph: g, Request: request.Request{Hops: hops, Batch: batch}, Times: &cpu.Times{Rows: given, Rule: rule, Seeds: bounds},
-					EdgeWeights: how == 4,
+					EdgeWeights: how >= 4,
 				}, d
-				if how == 1 || how == 3 || how == 4 && variant%2 == 0 {
+				if how == 1 || how == 3 || how == 4 && variant%2 == 0 || how == 6 {
 					r.Exclude = x
 				}
-				if how == 2 || how == 3 {
+				if how == 2 || how == 3 || how > 4 {
 					r.Graph, on = byWeight, weighed
 				}
 				want, err := onCPU(r)
@@ -141,7 +143,7 @@ func TestTimes(t *testing.T) {
 }
 
 // Random schemas of which some relations have times, some weights, and some both: under every rule, with
-// excluded edges, and with factors where none has weights.
+// excluded edges, and with factors.
 func TestTypedTimes(t *testing.T) {
 	e, s := device(t)
 	random := rand.New(rand.NewPCG(15, 4))
@@ -184,7 +186,7 @@ func TestTypedTimes(t *testing.T) {
 			}
 			r := &cpu.TypedRequest{
 				Batch: request.Batch{Seed: 15, Epoch: 2, Number: uint64(variant)}, Graph: g, Disjoint: true,
-				Replace: random.IntN(3) == 0, OnlyNew: random.IntN(2) == 0, EdgeWeights: !weights && variant >= 8,
+				Replace: random.IntN(3) == 0, OnlyNew: random.IntN(2) == 0, EdgeWeights: variant >= 8,
 			}
 			var seeds []int64
 			for _, k := range g.Kinds {

@@ -18,14 +18,14 @@ func (w Weights) Chosen(chosen []uint64, pos []int64, start int64, excluded []in
 	for j, p := range pos {
 		chosen[j] = w.of(p - start)
 	}
-	total = w.Sums[len(w.Sums)-1]
+	total = w.Sums[len(w.Sums)-1] - w.Before
 	for _, p := range excluded {
 		total -= w.of(p)
 	}
 	return total
 }
 
-// Factors are the Horvitz-Thompson factors of what Weighted has chosen, with the same
+// Factors are the Horvitz-Thompson factors of what Weighted, or Part, has chosen, with the same
 // arguments and all of a row's choices (with replace: any of them): by these y of the
 // chosen edges is to be multiplied so that its sum is, in the mean, that of y over all
 // edges that are not excluded. chosen and total are what Chosen has found.
@@ -63,13 +63,19 @@ func (c *Chooser) Factors(to []float32, pos []int64, w Weights, state uint64, ex
 	w.Factors(to, chosen, total, pos, 0, state, replace, fanout)
 }
 
+// first says whether choice j, which is position p, was the first draw for it.
+func (w Weights) first(state uint64, j int, p int64) bool {
+	return w.Alias == nil || w.At(Draw(state, j)) == p
+}
+
 // next is when the first edge arrives that was not chosen. First draws that were accepted
 // came first, in order, then what took the places of the refused ones, in order. A choice
-// is such a draw where it is equal to it: the place of a refused one has another.
+// is such a draw where it is equal to it: the place of a refused one has another. Those of a
+// part were drawn one after another, none of them refused.
 func (w Weights) next(chosen []uint64, pos []int64, start int64, state, total uint64, fanout int64) (tau float64) {
 	later := uint64(0) // the weights of those before the next refused draw's place
 	for j, p := range pos {
-		if w.At(Draw(state, j)) == p-start {
+		if w.first(state, j, p-start) {
 			later += chosen[j]
 		}
 	}
@@ -79,7 +85,7 @@ func (w Weights) next(chosen []uint64, pos []int64, start int64, state, total ui
 	for j := 0; j <= len(pos); j++ {
 		before := later
 		if j < len(pos) {
-			if w.At(Draw(state, j)) == pos[j]-start {
+			if w.first(state, j, pos[j]-start) {
 				before = earlier
 				earlier += chosen[j]
 			} else {

@@ -17,12 +17,14 @@ type Weights struct {
 	Alias []uint64
 	// Sums are those of the integer weights up to and with each edge.
 	Sums []uint64
+	// Of a part of a row, which has no table: what the sums have before its first edge.
+	Before uint64
 }
 
 // below is the sum of the weights before position p.
 func (w Weights) below(p int64) uint64 {
 	if p == 0 {
-		return 0
+		return w.Before
 	}
 	return w.Sums[p-1]
 }

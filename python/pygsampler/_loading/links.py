@@ -6,7 +6,6 @@ import copy
 import itertools
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -18,9 +17,11 @@ from pygsampler._loading.exclusion import Exclusion
 from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.links_of import Drawn, all_links, gathered, moved
+from pygsampler._loading.meter import Meter
+from pygsampler._loading.metered import Metered, num_edges, watch
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_order
-from pygsampler._loading.resumed import Pass, Resumed, checked_deal
+from pygsampler._loading.resumed import Pass, checked_deal
 from pygsampler._loading.rows import Rows
 from pygsampler._loading.shards import Part, Shards
 from pygsampler._sampling.base import Pending, Sampler, check_blocks, check_graph
@@ -81,7 +82,7 @@ class HeteroLinkBatch(NamedTuple):
     dst_neg_index: dict[EdgeType, torch.Tensor]
 
 
-class LinkLoader(Resumed):
+class LinkLoader(Metered):
     """Iterate over edges in mini-batches of blocks around their vertices, as torch tensors.
 
     Negatives are drawn beside the edges, and the edges of a batch, which are to be predicted, are
@@ -148,7 +149,8 @@ class LinkLoader(Resumed):
     work of the one before; tensors are where the graph is.
 
     The batches are a pure function of the graph, the edges, the options, ``seed``, the epoch,
-    ``rank`` and ``world_size``. Epochs, iterators and pickles are as those of ``DataLoader``.
+    ``rank`` and ``world_size``. Epochs, iterators and pickles are as those of ``DataLoader``, and
+    so are ``stats`` and ``trace``.
 
     Raises
     ------
@@ -256,9 +258,9 @@ class LinkLoader(Resumed):
         return Part(self._shards, self.rank).steps
 
     def __iter__(self) -> Iterator[Any]:
-        going = self._begin(self._next_epoch())
+        going, meter = self._next_pass()
         # A later set_seed must not reach a pass that goes on.
-        return close_at_exit(copy.copy(self)._batches(going))
+        return close_at_exit(copy.copy(self)._batches(going, meter))
 
     def __repr__(self) -> str:
         ranks = f", rank={self.rank}, world_size={self.world_size}" if self.world_size > 1 else ""
@@ -269,10 +271,6 @@ class LinkLoader(Resumed):
             f"exclude={self.exclude!r}, shuffle={self.shuffle}, drop_last={self.drop_last}, "
             f"prefetch={self.prefetch}{ranks}{device})"
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Torch's seed is this process's: another one keeps the seed as it is now.
-        return {**self.__dict__, "_follows": False, "_pass": None}
 
     def _check_times(self, seed_time: Any) -> None:
         """ValueError where times are missing, or nobody needs them."""
@@ -286,7 +284,7 @@ class LinkLoader(Resumed):
                 "seed_time: expected None for a sampler and negatives without time, got some"
             )
 
-    def _batches(self, going: Pass) -> Generator[Any, None, None]:
+    def _batches(self, going: Pass, meter: Meter) -> Generator[Any, None, None]:
         epoch, part = going.epoch, going.part
         index = devices.parse(self.graph.device)
         places = torch.arange(self._count)
@@ -316,20 +314,28 @@ class LinkLoader(Resumed):
                 **when,
                 **there,
             )
+            if index >= 0:
+                # Torch uses the device by now.
+                watch(meter, index)
             return job
 
         def read(batch: Any) -> Pending[Any]:
             reading: Pending[Any] = self._rows.start(batch, threads)
             return reading
 
+        def handed(batch: Any) -> Any:
+            sampled = as_torch(batch)
+            if self._rows and index >= 0:
+                self._rows.there(sampled)
+            return self._handed(sampled, *begun.popleft(), index)
+
         then = read if self._rows and index < 0 else None
-        with closing(in_order(submit, part.steps, depth, then)) as batches:
-            for batch in batches:
-                sampled = as_torch(batch)
-                if self._rows and index >= 0:
-                    self._rows.there(sampled)
-                going.handed += 1
-                yield self._handed(sampled, *begun.popleft(), index)
+        batches = in_order(submit, part.steps, depth, then, meter=meter)
+        if index < 0:
+            yield from self._metered(batches, going, meter, handed)
+        elif part.steps:
+            watch(meter, index)
+            yield from self._metered_there(batches, going, meter, handed, num_edges)
 
     def _plain(self, of_types: dict[str, torch.Tensor]) -> Any:
         """By type as the graph has it."""

@@ -106,8 +106,10 @@ class Graph(Matrix):
     def random(self, *, batches: int = 1) -> Vector:  # type: ignore[override]
         """A uniform number in (0, 1) for each vertex, the same wherever it is met.
 
-        So many consecutive ``batches`` have the same numbers: b and c, where b // batches is
-        c // batches.
+        With ``batches`` k they change gradually from a batch to the next, from numbers that begin a
+        period of k batches to those that begin the next: batch j of it has Phi(cos(a) Phi^-1(x) +
+        sin(a) Phi^-1(y)), a being j / k of a right angle, x and y these numbers, and Phi the normal
+        distribution.
         """
         return Vector(self._trace, self._trace.add("random", **numbers_of(self, batches)))
 

@@ -734,7 +734,7 @@ class Matrix(Values):
     def random(self, *, batches: int = 1) -> Matrix:
         """These edges with a uniform number in (0, 1) each, which is the edge's own.
 
-        So many consecutive ``batches`` have the same numbers.
+        With ``batches`` they change gradually from a batch to the next, as those of vertices do.
         """
         made: Matrix = self._make(Matrix, "random", **numbers_of(self, batches))
         return made
@@ -870,7 +870,7 @@ def count_of(symbol: Symbol, what: str, K: Any) -> int:
 
 
 def numbers_of(symbol: Symbol, batches: Any) -> dict[str, int]:
-    """What a node of random numbers has: its site, and how many batches they are for."""
+    """What a node of random numbers has: its site, and in how many batches they change."""
     if isinstance(batches, Symbol):
         symbol._refuse(f"random: batches: {batches._what} for", "expected a constant")
     if isinstance(batches, bool) or not isinstance(batches, int) or not 0 < batches < 2**31:

@@ -10,6 +10,7 @@ from dgl.heterograph import DGLGraph
 from pygsampler import sampler as _core
 from pygsampler import samplers
 from pygsampler._core.checks import boolean, integer
+from pygsampler.dgl.consecutive_number import ConsecutiveNumber
 from pygsampler.dgl.graph import reversed_of
 from pygsampler.dgl.hetero import (
     fanouts_by_type,
@@ -20,7 +21,6 @@ from pygsampler.dgl.hetero import (
 )
 from pygsampler.dgl.optioned import Option, Optioned
 from pygsampler.dgl.options import array_name
-from pygsampler.dgl.repeated_number import RepeatedNumber
 from pygsampler.dgl.sampler import fanouts_of
 from pygsampler.dgl.walking import is_typed
 from pygsampler.hetero_labor import HeteroLabor
@@ -58,10 +58,11 @@ class LaborSampler(Optioned):
     layer_dependency : bool
         The numbers are the same in all hops of a batch.
     batch_dependency : int
-        So many consecutive batches of this sampler, in a worker process of that worker's, have the
-        same numbers, so that nodes met in one are met in the next; 0 or less: all batches, until
-        ``set_seed`` or ``set_epoch``. Other than 1 a batch follows from the
-        batches before it, too.
+        Numbers change gradually from a batch of this sampler to the next, in a worker process from
+        that worker's, so that nodes met in one are met in the next, and in so many batches to
+        independent ones: by DGL's law (``pygsampler.samplers.labor``). 0 or less: the same in all
+        batches, until ``set_seed`` or ``set_epoch``. Other than 1 a batch follows from the batches
+        before it, too.
     prefetch_node_feats, prefetch_labels, prefetch_edge_feats, output_device
         As in DGL.
     seed : int, optional
@@ -110,6 +111,7 @@ class LaborSampler(Optioned):
             "prob": prob,
             "importance_sampling": importance_sampling,
             "layer_dependency": layer_dependency,
+            "batch_dependency": batch_dependency,
         }
         super().__init__(
             options,
@@ -119,9 +121,10 @@ class LaborSampler(Optioned):
             prefetch_edge_feats=prefetch_edge_feats,
             output_device=output_device,
         )
-        self._identity = self._repeated = RepeatedNumber(self._sampler.seed)
+        self._identity = self._consecutive = ConsecutiveNumber(self._sampler.seed)
         self._identity.set_seed(seed)
-        self.edge_dir, self.batch_dependency = edge_dir, batch_dependency
+        self._consecutive.period = batch_dependency
+        self.edge_dir = edge_dir
 
     @property
     def edge_dir(self) -> str:
@@ -136,12 +139,14 @@ class LaborSampler(Optioned):
 
     @property
     def batch_dependency(self) -> int:
-        """How many consecutive batches have the same numbers."""
-        return self._repeated.times
+        """In how many batches numbers change to others."""
+        period: int = self._options["batch_dependency"]
+        return period
 
     @batch_dependency.setter
     def batch_dependency(self, batch_dependency: int) -> None:
-        self._repeated.times = integer(batch_dependency, "batch_dependency", -(2**31), 2**31 - 1)
+        self._assign("batch_dependency", batch_dependency)
+        self._consecutive.period = batch_dependency
 
     def sample_blocks(
         self, g: Any, seed_nodes: Any, exclude_eids: Any = None
@@ -181,6 +186,7 @@ class LaborSampler(Optioned):
                 fanouts,
                 importance=max(self.importance_sampling, -1),
                 layer_dependency=self.layer_dependency,
+                batch_dependency=max(self.batch_dependency, 1),
                 prob=prob,
                 edge_weights="mean" if weighted else None,
                 seed=self.seed,
@@ -216,10 +222,12 @@ class LaborSampler(Optioned):
         # Batches of negative ones are sampled by types; what else there is is checked here.
         rounds = max(integer(rounds, "importance_sampling", -(2**31), _MOST_ROUNDS), 0)
         weighted = prob is not None or rounds > 0
+        period = integer(options["batch_dependency"], "batch_dependency", -(2**31), 2**31 - 1)
         return samplers.labor(
             fanouts=fanouts_of(options["fanouts"]),
             importance=rounds,
             layer_dependency=boolean(options["layer_dependency"], "layer_dependency"),
+            batch_dependency=max(period, 1),
             weights=weighted,
             normalize="mean" if weighted else None,
             weight=prob,

@@ -11,43 +11,41 @@ __all__ = ["Ahead"]
 
 
 class Ahead:
-    """The places of a loader's batches as torch's sampler of batches gives them, some ahead.
+    """A sampler of batches for torch's loader, some of whose batches are sampled ahead.
 
-    ``sample`` makes what is needed of the places of a batch, in a thread, batch by batch in order;
-    ``due`` is told of it right before torch's loader asks for that batch.
+    In the place of a batch's places among the seeds it gives the ``Future`` of what ``sample``
+    makes of them, in a thread, batch by batch in order. What the sampler of batches below it
+    raises comes after the batches before it.
     """
 
-    __slots__ = ("_base", "_depth", "_due", "_sample")
+    __slots__ = ("_base", "_depth", "_sample")
 
-    def __init__(
-        self,
-        base: Any,
-        depth: int,
-        sample: Callable[[Any], Any],
-        due: Callable[[Future[Any]], None],
-    ) -> None:
-        self._base, self._depth = base, depth
-        self._sample, self._due = sample, due
+    def __init__(self, base: Any, depth: int, sample: Callable[[Any], Any]) -> None:
+        self._base, self._depth, self._sample = base, depth, sample
 
     def __len__(self) -> int:
         return len(self._base)
 
-    def __iter__(self) -> Iterator[Any]:
-        going: deque[tuple[Any, Future[Any]]] = deque()
+    def __iter__(self) -> Iterator[Future[Any]]:
+        going: deque[Future[Any]] = deque()
         # One thread: batches are counted as they are sampled.
         with ThreadPoolExecutor(1, thread_name_prefix="pygsampler") as thread:
             try:
-                for places in self._base:
-                    going.append((places, thread.submit(self._sample, places)))
-                    if len(going) > self._depth:
-                        yield self._handed(going)
-                while going:
-                    yield self._handed(going)
+                base, end = iter(self._base), None
+                while True:
+                    while end is None and len(going) <= self._depth:
+                        try:
+                            going.append(thread.submit(self._sample, next(base)))
+                        except Exception as error:
+                            end = error
+                    if not going:
+                        break
+                    yield going.popleft()
+                if not isinstance(end, StopIteration):
+                    assert end is not None
+                    raise end
             finally:
-                for _, job in going:
+                # It knows this frame.
+                end = None
+                for job in going:
                     job.cancel()
-
-    def _handed(self, going: deque[tuple[Any, Future[Any]]]) -> Any:
-        places, job = going.popleft()
-        self._due(job)
-        return places

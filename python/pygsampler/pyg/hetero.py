@@ -27,7 +27,8 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
-from pygsampler.pyg.sampler import PGSampler, bits, mixed, on
+from pygsampler.pyg.negatives import negatives_of
+from pygsampler.pyg.sampler import PGSampler, bits, on
 
 if TYPE_CHECKING:
     from pygsampler.hetero_batch import HeteroBatch
@@ -287,9 +288,7 @@ class HeteroSampler(PGSampler):
             times = self._times_by_type(seeds, time, "edge_label_time")
             return self._sample(seeds, identity, times)
 
-        with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
-            if neg_sampling is not None:
-                torch.default_generator.manual_seed(mixed(self.seed, *identity))
+        with negatives_of(neg_sampling, self.seed, *identity) as negatives:
             out = edge_sample(
                 EdgeSamplerInput(
                     inputs.input_id, sources, targets, inputs.label, inputs.time, kind
@@ -298,7 +297,7 @@ class HeteroSampler(PGSampler):
                 dict(self.num_nodes),
                 self.disjoint,
                 self._times_of_nodes(),
-                neg_sampling=neg_sampling,
+                neg_sampling=negatives,
             )
         (input_id, *others), place = out.metadata, next(iter(out.node.values())).device
         out.metadata = (input_id, *[on(value, place) for value in others])

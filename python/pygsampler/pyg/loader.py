@@ -6,12 +6,12 @@ import copy
 from array import array
 from collections.abc import Mapping
 from concurrent.futures import Future
-from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from torch_geometric import loader
 from torch_geometric.data import Data, HeteroData
+from torch_geometric.sampler import NegativeSampling
 
 from pygsampler._core.checks import describe, integer
 from pygsampler.graph import Graph
@@ -22,6 +22,7 @@ from pygsampler.pyg.hetero import HeteroSampler
 from pygsampler.pyg.hetero_rows import HeteroBatchRows
 from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.labor import labor_sampler
+from pygsampler.pyg.negatives import by_own_rule
 from pygsampler.pyg.options import inside, subgraph
 from pygsampler.pyg.rows import BatchRows
 from pygsampler.pyg.same import same_graph
@@ -48,7 +49,10 @@ class _Places:
     def __getitem__(self, place: int) -> int:
         return range(self._count)[place]
 
-    def __getitems__(self, places: Any) -> torch.Tensor:
+    def __getitems__(self, places: Any) -> torch.Tensor | Future[Any]:
+        if isinstance(places, Future):
+            # Of `Ahead`: what is sampled of them already.
+            return places
         # Samplers of seeds may give numbers of any kind.
         if not isinstance(places, list) or not places:
             return torch.as_tensor(places, dtype=torch.int64)
@@ -70,6 +74,8 @@ class _Sampled:
     _rows: BatchRows
     # "coo" or "edge_index".
     _layout: str
+    # How many batches are sampled ahead.
+    _prefetch: int = 0
 
     @property
     def _ours(self) -> Sampler | None:
@@ -79,6 +85,36 @@ class _Sampled:
         if self._ours is not None:
             self._ours._identity.begin(self.generator)
         return super().__iter__()  # type: ignore[misc]
+
+    def _take(self, prefetch: Any, num_workers: Any, sampler: Any) -> None:
+        """Takes ``prefetch``, or an error where nothing can be sampled ahead."""
+        self._prefetch = integer(prefetch, "prefetch", 0)
+        if prefetch and num_workers:
+            raise ValueError(
+                f"prefetch: expected 0 with num_workers, which work ahead, got {prefetch}"
+            )
+        if prefetch and sampler is not None and _ours(sampler) is None:
+            raise ValueError(
+                f"prefetch: expected 0 with a neighbor_sampler that is not ours, got {prefetch}"
+            )
+
+    @property
+    def _index_sampler(self) -> Any:
+        base = super()._index_sampler  # type: ignore[misc]
+        if not self._prefetch or not self._auto_collation:  # type: ignore[attr-defined]
+            return base
+        return Ahead(base, self._prefetch, self._sampled)
+
+    def _sampled(self, places: Any) -> Any:
+        """What ``collate_fn`` of PyG's samples, without what it does with that."""
+        raise NotImplementedError
+
+    def collate_fn(self, index: Any) -> Any:
+        """PyG's, or what was sampled ahead."""
+        if not isinstance(index, Future):
+            return super().collate_fn(index)  # type: ignore[misc]
+        out = index.result()
+        return self.filter_fn(out) if self.filter_per_worker else out  # type: ignore[attr-defined]
 
     def filter_fn(self, out: Any) -> Any:
         """PyG's, after a look whether ``data`` is still the sampler's graph, and with factors and
@@ -195,9 +231,6 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
     """
 
     _sampler_name = "node_sampler"
-    # How many batches are sampled ahead, and what was for the batch that is asked for.
-    _prefetch: int = 0
-    _due: Future[Any] | None = None
 
     def __init__(
         self,
@@ -229,11 +262,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         **kwargs: Any,
     ) -> None:
         typed = has_types(data)
-        self._prefetch = integer(prefetch, "prefetch", 0)
-        if prefetch and kwargs.get("num_workers"):
-            raise ValueError(
-                f"prefetch: expected 0 with num_workers, which work ahead, got {prefetch}"
-            )
+        self._take(prefetch, kwargs.get("num_workers"), neighbor_sampler)
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -261,10 +290,6 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
             filter_per_worker = False
         data = rows.without(_with_edges(data))
         check_layout(edge_index, data)
-        if prefetch and _ours(neighbor_sampler) is None:
-            raise ValueError(
-                f"prefetch: expected 0 with a neighbor_sampler that is not ours, got {prefetch}"
-            )
         super().__init__(
             data,
             num_neighbors,
@@ -287,34 +312,18 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
                 count = count[self.input_data.input_type]
             inside(self.input_data.node, "input_nodes", count)
 
-    @property
-    def _index_sampler(self) -> Any:
-        base = super()._index_sampler
-        if not self._prefetch or not self._auto_collation:
-            return base
-        # Torch's loader collates the places of a batch right after it was given them.
-        return Ahead(base, self._prefetch, self._ahead, partial(setattr, self, "_due"))
-
-    def _ahead(self, places: Any) -> Any:
-        """What ``collate_fn`` samples."""
+    def _sampled(self, places: Any) -> Any:
         return self.node_sampler.sample_from_nodes(self.input_data[torch.as_tensor(places)])
-
-    def collate_fn(self, index: Any) -> Any:
-        """PyG's, with what was sampled ahead."""
-        job, self._due = self._due, None
-        if job is None:
-            return super().collate_fn(index)
-        out = job.result()
-        return self.filter_fn(out) if self.filter_per_worker else out
 
 
 class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[misc]
     """``torch_geometric.loader.LinkNeighborLoader`` with pygsampler's engine, likewise.
 
     ``seed``, ``device``, ``edge_weights``, ``features``, ``edge_features``, ``edge_index``,
-    ``labor`` and the errors are those of ``NeighborLoader``; all else is PyG's. ``ValueError`` also
-    for data without edges where ``edge_label_index`` is None. Of a ``HeteroData``,
-    ``edge_label_index`` is a type of edges, or (type, edges).
+    ``labor``, ``prefetch`` and the errors are those of ``NeighborLoader``; all else is PyG's.
+    ``ValueError`` also for data without edges where ``edge_label_index`` is None, and for
+    ``prefetch`` with a ``neg_sampling`` of a class of one's own whose ``sample`` draws by torch's
+    generator. Of a ``HeteroData``, ``edge_label_index`` is a type of edges, or (type, edges).
     """
 
     _sampler_name = "link_sampler"
@@ -348,11 +357,19 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
         edge_features: Mapping[str, Any] | None = None,
         edge_index: str = "coo",
         labor: str | None = None,
+        prefetch: int = 0,
         **kwargs: Any,
     ) -> None:
         if edge_label_index is None and _has_no_edges(data):
             raise ValueError("edge_label_index: expected edges, since data has none, got None")
         typed = has_types(data)
+        self._take(prefetch, kwargs.get("num_workers"), neighbor_sampler)
+        own = NegativeSampling.cast(neg_sampling) if prefetch else None
+        if own is not None and by_own_rule(own):
+            raise ValueError(
+                "prefetch: expected 0 with a neg_sampling whose sample() is its own, and draws by "
+                f"torch's generator, which the training step moves meanwhile, got {prefetch}"
+            )
         neighbor_sampler = _sampler(
             neighbor_sampler,
             data,
@@ -406,6 +423,11 @@ class LinkNeighborLoader(_Sampled, loader.LinkNeighborLoader):  # type: ignore[m
                 counts = counts[0][src], counts[1][dst]
             for row, ends in enumerate((self.input_data.row, self.input_data.col)):
                 inside(ends, f"edge_label_index[{row}]", counts[row])
+
+    def _sampled(self, places: Any) -> Any:
+        return self.link_sampler.sample_from_edges(
+            self.input_data[torch.as_tensor(places)], neg_sampling=self.neg_sampling
+        )
 
 
 def _ours(sampler: Any) -> Sampler | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -30,6 +29,7 @@ from pygsampler.converted import as_torch
 from pygsampler.graph import Graph
 from pygsampler.pyg import options
 from pygsampler.pyg.graph import graph_of
+from pygsampler.pyg.negatives import negatives_of
 from pygsampler.pyg.output import around, directional, vertices
 from pygsampler.subgraph import TorchSubgraph
 
@@ -230,16 +230,14 @@ class Sampler(BaseSampler):  # type: ignore[misc]
             seeds = options.ids(given, "seeds")
             return self._sample(seeds, identity, self._times_of(seeds, time, "edge_label_time"))
 
-        with torch.random.fork_rng(devices=[], enabled=neg_sampling is not None):
-            if neg_sampling is not None:
-                torch.default_generator.manual_seed(mixed(self.seed, *identity))
+        with negatives_of(neg_sampling, self.seed, *identity) as negatives:
             out = edge_sample(
                 EdgeSamplerInput(inputs.input_id, sources, targets, label, inputs.time),
                 sample,
                 self.num_nodes,
                 self.disjoint,
                 self._node_time(),
-                neg_sampling,
+                negatives,
             )
         input_id, *others = out.metadata
         out.metadata = (input_id, *[on(value, out.node.device) for value in others])
@@ -643,12 +641,6 @@ def _with_times(data: Any, name: str) -> tuple[tuple[str, ...], tuple[str, ...]]
 def bits(times: torch.Tensor) -> torch.Tensor:
     """Integers that say which times they are."""
     return times.double().view(torch.int64) if times.is_floating_point() else times.long()
-
-
-def mixed(*numbers: int) -> int:
-    """64 bits of all of them, for a generator of torch's."""
-    text = ",".join(map(str, numbers)).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
 def on(value: Any, device: torch.device) -> Any:

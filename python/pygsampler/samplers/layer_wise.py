@@ -243,8 +243,11 @@ def labor(
     layer_dependency : bool
         The numbers are the same in all hops.
     batch_dependency : int
-        So many consecutive batches of an epoch have the same numbers, so that vertices met in one
-        are met in the next.
+        Numbers change gradually from a batch of an epoch to the next, as DGL's and GraphBolt's, so
+        that vertices met in one are met in the next. A period of so many batches leads from numbers
+        to independent ones: batch j of it has Phi(cos(a) Phi^-1(x) + sin(a) Phi^-1(y)) of a vertex,
+        a being j over the period of a right angle, x and y its numbers where this period and the
+        next begin, and Phi the normal distribution (Balin, LaSalle and Catalyurek, 2023).
     weights : bool
         False: the values of the edges are the graph's.
     normalize : str, optional

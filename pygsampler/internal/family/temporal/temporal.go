@@ -35,9 +35,7 @@ func Parse(d *family.Document) family.Plan {
 		d.Refuse(request.ErrValue, "prob, mask: expected at most one of them, got both")
 	}
 	p.Rule = family.ReadRule(d)
-	if p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"; p.edgeWeights && prob {
-		d.Refuse(request.ErrValue, "edge_weights: expected None with time and prob, got 'ht'")
-	}
+	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
 	return p
 }
 

@@ -62,9 +62,7 @@ func Parse(d *family.Document) family.Plan {
 	}
 	p.edgeWeights = d.Choice("edge_weights", "ht") == "ht"
 	p.mapLimit = d.Integer("map_limit", 1, math.MaxInt64, 0)
-	if prob := d.Name("prob", "an edge array") != ""; p.timed && prob && p.edgeWeights {
-		d.Refuse(request.ErrValue, "edge_weights: expected None with time and prob, got 'ht'")
-	}
+	d.Name("prob", "an edge array")
 	d.Name("mask", "an edge array")
 	return p
 }

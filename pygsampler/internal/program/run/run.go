@@ -229,9 +229,9 @@ func (c *call[I]) stream(site int, purpose rng.Purpose) rng.Stream {
 	return rng.NewStream(c.Seed, c.Epoch, c.Number, uint8(site), purpose)
 }
 
-// numbersOf is the stream of a Random.
-func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Stream {
-	return rng.NewStream(c.Seed, c.Epoch, c.Number/uint64(max(n.Batches, 1)), uint8(n.Site), purpose)
+// numbersOf is the numbers of a Random.
+func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Gradual {
+	return rng.NewGradual(c.Seed, c.Epoch, c.Number, uint64(n.Batches), uint8(n.Site), purpose)
 }
 
 // unitEdges is about how many edges a worker takes at a time.

@@ -357,20 +357,37 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 }
 
 // uniforms are the uniform numbers of so many vertices or edges.
-func uniforms[I csc.Index](stream rng.Stream, of span[I], to []float64) {
+func uniforms[I csc.Index](numbers rng.Gradual, of span[I], to []float64) {
 	// A state takes the place of its vertex, and a number that of its state.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
-	for k, id := range of.ids {
-		words[k] = uint64(id)
-	}
-	if of.ids == nil {
-		for k := range words {
-			words[k] = uint64(of.lo + int64(k))
-		}
-	}
-	stream.States(words)
+	of.numbers(0, words)
+	numbers.States(words)
 	for k, state := range words {
 		to[k] = rng.Uniform(rng.Draw(state, 0))
+	}
+	next, ok := numbers.Next()
+	if !ok {
+		return
+	}
+	var others [128]uint64
+	for lo := 0; lo < len(to); lo += len(others) {
+		part := others[:min(len(others), len(to)-lo)]
+		of.numbers(lo, part)
+		next.States(part)
+		for k, state := range part {
+			to[lo+k] = numbers.Between(to[lo+k], rng.Uniform(rng.Draw(state, 0)))
+		}
+	}
+}
+
+// numbers writes the ids from a place of the span on.
+func (s *span[I]) numbers(from int, to []uint64) {
+	for k := range to {
+		if s.ids == nil {
+			to[k] = uint64(s.lo + int64(from+k))
+		} else {
+			to[k] = uint64(s.ids[from+k])
+		}
 	}
 }
 

@@ -1,0 +1,165 @@
+"""``Metered``: loaders that say what their passes were made of."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+
+from pygsampler._loading.events import Events
+from pygsampler._loading.meter import Meter
+from pygsampler._loading.resumed import Pass, Resumed
+from pygsampler._loading.trace import MOST as MOST_TRACED
+from pygsampler._loading.trace import Trace
+
+if TYPE_CHECKING:
+    from pygsampler._loading.rows import Rows
+
+__all__ = ["Metered", "num_edges", "watch"]
+
+T = TypeVar("T")
+
+
+class Metered(Resumed):
+    """A loader whose passes are counted, and traced where somebody asks for it."""
+
+    _rows: Rows
+    # Of the pass that began last; and of the next one, where somebody asked for it.
+    _meter: Meter | None = None
+    _trace: Trace | None = None
+
+    def stats(self) -> dict[str, Any]:
+        """What the pass that began last was made of, until now or until it ended.
+
+        Any thread may ask, at any time. Nobody waits for the GPU, except where features have a
+        cache, whose hits are counted there: asking waits then, and so does a pass that begins.
+        Iterators that are in use at once have figures of their own, of which these are the latest
+        one's; a pickled loader begins without any. Of static batches queues are not counted, and
+        rows that fill them up are read and counted too; reading is part of ``waiting_share``, and
+        in a loop of ``capture``, whose graph reads, of neither share. A ``LinkLoader`` draws
+        negatives in ``next()`` for the batches that it begins there: in ``next_seconds``, and no
+        waiting.
+
+        Returns
+        -------
+        dict
+            ``epoch``, ``batches``, ``edges``: of what was handed over. ``seconds``: from the first
+            ``next()`` until now or the end.
+
+            ``waiting_share``: the part of the time that training waits for data. On the CPU
+            ``waiting_seconds`` of ``seconds``. On a GPU by CUDA events in torch's current stream,
+            over the last ``steps`` of up to 254: from where the stream has done all that was put
+            into it before ``next()`` was called, until the batch is there; nothing where the host
+            is ahead of the GPU. ``gathering_share``: likewise, of the reading of features in that
+            stream; None on the CPU, where they are read ahead.
+
+            ``waits``, ``waiting_seconds``: how often ``next()`` waited on the host for a batch that
+            was not there (20 microseconds or more), and for how long. ``next_seconds``: in
+            ``next()`` in all.
+
+            ``queues``: how many batches were found ``sampled``, and on the CPU with features
+            ``gathered``, when the next was asked for: ``looks``, ``mean``, ``min``, and the part of
+            looks that found it ``empty``. There is a look in each step, though but one in two
+            milliseconds, and on a GPU one a group. ``held_back``: how many steps began no batch
+            though fewer than ``prefetch`` were ahead. ``pauses``: how often that began with a
+            queue of finished batches that had grown for five looks.
+
+            ``features``: for each by its name what its ``stats()`` have grown by since the pass
+            began, whoever read them; ``bytes``: the sum of theirs, by where they were read;
+            ``hit_rate``: hits by rows, of those that have a cache, or None.
+        """
+        return (self._meter or Meter(rows=self._rows)).stats()
+
+    def trace(self, path: Any) -> None:
+        """Trace the next pass, into a file for ``chrome://tracing`` or Perfetto when it ends.
+
+        It has spans of each batch: ``sample`` and, on the CPU, ``gather``, in threads for as many
+        as run beside each other; of the loop's thread ``next``, in it ``wait``, and ``train``,
+        which is between two calls of ``next()``; and on a GPU ``wait``, ``gather`` and ``train`` of
+        torch's stream. Samples and reading on the CPU are shown where the engine worked on them,
+        samples on a GPU from when they were launched until the loop saw that they were done. The
+        last 4096 batches are kept. On a GPU a traced pass waits for the device where it begins and
+        where it ends.
+
+        FileNotFoundError where there is no such folder. OSError at the end of the pass where the
+        file cannot be written.
+        """
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"path: expected a file in a folder that exists, got {target}")
+        self._trace = Trace(target)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Torch's seed is this process's: another one keeps the seed as it is now. A pass is too.
+        return {**self.__dict__, "_follows": False, "_meter": None, "_trace": None, "_pass": None}
+
+    def _next_pass(self) -> tuple[Pass, Meter]:
+        """A pass that begins now, and what counts it."""
+        going = self._begin(self._next_epoch())
+        meter = self._meter = Meter(going.epoch, self._rows, self._trace)
+        self._trace = None
+        return going, meter
+
+    def _metered(
+        self,
+        batches: Any,
+        going: Pass,
+        meter: Meter,
+        handed: Callable[[Any], T],
+    ) -> Generator[T, None, None]:
+        """What is ``handed`` over of each batch on the CPU, whose rows are read."""
+        with meter, closing(batches):
+            meter.ask()
+            traced, asked = meter.trace is not None, time.perf_counter()
+            for batch in batches:
+                made = handed(batch)
+                going.handed += 1
+                meter.batches += 1
+                meter.edges += batch.num_edges
+                if traced:
+                    meter.hand()
+                else:
+                    meter.in_next += time.perf_counter() - asked
+                yield made
+                if traced:
+                    meter.ask()
+                asked = time.perf_counter()
+
+    def _metered_there(
+        self,
+        batches: Any,
+        going: Pass,
+        meter: Meter,
+        handed: Callable[[Any], T],
+        num_edges: Callable[[Any], int],
+    ) -> Generator[T, None, None]:
+        """Likewise of each batch on a GPU, whose rows are read where it is handed over."""
+        with meter, closing(batches):
+            meter.ask()
+            for batch in batches:
+                meter.had()
+                meter.edges += num_edges(batch)
+                made = handed(batch)
+                going.handed += 1
+                meter.batches += 1
+                meter.hand()
+                yield made
+                meter.ask()
+
+
+def num_edges(batch: Any) -> int:
+    """The edges of a batch, of all types."""
+    return int(batch.num_edges)
+
+
+def watch(meter: Meter, index: int) -> None:
+    """Has a pass record events, once torch uses the device."""
+    if meter.events is not None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return
+    meter.events = Events(index) if meter.trace is None else Events(index, MOST_TRACED)
+    if meter.trace is not None:
+        meter.events.align()

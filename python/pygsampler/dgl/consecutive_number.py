@@ -1,0 +1,68 @@
+"""``ConsecutiveNumber``: batches whose random numbers go on from those of the batch before."""
+
+from __future__ import annotations
+
+import torch
+from torch.utils.data import get_worker_info
+
+from pygsampler._core.limits import MAX_BATCH
+from pygsampler._loading.batch_number import BatchNumber
+
+__all__ = ["ConsecutiveNumber"]
+
+
+class ConsecutiveNumber(BatchNumber):
+    """A ``BatchNumber`` that counts from its first call on, in ``period`` steps a period.
+
+    With a period of 1 it is a ``BatchNumber``, and with 0 or less all calls have the number of the
+    first. A seed, an epoch or a period that is set begins anew; in worker processes a seed or an
+    epoch that is another one.
+    """
+
+    def __init__(self, seed: int | None) -> None:
+        super().__init__(seed)
+        self._period = 1
+        self._first = 0, 0
+        self._made = 0
+        # What the first call was made under.
+        self._under: list[int] = []
+
+    @property
+    def period(self) -> int:
+        """How many calls a period has."""
+        return self._period
+
+    @period.setter
+    def period(self, period: int) -> None:
+        self._period, self._under = period, []
+
+    def set_seed(self, seed: int | None) -> None:
+        """As ``BatchNumber.set_seed``."""
+        super().set_seed(seed)
+        self._under = []
+
+    def set_epoch(self, epoch: int | None) -> None:
+        """As ``BatchNumber.set_epoch``."""
+        super().set_epoch(epoch)
+        self._under = []
+
+    def of(
+        self, ids: torch.Tensor, more: tuple[bytes, torch.Tensor] | None = None
+    ) -> tuple[int, int]:
+        """As ``BatchNumber.of``."""
+        if self._period == 1:
+            return super().of(ids, more)
+        if get_worker_info() is None:
+            self._follow()
+        if self._under != self._shared.tolist():
+            epoch, number = super().of(ids, more)
+            # Where a period begins, with as many numbers above it.
+            self._first = (
+                epoch,
+                number % (MAX_BATCH // 2) // max(self._period, 1) * max(self._period, 1),
+            )
+            self._made, self._under = 0, self._shared.tolist()
+        epoch, number = self._first
+        number += self._made
+        self._made += self._period > 0
+        return epoch, number
