@@ -33,6 +33,7 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "vrgcn": lambda graph: samplers.vrgcn(fanouts=[2, 2], seed=0),
     "gcn_bs": lambda graph: samplers.gcn_bs(graph, fanouts=[10, 10], seed=0),
     "thanos": lambda graph: samplers.thanos(graph, fanouts=[10, 10], seed=0),
+    "thanos_m": lambda graph: samplers.thanos(graph, fanouts=[10, 10], method="exp3m", seed=0),
     "locality": lambda graph: samplers.locality(fanouts=[10, 10], beta=3.0, seed=0),
     "labor": lambda graph: samplers.labor(fanouts=[10, 10], seed=0),
     "ladies": lambda graph: samplers.ladies(nodes=[2048, 2048], seed=0),

@@ -1,5 +1,6 @@
 // The batch of a program: vertices by first occurrence, a block for each matrix, arrays beside them.
 #pragma once
+#include "program_dependent.cuh"
 #include "program_replace.cuh"
 #include "program_walk.cuh"
 

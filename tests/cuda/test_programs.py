@@ -48,6 +48,7 @@ SAMPLERS: dict[str, Any] = {
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
     "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
     "bandit": samplers.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
+    "bandit, distinct": samplers.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
     "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
     "labor": samplers.labor(fanouts=[3, 4], seed=1),
     "labor-1": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
@@ -108,7 +109,7 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
         same(got, want)
 
 
-@pytest.mark.parametrize("name", ["ladies", "labor", "shadow", "bandit"])
+@pytest.mark.parametrize("name", ["ladies", "labor", "shadow", "bandit", "bandit, distinct"])
 @pytest.mark.parametrize("edge_ids", [0, 32])
 def test_excluded_edges(name: str, edge_ids: int) -> None:
     cpu, there = both(random_graph(scaled(20000, 200), 2), 32, edge_ids)

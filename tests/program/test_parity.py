@@ -46,6 +46,7 @@ SHIPPED = {
     "ladies, conditioned": samplers.ladies(nodes=[4, 3], method="conditioned", weight="w"),
     "ladies, poisson": samplers.ladies(nodes=[4, 3], method="poisson"),
     "exp3": samplers.exp3(fanouts=[2, 3], eta=0.4, log_weights="w"),
+    "exp3m": samplers.exp3m(fanouts=[2, 3], eta=0.4, log_weights="w"),
     "fastgcn": samplers.fastgcn(nodes=[4, 3], weight="w"),
     "labor": samplers.labor(fanouts=[3, 2]),
     "labor, weighted": samplers.labor(fanouts=[3, 2], weight="w", normalize="mean"),

@@ -267,12 +267,13 @@ def kinds_of(program: Program) -> list[str]:
     kinds: list[str] = []
     lists = {"seeds", "column", "row", "union", "unique", "concat", "pick", "draw"}
     dense = {"features", "take", "project", "multiply", "entry"}
+    vectors = {"vertices", "degree", "gather", "times", "cap", "labor", "level"}
     matrices = {"whole", "slice", "cross", "data", "individual", "collective", "filter", "top_k"}
     for node in program.nodes:
         given = [kinds[i] for i in node.inputs]
-        if node.op in lists | dense or node.op in ("vertices", "degree", "gather", "times", "cap"):
+        if node.op in lists | dense | vectors:
             kinds.append("other")
-        elif node.op in matrices or node.op in ("merge", "spread"):
+        elif node.op in matrices or node.op in ("merge", "spread", "dependent"):
             kinds.append("matrix")
         elif node.op in ("sum", "mean", "largest", "smallest", "count"):
             kinds.append("other" if "axis" in node.attrs else "scalar")

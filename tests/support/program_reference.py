@@ -29,10 +29,12 @@ from program_numbers import (
     capped,
     checked,
     choose_vertices,
+    dependent_of_column,
     dot,
     draws_of_column,
     labor_factors,
     largest_places,
+    level_factor,
     projected,
     race_of_column,
     reduced,
@@ -362,6 +364,11 @@ class Machine:
             case "labor":
                 a, q = (m.edges.by_column(m.values) for m in given)
                 return Vector(given[0].edges.columns, labor_factors(a, q, int(attrs["k"])))
+            case "level":
+                c, sums = given
+                values = checked("cap", c.values)
+                columns = zip(c.edges.by_column(values), sums.taken(c.edges.columns), strict=True)
+                return Vector(c.edges.columns, [level_factor(v, x) for v, x in columns])
             case "vertices":
                 return Vector(
                     self.every(), [float(x) for x in self.graph.node_data[name_of(attrs)]]
@@ -499,6 +506,10 @@ class Machine:
             rule = draws_of_column if replace else race_of_column
             pairs = zip(edges.by_column(p), states, strict=True)
             return c.some([rule(column, k, state) for column, state in pairs])
+        if op == "dependent":
+            states = [numbers.state(site, v, ROW) for v in edges.columns.of]
+            pairs = zip(edges.by_column(given[1].values), states, strict=True)
+            return c.some([dependent_of_column(p, state) for p, state in pairs])
         assert op == "collective", op
         rows = edges.rows.of
         if len(given) == 1:

@@ -61,7 +61,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Data, Kept:
 		return Type{Kind: Matrix, Edges: in[0].Edges}, nil
-	case Individual, Filter, TopK:
+	case Individual, Dependent, Filter, TopK:
 		if len(in) > 1 && in[1].Edges != in[0].Edges {
 			return t, fmt.Errorf("%s: expected values of the same edges, got those of others", n.Op)
 		}
@@ -84,6 +84,11 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 	case Labor:
 		if in[1].Edges != in[0].Edges {
 			return t, fmt.Errorf("labor: expected values of the same edges, got those of others")
+		}
+		return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
+	case Level:
+		if !p.fits(in[1].Along, in[0].Edges, 0) {
+			return t, fmt.Errorf("level: expected a vector along the matrix's columns, got one along something else")
 		}
 		return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
 	case Vertices, Degree, Number:

@@ -198,7 +198,7 @@ func (p *Program) Ones(matrix int) bool {
 	switch n.Op {
 	case Whole, Slice, Cross:
 		return p.Weight == ""
-	case Individual, Collective, Filter, TopK:
+	case Individual, Collective, Dependent, Filter, TopK:
 		return p.Ones(n.In[0])
 	case Merge:
 		return p.Ones(n.In[0]) && p.Ones(n.In[1])

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -73,6 +74,11 @@ func (p *Program) TakesValues(i, k int, want Want) bool {
 		return false
 	}
 	return !n.Chooses() || want&WantValues != 0 || k > 0 && n.Op != Merge
+}
+
+// DependentText says what a chance of an edge of a vertex is not.
+func DependentText(x float64, vertex int64) string {
+	return fmt.Sprintf("dependent_sample: expected chances in [0, 1], got %s for vertex %d", ValueText(x), vertex)
 }
 
 // ValueText is a number as errors of a batch write it.

@@ -1,6 +1,6 @@
 """Published sampling algorithms, as programs: see docs/samplers.md."""
 
-from pygsampler.samplers.bandits import Bandit, exp3, gcn_bs, thanos
+from pygsampler.samplers.bandits import Bandit, exp3, exp3m, gcn_bs, thanos
 from pygsampler.samplers.clustering import clusters
 from pygsampler.samplers.disjoint import ppr_shadow, shadow_disjoint
 from pygsampler.samplers.history import History
@@ -26,6 +26,7 @@ __all__ = [
     "clusters",
     "drnl",
     "exp3",
+    "exp3m",
     "fastgcn",
     "gcn_bs",
     "graphsage",

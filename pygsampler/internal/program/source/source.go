@@ -483,6 +483,9 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 		w.text.Numberings++
 		w.line("const u32* c%d;", i)
 		w.step("cross(m, e%d, c%d, l%d, l%d)", i, i, n.In[0], n.In[1])
+	case program.Dependent:
+		w.text.Cells += 4
+		w.step("dependent(m, e%d, %s, %d, %d, v%d)", i, c, i, n.Site, n.In[1])
 	case program.Filter:
 		if w.sieve[n.In[0]] {
 			w.step("sift(m, e%d, %s, [&](u32 i) -> u32 { return v%d(i) != 0; })", i, c, n.In[1])

@@ -36,6 +36,15 @@ return blocks %8 "reached"=%9`,
 %5 = spread %1, %4 axis=1
 %6 = labor %1, %5 k=-1
 return vectors "c"=%6`,
+	"dependent": `%0 = seeds
+%1 = slice %0
+%2 = degree
+%3 = level %1, %2
+%4 = mul %1, %3 axis=0
+%5 = count %1 axis=0
+%6 = level %4, %5
+%7 = dependent %1, %4 site=0
+return blocks %7 "c"=%3 "d"=%6`,
 	"subgraph": `%0 = seeds
 %1 = slice %0
 %2 = individual %1 k=3 replace=false site=0
@@ -190,7 +199,7 @@ func TestCompiled(t *testing.T) {
 	}
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
-	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32, "named": 32} {
+	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32, "dependent": 64, "named": 32} {
 		var c compiler.Compiler
 		text := textOf(t, name)
 		widths := Widths{ID: bits, Place: bits, Indptr: bits, OutEdge: bits}
