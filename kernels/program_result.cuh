@@ -230,6 +230,20 @@ __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks
   m.each(n, [&](u32 k) { to[k] = single(of(k)); });
   return true;
 }
+// Array i: values of the edges of a block, as block() has them.
+template <class To, class Of>
+__device__ __forceinline__ bool extra_edges(Machine& m, Batching& b, u32 blocks, u32 i, const Destinations& dst, const Edges& e, To to, Of of) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  b.set(words + EXTRA_LENGTH, e.n);
+  float* out = (float*)b.put(words + EXTRA_OFFSET, e.n, 4);
+  if (!b.fits()) return true;
+  const u32* begins = dst.begins;
+  m.each(e.n, [&](u32 k) {
+    u32 c = e.column[k];
+    out[begins[to(c)] + (k - e.begins[c])] = single(of(k));
+  });
+  return true;
+}
 // Array i: n rows of h numbers.
 template <u32 h, class Of>
 __device__ __forceinline__ bool extra_rows(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {

@@ -38,6 +38,28 @@ def dense_products(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
     return B.mul(back[:, 0].abs() + 1, axis=1), extra | {"all": C.T @ X[C.row()], "whole": A @ X}
 
 
+@pgs.program
+def named_values(A: Any, seeds: Any) -> Any:
+    """Values by names: of columns in another order than the vertices', and of nested ones."""
+    B = A[:, seeds].individual_sample(3)
+    C = A[:, B.row()].individual_sample(2)
+    return [{"twice": C * 2, "root": C.sqrt()}, {"w": B, "p": B * B}], {"rows": B.row()}
+
+
+@pgs.program
+def nested_values(A: Any, seeds: Any) -> Any:
+    B = A[:, seeds].individual_sample(3)
+    C = A[:, seeds | B.row()]
+    return [{"w": C, "u": C.random()}, {"p": B * 2}]
+
+
+@pgs.program
+def subgraph_values(A: Any, seeds: Any) -> Any:
+    V = A[:, seeds].individual_sample(4).row() | seeds
+    G = A[V, V]
+    return V, {"p": G * 2, "q": G * 3}
+
+
 def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
     rows = np.random.default_rng(7).normal(size=(graph.num_nodes, width))
     return graph.with_data(node_data={"rows": rows.astype(np.float32)})
@@ -45,6 +67,9 @@ def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
 
 SAMPLERS: dict[str, Any] = {
     "products": products(weight="w", seed=1),
+    "named values": named_values(weight="w", seed=1),
+    "nested values": nested_values(seed=1),
+    "values of a subgraph": subgraph_values(weight="w", seed=1),
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
     "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
     "bandit": samplers.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),

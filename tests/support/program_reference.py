@@ -71,6 +71,10 @@ class Program:
     result: str
     returned: list[int]
     extras: dict[str, int]
+    # Of values of edges: the matrices that have these edges, by the places in what is returned.
+    of_edges: dict[str, int]
+    # The places of matrices whose own values are left out.
+    bare: set[int]
 
     @cached_property
     def needed(self) -> set[int]:
@@ -87,7 +91,7 @@ class Program:
 
 INPUTS = re.compile(r"%(\d+)(?:, |$| )")
 ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)(?: |$)')
-EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%(\d+)(?: |$)')
+EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")(?:\[(\d+)\])?=%(\d+)(?: |$)')
 
 
 def name_of(attrs: dict[str, str]) -> str:
@@ -124,13 +128,21 @@ def parse(code: str) -> Program:
         nodes.append(Node(op, inputs, attrs))
     word, result, rest = (last + " ").split(" ", 2)
     assert word == "return", last
-    returned, rest = _inputs(rest)
-    extras = {}
+    matrices = [part for part in re.split(r",? ", rest.partition('"')[0]) if part]
+    returned = [int(part.strip("~%")) for part in matrices]
+    bare = {place for place, part in enumerate(matrices) if part[0] == "~"}
+    extras, of_edges = {}, {}
+    rest = rest[rest.index('"') :] if '"' in rest else ""
     while match := EXTRA.match(rest):
-        extras[unquoted(match[1])] = int(match[2])
+        name = unquoted(match[1])
+        if match[2]:
+            place = int(match[2])
+            name = f"{name} of {place}"
+            of_edges[name] = place + (result == "subgraph")
+        extras[name] = int(match[3])
         rest = rest[match.end() :]
     assert not rest.strip(), last
-    return Program(nodes, result, returned, extras)
+    return Program(nodes, result, returned, extras, of_edges, bare)
 
 
 # Values
@@ -543,10 +555,11 @@ class Result:
     extras: dict[str, list[Any]]
 
 
-def as_block(m: Matrix, place: dict[int, int], num_dst: int) -> Block:
+def as_block(m: Matrix, place: dict[int, int], num_dst: int, bare: bool = False) -> Block:
     edges = m.edges
     local: dict[int, list[tuple[int, int, float]]] = {}
-    columns = zip(edges.column_of, edges.row_of, edges.ids, m.values, strict=True)
+    values = [1.0] * len(edges.flat) if bare else m.values
+    columns = zip(edges.column_of, edges.row_of, edges.ids, values, strict=True)
     for v, u, edge_id, value in columns:
         local.setdefault(place[v], []).append((place[u], edge_id, single(value)))
     block = Block([0], [], [], [], len(place), num_dst)
@@ -588,7 +601,9 @@ def reference(
     extras: dict[str, list[Any]] = {}
     for name, i in program.extras.items():
         value = values[i]
-        if isinstance(value, Vertices):
+        if name in program.of_edges:
+            extras[name] = []
+        elif isinstance(value, Vertices):
             extras[name] = list(value.of)
         else:
             rows = value.rows if isinstance(value, Rows) else [value.values]
@@ -598,15 +613,18 @@ def reference(
     if program.result == "subgraph":
         chosen, m = (values[i] for i in program.returned)
         place = {v: i for i, v in enumerate(chosen.of)}
-        blocks = [as_block(m, place, len(place))]
+        blocks = [as_block(m, place, len(place), 1 in program.bare)]
     elif program.result == "blocks":
-        for i in reversed(program.returned):
+        for at, i in reversed(list(enumerate(program.returned))):
             edges = values[i].edges
             for v in edges.columns.of:
                 place.setdefault(v, len(place))
             num_dst = len(place)
             for u in edges.row_of:
                 place.setdefault(u, len(place))
-            blocks.insert(0, as_block(values[i], place, num_dst))
+            blocks.insert(0, as_block(values[i], place, num_dst, at in program.bare))
+    for name, at in program.of_edges.items():
+        of = blocks[at - (program.result == "subgraph")]
+        extras[name] = as_block(values[program.extras[name]], place, of.num_dst).values
     index = [place.get(v, -1) for v in seeds]
     return Result(list(place), list(seeds), index, blocks, extras)

@@ -520,14 +520,33 @@ class Writer:
         what = self.rng.random()
         if subgraphs and what < 0.5:
             s, m = self.rng.choice(subgraphs)
-            text = f"return subgraph %{s}, %{m}"
+            text, values = f"return subgraph %{s}, {self.bare()}%{m}", self.of_edges([m])
         elif matrices and what < 0.9:
             hops = self.rng.sample(last, min(len(last), self.rng.choice([1, 2, 3, 5])))
-            text = "return blocks " + ", ".join(f"%{m}" for m in hops)
+            text = "return blocks " + ", ".join(f"{self.bare()}%{m}" for m in hops)
+            values = self.of_edges(hops)
         else:
-            text = "return vectors"
+            text, values = "return vectors", []
             extras = extras or [self.rng.choice(named)]
-        return text + "".join(f' "e{i}"=%{i}' for i in extras)
+        given = [f' "e{i}"=%{i}' for i in extras] + values
+        self.rng.shuffle(given)
+        return text + "".join(given)
+
+    def bare(self) -> str:
+        return "~" if self.rng.random() < 0.15 else ""
+
+    def of_edges(self, matrices: list[int]) -> list[str]:
+        """Values of the edges of what is returned, by name."""
+        found = []
+        for place, m in enumerate(matrices):
+            same = [
+                i
+                for i, n in enumerate(self.nodes)
+                if n.kind == MATRIX and n.edges == self.nodes[m].edges
+            ]
+            count = min(len(same), self.rng.choice([0, 0, 0, 1, 2]))
+            found += [f' "v{i}"[{place}]=%{i}' for i in self.rng.sample(same, count)]
+        return found
 
 
 def program(rng: random.Random, most: int = 30) -> str:

@@ -277,15 +277,29 @@ func (p *Program) Check() error {
 			return fmt.Errorf("return: %%%d: expected a matrix of chosen edges, got %s", m, t.Kind)
 		}
 	}
-	names := map[string]bool{}
+	type place struct {
+		name  string
+		block int
+	}
+	names := map[place]bool{}
 	for _, e := range p.Extras {
-		if names[e.Name] {
+		own := place{e.Name, e.Block}
+		if names[own] {
 			return fmt.Errorf("return: %q: expected a name once, got it twice", e.Name)
+		}
+		names[own] = true
+		if e.Block > 0 {
+			if e.Block > len(p.Matrices) || e.Name == "w" {
+				return fmt.Errorf("return: %q: expected another name than w, of one of %d matrices", e.Name, len(p.Matrices))
+			}
+			if t := p.Nodes[e.Node].Type; t.Kind != Matrix || t.Edges != p.Nodes[p.Matrices[e.Block-1]].Type.Edges {
+				return fmt.Errorf("return: %q: expected values of the same edges as %%%d has, got others", e.Name, p.Matrices[e.Block-1])
+			}
+			continue
 		}
 		if k := p.Nodes[e.Node].Type.Kind; k != List && k != Vector && k != Dense {
 			return fmt.Errorf("return: %q: expected a vector, dense rows or a list, got %s", e.Name, k)
 		}
-		names[e.Name] = true
 	}
 	return nil
 }

@@ -24,8 +24,11 @@ const (
 // node is made of is not needed; nil: none is kept.
 func (p *Program) Wants(kept func(i int) bool) []Want {
 	wants := make([]Want, len(p.Nodes))
-	for _, m := range p.Matrices {
-		wants[m] |= WantEdges | WantValues
+	for k, m := range p.Matrices {
+		wants[m] |= WantEdges
+		if !p.Bare[k] {
+			wants[m] |= WantValues
+		}
 	}
 	if p.Result == Subgraph {
 		wants[p.List] |= WantValues

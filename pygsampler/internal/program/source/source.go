@@ -189,8 +189,10 @@ func (w *writer) survey() {
 			number(w.p.RowsOf(w.p.Nodes[n.In[0]].Type.Edges))
 		}
 	}
-	for _, m := range w.p.Matrices {
-		w.uses[m]++
+	for k, m := range w.p.Matrices {
+		if !w.p.Bare[k] {
+			w.uses[m]++
+		}
 	}
 	for _, e := range w.p.Extras {
 		w.uses[e.Node]++
