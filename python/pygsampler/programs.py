@@ -541,8 +541,8 @@ class Program(EngineSampler, Sampler[Any]):
     ) -> Job:
         """As ``Sampler.launch``.
 
-        Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``; A itself, and what is made of
-        it alone, has all. ValueError for programs that walk, or draw among the edges of A.
+        Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``, nor in what is drawn from A; A
+        itself, and what is made of it alone, has all. ValueError for programs that walk.
         """
         job = launched(
             self,

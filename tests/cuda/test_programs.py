@@ -60,6 +60,13 @@ def subgraph_values(A: Any, seeds: Any) -> Any:
     return V, {"p": G * 2, "q": G * 3}
 
 
+@pgs.program
+def drawn_of_all(A: Any, seeds: Any) -> Any:
+    heavy = A.where(A < 3)
+    B = heavy.individual_sample(2, heavy.mul(A.degree(), axis=0))
+    return B, {"sums": A.sum(axis=0)}
+
+
 def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
     rows = np.random.default_rng(7).normal(size=(graph.num_nodes, width))
     return graph.with_data(node_data={"rows": rows.astype(np.float32)})
@@ -67,6 +74,7 @@ def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
 
 SAMPLERS: dict[str, Any] = {
     "products": products(weight="w", seed=1),
+    "of all": drawn_of_all(weight="w", seed=1),
     "named values": named_values(weight="w", seed=1),
     "nested values": nested_values(seed=1),
     "values of a subgraph": subgraph_values(weight="w", seed=1),
@@ -134,7 +142,9 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
         same(got, want)
 
 
-@pytest.mark.parametrize("name", ["ladies", "labor", "shadow", "bandit", "bandit, distinct"])
+@pytest.mark.parametrize(
+    "name", ["ladies", "labor", "shadow", "bandit", "bandit, distinct", "of all"]
+)
 @pytest.mark.parametrize("edge_ids", [0, 32])
 def test_excluded_edges(name: str, edge_ids: int) -> None:
     cpu, there = both(random_graph(scaled(20000, 200), 2), 32, edge_ids)
@@ -178,6 +188,7 @@ def test_long_columns() -> None:
         SAMPLERS["ladies"],
         SAMPLERS["labor-1"],
         samplers.labor(fanouts=[9], importance=2, seed=1),
+        samplers.exp3m(fanouts=[40], eta=0.3, log_weights="w", seed=1),
     ):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -197,7 +196,7 @@ class Trial:
     def judged(self, code: str, got: Any, want: Result | BatchError) -> str:
         if isinstance(got, Exception):
             refused = self.exclude and str(got).startswith("exclude: expected a program")
-            if refused and re.search(" = (walk|whole)", code):
+            if refused and " = walk" in code:
                 return ""
             if isinstance(want, BatchError) or isinstance(
                 self.want(code, everything=True), BatchError

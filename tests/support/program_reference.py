@@ -89,6 +89,8 @@ class Program:
         return found
 
 
+# What makes a matrix of some edges of another.
+CHOOSE = {"individual", "collective", "dependent", "filter", "top_k", "merge"}
 INPUTS = re.compile(r"%(\d+)(?:, |$| )")
 ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)(?: |$)')
 EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")(?:\[(\d+)\])?=%(\d+)(?: |$)')
@@ -180,6 +182,8 @@ class Edges:
     places: list[list[int]]
     graph: GraphLists
     whole: bool = False
+    # A's own, or some that the graph alone tells: excluded ones are among them.
+    own: bool = False
 
     @cached_property
     def flat(self) -> list[int]:
@@ -286,6 +290,9 @@ class Machine:
     weight: str | None
     inputs: dict[str, list[Any]] = field(default_factory=dict)
     exclude: frozenset[int] = frozenset()
+    leaves_out: bool = False
+    # Of each node: a function of the graph alone.
+    fixed: list[bool] = field(default_factory=list)
     values: dict[int, Any] = field(default_factory=dict)
 
     def every(self) -> Vertices:
@@ -303,6 +310,14 @@ class Machine:
     def data(self, edges: Edges, name: str) -> Matrix:
         array = self.graph.edge_data[name]
         return Matrix(edges, [float(array[i]) for i in edges.ids])
+
+    def without(self, m: Any) -> Any:
+        """A matrix of the graph alone as it is chosen from: without excluded edges."""
+        if not isinstance(m, Matrix) or not m.edges.own or not self.leaves_out:
+            return m
+        ids = iter(m.edges.ids)
+        kept = [[next(ids) not in self.exclude for _ in es] for es in m.edges.places]
+        return m.some([[i for i, stays in enumerate(column) if stays] for column in kept])
 
     def value(self, i: int) -> Any:
         """What a node has made; the error that it has ended with."""
@@ -325,6 +340,16 @@ class Machine:
     def make(self, node: Node) -> Any:
         given: list[Any] = [self.value(i) for i in node.inputs]
         attrs, op = node.attrs, node.op
+        if op in CHOOSE:
+            alone = op in ("filter", "top_k", "merge") and all(x.edges.own for x in given)
+            if alone and all(self.fixed[i] for i in node.inputs):
+                made = self.made(op, attrs, given)
+                made.edges.own = True
+                return made
+            given = [self.without(x) for x in given]
+        return self.made(op, attrs, given)
+
+    def made(self, op: str, attrs: dict[str, str], given: list[Any]) -> Any:
         if op in REDUCTIONS:
             return self.reduce(op, given[0], attrs.get("axis"))
         if op in MAPS:
@@ -429,7 +454,7 @@ class Machine:
         if not whole:
             out = self.exclude
             places = [[e for e in es if (e if ids is None else ids[e]) not in out] for es in places]
-        return self.matrix(Edges(s, places, self.graph, whole))
+        return self.matrix(Edges(s, places, self.graph, whole, whole))
 
     def map(self, function: Callable[..., float], given: list[Value], axis: str | None) -> Value:
         matrix = next((x for x in given if isinstance(x, Matrix)), None)
@@ -591,13 +616,19 @@ def reference(
     """
     program = parse(code)
     numbers = Numbers(seed, epoch, batch)
-    machine = Machine(graph, list(seeds), numbers, weight, inputs or {}, frozenset(exclude))
+    left_out = frozenset(exclude)
+    machine = Machine(graph, list(seeds), numbers, weight, inputs or {}, left_out, bool(left_out))
+    for node in program.nodes:
+        draws = node.op in ("seeds", "project", "item") or "site" in node.attrs
+        machine.fixed.append(not draws and all(machine.fixed[i] for i in node.inputs))
     for i, node in enumerate(program.nodes):
         if everything:
             machine.values[i] = machine.make(node)
         elif i in program.needed:
             machine.values[i] = machine.tried(node)
-    values = {i: machine.value(i) for i in {*program.returned, *program.extras.values()}}
+    values = {
+        i: machine.without(machine.value(i)) for i in {*program.returned, *program.extras.values()}
+    }
     extras: dict[str, list[Any]] = {}
     for name, i in program.extras.items():
         value = values[i]

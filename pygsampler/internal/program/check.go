@@ -253,9 +253,9 @@ func (p *Program) Check() error {
 			continue
 		}
 		if other, twice := sites[n.Site]; twice {
-			// The vertices' numbers may be looked at again, and so may those of a race.
+			// The vertices' numbers may be looked at again, those of edges where some were chosen, and those of a race.
 			of := p.Nodes[other]
-			if numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
+			if p.again(n, &of) || numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
 				continue
 			}
 			return fmt.Errorf("%%%d: draws at site %d as %%%d does", i, n.Site, other)
@@ -306,3 +306,16 @@ func (p *Program) Check() error {
 
 // numbers says whether a node is the random numbers of all vertices.
 func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }
+
+// again says that n looks at the random numbers of edges again, of some of those that `of` has.
+func (p *Program) again(n, of *Node) bool {
+	if n.Op != Random || of.Op != Random || len(n.In) == 0 || len(of.In) == 0 {
+		return false
+	}
+	for e := p.Parent(n.Type.Edges); e >= 0; e = p.Parent(e) {
+		if e == of.Type.Edges {
+			return true
+		}
+	}
+	return false
+}
