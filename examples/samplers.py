@@ -38,6 +38,7 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "labor": lambda graph: samplers.labor(fanouts=[10, 10], seed=0),
     "ladies": lambda graph: samplers.ladies(nodes=[2048, 2048], seed=0),
     "fastgcn": lambda graph: samplers.fastgcn(nodes=[4096, 4096], seed=0),
+    "locality_layers": lambda graph: samplers.locality_layers(nodes=[4096, 4096], beta=3.0, seed=0),
     "saint_node": lambda graph: samplers.saint_node(budget=6000, seed=0),
     "saint_edge": lambda graph: samplers.saint_edge(budget=4000, seed=0),
     "shadow": lambda graph: samplers.shadow(fanouts=[2, 3], seed=0),

@@ -58,6 +58,7 @@ SHIPPED = {
     "saint_edge, independent": samplers.saint_edge(budget=4, method="independent"),
     "saint_walk": samplers.saint_walk(roots=3, length=2),
     "locality_saint": samplers.locality_saint(budget=4, score="u", beta=3),
+    "locality_layers": samplers.locality_layers(nodes=[4, 3], score="u", beta=3, by="hop"),
     "seal": samplers.seal(fanouts=[3, -1]),
     "shadow": samplers.shadow(fanouts=[2, 3]),
     "cluster_gcn": samplers.cluster_gcn(),

@@ -6,7 +6,12 @@ from pygsampler.samplers.disjoint import ppr_shadow, shadow_disjoint
 from pygsampler.samplers.history import History
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.learned import Learned
-from pygsampler.samplers.locality_aware import locality, locality_saint, locality_scores
+from pygsampler.samplers.locality_aware import (
+    locality,
+    locality_layers,
+    locality_saint,
+    locality_scores,
+)
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
 from pygsampler.samplers.norms import saint_norms
 from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
@@ -34,6 +39,7 @@ __all__ = [
     "labor",
     "ladies",
     "locality",
+    "locality_layers",
     "locality_saint",
     "locality_scores",
     "mvs",
