@@ -220,6 +220,17 @@ __device__ __forceinline__ bool keep(Machine& m, char*& to, u32 n, Of of) {
   return true;
 }
 
+// Likewise n rows of h numbers.
+template <u32 h, class Of>
+__device__ __forceinline__ bool keep_rows(Machine& m, char*& to, u32 n, Of of) {
+  float* out = (float*)to;
+  u64 count = (u64)n * h;
+  to += align64(count * 4);
+#pragma unroll 1
+  for (u64 k = blockIdx.x * PROGRAM_THREADS + threadIdx.x; k < count; k += gridDim.x * PROGRAM_THREADS) out[k] = of((u32)(k / h), (u32)(k % h));
+  return true;
+}
+
 // Array i beside so many blocks.
 template <class Of>
 __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {

@@ -67,6 +67,16 @@ def drawn_of_all(A: Any, seeds: Any) -> Any:
     return B, {"sums": A.sum(axis=0)}
 
 
+@pgs.program
+def smoothed(A: Any, seeds: Any) -> Any:
+    """Rows that are made once for a graph, of which some are made of others."""
+    X = A.features("rows")
+    once, C = A.T @ X, A[:, seeds]
+    twice = A @ once
+    extra = {"own": once[C.row()], "back": twice, "first": (A.T @ twice)[:, 0]}
+    return C.dot(once, twice), extra
+
+
 def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
     rows = np.random.default_rng(7).normal(size=(graph.num_nodes, width))
     return graph.with_data(node_data={"rows": rows.astype(np.float32)})
@@ -205,6 +215,10 @@ def test_products_with_dense_rows(width: int) -> None:
     for seeds in (np.arange(len(degrees)), np.array([5, 5, 3]), np.arange(0)):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
+    made_once = smoothed(weight="w", seed=1)
+    for seeds in (np.array([5, 5, 3]), np.arange(12)):
+        want = smoothed(weight="w", seed=1, passes=["preprocess"]).sample(cpu, seeds, batch=0)
+        same(made_once.sample(there, seeds, batch=0), want)
     bad = cpu.with_data(edge_data={"w": np.full(cpu.num_edges, np.inf)})
     for graph in (bad, bad.to("cuda")):
         with pytest.raises(ValueError, match=r"@: expected finite values, got -?inf"):

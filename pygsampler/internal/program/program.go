@@ -100,6 +100,12 @@ type Program struct {
 	Timed bool // a batch has the microseconds of each node, and of writing it, beside its arrays
 }
 
+// Keeps says that the node's values are kept with the graph: it is marked so, and of a kind that has them.
+func (n *Node) Keeps() bool {
+	k := n.Type.Kind
+	return n.Once && (k == Scalar || (k == Vector || k == Dense) && n.Type.Along.Space == All)
+}
+
 // Beside is how many arrays a batch has beside its blocks.
 func (p *Program) Beside() int {
 	if p.Timed {
