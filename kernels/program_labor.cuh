@@ -1,4 +1,5 @@
-// LABOR's chances: for each column the factor c of min(1, c q). Go twin: internal/program/run/labor.go.
+// Chances min(1, c q) of a column's edges: its factor c, by what LABOR asks of them (Go twin: internal/program/run/labor.go)
+// or by their sum (level.go there).
 #pragma once
 #include "program_sums.cuh"
 
@@ -9,50 +10,80 @@ __device__ __forceinline__ double warp_sum_of(u32 lo, u32 hi, Term term) {
 }
 
 // Edges from which on a column is cut into pieces: one warp would be all that the others wait for.
-const u32 LABOR_LONG = 2 * SUMMED;
+const u32 LONG_SEARCH = 2 * SUMMED;
 
-// The search for a column's factor c: it grows from 0 on, in few steps, some three for most weights. Its terms are of
-// edges that c leaves open, those whose chance is below 1.
-template <class A, class Q>
-struct Open {
-  A a;
-  Q q;
-  double c;
-  __device__ __forceinline__ bool operator()(u32 i) const { return a(i) > 0 && q(i) > 0 && __dmul_rn(c, q(i)) < 1; }
-  __device__ __forceinline__ double value(u32 i) const { return (*this)(i) ? a(i) : 0.0; }
-  __device__ __forceinline__ double above(u32 i) const { return (*this)(i) ? op_div(__dmul_rn(a(i), a(i)), q(i)) : 0.0; }
-  __device__ __forceinline__ double below(u32 i) const { return (*this)(i) ? __dmul_rn(a(i), a(i)) : 0.0; }
-};
-// Whether a column with so many candidates, of which `least` are the bits of the least q, has its factor without a search.
-__device__ __forceinline__ bool labor_known(long long k, u32 candidates, u64 least, double& c) {
-  c = !candidates || (k >= 0 && candidates > (u64)k) ? 0 : op_div(1.0, of_bits(least));
-  return !candidates || k < 0 || candidates <= (u64)k;
-}
-// What the sum of a^2 / min(1, c q) is to be above that of a^2, where d is the sum of the values.
-__device__ __forceinline__ double labor_goal(long long k, u32 candidates, double d) {
-  return __dmul_rn(__dmul_rn(d, d), op_sub(op_div(1.0, (double)k), op_div(1.0, (double)candidates)));
-}
-// The next c of a column; false: the one before is the last.
-__device__ __forceinline__ bool labor_next(double& c, double goal, double above, double below) {
-  double next = op_div(above, __dadd_rn(goal, below));
-  if (!(next > c)) return false;
-  c = next;
-  return true;
-}
-
-// Of some edges: how many are candidates, and the bits of the least q of them.
+// The search for a column's factor c: it grows from 0 on, in few steps, some three for most weights. Its terms are of candidates,
+// those with a ratio q(i) > 0, and `open` are those of them whose chance is below 1. A search has next(goal, above, below) until
+// that does not grow any more, `above` and `below` being sums of its terms, and goal(column, candidates, sum of value(i)).
 struct Candidates {
   u32 n;
-  u64 least;
+  u64 least;  // the bits of the least ratio
 };
+// LABOR's: the sum of a^2 / min(1, c q) is to be above that of a^2 by a goal.
 template <class A, class Q>
-__device__ __forceinline__ Candidates labor_candidates(u32 lo, u32 hi, A a, Q q) {
+struct LaborSearch {
+  long long k;
+  A a;
+  Q q;
+  __device__ __forceinline__ bool candidate(u32 i) const { return a(i) > 0 && q(i) > 0; }
+  __device__ __forceinline__ double ratio(u32 i) const { return q(i); }
+  __device__ __forceinline__ double value(u32 i) const { return candidate(i) ? a(i) : 0.0; }
+  __device__ __forceinline__ double above(u32 i, bool open) const { return open ? op_div(__dmul_rn(a(i), a(i)), q(i)) : 0.0; }
+  __device__ __forceinline__ double below(u32 i, bool open) const { return open ? __dmul_rn(a(i), a(i)) : 0.0; }
+  // Whether a column has its factor without a search.
+  __device__ __forceinline__ bool known(u32, Candidates all, double& c) const {
+    c = !all.n || (k >= 0 && all.n > (u64)k) ? 0 : op_div(1.0, of_bits(all.least));
+    return !all.n || k < 0 || all.n <= (u64)k;
+  }
+  __device__ __forceinline__ double goal(u32, u32 candidates, double d) const {
+    return __dmul_rn(__dmul_rn(d, d), op_sub(op_div(1.0, (double)k), op_div(1.0, (double)candidates)));
+  }
+  __device__ __forceinline__ double next(double goal, double above, double below) const { return op_div(above, __dadd_rn(goal, below)); }
+};
+// A sum of the chances: what is left of it by those that are capped is shared by those that are not.
+template <class V, class Sum>
+struct LevelSearch {
+  V v;
+  Sum sum;
+  __device__ __forceinline__ bool candidate(u32 i) const { return v(i) > 0; }
+  __device__ __forceinline__ double ratio(u32 i) const { return v(i); }
+  __device__ __forceinline__ double value(u32) const { return 0; }
+  __device__ __forceinline__ double above(u32 i, bool open) const { return !open && v(i) > 0 ? 1.0 : 0.0; }
+  __device__ __forceinline__ double below(u32 i, bool open) const { return open ? v(i) : 0.0; }
+  __device__ __forceinline__ bool known(u32 column, Candidates all, double& c) const {
+    double to = sum(column);
+    bool none = !all.n || !(to > 0), every = (double)all.n <= to;
+    double above = op_div(2.0, of_bits(all.least)), largest = of_bits(0x7fefffffffffffffull);
+    c = none || !every ? 0 : above < largest ? above : largest;
+    return none || every;
+  }
+  __device__ __forceinline__ double goal(u32 column, u32, double) const { return sum(column); }
+  __device__ __forceinline__ double next(double goal, double above, double below) const { return op_div(op_sub(goal, above), below); }
+};
+
+// What a search adds up of a column's edges.
+template <class Search>
+struct Terms {
+  const Search& of;
+  double c;
+  __device__ __forceinline__ bool open(u32 i) const { return of.candidate(i) && __dmul_rn(c, of.ratio(i)) < 1; }
+  __device__ __forceinline__ double above(u32 i) const { return of.above(i, open(i)); }
+  __device__ __forceinline__ double below(u32 i) const { return of.below(i, open(i)); }
+  // The next c of a column; false: this one is the last.
+  __device__ __forceinline__ bool next(double goal, double above, double below) {
+    double next = of.next(goal, above, below);
+    if (!(next > c)) return false;
+    c = next;
+    return true;
+  }
+};
+
+template <class Search>
+__device__ __forceinline__ Candidates candidates_of(u32 lo, u32 hi, const Search& of) {
   Candidates found{0, ~0ull};
 #pragma unroll 1
-  for (u32 i = lo + (threadIdx.x & 31); i < hi; i += 32) {
-    double x = q(i);
-    if (x > 0 && a(i) > 0) found.n++, found.least = min(found.least, bits_of(x));
-  }
+  for (u32 i = lo + (threadIdx.x & 31); i < hi; i += 32)
+    if (of.candidate(i)) found.n++, found.least = min(found.least, bits_of(of.ratio(i)));
   return Candidates{warp_sum32(found.n), ~warp_max(~found.least)};
 }
 
@@ -65,9 +96,9 @@ struct LongColumn {
 
 // The factors of long columns, the steps of all of them together: a warp sums a piece, then one the pieces of a column. With four
 // counters, of which two say how many pieces and columns there are.
-template <class A, class Q>
-__device__ __forceinline__ bool labor_long(Machine& m, double* to, const Edges& e, long long k, u32* cells, const uint2* pieces, LongColumn* columns,
-                                           double* parts, A a, Q q) {
+template <class Search>
+__device__ __forceinline__ bool long_factors(Machine& m, double* to, const Edges& e, u32* cells, const uint2* pieces, LongColumn* columns,
+                                             double* parts, const Search& search) {
   u32 lane = threadIdx.x & 31, num_pieces = load_relaxed(cells), num_columns = load_relaxed(cells + 1), *going = cells + 2;
   if (!num_pieces) return true;
   Candidates* found = m.take<Candidates>(num_pieces);
@@ -75,9 +106,8 @@ __device__ __forceinline__ bool labor_long(Machine& m, double* to, const Edges& 
   double* second = parts + num_pieces;
   m.each_warp(num_pieces, [&](u32 i) {
     u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[columns[pieces[i].y].column + 1]);
-    Candidates own = labor_candidates(lo, hi, a, q);
-    Open<A, Q> open{a, q, 0};
-    double d = sum_from(lo, hi, [&](u32 i) { return open.value(i); });
+    Candidates own = candidates_of(lo, hi, search);
+    double d = sum_from(lo, hi, [&](u32 i) { return search.value(i); });
     if (lane == 0) found[i] = own, parts[i] = d;
   });
   m.barrier();
@@ -89,8 +119,8 @@ __device__ __forceinline__ bool labor_long(Machine& m, double* to, const Edges& 
       all.n += own.n, all.least = min(all.least, own.least);
     }
     all = Candidates{warp_sum32(all.n), ~warp_max(~all.least)};
-    column.done = labor_known(k, all.n, all.least, column.c);
-    if (!column.done) column.goal = labor_goal(k, all.n, sum_in_order(parts + column.first, column.pieces));
+    column.done = search.known(column.column, all, column.c);
+    if (!column.done) column.goal = search.goal(column.column, all.n, sum_in_order(parts + column.first, column.pieces));
     if (lane == 0) columns[i] = column, to[column.column] = column.c;
   });
   m.barrier();
@@ -100,9 +130,9 @@ __device__ __forceinline__ bool labor_long(Machine& m, double* to, const Edges& 
       LongColumn column = columns[pieces[i].y];
       if (column.done) return;
       u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[column.column + 1]);
-      Open<A, Q> open{a, q, column.c};
-      double above = sum_from(lo, hi, [&](u32 i) { return open.above(i); });
-      double below = sum_from(lo, hi, [&](u32 i) { return open.below(i); });
+      Terms<Search> terms{search, column.c};
+      double above = sum_from(lo, hi, [&](u32 i) { return terms.above(i); });
+      double below = sum_from(lo, hi, [&](u32 i) { return terms.below(i); });
       if (lane == 0) parts[i] = above, second[i] = below;
     });
     m.barrier();
@@ -110,7 +140,9 @@ __device__ __forceinline__ bool labor_long(Machine& m, double* to, const Edges& 
       LongColumn column = columns[i];
       if (column.done) return;
       double above = sum_in_order(parts + column.first, column.pieces), below = sum_in_order(second + column.first, column.pieces);
-      column.done = !labor_next(column.c, column.goal, above, below);
+      Terms<Search> terms{search, column.c};
+      column.done = !terms.next(column.goal, above, below);
+      column.c = terms.c;
       if (lane) return;
       columns[i] = column, to[column.column] = column.c;
       if (!column.done) atomicMax(going, step);
@@ -120,21 +152,18 @@ __device__ __forceinline__ bool labor_long(Machine& m, double* to, const Edges& 
   }
 }
 
-// A warp a column; long ones follow, by pieces. With four counters beside those of the chances.
-template <class A, class Q>
-__device__ __forceinline__ bool labor(Machine& m, const double*& factors, const Edges& e, long long k, u32 node, A a, Q q) {
-  auto wrong = [](double x) { return !(x >= 0 && finite(x)); };
-  if (!m.chances(e.n, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); }))
-    return false;
-  u32 *cells = m.counters(4), most = e.n < LABOR_LONG ? 0 : e.n / SUMMED + e.n / LABOR_LONG;
+// A warp a column; long ones follow, by pieces. With four counters.
+template <class Search>
+__device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, const Edges& e, const Search& search) {
+  u32 *cells = m.counters(4), most = e.n < LONG_SEARCH ? 0 : e.n / SUMMED + e.n / LONG_SEARCH;
   double *to = m.take<double>(e.columns.n), *parts = m.take<double>(2 * (u64)most);
   uint2* pieces = m.take<uint2>(most);
-  LongColumn* columns = m.take<LongColumn>(most ? e.n / LABOR_LONG : 0);
+  LongColumn* columns = m.take<LongColumn>(most ? e.n / LONG_SEARCH : 0);
   if (!m.well()) return false;
   u32 lane = threadIdx.x & 31;
   m.each_warp(e.columns.n, [&](u32 column) {
     u32 lo = e.begins[column], hi = e.begins[column + 1];
-    if (hi - lo >= LABOR_LONG) {
+    if (hi - lo >= LONG_SEARCH) {
       u32 n = (hi - lo + SUMMED - 1) / SUMMED, first = 0, at = 0;
       if (lane == 0) {
         first = atomicAdd(cells, n), at = atomicAdd(cells + 1, 1u);
@@ -145,21 +174,33 @@ __device__ __forceinline__ bool labor(Machine& m, const double*& factors, const 
       for (u32 j = lane; j < n; j += 32) pieces[first + j] = make_uint2(lo + j * SUMMED, at);
       return;
     }
-    Candidates all = labor_candidates(lo, hi, a, q);
-    double c;
-    if (!labor_known(k, all.n, all.least, c)) {
-      Open<A, Q> open{a, q, 0};
-      double goal = labor_goal(k, all.n, warp_sum_of(lo, hi, [&](u32 i) { return open.value(i); })), above, below;
+    Candidates all = candidates_of(lo, hi, search);
+    Terms<Search> terms{search, 0};
+    if (!search.known(column, all, terms.c)) {
+      double goal = search.goal(column, all.n, warp_sum_of(lo, hi, [&](u32 i) { return search.value(i); })), above, below;
       do {
-        open.c = c;
-        above = warp_sum_of(lo, hi, [&](u32 i) { return open.above(i); });
-        below = warp_sum_of(lo, hi, [&](u32 i) { return open.below(i); });
-      } while (labor_next(c, goal, above, below));
+        above = warp_sum_of(lo, hi, [&](u32 i) { return terms.above(i); });
+        below = warp_sum_of(lo, hi, [&](u32 i) { return terms.below(i); });
+      } while (terms.next(goal, above, below));
     }
-    if (lane == 0) to[column] = c;
+    if (lane == 0) to[column] = terms.c;
   });
   m.barrier();
-  if (most && !labor_long(m, to, e, k, cells, pieces, columns, parts, a, q)) return false;
+  if (most && !long_factors(m, to, e, cells, pieces, columns, parts, search)) return false;
   factors = to;
   return true;
+}
+
+// With four counters beside those of the search, as `level`.
+template <class A, class Q>
+__device__ __forceinline__ bool labor(Machine& m, const double*& factors, const Edges& e, long long k, u32 node, A a, Q q) {
+  auto wrong = [](double x) { return !(x >= 0 && finite(x)); };
+  if (!m.chances(e.n, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); }))
+    return false;
+  return factors_of(m, factors, e, LaborSearch<A, Q>{k, a, q});
+}
+
+template <class V, class Sum>
+__device__ __forceinline__ bool level(Machine& m, const double*& factors, const Edges& e, u32 node, V v, Sum sum) {
+  return m.chances(e.n, node, [&](u32 i) { return e.columns(e.column[i]); }, v) && factors_of(m, factors, e, LevelSearch<V, Sum>{v, sum});
 }

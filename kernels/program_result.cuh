@@ -1,5 +1,6 @@
 // The batch of a program: vertices by first occurrence, a block for each matrix, arrays beside them.
 #pragma once
+#include "program_dependent.cuh"
 #include "program_replace.cuh"
 #include "program_walk.cuh"
 
@@ -219,6 +220,17 @@ __device__ __forceinline__ bool keep(Machine& m, char*& to, u32 n, Of of) {
   return true;
 }
 
+// Likewise n rows of h numbers.
+template <u32 h, class Of>
+__device__ __forceinline__ bool keep_rows(Machine& m, char*& to, u32 n, Of of) {
+  float* out = (float*)to;
+  u64 count = (u64)n * h;
+  to += align64(count * 4);
+#pragma unroll 1
+  for (u64 k = blockIdx.x * PROGRAM_THREADS + threadIdx.x; k < count; k += gridDim.x * PROGRAM_THREADS) out[k] = of((u32)(k / h), (u32)(k % h));
+  return true;
+}
+
 // Array i beside so many blocks.
 template <class Of>
 __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks, u32 i, u32 n, Of of) {
@@ -227,6 +239,20 @@ __device__ __forceinline__ bool extra_values(Machine& m, Batching& b, u32 blocks
   float* to = (float*)b.put(words + EXTRA_OFFSET, n, 4);
   if (!b.fits()) return true;
   m.each(n, [&](u32 k) { to[k] = single(of(k)); });
+  return true;
+}
+// Array i: values of the edges of a block, as block() has them.
+template <class To, class Of>
+__device__ __forceinline__ bool extra_edges(Machine& m, Batching& b, u32 blocks, u32 i, const Destinations& dst, const Edges& e, To to, Of of) {
+  u32 words = HEADER_WORDS + BLOCK_WORDS * blocks + EXTRA_WORDS * i;
+  b.set(words + EXTRA_LENGTH, e.n);
+  float* out = (float*)b.put(words + EXTRA_OFFSET, e.n, 4);
+  if (!b.fits()) return true;
+  const u32* begins = dst.begins;
+  m.each(e.n, [&](u32 k) {
+    u32 c = e.column[k];
+    out[begins[to(c)] + (k - e.begins[c])] = single(of(k));
+  });
   return true;
 }
 // Array i: n rows of h numbers.

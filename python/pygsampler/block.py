@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.named import NO_VALUES
 from pygsampler._core import memories
 from pygsampler._core.memories import Memory
 from pygsampler.array import Array
@@ -35,6 +36,7 @@ class Block:
         "_nodes",
         "_widths",
         "_words",
+        "edge_values",
     )
 
     _memory: Memory | memoryview
@@ -49,6 +51,8 @@ class Block:
     # the destinations of all edges are, once they were asked for.
     _before: int
     _dst: list[Memory]
+    edge_values: Mapping[str, Array]
+    """Values of the edges that a program has given other names than ``"w"``: float32."""
 
     def __init__(self) -> None:
         raise TypeError("Block: made by PGSampler.sample")
@@ -63,6 +67,7 @@ class Block:
         widths: Sequence[int],
         before: int,
         dst: list[Memory],
+        edge_values: Mapping[str, Array] = NO_VALUES,
     ) -> Block:
         block = object.__new__(cls)
         block._memory = memory
@@ -73,6 +78,7 @@ class Block:
         block._arrays = {}
         block._before = before
         block._dst = dst
+        block.edge_values = edge_values
         return block
 
     @property
@@ -124,9 +130,10 @@ class Block:
 
     @property
     def edge_data(self) -> Mapping[str, Array]:
-        """Values of the edges by name, shape [num_edges]: a program's as ``"w"``, float32."""
+        """Values of the edges by name, shape [num_edges], float32: a program's as ``"w"``, and
+        those that it gives other names."""
         values = self.edge_weights
-        return {} if values is None else {"w": values}
+        return {**self.edge_values} if values is None else {"w": values, **self.edge_values}
 
     @property
     def src_nodes(self) -> Array:

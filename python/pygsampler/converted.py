@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from pygsampler._batch.named import NO_VALUES
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -33,12 +35,15 @@ class ConvertedBlock(Generic[ArrayT]):
     dst_offset: int = 0
     # Not a default of the class, which would hide those that are made when they are used.
     edge_weights: ArrayT | None = field(default_factory=lambda: None)
+    # Values of edges that a program has given other names than "w".
+    edge_values: Mapping[str, ArrayT] = field(default_factory=lambda: NO_VALUES)
 
     @property
     def edge_data(self) -> Mapping[str, ArrayT]:
-        """Values of the edges by name, shape [num_edges]: a program's as ``"w"``, float32."""
+        """Values of the edges by name, shape [num_edges], float32: a program's as ``"w"``, and
+        those that it gives other names."""
         values = self.edge_weights
-        return {} if values is None else {"w": values}
+        return {**self.edge_values} if values is None else {"w": values, **self.edge_values}
 
     @property
     def num_src_nodes(self) -> int:
@@ -152,7 +157,8 @@ def _of_batch(known: dict[str, Any], views: Views, name: str) -> Any:
 
 def _blocks_of(known: dict[str, Any], views: Views, name: str) -> Any:
     of, hops = TorchBlock._of, range(views.hops())
-    blocks = known[name] = tuple([of(views, place) for place in hops])
+    named = known.get("_edge_values", NO_VALUES)
+    blocks = known[name] = tuple([of(views, place, named.get(place)) for place in hops])
     return blocks
 
 
@@ -191,13 +197,16 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
     """
 
     @classmethod
-    def _of(cls, views: BlockViews, place: int) -> TorchBlock:
+    def _of(
+        cls, views: BlockViews, place: int, named: Mapping[str, torch.Tensor] | None = None
+    ) -> TorchBlock:
         block = object.__new__(cls)
         # Around the dataclass, which is frozen. Tensors join them here when they are made.
         known = block.__dict__
         known["_views"] = views
         known["_place"] = place
         known["dst_offset"] = views.dst_offset(place)
+        known["edge_values"] = named or NO_VALUES
         return block
 
     if not TYPE_CHECKING:
@@ -466,6 +475,7 @@ class TorchBlock(ConvertedBlock["torch.Tensor"], Furnished):
             self.dst_nodes,
             self.dst_offset,
             self.edge_weights,
+            dict(self.edge_values),
         )
         return type(self), arrays, dict(self.features)
 
@@ -533,7 +543,12 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
 
     @classmethod
     def _of(
-        cls, views: Views, epoch: int, batch: int, extra: Mapping[str, Any] | None = None
+        cls,
+        views: Views,
+        epoch: int,
+        batch: int,
+        extra: Mapping[str, Any] | None = None,
+        named: Mapping[int, Mapping[str, Any]] | None = None,
     ) -> TorchBatch:
         made = object.__new__(cls)
         known = made.__dict__
@@ -542,6 +557,8 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
         known["trees"] = views.of_batch("trees")
         known["epoch"] = epoch
         known["batch"] = batch
+        if named:
+            known["_edge_values"] = named
         return made
 
     if not TYPE_CHECKING:
@@ -586,8 +603,12 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
         views: Views | None = self.__dict__.get("_views")
         moved = None if views is None else views.moved(move)
         extra = {name: move(values) for name, values in self.extra.items()}
+        named = {
+            place: {name: move(values) for name, values in block.edge_values.items()}
+            for place, block in enumerate(self.blocks)
+        }
         if moved is not None:
-            return self._of(moved, self.epoch, self.batch, extra)
+            return self._of(moved, self.epoch, self.batch, extra, named)
         nodes = move(self.input_nodes)
         blocks = tuple(
             TorchBlock(
@@ -598,8 +619,9 @@ class TorchBatch(ConvertedBatch["torch.Tensor", TorchBlock], Furnished):
                 nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes],
                 block.dst_offset,
                 None if block.edge_weights is None else move(block.edge_weights),
+                named[place],
             )
-            for block in self.blocks
+            for place, block in enumerate(self.blocks)
         )
         seeds, index = move(self.output_nodes), move(self.output_index)
         trees = None if self.trees is None else move(self.trees)

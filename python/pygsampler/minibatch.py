@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pygsampler._arrays import devices
 from pygsampler._batch import layout as at
+from pygsampler._batch.named import NO_VALUES, EdgeName, parted
 from pygsampler._batch.packed import packed
 from pygsampler._batch.views import HostViews, RegionViews
 from pygsampler._core import memories
@@ -91,7 +92,7 @@ class MiniBatch:
     _words: list[int]
     # What describes the arrays beside the blocks, and their names.
     _extra_words: list[int]
-    _names: tuple[str, ...]
+    _names: tuple[str | EdgeName, ...]
     _input_nodes: Array
     _output_nodes: Array
     _output_index: Array
@@ -138,7 +139,9 @@ class MiniBatch:
         return cls._read(region, address, address, devices.CPU, epoch, batch)
 
     @classmethod
-    def _of(cls, memory: Memory, epoch: int, batch: int, names: tuple[str, ...] = ()) -> MiniBatch:
+    def _of(
+        cls, memory: Memory, epoch: int, batch: int, names: tuple[str | EdgeName, ...] = ()
+    ) -> MiniBatch:
         """Of a batch of the engine's; what is in it is looked at when it is asked for."""
         made = object.__new__(cls)
         made._memory = memory
@@ -156,7 +159,7 @@ class MiniBatch:
         device: int,
         epoch: int,
         batch: int,
-        names: tuple[str, ...] = (),
+        names: tuple[str | EdgeName, ...] = (),
     ) -> MiniBatch:
         made = object.__new__(cls)
         made._memory = memory
@@ -200,12 +203,14 @@ class MiniBatch:
         assert output_index is not None
         self._output_nodes, self._output_index = output_nodes, output_index
         self._input_nodes = nodes
-        blocks = []
+        blocks: list[Block] = []
         before = 0
         dst: list[Memory] = []
+        _, named = self._named()
         for start in range(at.HEADER_WORDS, len(words), at.WORDS):
             of_block = words[start : start + at.WORDS]
-            blocks.append(Block._of(memory, data, nodes, of_block, words, before, dst))
+            of_edges = named.get(len(blocks), NO_VALUES)
+            blocks.append(Block._of(memory, data, nodes, of_block, words, before, dst, of_edges))
             before += of_block[at.NUM_EDGES]
         # Last: another thread that finds them finds all.
         self.blocks = tuple(blocks)
@@ -247,7 +252,13 @@ class MiniBatch:
     @property
     def extra(self) -> Mapping[str, Array]:
         """What a program has returned beside its blocks, by name: float32, rows of it, or ids."""
-        words, found = self._extra_words, {}
+        return self._named()[0]
+
+    def _named(self) -> tuple[dict[str, Array], dict[int, dict[str, Array]]]:
+        """The arrays beside the blocks, and those of their edges."""
+        if not self._names:
+            return {}, {}
+        words, found = self._extra_words, []
         for name, start in zip(self._names, range(0, len(words), at.EXTRA_WORDS), strict=True):
             about = words[start : start + at.EXTRA_WORDS]
             row = _EXTRAS[about[at.EXTRA_KIND]]
@@ -255,8 +266,8 @@ class MiniBatch:
             assert array is not None
             if width := about[at.EXTRA_WIDTH]:
                 array._shown_as("float32", dense_shape(about[at.EXTRA_LENGTH], width))
-            found[name] = array
-        return found
+            found.append((name, array))
+        return parted(found)
 
     @property
     def num_edges(self) -> int:
@@ -274,8 +285,13 @@ class MiniBatch:
             length = (self._size + 7) // 8 * 64 // bits
             region = Array._of(self._data, length, bits, self._memory, device=self._device)
             views = RegionViews(region.torch(), self._words, self._device)
-        extra = {name: array.torch() for name, array in self.extra.items()}
-        return self._torch._of(views, self.epoch, self.batch, extra)
+        beside, of_edges = self._named()
+        extra = {name: array.torch() for name, array in beside.items()}
+        named = {
+            place: {name: array.torch() for name, array in arrays.items()}
+            for place, arrays in of_edges.items()
+        }
+        return self._torch._of(views, self.epoch, self.batch, extra, named)
 
     def cpu(self) -> MiniBatch:
         """This batch on the CPU: itself, or a copy of a batch on a device."""
@@ -389,6 +405,7 @@ class MiniBatch:
                 nodes[block.dst_offset : block.dst_offset + block.num_dst_nodes],
                 block.dst_offset,
                 None if block.edge_weights is None else convert(block.edge_weights),
+                {name: convert(values) for name, values in block.edge_values.items()},
             )
             for block in self.blocks
         )
@@ -403,7 +420,7 @@ def _restore(
     epoch: int,
     batch: int,
     kind: type[MiniBatch] = MiniBatch,
-    names: tuple[str, ...] = (),
+    names: tuple[str | EdgeName, ...] = (),
 ) -> MiniBatch:
     buffer = memoryview(values)
     address = memories.address_of(buffer)

@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._batch import layout as at
+from pygsampler._batch.named import parted
 from pygsampler._batch.views import RegionViews
 from pygsampler._core import library
 from pygsampler._core.checks import describe, integer
@@ -241,7 +242,8 @@ class ProgramFunction:
 def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
     """The last line of a program's text, and the names of the lists in it."""
     extras: Mapping[str, Any] = {}
-    if isinstance(made, tuple) and made and isinstance(made[-1], Mapping):
+    pair = isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], Vertices)
+    if isinstance(made, tuple) and made and isinstance(made[-1], Mapping) and not pair:
         *rest, extras = made
         made = rest[0] if len(rest) == 1 else tuple(rest)
     elif isinstance(made, Mapping):
@@ -261,18 +263,36 @@ def _returned(trace: Trace, made: Any) -> tuple[str, tuple[str, ...]]:
         kind, nodes = "subgraph", list(made)
     else:
         kind, nodes = "blocks", list(made) if isinstance(made, (list, tuple)) else [made]
-    for node in nodes[kind == "subgraph" :]:
-        if not isinstance(node, Matrix):
-            raise trace.refuse(
-                f"return: {describe(node)}",
-                "expected matrices, A.induce(V), (V, matrix) or a dictionary of vectors",
-            )
-    text = f"return {kind}"
-    if nodes:
-        text += " " + ", ".join(f"%{node._node}" for node in nodes)
+    texts, named = [f"%{node._node}" for node in nodes[: kind == "subgraph"]], ""
+    for place, node in enumerate(nodes[kind == "subgraph" :]):
+        own, others = _values(trace, node)
+        texts.append(own)
+        for name, value in others.items():
+            named += f" {json.dumps(name, ensure_ascii=False)}[{place}]=%{value._node}"
+    text = f"return {kind}" + (" " + ", ".join(texts) if texts else "") + named
     for name, value in extras.items():
         text += f" {json.dumps(name, ensure_ascii=False)}=%{value._node}"
     return text, tuple(name for name, value in extras.items() if isinstance(value, Vertices))
+
+
+def _values(trace: Trace, node: Any) -> tuple[str, dict[str, Matrix]]:
+    """The matrix of a block as the last line has it, and other values of its edges by name."""
+    given = dict(node) if isinstance(node, Mapping) else {"w": node}
+    for name, value in given.items():
+        trace.named(name, "values of edges")
+        if not isinstance(value, Matrix):
+            raise trace.refuse(
+                f"return: {describe(value)}",
+                "expected matrices, A.induce(V), (V, matrix), a dictionary of matrices of the same "
+                "edges in the place of one, or a dictionary of vectors",
+            )
+    if not given:
+        raise trace.refuse("return: an empty dictionary", "expected values of edges by name")
+    first = given.pop("w", None)
+    if first is None:
+        # Its edges count, and its values stand under another name.
+        return f"~%{next(iter(given.values()))._node}", given
+    return f"%{first._node}", given
 
 
 class Program(EngineSampler, Sampler[Any]):
@@ -521,8 +541,8 @@ class Program(EngineSampler, Sampler[Any]):
     ) -> Job:
         """As ``Sampler.launch``.
 
-        Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``; A itself, and what is made of
-        it alone, has all. ValueError for programs that walk, or draw among the edges of A.
+        Edges in ``exclude`` are in no ``A[:, S]`` and ``A[R, S]``, nor in what is drawn from A; A
+        itself, and what is made of it alone, has all. ValueError for programs that walk.
         """
         job = launched(
             self,
@@ -569,12 +589,12 @@ class Program(EngineSampler, Sampler[Any]):
         count = at.num_words(words[at.HOPS])
         views, extras = RegionViews(region, words[:count], graph._device), words[count:]
         starts = range(0, len(extras), at.EXTRA_WORDS)
-        extra = {
-            name: views.beside(extras[start : start + at.EXTRA_WORDS])
+        extra, of_edges = parted(
+            (name, views.beside(extras[start : start + at.EXTRA_WORDS]))
             for name, start in zip(self._extras, starts, strict=True)
-        }
+        )
         kind = TorchSubgraph if self._result == "subgraph" else TorchBatch
-        return kind._of(views, epoch, batch, extra)
+        return kind._of(views, epoch, batch, extra, of_edges)
 
     def _many(self, graph: Stored, many: list[Any], epoch: int, batch: int) -> list[Any]:
         if graph._device >= 0:

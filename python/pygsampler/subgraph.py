@@ -66,7 +66,7 @@ class _Names(Generic[ArrayT]):
 
     @property
     def edge_data(self) -> Mapping[str, ArrayT]:
-        """Values of the edges: ``"w"``, float32, shape [E]."""
+        """Values of the edges, float32, shape [E]: ``"w"``, and those of other names."""
         found: Mapping[str, ArrayT] = self.blocks[0].edge_data
         return found
 
@@ -88,6 +88,7 @@ class Rooted(NamedTuple):
     indices: torch.Tensor
     edge_ids: torch.Tensor
     edge_weights: torch.Tensor | None
+    edge_values: Mapping[str, torch.Tensor]
 
 
 class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
@@ -109,8 +110,9 @@ class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
 
         nodes, indptr, indices = self.nodes, self.indptr, self.indices
         edge_ids, values = self.edge_ids, self.blocks[0].edge_weights
+        named = self.blocks[0].edge_values
         if not rooted:
-            return Rooted(nodes, indptr, indices, edge_ids, values)
+            return Rooted(nodes, indptr, indices, edge_ids, values, named)
         roots = self.root_index.long()
         missing = self.output_nodes[roots < 0]
         if len(missing):
@@ -137,6 +139,7 @@ class TorchSubgraph(_Names["torch.Tensor"], TorchBatch):
             new[indices.long()[places]].to(indices.dtype),
             edge_ids[places],
             None if values is None else values[places],
+            {name: array[places] for name, array in named.items()},
         )
 
 

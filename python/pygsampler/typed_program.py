@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pygsampler._arrays.ids import as_ids, on_host
+from pygsampler._batch.named import NO_VALUES
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Afterwards, Pending, Sampler
@@ -28,6 +29,8 @@ class RelationEdges(NamedTuple):
     """Ids among the edges of the relation, int64."""
     values: Any
     """What the program computed of each edge, float32; None of a matrix of ones."""
+    named: Mapping[str, Any] = NO_VALUES
+    """What it returned of them by other names than ``"w"``: float32."""
 
 
 class TypedNodes(NamedTuple):
@@ -120,11 +123,14 @@ class RelationBatch:
             relations, edge_ids = typed(block.edge_ids, edge_starts)
             values = block.edge_data.get("w")
             values = None if values is None else own(values)
+            named = {name: own(array) for name, array in block.edge_values.items()}
             of_relations = {}
             for i, kind in enumerate(joint.edges):
                 mine = relations == i
                 kept = None if values is None else values[mine]
-                of_relations[kind] = RelationEdges(src[mine], dst[mine], edge_ids[mine], kept)
+                others = {name: array[mine] for name, array in named.items()}
+                ends = src[mine], dst[mine]
+                of_relations[kind] = RelationEdges(*ends, edge_ids[mine], kept, others)
             blocks.append(of_relations)
             first = xp.bincount(kinds[: block.num_dst_nodes], minlength=len(node_starts))
             counts.append(dict(zip(joint.nodes, first.tolist(), strict=True)))

@@ -38,6 +38,45 @@ def dense_products(A: Any, seeds: Any, *, W: Any, v: Any) -> Any:
     return B.mul(back[:, 0].abs() + 1, axis=1), extra | {"all": C.T @ X[C.row()], "whole": A @ X}
 
 
+@pgs.program
+def named_values(A: Any, seeds: Any) -> Any:
+    """Values by names: of columns in another order than the vertices', and of nested ones."""
+    B = A[:, seeds].individual_sample(3)
+    C = A[:, B.row()].individual_sample(2)
+    return [{"twice": C * 2, "root": C.sqrt()}, {"w": B, "p": B * B}], {"rows": B.row()}
+
+
+@pgs.program
+def nested_values(A: Any, seeds: Any) -> Any:
+    B = A[:, seeds].individual_sample(3)
+    C = A[:, seeds | B.row()]
+    return [{"w": C, "u": C.random()}, {"p": B * 2}]
+
+
+@pgs.program
+def subgraph_values(A: Any, seeds: Any) -> Any:
+    V = A[:, seeds].individual_sample(4).row() | seeds
+    G = A[V, V]
+    return V, {"p": G * 2, "q": G * 3}
+
+
+@pgs.program
+def drawn_of_all(A: Any, seeds: Any) -> Any:
+    heavy = A.where(A < 3)
+    B = heavy.individual_sample(2, heavy.mul(A.degree(), axis=0))
+    return B, {"sums": A.sum(axis=0)}
+
+
+@pgs.program
+def smoothed(A: Any, seeds: Any) -> Any:
+    """Rows that are made once for a graph, of which some are made of others."""
+    X = A.features("rows")
+    once, C = A.T @ X, A[:, seeds]
+    twice = A @ once
+    extra = {"own": once[C.row()], "back": twice, "first": (A.T @ twice)[:, 0]}
+    return C.dot(once, twice), extra
+
+
 def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
     rows = np.random.default_rng(7).normal(size=(graph.num_nodes, width))
     return graph.with_data(node_data={"rows": rows.astype(np.float32)})
@@ -45,9 +84,14 @@ def with_rows(graph: pgs.Graph, width: int) -> pgs.Graph:
 
 SAMPLERS: dict[str, Any] = {
     "products": products(weight="w", seed=1),
+    "of all": drawn_of_all(weight="w", seed=1),
+    "named values": named_values(weight="w", seed=1),
+    "nested values": nested_values(seed=1),
+    "values of a subgraph": subgraph_values(weight="w", seed=1),
     "ladies": samplers.ladies(nodes=[20, 40], weight="w", seed=1),
     "ladies, conditioned": samplers.ladies(nodes=[20, 40], method="conditioned", seed=1),
     "bandit": samplers.exp3(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
+    "bandit, distinct": samplers.exp3m(fanouts=[3, 5], eta=0.4, log_weights="w", seed=1),
     "fastgcn": samplers.fastgcn(nodes=[30, 30], weight="w", seed=1),
     "labor": samplers.labor(fanouts=[3, 4], seed=1),
     "labor-1": samplers.labor(fanouts=[3, 4], importance=1, weight="w", seed=1),
@@ -108,7 +152,9 @@ def test_as_on_the_cpu(name: str, ids: int, edge_ids: int) -> None:
         same(got, want)
 
 
-@pytest.mark.parametrize("name", ["ladies", "labor", "shadow", "bandit"])
+@pytest.mark.parametrize(
+    "name", ["ladies", "labor", "shadow", "bandit", "bandit, distinct", "of all"]
+)
 @pytest.mark.parametrize("edge_ids", [0, 32])
 def test_excluded_edges(name: str, edge_ids: int) -> None:
     cpu, there = both(random_graph(scaled(20000, 200), 2), 32, edge_ids)
@@ -152,6 +198,7 @@ def test_long_columns() -> None:
         SAMPLERS["ladies"],
         SAMPLERS["labor-1"],
         samplers.labor(fanouts=[9], importance=2, seed=1),
+        samplers.exp3m(fanouts=[40], eta=0.3, log_weights="w", seed=1),
     ):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
@@ -168,6 +215,10 @@ def test_products_with_dense_rows(width: int) -> None:
     for seeds in (np.arange(len(degrees)), np.array([5, 5, 3]), np.arange(0)):
         want = sampler.sample(cpu, seeds, epoch=0, batch=0)
         same(sampler.sample(there, seeds, epoch=0, batch=0), want)
+    made_once = smoothed(weight="w", seed=1)
+    for seeds in (np.array([5, 5, 3]), np.arange(12)):
+        want = smoothed(weight="w", seed=1, passes=["preprocess"]).sample(cpu, seeds, batch=0)
+        same(made_once.sample(there, seeds, batch=0), want)
     bad = cpu.with_data(edge_data={"w": np.full(cpu.num_edges, np.inf)})
     for graph in (bad, bad.to("cuda")):
         with pytest.raises(ValueError, match=r"@: expected finite values, got -?inf"):

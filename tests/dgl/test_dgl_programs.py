@@ -65,6 +65,34 @@ def test_blocks_have_the_values(g: Any, workers: int) -> None:
             assert torch.equal(block.edata["w"], block.edata["v"] * sources)
 
 
+@pgs.program
+def named(A: Any, seeds: Any) -> Any:
+    B = A[:, seeds].individual_sample(3)
+    return [{"w": B, "p": B * 2, "q": B * 3}]
+
+
+@pgs.program
+def named_around(A: Any, seeds: Any) -> Any:
+    V = A[:, seeds].row() | seeds
+    G = A[V, V]
+    return V, {"p": G * 2}
+
+
+@pytest.mark.parametrize("seeds", [[7, 3, 9], [7, 3, 7, 7]])
+def test_values_by_names(g: Any, seeds: list[int]) -> None:
+    ids = torch.tensor(seeds, dtype=torch.int64)
+    _, _, (block,) = Sampler(named(weight="v", seed=0)).sample(g, ids)
+    assert block.num_edges() > 0
+    for name, factor in (("w", 1), ("p", 2), ("q", 3)):
+        assert torch.equal(block.edata[name], factor * block.edata["v"])
+    _, _, subgraph = Sampler(named_around(weight="v", seed=0)).sample(g, ids)
+    assert subgraph.num_edges() > 0 and "w" not in subgraph.edata
+    assert torch.equal(subgraph.edata["p"], 2 * subgraph.edata["v"])
+    g.edata["p"] = g.edata["v"]
+    with pytest.raises(ValueError, match=r"p: expected a graph without edata\['p'\]"):
+        Sampler(named(weight="v", seed=0)).sample(g, ids)
+
+
 def test_arrays_that_change_are_read_anew(g: Any) -> None:
     sampler = Sampler(hops(fanouts=[2], weight="v", seed=4))
     sampler.set_epoch(0)

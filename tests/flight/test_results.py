@@ -19,6 +19,14 @@ from pygsampler.flight import Client, Server  # noqa: E402
 
 SEEDS = [5, 3, 3, 9, 100, 44]
 
+
+@pgs.program
+def named(A: Any, seeds: Any) -> Any:
+    B = A[:, seeds].individual_sample(3)
+    D = A[:, seeds | B.row()].individual_sample(2)
+    return [{"twice": D * 2, "half": D / 2}, {"w": B, "p": B * B}], {"x": A.degree()[B.row()]}
+
+
 UNTYPED: dict[str, Any] = {
     "uniform": pgs.PGSampler([3, 2], seed=1),
     "all": pgs.PGSampler([-1, 2], frontier="new", seed=2**64 - 1),
@@ -35,6 +43,7 @@ UNTYPED: dict[str, Any] = {
     "layers": pgs.LayerSample([5, 4], seed=12),
     "program": samplers.labor(fanouts=[3, 2], seed=13),
     "subgraph": samplers.saint_walk(roots=5, length=3, seed=14),
+    "named values": named(weight="w", seed=15),
 }
 
 

@@ -134,6 +134,43 @@ def test_products_are_those_of_the_reference() -> None:
         )
 
 
+def test_products_of_the_whole_graph_are_made_once() -> None:
+    """A @ X and what is made of it alone stay with the graph, whatever X is afterwards."""
+
+    @pgs.program
+    def smoothed(A: Any, seeds: Any) -> Any:
+        X = A.features("x")
+        once, twice = A.T @ X, A @ (A.T @ X)
+        C = A[:, seeds]
+        at_edges = C.dot(once, twice)
+        return at_edges, {"own": once[seeds], "back": twice[C.row()], "all": once}
+
+    rows = np.random.default_rng(4).normal(size=(40, 3)).astype(np.float32)
+    src, dst = np.random.default_rng(5).integers(0, 40, (2, 300))
+    graph = pgs.Graph.from_coo(src, dst, num_nodes=40, node_data={"x": rows})
+    sampler, plain = smoothed(seed=1), smoothed(seed=1, passes=["preprocess"])
+    told = sampler.explain(graph, 4)
+    assert "once a graph" in next(x for x in told.split("\n")[::-1] if "= multiply" in x)
+    assert "kept with the graph" in told
+    assert "kept with the graph" not in plain.explain(graph, 4)
+
+    def content(made: Any) -> list[bytes]:
+        batch = made.numpy()
+        return [batch.blocks[0].edge_data["w"].tobytes()] + [
+            batch.extra[name].tobytes() for name in ("own", "back", "all")
+        ]
+
+    seeds = [3, 7, 7, 9]
+    want = [content(plain.sample(graph, seeds, batch=b)) for b in range(2)]
+    heard = np.zeros((40, 3))
+    np.add.at(heard, dst, rows[src])
+    assert sampler.sample(graph, seeds).extra["all"].numpy() == pytest.approx(heard, rel=1e-5)
+    assert [content(sampler.sample(graph, seeds, batch=b)) for b in range(2)] == want
+    rows[:] = 0
+    assert [content(sampler.sample(graph, seeds, batch=b)) for b in range(2)] == want
+    assert content(plain.sample(graph, seeds, batch=0)) != want[0]
+
+
 def test_products_by_hand() -> None:
     batch = by_hand(W=np.array([[2.0], [1.0]]), v=np.array([1.0, 0.5])).sample(
         star_of_two(), [0, 1]

@@ -389,6 +389,8 @@ def test_parts_of_random_programs() -> None:
             seen["errors"] += 1
             continue
         for name, value in whole.extras.items():
+            if " of " in name:  # values of edges
+                continue
             part = only(code, int(name[1:]), matrix=False)
             alone = vector(part, case, seeds, seed=1, weight="w", inputs=SINGLE_INPUTS)
             assert str(alone) == str(value), part

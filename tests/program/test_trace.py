@@ -89,6 +89,7 @@ def everything(A: Any, seeds: Any) -> Any:
     D = D.spread(D.max(axis=0) - D.min(axis=0), axis=0).add(D.mean(axis=1), axis=1)
     D = (D < 1).select(D, 1 - D) * (2**D).count(axis=0).sum().log()
     E = D.individual_sample(3, D * D, replace=True).individual_sample(1)
+    E = E.dependent_sample(E.cap(0.5).minimum(E.cap(E.count(axis=0) / 2)))
     F = E.collective_sample(2, E.count(axis=1), replace=True)
     F = F.mul(F.times(), axis=1).collective_sample(2)
     W = (A.degree() + A.number()).draw(5, replace=True).concat(A.walk(A.roots(3), 2)).unique()
@@ -121,7 +122,7 @@ def test_all_operators() -> None:
         "degree", "const", "random", "neg", "abs", "sqrt", "exp", "log", "relu", "not", "add",
         "sub", "mul", "div", "pow", "min", "max", "lt", "le", "eq", "ne", "where", "spread", "sum",
         "mean", "largest", "smallest", "count", "times", "gather", "cap", "labor", "roots", "walk",
-        "number",
+        "number", "level", "dependent",
     }  # fmt: skip
     sites = [int(line.rpartition(" site=")[2]) for line in lines if " site=" in line]
     assert sites == list(range(len(sites)))

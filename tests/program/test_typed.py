@@ -158,6 +158,14 @@ def writers(A: Any, seeds: Any, K: int) -> Any:
     return [A[WRITES][:, papers].individual_sample(K), cited]
 
 
+@pgs.program
+def drawn_from_relations(A: Any, seeds: Any) -> Any:
+    """One edge of each column of a whole relation, by values that are made of it alone."""
+    R = A[WRITES]
+    B = R.individual_sample(1, R.mul(R.degree(), axis=0))
+    return B, {"degrees": R.degree()[seeds["paper"]], "cited": A[CITES][:, seeds["paper"]].row()}
+
+
 def test_edges_are_left_out_by_relation(graph: pgs.HeteroGraph) -> None:
     """Where all but some are out, those are what there is."""
     _, dst = lists((WRITES,))[WRITES]
@@ -170,10 +178,20 @@ def test_edges_are_left_out_by_relation(graph: pgs.HeteroGraph) -> None:
     whole = sampler.sample(graph, SEEDS)
     same(whole, sampler.sample(graph, SEEDS, exclude={}))
     assert len(whole.blocks[1][CITES].src)
-    with pytest.raises(
-        ValueError, match=r"exclude: expected a program that takes edges by A\[:, S\]"
-    ):
-        both(K=2, seed=5).sample(graph, SEEDS, exclude={WRITES: out})
+    # What is made of a relation alone is as without them, and draws from it are not.
+    plain = both(K=300, seed=5).sample(graph, SEEDS)
+    fewer = both(K=300, seed=5).sample(graph, SEEDS, exclude={WRITES: out})
+    assert not set(fewer.blocks[0][WRITES].edge_ids.tolist()) & set(out.tolist())
+    papers = len(SEEDS["paper"])
+    assert (fewer.extra["written"][-papers:] == plain.extra["written"][-papers:]).all()
+    drawn = drawn_from_relations(seed=5)
+    for left in (out, np.arange(0, 220, 2)):
+        batch = drawn.sample(graph, SEEDS, exclude={WRITES: left})
+        edges = batch.blocks[0][WRITES].edge_ids
+        assert len(edges) and not set(edges.tolist()) & set(left.tolist())
+        assert not len(batch.blocks[0][CITES].src)
+    degrees = batch.extra["degrees"]
+    assert (degrees == drawn.sample(graph, SEEDS).extra["degrees"]).all()
 
 
 def test_a_subgraph_of_a_relation(graph: pgs.HeteroGraph) -> None:

@@ -61,6 +61,24 @@ def test_batches_have_the_values(data: Data) -> None:
     assert torch.equal(out.edge_weights, data.v[out.edge] * data.level[out.node[out.row]])
 
 
+def test_values_by_names(data: Data) -> None:
+    @pgs.program
+    def named(A: Any, seeds: Any, names: Any) -> Any:
+        B = A[:, seeds].individual_sample(3)
+        D = A[:, seeds | B.row()].individual_sample(2)
+        return [{"w": D, names[0]: D * 2}, {"w": B, names[1]: B * 2}]
+
+    seeds = torch.tensor([7, 3, 7, 12])
+    sampler = Sampler(data, named(names=["p", "p"], weight="v", seed=4))
+    loader = NeighborLoader(data, neighbor_sampler=sampler, num_neighbors=None, input_nodes=seeds)
+    for batch in loader:
+        assert torch.equal(batch.edge_weights, data.v[batch.e_id])
+        assert torch.equal(batch.p, 2 * data.v[batch.e_id])
+    with pytest.raises(ValueError, match=r"expected values '[pq]' of the edges of all blocks"):
+        unlike = named(names=["p", "q"], weight="v", seed=4)
+        Sampler(data, unlike).sample_from_nodes(NodeSamplerInput(None, seeds))
+
+
 def test_attributes_that_are_not_there(data: Data) -> None:
     with pytest.raises(ValueError, match="nothing"):
         Sampler(data, hops(fanouts=[2], weight="nothing", seed=0))

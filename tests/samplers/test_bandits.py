@@ -51,6 +51,43 @@ def test_draws_are_by_what_was_learned() -> None:
     assert abs(np.mean(sums) - 8) < 4 * np.std(sums) / math.sqrt(BATCHES)
 
 
+def test_distinct_draws_have_exact_chances() -> None:
+    """Of three edges two are drawn: that one is not is its chance, 1 - 2 q."""
+    sampler = learned([2], method="exp3m")
+    x = np.array([0, 5, 1, 2])
+    found: Counter[int] = Counter()
+    sums = []
+    for batch in batches(sampler, GRAPH, [0, 1]):
+        edges = edges_of(batch.blocks[0])
+        drawn = {u: w for u, v, w in edges if v == 0}
+        assert len(drawn) == 2 and list(drawn) == sorted(drawn)
+        (left,) = set(Q) - set(drawn)
+        found[left] += 1
+        for u, w in drawn.items():
+            assert w == pytest.approx(1 / (2 * Q[u]))
+        sums.append(sum(w * x[u] for u, w in drawn.items()))
+        assert [(u, w) for u, v, w in edges if v == 1] == [(2, 1), (3, 1)]
+    plausible(found, {u: 1 - 2 * q for u, q in Q.items()})
+    assert abs(np.mean(sums) - 8) < 4 * np.std(sums) / math.sqrt(BATCHES)
+
+
+def test_large_weights_are_capped() -> None:
+    """w = 8, 1, 1, 1 and eta = 0.2: the chances are 1 and a third; and of any weights two come."""
+    graph = pgs.Graph.from_coo([1, 2, 3, 4], [0] * 4, num_nodes=5)
+    sampler = samplers.thanos(graph, fanouts=[2], method="exp3m", seed=5)
+    sampler.load_state_dict({"version": 0, "log_w": [math.log(8), 0, 0, 0]})
+    found: Counter[int] = Counter()
+    for batch in batches(sampler, graph, [0]):
+        (_, _, sure), (u, _, w) = edges_of(batch.blocks[0])
+        assert sure == 1 and w == pytest.approx(3)
+        found[u] += 1
+    plausible(found, {2: 1 / 3, 3: 1 / 3, 4: 1 / 3})
+    # One alone has a weight that a double can tell from 0.
+    sampler.load_state_dict({"version": 0, "log_w": [5000, 0, 0, 0]})
+    for batch in batches(sampler, graph, [0], 50):
+        assert [w for *_, w in edges_of(batch.blocks[0])] == pytest.approx([1, 3])
+
+
 def test_no_scale_of_the_weights_matters() -> None:
     sampler, shifted = learned([2]), learned([2])
     state = sampler.state_dict()
@@ -113,6 +150,25 @@ def test_updates() -> None:
     assert thanos.log_weights == pytest.approx(want)
     thanos.update(same, [[1, 1, 1, 1]])
     assert thanos.version == 2 and not thanos.log_weights.any()
+
+
+def test_updates_of_distinct_draws() -> None:
+    """By delta / d r / p, p the chance of an edge; those that were sure learn nothing."""
+    options: dict[str, Any] = {"delta": 0.3, "max_reward": 4, "method": "exp3m", "seed": 1}
+    sampler = samplers.gcn_bs(GRAPH, fanouts=[2], **options)
+    batch = sampler.sample(GRAPH, [0, 1], batch=0)
+    edges = np.asarray(batch.numpy().blocks[0].edge_ids)
+    sampler.update(batch, [[1.0, 90.0, 50.0, 60.0]])
+    want = np.zeros(5)
+    want[edges[:2]] = 0.1 * 1.5, 4  # the chances are 2 / 3
+    assert sampler.log_weights == pytest.approx(want, rel=1e-6)
+
+    sampler.load_state_dict({"version": 1, "log_w": [9.0, 0, 0, 0, 0]})
+    batch = sampler.sample(GRAPH, [0], batch=0)
+    assert batch.numpy().blocks[0].edge_data["w"].tolist() == [1, 2]
+    sampler.update(batch, [[1.0, 1.0]])
+    learnt = sampler.log_weights.tolist()
+    assert learnt[0] == 9 and sorted(learnt[1:3]) == pytest.approx([0, 0.2])
 
 
 def test_learning_finds_the_best_edge() -> None:
@@ -203,6 +259,7 @@ def test_what_is_wrong() -> None:
     for options, error in (
         ({"eta": 2}, ValueError), ({"eta": "x"}, TypeError), ({"delta": -1}, ValueError),
         ({"max_reward": math.inf}, ValueError), ({"fanouts": 3}, TypeError),
+        ({"method": "exp4"}, ValueError),
     ):  # fmt: skip
         with pytest.raises(error, match=f"{next(iter(options))}: expected"):
             samplers.gcn_bs(GRAPH, **{"fanouts": [2], **options})

@@ -149,6 +149,55 @@ def test_fastgcn_is_unbiased(normalized: pgs.Graph) -> None:
     plausible(drawn, {3: 61 / 113, 4: 52 / 113})
 
 
+@pytest.mark.parametrize(
+    ("by", "seeds", "q"),
+    [
+        ("graph", [4], {3: 61, 4: 52}),
+        ("hop", [0, 3], {0: 1, 1: 1, 2: 2, 3: 1, 4: 1}),
+    ],
+)
+def test_locality_of_layers(
+    normalized: pgs.Graph, by: str, seeds: list[int], q: dict[int, float]
+) -> None:
+    """Rows by q (1 + 2 L); sums are those over all edges in the mean."""
+    scores, x = np.array([0, 0.5, 0, 0.25, 1]), np.array([3, 1, 4, 1, 5])
+    graph = normalized.with_data(node_data={"locality": scores})
+    p = {u: value * (1 + 2 * scores[u]) for u, value in q.items()}
+    law = {u: value / sum(p.values()) for u, value in p.items()}
+    sampler = samplers.locality_layers(nodes=[3], beta=3, by=by, weight="w", seed=4)
+    w = {
+        (u, v): value for u, v, value in edges_of(pgs.PGSampler([-1]).sample(graph, seeds).numpy())
+    }
+    weights = {v: 1 / sum(to == v for _, to in w) for v in seeds}
+    drawn, sums = Counter[int](), []
+    for batch in batches(sampler, graph, seeds):
+        edges = edges_of(batch.blocks[0])
+        sums.append(sum(value * x[u] for u, v, value in edges if v == seeds[0]))
+        times = {u: round(value / weights[v] * 3 * law[u]) for u, v, value in edges}
+        drawn.update(times)
+    near(sums, weights[seeds[0]] * sum(x[u] for u, v in w if v == seeds[0]))
+    assert sum(drawn.values()) == 3 * BATCHES
+    plausible(drawn, law)
+
+
+def test_locality_of_layers_without_it(normalized: pgs.Graph) -> None:
+    graph = normalized.with_data(node_data={"locality": np.arange(5) / 4})
+    for by, plain in (
+        ("graph", samplers.fastgcn(nodes=[2, 3], weight="w", seed=4)),
+        ("hop", samplers.ladies(nodes=[2, 3], method="iid", normalize=False, weight="w", seed=4)),
+    ):
+        ours = samplers.locality_layers(nodes=[2, 3], beta=1, by=by, weight="w", seed=4)
+        for one, other in zip(*(batches(s, graph, [0, 3], 50) for s in (ours, plain)), strict=True):
+            for mine, theirs in zip(one.blocks, other.blocks, strict=True):
+                assert edges_of(mine) == edges_of(theirs)
+    marked = samplers.locality_layers(nodes=[2], hard=True, weight="w", seed=4)
+    assert 0 not in {u for b in batches(marked, graph, [0, 3], 50) for u, *_ in edges_of(b)}
+    with pytest.raises(ValueError, match="by: expected 'graph' or 'hop', got 'all'"):
+        samplers.locality_layers(nodes=[2], by="all")
+    with pytest.raises(ValueError, match="beta: expected a number >= 1, got 0"):
+        samplers.locality_layers(nodes=[2], beta=0)
+
+
 def test_asgcn_draws_by_scores(normalized: pgs.Graph) -> None:
     x = np.array([0, 1, -1, 2, 0], float)
     graph = normalized.with_data(node_data={"h_source": x, "h_target": x})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -362,6 +363,23 @@ def labor_factor(values: list[float], chances: list[float], k: int) -> float:
         c = following
 
 
+def level_factor(values: list[float], total: float) -> float:
+    """The factor c of chances min(1, c v) with a sum, in one column."""
+    candidates = [v for v in values if v > 0]
+    if not candidates or not total > 0:
+        return 0.0
+    if len(candidates) <= total:
+        return min(divided(2.0, min(candidates)), sys.float_info.max)
+    c = 0.0
+    while True:
+        rest = tree_sum([v if c * v < 1 else 0.0 for v in values])
+        full = sum(1 for v in values if not c * v < 1)
+        following = divided(total - full, rest)
+        if not following > c:
+            return c
+        c = following
+
+
 def largest_places(values: list[float], k: int) -> list[int]:
     """The places of the k largest, in order of places; NaN is the smallest."""
     by = [(x == x, x if x == x else 0.0) for x in values]
@@ -439,6 +457,44 @@ def draws_of_column(p: list[float], k: int, state: int) -> list[int]:
         return candidates
     weights = [p[j] for j in candidates]
     return [candidates[i] for i in by_weight(weights, (bits_of_draw(state, j) for j in range(k)))]
+
+
+def dependent_of_column(p: list[float], state: int) -> list[int]:
+    """DepRound: two chances that are open meet, and one of them is settled."""
+    for x in p:
+        if not 0 <= x <= 1:
+            raise BatchError(f"dependent_sample: expected chances in [0, 1], got {x}")
+    one = 2**62
+    chosen: set[int] = set()
+
+    def met(a: tuple[int, int] | None, b: tuple[int, int], j: int) -> tuple[int, int] | None:
+        if a is None:
+            return b
+        (i, x), (k, y), draw = a, b, bits_of_draw(state, j)
+        if x + y < one:
+            return (i if draw * (x + y) >> 64 < x else k), x + y
+        first = draw * (2 * one - x - y) >> 64 < one - y
+        chosen.add(i if first else k)
+        return (k if first else i, x + y - one) if x + y > one else None
+
+    left: list[tuple[int, int] | None] = [None] * 32
+    for j, x in enumerate(p):
+        own = int(Fraction(x) * one)
+        if own == one:
+            chosen.add(j)
+        elif own:
+            left[j % 32] = met(left[j % 32], (j, own), j)
+    for half in (16, 8, 4, 2, 1):
+        for lane in range(half):
+            other = left[lane + half]
+            if other is not None:
+                left[lane] = met(left[lane], other, lane + half)
+    if left[0] is not None:
+        i, x = left[0]
+        near = one >> 24
+        if x >= near and (x > one - near or bits_of_draw(state, 0) >> 2 < x):
+            chosen.add(i)
+    return sorted(chosen)
 
 
 def choose_vertices(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -197,7 +196,7 @@ class Trial:
     def judged(self, code: str, got: Any, want: Result | BatchError) -> str:
         if isinstance(got, Exception):
             refused = self.exclude and str(got).startswith("exclude: expected a program")
-            if refused and re.search(" = (walk|whole)", code):
+            if refused and " = walk" in code:
                 return ""
             if isinstance(want, BatchError) or isinstance(
                 self.want(code, everything=True), BatchError
@@ -267,12 +266,13 @@ def kinds_of(program: Program) -> list[str]:
     kinds: list[str] = []
     lists = {"seeds", "column", "row", "union", "unique", "concat", "pick", "draw"}
     dense = {"features", "take", "project", "multiply", "entry"}
+    vectors = {"vertices", "degree", "gather", "times", "cap", "labor", "level"}
     matrices = {"whole", "slice", "cross", "data", "individual", "collective", "filter", "top_k"}
     for node in program.nodes:
         given = [kinds[i] for i in node.inputs]
-        if node.op in lists | dense or node.op in ("vertices", "degree", "gather", "times", "cap"):
+        if node.op in lists | dense | vectors:
             kinds.append("other")
-        elif node.op in matrices or node.op in ("merge", "spread"):
+        elif node.op in matrices or node.op in ("merge", "spread", "dependent"):
             kinds.append("matrix")
         elif node.op in ("sum", "mean", "largest", "smallest", "count"):
             kinds.append("other" if "axis" in node.attrs else "scalar")

@@ -28,10 +28,12 @@ from program_numbers import (
     capped,
     checked,
     choose_vertices,
+    dependent_of_column,
     dot,
     draws_of_column,
     labor_factors,
     largest_places,
+    level_factor,
     projected,
     race_of_column,
     reduced,
@@ -67,6 +69,10 @@ class Program:
     result: str
     returned: list[int]
     extras: dict[str, int]
+    # Of values of edges: the matrices that have these edges, by the places in what is returned.
+    of_edges: dict[str, int]
+    # The places of matrices whose own values are left out.
+    bare: set[int]
 
     @cached_property
     def needed(self) -> set[int]:
@@ -81,9 +87,11 @@ class Program:
         return found
 
 
+# What makes a matrix of some edges of another.
+CHOOSE = {"individual", "collective", "dependent", "filter", "top_k", "merge"}
 INPUTS = re.compile(r"%(\d+)(?:, |$| )")
 ATTRIBUTE = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)(?: |$)')
-EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%(\d+)(?: |$)')
+EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")(?:\[(\d+)\])?=%(\d+)(?: |$)')
 
 
 def name_of(attrs: dict[str, str]) -> str:
@@ -120,13 +128,21 @@ def parse(code: str) -> Program:
         nodes.append(Node(op, inputs, attrs))
     word, result, rest = (last + " ").split(" ", 2)
     assert word == "return", last
-    returned, rest = _inputs(rest)
-    extras = {}
+    matrices = [part for part in re.split(r",? ", rest.partition('"')[0]) if part]
+    returned = [int(part.strip("~%")) for part in matrices]
+    bare = {place for place, part in enumerate(matrices) if part[0] == "~"}
+    extras, of_edges = {}, {}
+    rest = rest[rest.index('"') :] if '"' in rest else ""
     while match := EXTRA.match(rest):
-        extras[unquoted(match[1])] = int(match[2])
+        name = unquoted(match[1])
+        if match[2]:
+            place = int(match[2])
+            name = f"{name} of {place}"
+            of_edges[name] = place + (result == "subgraph")
+        extras[name] = int(match[3])
         rest = rest[match.end() :]
     assert not rest.strip(), last
-    return Program(nodes, result, returned, extras)
+    return Program(nodes, result, returned, extras, of_edges, bare)
 
 
 # Values
@@ -164,6 +180,8 @@ class Edges:
     places: list[list[int]]
     graph: GraphLists
     whole: bool = False
+    # A's own, or some that the graph alone tells: excluded ones are among them.
+    own: bool = False
 
     @cached_property
     def flat(self) -> list[int]:
@@ -270,6 +288,9 @@ class Machine:
     weight: str | None
     inputs: dict[str, list[Any]] = field(default_factory=dict)
     exclude: frozenset[int] = frozenset()
+    leaves_out: bool = False
+    # Of each node: a function of the graph alone.
+    fixed: list[bool] = field(default_factory=list)
     values: dict[int, Any] = field(default_factory=dict)
 
     def every(self) -> Vertices:
@@ -287,6 +308,14 @@ class Machine:
     def data(self, edges: Edges, name: str) -> Matrix:
         array = self.graph.edge_data[name]
         return Matrix(edges, [float(array[i]) for i in edges.ids])
+
+    def without(self, m: Any) -> Any:
+        """A matrix of the graph alone as it is chosen from: without excluded edges."""
+        if not isinstance(m, Matrix) or not m.edges.own or not self.leaves_out:
+            return m
+        ids = iter(m.edges.ids)
+        kept = [[next(ids) not in self.exclude for _ in es] for es in m.edges.places]
+        return m.some([[i for i, stays in enumerate(column) if stays] for column in kept])
 
     def value(self, i: int) -> Any:
         """What a node has made; the error that it has ended with."""
@@ -309,6 +338,16 @@ class Machine:
     def make(self, node: Node) -> Any:
         given: list[Any] = [self.value(i) for i in node.inputs]
         attrs, op = node.attrs, node.op
+        if op in CHOOSE:
+            alone = op in ("filter", "top_k", "merge") and all(x.edges.own for x in given)
+            if alone and all(self.fixed[i] for i in node.inputs):
+                made = self.made(op, attrs, given)
+                made.edges.own = True
+                return made
+            given = [self.without(x) for x in given]
+        return self.made(op, attrs, given)
+
+    def made(self, op: str, attrs: dict[str, str], given: list[Any]) -> Any:
         if op in REDUCTIONS:
             return self.reduce(op, given[0], attrs.get("axis"))
         if op in MAPS:
@@ -360,6 +399,11 @@ class Machine:
             case "labor":
                 a, q = (m.edges.by_column(m.values) for m in given)
                 return Vector(given[0].edges.columns, labor_factors(a, q, int(attrs["k"])))
+            case "level":
+                c, sums = given
+                values = checked("cap", c.values)
+                columns = zip(c.edges.by_column(values), sums.taken(c.edges.columns), strict=True)
+                return Vector(c.edges.columns, [level_factor(v, x) for v, x in columns])
             case "vertices":
                 return Vector(
                     self.every(), [float(x) for x in self.graph.node_data[name_of(attrs)]]
@@ -408,7 +452,7 @@ class Machine:
         if not whole:
             out = self.exclude
             places = [[e for e in es if (e if ids is None else ids[e]) not in out] for es in places]
-        return self.matrix(Edges(s, places, self.graph, whole))
+        return self.matrix(Edges(s, places, self.graph, whole, whole))
 
     def map(self, function: Callable[..., float], given: list[Value], axis: str | None) -> Value:
         matrix = next((x for x in given if isinstance(x, Matrix)), None)
@@ -497,6 +541,10 @@ class Machine:
             rule = draws_of_column if replace else race_of_column
             pairs = zip(edges.by_column(p), states, strict=True)
             return c.some([rule(column, k, state) for column, state in pairs])
+        if op == "dependent":
+            states = [numbers.state(site, v, ROW) for v in edges.columns.of]
+            pairs = zip(edges.by_column(given[1].values), states, strict=True)
+            return c.some([dependent_of_column(p, state) for p, state in pairs])
         assert op == "collective", op
         rows = edges.rows.of
         if len(given) == 1:
@@ -530,10 +578,11 @@ class Result:
     extras: dict[str, list[Any]]
 
 
-def as_block(m: Matrix, place: dict[int, int], num_dst: int) -> Block:
+def as_block(m: Matrix, place: dict[int, int], num_dst: int, bare: bool = False) -> Block:
     edges = m.edges
     local: dict[int, list[tuple[int, int, float]]] = {}
-    columns = zip(edges.column_of, edges.row_of, edges.ids, m.values, strict=True)
+    values = [1.0] * len(edges.flat) if bare else m.values
+    columns = zip(edges.column_of, edges.row_of, edges.ids, values, strict=True)
     for v, u, edge_id, value in columns:
         local.setdefault(place[v], []).append((place[u], edge_id, single(value)))
     block = Block([0], [], [], [], len(place), num_dst)
@@ -565,17 +614,25 @@ def reference(
     """
     program = parse(code)
     numbers = Numbers(seed, epoch, batch)
-    machine = Machine(graph, list(seeds), numbers, weight, inputs or {}, frozenset(exclude))
+    left_out = frozenset(exclude)
+    machine = Machine(graph, list(seeds), numbers, weight, inputs or {}, left_out, bool(left_out))
+    for node in program.nodes:
+        draws = node.op in ("seeds", "project", "item") or "site" in node.attrs
+        machine.fixed.append(not draws and all(machine.fixed[i] for i in node.inputs))
     for i, node in enumerate(program.nodes):
         if everything:
             machine.values[i] = machine.make(node)
         elif i in program.needed:
             machine.values[i] = machine.tried(node)
-    values = {i: machine.value(i) for i in {*program.returned, *program.extras.values()}}
+    values = {
+        i: machine.without(machine.value(i)) for i in {*program.returned, *program.extras.values()}
+    }
     extras: dict[str, list[Any]] = {}
     for name, i in program.extras.items():
         value = values[i]
-        if isinstance(value, Vertices):
+        if name in program.of_edges:
+            extras[name] = []
+        elif isinstance(value, Vertices):
             extras[name] = list(value.of)
         else:
             rows = value.rows if isinstance(value, Rows) else [value.values]
@@ -585,15 +642,18 @@ def reference(
     if program.result == "subgraph":
         chosen, m = (values[i] for i in program.returned)
         place = {v: i for i, v in enumerate(chosen.of)}
-        blocks = [as_block(m, place, len(place))]
+        blocks = [as_block(m, place, len(place), 1 in program.bare)]
     elif program.result == "blocks":
-        for i in reversed(program.returned):
+        for at, i in reversed(list(enumerate(program.returned))):
             edges = values[i].edges
             for v in edges.columns.of:
                 place.setdefault(v, len(place))
             num_dst = len(place)
             for u in edges.row_of:
                 place.setdefault(u, len(place))
-            blocks.insert(0, as_block(values[i], place, num_dst))
+            blocks.insert(0, as_block(values[i], place, num_dst, at in program.bare))
+    for name, at in program.of_edges.items():
+        of = blocks[at - (program.result == "subgraph")]
+        extras[name] = as_block(values[program.extras[name]], place, of.num_dst).values
     index = [place.get(v, -1) for v in seeds]
     return Result(list(place), list(seeds), index, blocks, extras)

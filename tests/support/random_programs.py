@@ -91,7 +91,7 @@ class Writer:
     def parents(self, edges: int) -> list[int]:
         """Matrices of whose edges this one has some."""
         node = self.nodes[edges]
-        if node.op not in ("individual", "collective", "filter", "top_k"):
+        if node.op not in ("individual", "collective", "dependent", "filter", "top_k"):
             return [edges]
         return [edges, *self.parents(self.nodes[node.inputs[0]].edges)]
 
@@ -204,7 +204,9 @@ class Writer:
             return None
         own = self.nodes[c]
         same: dict[str, Any] = {"chance": own.chance, "size": own.size}
-        op = self.rng.choice(["individual", "individual", "collective", "filter", "top_k", "merge"])
+        op = self.rng.choice(
+            ["individual", "individual", "collective", "filter", "top_k", "merge", "dependent"]
+        )
         if op == "merge":
             columns = self.columns(own.edges)
             d = self.pick(lambda n: n.kind == MATRIX and self.columns(n.edges) == columns)
@@ -215,6 +217,9 @@ class Writer:
                 return None
             return self.chosen(op, [c, d], size=size, chance=own.chance and other.chance)
         inputs, along = [c], own.edges
+        if op == "dependent":
+            p = self.chances(along)
+            return None if p is None else self.chosen(op, [c, p], self.site(), **same)
         if op == "collective":
             p = self.value(lambda n: n.kind == VECTOR and self.fits(n.along, along, 1), chance=True)
         else:
@@ -229,6 +234,35 @@ class Writer:
         if op == "top_k":
             return self.chosen(op, inputs, f"k={self.rng.choice(COUNTS)}", **same)
         return self.chosen(op, inputs, self.site(self.rng.random() < 0.4), **same)
+
+    def chances(self, edges: int) -> int | None:
+        """Values of edges that are chances of each of them: mostly those that have a sum."""
+        if self.rng.random() < 0.3:
+            most = {*TRUTHS, "random"} if self.rng.random() < 0.8 else None
+            return self.pick(
+                lambda n: n.kind == MATRIX and n.edges == edges and (most is None or n.op in most)
+            )
+        a = self.value(lambda n: n.kind == MATRIX and n.edges == edges, chance=True)
+        c = None if a is None else self.level(a)
+        if a is None or c is None:
+            return None
+        scaled = self.add(Node("mul", [a, c], MATRIX, edges, chance=True), "axis=0")
+        one = self.add(Node("const", [], SCALAR, chance=True), "value=1")
+        return self.add(Node("min", [scaled, one], MATRIX, edges, chance=True))
+
+    def level(self, a: int) -> int | None:
+        """A factor for each column: by a number, or by what another vector says."""
+        edges = self.nodes[a].edges
+        along = self.columns(edges)
+        if self.rng.random() < 0.3:
+            sums = self.pick(lambda n: n.kind == VECTOR and self.fits(n.along, edges, 0))
+        else:
+            count = self.add(Node("count", [a], VECTOR, along=along, chance=True), "axis=0")
+            share = self.rng.choice([0, 1, 0.5, 0.3, 2])
+            other = self.add(Node("const", [], SCALAR, chance=True), f"value={share}")
+            op = self.rng.choice(["mul", "min"])
+            sums = self.add(Node(op, [count, other], VECTOR, along=along, chance=True))
+        return None if sums is None else self.add(Node("level", [a, sums], VECTOR, along=along))
 
     def leaf(self) -> int | None:
         op = self.rng.choice(["data", "vertices", "degree", "number", "const", "random", "random"])
@@ -344,7 +378,7 @@ class Writer:
         return self.add(Node(op, [a], VECTOR, along=along, chance=chance), f"axis={axis}")
 
     def vector(self) -> int | None:
-        op = self.rng.choice(["times", "gather", "gather", "cap", "labor"])
+        op = self.rng.choice(["times", "gather", "gather", "cap", "labor", "level"])
         if op == "times":
             b = self.pick(lambda n: n.op == "collective")
             if b is None:
@@ -357,6 +391,9 @@ class Writer:
                 return None
             k = self.rng.choice([k for k in COUNTS if k >= 0])
             return self.add(Node(op, [v], VECTOR, along=self.nodes[v].along, chance=True), f"k={k}")
+        if op == "level":
+            a = self.value(lambda n: n.kind == MATRIX, chance=True)
+            return None if a is None else self.level(a)
         if op == "labor":
             a = self.value(lambda n: n.kind == MATRIX, chance=True)
             if a is None:
@@ -483,14 +520,33 @@ class Writer:
         what = self.rng.random()
         if subgraphs and what < 0.5:
             s, m = self.rng.choice(subgraphs)
-            text = f"return subgraph %{s}, %{m}"
+            text, values = f"return subgraph %{s}, {self.bare()}%{m}", self.of_edges([m])
         elif matrices and what < 0.9:
             hops = self.rng.sample(last, min(len(last), self.rng.choice([1, 2, 3, 5])))
-            text = "return blocks " + ", ".join(f"%{m}" for m in hops)
+            text = "return blocks " + ", ".join(f"{self.bare()}%{m}" for m in hops)
+            values = self.of_edges(hops)
         else:
-            text = "return vectors"
+            text, values = "return vectors", []
             extras = extras or [self.rng.choice(named)]
-        return text + "".join(f' "e{i}"=%{i}' for i in extras)
+        given = [f' "e{i}"=%{i}' for i in extras] + values
+        self.rng.shuffle(given)
+        return text + "".join(given)
+
+    def bare(self) -> str:
+        return "~" if self.rng.random() < 0.15 else ""
+
+    def of_edges(self, matrices: list[int]) -> list[str]:
+        """Values of the edges of what is returned, by name."""
+        found = []
+        for place, m in enumerate(matrices):
+            same = [
+                i
+                for i, n in enumerate(self.nodes)
+                if n.kind == MATRIX and n.edges == self.nodes[m].edges
+            ]
+            count = min(len(same), self.rng.choice([0, 0, 0, 1, 2]))
+            found += [f' "v{i}"[{place}]=%{i}' for i in self.rng.sample(same, count)]
+        return found
 
 
 def program(rng: random.Random, most: int = 30) -> str:

@@ -61,12 +61,15 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 	g := f.graph
 	offsets, bytes := make([]uint64, len(p.text.Once)), uint64(0)
 	for i, node := range p.text.Once {
-		count := uint64(1)
-		if p.program.Nodes[node].Type.Kind == program.Vector {
-			count = uint64(g.Nodes)
+		size := uint64(8)
+		switch p.program.Nodes[node].Type.Kind {
+		case program.Vector:
+			size *= uint64(g.Nodes)
+		case program.Dense:
+			size = 4 * uint64(g.Nodes) * p.rowWidth(g, node)
 		}
 		offsets[i] = bytes
-		bytes += (8*count + 63) &^ 63
+		bytes += (size + 63) &^ 63
 	}
 	g.made.Lock()
 	defer g.made.Unlock()
@@ -89,6 +92,18 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 		found[i] = m.Address + gpu.Address(at)
 	}
 	return found, nil
+}
+
+// rowWidth is how many numbers dense rows have: as many as the array that they come from.
+func (p *Programs) rowWidth(g *Graph, node int) uint64 {
+	n := &p.program.Nodes[node]
+	switch n.Op {
+	case program.Multiply:
+		return p.rowWidth(g, n.In[1])
+	case program.Take:
+		return p.rowWidth(g, n.In[0])
+	}
+	return uint64(g.named.vertices[n.Name].length / max(g.Nodes, 1))
 }
 
 // make runs the kernel that fills m, in memory of its own to work in.

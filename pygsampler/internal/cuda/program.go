@@ -181,8 +181,13 @@ func (p *Programs) refused(words []int64, node int64) error {
 	case program.Sum, program.Mean:
 		return fmt.Errorf("%w: %s: expected finite values, got %s", request.ErrValue, name, x)
 	}
-	if op == program.Individual || op == program.Collective {
+	switch op {
+	case program.Dependent:
+		return fmt.Errorf("%w: %s", request.ErrValue, program.DependentText(math.Float64frombits(uint64(words[reportHeader])), words[reportHeader+1]))
+	case program.Individual, program.Collective:
 		name += "_sample"
+	case program.Level:
+		name = "cap"
 	}
 	return fmt.Errorf("%w: %s: expected probabilities that are finite and >= 0, got %s for vertex %d", request.ErrValue, name, x, words[reportHeader+1])
 }

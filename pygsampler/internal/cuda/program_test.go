@@ -148,6 +148,10 @@ func programs(t testing.TB) map[string]*program.Program {
 		"labor, weighted": parsed(t, "w", "seeds", "slice %0", "labor %1, %1 k=3", "mul %1, %2 axis=0", "largest %3 axis=1", "spread %1, %4 axis=1",
 			"labor %1, %5 k=2", "labor %5, %1 k=-1", "const value=134217729", "mul %6, %8", "sub %9, %6", "sub %9, %10", "sub %6, %11",
 			`return vectors "c"=%2 "d"=%6 "e"=%7 "f"=%12`),
+		// Factors by a number, and by what the columns' vertices say; the hub of some graphs is long.
+		"dependent": parsed(t, "w", "seeds", "slice %0", "count %1 axis=0", "const value=2.5", "min %2, %3", "level %1, %4", "mul %1, %5 axis=0",
+			"const value=1", "min %6, %7", "dependent %1, %8 site=0", `vertices name="x"`, "abs %10", "level %1, %11", "const value=134217729",
+			"mul %5, %13", "sub %14, %5", "sub %14, %15", "sub %5, %16", `return blocks %9 "c"=%5 "d"=%12 "low"=%17`),
 		"shadow": parsed(t, "w", "seeds", "unique %0", "slice %1", "individual %2 k=3 replace=false site=0", "row %3", "union %1, %4",
 			"cross %5, %5", "degree", "gather %7, %5", `return subgraph %5, %6 "degree"=%8`),
 		"again": parsed(t, "w", "seeds", "slice %0", "collective %1 k=7 replace=true site=0", "times %2", "mul %2, %3 axis=1",

@@ -61,7 +61,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		return Type{Kind: Matrix, Edges: i}, nil
 	case Data, Kept:
 		return Type{Kind: Matrix, Edges: in[0].Edges}, nil
-	case Individual, Filter, TopK:
+	case Individual, Dependent, Filter, TopK:
 		if len(in) > 1 && in[1].Edges != in[0].Edges {
 			return t, fmt.Errorf("%s: expected values of the same edges, got those of others", n.Op)
 		}
@@ -84,6 +84,11 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 	case Labor:
 		if in[1].Edges != in[0].Edges {
 			return t, fmt.Errorf("labor: expected values of the same edges, got those of others")
+		}
+		return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
+	case Level:
+		if !p.fits(in[1].Along, in[0].Edges, 0) {
+			return t, fmt.Errorf("level: expected a vector along the matrix's columns, got one along something else")
 		}
 		return Type{Kind: Vector, Along: p.columns(in[0].Edges)}, nil
 	case Vertices, Degree, Number:
@@ -248,9 +253,9 @@ func (p *Program) Check() error {
 			continue
 		}
 		if other, twice := sites[n.Site]; twice {
-			// The vertices' numbers may be looked at again, and so may those of a race.
+			// The vertices' numbers may be looked at again, those of edges where some were chosen, and those of a race.
 			of := p.Nodes[other]
-			if numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
+			if p.again(n, &of) || numbers(n) && (numbers(&of) || of.Op == Collective && !of.Replace) {
 				continue
 			}
 			return fmt.Errorf("%%%d: draws at site %d as %%%d does", i, n.Site, other)
@@ -272,18 +277,45 @@ func (p *Program) Check() error {
 			return fmt.Errorf("return: %%%d: expected a matrix of chosen edges, got %s", m, t.Kind)
 		}
 	}
-	names := map[string]bool{}
+	type place struct {
+		name  string
+		block int
+	}
+	names := map[place]bool{}
 	for _, e := range p.Extras {
-		if names[e.Name] {
+		own := place{e.Name, e.Block}
+		if names[own] {
 			return fmt.Errorf("return: %q: expected a name once, got it twice", e.Name)
+		}
+		names[own] = true
+		if e.Block > 0 {
+			if e.Block > len(p.Matrices) || e.Name == "w" {
+				return fmt.Errorf("return: %q: expected another name than w, of one of %d matrices", e.Name, len(p.Matrices))
+			}
+			if t := p.Nodes[e.Node].Type; t.Kind != Matrix || t.Edges != p.Nodes[p.Matrices[e.Block-1]].Type.Edges {
+				return fmt.Errorf("return: %q: expected values of the same edges as %%%d has, got others", e.Name, p.Matrices[e.Block-1])
+			}
+			continue
 		}
 		if k := p.Nodes[e.Node].Type.Kind; k != List && k != Vector && k != Dense {
 			return fmt.Errorf("return: %q: expected a vector, dense rows or a list, got %s", e.Name, k)
 		}
-		names[e.Name] = true
 	}
 	return nil
 }
 
 // numbers says whether a node is the random numbers of all vertices.
 func numbers(n *Node) bool { return n.Op == Random && len(n.In) == 0 }
+
+// again says that n looks at the random numbers of edges again, of some of those that `of` has.
+func (p *Program) again(n, of *Node) bool {
+	if n.Op != Random || of.Op != Random || len(n.In) == 0 || len(of.In) == 0 {
+		return false
+	}
+	for e := p.Parent(n.Type.Edges); e >= 0; e = p.Parent(e) {
+		if e == of.Type.Edges {
+			return true
+		}
+	}
+	return false
+}

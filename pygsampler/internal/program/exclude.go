@@ -6,29 +6,88 @@ import (
 )
 
 // Excluding is the program for batches that leave edges out: of each A[:, S] and A[R, S] those edges stay that are not
-// excluded. A itself, and so what is made of the graph alone, has all edges. An error says what would meet them.
+// excluded, and what chooses among A's own edges, or a relation's, chooses among those. A itself, and what is made of the
+// graph alone, has all edges, so that it is made once. An error says what would meet excluded edges.
 func (p *Program) Excluding() (*Program, error) {
-	at := make([]int, len(p.Nodes))
-	var nodes []Node
-	put := func(n Node) int {
-		nodes = append(nodes, n)
-		return len(nodes) - 1
+	x := &excluder{p: p, own: make([]bool, len(p.Nodes)), at: make([]int, len(p.Nodes)), kept: map[int]int{}}
+	fixed := p.Fixed()
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		switch n.Op {
+		case Whole:
+			x.own[i] = true
+		case Filter, TopK, Merge:
+			x.own[i] = fixed[i] && !slices.ContainsFunc(n.In, func(in int) bool { return !x.alone(in) })
+		}
 	}
 	for i := range p.Nodes {
 		n := p.Nodes[i]
-		if n.Op == Walk || n.Op >= Individual && n.Op <= Merge && p.edgesOp(p.Nodes[n.In[0]].Type.Edges) == Whole {
-			return nil, fmt.Errorf("exclude: expected a program that takes edges by A[:, S] and A[R, S], got one with %s", n.Op)
+		if n.Op == Walk {
+			return nil, fmt.Errorf("exclude: expected a program that takes edges by A, A[:, S] and A[R, S], got one with %s", n.Op)
 		}
+		chooses := n.Chooses() && !x.alone(i)
 		n.In = slices.Clone(n.In)
 		for k, in := range n.In {
-			n.In[k] = at[in]
+			if n.In[k] = x.at[in]; chooses && x.alone(in) {
+				n.In[k] = x.without(in)
+			}
 		}
-		if at[i] = put(n); n.Op == Slice || n.Op == Cross {
-			kept := put(Node{Op: Kept, In: []int{at[i]}, Axis: -1})
-			at[i] = put(Node{Op: Filter, In: []int{at[i], kept}, Axis: -1})
+		if x.at[i] = x.put(n); n.Op == Slice || n.Op == Cross {
+			x.at[i] = x.filtered(x.at[i])
 		}
 	}
-	return p.Rebuilt(nodes, at)
+	for _, m := range p.Returned() {
+		if x.alone(m) {
+			x.at[m] = x.without(m)
+		}
+	}
+	return p.Rebuilt(x.nodes, x.at)
+}
+
+// excluder is a program in the making.
+type excluder struct {
+	p     *Program
+	own   []bool // of nodes that choose edges: they are A's own, or some that the graph alone tells
+	nodes []Node
+	at    []int       // which of the new nodes each old one is
+	kept  map[int]int // likewise of matrices of the graph alone, without excluded edges
+}
+
+func (x *excluder) put(n Node) int {
+	x.nodes = append(x.nodes, n)
+	return len(x.nodes) - 1
+}
+
+// filtered is a matrix without excluded edges.
+func (x *excluder) filtered(matrix int) int {
+	kept := x.put(Node{Op: Kept, In: []int{matrix}, Axis: -1})
+	return x.put(Node{Op: Filter, In: []int{matrix, kept}, Axis: -1})
+}
+
+// alone says that node i is a matrix of such edges.
+func (x *excluder) alone(i int) bool {
+	t := x.p.Nodes[i].Type
+	return t.Kind == Matrix && x.own[t.Edges]
+}
+
+// without is such a matrix without excluded edges: its values are made of the edges that stay.
+func (x *excluder) without(i int) int {
+	if made, is := x.kept[i]; is {
+		return made
+	}
+	n := x.p.Nodes[i]
+	if n.Type.Edges == i {
+		x.kept[i] = x.filtered(x.at[i])
+		return x.kept[i]
+	}
+	n.In = slices.Clone(n.In)
+	for k, in := range n.In {
+		if n.In[k] = x.at[in]; x.alone(in) {
+			n.In[k] = x.without(in)
+		}
+	}
+	x.kept[i] = x.put(n)
+	return x.kept[i]
 }
 
 // Excludes says that the program asks which edges a batch leaves out.

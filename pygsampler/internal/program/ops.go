@@ -26,6 +26,7 @@ const (
 	// Matrices of some edges of another.
 	Individual // k edges a column
 	Collective // those of k rows
+	Dependent  // those that go together by their chances, so that their number is no chance
 	Filter     // those whose value of a mask is not 0
 	TopK       // the k largest a column
 
@@ -72,6 +73,7 @@ const (
 	Gather // a vector's elements of the vertices of a list
 	Cap    // chances in the ratio of a vector's elements, of which k is the sum
 	Labor  // of two matrices: for each column the factor of LABOR's chances of k edges
+	Level  // of a matrix and a vector along its columns: for each column the factor of chances with the sum that it says
 
 	// Dense rows, and what is made of them.
 	Features // a vertex array of rows
@@ -103,7 +105,8 @@ var specs = [numOps]spec{
 	Roots: {"roots", "", "k site"}, Walk: {"walk", "l", "k site"},
 	Whole: {"whole", "", ""}, Slice: {"slice", "l", ""}, Cross: {"cross", "ll", ""}, Data: {"data", "m", "name"},
 	Individual: {"individual", "mm?", "k replace site"}, Collective: {"collective", "mv?", "k replace site"},
-	Filter: {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"}, Merge: {"merge", "mm", ""},
+	Dependent: {"dependent", "mm", "site"},
+	Filter:    {"filter", "mm", ""}, TopK: {"top_k", "mm", "k"}, Merge: {"merge", "mm", ""},
 	Vertices: {"vertices", "", "name"}, Degree: {"degree", "", ""}, Number: {"number", "", ""},
 	Const: {"const", "", "value"}, Random: {"random", "m?", "site batches"},
 	Neg: {"neg", "x", ""}, Abs: {"abs", "x", ""}, Sqrt: {"sqrt", "x", ""}, Exp: {"exp", "x", ""}, Log: {"log", "x", ""},
@@ -115,7 +118,7 @@ var specs = [numOps]spec{
 	Sum: {"sum", "x", "axis"}, Mean: {"mean", "x", "axis"}, Largest: {"largest", "x", "axis"}, Smallest: {"smallest", "x", "axis"},
 	Count: {"count", "x", "axis"},
 	Times: {"times", "m", ""}, Gather: {"gather", "vl", ""}, Cap: {"cap", "v", "k"},
-	Labor:    {"labor", "mm", "k"},
+	Labor: {"labor", "mm", "k"}, Level: {"level", "mv", ""},
 	Features: {"features", "", "name"}, Take: {"take", "dl", ""}, Project: {"project", "d", "name"}, Dot: {"dot", "mdd", ""},
 	Item:     {"item", "", "name k"},
 	Multiply: {"multiply", "md", "axis"}, Entry: {"entry", "d", "k"},

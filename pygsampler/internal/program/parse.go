@@ -161,7 +161,8 @@ func attributes(text string) (map[string]string, error) {
 	return found, nil
 }
 
-// parseReturn reads `return blocks %1, %2 "name"=%3`.
+// parseReturn reads `return blocks %1, ~%2 "name"=%3 "name"[0]=%4`: ~ leaves the values of a matrix out, and [0] says
+// that values are those of edges of the first block.
 func (p *Program) parseReturn(line string) error {
 	rest, ok := strings.CutPrefix(line, "return ")
 	name, rest, _ := strings.Cut(rest, " ")
@@ -171,14 +172,16 @@ func (p *Program) parseReturn(line string) error {
 	}
 	p.Result = Result(kind)
 	var list []int
-	for rest != "" && rest[0] == '%' {
+	var bare []bool
+	for rest != "" && (rest[0] == '%' || rest[0] == '~') {
 		var in string
 		in, rest, _ = strings.Cut(rest, " ")
+		in, without := strings.CutPrefix(in, "~")
 		k, err := node(strings.TrimSuffix(in, ","), len(p.Nodes))
 		if err != nil {
 			return err
 		}
-		list = append(list, k)
+		list, bare = append(list, k), append(bare, without)
 	}
 	for rest != "" {
 		quoted, err := strconv.QuotedPrefix(rest)
@@ -191,17 +194,25 @@ func (p *Program) parseReturn(line string) error {
 		}
 		var in string
 		in, rest, _ = strings.Cut(rest[len(quoted):], " ")
+		if of, ok := strings.CutPrefix(in, "["); ok {
+			place, after, _ := strings.Cut(of, "]")
+			k, err := strconv.Atoi(place)
+			if err != nil || k < 0 || k >= len(list) {
+				return fmt.Errorf("expected the place of a matrix in brackets, got %q", in)
+			}
+			extra.Block, in = k+1, after
+		}
 		if extra.Node, err = node(strings.TrimPrefix(in, "="), len(p.Nodes)); err != nil {
 			return err
 		}
 		p.Extras = append(p.Extras, extra)
 	}
-	p.Matrices = list
+	p.Matrices, p.Bare = list, bare
 	if p.Result == Subgraph {
 		if len(list) != 2 {
 			return fmt.Errorf("expected a list and a matrix for a subgraph, got %d nodes", len(list))
 		}
-		p.List, p.Matrices = list[0], list[1:]
+		p.List, p.Matrices, p.Bare = list[0], list[1:], bare[1:]
 	}
 	return nil
 }

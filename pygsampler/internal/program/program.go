@@ -70,10 +70,11 @@ type Node struct {
 	Once   bool // a function of the graph alone: made once for a graph, and kept with it
 }
 
-// Extra is a vector or a list that is returned by a name.
+// Extra is a vector or a list that is returned by a name, or the values of a block's edges.
 type Extra struct {
-	Name string
-	Node int
+	Name  string
+	Node  int
+	Block int // of values of edges, from 1 on: the place of the matrix whose edges they are of; 0: beside the blocks
 }
 
 // Result is what a program returns.
@@ -90,12 +91,19 @@ const (
 type Program struct {
 	Nodes    []Node
 	Result   Result
-	Matrices []int // of Blocks, outermost first; of a Subgraph one
-	List     int   // of a Subgraph: its vertices
+	Matrices []int  // of Blocks, outermost first; of a Subgraph one
+	Bare     []bool // of those: whether their own values are left out
+	List     int    // of a Subgraph: its vertices
 	Extras   []Extra
 	Weight   string // the edge array that the graph's matrix has for values; "": ones
 
 	Timed bool // a batch has the microseconds of each node, and of writing it, beside its arrays
+}
+
+// Keeps says that the node's values are kept with the graph: it is marked so, and of a kind that has them.
+func (n *Node) Keeps() bool {
+	k := n.Type.Kind
+	return n.Once && (k == Scalar || (k == Vector || k == Dense) && n.Type.Along.Space == All)
 }
 
 // Beside is how many arrays a batch has beside its blocks.
@@ -113,16 +121,24 @@ func (p *Program) String() string {
 		fmt.Fprintf(&b, "%%%d = %s\n", i, p.Nodes[i].text())
 	}
 	b.WriteString("return " + p.Result.String())
-	list := p.Matrices
+	separate := []string{" ", ", "}
 	if p.Result == Subgraph {
-		list = []int{p.List, p.Matrices[0]}
+		fmt.Fprintf(&b, " %%%d", p.List)
+		separate[0] = separate[1]
 	}
-	for i, n := range list {
-		b.WriteString([]string{" ", ", "}[min(i, 1)])
+	for i, n := range p.Matrices {
+		b.WriteString(separate[min(i, 1)])
+		if p.Bare[i] {
+			b.WriteByte('~')
+		}
 		fmt.Fprintf(&b, "%%%d", n)
 	}
 	for _, e := range p.Extras {
-		fmt.Fprintf(&b, " %q=%%%d", e.Name, e.Node)
+		fmt.Fprintf(&b, " %q", e.Name)
+		if e.Block > 0 {
+			fmt.Fprintf(&b, "[%d]", e.Block-1)
+		}
+		fmt.Fprintf(&b, "=%%%d", e.Node)
 	}
 	return b.String()
 }
@@ -191,6 +207,9 @@ func (p *Program) Parent(edges int) int {
 	return -1
 }
 
+// Valued says that the k-th matrix that is returned has values of its own in the batch.
+func (p *Program) Valued(k int) bool { return !p.Bare[k] && !p.Ones(p.Matrices[k]) }
+
 // Ones says that a matrix has the values of a graph's matrix without weights, which nobody has changed: a
 // batch has no array of them.
 func (p *Program) Ones(matrix int) bool {
@@ -198,7 +217,7 @@ func (p *Program) Ones(matrix int) bool {
 	switch n.Op {
 	case Whole, Slice, Cross:
 		return p.Weight == ""
-	case Individual, Collective, Filter, TopK:
+	case Individual, Collective, Dependent, Filter, TopK:
 		return p.Ones(n.In[0])
 	case Merge:
 		return p.Ones(n.In[0]) && p.Ones(n.In[1])

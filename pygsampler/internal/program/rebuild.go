@@ -8,7 +8,7 @@ import (
 // Rebuilt is the program with other nodes, whose types it finds anew; at says which of
 // them each old node is now, for what is returned, -1: it is gone. Passes end with it.
 func (p *Program) Rebuilt(nodes []Node, at []int) (*Program, error) {
-	q := &Program{Result: p.Result, List: p.List, Weight: p.Weight, Timed: p.Timed}
+	q := &Program{Result: p.Result, List: p.List, Bare: p.Bare, Weight: p.Weight, Timed: p.Timed}
 	for i, n := range nodes {
 		t, err := q.typeOf(&n, i)
 		if err != nil {
@@ -24,7 +24,7 @@ func (p *Program) Rebuilt(nodes []Node, at []int) (*Program, error) {
 		q.List = at[p.List]
 	}
 	for _, e := range p.Extras {
-		q.Extras = append(q.Extras, Extra{e.Name, at[e.Node]})
+		q.Extras = append(q.Extras, Extra{e.Name, at[e.Node], e.Block})
 	}
 	return q, q.Check()
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -23,8 +24,11 @@ const (
 // node is made of is not needed; nil: none is kept.
 func (p *Program) Wants(kept func(i int) bool) []Want {
 	wants := make([]Want, len(p.Nodes))
-	for _, m := range p.Matrices {
-		wants[m] |= WantEdges | WantValues
+	for k, m := range p.Matrices {
+		wants[m] |= WantEdges
+		if !p.Bare[k] {
+			wants[m] |= WantValues
+		}
 	}
 	if p.Result == Subgraph {
 		wants[p.List] |= WantValues
@@ -73,6 +77,11 @@ func (p *Program) TakesValues(i, k int, want Want) bool {
 		return false
 	}
 	return !n.Chooses() || want&WantValues != 0 || k > 0 && n.Op != Merge
+}
+
+// DependentText says what a chance of an edge of a vertex is not.
+func DependentText(x float64, vertex int64) string {
+	return fmt.Sprintf("dependent_sample: expected chances in [0, 1], got %s for vertex %d", ValueText(x), vertex)
 }
 
 // ValueText is a number as errors of a batch write it.

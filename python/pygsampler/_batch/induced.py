@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from pygsampler._batch.named import NO_VALUES
 from pygsampler._core import memories
 from pygsampler.array import Array
 
@@ -25,13 +26,14 @@ _TABLE, _OF_TABLE = 1 << 24, 16
 
 class Edges(NamedTuple):
     """Edges ``row[i] -> col[i]``, positions in the vertices of the batch, and their ids; their
-    factors, where the sampler makes them; and whether ``col`` does not fall."""
+    factors, where the sampler makes them; whether ``col`` does not fall; and values by name."""
 
     row: torch.Tensor
     col: torch.Tensor
     edge: torch.Tensor
     weight: torch.Tensor | None = None
     ordered: bool = True
+    named: Mapping[str, torch.Tensor] = NO_VALUES
 
 
 def induced(

@@ -813,6 +813,32 @@ class Matrix(Values):
             self._refuse("race of", "expected what collective_sample without replace returned")
         return Vector(self._trace, self._trace.add("random", site=site))
 
+    def dependent_sample(self, p: Matrix | None = None) -> Matrix:
+        """Edges of each column, each with its own chance in ``p``, a matrix of the same edges.
+
+        Their number is the sum of the chances of the column, rounded down or up: K of them where
+        that is K. It is dependent rounding (DepRound); without ``p`` these values are the chances.
+        """
+        by = self if p is None else self._matrix(p, "dependent_sample: p")
+        made: Matrix = self._make(Matrix, "dependent", by, site=self._trace.site())
+        return made
+
+    def cap(self, K: float | Vector) -> Matrix:
+        """Chances in the ratio of the values, at most 1, whose sum in each column is K.
+
+        K is a number, or a vector along the columns. The chances are min(1, c x), c of a column.
+        """
+        sums: Any = K
+        if not isinstance(K, Vector):
+            if not isinstance(K, Scalar) and number(K) is None:
+                self._refuse(
+                    f"cap: K: {describe(K)} for", "expected a number, or a vector along its columns"
+                )
+            sums = self.count(axis=0) * 0 + K
+        factors: Vector = self._make(Vector, "level", sums)
+        made: Matrix = self.mul(factors, axis=0).minimum(1)
+        return made
+
     def labor(self, K: int, q: Matrix | None = None) -> Vector:
         """For each column the factor c of LABOR's chances min(1, c q) of K edges, q these values.
 

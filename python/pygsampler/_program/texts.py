@@ -6,17 +6,22 @@ import ast
 import re
 from collections.abc import Sequence
 
+from pygsampler._batch.named import EdgeName
+
 __all__ = ["arrays", "extras", "follows", "named"]
 
-# A name in the last line.
-_EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")=%\d+')
+# A name in the last line; behind it the place of the matrix whose edges have the values.
+_EXTRA = re.compile(r'("(?:[^"\\]|\\.)*")(?:\[(\d+)\])?=%\d+')
 # A node that another takes; names, which may look so, stand behind those.
 _INPUT = re.compile(r"%(\d+)")
 
 
-def extras(lines: Sequence[str]) -> tuple[str, ...]:
-    """Names of the vectors and lists that lines return."""
-    return tuple(unquoted(text) for text in _EXTRA.findall(lines[-1]))
+def extras(lines: Sequence[str]) -> tuple[str | EdgeName, ...]:
+    """Names of the vectors and lists that lines return, and of the values of edges."""
+    return tuple(
+        EdgeName(int(place), unquoted(text)) if place else unquoted(text)
+        for text, place in _EXTRA.findall(lines[-1])
+    )
 
 
 def arrays(lines: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

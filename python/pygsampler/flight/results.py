@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow
 
 from pygsampler._batch import layout as at
+from pygsampler._batch.named import EdgeName
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
 from pygsampler._core.memories import Memory
@@ -219,6 +220,8 @@ def _about(schema: Any) -> dict[str, Any]:
         ok = all(type(about[name]) is int for name in ("epoch", "batch"))
         ok = ok and all(name in about for name in needed)
         ok = ok and all(type(word) is int and -(2**63) <= word < 2**63 for word in about["words"])
+        if "names" in about:
+            about["names"] = [_name(each) for each in about["names"]]
     except (KeyError, TypeError, ValueError) as error:
         if str(error).startswith("result:"):
             raise
@@ -226,6 +229,16 @@ def _about(schema: Any) -> dict[str, Any]:
     if not ok:
         raise _damaged("result", "metadata of a server of samples", "others")
     return dict(about)
+
+
+def _name(given: Any) -> str | EdgeName:
+    """What an array beside the blocks is called, or with a number before it one of a block's."""
+    if isinstance(given, str):
+        return given
+    block, name = given
+    if type(block) is not int or block < 0 or not isinstance(name, str):
+        raise ValueError("name")
+    return EdgeName(block, name)
 
 
 _NEEDED = {
@@ -262,7 +275,7 @@ def _first_block(types: int, relations: int, hops: int) -> int:
 def _parts(
     kind: str,
     words: Sequence[int],
-    names: Sequence[str] = (),
+    names: Sequence[str | EdgeName] = (),
     node_types: Sequence[str] = (),
     edge_types: Sequence[Any] = (),
 ) -> list[_Part]:
@@ -270,14 +283,22 @@ def _parts(
     if kind in ("blocks", "subgraph"):
         hops = words[at.HOPS]
         batch = _values(at.ROWS, words, 0, words)
+        of_edges: list[list[_Values]] = [[] for _ in range(hops)]
         for i, name in enumerate(names):
             start = at.num_words(hops) + at.EXTRA_WORDS * i
-            row = _EXTRAS[words[start + at.EXTRA_KIND]]._replace(name=f"extra/{name}")
-            batch += _values([row], words, start, words)
+            row = _EXTRAS[words[start + at.EXTRA_KIND]]
+            if isinstance(name, EdgeName):
+                if name.block >= hops:
+                    raise _damaged("names", f"those of {hops} blocks", str(name.block))
+                row = row._replace(name=f"edge_data/{name.name}")
+                of_edges[name.block] += _values([row], words, start, words)
+            else:
+                row = row._replace(name=f"extra/{name}")
+                batch += _values([row], words, start, words)
         parts = [_Part({"part": "batch"}, batch)]
-        for i in range(hops):
+        for i, more in enumerate(of_edges):
             start = at.HEADER_WORDS + at.WORDS * i
-            parts.append(_block({"number": i}, words, start, words))
+            parts.append(_block({"number": i}, words, start, words, more))
         return parts
     if kind == "typed":
         types, relations, hops = len(node_types), len(edge_types), words[at.TYPED_HOPS]
@@ -299,14 +320,18 @@ def _parts(
 
 
 def _block(
-    about: Mapping[str, Any], words: Sequence[int], start: int, widths: Sequence[int]
+    about: Mapping[str, Any],
+    words: Sequence[int],
+    start: int,
+    widths: Sequence[int],
+    more: Sequence[_Values] = (),
 ) -> _Part:
     counts = {
         "num_src": words[start + at.NUM_SRC],
         "num_dst": words[start + at.NUM_DST],
         "first_dst": words[start + at.FIRST_DST],
     }
-    values = _values(at.BLOCK_ROWS, words, start, widths)
+    values = [*_values(at.BLOCK_ROWS, words, start, widths), *more]
     return _Part({"part": "block", **about, **counts}, values)
 
 

@@ -13,6 +13,7 @@ from torch_geometric import loader
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.sampler import NegativeSampling
 
+from pygsampler._batch.named import NO_VALUES
 from pygsampler._core.checks import describe, integer
 from pygsampler.graph import Graph
 from pygsampler.pyg.ahead import Ahead
@@ -122,6 +123,7 @@ class _Sampled:
         if self._ours is not None:
             same_graph(self.data, self._ours)
         factors = getattr(out, "edge_weights", None)
+        named = getattr(out, "edge_values", NO_VALUES)
         if self.transform_sampler_output:
             out = self.transform_sampler_output(out)
         plain = object.__new__(type(self))
@@ -147,6 +149,13 @@ class _Sampled:
                     "have their factors, got one with it; rename the data's own"
                 )
             batch.edge_weights = factors
+        for name, values in named.items():
+            if name in self.data:
+                raise ValueError(
+                    f"{name}: expected data without an attribute of that name, where batches have "
+                    "what the program returned of their edges, got one with it; rename the data's"
+                )
+            batch[name] = values
         return batch if self.transform is None else self.transform(batch)
 
     def _lay_out(self, batch: Any, nodes: Any, order: str | None) -> None:

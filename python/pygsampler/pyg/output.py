@@ -49,7 +49,15 @@ def directional(batch: TorchBatch) -> tuple[Edges, list[int]]:
     else:
         col = joined([block.coo()[1] for block in blocks])
     factors = [block.edge_weights for block in blocks if block.edge_weights is not None]
-    found = Edges(row, col, edge, joined(factors) if factors else None, ordered)
+    names = {name for block in blocks for name in block.edge_values}
+    for name in names:
+        if not all(name in block.edge_values for block in blocks):
+            raise ValueError(
+                f"sampler: expected values {name!r} of the edges of all blocks, which PyG has in "
+                "one array, got blocks without"
+            )
+    named = {name: joined([block.edge_values[name] for block in blocks]) for name in names}
+    found = Edges(row, col, edge, joined(factors) if factors else None, ordered, named)
     if len(batch.output_nodes) != batch._distinct_seeds():
         return _repeated(batch, found, counts)
     return found, counts
@@ -96,6 +104,7 @@ def _repeated(batch: TorchBatch, found: Edges, counts: list[int]) -> tuple[Edges
             found.edge[edges],
             None if found.weight is None else found.weight[edges],
             found.ordered,
+            {name: values[edges] for name, values in found.named.items()},
         ),
         numbers,
     )
@@ -105,4 +114,5 @@ def around(batch: TorchSubgraph, rooted: bool) -> tuple[torch.Tensor, Edges]:
     """The vertices of a subgraph, each seed with a row of its own at the front, and its edges."""
     made = batch._around(rooted)
     col = rows_of(made.indptr.diff(), len(made.indices)).to(made.indices.dtype)
-    return made.nodes, Edges(made.indices, col, made.edge_ids, made.edge_weights)
+    edges = made.indices, col, made.edge_ids, made.edge_weights
+    return made.nodes, Edges(*edges, named=made.edge_values)

@@ -285,6 +285,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         out.sort_order = "col" if edges.ordered else None
         if edges.weight is not None:
             out.edge_weights = edges.weight
+        if edges.named:
+            out.edge_values = edges.named
         return out
 
     def _of_subgraph(self, batch: TorchSubgraph) -> SamplerOutput:
@@ -297,6 +299,8 @@ class Sampler(BaseSampler):  # type: ignore[misc]
         out.sort_order = "col"
         if edges.weight is not None:
             out.edge_weights = edges.weight
+        if edges.named:
+            out.edge_values = edges.named
         return out
 
     def _check_factors(self) -> None:

@@ -1,12 +1,17 @@
 """Published sampling algorithms, as programs: see docs/samplers.md."""
 
-from pygsampler.samplers.bandits import Bandit, exp3, gcn_bs, thanos
+from pygsampler.samplers.bandits import Bandit, exp3, exp3m, gcn_bs, thanos
 from pygsampler.samplers.clustering import clusters
 from pygsampler.samplers.disjoint import ppr_shadow, shadow_disjoint
 from pygsampler.samplers.history import History
 from pygsampler.samplers.layer_wise import asgcn, fastgcn, labor, ladies
 from pygsampler.samplers.learned import Learned
-from pygsampler.samplers.locality_aware import locality, locality_saint, locality_scores
+from pygsampler.samplers.locality_aware import (
+    locality,
+    locality_layers,
+    locality_saint,
+    locality_scores,
+)
 from pygsampler.samplers.node_wise import graphsage, kgcn, vrgcn
 from pygsampler.samplers.norms import saint_norms
 from pygsampler.samplers.saint import saint_edge, saint_node, saint_walk
@@ -26,6 +31,7 @@ __all__ = [
     "clusters",
     "drnl",
     "exp3",
+    "exp3m",
     "fastgcn",
     "gcn_bs",
     "graphsage",
@@ -33,6 +39,7 @@ __all__ = [
     "labor",
     "ladies",
     "locality",
+    "locality_layers",
     "locality_saint",
     "locality_scores",
     "mvs",

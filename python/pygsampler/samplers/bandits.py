@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Values = np.ndarray[Any, np.dtype[np.float64]]
 
-__all__ = ["Bandit", "exp3", "gcn_bs", "thanos"]
+__all__ = ["Bandit", "exp3", "exp3m", "gcn_bs", "thanos"]
 
 
 @program
@@ -64,6 +64,48 @@ def exp3(
     return blocks
 
 
+@program
+def exp3m(
+    A: Graph, seeds: Vertices, *, fanouts: Sequence[int], eta: float, log_weights: str = "log_w"
+) -> list[Matrix]:
+    """The draws of GCN-BS and Thanos without repetitions: K distinct edges by learned weights.
+
+    Of a destination of d > K edges each is taken with its own chance
+    p = K ((1 - eta) w' / (the sum of its w') + eta / d), exactly K of them, by dependent rounding.
+    w' is w, but for large ones: it is at most what makes p 1. A destination of fewer edges has all.
+
+    Parameters
+    ----------
+    fanouts, eta, log_weights
+        As for ``exp3``.
+
+    Notes
+    -----
+    ``block.edge_data["w"]`` is 1 / p of each edge, and 1 of edges that are all there: sums by it
+    are unbiased. EXP3.M: Uchiya, Nakamura, Kudo, 2010; DepRound: Gandhi et al., 2006.
+    """
+    blocks: list[Any] = []
+    for K in reversed(fanouts):
+        C = A[:, seeds]
+        d = C.count(axis=0)
+        if K < 0:
+            B = C.spread(d > 0, axis=0)
+        else:
+            logs = C.edata[log_weights]
+            # Above 0 as a double: those that are capped leave their part to all others.
+            w = logs.sub(logs.max(axis=0), axis=0).maximum(-600).exp()
+            few = C.spread(d <= K, axis=0)
+            # Of its own part each edge has u, and the others share what is left of K: no more than
+            # 1 - u for each, so that p = 1 for those that are capped.
+            u = K * eta / d
+            p = w.where(~few).cap(K * (1 - eta) / (1 - u))
+            p = p.mul(1 - u, axis=0).add(u, axis=0).minimum(1)
+            B = (1 / p.dependent_sample()).merge(few.where(few))
+        blocks.insert(0, B)
+        seeds = seeds | B.row()
+    return blocks
+
+
 class Bandit(Learned):
     """GCN-BS or Thanos, with the weights of the edges that it learns; they make it.
 
@@ -81,6 +123,7 @@ class Bandit(Learned):
         delta: float,
         max_reward: float,
         restart: int = 0,
+        method: str = "exp3",
     ) -> None:
         import numpy as np
 
@@ -92,7 +135,7 @@ class Bandit(Learned):
         if ids is not None and edges:
             edges = max(edges, int(ids.numpy().max()) + 1)
         super().__init__(program, edges={"log_w": np.zeros(edges)})
-        self._kind, self._fanouts = kind, list(fanouts)
+        self._kind, self._fanouts, self._method = kind, list(fanouts), method
         self._delta, self._max_reward = delta, max_reward
         self._restart = restart
         degrees = np.zeros(host.num_nodes, np.int64)
@@ -136,8 +179,8 @@ class Bandit(Learned):
         Returns
         -------
         numpy.ndarray
-            float64, shape [num_edges]. GCN-BS: a**2 |h|**2 / q**2. Thanos: 2 (a h) . m - |a h|**2,
-            m the mean of h over the draws of the destination, by a.
+            float64, shape [num_edges]. GCN-BS: a**2 |h|**2 / q**2, q being p / K with EXP3.M.
+            Thanos: 2 (a h) . m - |a h|**2, m the mean of h over the draws of the destination, by a.
 
         Raises
         ------
@@ -171,10 +214,10 @@ class Bandit(Learned):
     def update(self, batch: Any, rewards: Sequence[Any]) -> int:
         """Learns from a batch, from the next one on, and gives the version.
 
-        An edge's log w grows by delta / d times each of its rewards, GCN-BS divides that by q, and
-        no draw adds more than ``max_reward``, nor, of Thanos, less than 0. Draws of one edge add
-        up, in the order of the blocks and of their edges. Destinations whose edges were all
-        taken learn nothing.
+        An edge's log w grows by delta / d times each of its rewards, GCN-BS divides that by q, or
+        with EXP3.M by p, and no draw adds more than ``max_reward``, nor, of Thanos, less than 0.
+        Draws of one edge add up, in the order of the blocks and of their edges. Destinations whose
+        edges were all taken learn nothing, nor does with EXP3.M an edge with p = 1.
 
         Parameters
         ----------
@@ -204,9 +247,13 @@ class Bandit(Learned):
             reward = values_of(given, f"rewards[{hop}]", (len(edges),))
             gain = self._delta / d * reward
             least = 0.0
-            if self._kind == "gcn_bs":
-                gain, least = gain / q, -np.inf
             learns = d > self._fanouts[hop] if self._fanouts[hop] >= 0 else d < 0
+            chance = q
+            if self._method == "exp3m":
+                chance = q * max(self._fanouts[hop], 1)
+                learns = learns & (chance < 1)
+            if self._kind == "gcn_bs":
+                gain, least = gain / chance, -np.inf
             ids.append(edges[learns])
             gains.append(np.clip(gain, least, self._max_reward)[learns])
         drawn, place = np.unique(np.concatenate(ids), return_inverse=True)
@@ -247,11 +294,13 @@ def gcn_bs(
     eta: float = 0.4,
     delta: float = 0.01,
     max_reward: float = 1.0,
+    method: str = "exp3",
     seed: int | None = None,
 ) -> Bandit:
     """GCN-BS (Liu et al., 2020): a bandit for each vertex, which makes sums less noisy.
 
-    Edges are drawn as ``exp3`` says. After a training step ``update`` rewards what was drawn:
+    Edges are drawn as ``exp3`` or ``exp3m`` says. After a training step ``update`` rewards what was
+    drawn:
 
         sampler = samplers.gcn_bs(graph, fanouts=[10, 10])
         for batch in DataLoader(graph, train, sampler, batch_size=1024, prefetch=0):
@@ -268,6 +317,8 @@ def gcn_bs(
         The rate of learning, >= 0.
     max_reward : float
         The most that a draw adds to log w, >= 0, as in the authors' code.
+    method : {"exp3", "exp3m"}
+        Draws with replacement, or K distinct edges: the papers' form ".M", as ``exp3m`` says.
     seed : int, optional
         As ``PGSampler`` has it.
 
@@ -277,15 +328,16 @@ def gcn_bs(
 
     Notes
     -----
-    The form of EXP3 with independent draws, whose weights are unbiased. All hops share the weights.
+    Sums by the batches' weights are unbiased with either method. All hops share the weights.
     """
     return Bandit(
         "gcn_bs",
         graph,
-        _drawn(fanouts, eta, seed),
+        _drawn(fanouts, eta, seed, method),
         fanouts,
         delta=_at_least_0(delta, "delta"),
         max_reward=_at_least_0(max_reward, "max_reward"),
+        method=method,
     )
 
 
@@ -297,6 +349,7 @@ def thanos(
     delta: float = 0.1,
     max_reward: float = 1.0,
     restart: int = 2000,
+    method: str = "exp3",
     seed: int | None = None,
 ) -> Bandit:
     """Thanos (Zhang et al., 2021): GCN-BS with a reward for what is near to the mean, and restarts.
@@ -306,7 +359,7 @@ def thanos(
 
     Parameters
     ----------
-    graph, fanouts, eta, delta, max_reward, seed
+    graph, fanouts, eta, delta, max_reward, method, seed
         As for ``gcn_bs``.
     restart : int
         The weights are 1 again after so many updates: since embeddings change, what was learned
@@ -319,20 +372,24 @@ def thanos(
     return Bandit(
         "thanos",
         graph,
-        _drawn(fanouts, eta, seed),
+        _drawn(fanouts, eta, seed, method),
         fanouts,
         delta=_at_least_0(delta, "delta"),
         max_reward=_at_least_0(max_reward, "max_reward"),
         restart=integer(restart, "restart", 0),
+        method=method,
     )
 
 
-def _drawn(fanouts: Any, eta: float, seed: int | None) -> Program:
+def _drawn(fanouts: Any, eta: float, seed: int | None, method: str) -> Program:
+    if method not in ("exp3", "exp3m"):
+        raise ValueError(f"method: expected 'exp3' or 'exp3m', got {describe(method)}")
     if isinstance(fanouts, (str, bytes)) or not isinstance(fanouts, Sequence):
         raise TypeError(f"fanouts: expected a list of int, got {describe(fanouts)}")
     if _at_least_0(eta, "eta") > 1:
         raise ValueError(f"eta: expected a number in [0, 1], got {eta}")
-    return exp3(fanouts=list(fanouts), eta=eta, seed=seed)
+    rule = exp3m if method == "exp3m" else exp3
+    return rule(fanouts=list(fanouts), eta=eta, seed=seed)
 
 
 def _at_least_0(value: Any, where: str) -> float:

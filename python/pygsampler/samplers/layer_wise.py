@@ -17,10 +17,22 @@ __all__ = ["asgcn", "fastgcn", "labor", "ladies"]
 _CERTAIN = 1e300
 
 
-def _normalized(A: Any, seeds: Any) -> Any:
+def normalized(A: Any, seeds: Any) -> Any:
     """The columns of the seeds: by the graph's weights, or of one over the degree each."""
     C = A[:, seeds]
     return C if A.weighted else C.div(C.count(axis=0), axis=0)
+
+
+def squared_norms(A: Any) -> Any:
+    """Of each vertex the sum of w**2 over all of its edges."""
+    N = A if A.weighted else A.div(A.count(axis=0), axis=0)
+    return (N * N).sum(axis=1)
+
+
+def drawn_rows(C: Any, K: int, p: Any) -> Any:
+    """The edges of K draws of rows by p, with the weights w count / (K q), q of the sum 1."""
+    B = C.collective_sample(K, p, replace=True)
+    return B.mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
 
 
 @program
@@ -65,11 +77,10 @@ def ladies(
         )
     blocks: list[Any] = []
     for K in reversed(nodes):
-        C = _normalized(A, seeds)
+        C = normalized(A, seeds)
         p = (C * C).sum(axis=1)
         if method == "iid":
-            B = C.collective_sample(K, p, replace=True)
-            B = B.mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
+            B = drawn_rows(C, K, p)
         elif method == "poisson":
             q = p.cap(K)
             B = C.where(C.spread(A.random(), axis=1) <= C.spread(q, axis=1)).div(q, axis=1)
@@ -111,14 +122,11 @@ def fastgcn(A: Graph, seeds: Vertices, *, nodes: Sequence[int]) -> list[Matrix]:
     The weight of an edge is w count(u) / (K q(u)), q scaled to sum to 1 over the rows: unbiased. q
     depends on the graph alone, and is computed once.
     """
-    N = A if A.weighted else A.div(A.count(axis=0), axis=0)
-    q = (N * N).sum(axis=1)
+    q = squared_norms(A)
     blocks: list[Any] = []
     for K in reversed(nodes):
-        C = _normalized(A, seeds)
-        p = q[C.row()]
-        B = C.collective_sample(K, p, replace=True)
-        B = B.mul(B.times(), axis=1).div(p * K / p.sum(), axis=1)
+        C = normalized(A, seeds)
+        B = drawn_rows(C, K, q[C.row()])
         blocks.insert(0, B)
         seeds = seeds | B.row()
     return blocks
@@ -150,7 +158,7 @@ def asgcn(
     blocks: list[Any] = []
     of, to = A.ndata[source], A.ndata[target]
     for K in reversed(nodes):
-        C = _normalized(A, seeds)
+        C = normalized(A, seeds)
         h = of[C.row()]
         p = (C * C).sum(axis=1).sqrt()
         p = p * ((h + to[C.column()].sum()).relu() + 1) * (h.relu() + 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe, integer
 from pygsampler.programs import program
+from pygsampler.samplers.layer_wise import drawn_rows, normalized, squared_norms
 from pygsampler.samplers.saint import drawn_by
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pygsampler.graph import Graph as Stored
     from pygsampler.programs import Graph, Matrix, Vector, Vertices
 
-__all__ = ["locality", "locality_saint", "locality_scores"]
+__all__ = ["locality", "locality_layers", "locality_saint", "locality_scores"]
 
 # Edges that are looked at together: their sorting takes some 100 bytes each.
 _CHUNK = 1 << 22
@@ -84,6 +85,51 @@ def locality_saint(
     Values of edges and ``extra["node_norm"]`` are those of ``saint_node``, exact for these draws.
     """
     return drawn_by(A, _biased(A, score, beta, hard), budget)
+
+
+@program
+def locality_layers(
+    A: Graph,
+    seeds: Vertices,
+    *,
+    nodes: Sequence[int],
+    score: str = "locality",
+    beta: float = 2.0,
+    hard: bool = False,
+    by: str = "graph",
+) -> list[Matrix]:
+    """GNNSampler's layers: FastGCN's rows, or LADIES', those by locality more often.
+
+    A hop draws ``nodes`` times with replacement among the rows of its destinations' edges, row u by
+    q(u) (1 + (beta - 1) L(u)): every row keeps a chance.
+
+    Parameters
+    ----------
+    nodes : sequence of int
+        Draws of each hop, outermost first.
+    score, beta, hard
+        As for ``locality``; with ``beta=1`` the batches are ``fastgcn``'s, or those of ``ladies``.
+    by : str
+        ``"graph"``: q(u) is the sum of w**2 over all edges of u, as in ``fastgcn``. ``"hop"``: over
+        those to the destinations, as in ``ladies``.
+
+    Notes
+    -----
+    The weight of an edge is w count(u) / (K p(u)), p what u is drawn by, scaled to sum to 1 over
+    the rows: unbiased, but for ``hard=True``, which never draws rows of L = 0.
+    """
+    if by not in ("graph", "hop"):
+        raise ValueError(f"by: expected 'graph' or 'hop', got {by!r}")
+    bias = _biased(A, score, beta, hard)
+    q = squared_norms(A) if by == "graph" else None
+    blocks: list[Any] = []
+    for K in reversed(nodes):
+        C = normalized(A, seeds)
+        p = (C * C).sum(axis=1) if q is None else q[C.row()]
+        B = drawn_rows(C, K, p * bias[C.row()])
+        blocks.insert(0, B)
+        seeds = seeds | B.row()
+    return blocks
 
 
 def _biased(A: Graph, score: str, beta: float, hard: bool) -> Vector:

@@ -125,11 +125,10 @@ func TestCheck(t *testing.T) {
 func TestExclude(t *testing.T) {
 	for _, k := range [][2]string{
 		{"%1 = walk %0 k=1 site=0", "walk"},
-		{"%1 = whole\n%2 = individual %1 k=1 replace=false site=0\n%3 = row %2", "individual"},
 	} {
 		lines := append([]string{"%0 = seeds"}, strings.Split(k[0], "\n")...)
 		p, _ := planOf(append(lines, fmt.Sprintf("return vectors \"a\"=%%%d", len(lines)-1)), nil)
-		want := "exclude: expected a program that takes edges by A[:, S] and A[R, S], got one with " + k[1]
+		want := "exclude: expected a program that takes edges by A, A[:, S] and A[R, S], got one with " + k[1]
 		if _, err := p.CPU(&family.Work{Exclude: &csc.Exclusions{}}); !errors.Is(err, request.ErrValue) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}

@@ -85,7 +85,7 @@ func sizes(p *program.Program, g Graph, seeds int64) []size {
 		case program.Collective:
 			s.columns, s.rows = a.columns, min(most, a.rows)
 			s.elements = a.elements * s.rows / max(a.rows, 1)
-		case program.Filter:
+		case program.Dependent, program.Filter:
 			*s = size{elements: a.elements / 2, columns: a.columns, rows: distinct(a.elements/2, a.rows)}
 		case program.Merge:
 			*s = size{elements: a.elements + b.elements, columns: a.columns, rows: distinct(a.elements+b.elements, nodes)}

@@ -62,7 +62,9 @@ func nanoseconds(n *program.Node, in, out size, c costs.Costs) float64 {
 		return c.Race * in.elements
 	case program.Roots, program.Walk:
 		return c.Draw * out.elements
-	case program.Filter, program.TopK, program.Merge, program.Labor:
+	case program.Dependent:
+		return c.Race * in.elements
+	case program.Filter, program.TopK, program.Merge, program.Labor, program.Level:
 		return c.Column * (in.elements + out.elements)
 	case program.Sum, program.Mean, program.Largest, program.Smallest, program.Count:
 		return c.Column * in.elements

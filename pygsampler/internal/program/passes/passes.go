@@ -127,9 +127,9 @@ func checkMarks(p *program.Program) error {
 	return nil
 }
 
-// everywhere says that a value can be kept with the graph: one for each vertex, or one.
+// everywhere says that a value can be kept with the graph: one, or a row of them, for each vertex, or one.
 func everywhere(t program.Type) bool {
-	return t.Kind == program.Scalar || t.Kind == program.Vector && t.Along.Space == program.All
+	return t.Kind == program.Scalar || (t.Kind == program.Vector || t.Kind == program.Dense) && t.Along.Space == program.All
 }
 
 // edgeValues says that a node makes values of edges, each of its own inputs' alone.

@@ -2,7 +2,7 @@ package passes
 
 import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 
-// preprocess marks what is made once for a graph and kept with it: vectors of all vertices
+// preprocess marks what is made once for a graph and kept with it: vectors and dense rows of all vertices (A @ X)
 // and scalars that are functions of the graph alone, and of those the last ones, which
 // something else takes: what they are made of is not needed then. Arrays and degrees are
 // there already. Legal as long as the graph's arrays are left alone.
@@ -13,7 +13,7 @@ func preprocess(p *program.Program) (*program.Program, error) {
 			return
 		}
 		switch n.Op {
-		case program.Vertices, program.Degree, program.Number, program.Const:
+		case program.Vertices, program.Features, program.Degree, program.Number, program.Const:
 			return
 		}
 		for _, taker := range takers[i].nodes {

@@ -30,5 +30,5 @@ func taken(p *program.Program, n *program.Node, by taker) bool {
 		return false
 	}
 	chosen := p.Nodes[t.Type.Edges].Op
-	return chosen == program.Individual || chosen == program.Collective
+	return chosen == program.Individual || chosen == program.Collective || chosen == program.Dependent
 }

@@ -58,6 +58,8 @@ func (c *call[I]) makeEdges(i int) {
 		}
 	case program.Collective:
 		e = c.collective(i)
+	case program.Dependent:
+		e = c.dependent(n)
 	case program.Filter:
 		e = c.filter(n)
 	case program.TopK:

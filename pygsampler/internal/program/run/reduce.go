@@ -388,6 +388,8 @@ func (c *call[I]) makeVector(i int) {
 		v.vector = c.capped(n)
 	case program.Labor:
 		v.vector = c.labor(n)
+	case program.Level:
+		v.vector = c.level(n)
 	default:
 		if n.Inline {
 			c.listAlong(n.Type.Along) // by one worker, before several ask for it

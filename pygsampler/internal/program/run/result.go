@@ -13,12 +13,18 @@ import (
 
 // block is a matrix on its way into the batch.
 type block[I csc.Index] struct {
-	node     int
+	values   []edgeValues
 	edges    *edges[I]
 	dst, src int64
 	columns  []I // local numbers of the columns; nil: their places
 	rows     []I // local numbers of the matrix's rows, or
 	sources  []I // of the edges
+}
+
+// edgeValues is an array of a block's edges in the batch.
+type edgeValues struct {
+	node int
+	at   int64
 }
 
 // result writes what the program returns.
@@ -35,6 +41,10 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 	extras := make([]extra[I], c.Beside())
 	size := width.Vertices(int64(len(nodes))+2*int64(len(index))) + 3*batch.Alignment
 	for i, e := range c.Extras {
+		if e.Block > 0 {
+			size += batch.EdgeWeights(blocks[e.Block-1].edges.count()) + batch.Alignment
+			continue
+		}
 		extras[i] = c.extra(e.Node)
 		size += width.Vertices(extras[i].length()) + batch.Alignment
 	}
@@ -96,14 +106,25 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 		n := b.edges.count()
 		indptr, indices, ids := width.Block(b.dst, n)
 		words := [batch.BlockWords]int64{b.src, b.dst, n, place(indptr), place(indices), place(ids)}
-		if !c.Ones(b.node) {
+		if c.Valued(i) {
 			words[batch.BlockEdgeWeights] = place(batch.EdgeWeights(n))
+			b.values = append(b.values, edgeValues{c.Matrices[i], words[batch.BlockEdgeWeights]})
+		}
+		for k, e := range c.Extras {
+			if e.Block == i+1 {
+				v := edgeValues{e.Node, place(batch.EdgeWeights(n))}
+				b.values = append(b.values, v)
+				out.SetExtra(len(blocks), k, false, n, v.at)
+			}
 		}
 		out.SetBlock(i, words)
 		c.write(b, out.Memory, &words)
 	}
 	c.mark(len(c.Nodes))
 	for i := range extras {
+		if i < len(c.Extras) && c.Extras[i].Block > 0 {
+			continue
+		}
 		e := &extras[i]
 		offset := int64(0)
 		switch {
@@ -151,7 +172,7 @@ func (c *call[I]) numbered() (nodes, index []I, blocks []block[I], distinct bool
 	blocks = make([]block[I], len(c.Matrices))
 	for i := len(c.Matrices) - 1; i >= 0; i-- {
 		e := c.edgesOf(c.Matrices[i])
-		b := block[I]{node: c.Matrices[i], edges: e, columns: claim(e.columns.ids), dst: n}
+		b := block[I]{edges: e, columns: claim(e.columns.ids), dst: n}
 		if c.check(); e.rows != nil {
 			b.rows = claim(e.rows.ids)
 		} else {
@@ -180,7 +201,7 @@ func (c *call[I]) subgraph() (nodes, index []I, blocks []block[I]) {
 		index[i] = I(c.Seeds.At(int64(i)))
 	}
 	cpu.Find(&c.numbers, index)
-	b := block[I]{node: c.Matrices[0], edges: c.edgesOf(c.Matrices[0]), dst: n, src: n}
+	b := block[I]{edges: c.edgesOf(c.Matrices[0]), dst: n, src: n}
 	b.sources = take[I](&c.arena, b.edges.count())
 	for lo := int64(0); lo < b.edges.count(); lo += claimed {
 		part := b.sources[lo:min(lo+claimed, b.edges.count())]
@@ -199,9 +220,9 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 	indptr := memory.At[I](m, words[batch.BlockIndptr], b.dst+1)
 	move := c.moves(b, indptr)
 	indices := memory.At[I](m, words[batch.BlockIndices], n)
-	var weights []float32
-	if at := words[batch.BlockEdgeWeights]; at != 0 {
-		weights = memory.At[float32](m, at, n)
+	weights := make([][]float32, len(b.values))
+	for i, v := range b.values {
+		weights[i] = memory.At[float32](m, v.at, n)
 	}
 	var narrow []int32
 	var wide []int64
@@ -215,8 +236,17 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 		for ; lo < hi; lo += tileEdges {
 			size := min(hi-lo, tileEdges)
 			t, values := ev.begin(e, lo, size), w.values[:size]
-			if weights != nil {
-				ev.fill(b.node, t, values)
+			for i, to := range weights {
+				ev.fill(b.values[i].node, t, values)
+				if move == nil {
+					for k, x := range values {
+						to[lo+int64(k)] = single(x)
+					}
+					continue
+				}
+				for k, column := range ev.columns() {
+					to[lo+int64(k)+move[column]] = single(values[k])
+				}
 			}
 			ids, sources := ev.edgeIDs(), b.sources
 			if b.rows != nil {
@@ -229,11 +259,6 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 			}
 			if move == nil {
 				copy(indices[lo:], sources)
-				if weights != nil {
-					for k, x := range values {
-						weights[lo+int64(k)] = single(x)
-					}
-				}
 				if narrow != nil {
 					for k, id := range ids {
 						narrow[lo+int64(k)] = int32(id)
@@ -246,9 +271,6 @@ func (c *call[I]) write(b *block[I], m memory.Memory, words *[batch.BlockWords]i
 			for k, column := range ev.columns() {
 				to := lo + int64(k) + move[column]
 				indices[to] = sources[k]
-				if weights != nil {
-					weights[to] = single(values[k])
-				}
 				if narrow != nil {
 					narrow[to] = int32(ids[k])
 				} else {
@@ -292,7 +314,7 @@ func (c *call[I]) moves(b *block[I], indptr []I) []int64 {
 	return move
 }
 
-// extra is what is returned by a name.
+// extra is what is returned by a name beside the blocks.
 type extra[I csc.Index] struct {
 	list   bool
 	ids    []I

@@ -10,6 +10,7 @@ package run
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -123,7 +124,7 @@ func (c *call[I]) check() {
 // recall takes what a node of the graph alone has made before.
 func (c *call[I]) recall(i int) bool {
 	n := &c.Nodes[i]
-	if !n.Once || n.Type.Kind != program.Vector && n.Type.Kind != program.Scalar {
+	if !n.Keeps() {
 		return false
 	}
 	kept, ok := c.Graph.Kept.Get(c.textOf(i)).(*value[I])
@@ -136,14 +137,16 @@ func (c *call[I]) recall(i int) bool {
 // keep keeps what a node of the graph alone has made.
 func (c *call[I]) keep(i int) {
 	n, v := &c.Nodes[i], &c.values[i]
-	if !n.Once || !v.made || n.Type.Kind == program.Vector && n.Type.Along.Space != program.All {
+	if !n.Keeps() || !v.made {
 		return
 	}
-	if n.Type.Kind == program.Vector || n.Type.Kind == program.Scalar {
-		v.vector = append([]float64(nil), v.vector...)
-		kept := *v
-		c.Graph.Kept.Put(c.textOf(i), &kept)
+	// Out of the batch's memory.
+	v.vector = append([]float64(nil), v.vector...)
+	if v.dense != nil {
+		v.dense = &dense{width: v.dense.width, count: v.dense.count, data: slices.Clone(c.singles(v.dense))}
 	}
+	kept := *v
+	c.Graph.Kept.Put(c.textOf(i), &kept)
 }
 
 // textOf is a text of what a node is made of, which is equal for equal values whatever program it stands in.

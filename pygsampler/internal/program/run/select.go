@@ -24,6 +24,7 @@ type selection struct {
 	at      []int32
 	chosen  []float64
 	sums    []uint64
+	kept    []bool
 }
 
 // sized is a with length n, with new memory only where a is too short; its old contents are lost then.

@@ -327,7 +327,7 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 			return
 		}
 		broadcast(to, 1)
-	case program.Individual, program.Collective, program.Filter, program.TopK:
+	case program.Individual, program.Collective, program.Dependent, program.Filter, program.TopK:
 		ev.fill(n.In[0], ev.up(t), to)
 	case program.Data:
 		ev.edgeArray("edata", n.Name, t, to)

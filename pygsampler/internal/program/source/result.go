@@ -19,6 +19,8 @@ func (w *writer) result() {
 	for k, x := range w.p.Extras {
 		t := w.typeOf(x.Node)
 		switch t.Kind {
+		case program.Matrix:
+			w.edgeValues(k, x)
 		case program.List:
 			w.step("extra_list(m, b, %d, %d, l%d)", blocks, k, x.Node)
 		case program.Vector:
@@ -36,6 +38,33 @@ func (w *writer) result() {
 		w.step("extra_times(m, b, %d, %d, %d)", blocks, len(w.p.Extras), len(w.p.Nodes)+1)
 	}
 	w.step("b.end()")
+}
+
+// valuesOf is the functor of the k-th matrix's values, which there need not be where they are left out.
+func (w *writer) valuesOf(k int) string {
+	if w.p.Bare[k] {
+		return "[](u32) -> double { return 1.0; }"
+	}
+	return fmt.Sprintf("v%d", w.p.Matrices[k])
+}
+
+// edgeValues writes values of a block's edges, in the order that they have there.
+func (w *writer) edgeValues(extra int, x program.Extra) {
+	blocks, k := len(w.p.Matrices), x.Block-1
+	e := w.edges(x.Node)
+	switch {
+	case w.p.Result == program.Subgraph:
+		w.step("extra_edges(m, b, %d, %d, dst0, %s, [](u32 c) { return c; }, v%d)", blocks, extra, e, x.Node)
+	case w.nested():
+		w.step("extra_values(m, b, %d, %d, %s.n, v%d)", blocks, extra, e, x.Node)
+	default:
+		w.step("extra_edges(m, b, %d, %d, dst%d, %s, %s, v%d)", blocks, extra, k, e, w.destination(k), x.Node)
+	}
+}
+
+// destination is the functor that says which destination of a block a column of its matrix is.
+func (w *writer) destination(k int) string {
+	return fmt.Sprintf("[&](u32 c) { return o.before[m.first(%s.columns(c))]; }", w.edges(w.p.Matrices[k]))
 }
 
 // blocks numbers the vertices by first occurrence, the innermost matrix's first, and writes the blocks.
@@ -63,17 +92,14 @@ func (w *writer) blocks() {
 	}
 	w.line("u32 numbered;")
 	w.step("number(m, o, numbered)")
-	to := func(k int) string {
-		return fmt.Sprintf("[&](u32 c) { return o.before[m.first(%s.columns(c))]; }", w.edges(w.p.Matrices[k]))
-	}
 	for k, m := range w.p.Matrices {
-		w.line("dst%d.count(m, o.before[from%d], %s, %s);", k, k, w.edges(m), to(k))
+		w.line("dst%d.count(m, o.before[from%d], %s, %s);", k, k, w.edges(m), w.destination(k))
 	}
 	w.destinations(len(w.p.Matrices))
 	for k, m := range w.p.Matrices {
 		e := w.edges(m)
-		w.step("block(m, b, %d, o.before[to%d], dst%d, %s, %s, [&](u32 i) { return o.before[m.first(%s.row[i])]; }, %t, v%d)",
-			k, k, k, e, to(k), e, !w.p.Ones(m), m)
+		w.step("block(m, b, %d, o.before[to%d], dst%d, %s, %s, [&](u32 i) { return o.before[m.first(%s.row[i])]; }, %t, %s)",
+			k, k, k, e, w.destination(k), e, w.p.Valued(k), w.valuesOf(k))
 	}
 	w.step("vertices(m, b, o, numbered, seeds, o.before[seeds.n])")
 }
@@ -138,7 +164,7 @@ func (w *writer) nest() {
 	sources := "numbered"
 	for k, m := range w.p.Matrices {
 		e := w.edges(m)
-		w.step("block_in_place(m, b, %d, %s, %s, [&](u32 i) { return o.number(m, %s.row[i]); }, %t, v%d)", k, sources, e, e, !w.p.Ones(m), m)
+		w.step("block_in_place(m, b, %d, %s, %s, [&](u32 i) { return o.number(m, %s.row[i]); }, %t, %s)", k, sources, e, e, w.p.Valued(k), w.valuesOf(k))
 		sources = e + ".columns.n"
 	}
 	w.step("vertices(m, b, o, numbered, seeds, %s)", sources)
@@ -168,6 +194,6 @@ func (w *writer) subgraph() {
 	w.line("m.claim(%s.n, %s);", of, of)
 	w.line("dst0.count(m, %s.n, %s, [](u32 c) { return c; });", of, e)
 	w.destinations(1)
-	w.step("block(m, b, 0, %s.n, dst0, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, v%d)", of, e, e, !w.p.Ones(m), m)
+	w.step("block(m, b, 0, %s.n, dst0, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, %s)", of, e, e, w.p.Valued(0), w.valuesOf(0))
 	w.step("subgraph_vertices(m, b, %s, seeds)", of)
 }

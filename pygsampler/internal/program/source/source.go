@@ -32,7 +32,7 @@ type Text struct {
 	Arrays     []Array
 	Cells      int   // counters, 0 at first
 	Numberings int   // tags of the vertex map
-	Once       []int // nodes that are made once for a graph, doubles of all vertices or one
+	Once       []int // nodes that are made once for a graph, doubles of all vertices or one, or rows of them
 }
 
 // Kernel is the kernel's name.
@@ -189,8 +189,10 @@ func (w *writer) survey() {
 			number(w.p.RowsOf(w.p.Nodes[n.In[0]].Type.Edges))
 		}
 	}
-	for _, m := range w.p.Matrices {
-		w.uses[m]++
+	for k, m := range w.p.Matrices {
+		if !w.p.Bare[k] {
+			w.uses[m]++
+		}
 	}
 	for _, e := range w.p.Extras {
 		w.uses[e.Node]++
@@ -291,6 +293,10 @@ func (w *writer) reader(node int, format string, args ...any) {
 // keep writes what makes a node's values those of a graph.
 func (w *writer) keep(i int) {
 	n, v := "1", fmt.Sprintf("[&](u32) -> double { return x%d; }", i)
+	if t := w.typeOf(i); t.Kind == program.Dense {
+		w.step("keep_rows<%s>(m, to, %s.n, r%d)", w.width(i), list(t.Along), i)
+		return
+	}
 	if w.typeOf(i).Kind == program.Vector {
 		n, v = list(w.typeOf(i).Along)+".n", fmt.Sprintf("v%d", i)
 	}
@@ -299,7 +305,7 @@ func (w *writer) keep(i int) {
 
 // recalls says that a node is read where it was made for the graph.
 func (w *writer) recalls(n *program.Node) bool {
-	return w.once && n.Once && (n.Type.Kind == program.Vector || n.Type.Kind == program.Scalar)
+	return w.once && n.Keeps()
 }
 
 // recalled writes what reads them.
@@ -307,6 +313,11 @@ func (w *writer) recalled(i int) {
 	w.text.Once = append(w.text.Once, i)
 	at := len(w.text.Arrays)
 	w.text.Arrays = append(w.text.Arrays, Array{Once: len(w.text.Once)})
+	if w.typeOf(i).Kind == program.Dense {
+		w.reads[i] = marks{}
+		w.line("auto r%d = [&](u32 i, u32 k) -> float { return ((const float*)m.a.arrays[%d])[(u64)i * %s + k]; };", i, at, w.width(i))
+		return
+	}
 	if w.typeOf(i).Kind == program.Scalar {
 		w.line("const double x%[1]d = m.named<ARRAY_%[2]d>(%[2]d, 0);", i, at)
 		return
@@ -483,6 +494,9 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 		w.text.Numberings++
 		w.line("const u32* c%d;", i)
 		w.step("cross(m, e%d, c%d, l%d, l%d)", i, i, n.In[0], n.In[1])
+	case program.Dependent:
+		w.text.Cells += 4
+		w.step("dependent(m, e%d, %s, %d, %d, v%d)", i, c, i, n.Site, n.In[1])
 	case program.Filter:
 		if w.sieve[n.In[0]] {
 			w.step("sift(m, e%d, %s, [&](u32 i) -> u32 { return v%d(i) != 0; })", i, c, n.In[1])

@@ -36,6 +36,15 @@ return blocks %8 "reached"=%9`,
 %5 = spread %1, %4 axis=1
 %6 = labor %1, %5 k=-1
 return vectors "c"=%6`,
+	"dependent": `%0 = seeds
+%1 = slice %0
+%2 = degree
+%3 = level %1, %2
+%4 = mul %1, %3 axis=0
+%5 = count %1 axis=0
+%6 = level %4, %5
+%7 = dependent %1, %4 site=0
+return blocks %7 "c"=%3 "d"=%6`,
 	"subgraph": `%0 = seeds
 %1 = slice %0
 %2 = individual %1 k=3 replace=false site=0
@@ -190,7 +199,7 @@ func TestCompiled(t *testing.T) {
 	}
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
-	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32, "named": 32} {
+	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32, "dependent": 64, "named": 32} {
 		var c compiler.Compiler
 		text := textOf(t, name)
 		widths := Widths{ID: bits, Place: bits, Indptr: bits, OutEdge: bits}
@@ -210,7 +219,8 @@ func TestDenseCompiled(t *testing.T) {
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
 	p, err := program.Parse("%0 = seeds\n%1 = slice %0\n%2 = features name=\"x\"\n%3 = project %2 name=\"W\"\n%4 = dot %1, %3, %3\n"+
-		"%5 = multiply %4, %2 axis=0\n%6 = multiply %1, %5 axis=1\n%7 = entry %6 k=69\nreturn blocks %4 \"a\"=%6 \"b\"=%7", "")
+		"%5 = multiply %4, %2 axis=0\n%6 = multiply %1, %5 axis=1\n%7 = entry %6 k=69\n%8 = whole\n%9 = multiply %8, %2 axis=0\n%10 = row %1\n%11 = slice %10\n"+
+		"%12 = random %11 site=0\nreturn blocks ~%11, %4 \"a\"=%6 \"b\"=%7 \"c\"=%9 \"d\"[0]=%12", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,18 +229,25 @@ func TestDenseCompiled(t *testing.T) {
 			p.Nodes[i].Tensor = &program.Tensor{Shape: []int64{70, 41}, Data: make([]float32, 70*41)}
 		}
 	}
+	p = p.Marked(func(i int, n *program.Node) { n.Once = i == 9 })
 	text, err := Of(p)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(text.Once) != 1 || !strings.Contains(text.Source, "extra_edges(") {
+		t.Fatalf("got %v, %v of\n%s", err, text.Once, text.Source)
 	}
-	arrays := make([]Type, len(text.Arrays))
-	for i := range arrays {
-		arrays[i] = Type{csc.Float32, 70}
+	made, err := Making(p, text.Once)
+	if err != nil || !strings.Contains(made.Source, "keep_rows<") {
+		t.Fatalf("got %v of\n%s", err, made.Source)
 	}
-	var c compiler.Compiler
-	image, err := c.Compile(text.Program(Widths{ID: 32, Place: 32, Indptr: 64, OutEdge: 32}, arrays), 7, 5)
-	if err != nil || image.Log != "" {
-		t.Errorf("got %q, %v", image.Log, err)
+	for _, text := range []Text{text, made} {
+		arrays := make([]Type, len(text.Arrays))
+		for i := range arrays {
+			arrays[i] = Type{csc.Float32, 70}
+		}
+		var c compiler.Compiler
+		image, err := c.Compile(text.Program(Widths{ID: 32, Place: 32, Indptr: 64, OutEdge: 32}, arrays), 7, 5)
+		if err != nil || image.Log != "" {
+			t.Errorf("got %q, %v", image.Log, err)
+		}
 	}
 }
 

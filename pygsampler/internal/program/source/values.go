@@ -51,7 +51,7 @@ func (w *writer) element(at int, n *program.Node) (expression string, cost int) 
 		return fmt.Sprintf("m.kept(%s.place[i])", e), 12
 	case program.Random:
 		return random(n, "PURPOSE_EDGES", "m.edge_id("+e+".place[i])"), 8
-	case program.Individual, program.Collective, program.Filter, program.TopK:
+	case program.Individual, program.Collective, program.Dependent, program.Filter, program.TopK:
 		if w.drawn[n.In[0]] || w.sieve[n.In[0]] {
 			return w.element(at, &program.Node{Op: program.Slice})
 		}
@@ -187,6 +187,17 @@ func (w *writer) vector(i int, n *program.Node) {
 		w.text.Cells += 8
 		w.line("const double* %s;", s)
 		w.step("labor(m, %s, %s, %d, %d, v%d, v%d)", s, w.edges(n.In[0]), n.K, i, n.In[0], n.In[1])
+		w.stored(i)
+		return
+	}
+	if n.Op == program.Level {
+		w.text.Cells += 8
+		w.line("const double* %s;", s)
+		k := fmt.Sprintf("v%d(c)", n.In[1])
+		if w.typeOf(n.In[1]).Along.Space == program.All {
+			k = fmt.Sprintf("v%d((u32)%s.columns(c))", n.In[1], w.edges(n.In[0]))
+		}
+		w.step("level(m, %s, %s, %d, v%d, [&](u32 c) -> double { return %s; })", s, w.edges(n.In[0]), i, n.In[0], k)
 		w.stored(i)
 		return
 	}

@@ -1,0 +1,34 @@
+"""What the arrays beside a batch's blocks are called: ``parted`` finds those of the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+__all__ = ["NO_VALUES", "EdgeName", "parted"]
+
+ArrayT = TypeVar("ArrayT")
+
+NO_VALUES: Mapping[str, Any] = MappingProxyType({})
+
+
+class EdgeName(NamedTuple):
+    """The name of values that the edges of one block have."""
+
+    block: int
+    name: str
+
+
+def parted(
+    arrays: Iterable[tuple[str | EdgeName, ArrayT]],
+) -> tuple[dict[str, ArrayT], dict[int, dict[str, ArrayT]]]:
+    """Arrays beside the blocks, and for the blocks that have any those of their edges."""
+    beside: dict[str, ArrayT] = {}
+    of_edges: dict[int, dict[str, ArrayT]] = {}
+    for name, array in arrays:
+        if isinstance(name, EdgeName):
+            of_edges.setdefault(name.block, {})[name.name] = array
+        else:
+            beside[name] = array
+    return beside, of_edges
