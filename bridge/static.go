@@ -117,7 +117,7 @@ func DeviceStaticTypedNew(graph, sampler, sorted, seedBits, grid, count, most in
 // DeviceStaticTimedNew is the same for a graph whose edges have times, as core.NewDeviceStaticTimed says.
 func DeviceStaticTimedNew(graph, sampler, sorted, byVertex, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
-	g, p, err := open(graph, sampler)
+	g, p, err := open(&graphs, graph, sampler)
 	if err != nil {
 		return 0, err
 	}

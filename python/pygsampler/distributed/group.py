@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 # A thread of Gloo lets go of a collective's tensors some time after the call that waited for it is
 # done. Where nobody else has them it waits for Python's lock, which PyTorch (2.2 for one) holds
@@ -105,11 +103,11 @@ class Group:
             at += size
         return views
 
-    def gather(self, mine: T) -> list[T]:
-        """What each process has."""
-        message = pickle.dumps(mine)
+    def gather(self, mine: Any) -> list[Any]:
+        """What each process has, of what JSON writes: tuples come as lists."""
+        message = json.dumps(mine).encode()
         come, _ = self.sizes([len(message)] * self.size, 0)
-        return [pickle.loads(bytes(one)) for one in self.swap([message] * self.size, come)]
+        return [json.loads(bytes(one)) for one in self.swap([message] * self.size, come)]
 
     def _all_to_all(
         self, into: Any, out: Any, come: list[int] | None = None, go: list[int] | None = None

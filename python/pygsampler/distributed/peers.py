@@ -139,7 +139,7 @@ def share_features(
     with _Wires(group, timeout) as wires:
         peers = _There(wires, index, part)
         wires.same("options", lambda: (part, heat is None))
-        wires.same("features", lambda: (values.dtype, values.shape, _ends(values)))
+        wires.same("features", lambda: (str(values.dtype), values.shape, _ends(values)))
         return features._shared_as(wires.each(lambda: peers.at(wires.rank, values, heat)))
 
 
@@ -240,7 +240,7 @@ class _There:
             return layout(*about, heat) if wires.rank == 0 else []
 
         # One process counts, since all of them on one machine would do the same work.
-        pieces = wires.gather(wires.each(cut))[0]
+        pieces = [Piece(*one) for one in wires.gather(wires.each(cut))[0]]
         making: list[Making] = []
         try:
 
@@ -294,7 +294,7 @@ class _Wires:
         self._hang_up()
         self._group.close()
 
-    def gather(self, mine: T) -> list[T]:
+    def gather(self, mine: Any) -> list[Any]:
         """What each process has."""
         return self._group.gather(mine)
 
