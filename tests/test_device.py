@@ -404,7 +404,8 @@ def test_a_batch_in_torchs_memory(emulator):
                     assert job.done() and job.result() is batch
                     # Nothing is made before it is used but the one tensor.
                     assert set(vars(batch)) == {"_views", "trees", "extra", "epoch", "batch"}
-                    assert set(vars(batch.blocks[0])) == {"_views", "_place", "dst_offset"}
+                    slots = {"_views", "_place", "dst_offset", "edge_values"}
+                    assert set(vars(batch.blocks[0])) == slots
                     assert batch.blocks[0].indptr is batch.blocks[0].indptr
                     assert not hasattr(batch, "_made") and not hasattr(batch.blocks[0], "indptrs")
                     moved, copy = batch.to("meta"), pickle.loads(pickle.dumps(batch))

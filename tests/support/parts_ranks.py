@@ -472,7 +472,7 @@ def groups(rank: int, world: int) -> None:
     """Those that are destroyed while a thread of Gloo may still have a collective's tensors."""
     for number in range(40):
         group = Group("groups", None, 30)
-        assert group.gather((rank, number)) == [(other, number) for other in range(world)]
+        assert group.gather((rank, number)) == [[other, number] for other in range(world)]
         group.close()
 
 
