@@ -53,8 +53,8 @@ def test_carries_the_licence(wheel: Path, names: set[str], root: Path) -> None:
 
 
 def test_is_small(wheel: Path) -> None:
-    """Some 10 MB of it are machine code of kernels, for seven architectures and as PTX."""
-    assert wheel.stat().st_size < 20 << 20
+    """Some 12 MB of it are machine code of kernels, for seven architectures and as PTX."""
+    assert wheel.stat().st_size < 24 << 20
 
 
 def test_is_bound_to_one_interpreter_and_to_linux(wheel: Path) -> None:
