@@ -99,13 +99,9 @@ func DeviceStaticClose(handle int64) (zero int64, err error) {
 // DeviceStaticTypedNew is DeviceStaticNew for a graph with types, as core.NewDeviceStaticTyped says.
 func DeviceStaticTypedNew(graph, sampler, sorted, seedBits, grid, count, most int64) (handle int64, err error) {
 	defer finish(&err)
-	g, ok := typed.get(graph)
-	if !ok {
-		return 0, closed("graph")
-	}
-	p, ok := samplers.get(sampler)
-	if !ok {
-		return 0, closed("sampler")
+	g, p, err := open(&typed, graph, sampler)
+	if err != nil {
+		return 0, err
 	}
 	s, err := core.NewDeviceStaticTyped(g, p, sorted, seedBits, grid, count, most)
 	if err != nil {

@@ -19,14 +19,9 @@
 //
 // Source of padding to fixed sizes: jraph (pad_with_graphs). Go caller: internal/cuda/static.go.
 #include "sampling.cuh"
+#include "static.cuh"
 
-// Mirrors staticStep in internal/cuda/static.go: the seeds of a batch, and its random numbers.
-struct StaticStep {
-  u64 first, num_seeds;
-  u32 key0, key1, batch0, batch1;
-};
-
-// Mirrors staticState. The host writes what is of a pass before it begins.
+// Mirrors staticState in internal/cuda/static.go. The host writes what is of a pass before it begins.
 struct StaticState {
   const char* seeds;         // of the pass
   const StaticStep* steps;   // [num_steps + 1], the last without seeds

@@ -10,18 +10,13 @@
 // of all of them.
 //
 // Go caller: internal/cuda/statictyped.go.
+#include "static.cuh"
 #include "typed_batch.cuh"
-
-// Mirrors staticStep in internal/cuda/static.go: the seeds of a batch, and its random numbers.
-struct TypedStep {
-  u64 first, num_seeds;
-  u32 key0, key1, batch0, batch1;
-};
 
 // Mirrors typedState. The host writes what is of a pass before it begins.
 struct TypedState {
   const char* seeds;       // of the pass; those of a batch type by type
-  const TypedStep* steps;  // [num_steps + 1], the last without seeds
+  const StaticStep* steps;  // [num_steps + 1], the last without seeds
   const u64* counts;       // of each step its seeds of each type
   const long long* times;  // a key for each of seeds; null: they have none
   u64 num_steps;
@@ -115,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(STATIC_THREADS) static_typed_turn(c
   u64 at = min(turn, s.num_steps);
   for (u32 t = threadIdx.x; t < a.batch.types; t += STATIC_THREADS) a.kinds[t].seeds = s.counts[at * a.batch.types + t];
   if (threadIdx.x) return;
-  TypedStep step = s.steps[at];
+  StaticStep step = s.steps[at];
   u64 slot = turn % STATIC_SLOTS;
   TypedArgs b = a.batch;
   b.seeds = s.seeds + step.first * a.seed_bytes;

@@ -835,11 +835,7 @@ class Graph(GraphState):
         if types is not None:
             plain = self._walked(direction, prob, second=True)._back
             return self._walked(direction, prob, types, kinds)._before(plain)
-        ascends = self._ascends()
-        if direction == "out":
-            rows = self._transposed()
-        else:
-            rows = self if ascends else self._transposed()._transposed()
+        rows = self._transposed() if direction == "out" else self._ascending()
         walked = rows._by_weights(prob)
         # What weights of 0 leave out is no edge of the graph behind, either.
         if walked.num_edges < rows.num_edges:
@@ -849,7 +845,11 @@ class Graph(GraphState):
         if direction == "in":
             return walked._before(self._transposed())
         # Not this graph itself, which keeps those that it would be kept by.
-        return walked._before(self._again() if ascends else rows._reversed())
+        return walked._before(self._again() if self._ascends() else rows._reversed())
+
+    def _ascending(self) -> Graph:
+        """This graph with rows that ascend; parallel edges stand as in the CSC."""
+        return self if self._ascends() else self._transposed()._transposed()
 
     def _transposed(self, types: str | None = None, kinds: int = 0) -> Graph:
         """This graph by its out-edges, rows split by the types of that name."""

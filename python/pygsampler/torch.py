@@ -26,7 +26,7 @@ from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.hetero_seeds import HeteroSeeds
 from pygsampler._loading.links import HeteroLinkBatch, LinkBatch, LinkLoader
 from pygsampler._loading.meter import Meter, in_words
-from pygsampler._loading.metered import Metered, num_edges, watch
+from pygsampler._loading.metered import Metered, watch
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_groups, in_order
 from pygsampler._loading.resumed import Pass, checked_deal
@@ -467,13 +467,11 @@ class DataLoader(Metered):
         if passes is not None:
             # Static ones have rows already, and sizes that are not the batch's.
             static = passes.batches(self._begin_static(passes, epoch, index))
-            yield from self._metered_there(
-                static, going, meter, lambda batch: batch, lambda batch: passes.num_edges
-            )
+            yield from self._metered_there(static, going, meter, lambda batch: batch, passes)
             return
         self._fill_caches(epoch, index)
         batches = self._sampled(epoch, index, meter, going.part)
-        yield from self._metered_there(batches, going, meter, self._with_rows, num_edges)
+        yield from self._metered_there(batches, going, meter, self._with_rows)
 
     def _with_rows(self, batch: Any) -> Any:
         if self._rows:

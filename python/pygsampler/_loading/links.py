@@ -18,7 +18,7 @@ from pygsampler._loading.given import chosen_sampler, graph_on
 from pygsampler._loading.hetero_rows import HeteroRows
 from pygsampler._loading.links_of import Drawn, all_links, gathered, moved
 from pygsampler._loading.meter import Meter
-from pygsampler._loading.metered import Metered, num_edges, watch
+from pygsampler._loading.metered import Metered, watch
 from pygsampler._loading.negatives import Negatives
 from pygsampler._loading.prefetch import close_at_exit, in_order
 from pygsampler._loading.resumed import Pass, checked_deal
@@ -335,7 +335,7 @@ class LinkLoader(Metered):
             yield from self._metered(batches, going, meter, handed)
         elif part.steps:
             watch(meter, index)
-            yield from self._metered_there(batches, going, meter, handed, num_edges)
+            yield from self._metered_there(batches, going, meter, handed)
 
     def _plain(self, of_types: dict[str, torch.Tensor]) -> Any:
         """By type as the graph has it."""

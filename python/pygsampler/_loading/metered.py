@@ -19,7 +19,7 @@ from pygsampler._loading.trace import Trace
 if TYPE_CHECKING:
     from pygsampler._loading.rows import Rows
 
-__all__ = ["Metered", "num_edges", "watch"]
+__all__ = ["Metered", "watch"]
 
 T = TypeVar("T")
 
@@ -135,25 +135,21 @@ class Metered(Resumed):
         going: Pass,
         meter: Meter,
         handed: Callable[[Any], T],
-        num_edges: Callable[[Any], int],
+        counted: Any = None,
     ) -> Generator[T, None, None]:
-        """Likewise of each batch on a GPU, whose rows are read where it is handed over."""
+        """Likewise of each batch on a GPU, whose rows are read where it is handed over; ``counted``
+        knows how many edges it has, if not the batch."""
         with meter, closing(batches):
             meter.ask()
             for batch in batches:
                 meter.had()
-                meter.edges += num_edges(batch)
+                meter.edges += (counted or batch).num_edges
                 made = handed(batch)
                 going.handed += 1
                 meter.batches += 1
                 meter.hand()
                 yield made
                 meter.ask()
-
-
-def num_edges(batch: Any) -> int:
-    """The edges of a batch, of all types."""
-    return int(batch.num_edges)
 
 
 def watch(meter: Meter, index: int) -> None:

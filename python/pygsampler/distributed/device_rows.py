@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pygsampler._batch import layout as at
-from pygsampler.distributed.owner import Places
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ class DeviceRows:
 
     def __init__(self, shard: Shard, edge_id_bits: int) -> None:
         self._shard, self._edge_id_bits = shard, edge_id_bits
-        self._places: Places | None = None
 
     def graph(self) -> Graph:
         """The rows at the places of their vertices, behind empty ones, since kernels draw a row by
@@ -47,9 +45,7 @@ class DeviceRows:
         if not len(question.exclude):
             return None
         if shard.edge_ids is not None:
-            if self._places is None:
-                self._places = Places(shard.edge_ids)
-            places = numpy.frombuffer(self._places.of(question.exclude), numpy.int64)
+            places = numpy.frombuffer(shard.places(question.exclude), numpy.int64)
         else:
             places = numpy.frombuffer(question.exclude, numpy.int64) - shard.first_edge
             places = places[(places >= 0) & (places < shard.graph.num_edges)]

@@ -105,7 +105,6 @@ class Owner(Answering):
         self._edge_id_bits, self.shard = partition.edge_id_bits, shard
         self._out = out_shard
         self._out_edge_id_bits = 0 if out is None else out.edge_id_bits
-        self._places: Places | None = None
         # Of arrays of types, by out-edges or not.
         self._largest: dict[tuple[bool, str], int] = {}
         self._by_id: Graph | None = None
@@ -134,9 +133,7 @@ class Owner(Answering):
             first = 0
         exclude: bytes | memoryview = question.exclude
         if ids is not None and len(exclude):
-            if self._places is None:
-                self._places = Places(ids)
-            exclude = self._places.of(exclude)
+            exclude = shard.places(exclude)
         given = memories.call(
             "PartsRows",
             graph._handle(),
@@ -185,27 +182,6 @@ class Owner(Answering):
                 num_nodes=graph.num_nodes,
             )
         return self._by_id
-
-
-class Places:
-    """The places of a part's edges by their ids in the whole graph."""
-
-    def __init__(self, ids: Array) -> None:
-        import numpy
-
-        self._order = numpy.argsort(ids.numpy(), kind="stable")
-        self._ascending = ids.numpy()[self._order]
-
-    def of(self, ids: bytes | memoryview) -> bytes:
-        """The places of those edges that have these ids, int64."""
-        import numpy
-
-        given = numpy.frombuffer(ids, numpy.int64)
-        firsts = numpy.searchsorted(self._ascending, given, "left").tolist()
-        ends = numpy.searchsorted(self._ascending, given, "right").tolist()
-        pairs = zip(firsts, ends, strict=True)
-        found = [self._order[first:end] for first, end in pairs if first < end]
-        return numpy.concatenate([numpy.zeros(0, numpy.int64), *found]).tobytes()
 
 
 def along_out_edges(plan: Plan) -> bool:

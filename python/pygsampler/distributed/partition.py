@@ -38,8 +38,20 @@ class Shard:
     Made by ``Partition.shard``. Vertices have the whole graph's ids.
     """
 
-    __slots__ = ("edge_ids", "first", "first_edge", "graph", "last", "ndata", "rank", "times")
+    __slots__ = (
+        "_by_id",
+        "edge_ids",
+        "first",
+        "first_edge",
+        "graph",
+        "last",
+        "ndata",
+        "rank",
+        "times",
+    )
 
+    # The places of its edges in the order of their ids, and those ids.
+    _by_id: tuple[Any, Any] | None
     rank: int
     first: int
     last: int
@@ -61,12 +73,27 @@ class Shard:
     @classmethod
     def _of(cls, rank: int, about: Mapping[str, Any], graph: Graph) -> Shard:
         shard = object.__new__(cls)
-        shard.rank, shard.graph = rank, graph
+        shard._by_id, shard.rank, shard.graph = None, rank, graph
         shard.first, shard.last = about["first"], about["last"]
         shard.first_edge = about["first_edge"]
         shard.edge_ids = graph.arrays.get(_EDGE_IDS)
         shard.ndata, shard.times = _named(graph, _OF_NODES), _named(graph, _TIMES)
         return shard
+
+    def places(self, ids: bytes | memoryview) -> bytes:
+        """The places of those of its edges that have these of the ``edge_ids``, int64."""
+        import numpy
+
+        if self._by_id is None:
+            assert self.edge_ids is not None
+            own = self.edge_ids.numpy()
+            order = numpy.argsort(own, kind="stable")
+            self._by_id = order, own[order]
+        order, ascending = self._by_id
+        given = numpy.frombuffer(ids, numpy.int64)
+        ends = (numpy.searchsorted(ascending, given, side).tolist() for side in ("left", "right"))
+        found = [order[first:end] for first, end in zip(*ends, strict=True) if first < end]
+        return numpy.concatenate([numpy.zeros(0, numpy.int64), *found]).tobytes()
 
     def __repr__(self) -> str:
         return (

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core import memories
 from pygsampler.distributed.messages import Question
-from pygsampler.distributed.owner import Answering, Places, along_out_edges, column, place
+from pygsampler.distributed.owner import Answering, along_out_edges, column, place
 from pygsampler.distributed.timed import timed_rows
 from pygsampler.features import Features
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
     from pygsampler.distributed.typed_partition import TypedPartition, TypedShard
+    from pygsampler.graph import Graph
     from pygsampler.hetero_graph import HeteroGraph
 
 # Between a type and the name of its array.
@@ -28,8 +29,9 @@ class TypedOwner(Answering):
     def __init__(self, partition: TypedPartition, shard: TypedShard) -> None:
         super().__init__()
         self.shard, self._widths = shard, [one.edge_id_bits for one in partition.relations]
+        # Of relations along which walks go.
+        self._ascending: dict[int, Graph] = {}
         self._by_time: dict[tuple[Any, ...], tuple[HeteroGraph, list[Any]]] = {}
-        self._places: dict[int, Places] = {}
 
     def _table(self, name: str) -> Features:
         kind, _, array_name = name.partition(SEPARATOR)
@@ -51,9 +53,7 @@ class TypedOwner(Answering):
             graph = graph._drawn_by(*drawn_by)
         ids, exclude = shard.edge_ids, question.exclude
         if ids is not None and len(exclude):
-            if relation not in self._places:
-                self._places[relation] = Places(ids)
-            exclude = self._places[relation].of(exclude)
+            exclude = shard.places(exclude)
         given = memories.call(
             "PartsTypedRows",
             graph._handle(),
@@ -116,9 +116,10 @@ class TypedOwner(Answering):
             graph = shard.graph
         else:
             shard = self.shard.relations[relation]
-            graph = shard.graph
-            if not graph._ascends():
-                graph = graph._transposed()._transposed()
+            if relation not in self._ascending:
+                # To ask whether rows ascend reads all edges.
+                self._ascending[relation] = shard.graph._ascending()
+            graph = self._ascending[relation]
         graph = graph._by_weights(plan["prob"])
         ids = shard.edge_ids
         given = memories.call(
