@@ -225,6 +225,8 @@ def test_interrupted(where: str) -> None:
     def sampled(*given: Any, **named: Any) -> Any:
         calls.append(given)
         if where == "sampler" and len(calls) == 1:
+            # Until then the loop waits for this thread, which the pool has noted.
+            time.sleep(0.1)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.1)
         return plain(*given, **named)

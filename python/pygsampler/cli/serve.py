@@ -96,5 +96,7 @@ def command(
             click.echo(f"serving {file} at {server.location}")
         # Whoever reads this through a pipe waits for it.
         sys.stdout.flush()
-        # Signals end it by an exception, and so the server.
-        threading.Event().wait()
+        # Signals end it by an exception, and so the server. One that another thread was given, or
+        # that came right before the wait, is heard of after it.
+        while not threading.Event().wait(1):
+            pass
