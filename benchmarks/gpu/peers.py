@@ -22,19 +22,23 @@ from . import check
 from .direct import Direct
 from .graphs import Made, make
 from .record import Budget, Record
-from .throughput import in_flight
+from .throughput import in_flight, many
 
 # G random reads a second of one GPU: of its own memory, and of another one's.
 LOCAL, REMOTE = 38.0, 6.6
 # Of what is shared, which each GPU has; the last ones are where the wires should cost little.
 REPLICATED = (0.0, 0.1, 0.3, 0.7)
-# shape, hot vertices first, fanouts as PGSampler takes them, outermost hop first
+# shape, hot vertices first, fanouts as PGSampler takes them, outermost hop first, and batches
+# that take some 50 ms
 CASES = (
-    ("products", False, (10, 10)),
-    ("papers100m", False, (5, 10, 15)),
-    ("papers100m", True, (5, 10, 15)),
+    ("products", False, (10, 10), 4096),
+    ("papers100m", False, (5, 10, 15), 1024),
+    ("papers100m", True, (5, 10, 15), 1024),
 )
-BATCH, COUNT, FLIGHTS, ROUNDS = 1024, 256, 8, 7
+THREADS = ((10, 10), (5, 10, 15))
+BATCH, FLIGHTS, ROUNDS = 1024, 8, 7
+# Of one process with a thread for each GPU.
+WAYS = ("engine", "engine, many to a call", "sample_many")
 
 
 def bound(share: float) -> float:
@@ -42,17 +46,21 @@ def bound(share: float) -> float:
     return min(LOCAL, REMOTE / share) if share else LOCAL
 
 
-def processes(about: dict[str, Any], world: int, timeout: float) -> list[dict[str, Any]]:
-    """The rows of ``peers_rank`` in so many processes; RuntimeError where one fails."""
+def processes(
+    about: dict[str, Any], world: int, timeout: float, module: str = "peers_rank"
+) -> list[dict[str, Any]]:
+    """The rows of a module in so many processes; RuntimeError where one fails."""
+    # Torch's notes on CUDA graphs of collectives ask for it.
+    environment = {**os.environ, "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
     with tempfile.TemporaryDirectory() as folder:
         meeting = str(Path(folder) / "meeting")
         started = []
         for rank in range(world):
             given = json.dumps({**about, "rank": rank, "world": world, "meeting": meeting})
-            command = [sys.executable, "-m", "benchmarks.gpu.peers_rank", given]
+            command = [sys.executable, "-m", f"benchmarks.gpu.{module}", given]
             with (Path(folder) / f"out{rank}").open("w") as out:
                 started.append(
-                    subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=os.environ)
+                    subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
                 )
         end = time.monotonic() + timeout
         try:
@@ -85,7 +93,7 @@ def in_threads(
     check.parity(graphs[0][0], graphs[0][1], fanouts, "auto")
     rates: dict[str, float] = {}
     for name, some in (("one", graphs[:1]), ("each", graphs)):
-        for way in ("engine", "sample_many"):
+        for way in WAYS:
             rates[f"{way}, {name}"] = max(_round(some, fanouts, way, count) for _ in range(3))
     return {
         "shape": shape,
@@ -93,8 +101,7 @@ def in_threads(
         "ways": "threads",
         "gpus": len(devices),
         "batches_per_second": {name: round(rate) for name, rate in rates.items()},
-        "engine_times": round(rates["engine, each"] / rates["engine, one"], 3),
-        "sample_many_times": round(rates["sample_many, each"] / rates["sample_many, one"], 3),
+        "times_one": {way: round(rates[f"{way}, each"] / rates[f"{way}, one"], 3) for way in WAYS},
     }
 
 
@@ -110,10 +117,13 @@ def _round(graphs: list[tuple[Made, Any]], fanouts: tuple[int, ...], way: str, c
             batches = made.seeds(BATCH, count, made.indices.dtype)
             direct.learn(batches[:8])
             in_flight(direct, batches[: 2 * FLIGHTS], FLIGHTS)
+            many(direct, batches[:64], 16)
             torch.cuda.synchronize()
             meeting.wait()
             if way == "engine":
                 in_flight(direct, batches, FLIGHTS)
+            elif way == "engine, many to a call":
+                many(direct, batches, 16)
             else:
                 for start in range(0, count, 64):
                     direct.sampler.sample_many(
@@ -148,8 +158,14 @@ def line(row: dict[str, Any]) -> str:
     about = f"{row['shape']:11} {row['ways']:22}"
     if row["ways"] == "threads":
         return (
-            f"{about} {row['gpus']} GPUs, batches/s {row['batches_per_second']}  times one: engine "
-            f"{row['engine_times']}, sample_many {row['sample_many_times']}"
+            f"{about} {row['fanouts']} {row['gpus']} GPUs, batches/s {row['batches_per_second']}  "
+            f"times one {row['times_one']}"
+        )
+    if row["ways"] == "epoch":
+        return (
+            f"{about} {row['gpus']} GPUs, {row['steps']} steps each, seconds: sampling "
+            f"{row['sampling_s']}, and rows {row['loader_s']}, and training {row['training_s']}; "
+            f"of fixed sizes {row['fixed_s']}, in one CUDA graph {row['captured_s']}"
         )
     if "feature_gb" in row:
         return f"{about} rows of {row['row']} B: {row['feature_gb']} GB/s a GPU"
@@ -168,14 +184,15 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
     devices = list(range(found)) if found > 1 else [0, 0]
     if found < 2:
         print("one GPU, which shares with itself: nothing of the wires", flush=True)
-    threads = in_threads(
-        "tiny" if trial else "products", (10, 10), devices, 32 if trial else 2 * COUNT
-    )
-    print(line(threads), flush=True)
-    record.add(threads)
-    torch.cuda.empty_cache()
-    cases = (("tiny", False, (3, 4)),) if trial else CASES
-    for shape, hot_first, fanouts in cases:
+    for fanouts in THREADS[:1] if trial else THREADS:
+        threads = in_threads(
+            "tiny" if trial else "products", fanouts, devices, 64 if trial else 2048
+        )
+        print(line(threads), flush=True)
+        record.add(threads)
+        torch.cuda.empty_cache()
+    cases = (("tiny", False, (3, 4), 16),) if trial else CASES
+    for shape, hot_first, fanouts, count in cases:
         if budget.left() < (0 if trial else 45):
             record.skip((shape, hot_first, fanouts))
             continue
@@ -191,8 +208,21 @@ def run(record: Record, budget: Budget, trial: bool) -> None:
             "replicated": REPLICATED[1::2] if trial else REPLICATED,
             "rounds": 2 if trial else ROUNDS,
             "walks": 1000 if trial else 1 << 20,
-            "count": 16 if trial else COUNT,
+            "count": count,
         }
         for row in processes(about, len(devices), max(budget.left(), 120)):
+            print(line(row), flush=True)
+            record.add(row)
+    for world in (1, len(set(devices))) if found > 1 else (1,):
+        if budget.left() < (0 if trial else 60):
+            record.skip(("epoch", world))
+            continue
+        about = {
+            "shape": "tiny" if trial else "papers100m",
+            "fanouts": (3, 4, 5) if trial else (5, 10, 15),
+            "devices": devices,
+            "batch": 64 if trial else BATCH,
+        }
+        for row in processes(about, world, max(budget.left(), 120), "peers_epoch"):
             print(line(row), flush=True)
             record.add(row)
