@@ -31,7 +31,7 @@ PAGES = tuple(
             f"docs/{name}.md"
             for name in (
                 *("performance", "features", "cuda-graphs", "turbognn", "nextdoor"),
-                *("pipeline", "pyg", "gnnsampler", "parts", "peers"),
+                *("pipeline", "pyg", "gnnsampler", "parts", "peers", "several-gpus"),
             )
         ),
     )
@@ -760,6 +760,82 @@ def gpu_rgcn() -> str:
     return f"{source(record)}\n{table([*head, 'step, ms'], rows, 5)}"
 
 
+def peers_record() -> Record | None:
+    """What two GPUs and more have measured."""
+    record = kept("gpu/peers.json")
+    return record if record and record["rows"][0]["gpus"] > 1 else None
+
+
+PEERS = "python -m benchmarks.gpu peers --out FOLDER"
+
+
+def gpu_peers() -> str:
+    """A graph in the memory of several GPUs beside a copy on each: batches and walks."""
+    record = peers_record()
+    if record is None:
+        return unmeasured(PEERS)
+    rows = []
+    for row in record["rows"]:
+        if "remote" not in row:
+            continue
+        fanouts = ",".join(map(str, reversed(row["fanouts"])))
+        cells = [f"{row['shape']} ({fanouts})", row["ways"], f"{row['graph_gb']:.2f}"]
+        cells += [f"{row['batches_per_second']:,.0f}", f"{row['times_one']:.2f}"]
+        cells += [f"{row['of_replicated']:.2f}", f"{row['remote']:.2f}", f"{row['greads']:.1f}"]
+        walked = f"{row['gsteps']:.1f}"
+        # Where nothing leaves the GPU, walks are bound by other things.
+        cells += [walked, *([f"{row['walk_bound']:.1f}"] if row["remote"] > 0.17 else [""])]
+        rows.append(cells)
+    head = ["graph", "", "GB a GPU", "batches/s in all", "times one GPU", "of copies"]
+    head += ["reads of other GPUs", "G edges/s a GPU", "walks, G steps/s a GPU", "bound"]
+    return f"{source(record)}\n{table(head, rows, 8)}"
+
+
+def gpu_peers_rows() -> str:
+    """Rows of features of a GPU's own part and of another one's."""
+    record = peers_record()
+    if record is None:
+        return unmeasured(PEERS)
+    rows = [
+        [row["shape"], row["ways"].removeprefix("features, "), f"{row['feature_gb']:,.0f}"]
+        for row in record["rows"]
+        if "feature_gb" in row
+    ]
+    return table(["table", "rows of 512 bytes", "GB/s a GPU"], rows, 1)
+
+
+def gpu_peers_threads() -> str:
+    """One process with a thread for each GPU: batches a second, and times one GPU."""
+    record = peers_record()
+    if record is None:
+        return unmeasured(PEERS)
+    rows = []
+    for row in record["rows"]:
+        if row["ways"] != "threads":
+            continue
+        fanouts = ",".join(map(str, reversed(row["fanouts"])))
+        for way, times in row["times_one"].items():
+            rates = (row["batches_per_second"][f"{way}, {which}"] for which in ("one", "each"))
+            rows.append([f"({fanouts})", way, *(f"{rate:,}" for rate in rates), f"{times:.2f}"])
+    head = [record["rows"][0]["shape"], "", "one thread, batches/s", "one a GPU", "times one"]
+    return f"{source(record)}\n{table(head, rows, 3)}"
+
+
+def gpu_peers_epoch() -> str:
+    """Epochs of GraphSAGE: seconds."""
+    record = peers_record()
+    if record is None:
+        return unmeasured(PEERS)
+    names = ("sampling_s", "loader_s", "training_s")
+    rows = [
+        [f"{row['gpus']}", f"{row['steps']:,}", *(f"{row[name]:.2f}" for name in names)]
+        for row in record["rows"]
+        if row["ways"] == "epoch"
+    ]
+    head = ["GPUs", "batches a GPU", "samples, s", "and rows of features, s", "and training, s"]
+    return f"{source(record)}\n{table(head, rows, 5)}"
+
+
 # The bare kernel that reads what a walk reads.
 BARE = {"uniform": "packed", "csr": "two", "weighted": "alias", "ppr": "stopping"}
 
@@ -855,6 +931,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_passes,
             gpu_typed,
             gpu_rgcn,
+            *(gpu_peers, gpu_peers_rows, gpu_peers_threads, gpu_peers_epoch),
         ),
     )
 }

@@ -121,11 +121,17 @@ def alone(made: Made, given: dict[str, Any]) -> float:
 
 
 def features(rank: int, world: int, device: int, rounds: int, rows: int) -> list[dict[str, Any]]:
-    """GB a second of rows of a process's own part, and of another one's."""
+    """GB a second of rows of a process's own part, and of another one's: all at a time, and one."""
     table = torch.arange(rows * _ROW, dtype=torch.float32).reshape(rows, _ROW)
     shared = distributed.share_features(pgs.Features.from_tensor(table), device=device)
     found = []
-    for name, place in (("features, own part", rank), ("features, of a peer", (rank + 1) % world)):
+    peer = (rank + 1) % world
+    ways = (
+        ("own part", rank, False),
+        ("of a peer", peer, False),
+        ("of a peer, one way", peer, True),
+    )
+    for name, place, alone in ways:
         # Well inside of that part: where it is cut is a matter of pages.
         first, last = rows * place // world + rows // 50, rows * (place + 1) // world - rows // 50
         ids = torch.randint(first, last, (min(1 << 20, 4 * rows),), device="cuda")
@@ -137,8 +143,8 @@ def features(rank: int, world: int, device: int, rounds: int, rows: int) -> list
             for _ in range(_CALLS):
                 shared[ids]
 
-        rate = _CALLS * len(ids) * _ROW * 4 / together(rounds, read) / 1e9
-        found.append({"ways": name, "row": 4 * _ROW, "feature_gb": round(rate, 1)})
+        rate = _CALLS * len(ids) * _ROW * 4 / together(rounds, read, alone) / 1e9
+        found.append({"ways": f"features, {name}", "row": 4 * _ROW, "feature_gb": round(rate, 1)})
     shared.close()
     return found
 
