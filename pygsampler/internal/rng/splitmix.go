@@ -1,6 +1,10 @@
 package rng
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
+)
 
 // Mix is SplitMix64's finaliser, a bijection of 64-bit words.
 func Mix(z uint64) uint64 {
@@ -32,12 +36,25 @@ func Below(x, n uint64) uint64 {
 	return hi
 }
 
+// ahead is how many elements a shuffle asks the memory for at a time.
+const ahead = 256
+
 // Shuffle permutes a by Fisher and Yates from the back; the permutation depends
-// on seed, epoch and len(a) alone.
-func Shuffle[T any](a []T, seed uint64, epoch uint32) {
+// on seed, epoch and len(a) alone. Draws do not depend on what they permute, so that
+// the elements of several are asked for at once: an array that no cache has room for
+// takes a wait for memory an element else.
+func Shuffle[T fetch.Element](a []T, seed uint64, epoch uint32) {
 	state := NewStream(seed, epoch, 0, 0, Shuffling).State(0)
-	for i := len(a) - 1; i > 0; i-- {
-		j := Below(Draw(state, len(a)-1-i), uint64(i+1))
-		a[i], a[j] = a[j], a[i]
+	var places [ahead]uint64
+	for i := len(a) - 1; i > 0; {
+		of := places[:min(ahead, i)]
+		for k := range of {
+			of[k] = Below(Draw(state, len(a)-1-i+k), uint64(i-k+1))
+		}
+		fetch.At(a, of)
+		for _, j := range of {
+			a[i], a[j] = a[j], a[i]
+			i--
+		}
 	}
 }
