@@ -89,6 +89,10 @@ func (r *Request) excludedOf(v, start int64) []int64 {
 // indptr, which begins at vertex first, have no edges.
 func readRows[I, P csc.Index](indptr []P, edges int64, vertices []I, first int64, starts, degrees []int64) {
 	rows := int64(len(indptr)) - 1
+	// Those of a part would be asked for in the wrong places.
+	if first == 0 {
+		fetch.At(indptr, vertices)
+	}
 	for i, id := range vertices {
 		start, end := int64(0), int64(0)
 		if v := int64(id) - first; v < rows {
@@ -283,6 +287,14 @@ func grow(a *[]int64, n int64) []int64 {
 func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
 	to := at + int64(len(positions))
 	source := csc.Of[I](g.Indices)
+	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
+	fetch.At(source, positions)
+	switch g.EdgeIDs.Bits {
+	case 32:
+		fetch.At(g.EdgeIDs.I32, positions)
+	case 64:
+		fetch.At(g.EdgeIDs.I64, positions)
+	}
 	for k, dst := 0, b.indices[at:to]; k < len(dst) && k < len(positions); k++ {
 		dst[k] = source[positions[k]]
 	}

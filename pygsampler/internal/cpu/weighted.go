@@ -92,24 +92,10 @@ func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rul
 	w.weighted, w.open = w.weighted[:0], open[:0]
 }
 
-// place makes the positions in a row those in the CSC, and asks for the edges there.
+// place makes the positions in a row those in the CSC.
 func (s *tiled[I]) place(r *weightedRow, pos []int64) {
 	for j := range pos {
 		pos[j] += r.start
-	}
-	if r.edges > rng.Short {
-		fetchEdges(s.Graph, csc.Of[I](s.Graph.Indices), pos)
-	}
-}
-
-// fetchEdges asks for what gather reads.
-func fetchEdges[I csc.Index](g *csc.Graph, indices []I, positions []int64) {
-	fetch.At(indices, positions)
-	switch g.EdgeIDs.Bits {
-	case 32:
-		fetch.At(g.EdgeIDs.I32, positions)
-	case 64:
-		fetch.At(g.EdgeIDs.I64, positions)
 	}
 }
 
