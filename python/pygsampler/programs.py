@@ -554,12 +554,18 @@ class Program(EngineSampler, Sampler[Any]):
             threads=threads,
             into=into,
             beside=beside,
+            rows=None if graph._service is None else self._whole_rows(),
         )
         # The first batch of a device waits for the compiler, at times behind this call.
         if graph._device >= 0 and self._told < _TOLD:
             self._told += 1
             log_waits()
         return job
+
+    def _whole_rows(self) -> Plan:
+        """What a graph in parts is asked for: rows, and of their edges the arrays that it reads."""
+        edges, _ = self.reads
+        return Plan(family="rows", arrays=sorted(edges))
 
     def within(self, share: float) -> Program:
         """As ``Sampler.within``."""

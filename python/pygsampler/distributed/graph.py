@@ -18,6 +18,8 @@ from pygsampler.distributed.timed import times_of
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Shard
 
@@ -123,9 +125,22 @@ class DistributedGraph(Graph):
 
     def _kept(self, key: Any, make: Any) -> NoReturn:
         raise ValueError(
-            "sampler: expected one of neighbours or walks for a graph in parts, got one of another "
-            "family"
+            "sampler: expected one of neighbours, walks or a program for a graph in parts, got one "
+            "of another family"
         )
+
+    def _with_arrays(
+        self,
+        edge_names: Iterable[str],
+        node_names: Iterable[str],
+        weight: str | None = None,
+        row_names: Iterable[str] = (),
+    ) -> Graph:
+        # Those of edges come with the rows.
+        self._service.check_arrays(sorted({*edge_names} - {weight}), weight)
+        if of_nodes := sorted({*node_names, *row_names}):
+            self._not_here(f"vertex arrays ({', '.join(map(repr, of_nodes))})")
+        return self
 
     def _walked(
         self,
