@@ -122,6 +122,33 @@ def test_programs_in_one_process(folders: Path, kind: str) -> None:
             assert flight_graphs.content(made) == flight_graphs.content(want)
 
 
+def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong where rows lie ends the batch that asked, and no other."""
+
+    def failing(question: Any) -> Any:
+        raise MemoryError("no room")
+
+    partition_types(flight_graphs.typed(), tmp_path / "types", 2)
+    for folder, sampler, seeds in (
+        (folders / "ids 2", COLUMNS[0], range(40)),
+        (tmp_path / "types", TOGETHER[0], {"paper": range(40)}),
+        (tmp_path / "types", TOGETHER[6], {"paper": range(40)}),
+    ):
+        exchange = Here(folder, 2)
+        with distributed.open(folder, exchange) as graph:
+            want = flight_graphs.content(sampler.sample(graph, seeds, epoch=0, batch=0))
+            with monkeypatch.context() as patch:
+                patch.setattr(exchange._actors[1]._owner, "_drawn", failing)
+                with pytest.raises(pgs.Error, match="part 1: MemoryError: no room"):
+                    sampler.sample(graph, seeds, epoch=0, batch=0)
+            jobs = [sampler.submit(graph, seeds, epoch=0, batch=0) for _ in range(4)]
+            jobs[0].cancel()
+            del jobs[1]
+            assert flight_graphs.content(jobs[-1].result()) == want
+        with pytest.raises(pgs.ClosedError):
+            sampler.sample(graph, seeds)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_types_together_in_one_process(tmp_path: Path, size: int) -> None:
     """All relations of a hop, or of an iteration, are one round."""

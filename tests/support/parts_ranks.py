@@ -479,7 +479,10 @@ def refused(rank: int, world: int, folder: str) -> None:
             partial(COLUMNS[0].sample, graph, [1, 203]),
         )
         for program, text in (
-            (samplers.fastgcn(nodes=[3]), "expected one on this machine for a program with 'whole'"),
+            (
+                samplers.fastgcn(nodes=[3]),
+                "expected one on this machine for a program with 'whole'",
+            ),
             (samplers.saint_walk(roots=3, length=2), "for a program with 'walk'"),
             (samplers.labor(fanouts=[2], weight="z"), "weight: expected the name of an edge array"),
             (

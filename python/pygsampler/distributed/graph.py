@@ -28,8 +28,10 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types, and all walks. A batch is byte for byte that of the whole graph on one
-    machine, for any number of parts. Its rows are drawn where they lie, and numbered here.
+    graphs without types, all walks, and programs of which columns are all that they take of A, such
+    as ``samplers.labor``. A batch is byte for byte that of the whole graph on one machine, for any
+    number of parts. Its rows are drawn where they lie, and numbered here; those of a program come
+    whole.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.

@@ -50,9 +50,9 @@ class DistributedHeteroGraph(HeteroGraph):
     """A graph with types in parts, of which this process has one, from
     ``pygsampler.distributed.open``.
 
-    ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so does
-    ``MetaPathWalk``. A batch is byte for byte that of the whole graph on one machine, for any
-    number of parts.
+    ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so do
+    ``HGTSampler``, ``HeteroLabor`` and ``MetaPathWalk``. A batch is byte for byte that of the whole
+    graph on one machine, for any number of parts.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
