@@ -372,6 +372,7 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 	t.rows = cpu.PartRows{IDs: ids, Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits}
 	if whole, is := p.Plan.(*rows.Plan); is {
 		t.rows.Beside = whole.Beside(&g.csc)
+		t.rows.Weights = len(t.rows.Beside) == 0 && g.csc.Alias != nil
 	}
 	return promptly(j, &t.work, t.few()), nil
 }

@@ -11,13 +11,13 @@ import numpy as np
 import parts_graphs
 import pytest
 from partners import partner
+from parts_here import Here
 from parts_ranks import COLUMNS, TOGETHER, WALKS
 from ranks import check_ranks, run_ranks
 
 import pygsampler as pgs
 from pygsampler import distributed
 from pygsampler.distributed import partition, partition_types
-from pygsampler.distributed.ray_exchange import PartActor
 
 partner("torch")
 
@@ -59,32 +59,6 @@ def test_graphs_with_types(tmp_path: Path, world: int) -> None:
 
 def test_groups_end() -> None:
     check_ranks(2, "groups")
-
-
-class Here(distributed.Exchange):
-    """All parts in this process, which asks them as others ask actors of Ray."""
-
-    owns, rank = False, -1
-    rounds = 0
-
-    def __init__(self, folder: Path, size: int) -> None:
-        self._actors = [PartActor(str(folder), part) for part in range(size)]
-
-    @property
-    def size(self) -> int:
-        return len(self._actors)
-
-    def ask(self, questions: Any, answer: Any, *, leaving: bool = False) -> Any:
-        if not any(questions):
-            return None if leaving else [b""] * self.size
-        self.rounds += 1
-        return [
-            actor.answer(question) if question else b""
-            for actor, question in zip(self._actors, questions, strict=True)
-        ]
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -138,7 +112,7 @@ def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.Monk
         with distributed.open(folder, exchange) as graph:
             want = flight_graphs.content(sampler.sample(graph, seeds, epoch=0, batch=0))
             with monkeypatch.context() as patch:
-                patch.setattr(exchange._actors[1]._owner, "_drawn", failing)
+                patch.setattr(exchange.actors[1]._owner, "_drawn", failing)
                 with pytest.raises(pgs.Error, match="part 1: MemoryError: no room"):
                     sampler.sample(graph, seeds, epoch=0, batch=0)
             jobs = [sampler.submit(graph, seeds, epoch=0, batch=0) for _ in range(4)]

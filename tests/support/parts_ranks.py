@@ -313,6 +313,13 @@ def typed(rank: int, world: int, folder: str) -> None:
                     "a relation of one by itself",
                     partial(other.sample, graph[cites], [1]),
                 )
+            for hidden in ("indptr", "indices", "edge_ids"):
+                fails(
+                    ValueError,
+                    f"for its {hidden}, got a relation of one in parts",
+                    partial(getattr, graph[cites], hidden),
+                )
+            assert graph[cites].num_edges == whole.num_edges[cites]
             along = pgs.MetaPathWalk([cites])
             fails(
                 IndexError,
@@ -341,7 +348,12 @@ def typed(rank: int, world: int, folder: str) -> None:
             )
             around = pgs.PinSAGE(3, metapath=[cites])
             fails(ValueError, f"got one in {world} parts", partial(around.sample, graph, one))
-            for refuse in (lambda: graph.to("cuda"), graph.pin, lambda: graph.save("there")):
+            for refuse in (
+                lambda: graph.to("cuda"),
+                graph.pin,
+                lambda: graph.share(["cuda:0", "cuda:1"]),
+                lambda: graph.save("there"),
+            ):
                 fails(ValueError, f"got one in {world} parts", refuse)
             fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))
 
@@ -516,6 +528,7 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(ValueError, "got one in 2 parts", lambda: graph.indices)
         fails(ValueError, "got one in 2 parts", lambda: graph.to("cuda"))
         fails(ValueError, "got one in 2 parts", lambda: graph.pin())
+        fails(ValueError, "got one in 2 parts", lambda: graph.share(["cuda:0", "cuda:1"]))
         fails(TypeError, "DistributedGraph", lambda: pickle.dumps(graph))
         assert graph.to("cpu") is graph and "part 0 of 2" in repr(graph)
         assert content(sample()) == content(

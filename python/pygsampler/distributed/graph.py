@@ -183,6 +183,10 @@ class DistributedGraph(Graph):
         """ValueError: no process has all rows."""
         self._not_here("rows")
 
+    def share(self, over: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has all rows."""
+        self._not_here("rows")
+
     def close(self) -> None:
         """Leaves: returns once all processes have closed theirs."""
         self._service.close()
