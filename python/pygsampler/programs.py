@@ -429,6 +429,10 @@ class Program(EngineSampler, Sampler[Any]):
             Its text is for people; notebooks show a drawing of the plan above it.
         """
         check_graph(graph)
+        if graph._service is not None:
+            raise ValueError(
+                "graph: expected one on this machine, whose edges are counted, got one in parts"
+            )
         seeds = integer(seeds, "seeds", 0)
         batches = integer(batches, "batches", 0)
         text: str = library.call(

@@ -490,6 +490,7 @@ def refused(rank: int, world: int, folder: str) -> None:
             "seeds[1]: expected an id in [0, 203), got 203",
             partial(COLUMNS[0].sample, graph, [1, 203]),
         )
+        fails(ValueError, "whose edges are counted", lambda: COLUMNS[0].explain(graph))
         for program, text in (
             (
                 samplers.fastgcn(nodes=[3]),
