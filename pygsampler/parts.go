@@ -7,7 +7,11 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/hgt"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/labor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/neighbor"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/rows"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
 	walks "github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
@@ -59,7 +63,15 @@ const pollStop = 20 * time.Millisecond
 // address of as many int64 as there are parts, and of the number of vertices behind them. With seed times, as
 // TimedCall has them, the batch is one by time.
 func SubmitParts(g *Graph, p *Sampler, c TimedCall, bounds, numBounds int64, float bool) (*Job, error) {
-	if _, is := p.Plan.(*walks.Plan); !is {
+	switch plan := p.Plan.(type) {
+	case *walks.Plan:
+	case *program.Plan:
+		apart, err := plan.Apart()
+		if err != nil {
+			return nil, err
+		}
+		p = &Sampler{Plan: apart, Seed: p.Seed, Document: p.Document}
+	default:
 		if _, err := hopwise(p); err != nil {
 			return nil, err
 		}
@@ -97,8 +109,10 @@ func SubmitPartsTyped(g *Typed, p *Sampler, c TypedCall, bounds, numBounds, time
 	if relations == 0 || numBounds%relations != 0 || numBounds/relations < 2 || c.NumExclude > 0 || c.Sorted != 0 {
 		return nil, Errorf(KindValue, "bounds: expected at least 2 of each of %d relations, and excluded edges told to the parts, got %d", relations, numBounds)
 	}
-	if _, is := p.Plan.(*typed.Plan); !is {
-		return nil, Errorf(KindValue, "sampler: expected one of neighbours for a graph with types in parts, got one of another family")
+	switch p.Plan.(type) {
+	case *typed.Plan, *hgt.Plan, *labor.Plan:
+	default:
+		return nil, Errorf(KindValue, "sampler: expected one of neighbours, HGT or LABOR for a graph with types in parts, got one of another family")
 	}
 	var given *family.Times
 	if timed != 0 {
@@ -177,8 +191,10 @@ func hopwise(p *Sampler) (interface {
 		return plan, nil
 	case *temporal.Plan:
 		return plan, nil
+	case *rows.Plan:
+		return plan, nil
 	}
-	return nil, Errorf(KindValue, "sampler: expected one of neighbours or walks for a graph in parts, got one of another family")
+	return nil, Errorf(KindValue, "sampler: expected one of neighbours, walks or a program for a graph in parts, got one of another family")
 }
 
 // do makes the batch. Excluded edges are those of the parts' rows, and not looked up here.
@@ -354,6 +370,10 @@ func SubmitRows(g *Graph, p *Sampler, c RowsCall) (*Job, error) {
 		ids = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
 	}
 	t.rows = cpu.PartRows{IDs: ids, Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits}
+	if whole, is := p.Plan.(*rows.Plan); is {
+		t.rows.Beside = whole.Beside(&g.csc)
+		t.rows.Weights = len(t.rows.Beside) == 0 && g.csc.Alias != nil
+	}
 	return promptly(j, &t.work, t.few()), nil
 }
 
@@ -422,10 +442,6 @@ type typedRowsTask struct {
 
 // SubmitTypedRows begins to draw rows of a relation of a part, whose relations are those of g.
 func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, error) {
-	plan, is := p.Plan.(*typed.Plan)
-	if !is {
-		return nil, Errorf(KindValue, "sampler: expected one of neighbours for a graph with types in parts, got one of another family")
-	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -439,9 +455,18 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 		t.work.Times = &family.Times{Of: make([]*times.Rows, len(g.graphs))}
 		t.work.Times.Of[relation] = sorted
 	}
-	about, err := plan.Request(&t.work)
-	if err != nil {
-		return nil, err
+	var about *cpu.TypedRequest
+	weights := false
+	switch plan := p.Plan.(type) {
+	case *typed.Plan:
+		var err error
+		if about, err = plan.Request(&t.work); err != nil {
+			return nil, err
+		}
+	case *rows.Plan:
+		about, weights = plan.Typed(&t.work), true
+	default:
+		return nil, Errorf(KindValue, "sampler: expected one of neighbours, or of whole rows, for a graph with types in parts, got one of another family")
 	}
 	if relation < 0 || relation >= int64(len(g.graphs)) || c.Hop < 0 || c.Hop >= int64(about.Hops()) || g.csc.IDBits() != c.SeedBits ||
 		c.EdgeIDBits != 32 && c.EdgeIDBits != 64 || c.First < 0 || c.FirstEdge < 0 || about.Disjoint != (c.Trees != 0) && c.NumSeeds > 0 ||
@@ -467,11 +492,13 @@ func SubmitTypedRows(g *Typed, p *Sampler, relation int64, c RowsCall) (*Job, er
 		t.without = append(t.without, memory.View[int64](c.Exclude, c.NumExclude)...)
 	}
 	t.rows = cpu.PartRows{Request: req, Ask: ask, Edge: c.FirstEdge, EdgeBits: c.EdgeIDBits, Salt: own.Salt, Mixed: g.csc.Mixed()}
+	t.rows.Weights = weights && own.Graph.Alias != nil
 	if c.IDs != 0 {
 		t.rows.IDs = csc.Borrow(c.IDs, c.NumIDs, c.EdgeIDBits)
 	}
 	t.work.Crew = crewOf(c.Threads)
 	// Only now, as newSampling says.
+	var err error
 	if t.leave, err = g.enter(); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/queue"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/reservoir"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family/rows"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/temporal"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/walk"
@@ -29,6 +30,7 @@ var families = map[string]family.Parse{
 	"neighbor": neighbor.Parse, "queue": queue.Parse, "fused": fused.Parse, "bsp": bsp.Parse,
 	"khop": khop.Parse, "reservoir": reservoir.Parse, "walk": walk.Parse, "program": program.Parse,
 	"typed": typed.Parse, "hgt": hgt.Parse, "temporal": temporal.Parse, "labor": labor.Parse,
+	"rows": rows.Parse,
 }
 
 // Sampler is a family's plan, the document that it was made of, and a seed.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.parts_job import PartsJob
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
@@ -210,6 +211,17 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
             raise TypeError(
                 f"graph: expected a HeteroGraph, got {describe(graph)}; pygsampler.samplers.labor "
                 "samples graphs without types"
+            )
+        if graph._service is not None:
+            # Which edges stay depends on all rows of a hop.
+            return PartsJob.start_typed(
+                graph,
+                self,
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                rows=Plan(family="rows", prob=self.prob, mask=self.mask),
             )
         onto = graph._device
         if graph._host is not None:

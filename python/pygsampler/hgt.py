@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
 from pygsampler._sampling.base import Sampler
+from pygsampler._sampling.parts_job import PartsJob
 from pygsampler._sampling.plan import ByName, Plan
 from pygsampler._sampling.typed import TypedSampler
 from pygsampler.hetero_batch import HeteroBatch
@@ -126,6 +127,18 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
         """As ``Sampler.launch``; TypeError for a graph without types."""
         if not isinstance(graph, HeteroGraph):
             raise TypeError(f"graph: expected a HeteroGraph, got {describe(graph)}")
+        if graph._service is not None:
+            # A row is one of a first hop, whichever iteration chose it.
+            most = self.max_neighbors
+            return PartsJob.start_typed(
+                graph,
+                self,
+                seeds,
+                epoch=epoch,
+                batch=batch,
+                exclude=exclude,
+                rows=Plan(family="typed", fanouts=[-1 if most is None else most]),
+            )
         onto = graph._device
         if graph._host is not None:
             graph = graph._host

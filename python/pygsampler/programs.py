@@ -429,6 +429,10 @@ class Program(EngineSampler, Sampler[Any]):
             Its text is for people; notebooks show a drawing of the plan above it.
         """
         check_graph(graph)
+        if graph._service is not None:
+            raise ValueError(
+                "graph: expected one on this machine, whose edges are counted, got one in parts"
+            )
         seeds = integer(seeds, "seeds", 0)
         batches = integer(batches, "batches", 0)
         text: str = library.call(
@@ -554,12 +558,18 @@ class Program(EngineSampler, Sampler[Any]):
             threads=threads,
             into=into,
             beside=beside,
+            rows=None if graph._service is None else self._whole_rows(),
         )
         # The first batch of a device waits for the compiler, at times behind this call.
         if graph._device >= 0 and self._told < _TOLD:
             self._told += 1
             log_waits()
         return job
+
+    def _whole_rows(self) -> Plan:
+        """What a graph in parts is asked for: rows, and of their edges the arrays that it reads."""
+        edges, _ = self.reads
+        return Plan(family="rows", arrays=sorted(edges))
 
     def within(self, share: float) -> Program:
         """As ``Sampler.within``."""

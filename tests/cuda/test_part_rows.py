@@ -149,6 +149,9 @@ def test_batches_of_a_graph_with_types_in_parts(tmp_path: Path) -> None:
                 sampler.sample(g, seeds, epoch=1, batch=2, **when) for g in (graph, whole)
             )
             assert flight_graphs.content(made) == flight_graphs.content(want), how
+        for other in (pgs.HGTSampler([4, 3], seed=5), pgs.HeteroLabor([3, 2], prob="w", seed=5)):
+            made, want = (other.sample(g, seeds, epoch=1, batch=2) for g in (graph, whole))
+            assert flight_graphs.content(made) == flight_graphs.content(want), other
 
 
 def test_where_there_is_no_part(tmp_path: Path) -> None:

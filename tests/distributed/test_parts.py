@@ -11,13 +11,13 @@ import numpy as np
 import parts_graphs
 import pytest
 from partners import partner
-from parts_ranks import WALKS
+from parts_here import Here
+from parts_ranks import COLUMNS, TOGETHER, WALKS
 from ranks import check_ranks, run_ranks
 
 import pygsampler as pgs
 from pygsampler import distributed
 from pygsampler.distributed import partition, partition_types
-from pygsampler.distributed.ray_exchange import PartActor
 
 partner("torch")
 
@@ -61,30 +61,6 @@ def test_groups_end() -> None:
     check_ranks(2, "groups")
 
 
-class Here(distributed.Exchange):
-    """All parts in this process, which asks them as others ask actors of Ray."""
-
-    owns, rank = False, -1
-
-    def __init__(self, folder: Path, size: int) -> None:
-        self._actors = [PartActor(str(folder), part) for part in range(size)]
-
-    @property
-    def size(self) -> int:
-        return len(self._actors)
-
-    def ask(self, questions: Any, answer: Any, *, leaving: bool = False) -> Any:
-        if not any(questions):
-            return None if leaving else [b""] * self.size
-        return [
-            actor.answer(question) if question else b""
-            for actor, question in zip(self._actors, questions, strict=True)
-        ]
-
-    def close(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_walks_in_one_process(folders: Path, kind: str) -> None:
     whole, rng = parts_graphs.of(kind), np.random.default_rng(1)
@@ -96,6 +72,78 @@ def test_walks_in_one_process(folders: Path, kind: str) -> None:
                 seeds = rng.integers(0, parts_graphs.NODES, 40).astype(whole.dtype)
                 made, want = (sampler.sample(g, seeds, epoch=1, batch=6) for g in (graph, whole))
                 assert parts_graphs.walked(made) == parts_graphs.walked(want), sampler
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_programs_in_one_process(folders: Path, kind: str) -> None:
+    """A hop is one round: the whole rows that no hop before it has asked for."""
+    whole, rng = parts_graphs.of(kind), np.random.default_rng(2)
+    for size in (1, 2, 3, 5):
+        exchange = Here(folders / f"{kind} {size}", size)
+        with distributed.open(folders / f"{kind} {size}", exchange) as graph:
+            for sampler in COLUMNS:
+                seeds = rng.integers(0, parts_graphs.NODES, 40).astype(whole.dtype)
+                for about in ({}, {"exclude": rng.integers(0, parts_graphs.EDGES, 600)}):
+                    before = exchange.rounds
+                    made, want = (
+                        sampler.sample(g, seeds, epoch=1, batch=6, **about) for g in (graph, whole)
+                    )
+                    assert flight_graphs.content(made) == flight_graphs.content(want), sampler
+                    hops = 3 if sampler is COLUMNS[0] or sampler.name == "shadow" else 2
+                    assert exchange.rounds - before <= hops + (sampler is COLUMNS[1]), sampler
+            empty = seeds[:0]
+            made, want = (sampler.sample(g, empty, epoch=0, batch=0) for g in (graph, whole))
+            assert flight_graphs.content(made) == flight_graphs.content(want)
+
+
+def test_parts_that_fail(folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes wrong where rows lie ends the batch that asked, and no other."""
+
+    def failing(question: Any) -> Any:
+        raise MemoryError("no room")
+
+    partition_types(flight_graphs.typed(), tmp_path / "types", 2)
+    for folder, sampler, seeds in (
+        (folders / "ids 2", COLUMNS[0], range(40)),
+        (tmp_path / "types", TOGETHER[0], {"paper": range(40)}),
+        (tmp_path / "types", TOGETHER[6], {"paper": range(40)}),
+    ):
+        exchange = Here(folder, 2)
+        with distributed.open(folder, exchange) as graph:
+            want = flight_graphs.content(sampler.sample(graph, seeds, epoch=0, batch=0))
+            with monkeypatch.context() as patch:
+                patch.setattr(exchange.actors[1]._owner, "_drawn", failing)
+                with pytest.raises(pgs.Error, match="part 1: MemoryError: no room"):
+                    sampler.sample(graph, seeds, epoch=0, batch=0)
+            jobs = [sampler.submit(graph, seeds, epoch=0, batch=0) for _ in range(4)]
+            jobs[0].cancel()
+            del jobs[1]
+            assert flight_graphs.content(jobs[-1].result()) == want
+        with pytest.raises(pgs.ClosedError):
+            sampler.sample(graph, seeds)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_types_together_in_one_process(tmp_path: Path, size: int) -> None:
+    """All relations of a hop, or of an iteration, are one round."""
+    whole, rng = flight_graphs.typed(), np.random.default_rng(3)
+    partition_types(whole, tmp_path / "parts", size)
+    exchange = Here(tmp_path / "parts", size)
+    cites, _, by = whole.edge_types
+    with distributed.open(tmp_path / "parts", exchange) as graph:
+        for sampler in TOGETHER:
+            seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
+            without = {cites: rng.integers(0, 700, 200), by: rng.integers(0, 200, 50)}
+            for about in ({}, {"exclude": without}):
+                before = exchange.rounds
+                made, want = (
+                    sampler.sample(g, seeds, epoch=1, batch=6, **about) for g in (graph, whole)
+                )
+                assert flight_graphs.content(made) == flight_graphs.content(want), sampler
+                rounds = len(sampler.plan.get("fanouts") or sampler.plan["num_samples"])
+                # The edges of the vertices that were chosen last are asked for, too.
+                rounds += isinstance(sampler, pgs.HGTSampler)
+                assert exchange.rounds - before <= rounds, sampler
 
 
 @pytest.mark.parametrize("with_ids", [False, True])
@@ -132,6 +180,11 @@ def test_narrow_ids_of_types(tmp_path: Path, with_ids: bool) -> None:
                 for g in (graph, whole)
             )
             assert flight_graphs.content(made) == flight_graphs.content(want), how
+        for sampler in (pgs.HGTSampler([4, 3], seed=1), pgs.HeteroLabor([3, 2], prob="w", seed=1)):
+            made, want = (
+                sampler.sample(g, seeds, epoch=0, batch=5, exclude=without) for g in (graph, whole)
+            )
+            assert flight_graphs.content(made) == flight_graphs.content(want), sampler
 
 
 def test_loaders_and_features(folders: Path) -> None:

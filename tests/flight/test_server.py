@@ -172,6 +172,8 @@ def test_what_a_sampler_refuses(client: Client) -> None:
             client.sample(sampler, seeds, **about)  # type: ignore[arg-type]
         with pytest.raises(type(e.value)):
             sampler.sample(untyped(), seeds, **about)
+    with pytest.raises(ValueError, match="plan: expected one that makes batches"):
+        client.sample({"family": "rows"}, [5])
 
 
 def test_what_a_client_refuses(client: Client) -> None:

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from parts_graphs import EDGES, NODES, content, walked
 
 import pygsampler as pgs
-from pygsampler import distributed
+from pygsampler import distributed, samplers
 from pygsampler.distributed.group import Group
 from pygsampler.torch import DataLoader
 
@@ -45,6 +45,30 @@ WALKS = (
     pgs.RandomWalk(5, p=0.1, q=4, seed=5, metapath=[0, 2], edge_types="k", edge_ids=True),
     pgs.RandomWalk(4, p=3, q=1e9, seed=5, prob="w", metapath=[1, 1], edge_types="k", edge_ids=True),
     pgs.MultiRW(5, 9, seed=5, edge_ids=True),
+)
+
+
+# Programs over columns, LABOR among them.
+COLUMNS = (
+    samplers.labor(fanouts=[4, -1, 3], seed=5),
+    samplers.labor(fanouts=[4, 0, 3], seed=5, weight="w", importance=2, layer_dependency=True),
+    samplers.labor(fanouts=[4, 3], seed=5, weight="w", exact=True, batch_dependency=4),
+    samplers.labor(fanouts=[3, 3], seed=5, importance=1, normalize="mean"),
+    samplers.ladies(nodes=[20, 12], seed=5, method="iid"),
+    samplers.ladies(nodes=[20, 12], seed=5, method="conditioned", weight="k", normalize=False),
+    samplers.shadow(fanouts=[4, 3], seed=5),
+    samplers.graphsage(fanouts=[4, 3], seed=5),
+)
+
+# Of graphs with types: rows once a batch, and edges that depend on other rows.
+TOGETHER = (
+    pgs.HGTSampler([5, 4, 3], seed=5),
+    pgs.HGTSampler({"paper": [3, -1], "author": [0, 4]}, max_neighbors=3, seed=5),
+    pgs.HGTSampler([2, 0], max_neighbors=None, seed=5),
+    pgs.HeteroLabor([3, -1, 2], seed=5),
+    pgs.HeteroLabor([3, 0, 2], prob="w", importance=1, frontier="new", seed=5),
+    pgs.HeteroLabor([3, 2], mask="t", importance=-1, layer_dependency=True, seed=5),
+    pgs.HeteroLabor([3, 2], prob="w", exact=True, edge_weights="mean", seed=5),
 )
 
 
@@ -133,6 +157,15 @@ def samples(rank: int, world: int, folder: str, *kinds: str) -> None:
                 assert content(sampler.sample(graph, [], epoch=0, batch=0)) == content(
                     sampler.sample(whole, [], epoch=0, batch=0)
                 )
+            for sampler in COLUMNS[:2] if world < 5 else COLUMNS[3:4]:
+                for number in range(1 + rank % 2):
+                    seeds = rng.integers(0, NODES, 20).astype(whole.dtype)
+                    for about in ({}, {"exclude": rng.integers(0, EDGES, 300)}):
+                        made, want = (
+                            sampler.sample(g, seeds, epoch=1, batch=number, **about)
+                            for g in (graph, whole)
+                        )
+                        assert content(made) == content(want), (sampler, about)
             # Many on their way at once, of which some are dropped; other ranks do not know.
             sampler = pgs.PGSampler([5, 5], seed=1)
             many = [rng.integers(0, NODES, 30) for _ in range(12)]
@@ -195,6 +228,15 @@ def typed(rank: int, world: int, folder: str) -> None:
                 )
                 assert flight_graphs.content(made) == flight_graphs.content(want), (how, about)
                 about["exclude"] = {cites: rng.integers(0, 700, 200)}
+        for sampler in TOGETHER[1::3]:
+            for number in range(1 + rank % 2):
+                seeds = {"paper": rng.integers(0, 90, 12), "author": rng.integers(0, 40, 5)}
+                for about in ({}, {"exclude": {cites: rng.integers(0, 700, 200)}}):
+                    made, want = (
+                        sampler.sample(g, seeds, epoch=1, batch=number, **about)
+                        for g in (graph, whole)
+                    )
+                    assert flight_graphs.content(made) == flight_graphs.content(want), sampler
         writes = whole.edge_types[1]
         for walk in (
             pgs.MetaPathWalk([cites, by, writes], 7, seed=3, edge_ids=True),
@@ -255,14 +297,29 @@ def typed(rank: int, world: int, folder: str) -> None:
                 "prob: expected the name of an edge array",
                 lambda: pgs.PGSampler([2], prob="z").sample(graph, one),
             )
-            for other in (pgs.HGTSampler([2]), pgs.HeteroLabor([2])):
-                fails(NotImplementedError, "got one in parts", partial(other.sample, graph, one))
+            fails(
+                ValueError,
+                "num_samples: expected numbers for each type",
+                partial(pgs.HGTSampler({"paper": [2]}).sample, graph, one),
+            )
+            fails(
+                ValueError,
+                "prob: expected the name of an edge array",
+                partial(pgs.HeteroLabor([2], prob="z").sample, graph, one),
+            )
             for other in (pgs.PGSampler([2]), pgs.RandomWalk(2)):
                 fails(
                     ValueError,
                     "a relation of one by itself",
                     partial(other.sample, graph[cites], [1]),
                 )
+            for hidden in ("indptr", "indices", "edge_ids"):
+                fails(
+                    ValueError,
+                    f"for its {hidden}, got a relation of one in parts",
+                    partial(getattr, graph[cites], hidden),
+                )
+            assert graph[cites].num_edges == whole.num_edges[cites]
             along = pgs.MetaPathWalk([cites])
             fails(
                 IndexError,
@@ -291,7 +348,12 @@ def typed(rank: int, world: int, folder: str) -> None:
             )
             around = pgs.PinSAGE(3, metapath=[cites])
             fails(ValueError, f"got one in {world} parts", partial(around.sample, graph, one))
-            for refuse in (lambda: graph.to("cuda"), graph.pin, lambda: graph.save("there")):
+            for refuse in (
+                lambda: graph.to("cuda"),
+                graph.pin,
+                lambda: graph.share(["cuda:0", "cuda:1"]),
+                lambda: graph.save("there"),
+            ):
                 fails(ValueError, f"got one in {world} parts", refuse)
             fails(TypeError, "DistributedHeteroGraph", lambda: pickle.dumps(graph))
 
@@ -345,6 +407,12 @@ def loaders(rank: int, world: int, folder: str) -> None:
                         assert torch.equal(p.indices, q.indices) and torch.equal(
                             p.edge_ids, q.edge_ids
                         )
+        about = {"batch_size": 64, "shuffle": True, "seed": 3, "labor": "exact", "prob": "w"}
+        pair = (DataLoader(g, np.arange(NODES), [3, 4], **about) for g in (graph, whole))
+        for a, b in zip(*pair, strict=True):
+            assert torch.equal(a.input_nodes, b.input_nodes)
+            for p, q in zip(a.blocks, b.blocks, strict=True):
+                assert torch.equal(p.edge_ids, q.edge_ids)
         ours = iter(DataLoader(graph, np.arange(NODES), [3, 4], batch_size=8))
         next(ours)
         del ours
@@ -409,14 +477,33 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(ValueError, "seed_time: expected a time for each seed", lambda: sample({"time": "t"}))
         fails(
             ValueError,
-            "expected one of neighbours or walks for a graph in parts",
+            "expected one of neighbours, walks or a program for a graph in parts",
             lambda: sample({"mode": "queue"}),
         )
         fails(
             ValueError,
-            "expected one of neighbours or walks for a graph in parts",
+            "expected one of neighbours, walks or a program for a graph in parts",
             lambda: pgs.KHop([3]).sample(graph, [1]),
         )
+        fails(
+            IndexError,
+            "seeds[1]: expected an id in [0, 203), got 203",
+            partial(COLUMNS[0].sample, graph, [1, 203]),
+        )
+        fails(ValueError, "whose edges are counted", lambda: COLUMNS[0].explain(graph))
+        for program, text in (
+            (
+                samplers.fastgcn(nodes=[3]),
+                "expected one on this machine for a program with 'whole'",
+            ),
+            (samplers.saint_walk(roots=3, length=2), "for a program with 'walk'"),
+            (samplers.labor(fanouts=[2], weight="z"), "weight: expected the name of an edge array"),
+            (
+                samplers.asgcn(nodes=[3], source="y", target="born"),
+                "expected a graph on this machine for its vertex arrays ('born', 'y')",
+            ),
+        ):
+            fails(ValueError, text, partial(program.sample, graph, [1]))
         fails(
             ValueError,
             "direction: expected 'in' for parts without out-edges",
@@ -442,6 +529,7 @@ def refused(rank: int, world: int, folder: str) -> None:
         fails(ValueError, "got one in 2 parts", lambda: graph.indices)
         fails(ValueError, "got one in 2 parts", lambda: graph.to("cuda"))
         fails(ValueError, "got one in 2 parts", lambda: graph.pin())
+        fails(ValueError, "got one in 2 parts", lambda: graph.share(["cuda:0", "cuda:1"]))
         fails(TypeError, "DistributedGraph", lambda: pickle.dumps(graph))
         assert graph.to("cpu") is graph and "part 0 of 2" in repr(graph)
         assert content(sample()) == content(

@@ -28,6 +28,9 @@ type HGTRequest struct {
 	MaxNeighbors int64
 	MapLimit     int64
 	Most         int64 // edges of an iteration; 0: any number
+	// Where the rows of each relation lie elsewhere, as TypedRequest has them; nil: here.
+	Bounds [][]int64
+	Ask    func(*Ask) ([]Answer, error)
 }
 
 // budgetUnit is a row's whole share. Shares are integers, so that what a vertex has does not
@@ -61,6 +64,8 @@ type hgtRelation[I csc.Index] struct {
 	tiled[I]
 	req      Request
 	src, dst *hgtKind[I]
+	source   rows[I] // tiled, or far
+	far      far[I]
 	widths   batch.Widths
 	ends     []int64 // of each row
 	from     []I     // numbers of the vertices that were met; -1: one that was not
@@ -171,6 +176,10 @@ func (s *hgtBatch[I]) begin() error {
 		}
 		r.widths = batch.Widths{ID: idBits[I]() / 8, EdgeID: int64(about.Graph.EdgeIDBits()) / 8}
 		r.tiled = tiled[I]{Request: &r.req, hopRows: s.typedScratch.rows[i], salt: about.Salt, mixed: g.Mixed()}
+		if r.source = &r.tiled; s.Ask != nil {
+			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths}
+			r.source = &r.far
+		}
 		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)
 	}
 	s.worker(0)
@@ -229,10 +238,15 @@ func (k *hgtKind[I]) meet(ids []I) error {
 // expand draws the rows of the vertices that were chosen last. With a budget it adds to that of
 // their neighbours; without, after the last choice, neighbours are looked up alone.
 func (s *hgtBatch[I]) expand(budget bool) error {
+	if s.Ask != nil {
+		if err := s.bring(); err != nil {
+			return err
+		}
+	}
 	total := int64(0)
 	for i := range s.rels {
 		r := &s.rels[i]
-		rows := r.dst.chosen[r.dst.done:]
+		rows := r.dst.coming()
 		edges, err := s.draw(r, rows, total)
 		if err != nil {
 			return err
@@ -254,16 +268,35 @@ func (s *hgtBatch[I]) expand(budget bool) error {
 	return nil
 }
 
+// coming is the vertices that were chosen and whose rows have not been drawn.
+func (k *hgtKind[I]) coming() []I { return k.chosen[k.done:] }
+
+// bring asks for the rows of the vertices that were chosen last, of all relations together: a row is drawn as that of
+// a first hop.
+func (s *hgtBatch[I]) bring() error {
+	of := make([]*far[I], len(s.rels))
+	for i := range s.rels {
+		r := &s.rels[i]
+		if err := r.far.sort(r.dst.coming(), nil); err != nil {
+			return err
+		}
+		of[i] = &r.far
+	}
+	return askTogether(&Ask{}, s.Ask, of)
+}
+
 // draw appends rows to those of a relation, and says how many edges they have; those of the
 // relations before have so many in all.
 func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int64, err error) {
 	n := int64(len(rows))
 	r.hopRows.size(n)
+	begin := make([]int64, 0, (n+tileRows-1)/tileRows) // of each tile
 	for lo := int64(0); lo < n; lo += tileRows {
 		if s.stop.Load() {
 			return 0, request.ErrCancelled
 		}
-		edges += r.count(rows, lo, min(lo+tileRows, n), 0)
+		begin = append(begin, edges)
+		edges += r.source.count(rows, lo, min(lo+tileRows, n), 0)
 	}
 	if s.Most > 0 && before+edges > s.Most {
 		return 0, request.ErrLarge
@@ -287,17 +320,16 @@ func (s *hgtBatch[I]) draw(r *hgtRelation[I], rows []I, before int64) (edges int
 	}
 	// Of hop 0, whichever iteration chose it: a row is drawn once for the batch.
 	stream := rng.NewStream(s.Seed, s.Epoch, s.Number, 0, rng.Neighbors)
-	rule, at := r.Rule(0), int64(0)
-	for lo := int64(0); lo < n; lo += tileRows {
+	for i, at := range begin {
 		if s.stop.Load() {
 			return 0, request.ErrCancelled
 		}
-		hi := min(lo+tileRows, n)
-		r.tiled.draw(s.workers[0], stream, rows, lo, hi, at, 0, b)
-		for _, degree := range r.degrees[lo:hi] {
-			at += rule.Take(degree)
-			r.ends = append(r.ends, first+at)
-		}
+		lo := int64(i) * tileRows
+		r.source.draw(s.workers[0], stream, rows, lo, min(lo+tileRows, n), at, 0, b)
+	}
+	b.indptr[n] = I(edges)
+	for _, end := range b.indptr[1:] {
+		r.ends = append(r.ends, first+int64(end))
 	}
 	return edges, nil
 }

@@ -42,6 +42,7 @@ type laborBatch[I csc.Index] struct {
 	typedBatch[I]
 	Labor
 	kept []laborKept // of each relation, in a hop
+	near []*Near[I]  // likewise, where rows lie elsewhere
 	laborRows[I]
 }
 
@@ -96,6 +97,11 @@ func sampleLabor[I csc.Index](req *LaborRequest, crew Crew, stop *atomic.Bool) (
 // hop is that of typedBatch, whose edges are chosen before there is room for them.
 func (s *laborBatch[I]) hop(hop int) error {
 	s.advance()
+	if s.Ask != nil {
+		if err := s.bringWhole(hop); err != nil {
+			return err
+		}
+	}
 	total := int64(0)
 	for i := range s.rels {
 		r := &s.rels[i]
@@ -125,6 +131,40 @@ func (s *laborBatch[I]) hop(hop int) error {
 	return nil
 }
 
+// bringWhole asks for the whole rows of a hop, of all relations together: those of which no hop has asked.
+func (s *laborBatch[I]) bringWhole(hop int) error {
+	for i := len(s.near); i < len(s.rels); i++ {
+		r := &s.rels[i]
+		rows := s.rowsHere(i)
+		rows.Limit = s.MapLimit
+		near, err := NewNear[I](r.dst.Nodes, r.src.Nodes, s.Bounds[i], r.widths, nil, rows)
+		if err != nil {
+			return err
+		}
+		s.near, r.req.Graph = append(s.near, near), &near.Graph
+	}
+	of := make([]*far[I], len(s.near))
+	for i, near := range s.near {
+		r, frontier := &s.rels[i], []I(nil)
+		if r.Rule(hop).Fanout != 0 {
+			frontier = r.dst.frontier()
+		}
+		if err := near.want(frontier); err != nil {
+			return err
+		}
+		of[i] = &near.far
+	}
+	if err := askTogether(&Ask{}, s.Ask, of); err != nil {
+		return err
+	}
+	for _, near := range s.near {
+		if err := near.keep(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // choose says which edges of a relation stay.
 func (s *laborBatch[I]) choose(i, hop int) error {
 	r, kept := &s.rels[i], &s.kept[i]
@@ -134,7 +174,7 @@ func (s *laborBatch[I]) choose(i, hop int) error {
 		kept.ends = append(kept.ends, make([]int64, r.dst.rows)...)
 		return nil
 	}
-	if err := s.read(r); err != nil {
+	if err := s.read(i); err != nil {
 		return err
 	}
 	site := hop
@@ -229,10 +269,14 @@ func scale(weights []float32) {
 }
 
 // read finds the edges of a relation's rows, without those that are excluded.
-func (s *laborBatch[I]) read(r *relation[I]) error {
+func (s *laborBatch[I]) read(relation int) error {
+	r := &s.rels[relation]
 	frontier := r.dst.frontier()
 	r.hopRows.size(int64(len(frontier)))
-	for lo := int64(0); lo < int64(len(frontier)); lo += tileRows {
+	if s.Ask != nil {
+		s.near[relation].Rows(frontier, r.starts, r.degrees)
+	}
+	for lo := int64(0); lo < int64(len(frontier)) && s.Ask == nil; lo += tileRows {
 		r.count(frontier, lo, min(lo+tileRows, int64(len(frontier))), 0)
 	}
 	total := int64(0)

@@ -39,18 +39,26 @@ type Ask struct {
 	Bounds []int64
 }
 
-// wordKeys says where an answer has the keys of its edges' times, if they bound the next hop: it has no vertices.
-const wordKeys = batch.WordNodes
+// An answer has no vertices. In the place of these it says how many arrays of a word for each edge it has, one behind
+// another, and where: the keys of their times, if they bound the next hop, or of whole rows weights or other values.
+const (
+	wordArrays = batch.WordNumNodes
+	wordKeys   = batch.WordNodes
+)
+
+// perhaps says that an answer may have an array beside its edges.
+const perhaps = -1
 
 // Answer is what Rows has made for a part, wherever that was: an address, and how many bytes there are.
 type Answer struct{ Address, Size int64 }
 
 // far are rows of a graph, or of one relation, that are asked for, a hop at a time.
 type far[I csc.Index] struct {
-	bounds        []int64 // as Parts has them
-	nodes         int64   // that edges lead from
-	widths        batch.Widths
-	weights, keys bool // whether edges have factors, and times that bound the next hop
+	bounds  []int64 // as Parts has them
+	nodes   int64   // that edges lead from
+	widths  batch.Widths
+	weights bool  // whether edges have factors
+	beside  int64 // how many arrays answers have beside their edges; perhaps: one, or none
 
 	part, row []int32 // of each row of the frontier: who has it, and the how manieth of the answer it is
 	blocks    []block[I]
@@ -58,6 +66,11 @@ type far[I csc.Index] struct {
 	vertices  []I
 	of        []I
 	limits    []int64
+}
+
+// ByRelation are the bounds of each relation.
+func (p *Parts) ByRelation(relations int) [][]int64 {
+	return slices.Collect(slices.Chunk(p.Bounds, len(p.Bounds)/relations))
 }
 
 // sort puts a frontier in the order of the parts that have its rows.
@@ -106,7 +119,7 @@ func (r *far[I]) take(answers []Answer) error {
 	}
 	r.blocks = r.blocks[:0]
 	for p, answer := range answers {
-		b, err := answered[I](answer, r.starts[p+1]-r.starts[p], r.widths, r.weights, r.keys)
+		b, err := answered[I](answer, r.starts[p+1]-r.starts[p], r.widths, r.weights, r.beside)
 		if err != nil {
 			return fmt.Errorf("part %d: %w", p, err)
 		}
@@ -159,7 +172,7 @@ type remote[I csc.Index] struct {
 
 func (s *sampling[I]) remote() (rows[I], error) {
 	return &remote[I]{s: s, far: far[I]{
-		bounds: s.Parts.Bounds, nodes: s.Graph.NumNodes, widths: s.widths(), weights: s.EdgeWeights, keys: s.carries(),
+		bounds: s.Parts.Bounds, nodes: s.Graph.NumNodes, widths: s.widths(), weights: s.EdgeWeights, beside: s.arrays(),
 	}}, nil
 }
 
@@ -168,25 +181,12 @@ func (r *remote[I]) prepare(frontier []I, hop int) error {
 	if err := r.sort(frontier, r.s.trees); err != nil {
 		return err
 	}
-	ask := &Ask{Hop: hop, Starts: r.starts, Vertices: csc.ArrayOf(r.vertices)}
-	if t := r.s.trees; t != nil {
-		if ask.Trees = csc.ArrayOf(r.of); t.timed {
-			ask.Bounds = r.limits
-		}
-	}
-	answers, err := r.s.Parts.Ask(ask)
-	if err != nil {
-		return err
-	}
-	return r.take(answers)
+	return askTogether(&Ask{Hop: hop}, r.s.Parts.Ask, []*far[I]{&r.far})
 }
 
-// bring asks for the rows of a hop, of all relations together: the parts of the first one, then those of the second,
-// and so on.
+// bring asks for the rows of a hop, of all relations together.
 func (s *typedBatch[I]) bring(hop int) error {
-	ask := &Ask{Hop: hop, Starts: []int64{0}}
-	var vertices, of []I
-	var limits []int64
+	of := make([]*far[I], len(s.rels))
 	for i := range s.rels {
 		r := &s.rels[i]
 		frontier, trees := r.dst.frontier(), r.dst.trees
@@ -196,32 +196,41 @@ func (s *typedBatch[I]) bring(hop int) error {
 		if err := r.far.sort(frontier, trees); err != nil {
 			return err
 		}
+		of[i] = &r.far
+	}
+	return askTogether(&Ask{Hop: hop}, s.Ask, of)
+}
+
+// askTogether asks for what several relations have sorted: the parts of the first one, then those of the second, and so
+// on. It asks nothing where none has sorted any.
+func askTogether[I csc.Index](about *Ask, ask func(*Ask) ([]Answer, error), of []*far[I]) error {
+	about.Starts = []int64{0}
+	var vertices, trees []I
+	var limits []int64
+	for _, r := range of {
 		before := int64(len(vertices))
-		for _, end := range r.far.starts[1:] {
-			ask.Starts = append(ask.Starts, before+end)
+		for _, end := range r.starts[1:] {
+			about.Starts = append(about.Starts, before+end)
 		}
-		vertices, of = append(vertices, r.far.vertices...), append(of, r.far.of...)
-		limits = append(limits, r.far.limits...)
+		vertices, trees, limits = append(vertices, r.vertices...), append(trees, r.of...), append(limits, r.limits...)
 	}
 	if len(vertices) == 0 {
 		return nil
 	}
-	if ask.Vertices = csc.ArrayOf(vertices); s.Disjoint {
-		ask.Trees = csc.ArrayOf(of)
+	if about.Vertices = csc.ArrayOf(vertices); len(trees) > 0 {
+		about.Trees = csc.ArrayOf(trees)
 	}
-	if s.Times != nil {
-		ask.Bounds = limits
-	}
-	answers, err := s.Ask(ask)
+	about.Bounds = limits
+	answers, err := ask(about)
 	if err != nil {
 		return err
 	}
-	if len(answers) != len(ask.Starts)-1 {
-		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(ask.Starts)-1)
+	if len(answers) != len(about.Starts)-1 {
+		return fmt.Errorf("%w: an answer of %d parts, expected %d", request.ErrValue, len(answers), len(about.Starts)-1)
 	}
-	for i := range s.rels {
-		parts := len(s.Bounds[i]) - 1
-		if err := s.rels[i].far.take(answers[:parts]); err != nil {
+	for _, r := range of {
+		parts := len(r.bounds) - 1
+		if err := r.take(answers[:parts]); err != nil {
 			return err
 		}
 		answers = answers[parts:]
@@ -231,7 +240,7 @@ func (s *typedBatch[I]) bring(hop int) error {
 
 // answered is the block of an answer, which may have come over a network: it is as large as it says, and has so
 // many rows.
-func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights, keys bool) (b block[I], err error) {
+func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights bool, beside int64) (b block[I], err error) {
 	if rows == 0 {
 		b.indptr = make([]I, 1)
 		return b, nil
@@ -266,12 +275,15 @@ func answered[I csc.Index](a Answer, rows int64, widths batch.Widths, weights, k
 	if weights {
 		b.edgeWeights = memory.View[float32](a.Address+places[3], edges)
 	}
-	if keys {
-		at := header[wordKeys]
-		if at <= 0 || at%8 != 0 || at > a.Size-8*edges {
-			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d times of edges at %d", request.ErrValue, a.Size, edges, at)
+	if n, at := header[wordArrays], header[wordKeys]; n != 0 || beside > 0 {
+		switch {
+		case n != beside && (beside != perhaps || n != 1):
+			return b, fmt.Errorf("%w: an answer with %d arrays beside its edges, expected %d", request.ErrValue, n, max(beside, 0))
+		case edges > 0 && (at <= 0 || at%8 != 0 || n > a.Size/8/edges || at > a.Size-8*edges*n):
+			return b, fmt.Errorf("%w: an answer of %d bytes, expected %d arrays of %d edges at %d", request.ErrValue, a.Size, n, edges, at)
+		case edges > 0:
+			b.keys = memory.View[int64](a.Address+at, edges*n)
 		}
-		b.keys = memory.View[int64](a.Address+at, edges)
 	}
 	last := I(0)
 	for i, end := range b.indptr {
@@ -295,6 +307,18 @@ type PartRows struct {
 	// Of a relation of a graph with types, as tiled has them.
 	Salt  uint64
 	Mixed bool
+	// Beside are arrays of the part's edges, by their ids there, of which an answer has the elements as doubles, and
+	// Weights asks for the integer weights that rows draw by. Both are of whole rows.
+	Beside  []csc.Values
+	Weights bool
+}
+
+// arrays is how many an answer has beside its edges.
+func (p *PartRows) arrays() int64 {
+	if p.Weights {
+		return 1
+	}
+	return max(p.Request.arrays(), int64(len(p.Beside)))
 }
 
 // Rows draws rows of a part of a graph as they are drawn in a batch of the whole graph. It gives a batch of one block
@@ -341,11 +365,12 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 			s.out.Discard()
 		}
 	}()
-	keys := int64(0)
-	if s.carries() {
-		if keys, err = s.out.Alloc(8 * edges); err != nil {
+	arrays, keys := p.arrays(), int64(0)
+	if arrays > 0 {
+		if keys, err = s.out.Alloc(8 * edges * arrays); err != nil {
 			return memory.Memory{}, err
 		}
+		s.out.Set(wordArrays, arrays)
 		s.out.Set(wordKeys, keys)
 	}
 	b, err := s.newBlock(0, rows, edges, 0)
@@ -356,12 +381,8 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 		return memory.Memory{}, err
 	}
 	b.indptr[rows] = I(edges)
-	if keys != 0 {
-		// By the ids that edges have here.
-		of := memory.At[int64](s.out.Memory, keys, edges)
-		for i := range of {
-			of[i] = timeOf(s.Times, &b, int64(i), int64(b.indices[i]))
-		}
+	if arrays > 0 {
+		s.beside(p, frontier, b, keys)
 	}
 	switch {
 	case p.IDs.Bits != 0 && b.ids32 != nil:
@@ -384,4 +405,32 @@ func rowsOf[I csc.Index](p *PartRows, crew Crew, stop *atomic.Bool) (memory.Memo
 	s.out.Set(batch.WordEdgeIDBits, s.widths().EdgeID*8)
 	complete = true
 	return s.out.Finish(0), nil
+}
+
+// beside writes the arrays that an answer has beside its edges, which have their ids of the part here.
+func (s *sampling[I]) beside(p *PartRows, frontier []I, b block[I], place int64) {
+	edges := int64(len(b.indices))
+	switch to := memory.At[int64](s.out.Memory, place, edges); {
+	case s.carries():
+		for i := range to {
+			to[i] = timeOf(s.Times, &b, int64(i), int64(b.indices[i]))
+		}
+	case p.Weights:
+		at := 0
+		for i, v := range frontier {
+			excluded := s.Exclude.Of(int64(v) - s.First)
+			for j := range s.degrees[i] {
+				to[at] = int64(weightAt(s.Graph, s.starts[i], s.starts[i]+csc.Skip(excluded, j)))
+				at++
+			}
+		}
+	default:
+		for k, values := range p.Beside {
+			if of := memory.At[float64](s.out.Memory, place+8*edges*int64(k), edges); b.ids32 != nil {
+				csc.Gather(values, of, b.ids32)
+			} else {
+				csc.Gather(values, of, b.ids64)
+			}
+		}
+	}
 }

@@ -171,13 +171,13 @@ func TestAnswersWithoutTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	widths := batch.Widths{ID: 8, EdgeID: 8}
-	if _, err := answered[int64](answers[0], 2, widths, false, false); err != nil {
+	if _, err := answered[int64](answers[0], 2, widths, false, 0); err != nil {
 		t.Error(err)
 	}
 	header := memory.View[int64](answers[0].Address, int64(batch.Words(1)))
 	for _, at := range []int64{0, -64, 12, 1 << 40} {
 		header[wordKeys] = at
-		if _, err := answered[int64](answers[0], 2, widths, false, true); err == nil || !strings.Contains(err.Error(), "times of edges") {
+		if _, err := answered[int64](answers[0], 2, widths, false, 1); err == nil || !strings.Contains(err.Error(), "beside its edges") {
 			t.Errorf("at %d: %v", at, err)
 		}
 	}

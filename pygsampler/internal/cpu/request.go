@@ -55,6 +55,14 @@ type Times struct {
 // carries says whether the times of a hop's edges bound the next hop.
 func (r *Request) carries() bool { return r.Times != nil && r.Times.Carry }
 
+// arrays is how many answers have beside the edges of rows that lie elsewhere: as far has it.
+func (r *Request) arrays() int64 {
+	if r.carries() {
+		return 1
+	}
+	return 0
+}
+
 // Crew lends workers beside the caller's own goroutine.
 type Crew = csc.Crew
 

@@ -86,7 +86,8 @@ type tile struct{ relation, lo, hi, first, edges int64 }
 // typedScratch is what such a batch needs beside graph and output, kept between batches.
 type typedScratch struct {
 	kinds []*kindScratch
-	rows  []*hopRows // of each relation
+	rows  []*hopRows   // of each relation
+	here  []*VertexMap // likewise: which rows are here, of those that lie elsewhere
 	tiles []tile
 	drawn []int32
 	crewScratch
@@ -120,6 +121,14 @@ func takeTypedScratch(kinds, relations int) *typedScratch {
 	return s
 }
 
+// rowsHere is the map of the vertices of a relation whose rows are here.
+func (s *typedScratch) rowsHere(relation int) *VertexMap {
+	for len(s.here) <= relation {
+		s.here = append(s.here, &VertexMap{})
+	}
+	return s.here[relation]
+}
+
 func (s *typedScratch) put() {
 	typedShelf.Lock()
 	defer typedShelf.Unlock()
@@ -138,6 +147,9 @@ func trimTyped() {
 			if k.table.pages != nil {
 				k.table.pages.Free()
 			}
+		}
+		for _, here := range s.here {
+			here.Free()
 		}
 	}
 	typedShelf.free = nil
@@ -278,7 +290,7 @@ func (s *typedBatch[I]) begin() error {
 			salt: about.Salt, mixed: g.Mixed(),
 		}
 		if r.from = &r.tiled; s.Ask != nil {
-			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights, keys: r.req.carries()}
+			r.far = far[I]{bounds: s.Bounds[i], nodes: r.src.Nodes, widths: r.widths, weights: s.EdgeWeights, beside: r.req.arrays()}
 			r.from = &r.far
 		}
 		s.out.Set(s.layout.EdgeIDBits(i), r.widths.EdgeID*8)

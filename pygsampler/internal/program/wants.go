@@ -96,3 +96,17 @@ func ValueText(x float64) string {
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
+
+// Apart refuses what a graph in parts does not have: a batch of it has the rows of the columns that it asks for.
+func (p *Program) Apart() error {
+	wants := p.Wants(nil)
+	for i := range p.Nodes {
+		switch n := &p.Nodes[i]; n.Op {
+		case Whole, Walk, Vertices, Degree, Features:
+			if wants[i] != 0 {
+				return fmt.Errorf("graph: expected one on this machine for a program with '%s', got one in parts, which has A[:, S] and A[R, S]", n.Op)
+			}
+		}
+	}
+	return nil
+}

@@ -48,9 +48,10 @@ def induced(
     that is in ``node`` twice each occurrence has the in-edges; edges out of it come from the first.
     ``sources``, the vertices that edges come from and their trees, are those of another type.
     """
+    # First: a graph in parts has none.
+    indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
     if trees is not None and graph._device < 0 and sources is None:
         return _of_trees(graph, node, trees)
-    indptr, indices, edge_ids = graph.indptr, graph.indices, graph.edge_ids
     # A pinned graph's arrays are on the host, the vertices on the GPU.
     device = indptr[:1].torch().device
     at_home = node.to(device).long()

@@ -10,6 +10,7 @@ from pygsampler._sampling.parts_job import PartsJob
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
+    from pygsampler._sampling.plan import Plan
     from pygsampler.graph import Graph
 
 
@@ -24,11 +25,15 @@ def launched(
     threads: int = 0,
     into: str | None = None,
     beside: bool = False,
+    rows: Plan | None = None,
 ) -> Job:
-    """``Sampler.launch`` of a graph that ``graph_of`` gave, where it is."""
+    """``Sampler.launch`` of a graph that ``graph_of`` gave, where it is.
+
+    ``rows`` is the plan by which parts are asked for rows, where that is not the sampler's own.
+    """
     if graph._service is not None:
         return PartsJob.start_in_parts(
-            graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude
+            graph, sampler, seeds, epoch=epoch, batch=batch, exclude=exclude, rows=rows
         )
     if graph._device < 0:
         return Job.start(

@@ -39,6 +39,7 @@ class PartsJob(Job):
         batch: int,
         exclude: Any = None,
         seed_time: Any = None,
+        rows: Plan | None = None,
     ) -> PartsJob:
         """The same of a graph with types."""
         service = graph._service
@@ -81,8 +82,9 @@ class PartsJob(Job):
             int(floats),
             jobs=[job],
         )
+        asked = plan if rows is None else rows
         job._asks = service.take(
-            job._number, plan.document, sampler._seed, (epoch, batch), left_out
+            job._number, asked.document, sampler._seed, (epoch, batch), left_out
         )
         return job
 
@@ -145,8 +147,12 @@ class PartsJob(Job):
         batch: int,
         exclude: Any = None,
         seed_time: Any = None,
+        rows: Plan | None = None,
     ) -> PartsJob:
-        """Begins a batch, and tells the graph's service of it."""
+        """Begins a batch, and tells the graph's service of it.
+
+        The parts are asked for rows by the plan ``rows`` where that is not the sampler's own.
+        """
         service = graph._service
         job = cls(graph, sampler, epoch, batch)
         ids = as_ids(seeds, "seeds")
@@ -180,6 +186,6 @@ class PartsJob(Job):
         left_out = b""
         if without is not None:
             left_out = bytes(memories.memory_view(without.address, 8 * without.length))
-        when = epoch, batch
-        job._asks = service.take(job._number, plan.document, sampler._seed, when, [left_out])
+        asked, when = plan if rows is None else rows, (epoch, batch)
+        job._asks = service.take(job._number, asked.document, sampler._seed, when, [left_out])
         return job

@@ -49,12 +49,6 @@ class TypedSampler(EngineSampler):
     ) -> Job:
         """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
         stream. With ``onto`` a batch of a graph on the CPU is copied to that GPU."""
-        if graph._service is not None:
-            family = self._plan["family"]
-            raise NotImplementedError(
-                f"graph: expected one on this machine for a plan of family {family!r}, got one in "
-                "parts"
-            )
         device, name, timed = graph._device, self._plan.get("time"), None
         if name is not None:
             timed = graph._timed(name, self._plan["mask"], self._plan["prob"])

@@ -18,6 +18,8 @@ from pygsampler.distributed.timed import times_of
 from pygsampler.graph import Graph
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pygsampler.distributed.exchange import Exchange
     from pygsampler.distributed.partition import Shard
 
@@ -26,8 +28,10 @@ class DistributedGraph(Graph):
     """A graph in parts, of which this process has one, as ``pygsampler.distributed.open`` gives it.
 
     Samplers and loaders take it for a ``Graph``: ``PGSampler`` with all that it has on the CPU for
-    graphs without types, and all walks. A batch is byte for byte that of the whole graph on one
-    machine, for any number of parts. Its rows are drawn where they lie, and numbered here.
+    graphs without types, all walks, and programs of which columns are all that they take of A, such
+    as ``samplers.labor``. A batch is byte for byte that of the whole graph on one machine, for any
+    number of parts. Its rows are drawn where they lie, and numbered here; those of a program come
+    whole.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
@@ -123,9 +127,22 @@ class DistributedGraph(Graph):
 
     def _kept(self, key: Any, make: Any) -> NoReturn:
         raise ValueError(
-            "sampler: expected one of neighbours or walks for a graph in parts, got one of another "
-            "family"
+            "sampler: expected one of neighbours, walks or a program for a graph in parts, got one "
+            "of another family"
         )
+
+    def _with_arrays(
+        self,
+        edge_names: Iterable[str],
+        node_names: Iterable[str],
+        weight: str | None = None,
+        row_names: Iterable[str] = (),
+    ) -> Graph:
+        # Those of edges come with the rows.
+        self._service.check_arrays(sorted({*edge_names} - {weight}), weight)
+        if of_nodes := sorted({*node_names, *row_names}):
+            self._not_here(f"vertex arrays ({', '.join(map(repr, of_nodes))})")
+        return self
 
     def _walked(
         self,
@@ -163,6 +180,10 @@ class DistributedGraph(Graph):
         return self
 
     def pin(self, device: Any = "cuda") -> NoReturn:
+        """ValueError: no process has all rows."""
+        self._not_here("rows")
+
+    def share(self, over: Any, **options: Any) -> NoReturn:
         """ValueError: no process has all rows."""
         self._not_here("rows")
 

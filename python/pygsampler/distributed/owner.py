@@ -123,6 +123,11 @@ class Owner(Answering):
         graph, ids, sorted_, by_vertex, first = shard.graph, shard.edge_ids, 0, 0, shard.first_edge
         if plan["family"] == "walk":
             graph = self._walked(shard, plan)
+        elif plan["family"] == "rows" and (plan["arrays"] or plan.drawn_by is not None):
+            # What stands beside edges is by their places.
+            if plan.drawn_by is not None:
+                graph = graph._drawn_by(*plan.drawn_by)
+            graph = graph._with_arrays(plan["arrays"], ())
         elif plan["family"] == "temporal":
             timed = timed_rows(shard, plan["time"], plan["mask"], plan["prob"])
             graph, sorted_, by_vertex = timed.graph, timed.memory.address, int(timed.by_vertex)

@@ -119,12 +119,26 @@ class Service:
         self.check_open()
         for kind in ("prob", "mask", "edge_types"):
             name = plan.get(kind)
-            if name is not None and name not in self._arrays:
-                have = ", ".join(map(repr, self._arrays)) or "none"
+            if name is not None:
+                self._about(kind, name)
+
+    def check_arrays(self, names: Sequence[str], weight: str | None) -> None:
+        """Refuses names of edge arrays that the parts do not have, or not with a number an edge."""
+        for kind, name in [*(("edata", name) for name in names), ("weight", weight)]:
+            if name is not None and (shape := self._about(kind, name)["shape"]):
                 raise ValueError(
-                    f"{kind}: expected the name of an edge array of the graph ({have}), got "
-                    f"{name!r}"
+                    f"{kind}: expected an edge array with a number for each edge, got {name!r} "
+                    f"with {tuple(shape)}"
                 )
+
+    def _about(self, kind: str, name: str) -> Any:
+        """What is known of the edge array of that name."""
+        if name not in self._arrays:
+            have = ", ".join(map(repr, self._arrays)) or "none"
+            raise ValueError(
+                f"{kind}: expected the name of an edge array of the graph ({have}), got {name!r}"
+            )
+        return self._arrays[name]
 
     def bounds_of(self, plan: Plan) -> array[int]:
         """Where the parts begin whose rows a plan reads; ValueError where there are none."""

@@ -9,7 +9,7 @@ from pygsampler._arrays import devices
 from pygsampler._core.handle import EngineHandle
 from pygsampler.distributed.device_owner import typed_owner_of
 from pygsampler.distributed.features import DistributedFeatures
-from pygsampler.distributed.graph import no_rows
+from pygsampler.distributed.graph import DistributedGraph, no_rows
 from pygsampler.distributed.service import Service
 from pygsampler.distributed.timed import times_of
 from pygsampler.distributed.typed_owner import SEPARATOR
@@ -20,7 +20,9 @@ from pygsampler.hetero_graph import HeteroGraph
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pygsampler.array import Array
     from pygsampler.distributed.exchange import Exchange
+    from pygsampler.distributed.partition import Partition
     from pygsampler.distributed.typed_partition import TypedShard
     from pygsampler.hetero_graph import EdgeType
 
@@ -34,25 +36,88 @@ class _Elsewhere:
             "graph: expected a graph with types in parts, got a relation of one by itself"
         )
 
+    def not_here(self, what: str) -> NoReturn:
+        """ValueError."""
+        raise ValueError(
+            f"graph: expected a graph on this machine for its {what}, got a relation of one in "
+            "parts"
+        )
+
 
 class _Relation(Graph):
     """A relation whose rows lie elsewhere."""
 
-    __slots__ = ()
+    __slots__ = ("_num_edges",)
 
+    _num_edges: int
     _service = _Elsewhere()
+
+    @classmethod
+    def _of(cls, partition: Partition) -> Graph:
+        made: _Relation
+        made = cls._new(no_rows(partition), partition.num_nodes)  # type: ignore[assignment]
+        made._num_edges = partition.num_edges
+        return made
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges, of all parts."""
+        return self._num_edges
+
+    @property
+    def indptr(self) -> Array:
+        """No process has it: ValueError."""
+        return self._service.not_here("indptr")
+
+    @property
+    def indices(self) -> Array:
+        """No process has them: ValueError."""
+        return self._service.not_here("indices")
+
+    @property
+    def edge_ids(self) -> Array | None:
+        """No process has them: ValueError."""
+        return self._service.not_here("edge_ids")
+
+    def save(self, path: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has the edges."""
+        self._service.not_here("edges")
+
+    def share(self, over: Any, **options: Any) -> NoReturn:
+        """ValueError: no process has all rows."""
+        self._service.not_here("rows")
 
     def _kept(self, key: Any, make: Any) -> NoReturn:
         self._service.check(None)
+
+
+class _OneType(HeteroGraph):
+    """A graph without types in parts, as one of a type of vertices and one of edges."""
+
+    __slots__ = ("_service",)
+
+    def _drawn_by(self, kind: str, name: str) -> HeteroGraph:
+        # As DistributedHeteroGraph.
+        return self
+
+
+def of_one_type(graph: Graph, kind: EdgeType) -> HeteroGraph:
+    """A ``DistributedGraph`` for ``HeteroLabor``, which takes the graph's service for its own."""
+    made = object.__new__(_OneType)
+    EngineHandle.__init__(made)
+    about: DistributedGraph = graph  # type: ignore[assignment]
+    made._hold({kind[0]: graph.num_nodes}, {kind: _Relation._of(about.partition)})
+    made._service = about._service
+    return made
 
 
 class DistributedHeteroGraph(HeteroGraph):
     """A graph with types in parts, of which this process has one, from
     ``pygsampler.distributed.open``.
 
-    ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so does
-    ``MetaPathWalk``. A batch is byte for byte that of the whole graph on one machine, for any
-    number of parts.
+    ``PGSampler`` takes it for a ``HeteroGraph``, with all that it has on the CPU, and so do
+    ``HGTSampler``, ``HeteroLabor`` and ``MetaPathWalk``. A batch is byte for byte that of the whole
+    graph on one machine, for any number of parts.
 
     ``close()`` (or leaving a ``with`` block) is for all processes: each goes on answering the
     others until all have closed.
@@ -70,7 +135,7 @@ class DistributedHeteroGraph(HeteroGraph):
         made: DistributedHeteroGraph = object.__new__(cls)
         EngineHandle.__init__(made)
         hollow = {
-            kind: _Relation._new(no_rows(relation), relation.num_nodes)
+            kind: _Relation._of(relation)
             for kind, relation in zip(partition.edge_types, partition.relations, strict=True)
         }
         made._hold(dict(partition.num_nodes), hollow)
@@ -133,6 +198,10 @@ class DistributedHeteroGraph(HeteroGraph):
         return self
 
     def pin(self, device: Any = "cuda") -> NoReturn:
+        """ValueError: no process has all rows."""
+        self._not_here("rows")
+
+    def share(self, over: Any, **options: Any) -> NoReturn:
         """ValueError: no process has all rows."""
         self._not_here("rows")
 

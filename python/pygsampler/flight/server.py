@@ -230,6 +230,8 @@ class _Answers:
         plan = ticket.plan
         if plan["family"] == "program" and not self._programs:
             raise ValueError("plan: expected one without a program (programs=False), got one")
+        if plan["family"] == "rows":
+            raise ValueError("plan: expected one that makes batches, got one of whole rows")
         self._most.check(plan, ticket.num_seeds, self.limits)
         self._check_form(plan, ticket.metapath)
         sampler = sampler_of(plan, ticket.seed, ticket.metapath)

@@ -46,7 +46,8 @@ def graph_of(
         # As it is, with its arrays: a CSC of tensors would be a copy of a file's.
         data = data if data[1].graph is None else data[1].graph
     if isinstance(data, Graph):
-        if array is not None and array[1] not in data.edata:
+        # Of a graph in parts who samples knows.
+        if array is not None and array[1] not in data.edata and data._service is None:
             raise _unknown(*array, "an edge array of the graph", data.edata)
         if backward:
             place = data.device if device is None else device

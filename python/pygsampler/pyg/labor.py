@@ -119,7 +119,12 @@ class LaborSampler(Sampler):
 
     def _typed(self) -> HeteroGraph:
         if self._types is None:
-            self._types = HeteroGraph({_EDGE: self._graph})
+            if self._graph._service is None:
+                self._types = HeteroGraph({_EDGE: self._graph})
+            else:
+                from pygsampler.distributed.typed_graph import of_one_type
+
+                self._types = of_one_type(self._graph, _EDGE)
         return self._types
 
     def _drawn(self) -> Graph:

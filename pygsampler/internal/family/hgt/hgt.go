@@ -76,10 +76,14 @@ func (p *Plan) request(w *family.Work) (*cpu.HGTRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cpu.HGTRequest{
+	r := &cpu.HGTRequest{
 		Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Samples: samples, Exclude: w.Excludes,
 		MaxNeighbors: p.maxNeighbors, MapLimit: p.mapLimit, Most: w.Most,
-	}, nil
+	}
+	if w.Parts != nil {
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+	}
+	return r, nil
 }
 
 // Expected is what the seeds and the vertices that are chosen give if they have the mean degree.

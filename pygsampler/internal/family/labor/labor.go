@@ -53,13 +53,17 @@ func (p *Plan) request(w *family.Work) (*cpu.LaborRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cpu.LaborRequest{
+	r := &cpu.LaborRequest{
 		Labor: p.about,
 		TypedRequest: cpu.TypedRequest{
 			Batch: w.Batch, Graph: w.Typed, Seeds: w.SeedCounts, Fanouts: fanouts, Exclude: w.Excludes,
 			OnlyNew: p.onlyNew, EdgeWeights: p.weights, Poisson: true, MapLimit: p.mapLimit, Most: w.Most,
 		},
-	}, nil
+	}
+	if w.Parts != nil {
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
+	}
+	return r, nil
 }
 
 // Expected is what the seeds give if they have the mean degree.

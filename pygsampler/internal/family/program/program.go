@@ -156,6 +156,24 @@ func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	return run.Sample(&run.Request{Program: sampled, Batch: w.Batch, Graph: w.Graph, Exclude: w.Exclude}, w.Crew, w.Stop)
 }
 
+// Apart is the same program of a graph in parts: who asks for its rows knows which arrays there are.
+func (p *Plan) Apart() (family.Plan, error) {
+	if err := p.Program.Apart(); err != nil {
+		return nil, fmt.Errorf("%w: %w", request.ErrValue, err)
+	}
+	return &apart{p}, nil
+}
+
+type apart struct{ *Plan }
+
+// Check refuses no graph.
+func (*apart) Check(family.Arrays) error { return nil }
+
+// CPU makes the batch of the rows that it asks for.
+func (p *apart) CPU(w *family.Work) (memory.Memory, error) {
+	return run.Sample(&run.Request{Program: p.Program, Batch: w.Batch, Graph: w.Graph, Parts: w.Parts, Arrays: p.edges}, w.Crew, w.Stop)
+}
+
 // CUDA is how a device makes batches.
 func (p *Plan) CUDA() cuda.Plan {
 	if p.known != nil {

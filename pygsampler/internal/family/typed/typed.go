@@ -120,9 +120,7 @@ func (p *Plan) Request(w *family.Work) (*cpu.TypedRequest, error) {
 		r.SeedTimes = w.Times.Seeds
 	}
 	if w.Parts != nil {
-		r.Ask = w.Parts.Ask
-		each := len(w.Parts.Bounds) / len(w.Typed.Relations)
-		r.Bounds = slices.Collect(slices.Chunk(w.Parts.Bounds, each))
+		r.Ask, r.Bounds = w.Parts.Ask, w.Parts.ByRelation(len(w.Typed.Relations))
 	}
 	return r, nil
 }

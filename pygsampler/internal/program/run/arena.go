@@ -79,7 +79,8 @@ type scratch struct {
 	arena arena
 	// numbers serves numberings that end before the next begins.
 	numbers cpu.VertexMap
-	members []uint64 // a bit for each vertex, 0 but while somebody uses them
+	here    cpu.VertexMap // of vertices whose rows are here, of those that lie elsewhere
+	members []uint64      // a bit for each vertex, 0 but while somebody uses them
 	workers []*worker
 }
 
@@ -129,6 +130,7 @@ func Trim() {
 	for _, s := range shelf.free {
 		s.arena.free()
 		s.numbers.Free()
+		s.here.Free()
 	}
 	shelf.free = nil
 }

@@ -111,12 +111,32 @@ func (c *call[I]) wholeEdges() *edges[I] {
 func (c *call[I]) slice(columns *list[I]) *edges[I] {
 	n := int64(len(columns.ids))
 	e := &edges[I]{ranged: true, columns: columns, indptr: take[int64](&c.arena, n+1), shift: take[int64](&c.arena, n)}
+	if c.near != nil {
+		c.bring(e)
+		return e
+	}
 	if c.Graph.Indptr.Bits == 32 {
 		readColumns(c.Graph.Indptr.I32, c.Graph.NumEdges(), e)
 	} else {
 		readColumns(c.Graph.Indptr.I64, c.Graph.NumEdges(), e)
 	}
 	return e
+}
+
+// bring has the columns of a slice here whose rows lie elsewhere, and finds where they begin.
+func (c *call[I]) bring(e *edges[I]) {
+	if err := c.near.Bring(e.columns.ids, c.Parts.Ask); err != nil {
+		panic(failure{err})
+	}
+	c.indices = csc.Of[I](c.near.Graph.Indices)
+	c.near.Rows(e.columns.ids, e.shift, e.indptr)
+	at := int64(0)
+	for i, start := range e.shift {
+		degree := e.indptr[i]
+		e.indptr[i], e.shift[i] = at, start-at
+		at += degree
+	}
+	e.indptr[len(e.indptr)-1] = at
 }
 
 // readColumns finds where the columns of a slice begin.

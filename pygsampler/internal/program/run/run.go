@@ -13,7 +13,10 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
@@ -27,6 +30,10 @@ type Request struct {
 	request.Batch
 	Graph   *csc.Graph
 	Exclude *csc.Exclusions // of a program that asks for them; nil: none
+	// Parts is where the rows lie of a graph that has none itself, and Arrays what a program that Apart takes reads of
+	// their edges, of which the parts leave those out that the batch does; nil: here.
+	Parts  *cpu.Parts
+	Arrays []string
 }
 
 // failure is an error of the batch, on its way out of loops by a panic.
@@ -73,6 +80,7 @@ type call[I csc.Index] struct {
 	crew    csc.Crew
 	stop    *atomic.Bool
 	indices []I
+	near    *cpu.Near[I] // rows that lie elsewhere; nil: they are here
 	values  []value[I]
 	need    []program.Want
 	clock   []float64 // of a timed program: microseconds of each node, and of the result
@@ -93,6 +101,11 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		indices: csc.Of[I](r.Graph.Indices), values: make([]value[I], len(r.Nodes)),
 	}
 	defer c.scratch.put()
+	if r.Parts != nil {
+		if err := c.apart(); err != nil {
+			return memory.Memory{}, err
+		}
+	}
 	for i := range r.Seeds.Len() {
 		if v := r.Seeds.At(i); uint64(v) >= uint64(r.Graph.NumNodes) {
 			return memory.Memory{}, fmt.Errorf("%w: seeds[%d]: expected an id in [0, %d), got %d", request.ErrIndex, i, r.Graph.NumNodes, v)
@@ -112,6 +125,18 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		c.mark(i)
 	}
 	return c.result()
+}
+
+// apart lets the batch read the rows that it asks for.
+func (c *call[I]) apart() (err error) {
+	own, g := *c.Request, c.Graph
+	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(g.EdgeIDBits()) / 8}
+	if c.near, err = cpu.NewNear[I](g.NumNodes, g.NumNodes, own.Parts.Bounds, width, own.Arrays, &c.here); err != nil {
+		return err
+	}
+	own.Graph = &c.near.Graph
+	c.Request = &own
+	return nil
 }
 
 // check ends a batch that nobody waits for any more.

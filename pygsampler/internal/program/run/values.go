@@ -266,11 +266,14 @@ func (ev *evaluator[I]) rowsAlong(t *tile[I], along program.Along) []I {
 // edgeArray writes the elements of an edge array.
 func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	v := array(ev.Graph.EdgeData, "an edge", what, name)
-	if lo, e := ev.root.lo, ev.root.set; e.ranged && ev.Graph.EdgeIDs.Bits == 0 && v.Len() >= ev.Graph.NumEdges() && t.n > 0 {
+	if lo, e := ev.root.lo, ev.root.set; e.ranged && (ev.Graph.EdgeIDs.Bits == 0 || ev.near != nil) && v.Len() >= ev.Graph.NumEdges() && t.n > 0 {
 		ev.guess = e.runs(ev.firstColumn(), lo, lo+t.n, func(at, n, place int64) { v.Range(to[at-lo:at-lo+n], place) })
 		return
 	}
-	ids, wrong := ev.edgeIDs(), int64(0)
+	ids, wrong := ev.places(), int64(0)
+	if ev.near == nil { // else arrays came with the rows
+		ids = ev.edgeIDs()
+	}
 	for _, id := range ids {
 		wrong |= id | (v.Len() - 1 - id)
 	}
