@@ -201,10 +201,10 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 	}
 	k.chosen = append(k.chosen, k.vertices[:k.n]...)
 	s.out.Set(word+batch.TypeNumOutput, count)
-	if err := putList(s.out, word+batch.TypeOutputNodes, given); err != nil {
+	if err := putList(s.out, word+batch.TypeOutputIndex, local); err != nil {
 		return err
 	}
-	if err := putList(s.out, word+batch.TypeOutputIndex, local); err != nil {
+	if err := putList(s.out, word+batch.TypeOutputNodes, given); err != nil {
 		return err
 	}
 	s.out.Set(s.layout.Count(t, 0), k.n)
