@@ -58,6 +58,20 @@ struct Hgt : Typed<I, false, HgtArgs> {
   // How many of a run or of several are kept.
   __device__ static u64 kept(long long samples, u64 elements) { return samples < 0 ? elements : min((u64)samples, elements); }
 
+  // One of each of a block's rows: a warp a row, and the block one of a hub, where rows have so many edges.
+  template <class Edges, class Warp, class Block>
+  __device__ static void by_rows(u64 lo, u64 hi, Edges edges, Warp warp, Block block) {
+    int hubs = 0;
+    for (u64 i = lo + (threadIdx.x >> 5); i < hi; i += TYPED_WARPS) {
+      if (edges(i) < TYPED_HUB) warp(i);
+      else hubs = 1;
+    }
+    if (!__syncthreads_or(hubs)) return;
+    for (u64 i = lo; i < hi; i++)
+      if (edges(i) >= TYPED_HUB) block(i);
+    __syncthreads();
+  }
+
   // ---- budgets -------------------------------------------------------------------------------
 
   // An addition that stays at the largest number.
@@ -65,18 +79,27 @@ struct Hgt : Typed<I, false, HgtArgs> {
     // Whoever wraps around puts that right, also those that add meanwhile.
     if (atomicAdd(budget, share) + share < share) atomicMax(budget, ~0ull);
   }
-  // The rows of a hop share out, a warp a row.
+  // Row i of a hop shares out, by so many threads of which this is one.
+  __device__ void spend(u64 i, u32 thread, u32 threads) const {
+    u32 r = find(row_at, a.num_relations, i), src = a.relations[r].src;
+    const I *indptr = (const I*)(a.out + T::indptr_at(r)) + (i - row_at[r]), *ids = (const I*)(a.out + ids_at[r]);
+    u64 begin = (u64)indptr[0], end = (u64)indptr[1];
+    if (begin == end) return;
+    u64 share = max(BUDGET_UNIT / (end - begin), 1ull);
+    for (u64 e = begin + thread; e < end; e += threads)
+      if (places(src)[ids[e]] < 0) add(budgets(src) + ids[e], share);
+  }
+  // How many edges row i of a hop has.
+  __device__ u64 width(u64 i) const {
+    u32 r = find(row_at, a.num_relations, i);
+    const I* indptr = (const I*)(a.out + T::indptr_at(r)) + (i - row_at[r]);
+    return (u64)(indptr[1] - indptr[0]);
+  }
+  // All rows of a hop do.
   __device__ void spend() const {
-    u64 items = row_at[a.num_relations];
-    for (u64 i = lower(items) + (threadIdx.x >> 5), hi = upper(items); i < hi; i += TYPED_WARPS) {
-      u32 r = find(row_at, a.num_relations, i), src = a.relations[r].src;
-      const I *indptr = (const I*)(a.out + T::indptr_at(r)) + (i - row_at[r]), *ids = (const I*)(a.out + ids_at[r]);
-      u64 begin = (u64)indptr[0], end = (u64)indptr[1];
-      if (begin == end) continue;
-      u64 share = max(BUDGET_UNIT / (end - begin), 1ull);
-      for (u64 e = begin + (threadIdx.x & 31); e < end; e += 32)
-        if (places(src)[ids[e]] < 0) add(budgets(src) + ids[e], share);
-    }
+    u64 items = row_at[a.num_relations], lo = lower(items), hi = upper(items);
+    by_rows(lo, hi, [&](u64 i) { return width(i); }, [&](u64 i) { spend(i, threadIdx.x & 31, 32); },
+            [&](u64 i) { spend(i, threadIdx.x, THREADS); });
   }
 
   // ---- the race ------------------------------------------------------------------------------
@@ -258,19 +281,27 @@ struct Hgt : Typed<I, false, HgtArgs> {
     for (u64 i0 = lower(items), hi = upper(items), next; i0 < hi; i0 = next) {
       next = this->tile(i0, hi, r);
       u32 src = a.relations[r].src;
+      auto kept = [&](const Row& own, u64 e) {
+        I to = -1;
+        if (e < own.count) own.ids[e] = to = place(src, own.ids[e], own.last);
+        return to >= 0;
+      };
+      auto count = [&](u64 i, u64 stay) { s.takes[i - i0] = stay, a.rows[i].x = stay; };
       __syncthreads();
-      for (u64 i = i0 + (threadIdx.x >> 5); i < next; i += TYPED_WARPS) {
-        Row own = row(r, i - row_at[r]);
-        u64 stay = 0;
-        for (u64 e0 = 0; e0 < own.count; e0 += 32) {
-          u64 e = e0 + lane;
-          I to = e < own.count ? place(src, own.ids[e], own.last) : -1;
-          if (e < own.count) own.ids[e] = to;
-          stay += __popc(__ballot_sync(~0u, to >= 0));
-        }
-        if (lane == 0) s.takes[i - i0] = stay, a.rows[i].x = stay;
-      }
-      __syncthreads();
+      by_rows(
+          i0, next, [&](u64 i) { return row(r, i - row_at[r]).count; },
+          [&](u64 i) {
+            Row own = row(r, i - row_at[r]);
+            u64 stay = 0;
+            for (u64 e = lane; e - lane < own.count; e += 32) stay += __popc(__ballot_sync(~0u, kept(own, e)));
+            if (lane == 0) count(i, stay);
+          },
+          [&](u64 i) {
+            Row own = row(r, i - row_at[r]);
+            u64 stay = 0;
+            for (u64 e = threadIdx.x; e - threadIdx.x < own.count; e += THREADS) stay += __syncthreads_count(kept(own, e));
+            if (threadIdx.x == 0) count(i, stay);
+          });
       u64 all;
       rows_before(threadIdx.x < next - i0 ? s.takes[threadIdx.x] : 0, all, s.parts);
       if (threadIdx.x == 0 && all) atomicAdd(counters + r, all);
@@ -290,23 +321,30 @@ struct Hgt : Typed<I, false, HgtArgs> {
       I* ids = (I*)(a.batch + ids_at[r]);
       void* edge_ids = a.batch + T::edge_ids_at(r);
       u32 bits = a.relations[r].out_edge_bits;
-      for (u64 i = i0 + (threadIdx.x >> 5); i < next; i += TYPED_WARPS) {
-        Row own = row(r, i - row_at[r]);
-        u64 to = s.offsets[i - i0];
-        for (u64 e0 = 0; e0 < own.count; e0 += 32) {
-          u64 e = e0 + lane;
-          I id = e < own.count ? own.ids[e] : -1;
-          u32 stay = __ballot_sync(~0u, id >= 0);
-          if (id >= 0) {
-            u64 place = to + __popc(stay & ((1u << lane) - 1));
-            ids[place] = id;
-            write(edge_ids, bits, place, read(own.edge_ids, bits, e));
-          }
-          to += __popc(stay);
-        }
-      }
+      auto put = [&](const Row& own, u64 e, u64 to, I id) { ids[to] = id, write(edge_ids, bits, to, read(own.edge_ids, bits, e)); };
+      by_rows(
+          i0, next, [&](u64 i) { return row(r, i - row_at[r]).count; },
+          [&](u64 i) {
+            Row own = row(r, i - row_at[r]);
+            u64 to = s.offsets[i - i0];
+            for (u64 e = lane; e - lane < own.count; e += 32) {
+              I id = e < own.count ? own.ids[e] : -1;
+              u32 stay = __ballot_sync(~0u, id >= 0);
+              if (id >= 0) put(own, e, to + __popc(stay & ((1u << lane) - 1)), id);
+              to += __popc(stay);
+            }
+          },
+          [&](u64 i) {
+            Row own = row(r, i - row_at[r]);
+            u64 to = s.offsets[i - i0];
+            for (u64 e = threadIdx.x; e - threadIdx.x < own.count; e += THREADS) {
+              I id = e < own.count ? own.ids[e] : -1;
+              u64 stay, before = rows_before(id >= 0, stay, s.parts);
+              if (id >= 0) put(own, e, to + before, id);
+              to += stay;
+            }
+          });
       at += all;
-      __syncthreads();
     }
   }
   // Copies a list, all blocks together.
