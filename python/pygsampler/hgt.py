@@ -136,6 +136,12 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
             prompt=not beside,
         )
 
+    def within(self, share: float) -> HGTSampler:
+        """As ``Sampler.within``."""
+        other = self.with_seed(self.seed)
+        other._keep_within(share)
+        return other
+
     def with_seed(self, seed: int | None) -> HGTSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""
         return HGTSampler(**self._arguments(), seed=seed)
