@@ -243,25 +243,30 @@ struct Hgt : Typed<I, false, HgtArgs> {
 
   // ---- the batch -----------------------------------------------------------------------------
 
-  // A row of a relation in working memory: that of a chosen vertex by its place.
+  // The rows of a relation in working memory: where those of each hop begin, their indptr, ids and edge ids. There are
+  // more places than hops, of which rng.MaxHops is the limit.
+  __device__ void open_rows(u32 relation) const {
+    __syncthreads();
+    for (u32 hop = threadIdx.x; hop < a.hops; hop += THREADS) {
+      // Hops in their order are blocks from the last on.
+      const u64* words = a.words + T::block_word(a.hops - 1 - hop, relation);
+      s.starts[hop] = words[BLOCK_FIRST_DST], s.degrees[hop] = words[BLOCK_INDPTR];
+      s.states[hop] = words[BLOCK_INDICES], s.takes[hop] = words[BLOCK_EDGE_IDS];
+    }
+    __syncthreads();
+  }
+  // That of a chosen vertex by its place.
   struct Row {
     I* ids;
     const void* edge_ids;
     u64 count;
     bool last;  // its edges have vertices, not their numbers
   };
-  __device__ Row row(u32 relation, u64 place) const {
-    u32 hop = 0;
-    const u64* words;
-    // Hops in their order are blocks from the last on.
-    for (;; hop++) {
-      words = a.words + T::block_word(a.hops - 1 - hop, relation);
-      if (place < words[BLOCK_FIRST_DST] + words[BLOCK_NUM_DST]) break;
-    }
-    const I* indptr = (const I*)(a.out + words[BLOCK_INDPTR]) + (place - words[BLOCK_FIRST_DST]);
-    u64 begin = (u64)indptr[0];
-    return Row{(I*)(a.out + words[BLOCK_INDICES]) + begin,
-               a.out + words[BLOCK_EDGE_IDS] + begin * (a.relations[relation].out_edge_bits / 8), (u64)indptr[1] - begin, hop + 1 == a.hops};
+  __device__ Row row(u32 edge_id_bits, u64 place) const {
+    u32 hop = find(s.starts, a.hops, place);
+    const I* indptr = (const I*)(a.out + s.degrees[hop]) + (place - s.starts[hop]);
+    u64 begin = (u64)indptr[0], end = (u64)indptr[1];
+    return Row{(I*)(a.out + s.states[hop]) + begin, a.out + s.takes[hop] + begin * (edge_id_bits / 8), end - begin, hop + 1 == a.hops};
   }
   // The place of the vertex that an edge leads from; -1: it was not chosen.
   __device__ I place(u32 src, I of, bool last) const {
@@ -280,30 +285,30 @@ struct Hgt : Typed<I, false, HgtArgs> {
     u32 r, lane = threadIdx.x & 31;
     for (u64 i0 = lower(items), hi = upper(items), next; i0 < hi; i0 = next) {
       next = this->tile(i0, hi, r);
-      u32 src = a.relations[r].src;
+      u32 src = a.relations[r].src, bits = a.relations[r].out_edge_bits;
       auto kept = [&](const Row& own, u64 e) {
         I to = -1;
         if (e < own.count) own.ids[e] = to = place(src, own.ids[e], own.last);
         return to >= 0;
       };
-      auto count = [&](u64 i, u64 stay) { s.takes[i - i0] = stay, a.rows[i].x = stay; };
-      __syncthreads();
+      auto count = [&](u64 i, u64 stay) { s.offsets[i - i0] = stay, a.rows[i].x = stay; };
+      open_rows(r);
       by_rows(
-          i0, next, [&](u64 i) { return row(r, i - row_at[r]).count; },
+          i0, next, [&](u64 i) { return row(bits, i - row_at[r]).count; },
           [&](u64 i) {
-            Row own = row(r, i - row_at[r]);
+            Row own = row(bits, i - row_at[r]);
             u64 stay = 0;
             for (u64 e = lane; e - lane < own.count; e += 32) stay += __popc(__ballot_sync(~0u, kept(own, e)));
             if (lane == 0) count(i, stay);
           },
           [&](u64 i) {
-            Row own = row(r, i - row_at[r]);
+            Row own = row(bits, i - row_at[r]);
             u64 stay = 0;
             for (u64 e = threadIdx.x; e - threadIdx.x < own.count; e += THREADS) stay += __syncthreads_count(kept(own, e));
             if (threadIdx.x == 0) count(i, stay);
           });
       u64 all;
-      rows_before(threadIdx.x < next - i0 ? s.takes[threadIdx.x] : 0, all, s.parts);
+      rows_before(threadIdx.x < next - i0 ? s.offsets[threadIdx.x] : 0, all, s.parts);
       if (threadIdx.x == 0 && all) atomicAdd(counters + r, all);
       mine += all;
     }
@@ -317,15 +322,15 @@ struct Hgt : Typed<I, false, HgtArgs> {
       u64 i = i0 + threadIdx.x, all, offset = rows_before(i < next ? a.rows[i].x : 0, all, s.parts) + at - edge_at[r];
       if (i < next) ((I*)(a.batch + T::indptr_at(r)))[i - row_at[r]] = (I)offset;
       s.offsets[threadIdx.x] = offset;
-      __syncthreads();
+      open_rows(r);
       I* ids = (I*)(a.batch + ids_at[r]);
       void* edge_ids = a.batch + T::edge_ids_at(r);
       u32 bits = a.relations[r].out_edge_bits;
       auto put = [&](const Row& own, u64 e, u64 to, I id) { ids[to] = id, write(edge_ids, bits, to, read(own.edge_ids, bits, e)); };
       by_rows(
-          i0, next, [&](u64 i) { return row(r, i - row_at[r]).count; },
+          i0, next, [&](u64 i) { return row(bits, i - row_at[r]).count; },
           [&](u64 i) {
-            Row own = row(r, i - row_at[r]);
+            Row own = row(bits, i - row_at[r]);
             u64 to = s.offsets[i - i0];
             for (u64 e = lane; e - lane < own.count; e += 32) {
               I id = e < own.count ? own.ids[e] : -1;
@@ -335,7 +340,7 @@ struct Hgt : Typed<I, false, HgtArgs> {
             }
           },
           [&](u64 i) {
-            Row own = row(r, i - row_at[r]);
+            Row own = row(bits, i - row_at[r]);
             u64 to = s.offsets[i - i0];
             for (u64 e = threadIdx.x; e - threadIdx.x < own.count; e += THREADS) {
               I id = e < own.count ? own.ids[e] : -1;
@@ -418,14 +423,14 @@ struct Hgt : Typed<I, false, HgtArgs> {
     if (!T::plant(a.words)) return;
     for (u32 t = threadIdx.x; t < a.types; t += THREADS) chosen[t] = n[t];
     __syncthreads();
-    for (u32 i = 0; i < a.iterations; i++) {
+    for (u32 i = 0;; i++) {
       if (!T::sample(i, a.words)) return;
+      if (i == a.iterations) return finish();
       grid_barrier(s.meeting);
       spend();
       grid_barrier(s.meeting);
       race(i);
     }
-    if (T::sample(a.iterations, a.words)) finish();
   }
 };
 

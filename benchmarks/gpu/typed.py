@@ -11,7 +11,7 @@ authors, institutions and fields; 1024 papers a batch, (10, 10) for each type of
 - trees        the whole graph, a tree for each seed
 - times        the same, along edges that are not later than the seed, which none is
 - plain trees, plain times   likewise of the citations as a graph without types
-- hgt          the whole graph by ``HGTSampler``, 1024 vertices of each type in each of two iterations
+- hgt          the whole graph by ``HGTSampler``, which chooses 1024 of each type, and as many again
 
 Batches of the GPU are compared with the CPU engine's before a clock starts, every array and every
 word that describes them. ``us`` are calls of ``PGSampler.sample`` one by one, with the seeds on the

@@ -57,25 +57,18 @@ func (p *HGT) layout() batch.TypedLayout {
 }
 
 type hgtKernels struct {
-	of   [2]gpu.Kernel[hgtArgs] // of int32 and of int64 ids
-	room int                    // dynamic shared memory that a block may have
+	of             [2]gpu.Kernel[hgtArgs] // of int32 and of int64 ids
+	room, together int                    // as typedKernels has them
 }
 
 func loadHGT(e *Engine) (k *hgtKernels, err error) {
 	k = new(hgtKernels)
-	static := 0
 	for i, bits := range []string{"32", "64"} {
 		if k.of[i], err = KernelOf[hgtArgs](e, "hgt", "hgt"+bits, 0); err != nil {
 			return nil, err
 		}
-		bytes, err := k.of[i].Attribute(gpu.SharedBytes)
-		if err != nil {
-			return nil, err
-		}
-		static = max(static, bytes)
 	}
-	k.room = e.context.Properties().SharedPerBlockOptIn - static
-	_, err = allow([]gpu.Function{k.of[0].Function, k.of[1].Function}, k.room)
+	k.room, k.together, err = roomOf(e, []gpu.Function{k.of[0].Function, k.of[1].Function})
 	return k, err
 }
 
@@ -256,10 +249,11 @@ func (p *HGT) Launch(f *Flight) error {
 	}
 	args.Out, args.OutCapacity = s.work.Address, s.work.Size
 	args.Batch, args.BatchCapacity = f.Region()
-	kernel := &k.of[g.wide()]
-	together, err := kernel.Occupancy(threads, shared)
-	if err != nil {
-		return err
+	kernel, together := &k.of[g.wide()], k.together
+	if p.tables() > usualTables {
+		if together, err = kernel.Occupancy(threads, shared); err != nil {
+			return err
+		}
 	}
 	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
 	return kernel.Launch(f.stream, shape, &args)

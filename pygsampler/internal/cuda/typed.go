@@ -145,34 +145,44 @@ var usualTables = tablesOf(64, 64)
 func tablesOf(types, relations int) int { return 8 * (6*(max(types, relations)+1) + 4*types) }
 
 func loadTyped(e *Engine) (k *typedKernels, err error) {
-	k = &typedKernels{together: 2}
-	static := 0
+	k = new(typedKernels)
 	var all []gpu.Function
 	for i, suffix := range []string{"", "_all"} {
 		for j, bits := range []string{"32", "64"} {
 			if k.of[i][j], err = KernelOf[typedArgs](e, "typed", "typed"+bits+suffix, 0); err != nil {
 				return nil, err
 			}
-			bytes, err := k.of[i][j].Attribute(gpu.SharedBytes)
-			if err != nil {
-				return nil, err
-			}
-			static = max(static, bytes)
 			all = append(all, k.of[i][j].Function)
 		}
 	}
-	k.room = e.context.Properties().SharedPerBlockOptIn - static
-	if _, err := allow(all, k.room); err != nil {
-		return nil, err
-	}
-	for _, f := range all {
-		blocks, err := f.Occupancy(threads, min(drawBytes(direct)+usualTables, k.room))
+	k.room, k.together, err = roomOf(e, all)
+	return k, err
+}
+
+// roomOf is the dynamic shared memory that a block of kernels of graphs with types may have, which they are allowed to ask
+// for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables.
+func roomOf(e *Engine, kernels []gpu.Function) (room, together int, err error) {
+	static := 0
+	for _, f := range kernels {
+		bytes, err := f.Attribute(gpu.SharedBytes)
 		if err != nil {
-			return nil, err
+			return 0, 0, err
 		}
-		k.together = min(k.together, blocks)
+		static = max(static, bytes)
 	}
-	return k, nil
+	room = e.context.Properties().SharedPerBlockOptIn - static
+	if _, err := allow(kernels, room); err != nil {
+		return 0, 0, err
+	}
+	together = 2
+	for _, f := range kernels {
+		blocks, err := f.Occupancy(threads, min(drawBytes(direct)+usualTables, room))
+		if err != nil {
+			return 0, 0, err
+		}
+		together = min(together, blocks)
+	}
+	return room, together, nil
 }
 
 func (g *Graph) typedKernels() (*typedKernels, error) { return Kept(g.engine, "typed", loadTyped) }
