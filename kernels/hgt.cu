@@ -40,8 +40,6 @@ struct HgtArgs : TypedArgs {
 #define NO_KEY (~0ull)
 // Runs that are merged to one.
 #define FAN 8
-// What a row shares out. Go twin: budgetUnit.
-#define BUDGET_UNIT (1ull << 40)
 
 template <typename I>
 struct Hgt : Typed<I, false, HgtArgs> {
@@ -85,7 +83,7 @@ struct Hgt : Typed<I, false, HgtArgs> {
     const I *indptr = (const I*)(a.out + T::indptr_at(r)) + (i - row_at[r]), *ids = (const I*)(a.out + ids_at[r]);
     u64 begin = (u64)indptr[0], end = (u64)indptr[1];
     if (begin == end) return;
-    u64 share = max(BUDGET_UNIT / (end - begin), 1ull);
+    u64 share = max(BUDGET_UNIT / (end - begin), (u64)1);
     for (u64 e = begin + thread; e < end; e += threads)
       if (places(src)[ids[e]] < 0) add(budgets(src) + ids[e], share);
   }

@@ -30,10 +30,6 @@ type HGTRequest struct {
 	Most         int64 // edges of an iteration; 0: any number
 }
 
-// budgetUnit is a row's whole share. Shares are integers, so that what a vertex has does not
-// depend on the order in which its rows come.
-const budgetUnit = 1 << 40
-
 // hgtBatch is a batch in the making, by one goroutine: rows are drawn once, and kept until it is
 // known which of their neighbours were chosen.
 type hgtBatch[I csc.Index] struct {
@@ -313,7 +309,7 @@ func (r *hgtRelation[I]) spend(rows int) {
 		if end == start {
 			continue
 		}
-		share := max(budgetUnit/uint64(end-start), 1)
+		share := max(request.BudgetUnit/uint64(end-start), 1)
 		for _, number := range r.from[start:end] {
 			if r.src.place[number] >= 0 {
 				continue
