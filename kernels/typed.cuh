@@ -21,6 +21,7 @@ struct TypedRelation {
 
 // Mirrors typedArgs; loading compares the sizes.
 struct TypedArgs {
+  static constexpr bool CHOOSES = false;
   const TypedKind* kinds;
   const TypedRelation* relations;
   const long long* fanouts;  // of each relation those of its hops, outermost first

@@ -40,9 +40,11 @@ struct TypedSharedOf<true> {
   typedef TypedAllShared type;
 };
 
-template <typename I, bool ALL>
+template <typename I, bool ALL, class Args = TypedArgs>
 struct Typed {
-  const TypedArgs& a;
+  // Whether a hop expands vertices that were chosen, hgt.cuh says how, and not those that were numbered.
+  static constexpr bool CHOOSES = Args::CHOOSES;
+  const Args& a;
   TypedShared& s;
   // In dynamic shared memory. Of relations, or with the seeds of types: where their rows and edges begin in the
   // lists, and their vertices in the batch; first occurrences; what those have as numbers beside their place;
@@ -50,12 +52,13 @@ struct Typed {
   u64 *row_at, *edge_at, *ids_at, *found, *shift, *maps;
   // Of types: vertices numbered, those before the hop, the first that it expands, and how many.
   u64 *n, *expanded, *first, *rows;
+  u64* chosen = nullptr;  // where CHOOSES
   u32* scratch;  // a tile's choices, (fanout | 1) words a row
   u32 exchanges = 0;
   u64 base = 0;  // rank of the hop's first edge
   u64 used = 0;  // bytes of the batch
 
-  __device__ Typed(const TypedArgs& a, TypedShared& s, u64* shared) : a(a), s(s) {
+  __device__ Typed(const Args& a, TypedShared& s, u64* shared) : a(a), s(s) {
     u32 most = max(a.types, a.num_relations) + 1;
     row_at = shared, edge_at = row_at + most, ids_at = edge_at + most, found = ids_at + most, shift = found + most;
     maps = shift + most;
@@ -71,6 +74,15 @@ struct Typed {
   __device__ u64 nodes_of(u32 type) const { return a.kinds[type].nodes; }
   __device__ u64* map_of(u32 type) const { return a.map + a.kinds[type].map_at; }
   __device__ I* list(u32 type) const { return (I*)a.nodes + a.kinds[type].list_at; }
+  // The vertices of a type that were chosen; and of each that has a number its place there, and its budget.
+  __device__ I* chosen_list(u32 type) const { return (I*)a.chosen + a.kinds[type].list_at; }
+  __device__ int* places(u32 type) const { return a.places + a.kinds[type].list_at; }
+  __device__ u64* budgets(u32 type) const { return a.budgets + a.kinds[type].list_at; }
+  // A vertex gets a number; seeds are chosen.
+  __device__ void meet(u32 type, u64 id, I v, bool seed) const {
+    places(type)[id] = seed ? (int)id : -1, budgets(type)[id] = 0;
+    if (seed) chosen_list(type)[id] = v;
+  }
   __device__ u64 room(u32 type) const { return disjoint() ? a.row_capacity : min(nodes_of(type), a.row_capacity); }
   __device__ bool disjoint() const { return ALL && a.keys; }
   __device__ bool weighted() const { return ALL && s.graph.alias; }
@@ -148,6 +160,11 @@ struct Typed {
   }
   // The block that comes last reports: then no block works on the batch any more.
   __device__ void end(u64 status, u64 detail) {
+    // Where vertices are chosen a.out is no batch yet.
+    if (CHOOSES && status == STATUS_TOO_SMALL) status = STATUS_WORK_TOO_SMALL;
+    report(status, detail);
+  }
+  __device__ void report(u64 status, u64 detail) {
     __syncthreads();
     if (threadIdx.x || !s.meeting.come_last()) return;
     a.report[REPORT_DETAIL] = detail;
@@ -179,7 +196,11 @@ struct Typed {
     relation = find(row_at, a.num_relations, i0);
     return min(min(i0 + THREADS, hi), row_at[relation + 1]);
   }
-  __device__ u64 vertex(u32 relation, u64 item) const { return (u64)list(s.dst)[first[s.dst] + item - row_at[relation]]; }
+  __device__ u64 vertex(u32 relation, u64 item) const {
+    u64 row = first[s.dst] + item - row_at[relation];
+    if constexpr (CHOOSES) return (u64)chosen_list(s.dst)[row];
+    return (u64)list(s.dst)[row];
+  }
   __device__ u32 tree(u32 relation, u64 item) const { return trees(s.dst)[first[s.dst] + item - row_at[relation]]; }
 
   __device__ long long bound(u32 relation, u64 item) const {
@@ -226,7 +247,7 @@ struct Typed {
       s.starts[threadIdx.x] = row.x, s.degrees[threadIdx.x] = row.y;
       s.offsets[threadIdx.x] = offset, s.takes[threadIdx.x] = takes;
       if (!whole) {
-        u64 v = vertex(r, i), state = row_state(s.graph.stream(hop), v);
+        u64 v = vertex(r, i), state = row_state(s.graph.stream(CHOOSES ? 0 : hop), v);
         if (a.mixed) state = state_of_type(state, s.salt);
         if (disjoint()) state = part_state(state, tree(r, i));
         s.states[threadIdx.x] = state;
@@ -259,6 +280,8 @@ struct Typed {
     if (timed()) edge_bounds(hop)[at + e] = a.carry && g.keys ? g.keys[p] : tile_bound(row);
     u64 word = (u64)v;
     if (disjoint()) word = slots(hop)[at + e] = slot_of(a, tile_trees()[row], a.kinds[s.src].map_at + (u64)v);
+    // The vertices that the last hop finds get no numbers where they cannot be chosen.
+    if (CHOOSES && hop + 1 == a.hops) return;
     atomicMin((disjoint() ? a.map : g.map) + word, (u64)a.tag << 32 | (base + at + e));
   }
   // The CSC position of a row's choice: by weight among all of its edges, else among those not excluded.
@@ -413,6 +436,7 @@ struct Typed {
         u32 type = source(seeds, part);
         u64 id = next + __popc(firsts & ((1u << lane) - 1)) + shift[part];
         list(type)[id] = v;
+        if constexpr (CHOOSES) meet(type, id, v, seeds);
         if (slots) trees(type)[id] = tree_of(a, slots[e]);
         if (timed()) bounds(type)[id] = edge_bounds(hop)[e];
         *at = (I)id;
@@ -436,11 +460,14 @@ struct Typed {
   // ---- the batch -----------------------------------------------------------------------------
 
   __device__ u64 type_word(u32 type) const { return HEADER_WORDS + TYPE_WORDS * type; }
-  __device__ u64 count_word(u32 type, u32 hop) const { return type_word(a.types) + (u64)type * (a.hops + 1) + hop; }
-  __device__ u64 bits_word(u32 relation) const { return count_word(a.types, 0) + relation; }
-  __device__ u64 block_word(u32 block, u32 relation) const {
-    return bits_word(a.num_relations) + BLOCK_WORDS * ((u64)block * a.num_relations + relation);
+  // hops are those of the batch, of which a subgraph that was chosen has one.
+  __device__ u64 count_word(u32 type, u32 hop, u32 hops) const { return type_word(a.types) + (u64)type * (hops + 1) + hop; }
+  __device__ u64 count_word(u32 type, u32 hop) const { return count_word(type, hop, a.hops); }
+  __device__ u64 bits_word(u32 relation, u32 hops) const { return count_word(a.types, 0, hops) + relation; }
+  __device__ u64 block_word(u32 block, u32 relation, u32 hops) const {
+    return bits_word(a.num_relations, hops) + BLOCK_WORDS * ((u64)block * a.num_relations + relation);
   }
+  __device__ u64 block_word(u32 block, u32 relation) const { return block_word(block, relation, a.hops); }
 
   // Claims the seeds and writes them down; false where the batch has ended.
   __device__ bool plant(u64* header) {
@@ -497,9 +524,10 @@ struct Typed {
   // Samples a hop; false where the batch has ended.
   __device__ bool sample(u32 hop, u64* header) {
     for (u32 t = threadIdx.x; t < a.types; t += THREADS) {
+      u64 have = CHOOSES ? chosen[t] : n[t];
       first[t] = a.only_new ? expanded[t] : 0;
-      expanded[t] = n[t];
-      rows[t] = n[t] - first[t];
+      expanded[t] = have;
+      rows[t] = have - first[t];
     }
     __syncthreads();
     u32 relations = a.num_relations;
@@ -530,6 +558,7 @@ struct Typed {
     }
     draw(items, at, hop);
     grid_barrier(s.meeting);
+    if (CHOOSES && hop + 1 == a.hops) return true;
     if (!number(false, relations, edges, counts(hop + 1) + max(a.types, relations), hop))
       return end(STATUS_TOO_SMALL, used), false;
     if (blockIdx.x == 0) {
@@ -565,15 +594,19 @@ struct Typed {
       for (u32 t = threadIdx.x; t < a.types; t += THREADS)
         header[type_word(t) + TYPE_NUM_NODES] = n[t], header[type_word(t) + TYPE_NODES] = ids_at[t];
       for (u32 t = threadIdx.x; t < a.types && disjoint(); t += THREADS) header[type_word(t) + TYPE_TREES] = edge_at[t];
-      for (u32 r = threadIdx.x; r < a.num_relations; r += THREADS) header[bits_word(r)] = a.relations[r].out_edge_bits;
-      if (threadIdx.x == 0) {
-        for (u32 i = 0; i < HEADER_WORDS; i++) header[i] = 0;
-        header[WORD_SIGNATURE] = TYPED_MAGIC, header[WORD_ID_BITS] = WIDTH * 8, header[WORD_SIZE] = used;
-        header[TYPED_HOPS] = a.hops, header[TYPED_NUM_TYPES] = a.types, header[TYPED_NUM_RELATIONS] = a.num_relations;
-      }
-      __threadfence_system();
+      sign(header, a.hops);
     }
     end(STATUS_OK, used);
+  }
+  // By one block, as the last words: what a batch of so many hops has beside those of types and blocks.
+  __device__ void sign(u64* header, u32 hops) const {
+    for (u32 r = threadIdx.x; r < a.num_relations; r += THREADS) header[bits_word(r, hops)] = a.relations[r].out_edge_bits;
+    if (threadIdx.x == 0) {
+      for (u32 i = 0; i < HEADER_WORDS; i++) header[i] = 0;
+      header[WORD_SIGNATURE] = TYPED_MAGIC, header[WORD_ID_BITS] = WIDTH * 8, header[WORD_SIZE] = used;
+      header[TYPED_HOPS] = hops, header[TYPED_NUM_TYPES] = a.types, header[TYPED_NUM_RELATIONS] = a.num_relations;
+    }
+    __threadfence_system();
   }
 };
 

@@ -27,3 +27,10 @@ enum {
   TYPE_TREES = 5,  // 0 where trees share vertices
   TYPE_WORDS = 8,
 };
+
+// ---- pygsampler/internal/request/budget.go -----------------------------------------------------
+
+// BUDGET_UNIT is what a row shares out among its vertices, by which HGT's subgraphs are chosen.
+// Shares are integers, so that what a vertex has does not depend on the order in which its rows
+// come.
+#define BUDGET_UNIT 1099511627776ull

@@ -2,9 +2,15 @@ package pygsampler
 
 import (
 	"github.com/pygsampler/pygsampler/gpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 )
+
+// typedOnDevice is a plan of graphs with types that a device makes batches of: each call has a plan of its own there.
+type typedOnDevice interface {
+	Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, keys []gpu.Address) (cuda.Plan, error)
+}
 
 // bring makes the graph that a device samples, of relations that are there.
 func (t *Typed) bring() error {
@@ -29,7 +35,7 @@ func DeviceSubmitTyped(t *Typed, p *Sampler, c DeviceCall, about TypedCall) (*De
 	if t.device == nil {
 		return nil, Errorf(KindValue, "graph: expected one on a CUDA device, got one on the CPU")
 	}
-	plan, is := p.Plan.(*typed.Plan)
+	plan, is := p.Plan.(typedOnDevice)
 	if !is {
 		return nil, Errorf(KindValue, "sampler: expected one of graphs with types, got one of another family")
 	}

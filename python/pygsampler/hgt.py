@@ -56,8 +56,8 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
     ``HeteroBatch`` of one hop: ``batch.blocks[0]`` has for each edge type the edges from all of the
     source type's ``nodes`` to all of the destination type's. The seeds are the first of their type,
     then come the vertices that the iterations chose, each in the order in which they were chosen.
-    A batch is made by one core. Of a graph on a GPU the CPU samples the one that it was made of,
-    and the batch is copied to the GPU. ``exclude`` is a mapping of edge types to edge ids.
+    A batch is made by one core, or of a graph on a GPU by one launch there, where it stays:
+    the same bytes. ``exclude`` is a mapping of edge types to edge ids.
 
     Source: Z. Hu, Y. Dong, K. Wang, Y. Sun, "Heterogeneous Graph Transformer", WWW 2020, section
     3.3, algorithms 1 and 2. docs/randomness.md has the rules. A sample is a pure function of
@@ -139,9 +139,6 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
                 exclude=exclude,
                 rows=Plan(family="typed", fanouts=[-1 if most is None else most]),
             )
-        onto = graph._device
-        if graph._host is not None:
-            graph = graph._host
         return self.start(
             graph,
             seeds,
@@ -150,8 +147,13 @@ class HGTSampler(TypedSampler, Sampler[HeteroBatch]):
             exclude=exclude,
             threads=threads,
             prompt=not beside,
-            onto=onto,
         )
+
+    def within(self, share: float) -> HGTSampler:
+        """As ``Sampler.within``."""
+        other = self.with_seed(self.seed)
+        other._keep_within(share)
+        return other
 
     def with_seed(self, seed: int | None) -> HGTSampler:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

@@ -33,10 +33,6 @@ type HGTRequest struct {
 	Ask    func(*Ask) ([]Answer, error)
 }
 
-// budgetUnit is a row's whole share. Shares are integers, so that what a vertex has does not
-// depend on the order in which its rows come.
-const budgetUnit = 1 << 40
-
 // hgtBatch is a batch in the making, by one goroutine: rows are drawn once, and kept until it is
 // known which of their neighbours were chosen.
 type hgtBatch[I csc.Index] struct {
@@ -210,10 +206,10 @@ func (s *hgtBatch[I]) plant(t int, first int64) error {
 	}
 	k.chosen = append(k.chosen, k.vertices[:k.n]...)
 	s.out.Set(word+batch.TypeNumOutput, count)
-	if err := putList(s.out, word+batch.TypeOutputNodes, given); err != nil {
+	if err := putList(s.out, word+batch.TypeOutputIndex, local); err != nil {
 		return err
 	}
-	if err := putList(s.out, word+batch.TypeOutputIndex, local); err != nil {
+	if err := putList(s.out, word+batch.TypeOutputNodes, given); err != nil {
 		return err
 	}
 	s.out.Set(s.layout.Count(t, 0), k.n)
@@ -345,7 +341,7 @@ func (r *hgtRelation[I]) spend(rows int) {
 		if end == start {
 			continue
 		}
-		share := max(budgetUnit/uint64(end-start), 1)
+		share := max(request.BudgetUnit/uint64(end-start), 1)
 		for _, number := range r.from[start:end] {
 			if r.src.place[number] >= 0 {
 				continue

@@ -120,6 +120,8 @@ type Typed struct {
 	Times            *Times  // of a disjoint batch: which edges there are at a bound; nil: all
 	// Alone has the batch of a graph of one type and one relation be one of a graph without types.
 	Alone bool
+	// numbers stand behind the tables, where the times of seeds would: what the plan of another kernel has beside.
+	numbers []int64
 }
 
 // Times says which edges of a row a bound leaves: the rows of the graph are in the order of time.
@@ -143,34 +145,44 @@ var usualTables = tablesOf(64, 64)
 func tablesOf(types, relations int) int { return 8 * (6*(max(types, relations)+1) + 4*types) }
 
 func loadTyped(e *Engine) (k *typedKernels, err error) {
-	k = &typedKernels{together: 2}
-	static := 0
+	k = new(typedKernels)
 	var all []gpu.Function
 	for i, suffix := range []string{"", "_all"} {
 		for j, bits := range []string{"32", "64"} {
 			if k.of[i][j], err = KernelOf[typedArgs](e, "typed", "typed"+bits+suffix, 0); err != nil {
 				return nil, err
 			}
-			bytes, err := k.of[i][j].Attribute(gpu.SharedBytes)
-			if err != nil {
-				return nil, err
-			}
-			static = max(static, bytes)
 			all = append(all, k.of[i][j].Function)
 		}
 	}
-	k.room = e.context.Properties().SharedPerBlockOptIn - static
-	if _, err := allow(all, k.room); err != nil {
-		return nil, err
-	}
-	for _, f := range all {
-		blocks, err := f.Occupancy(threads, min(drawBytes(direct)+usualTables, k.room))
+	k.room, k.together, err = roomOf(e, all)
+	return k, err
+}
+
+// roomOf is the dynamic shared memory that a block of kernels of graphs with types may have, which they are allowed to ask
+// for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables.
+func roomOf(e *Engine, kernels []gpu.Function) (room, together int, err error) {
+	static := 0
+	for _, f := range kernels {
+		bytes, err := f.Attribute(gpu.SharedBytes)
 		if err != nil {
-			return nil, err
+			return 0, 0, err
 		}
-		k.together = min(k.together, blocks)
+		static = max(static, bytes)
 	}
-	return k, nil
+	room = e.context.Properties().SharedPerBlockOptIn - static
+	if _, err := allow(kernels, room); err != nil {
+		return 0, 0, err
+	}
+	together = 2
+	for _, f := range kernels {
+		blocks, err := f.Occupancy(threads, min(drawBytes(direct)+usualTables, room))
+		if err != nil {
+			return 0, 0, err
+		}
+		together = min(together, blocks)
+	}
+	return room, together, nil
 }
 
 func (g *Graph) typedKernels() (*typedKernels, error) { return Kept(g.engine, "typed", loadTyped) }
@@ -363,16 +375,21 @@ func (p *Typed) counters() uint64 {
 	return uint64(p.hops()+1) * 2 * uint64(max(len(p.Seeds), len(p.Fanouts)))
 }
 
-// tableBytes is the size of what the kernel knows of types, relations, fanouts and the times of seeds.
+// tableBytes is the size of what the kernel knows of types, relations and fanouts, and of it all.
 func (p *Typed) tableBytes() (kinds, relations, fanouts, all uint64) {
 	kinds = uint64(len(p.Seeds)) * uint64(unsafe.Sizeof(typedKind{}))
 	relations = uint64(len(p.Fanouts)) * uint64(unsafe.Sizeof(typedRelation{}))
 	fanouts = uint64(len(p.Fanouts)*p.hops()) * 8
-	all = kinds + relations + fanouts
-	if p.Times != nil {
-		all += uint64(len(p.Times.Seeds)) * 8
-	}
+	all = kinds + relations + fanouts + uint64(len(p.beside()))*8
 	return kinds, relations, fanouts, max(all, 8)
+}
+
+// beside is the numbers behind the tables.
+func (p *Typed) beside() []int64 {
+	if p.Times != nil {
+		return p.Times.Seeds
+	}
+	return p.numbers
 }
 
 // Fit makes room for rows, edges and vertices, and for the report.
@@ -394,10 +411,7 @@ func (p *Typed) fit(g *Graph, w *Workspace, need Needs, stream gpu.Stream) error
 	if err := hop.fit(w, need, stream); err != nil {
 		return err
 	}
-	listed := uint64(0)
-	for _, n := range g.schema.Nodes {
-		listed += p.most(n, hop.rowCapacity)
-	}
+	listed := p.listed(g, hop.rowCapacity)
 	if p.Disjoint {
 		if err := s.trees.fit(w, listed*4, stream); err != nil {
 			return err
@@ -427,6 +441,14 @@ func (p *Typed) most(nodes, capacity int64) uint64 {
 		return uint64(capacity)
 	}
 	return uint64(min(nodes, capacity))
+}
+
+// listed is how many those of all types are.
+func (p *Typed) listed(g *Graph, capacity int64) (all uint64) {
+	for _, n := range g.schema.Nodes {
+		all += p.most(n, capacity)
+	}
+	return all
 }
 
 // describe writes down what the kernel knows of types, relations and fanouts.
@@ -459,41 +481,25 @@ func (p *Typed) describe(graph *Graph, w *Workspace) (size uint64) {
 		}
 		copy(fanouts[i*p.hops():], p.Fanouts[i])
 	}
-	if p.Times != nil {
-		at := unsafe.Add(s.staged.Pointer, atRelations+numBytes+fanoutBytes)
-		copy(unsafe.Slice((*int64)(at), len(p.Times.Seeds)), p.Times.Seeds)
-	}
+	beside := p.beside()
+	copy(unsafe.Slice((*int64)(unsafe.Add(s.staged.Pointer, atRelations+numBytes+fanoutBytes)), len(beside)), beside)
 	return size
 }
 
 // Launch is all hops in one cooperative launch.
 func (p *Typed) Launch(f *Flight) error {
-	g, c, w, random := f.graph, &f.call, f.space, f.call.random()
-	s, hop := SpaceOf[typedSpace](w), SpaceOf[hopSpace](w)
+	g := f.graph
 	k, err := g.typedKernels()
 	if err != nil {
 		return err
 	}
-	size := p.describe(g, w)
-	_, _, fanoutBytes, _ := p.tableBytes()
-	trees, m := SpaceOf[treeSpace](w), &hop.wide
-	if p.Disjoint {
-		m = trees.asMap()
-	}
-	tag, err := m.tag(w, g.Nodes, 32, f.stream)
-	if err == nil {
-		err = s.send(f.stream, size)
-	}
+	args, beside, shared, err := p.ready(f, k.room)
 	if err != nil {
 		return err
 	}
-	args, shared := p.arguments(g, w, m, k.room)
-	args.Seeds, args.NumSeeds, args.SeedBits = c.Seeds, uint64(c.NumSeeds), uint32(c.SeedBits)
 	args.Out, args.OutCapacity = f.Region()
-	args.Report = f.Report()
-	args.Key0, args.Key1, args.Batch0, args.Batch1, args.Tag = random[0], random[1], random[2], random[3], tag
 	if p.Times != nil {
-		args.SeedTimes = args.Fanouts + gpu.Address(fanoutBytes)
+		args.SeedTimes = beside
 	}
 	kernel, together := &k.of[word(p.all(g))][g.wide()], k.together
 	if tablesOf(len(p.Seeds), len(p.Fanouts)) > usualTables {
@@ -503,6 +509,30 @@ func (p *Typed) Launch(f *Flight) error {
 	}
 	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
 	return kernel.Launch(f.stream, shape, &args)
+}
+
+// ready has the kernel's tables and map be there, of which a block may have so much dynamic shared memory, and is its
+// arguments, but for where the batch goes; where the numbers behind the tables are; and the shared memory of a launch.
+func (p *Typed) ready(f *Flight, room int) (args typedArgs, beside gpu.Address, shared int, err error) {
+	g, c, w, random := f.graph, &f.call, f.space, f.call.random()
+	s, hop := SpaceOf[typedSpace](w), SpaceOf[hopSpace](w)
+	size := p.describe(g, w)
+	_, _, fanoutBytes, _ := p.tableBytes()
+	m := &hop.wide
+	if p.Disjoint {
+		m = SpaceOf[treeSpace](w).asMap()
+	}
+	tag, err := m.tag(w, g.Nodes, 32, f.stream)
+	if err == nil {
+		err = s.send(f.stream, size)
+	}
+	if err != nil {
+		return args, 0, 0, err
+	}
+	args, shared = p.arguments(g, w, m, room)
+	args.Seeds, args.NumSeeds, args.SeedBits, args.Report = c.Seeds, uint64(c.NumSeeds), uint32(c.SeedBits), f.Report()
+	args.Key0, args.Key1, args.Batch0, args.Batch1, args.Tag = random[0], random[1], random[2], random[3], tag
+	return args, args.Fanouts + gpu.Address(fanoutBytes), shared, nil
 }
 
 // all is whether batches need what the kernels of typed_batch.cuh know where ALL is set.

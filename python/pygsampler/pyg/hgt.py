@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.utils.data import get_worker_info
 from torch_geometric import loader
 from torch_geometric.data import HeteroData
@@ -12,7 +13,6 @@ from torch_geometric.sampler import HeteroSamplerOutput, NodeSamplerInput
 from torch_geometric.sampler.base import SubgraphType
 
 from pygsampler import hgt as _core
-from pygsampler._arrays import devices
 from pygsampler._core.checks import boolean, describe
 from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.pyg import options
@@ -50,7 +50,7 @@ class HGTSampler(Sampler):
     seed : int, optional
         As for ``PGSampler``.
     device : str, int or torch.device, optional
-        Where batches are to be: by default where the edges are. The CPU samples, and copies them.
+        Where to sample and where batches are: by default where the edges are.
 
     Notes
     -----
@@ -82,11 +82,7 @@ class HGTSampler(Sampler):
         boolean(is_sorted, "is_sorted")
         boolean(share_memory, "share_memory")
         given, place = _graph(data, None)
-        # The CPU samples it: a GPU needs the batches alone.
-        self._types, self._place = (
-            given.to("cpu"),
-            options.place(place if device is None else device),
-        )
+        self._types = given.to(place if device is None else str(torch.device(device)))
         types = list(self._types.node_types)
         if isinstance(num_samples, Mapping):
             missing = [kind for kind in types if kind not in num_samples]
@@ -123,8 +119,8 @@ class HGTSampler(Sampler):
 
     @property
     def device(self) -> str:
-        """Where its batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return devices.name(self._place)
+        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        return self._types.device
 
     @property
     def subgraph_type(self) -> SubgraphType:
@@ -177,7 +173,7 @@ class HGTSampler(Sampler):
             threads=0 if get_worker_info() is None else 1,
         )
         made: Any = job.result()
-        out = typed_output(made._on(self._place), kind, self._types.edge_types, 1)
+        out = typed_output(made, kind, self._types.edge_types, 1)
         # As PyG's has it: iterations are no hops, by which a layer could be trimmed.
         out.num_sampled_nodes = out.num_sampled_edges = None
         out.metadata = (inputs.input_id, inputs.time)

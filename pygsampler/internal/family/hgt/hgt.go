@@ -1,5 +1,5 @@
 // Package hgt is the family of HGT's sampling of graphs with types: a number of vertices of each
-// type in each iteration, chosen by budgets, on the CPU.
+// type in each iteration, chosen by budgets: on one core, or by one launch on a device.
 package hgt
 
 import (
@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
@@ -104,13 +105,23 @@ func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	return cpu.SampleHGT(r, w.Stop)
 }
 
-// CUDA refuses to make batches on a device.
-func (p *Plan) CUDA() cuda.Plan { return refused{new(cuda.Neighbors)} }
+// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their own:
+// Device makes them.
+func (p *Plan) CUDA() cuda.Plan { return &cuda.HGT{} }
 
-// refused is a plan that no device has a kernel for.
-type refused struct{ *cuda.Neighbors }
-
-// Check refuses all graphs.
-func (refused) Check(*cuda.Graph, *cuda.Call) error {
-	return fmt.Errorf("%w: graph: expected one on the CPU with types, got one on a GPU", request.ErrValue)
+// Device is how a device makes the batches of a call that has so many seeds of each type, and so many positions to
+// sample around of each relation; nil: none.
+func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, _ []gpu.Address) (cuda.Plan, error) {
+	if t != nil {
+		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
+	}
+	samples, err := p.Samples(g)
+	if err != nil {
+		return nil, err
+	}
+	salts := make([]uint64, len(g.Kinds))
+	for i, kind := range g.Kinds {
+		salts[i] = kind.Salt
+	}
+	return cuda.NewHGT(len(g.Relations), p.maxNeighbors, salts, samples, seeds, excluded), nil
 }
