@@ -38,6 +38,7 @@ func marked(p *program.Program) string {
 		if n.Once {
 			lines[i] += " once"
 		}
+		lines[i] += [...]string{"", " cheaper", " other"}[n.Layout]
 	}
 	return strings.Join(lines, "\n")
 }
@@ -232,6 +233,31 @@ func TestPasses(t *testing.T) {
 			%14 = sum %13 axis=0
 			%15 = neg %14
 			return blocks %11 "s"=%15`},
+		{"layout", "vectors of all vertices that edges take, but what is there, and edges between lists", `
+			%0 = seeds
+			%1 = slice %0
+			%2 = random site=0
+			%3 = degree
+			%4 = add %2, %3
+			%5 = mul %1, %4 axis=1
+			%6 = mul %5, %3 axis=0
+			%7 = sum %6 axis=1
+			%8 = mul %6, %7 axis=1
+			%9 = column %8
+			%10 = cross %9, %9
+			return blocks %10, %8`, `
+			%0 = seeds
+			%1 = slice %0
+			%2 = random site=0
+			%3 = degree
+			%4 = add %2, %3 cheaper
+			%5 = mul %1, %4 axis=1
+			%6 = mul %5, %3 axis=0
+			%7 = sum %6 axis=1
+			%8 = mul %6, %7 axis=1
+			%9 = column %8
+			%10 = cross %9, %9 cheaper
+			return blocks %10, %8`},
 		{"edge_map", "a chain, but what is returned and what draws", `
 			%0 = seeds
 			%1 = slice %0
@@ -420,6 +446,26 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Choices that are forced, one kind and another.
+func TestForced(t *testing.T) {
+	p := parsed(t, `
+		%0 = seeds
+		%1 = unique %0
+		%2 = cross %1, %1
+		%3 = random site=0
+		%4 = mul %2, %3 axis=0
+		return blocks %4`, "")
+	for _, k := range []struct {
+		names       []string
+		edges, each program.Layout
+	}{{nil, 0, 0}, {[]string{"rows"}, program.Other, 0}, {[]string{"vertices"}, 0, program.Other}, {[]string{"rows", "vertices"}, program.Other, program.Other}} {
+		q := Forced(p, k.names)
+		if q.Nodes[2].Layout != k.edges || q.Nodes[3].Layout != k.each || q.Nodes[4].Layout != 0 || checkMarks(q) != nil {
+			t.Errorf("%v: got\n%s", k.names, marked(q))
+		}
+	}
+}
+
 // The table says what must come before each, and has it there.
 func TestOrder(t *testing.T) {
 	var before []string
@@ -446,6 +492,10 @@ func TestCheckMarks(t *testing.T) {
 		%4 = degree
 		%5 = sqrt %4
 		return blocks %2 "s"=%3 "d"=%5`, "")
+	if err := checkMarks(p.Marked(func(i int, n *program.Node) { n.Layout = program.Layout(i / 5) })); err == nil ||
+		err.Error() != "%5: expected layouts to be chosen where there are two, got sqrt" {
+		t.Errorf("got %v of a layout where there is one", err)
+	}
 	for _, k := range []struct {
 		node         int
 		inline, once bool

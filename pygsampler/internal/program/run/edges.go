@@ -49,7 +49,7 @@ func (c *call[I]) makeEdges(i int) {
 	case program.Slice:
 		e = c.slice(c.distinct(n.In[0]))
 	case program.Cross:
-		e = c.cross(c.values[n.In[0]].list, c.values[n.In[1]].list)
+		e = c.between(n)
 	case program.Individual:
 		if len(n.In) == 1 {
 			e = c.uniform(n)
