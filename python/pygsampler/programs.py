@@ -76,7 +76,7 @@ _OWN = ("passes", "seed", "weight")
 # Passes that choose where edges and values are stored, and who makes them.
 _LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "vector_map", "recognise")
 # Layouts of the CPU's engine that are the other ones than usual, whatever they cost by the model.
-_OTHERS = ("vertices", "rows")
+_OTHERS = ("vertices", "all_rows", "out_edges")
 # After so many batches nobody waits for a compiler any more.
 _TOLD = 4
 # What a timed batch calls its times: no name that a program can give.

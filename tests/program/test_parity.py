@@ -111,6 +111,6 @@ def test_random_programs(first: int) -> None:
         trial.check(PASSES, threads=rng.choice([1, 4]), width=rng.choice([32, 64]))
         for one in rng.sample(PASSES, 2):
             trial.check((one,))
-        trial.check(layouts=rng.choice(LAYOUTS[1:]), threads=rng.choice([1, 4]))
+        trial.check(layouts=rng.choice(LAYOUTS), threads=rng.choice([1, 4]))
         if number % 5 == 0 and without is None:
             trial.many()

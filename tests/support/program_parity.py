@@ -35,7 +35,7 @@ PASSES = (
     "recognise",
 )
 # What the CPU's layouts are forced to be.
-LAYOUTS = ((), ("vertices",), ("rows",), ("vertices", "rows"))
+LAYOUTS = (("vertices",), ("all_rows",), ("out_edges",), ("vertices", "all_rows", "out_edges"))
 
 
 class TextProgram(EngineSampler, Sampler[Result]):

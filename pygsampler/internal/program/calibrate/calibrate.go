@@ -60,7 +60,10 @@ func Measure() (c costs.Costs, err error) {
 		return append(lines, fmt.Sprintf("sum %%%d axis=0", last), fmt.Sprintf("return vectors \"a\"=%%%d", len(lines)))
 	}
 	column := of(maps("add", 0)...)
-	row := of("seeds", "slice %0", "sum %1 axis=1", `return vectors "a"=%2`)
+	// Sums along rows, which a choice takes.
+	sums := []string{"seeds", "slice %0", "sum %1 axis=1", fmt.Sprintf("collective %%1, %%2 k=%d replace=false site=0", drawn), "return blocks %3"}
+	row, wide := of(sums...), within(way{seeds: seeds, other: true}, sums...)
+	none := within(way{seeds: 1, other: true}, sums...)
 	one, many, exp := of(maps("add", 1)...), of(maps("add", 1+chain)...), of(maps("exp", 1)...)
 	stored := within(way{seeds: seeds, stores: true}, maps("add", 1)...)
 	draw := of("seeds", "slice %0", fmt.Sprintf("individual %%1 k=%d replace=false site=0", drawn), "return blocks %2")
@@ -71,7 +74,7 @@ func Measure() (c costs.Costs, err error) {
 	}
 	random, gather := along("random site=0"), along(`vertices name="x"`)
 	between := []string{"seeds", "unique %0", "whole", "column %2", "cross %1, %3", "count %4 axis=0", `return vectors "a"=%5`}
-	look, out := within(way{seeds: few}, between...), within(way{seeds: few, rows: true}, between...)
+	look, out := within(way{seeds: few}, between...), within(way{seeds: few, other: true}, between...)
 	turn := 0.0
 	if err == nil {
 		turn, err = turned(g)
@@ -92,6 +95,8 @@ func Measure() (c costs.Costs, err error) {
 	c.Write = least(draw[3] * 1e3 / (seeds * drawn))
 	c.Random = least((random[4] - column[3]) * 1e3 / edges)
 	c.Gather = least((gather[4] - column[3]) * 1e3 / edges)
+	c.Vertex = least(none[2] * 1e3 / vertices)
+	c.Wide = least(wide[2]*1e3/edges - c.Vertex*vertices/edges)
 	c.Look = least(look[4] * 1e3 / (vertices * degree))
 	c.Out = least(out[4] * 1e3 / (few * degree))
 	c.Turn = least(turn / (vertices * degree))
@@ -113,10 +118,10 @@ func turned(g *csc.Graph) (float64, error) {
 	return best, nil
 }
 
-// way is how a program is run: with so many seeds, its maps stored, its edges found by rows.
+// way is how a program is run: with so many seeds, its maps stored, by the other layouts.
 type way struct {
-	seeds        int
-	stores, rows bool
+	seeds         int
+	stores, other bool
 }
 
 // timed are the microseconds of a program's nodes, and of writing what it returns.
@@ -132,7 +137,7 @@ func timed(g *csc.Graph, w way, lines []string) ([]float64, error) {
 	p = p.Marked(func(i int, n *program.Node) {
 		n.Inline = n.Op == program.Slice && strings.HasPrefix(lines[len(lines)-2], "individual %1 k") ||
 			!w.stores && n.Type.Kind == program.Matrix && n.Maps()
-		if w.rows && n.Op == program.Cross {
+		if w.other && (n.Op == program.Cross || n.Op == program.Slice) {
 			n.Layout = program.Other
 		}
 	})

@@ -28,6 +28,8 @@ func choices(p *program.Program, found []size, g Graph, c costs.Costs) (all []ch
 		switch ways {
 		case layout.Ways{}:
 			continue
+		case layout.Rows:
+			made.times[0], made.times[1] = layout.AsRows(c, found[i].elements, float64(g.Nodes))
 		case layout.Between:
 			degree := float64(g.Edges) / max(float64(g.Nodes), 1)
 			made.times[0], made.times[1] = layout.Cross(c, found[n.In[1]].elements*degree, found[n.In[0]].elements*degree)

@@ -3,6 +3,7 @@ package explain
 import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
 // times are about the microseconds of each node, and of writing the batch, on one core. What is made where it is taken
@@ -19,6 +20,9 @@ func times(p *program.Program, found []size, g Graph, c costs.Costs) (us []float
 			return 0
 		}
 		numbered[edges] = true
+		if of, is := chosen[edges]; is && of.ways == layout.Rows && of.taken == 1 {
+			return max(of.times[1]-count*c.Column, 0)
+		}
 		return count * max(c.Row-c.Column, 0)
 	}
 	for i := range p.Nodes {
@@ -34,7 +38,7 @@ func times(p *program.Program, found []size, g Graph, c costs.Costs) (us []float
 				edges = of.Edges
 			}
 		}
-		if of, is := chosen[i]; is {
+		if of, is := chosen[i]; is && of.ways != layout.Rows {
 			us[i] = of.times[of.taken] / 1e3
 			continue
 		}

@@ -403,7 +403,7 @@ func TestRun(t *testing.T) {
 	}
 	want := trimmed(`
 		%0 = seeds
-		%1 = slice %0
+		%1 = slice %0 cheaper
 		%2 = const value=2
 		%3 = pow %1, %2 inline
 		%4 = sum %3 axis=1
@@ -412,7 +412,7 @@ func TestRun(t *testing.T) {
 		%7 = sum %6 axis=0
 		%8 = div %6, %7 axis=0
 		%9 = row %8
-		%10 = slice %9
+		%10 = slice %9 cheaper
 		%11 = pow %10, %2 inline
 		%12 = sum %11 axis=1
 		%13 = collective %10, %12 k=512 replace=false site=1
@@ -427,7 +427,7 @@ func TestRun(t *testing.T) {
 	for _, s := range steps {
 		ran = append(ran, s.Pass.Name)
 	}
-	if !slices.Equal(ran, []string{"cse", "edge_map", "edge_map_reduce"}) {
+	if !slices.Equal(ran, []string{"cse", "edge_map", "edge_map_reduce", "layout"}) {
 		t.Errorf("got steps %v", ran)
 	}
 	for _, off := range Names() {
@@ -458,7 +458,7 @@ func TestForced(t *testing.T) {
 	for _, k := range []struct {
 		names       []string
 		edges, each program.Layout
-	}{{nil, 0, 0}, {[]string{"rows"}, program.Other, 0}, {[]string{"vertices"}, 0, program.Other}, {[]string{"rows", "vertices"}, program.Other, program.Other}} {
+	}{{nil, 0, 0}, {[]string{"out_edges"}, program.Other, 0}, {[]string{"vertices"}, 0, program.Other}, {[]string{"out_edges", "vertices"}, program.Other, program.Other}} {
 		q := Forced(p, k.names)
 		if q.Nodes[2].Layout != k.edges || q.Nodes[3].Layout != k.each || q.Nodes[4].Layout != 0 || checkMarks(q) != nil {
 			t.Errorf("%v: got\n%s", k.names, marked(q))

@@ -62,6 +62,17 @@ func (c *call[I]) settleValues(i int, count int64) {
 	}
 }
 
+// wide says that all vertices are the rows of a slice: by what costs less for as many edges as it has, or where forced.
+func (c *call[I]) wide(e *edges[I]) bool {
+	n := &c.Nodes[e.node]
+	if n.Op != program.Slice || n.Layout == program.Usual {
+		return false
+	}
+	known, _ := c.known()
+	usual, other := layout.AsRows(known, float64(e.count()), float64(c.Graph.NumNodes))
+	return n.Layout == program.Other || other < usual
+}
+
 // between is the edges from a list's vertices to another's, by either way.
 func (c *call[I]) between(n *program.Node) *edges[I] {
 	rows, columns := c.values[n.In[0]].list, c.values[n.In[1]].list

@@ -47,6 +47,9 @@ func TestLayouts(t *testing.T) {
 	all["out-edges"] = parse(t, "w", "seeds", "unique %0", "whole", "column %2", "cross %1, %3", "sum %4 axis=1", "random site=0", "spread %4, %6 axis=0",
 		"mul %7, %4", "collective %8, %5 k=20 replace=false site=1", "return blocks %9, %4 \"p\"=%5")
 	all["some columns"] = parse(t, "", "seeds", "unique %0", "slice %1", "row %2", "cross %1, %3", "return blocks %4")
+	all["layers"] = parse(t, "w", "seeds", "slice %0", "const value=2", "pow %1, %2", "sum %3 axis=1", "collective %1, %4 k=400 replace=false site=0",
+		"div %5, %4 axis=1", "row %6", "union %0, %7", "slice %8", "collective %9 k=90 replace=false site=1", "sum %9 axis=1", "sqrt %11", "mul %9, %12 axis=1",
+		"sum %13 axis=0", "mul %10, %14 axis=0", "return blocks %15, %6 \"all\"=%8")
 	rows := csctest.RandomRows(3000, 9)
 	rows[7] = append(rows[7], 49, 49, 7, 0, 49) // parallel edges, in no order
 	for bits, g := range map[int]*csc.Graph{
@@ -55,6 +58,9 @@ func TestLayouts(t *testing.T) {
 	} {
 		for name, p := range all {
 			of := batchOf(1, csctest.Squares(60, 3001)...)
+			if name == "layers" { // edges enough for all vertices to be rows
+				of = batchOf(1, csctest.Steps(3000, 1)...)
+			}
 			want := sampled(t, p, g, of)
 			for _, way := range []program.Layout{program.Other, program.Cheaper} {
 				for _, crew := range []lender{0, 3} {
