@@ -238,7 +238,8 @@ class Trial:
         case = self.case
         raise AssertionError(
             f"{why}\nof the program, weight={self.weight!r},\n{code}\nwithout {without}, "
-            f"layouts {layouts}, {threads} threads, int{width}, seed={self.seed}, {self.numbers}, seeds={self.seeds}\n"
+            f"layouts {layouts}, {threads} threads, int{width}, seed={self.seed}, "
+            f"{self.numbers}, seeds={self.seeds}\n"
             f"indptr={case.indptr}\nindices={case.indices}\nedge_ids={case.edge_ids}"[:6000]
         )
 
