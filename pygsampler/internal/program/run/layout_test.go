@@ -50,6 +50,17 @@ func TestLayouts(t *testing.T) {
 	all["layers"] = parse(t, "w", "seeds", "slice %0", "const value=2", "pow %1, %2", "sum %3 axis=1", "collective %1, %4 k=400 replace=false site=0",
 		"div %5, %4 axis=1", "row %6", "union %0, %7", "slice %8", "collective %9 k=90 replace=false site=1", "sum %9 axis=1", "sqrt %11", "mul %9, %12 axis=1",
 		"sum %13 axis=0", "mul %10, %14 axis=0", "return blocks %15, %6 \"all\"=%8")
+	met := map[layout.Ways]bool{}
+	for _, p := range all {
+		for _, ways := range layout.Of(p) {
+			met[ways] = true
+		}
+	}
+	for name, ways := range layout.Forced {
+		if !met[ways] {
+			t.Fatalf("no program has a choice of %s", name)
+		}
+	}
 	rows := csctest.RandomRows(3000, 9)
 	rows[7] = append(rows[7], 49, 49, 7, 0, 49) // parallel edges, in no order
 	for bits, g := range map[int]*csc.Graph{
@@ -121,5 +132,22 @@ func TestOutEdgesAreFound(t *testing.T) {
 		if sampled(t, few, g, batchOf(0, 1, 2)); there() != (batch > 0) {
 			t.Fatalf("batch %d: found %t", batch, there())
 		}
+	}
+}
+
+// What is wrong is told for the same vertex, whatever the rows are.
+func TestLayoutsTellTheSameError(t *testing.T) {
+	rows := csctest.RandomRows(300, 9)
+	g := csctest.Graph(rows, 300, 32, 32, true)
+	w := make([]float64, g.NumEdges())
+	for i := range w {
+		w[i] = float64(i%3) - 1
+	}
+	g.EdgeData = map[string]csc.Values{"w": csc.ValuesOf(w)}
+	p := parse(t, "w", "seeds", "slice %0", "smallest %1 axis=1", "collective %1, %2 k=5 replace=false site=0", "return blocks %3")
+	_, want := attempt(p, g, batchOf(0, 200, 7, 3), lender(0))
+	_, got := attempt(laid(p, program.Other), g, batchOf(0, 200, 7, 3), lender(0))
+	if want == nil || got == nil || got.Error() != want.Error() {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -474,13 +474,13 @@ func (c *call[I]) collective(i int) *edges[I] {
 			by[row]++
 		}
 	}
-	if wrong := c.anyWrong(by); wrong {
-		// The first in the order of edges, whatever the rows are.
+	if p.all && c.anyWrong(by) {
+		// The first that edges meet is told, as where they number the rows.
 		for _, row := range p.local {
-			checkChance("collective_sample", by[row], int64(rows[row]))
+			checkChance("collective_sample", by[row], int64(row))
 		}
-		c.chances("collective_sample", by, func(i int) I { return rows[i] })
 	}
+	c.chances("collective_sample", by, func(i int) I { return rows[i] })
 	c.values[i].drawn = c.chosen(n, by, rows, "")
 	keep := take[uint8](&c.arena, int64(len(rows)))
 	clear(keep)
