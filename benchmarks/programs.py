@@ -38,10 +38,16 @@ CHECKED, _ERRORS = 12, 6.0
 # What an ablation switches on, one after another.
 PASSES = (
     *("fold", "cse", "dce", "extract_select", "edge_map", "edge_map_reduce", "vector_map"),
-    *("preprocess", "recognise"),
+    *("preprocess", "layout", "recognise"),
 )
-STAGES = (("plain", ()), ("fusion", PASSES[:7]), ("pre-processing", PASSES[:8]), ("all", PASSES))
-ABLATED = ("graphsage 25,10", "ladies 512,512", "fastgcn 512,512", "kgcn 8,8", "shadow 10,10")
+STAGES = (
+    *(("plain", ()), ("fusion", PASSES[:7]), ("pre-processing", PASSES[:8])),
+    *(("layout", PASSES[:9]), ("all", PASSES)),
+)
+ABLATED = (
+    *("graphsage 25,10", "ladies 512,512", "fastgcn 512,512", "kgcn 8,8", "shadow 10,10"),
+    "labor 10,10",
+)
 
 
 class Setting(NamedTuple):

@@ -247,12 +247,14 @@ def test_explained(graph: pgs.Graph) -> None:
 
 
 def test_tuned_by_the_time_of_batches(graph: pgs.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A clock by which each batch of a plan with edge_map takes a second, and of others half.
+    # A clock by which each batch of a plan with edge_map takes a second, and of others half, and
+    # half of that with a layout.
     now = [0.0]
     make = Program.sample
 
     def sample(self: Program, *args: Any, **how: Any) -> Any:
-        now[0] += 0.5 if "edge_map" in self.plan["passes"] else 1.0
+        laid = self.plan.get("layouts") or ()
+        now[0] += (0.5 if "edge_map" in self.plan["passes"] else 1.0) / (1 + ("all_rows" in laid))
         return make(self, *args, **how)
 
     monkeypatch.setattr(Program, "sample", sample)
@@ -260,6 +262,7 @@ def test_tuned_by_the_time_of_batches(graph: pgs.Graph, monkeypatch: pytest.Monk
     sampler = hops(fanouts=[2, 3], weight="w", seed=4, passes=["cse"])
     tuned = sampler.tuned(graph, [1, 2, 3], batches=2)
     assert tuned.plan["passes"] == ("cse", "edge_map") and tuned.seed == 4
+    assert tuned.plan["layouts"] == ("all_rows",) and "layouts" not in sampler.plan
     assert sampler.plan["passes"] == ("cse",)
     one, other = (each.sample(graph, [1, 2], epoch=0, batch=1) for each in (sampler, tuned))
     assert lists(one) == lists(other)

@@ -12,7 +12,7 @@ import pytest
 from program_examples import EXAMPLES
 from program_graphs import Arrays, graphs, large, larger, seeds_of
 from program_numbers import BatchError
-from program_parity import PASSES, Trial
+from program_parity import LAYOUTS, PASSES, Trial
 from random_programs import program
 
 from pygsampler import samplers
@@ -33,6 +33,7 @@ def test_examples(name: str) -> None:
             trial.check(PASSES)
             for one in PASSES:
                 trial.check((one,))
+            trial.check(layouts=LAYOUTS[-1], threads=4)
             trial.many()
 
 
@@ -108,7 +109,8 @@ def test_random_programs(first: int) -> None:
         trial = Trial(code, case, seeds, weight, number, without)
         trial.check(threads=rng.choice([1, 4]), width=rng.choice([32, 64]))
         trial.check(PASSES, threads=rng.choice([1, 4]), width=rng.choice([32, 64]))
-        for one in rng.sample(PASSES, 3):
+        for one in rng.sample(PASSES, 2):
             trial.check((one,))
+        trial.check(layouts=rng.choice(LAYOUTS), threads=rng.choice([1, 4]))
         if number % 5 == 0 and without is None:
             trial.many()

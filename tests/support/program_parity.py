@@ -31,19 +31,29 @@ PASSES = (
     "edge_map",
     "edge_map_reduce",
     "vector_map",
+    "layout",
     "recognise",
 )
+# What the CPU's layouts are forced to be.
+LAYOUTS = (("vertices",), ("all_rows",), ("out_edges",), ("vertices", "all_rows", "out_edges"))
 
 
 class TextProgram(EngineSampler, Sampler[Result]):
     """A program by its text, and its batches as lists: without Python's surface."""
 
     def __init__(
-        self, code: str, weight: str | None, seed: int, without: tuple[str, ...] = ()
+        self,
+        code: str,
+        weight: str | None,
+        seed: int,
+        without: tuple[str, ...] = (),
+        layouts: tuple[str, ...] = (),
     ) -> None:
         Sampler.__init__(self, seed)
         nodes = parse(code).nodes
         fields: dict[str, Any] = {"code": code.split("\n"), "weight": weight, "passes": without}
+        if layouts:
+            fields["layouts"] = layouts
         if any(n.op in ("project", "item") for n in nodes):
             given = {k: np.array(v, np.float32) for k, v in INPUTS.items()}
             fields["inputs"] = texts({k: Content.of(k, v) for k, v in given.items()})
@@ -172,6 +182,7 @@ class Trial:
         self.exclude = exclude
         self.numbers = {"epoch": seed % 1000, "batch": seed << 7 & (1 << 40) - 1}
         self.seed = seed
+        self.layouts: tuple[str, ...] = ()
 
     def want(self, code: str, more: int = 0, everything: bool = False) -> Result | BatchError:
         numbers = {**self.numbers, "batch": self.numbers["batch"] + more}
@@ -183,7 +194,7 @@ class Trial:
             return error
 
     def got(self, code: str, without: tuple[str, ...], threads: int, width: int) -> Any:
-        sampler = TextProgram(code, self.weight, self.seed, without)
+        sampler = TextProgram(code, self.weight, self.seed, without, self.layouts)
         seeds = np.array(self.seeds, f"int{width}")
         try:
             given: dict[str, Any] = {"threads": threads, **self.numbers}
@@ -211,8 +222,15 @@ class Trial:
         got = self.got(code, without, threads, width)
         return self.judged(code, got, self.want(code))
 
-    def check(self, without: tuple[str, ...] = (), threads: int = 1, width: int = 64) -> None:
+    def check(
+        self,
+        without: tuple[str, ...] = (),
+        threads: int = 1,
+        width: int = 64,
+        layouts: tuple[str, ...] = (),
+    ) -> None:
         """AssertionError with the smallest part of the program that differs."""
+        self.layouts = layouts
         what = self.wrong(self.code, without, threads, width)
         if not what:
             return
@@ -220,7 +238,8 @@ class Trial:
         case = self.case
         raise AssertionError(
             f"{why}\nof the program, weight={self.weight!r},\n{code}\nwithout {without}, "
-            f"{threads} threads, int{width}, seed={self.seed}, {self.numbers}, seeds={self.seeds}\n"
+            f"layouts {layouts}, {threads} threads, int{width}, seed={self.seed}, "
+            f"{self.numbers}, seeds={self.seeds}\n"
             f"indptr={case.indptr}\nindices={case.indices}\nedge_ids={case.edge_ids}"[:6000]
         )
 

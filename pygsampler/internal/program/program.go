@@ -51,6 +51,15 @@ type Type struct {
 	Distinct bool  // of a List: no vertex stands in it twice
 }
 
+// Layout is how a node has its data, where there are two ways (package layout says which); no value depends on it.
+type Layout uint8
+
+const (
+	Usual   Layout = iota // the way of both engines
+	Cheaper               // on the CPU the one that costs less, by the sizes that a batch turns out to have
+	Other                 // on the CPU the other one
+)
+
 // Node is an operator, what it takes, and what follows from that.
 type Node struct {
 	Op      Op
@@ -68,6 +77,7 @@ type Node struct {
 	// What passes decide; it changes no value.
 	Inline bool // made anew where it is taken, rather than stored: of maps, and of a Slice whose edges are drawn at once
 	Once   bool // a function of the graph alone: made once for a graph, and kept with it
+	Layout Layout
 }
 
 // Extra is a vector or a list that is returned by a name, or the values of a block's edges.

@@ -29,7 +29,7 @@ func (p *Program) Rebuilt(nodes []Node, at []int) (*Program, error) {
 	return q, q.Check()
 }
 
-// Marked is the program with marks on its nodes, Inline and Once, which change no value.
+// Marked is the program with marks on its nodes, Inline, Once and Layout, which change no value.
 func (p *Program) Marked(mark func(i int, n *Node)) *Program {
 	q := *p
 	q.Nodes = append([]Node(nil), p.Nodes...)

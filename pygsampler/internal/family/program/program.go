@@ -5,6 +5,7 @@ package program
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/explain"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/passes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/run"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
@@ -39,12 +41,17 @@ type excluding struct {
 }
 
 // Parse makes the plan of a document: code is the program's text, a line an operator, weight
-// names the values of the graph's matrix, and passes are those that are left out.
+// names the values of the graph's matrix, passes are those that are left out, and layouts the
+// choices that are not made by what they cost.
 func Parse(d *family.Document) family.Plan {
 	code := d.Texts("code", program.MaxNodes+1)
 	weight := d.Name("weight", "an edge array")
 	off := d.Texts("passes", len(passes.Names()), passes.Names()...)
 	d.Note("passes", append([]string{}, off...))
+	forced := d.Texts("layouts", len(layout.Forced), slices.Sorted(maps.Keys(layout.Forced))...)
+	if len(forced) > 0 {
+		d.Note("layouts", forced)
+	}
 	timed := d.Flag("timed")
 	p := new(Plan)
 	traced, err := parsed(code, weight)
@@ -60,6 +67,9 @@ func Parse(d *family.Document) family.Plan {
 		d.Note("code", strings.Split(traced.String(), "\n"))
 		p.Program, p.steps, err = passes.Run(traced, off)
 	}
+	if err == nil {
+		p.Program = passes.Forced(p.Program, forced)
+	}
 	if err != nil {
 		d.Refuse(request.ErrValue, "%v", err)
 		return p
@@ -72,6 +82,7 @@ func Parse(d *family.Document) family.Plan {
 		if err != nil {
 			return made, fmt.Errorf("%w: %w", request.ErrValue, err)
 		}
+		made.program = passes.Forced(made.program, forced)
 		made.onDevice = cuda.NewProgram(made.program)
 		return made, nil
 	})

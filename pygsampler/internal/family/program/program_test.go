@@ -51,7 +51,8 @@ func TestDocumentErrors(t *testing.T) {
 		{[]string{"%0 = seeds", "%1 = slide %0", "return blocks %1"}, nil, request.ErrValue, `%1: expected an operator, got "slide"`},
 		{[]string{"%0 = seeds", "return blocks %0"}, nil, request.ErrValue, "return: %0: expected a matrix of chosen edges, got a list of vertices"},
 		{hop, map[string]any{"weight": 3}, request.ErrType, "weight: expected the name of an edge array, got int 3"},
-		{hop, map[string]any{"passes": []string{"dce", "cle"}}, request.ErrValue, "passes[1]: expected one of ('fold', 'cse', 'dce', 'preprocess', 'extract_select', 'edge_map', 'edge_map_reduce', 'vector_map', 'recognise'), got str 'cle'"},
+		{hop, map[string]any{"passes": []string{"dce", "cle"}}, request.ErrValue, "passes[1]: expected one of ('fold', 'cse', 'dce', 'preprocess', 'extract_select', 'edge_map', 'edge_map_reduce', 'vector_map', 'layout', 'recognise'), got str 'cle'"},
+		{hop, map[string]any{"layouts": []string{"csc"}}, request.ErrValue, "layouts[0]: expected one of ('all_rows', 'out_edges', 'vertices'), got str 'csc'"},
 		{hop, map[string]any{"passes": "dce"}, request.ErrType, "passes: expected a sequence of str, got str 'dce'"},
 		{hop, map[string]any{"fanouts": 1}, request.ErrType, "fanouts: expected no such option here, got int 1"},
 	} {
@@ -67,6 +68,36 @@ func TestDocument(t *testing.T) {
 	want := `{"weight": null, "passes": [], "code": ["%0 = seeds","%1 = slice %0","%2 = const value=2","%3 = mul %1, %2","return blocks %3"]}`
 	if d.Err() != nil || d.String() != want {
 		t.Errorf("got %v and %s", d.Err(), d)
+	}
+}
+
+// The choices with what both ways cost, which is taken, and what is asked for; a device has none.
+func TestExplainsLayouts(t *testing.T) {
+	lines := []string{"%0 = seeds", "%1 = unique %0", "%2 = whole", "%3 = column %2", "%4 = cross %1, %3", "%5 = random site=0", "%6 = mul %4, %5 axis=1", "return blocks %6"}
+	about := explain.Graph{Nodes: 1000, Edges: 1000_000}
+	text := func(more map[string]any) string {
+		p, d := planOf(lines, more)
+		if d.Err() != nil {
+			t.Fatal(d.Err())
+		}
+		return p.Explain(about, 2)
+	}
+	const costs = `layouts, of which batches choose by the sizes that they turn out to have:
+  %4 = cross %1, %3   in-edges of columns 1.1K us  out-edges of rows 44 us  -> out-edges of rows
+  %5 = random site=0  each edge 13 us              all vertices 10 us       -> all vertices
+  out-edges are found once a graph, when batches have lost the 10K us that it takes, and kept: about 8.0M bytes
+`
+	if got := text(nil); !strings.HasSuffix(got, costs) || !strings.Contains(got, "after layout: how data is laid out follows from what that costs\n") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := text(map[string]any{"layouts": []string{"out_edges"}}); !strings.Contains(got, "-> out-edges of rows, as was asked for\n") {
+		t.Errorf("got\n%s", got)
+	}
+	if got := text(map[string]any{"passes": []string{"layout"}}); strings.Count(got, ", without the pass layout\n") != 2 || !strings.Contains(got, "-> each edge,") {
+		t.Errorf("got\n%s", got)
+	}
+	if about.Device = true; strings.Contains(text(nil), "layouts, of which") {
+		t.Errorf("got\n%s of a device", text(nil))
 	}
 }
 
@@ -187,12 +218,25 @@ after edge_map: values of edges that one node takes are made there
   return blocks %8
   # about 2.9K elements and 9.4K bytes a batch, and 8.0K bytes kept with the graph
 
+after layout: how data is laid out follows from what that costs
+  %0 = seeds
+  %1 = slice %0                                     # layout by costs
+  %2 = const value=2
+  %3 = pow %1, %2                                   # made where it is taken
+  %4 = sum %3 axis=1
+  %5 = collective %1, %4 k=50 replace=false site=0
+  %6 = degree
+  %7 = sqrt %6                                      # once a graph
+  %8 = mul %5, %7 axis=1
+  return blocks %8
+  # about 2.9K elements and 9.4K bytes a batch, and 8.0K bytes kept with the graph
+
 runs as the executor of programs on the CPU
 times by the costs of another machine: 'pygsampler calibrate' measures those of this one
 a batch of 100 seeds on a graph of 1000 vertices and 10000 edges, if all had the mean degree:
   node                                              kind    elements  bytes  us
   %0 = seeds                                        list    100       800    0
-  %1 = slice %0                                     matrix  1.0K      1.6K   0.1
+  %1 = slice %0                                     matrix  1.0K      1.6K   0.1  layout by costs
   %2 = const value=2                                scalar  1         8      0
   %3 = pow %1, %2                                   matrix  1.0K      0      0.6  made where it is taken
   %4 = sum %3 axis=1                                vector  632       5.1K   6.0
@@ -201,6 +245,8 @@ a batch of 100 seeds on a graph of 1000 vertices and 10000 edges, if all had the
   %7 = sqrt %6                                      vector  1.0K      8.0K   0    once a graph
   %8 = mul %5, %7 axis=1                            matrix  79        633    0.2
   in all 9.4K bytes a batch, and 8.0K kept with the graph; about 39 us of one core of the CPU, 0.8 of them to write the batch
+layouts, of which batches choose by the sizes that they turn out to have:
+  %1 = slice %0  rows of its edges 6.0 us  all vertices as rows 8.5 us  -> rows of its edges
 `
 	if got != want {
 		t.Errorf("got\n%s", got)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/batch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
@@ -23,6 +24,7 @@ const (
 	vertices = 1 << 16
 	degree   = 16
 	seeds    = 1 << 14
+	few      = 1 << 10 // of which out-edges are found
 	drawn    = 8
 	repeats  = 9 // of which the fastest counts: what else the machine does only adds
 )
@@ -30,19 +32,20 @@ const (
 // chain is how many operations are timed together, since one is little beside reading its input.
 const chain = 16
 
-// Measure is the costs of this machine, in about a second of one core.
+// Measure is the costs of this machine, in about a second of one core; out-edges are found by all cores.
 func Measure() (c costs.Costs, err error) {
 	g := graph()
-	of := func(lines ...string) []float64 {
+	within := func(w way, lines ...string) []float64 {
 		var times []float64
 		if err == nil {
-			times, err = timed(g, lines)
+			times, err = timed(g, w, lines)
 		}
 		if err != nil {
 			times = make([]float64, len(lines)+1)
 		}
 		return times
 	}
+	of := func(lines ...string) []float64 { return within(way{seeds: seeds}, lines...) }
 	const edges = seeds * degree
 	maps := func(op string, count int) (lines []string) {
 		lines = []string{"seeds", "slice %0", "const value=1.5"}
@@ -57,11 +60,25 @@ func Measure() (c costs.Costs, err error) {
 		return append(lines, fmt.Sprintf("sum %%%d axis=0", last), fmt.Sprintf("return vectors \"a\"=%%%d", len(lines)))
 	}
 	column := of(maps("add", 0)...)
-	row := of("seeds", "slice %0", "sum %1 axis=1", `return vectors "a"=%2`)
+	// Sums along rows, which a choice takes.
+	sums := []string{"seeds", "slice %0", "sum %1 axis=1", fmt.Sprintf("collective %%1, %%2 k=%d replace=false site=0", drawn), "return blocks %3"}
+	row, wide := of(sums...), within(way{seeds: seeds, other: true}, sums...)
+	none := within(way{seeds: 1, other: true}, sums...)
 	one, many, exp := of(maps("add", 1)...), of(maps("add", 1+chain)...), of(maps("exp", 1)...)
-	stored := of(append([]string{stores}, maps("add", 1)...)...)
+	stored := within(way{seeds: seeds, stores: true}, maps("add", 1)...)
 	draw := of("seeds", "slice %0", fmt.Sprintf("individual %%1 k=%d replace=false site=0", drawn), "return blocks %2")
 	race := of("seeds", "slice %0", fmt.Sprintf("individual %%1, %%1 k=%d replace=false site=0", drawn), "return blocks %2")
+	// Elements of vectors, and out-edges.
+	along := func(vector string) []float64 {
+		return of("seeds", "slice %0", vector, "spread %1, %2 axis=1", "sum %3 axis=0", `return vectors "a"=%4`)
+	}
+	random, gather := along("random site=0"), along(`vertices name="x"`)
+	between := []string{"seeds", "unique %0", "whole", "column %2", "cross %1, %3", "count %4 axis=0", `return vectors "a"=%5`}
+	look, out := within(way{seeds: few}, between...), within(way{seeds: few, other: true}, between...)
+	turn := 0.0
+	if err == nil {
+		turn, err = turned(g)
+	}
 	if err != nil {
 		return c, err
 	}
@@ -76,18 +93,39 @@ func Measure() (c costs.Costs, err error) {
 	c.Draw = least(draw[2] * 1e3 / (seeds * drawn))
 	c.Race = least(race[2] * 1e3 / edges)
 	c.Write = least(draw[3] * 1e3 / (seeds * drawn))
+	c.Random = least((random[4] - column[3]) * 1e3 / edges)
+	c.Gather = least((gather[4] - column[3]) * 1e3 / edges)
+	c.Vertex = least(none[2] * 1e3 / vertices)
+	c.Wide = least(wide[2]*1e3/edges - c.Vertex*vertices/edges)
+	c.Look = least(look[4] * 1e3 / (vertices * degree))
+	c.Out = least(out[4] * 1e3 / (few * degree))
+	c.Turn = least(turn / (vertices * degree))
 	return c, nil
 }
 
-// stores is a first line that says that maps are stored.
-const stores = "stores"
+// turned is the nanoseconds in which all out-edges of a graph are found.
+func turned(g *csc.Graph) (float64, error) {
+	best := math.Inf(1)
+	for range repeats {
+		t, begin := &csc.Transposition{Graph: g}, time.Now()
+		m, err := t.Run()
+		if err != nil {
+			return 0, err
+		}
+		best = min(best, float64(time.Since(begin).Nanoseconds()))
+		m.Release()
+	}
+	return best, nil
+}
+
+// way is how a program is run: with so many seeds, its maps stored, by the other layouts.
+type way struct {
+	seeds         int
+	stores, other bool
+}
 
 // timed are the microseconds of a program's nodes, and of writing what it returns.
-func timed(g *csc.Graph, lines []string) ([]float64, error) {
-	inline := lines[0] != stores
-	if !inline {
-		lines = lines[1:]
-	}
+func timed(g *csc.Graph, w way, lines []string) ([]float64, error) {
 	var text strings.Builder
 	for i, line := range lines[:len(lines)-1] {
 		fmt.Fprintf(&text, "%%%d = %s\n", i, line)
@@ -98,12 +136,15 @@ func timed(g *csc.Graph, lines []string) ([]float64, error) {
 	}
 	p = p.Marked(func(i int, n *program.Node) {
 		n.Inline = n.Op == program.Slice && strings.HasPrefix(lines[len(lines)-2], "individual %1 k") ||
-			inline && n.Type.Kind == program.Matrix && n.Maps()
+			!w.stores && n.Type.Kind == program.Matrix && n.Maps()
+		if w.other && (n.Op == program.Cross || n.Op == program.Slice) {
+			n.Layout = program.Other
+		}
 	})
 	p.Timed = true
-	all := make([]int64, seeds)
+	all := make([]int64, w.seeds)
 	for i := range all {
-		all[i] = int64(i) * (vertices / seeds)
+		all[i] = int64(i) * int64(vertices/w.seeds)
 	}
 	var best []float64
 	for range repeats {
@@ -154,6 +195,7 @@ func graph() *csc.Graph {
 	}
 	return &csc.Graph{
 		NumNodes: vertices, Indptr: csc.Array{Bits: 64, I64: indptr}, Indices: csc.Array{Bits: 32, I32: indices},
-		EdgeData: map[string]csc.Values{"w": csc.ValuesOf(weights)},
+		EdgeData:   map[string]csc.Values{"w": csc.ValuesOf(weights)},
+		VertexData: map[string]csc.Values{"x": csc.ValuesOf(weights[:vertices])},
 	}
 }

@@ -25,12 +25,20 @@ type Costs struct {
 	Draw   float64 `json:"draw"`   // of an edge that is drawn uniformly
 	Race   float64 `json:"race"`   // of a candidate of a draw by values
 	Write  float64 `json:"write"`  // of an edge of a batch
+	Random float64 `json:"random"` // of a uniform number of a vertex
+	Gather float64 `json:"gather"` // of an edge's element of a vector of all vertices
+	Wide   float64 `json:"wide"`   // of adding up an edge's weight where all vertices are rows
+	Vertex float64 `json:"vertex"` // of each of these, with edges or without
+	Look   float64 `json:"look"`   // of an edge that is looked at, whether its row is asked for
+	Out    float64 `json:"out"`    // of an out-edge that is taken and put where it stands among its column's
+	Turn   float64 `json:"turn"`   // of an edge, to find all out-edges of a graph
 }
 
 // Elsewhere is the costs of another machine, a core of an AMD EPYC that others used too. What it takes there to store a
 // value was less than an operation, since it stays in a cache; here it is four, so that plans of machines that nobody
 // has measured are as they were.
-var Elsewhere = Costs{Map: 0.6, Exp: 7, Store: 2.4, Column: 1.5, Row: 6, Draw: 2.8, Race: 47, Write: 10}
+var Elsewhere = Costs{Map: 0.6, Exp: 7, Store: 2.4, Column: 1.5, Row: 6, Draw: 2.8, Race: 47, Write: 10,
+	Random: 6.5, Gather: 2, Wide: 4.5, Vertex: 4, Look: 1.1, Out: 22, Turn: 10}
 
 // name is the file's, in the folder of what was compiled.
 const name = "costs.json"
@@ -75,7 +83,9 @@ func read(path string) (*Costs, error) {
 
 // check refuses what no measurement gives.
 func (c *Costs) check() error {
-	for _, x := range []float64{c.Map, c.Exp, c.Store, c.Column, c.Row, c.Draw, c.Race, c.Write} {
+	for _, x := range []float64{
+		c.Map, c.Exp, c.Store, c.Column, c.Row, c.Draw, c.Race, c.Write, c.Random, c.Gather, c.Wide, c.Vertex, c.Look, c.Out, c.Turn,
+	} {
 		if !(x > 0) || math.IsInf(x, 0) {
 			return fmt.Errorf("costs: expected numbers above 0, got %v", *c)
 		}

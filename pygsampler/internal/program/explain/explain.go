@@ -31,6 +31,9 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 	}
 	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d vertices and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
 	writeCosts(&b, runs, g, seeds, costs)
+	if !g.Device {
+		writeLayouts(&b, runs, g, seeds, costs)
+	}
 	return b.String()
 }
 
@@ -80,6 +83,8 @@ func mark(n *program.Node) string {
 		return "made where it is taken"
 	case n.Once:
 		return "once a graph"
+	case n.Layout == program.Cheaper:
+		return "layout by costs"
 	}
 	return ""
 }
@@ -94,7 +99,7 @@ func writeCosts(b *strings.Builder, p *program.Program, g Graph, seeds int64, co
 	lines := strings.Split(p.String(), "\n")
 	found := sizes(p, g, seeds)
 	batch, graph := memory(p, found)
-	times, writing := times(p, found, costs)
+	times, writing := times(p, found, g, costs)
 	sum := writing
 	for i, s := range found {
 		n := &p.Nodes[i]

@@ -3,18 +3,26 @@ package explain
 import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
 // times are about the microseconds of each node, and of writing the batch, on one core. What is made where it is taken
 // has its own time, and a matrix's rows are found by the first that asks for them.
-func times(p *program.Program, found []size, c costs.Costs) (us []float64, writing float64) {
+func times(p *program.Program, found []size, g Graph, c costs.Costs) (us []float64, writing float64) {
 	us = make([]float64, len(p.Nodes))
+	chosen := map[int]choice{}
+	for _, of := range choices(p, found, g, c) {
+		chosen[of.node] = of
+	}
 	fixed, numbered := p.Fixed(), map[int]bool{}
 	rows := func(edges int, count float64) float64 {
 		if numbered[edges] || p.RowsOf(edges).Space == program.All {
 			return 0
 		}
 		numbered[edges] = true
+		if of, is := chosen[edges]; is && of.ways == layout.Rows && of.taken == 1 {
+			return max(of.times[1]-count*c.Column, 0)
+		}
 		return count * max(c.Row-c.Column, 0)
 	}
 	for i := range p.Nodes {
@@ -29,6 +37,10 @@ func times(p *program.Program, found []size, c costs.Costs) (us []float64, writi
 			if of := p.Nodes[n.In[0]].Type; of.Kind == program.Matrix {
 				edges = of.Edges
 			}
+		}
+		if of, is := chosen[i]; is && of.ways != layout.Rows {
+			us[i] = of.times[of.taken] / 1e3
+			continue
 		}
 		us[i] = nanoseconds(n, in, found[i], c) / 1e3
 		along := n.Op == program.Row || n.Op == program.Collective || n.Op >= program.Sum && n.Op <= program.Count && n.Axis == 1

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
 // Pass is a rewriting. It is what its file says, and legal where that says so.
@@ -49,6 +50,10 @@ var Table = []Pass{
 	{
 		Name: "vector_map", Rule: "elements of vectors that one map takes are made there", run: vectorMap,
 		After: []string{"dce", "preprocess"}, Why: "who else takes a node, and what is kept, is known then",
+	},
+	{
+		Name: "layout", Rule: "how data is laid out follows from what that costs", run: layouts,
+		After: []string{"preprocess"}, Why: "what is kept with the graph is stored in any case",
 	},
 }
 
@@ -100,18 +105,20 @@ func Run(p *program.Program, off []string) (*program.Program, []Step, error) {
 // same says that two programs have the same nodes and marks.
 func same(p, q *program.Program) bool {
 	return p.String() == q.String() && slices.EqualFunc(p.Nodes, q.Nodes, func(a, b program.Node) bool {
-		return a.Inline == b.Inline && a.Once == b.Once
+		return a.Inline == b.Inline && a.Once == b.Once && a.Layout == b.Layout
 	})
 }
 
 // checkMarks refuses marks on nodes that cannot have them.
 func checkMarks(p *program.Program) error {
-	fixed, takers := p.Fixed(), takersOf(p)
+	fixed, takers, ways := p.Fixed(), takersOf(p), layout.Of(p)
 	for i := range p.Nodes {
 		n := &p.Nodes[i]
 		switch {
 		case n.Once && (!fixed[i] || !everywhere(n.Type)):
 			return fmt.Errorf("%%%d: expected a value of the graph alone to be made once", i)
+		case n.Layout != program.Usual && ways[i] == (layout.Ways{}):
+			return fmt.Errorf("%%%d: expected layouts to be chosen where there are two, got %s", i, n.Op)
 		case n.Inline && n.Once:
 			return fmt.Errorf("%%%d: expected a value to be made once, or anew, got both", i)
 		case n.Inline && takers[i].returned:

@@ -38,6 +38,7 @@ func marked(p *program.Program) string {
 		if n.Once {
 			lines[i] += " once"
 		}
+		lines[i] += [...]string{"", " cheaper", " other"}[n.Layout]
 	}
 	return strings.Join(lines, "\n")
 }
@@ -232,6 +233,31 @@ func TestPasses(t *testing.T) {
 			%14 = sum %13 axis=0
 			%15 = neg %14
 			return blocks %11 "s"=%15`},
+		{"layout", "vectors of all vertices that edges take, but what is there, and edges between lists", `
+			%0 = seeds
+			%1 = slice %0
+			%2 = random site=0
+			%3 = degree
+			%4 = add %2, %3
+			%5 = mul %1, %4 axis=1
+			%6 = mul %5, %3 axis=0
+			%7 = sum %6 axis=1
+			%8 = mul %6, %7 axis=1
+			%9 = column %8
+			%10 = cross %9, %9
+			return blocks %10, %8`, `
+			%0 = seeds
+			%1 = slice %0
+			%2 = random site=0
+			%3 = degree
+			%4 = add %2, %3 cheaper
+			%5 = mul %1, %4 axis=1
+			%6 = mul %5, %3 axis=0
+			%7 = sum %6 axis=1
+			%8 = mul %6, %7 axis=1
+			%9 = column %8
+			%10 = cross %9, %9 cheaper
+			return blocks %10, %8`},
 		{"edge_map", "a chain, but what is returned and what draws", `
 			%0 = seeds
 			%1 = slice %0
@@ -377,7 +403,7 @@ func TestRun(t *testing.T) {
 	}
 	want := trimmed(`
 		%0 = seeds
-		%1 = slice %0
+		%1 = slice %0 cheaper
 		%2 = const value=2
 		%3 = pow %1, %2 inline
 		%4 = sum %3 axis=1
@@ -386,7 +412,7 @@ func TestRun(t *testing.T) {
 		%7 = sum %6 axis=0
 		%8 = div %6, %7 axis=0
 		%9 = row %8
-		%10 = slice %9
+		%10 = slice %9 cheaper
 		%11 = pow %10, %2 inline
 		%12 = sum %11 axis=1
 		%13 = collective %10, %12 k=512 replace=false site=1
@@ -401,7 +427,7 @@ func TestRun(t *testing.T) {
 	for _, s := range steps {
 		ran = append(ran, s.Pass.Name)
 	}
-	if !slices.Equal(ran, []string{"cse", "edge_map", "edge_map_reduce"}) {
+	if !slices.Equal(ran, []string{"cse", "edge_map", "edge_map_reduce", "layout"}) {
 		t.Errorf("got steps %v", ran)
 	}
 	for _, off := range Names() {
@@ -417,6 +443,26 @@ func TestRun(t *testing.T) {
 	}
 	if q, steps, err = Run(p, Names()); err != nil || len(steps) != 0 || marked(q) != p.String() {
 		t.Errorf("without any: got steps %v, %v and\n%s", steps, err, marked(q))
+	}
+}
+
+// Choices that are forced, one kind and another.
+func TestForced(t *testing.T) {
+	p := parsed(t, `
+		%0 = seeds
+		%1 = unique %0
+		%2 = cross %1, %1
+		%3 = random site=0
+		%4 = mul %2, %3 axis=0
+		return blocks %4`, "")
+	for _, k := range []struct {
+		names       []string
+		edges, each program.Layout
+	}{{nil, 0, 0}, {[]string{"out_edges"}, program.Other, 0}, {[]string{"vertices"}, 0, program.Other}, {[]string{"out_edges", "vertices"}, program.Other, program.Other}} {
+		q := Forced(p, k.names)
+		if q.Nodes[2].Layout != k.edges || q.Nodes[3].Layout != k.each || q.Nodes[4].Layout != 0 || checkMarks(q) != nil {
+			t.Errorf("%v: got\n%s", k.names, marked(q))
+		}
 	}
 }
 
@@ -446,6 +492,10 @@ func TestCheckMarks(t *testing.T) {
 		%4 = degree
 		%5 = sqrt %4
 		return blocks %2 "s"=%3 "d"=%5`, "")
+	if err := checkMarks(p.Marked(func(i int, n *program.Node) { n.Layout = program.Layout(i / 5) })); err == nil ||
+		err.Error() != "%5: expected layouts to be chosen where there are two, got sqrt" {
+		t.Errorf("got %v of a layout where there is one", err)
+	}
 	for _, k := range []struct {
 		node         int
 		inline, once bool

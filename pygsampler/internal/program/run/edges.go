@@ -26,6 +26,7 @@ type edges[I csc.Index] struct {
 	from    []int64 // and, where the parent's are not either: which of the parent's edges they are
 	inRow   []I     // of a Cross: where their rows stand in its list
 	whole   bool    // all edges of the graph
+	all     bool    // all vertices are its rows, with edges and without
 
 	// What rowsOf makes: the rows, and of each edge which one it has.
 	rows  *list[I]
@@ -49,7 +50,7 @@ func (c *call[I]) makeEdges(i int) {
 	case program.Slice:
 		e = c.slice(c.distinct(n.In[0]))
 	case program.Cross:
-		e = c.cross(c.values[n.In[0]].list, c.values[n.In[1]].list)
+		e = c.between(n)
 	case program.Individual:
 		if len(n.In) == 1 {
 			e = c.uniform(n)
@@ -182,13 +183,16 @@ func (c *call[I]) rowsOf(e *edges[I]) *edges[I] {
 	if e.rows != nil {
 		return e
 	}
+	if c.wide(e) {
+		return c.rowsBeside(e, func(*worker, int64, int64) {})
+	}
 	count := e.count()
 	local := take[I](&c.arena, count)
 	switch p := e.parent; {
 	case e.inRow != nil:
 		lists := c.values[c.Nodes[e.node].In[0]].list
 		e.rows = c.renumbered(local, lists.ids, func(lo, hi int64) { copy(local[lo:hi], e.inRow[lo:hi]) })
-	case p != nil && !p.whole && p.rows != nil:
+	case p != nil && !p.whole && !p.all && p.rows != nil:
 		ev := evaluatorOf[I](c.worker(0), c)
 		e.rows = c.renumbered(local, p.rows.ids, func(lo, hi int64) {
 			for ; lo < hi; lo += tileEdges {
@@ -221,7 +225,15 @@ func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 // is one worker's, who need not be waited for.
 func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *edges[I] {
 	count := e.count()
-	if e.rows != nil || e.inRow != nil || e.parent != nil && !e.parent.whole && e.parent.rows != nil {
+	if e.rows == nil && c.wide(e) {
+		e.rows, e.local, e.all = c.wholeEdges().columns, take[I](&c.arena, count), true
+		c.ranges(count, func(w *worker, lo, hi int64) {
+			c.sources(e, lo, hi, e.local[lo:hi])
+			work(w, lo, hi)
+		})
+		return e
+	}
+	if e.rows != nil || e.inRow != nil || e.parent != nil && !e.parent.whole && !e.parent.all && e.parent.rows != nil {
 		c.ranges(count, work)
 		return c.rowsOf(e)
 	}

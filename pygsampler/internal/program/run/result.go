@@ -37,6 +37,16 @@ func (c *call[I]) result() (m memory.Memory, err error) {
 	} else {
 		nodes, index, blocks, distinct = c.numbered()
 	}
+	for i, matrix := range c.Matrices {
+		if c.Valued(i) {
+			c.settleValues(matrix, c.edgesOf(matrix).count())
+		}
+	}
+	for _, e := range c.Extras {
+		if e.Block > 0 {
+			c.settleValues(e.Node, c.edgesOf(e.Node).count())
+		}
+	}
 	width := batch.Widths{ID: int64(unsafe.Sizeof(I(0))), EdgeID: int64(c.Graph.EdgeIDBits()) / 8}
 	extras := make([]extra[I], c.Beside())
 	size := width.Vertices(int64(len(nodes))+2*int64(len(index))) + 3*batch.Alignment

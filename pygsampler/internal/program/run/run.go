@@ -20,6 +20,8 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
@@ -83,7 +85,9 @@ type call[I csc.Index] struct {
 	near    *cpu.Near[I] // rows that lie elsewhere; nil: they are here
 	values  []value[I]
 	need    []program.Want
-	clock   []float64 // of a timed program: microseconds of each node, and of the result
+	costs   costs.Costs   // and
+	works   []layout.Work // what elements of vectors cost, once a layout depends on it
+	clock   []float64     // of a timed program: microseconds of each node, and of the result
 	last    time.Time
 }
 
@@ -115,7 +119,13 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 	if c.Timed {
 		c.clock, c.last = make([]float64, len(r.Nodes)+1), time.Now()
 	}
-	for i := range r.Nodes {
+	c.all()
+	return c.result()
+}
+
+// all makes the nodes that the result needs.
+func (c *call[I]) all() {
+	for i := range c.Nodes {
 		if c.need[i] == 0 {
 			continue
 		}
@@ -124,7 +134,6 @@ func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.M
 		}
 		c.mark(i)
 	}
-	return c.result()
 }
 
 // apart lets the batch read the rows that it asks for.
@@ -206,6 +215,7 @@ func (c *call[I]) textOf(i int) string {
 // make makes node i of those that it takes.
 func (c *call[I]) make(i int) {
 	n, v := &c.Nodes[i], &c.values[i]
+	c.settle(i)
 	switch n.Type.Kind {
 	case program.List:
 		v.list, v.made = c.makeList(i), true

@@ -474,6 +474,12 @@ func (c *call[I]) collective(i int) *edges[I] {
 			by[row]++
 		}
 	}
+	if p.all && c.anyWrong(by) {
+		// The first that edges meet is told, as where they number the rows.
+		for _, row := range p.local {
+			checkChance("collective_sample", by[row], int64(row))
+		}
+	}
 	c.chances("collective_sample", by, func(i int) I { return rows[i] })
 	c.values[i].drawn = c.chosen(n, by, rows, "")
 	keep := take[uint8](&c.arena, int64(len(rows)))
@@ -517,6 +523,16 @@ func (c *call[I]) times(n *program.Node) []float64 {
 
 // chances refuses elements that nothing can be drawn by, each of the vertex that of gives.
 func (c *call[I]) chances(op string, by []float64, of func(i int) I) {
+	if !c.anyWrong(by) {
+		return
+	}
+	for i, x := range by {
+		checkChance(op, x, int64(of(i)))
+	}
+}
+
+// anyWrong says that there are such elements.
+func (c *call[I]) anyWrong(by []float64) bool {
 	var wrong atomic.Uint64
 	c.ranges(int64(len(by)), func(_ *worker, lo, hi int64) {
 		here := uint64(0)
@@ -525,7 +541,5 @@ func (c *call[I]) chances(op string, by []float64, of func(i int) I) {
 		}
 		wrong.Or(here)
 	})
-	for i := 0; wrong.Load() != 0 && i < len(by); i++ {
-		checkChance(op, by[i], int64(of(i)))
-	}
+	return wrong.Load() != 0
 }

@@ -120,6 +120,22 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// Layouts are the CPU's: the text is the same whatever they are.
+func TestLayoutsAreNoCode(t *testing.T) {
+	for name, lines := range programs {
+		p, err := program.Parse(lines, "w")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, way := range []program.Layout{program.Cheaper, program.Other} {
+			got, err := Of(p.Marked(func(_ int, n *program.Node) { n.Layout = way }))
+			if err != nil || got.Source != textOf(t, name).Source {
+				t.Errorf("%s, layout %d: %v, got\n%s", name, way, err, got.Source)
+			}
+		}
+	}
+}
+
 // Names are not in the text, whatever they are: it is the same for all.
 func TestNamesAreNoCode(t *testing.T) {
 	hostile := textOf(t, "named")

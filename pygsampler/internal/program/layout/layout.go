@@ -1,0 +1,159 @@
+// Package layout says which nodes of a program have their data in one of two ways, and what either takes: the choice of
+// layouts of gSampler (Gong et al., SOSP 2023), section 4.3, as far as it is one here.
+//
+//   - A vector of all vertices whose elements edges take is made edge by edge, or stored for all vertices.
+//   - The rows of A[:, S] are those that its edges have, numbered as they come, or all vertices, which need no numbers.
+//   - A[R, S] is found among the in-edges of its columns (CSC), or among the out-edges of its rows (CSR), of which a
+//     form is made once for a graph.
+package layout
+
+import (
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
+)
+
+// Ways are what the two of a kind of choices are called, the usual one first. The zero value is of nodes without one.
+type Ways struct{ Usual, Other string }
+
+// The kinds of choices.
+var (
+	Elements = Ways{"each edge", "all vertices"}
+	Rows     = Ways{"rows of its edges", "all vertices as rows"}
+	Between  = Ways{"in-edges of columns", "out-edges of rows"}
+)
+
+// Forced are names of the other ways, by which experiments ask for them.
+var Forced = map[string]Ways{"vertices": Elements, "all_rows": Rows, "out_edges": Between}
+
+// Of are the choices of all nodes. A vector of all vertices is one where edges take elements that are made of others;
+// arrays and degrees are read where they are. A slice is one where its rows are reduced or chosen, and nobody sees their
+// order, or how many there are.
+func Of(p *program.Program) []Ways {
+	ways := make([]Ways, len(p.Nodes))
+	unseen(p, ways)
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Op == program.Cross {
+			ways[i] = Between
+		}
+		if n.Type.Kind != program.Matrix || !n.Maps() {
+			continue
+		}
+		for _, in := range n.In {
+			if taken := &p.Nodes[in]; computed(taken) && !taken.Once {
+				ways[in] = Elements
+			}
+		}
+	}
+	return ways
+}
+
+// unseen finds the slices whose rows may be all vertices.
+func unseen(p *program.Program, ways []Ways) {
+	seen := make([]bool, len(p.Nodes))
+	for _, node := range p.Returned() {
+		switch t := p.Nodes[node].Type; {
+		case t.Kind == program.Matrix:
+			seen[t.Edges] = true
+		case t.Kind != program.Scalar && t.Along.Space == program.Rows:
+			seen[t.Along.Node] = true
+		}
+	}
+	for t := range p.Nodes {
+		n := &p.Nodes[t]
+		for k, in := range n.In {
+			of := p.Nodes[in].Type
+			if of.Kind == program.Matrix && p.Nodes[of.Edges].Op == program.Slice {
+				switch {
+				case n.Op == program.Row, n.Op == program.Multiply && n.Axis == 1, n.Op == program.Collective && k == 0 && !asRows(p, n):
+					seen[of.Edges] = true
+				case n.Op == program.Collective && k == 0, reduces(n) && n.Axis == 1:
+					ways[of.Edges] = Rows
+				}
+			}
+			if of.Kind != program.Matrix && of.Kind != program.Scalar && of.Along.Space == program.Rows && !unordered(p, n, in) {
+				seen[of.Along.Node] = true
+			}
+		}
+	}
+	for i := range ways {
+		if seen[i] {
+			ways[i] = Ways{}
+		}
+	}
+}
+
+// asRows says that a draw of rows is the same of all vertices: each draws by itself, by a reduction of its edges, which
+// is 0 where there are none.
+func asRows(p *program.Program, draw *program.Node) bool {
+	if draw.Replace && draw.K >= 0 {
+		return false
+	}
+	if len(draw.In) == 1 {
+		return true
+	}
+	by := &p.Nodes[draw.In[1]]
+	return reduces(by) && by.Type.Along == program.Along{Space: program.Rows, Node: p.Nodes[draw.In[0]].Type.Edges}
+}
+
+// unordered says that a node takes elements of a vector along rows one by one: for edges, for another vector of them, or
+// to draw by.
+func unordered(p *program.Program, n *program.Node, vector int) bool {
+	if n.Op == program.Collective {
+		return p.Nodes[n.In[0]].Type.Edges != p.Nodes[vector].Type.Along.Node || asRows(p, n)
+	}
+	return n.Maps() && (n.Type.Kind == program.Matrix || n.Type.Kind == program.Vector)
+}
+
+func reduces(n *program.Node) bool { return n.Op >= program.Sum && n.Op <= program.Count }
+
+// computed says that elements of a vector of all vertices are made of others, or of nothing.
+func computed(n *program.Node) bool {
+	all := n.Type.Kind == program.Vector && n.Type.Along.Space == program.All
+	return all && (n.Op == program.Random || n.Maps() && len(n.In) > 0)
+}
+
+// Work is nanoseconds of an element of a vector of all vertices: made for an edge, or in its turn.
+type Work struct{ Edge, Vertex float64 }
+
+// Works are those of all nodes.
+func Works(p *program.Program, c costs.Costs) []Work {
+	works := make([]Work, len(p.Nodes))
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		switch {
+		case n.Type.Kind != program.Vector || n.Type.Along.Space != program.All:
+			continue
+		case !computed(n) || n.Once:
+			works[i] = Work{c.Gather, c.Map}
+			continue
+		case n.Op == program.Random:
+			works[i] = Work{c.Random, c.Random}
+		case n.Op == program.Exp, n.Op == program.Log, n.Op == program.Pow:
+			works[i] = Work{c.Exp, c.Exp}
+		default:
+			works[i] = Work{c.Map, c.Map}
+		}
+		for _, in := range n.In {
+			works[i].Edge += works[in].Edge
+			works[i].Vertex += works[in].Vertex
+		}
+	}
+	return works
+}
+
+// Elements are nanoseconds of a vector's elements for so many edges, by both ways.
+func (w Work) Elements(c costs.Costs, edges, vertices float64) (usual, other float64) {
+	return w.Edge * edges, w.Vertex*vertices + c.Gather*edges
+}
+
+// AsRows is nanoseconds of finding the rows of so many edges, and of a sum along them, by both ways.
+func AsRows(c costs.Costs, edges, vertices float64) (usual, other float64) {
+	return c.Row * edges, c.Wide*edges + c.Vertex*vertices
+}
+
+// Cross is nanoseconds of A[R, S] by both ways: with so many in-edges of columns, and out-edges of rows.
+func Cross(c costs.Costs, in, out float64) (usual, other float64) { return c.Look * in, c.Out * out }
+
+// Turn is nanoseconds of finding the out-edges of all vertices of a graph, once.
+func Turn(c costs.Costs, edges float64) float64 { return c.Turn * edges }

@@ -1,0 +1,267 @@
+package run
+
+import (
+	"cmp"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
+)
+
+// known are what work takes here, and what elements of this program's vectors do.
+func (c *call[I]) known() (costs.Costs, []layout.Work) {
+	if c.works == nil {
+		c.costs, _ = costs.Known()
+		c.works = layout.Works(c.Program, c.costs)
+	}
+	return c.costs, c.works
+}
+
+// settle stores the vectors of all vertices of which a node asks for elements edge by edge, where that costs less.
+func (c *call[I]) settle(i int) {
+	n := &c.Nodes[i]
+	if n.Type.Kind == program.Matrix && !n.Chooses() {
+		if c.stores(i) || n.Op == program.Dot {
+			c.settleValues(i, c.edgesOf(i).count())
+		}
+		return
+	}
+	for k, in := range n.In {
+		if c.Nodes[in].Type.Kind == program.Matrix && c.TakesValues(i, k, c.need[i]) {
+			c.settleValues(in, c.edgesOf(in).count())
+		}
+	}
+}
+
+// settleValues is settle of the values of a matrix, that many of which are made.
+func (c *call[I]) settleValues(i int, count int64) {
+	n := &c.Nodes[i]
+	if c.values[i].matrix != nil || n.Op == program.Dot {
+		return
+	}
+	for k, in := range n.In {
+		switch of := &c.Nodes[in]; {
+		case of.Type.Kind == program.Matrix && (n.Maps() && n.Op != program.Spread && n.Op != program.Random || n.Chooses() && k == 0):
+			c.settleValues(in, count)
+		case of.Layout == program.Cheaper && of.Type.Kind == program.Vector && !c.values[in].made:
+			known, works := c.known()
+			if usual, other := works[in].Elements(known, float64(count), float64(c.Graph.NumNodes)); other < usual {
+				c.values[in].vector, c.values[in].made = c.vectorOf(in), true
+			}
+		}
+	}
+}
+
+// wide says that all vertices are the rows of a slice: by what costs less for as many edges as it has, or where forced.
+func (c *call[I]) wide(e *edges[I]) bool {
+	n := &c.Nodes[e.node]
+	if n.Op != program.Slice || n.Layout == program.Usual {
+		return false
+	}
+	known, _ := c.known()
+	usual, other := layout.AsRows(known, float64(e.count()), float64(c.Graph.NumNodes))
+	return n.Layout == program.Other || other < usual
+}
+
+// between is the edges from a list's vertices to another's, by either way.
+func (c *call[I]) between(n *program.Node) *edges[I] {
+	rows, columns := c.values[n.In[0]].list, c.values[n.In[1]].list
+	if n.Layout != program.Usual {
+		if out := c.outEdges(n.Layout == program.Other, rows, columns); out != nil {
+			return c.crossByRows(out, rows, columns)
+		}
+	}
+	return c.cross(rows, columns)
+}
+
+// outEdges is a graph by the other end of its edges: those from vertex u are at indptr[u] to indptr[u+1], where to
+// says where they lead, ascending, and places where they are in the CSC. Its memory goes with it.
+type outEdges struct {
+	indptr     []int64
+	to, places csc.Array
+}
+
+// turning is the out-edges of a graph, which are kept with it, or on the way to them: once batches have lost the time
+// that finding all of them takes, they are found, and no loss is ever more than twice what is least.
+type turning struct {
+	mu      sync.Mutex
+	out     atomic.Pointer[outEdges]
+	lost    float64 // nanoseconds
+	refused bool    // there is no memory for them
+}
+
+// outEdges is a graph's out-edges if A[R, S] is to be found among those of its rows: where forced, or where that costs
+// less, and they are there or have become worth it. One batch finds them; others do without meanwhile.
+func (c *call[I]) outEdges(forced bool, rows, columns *list[I]) *outEdges {
+	t := c.Graph.Kept.Put("out-edges", new(turning)).(*turning)
+	out, edges := t.out.Load(), float64(c.Graph.NumEdges())
+	if out != nil && forced {
+		return out
+	}
+	known, _ := c.known()
+	taken := float64(len(rows.ids)) * edges / float64(max(c.Graph.NumNodes, 1))
+	if out != nil {
+		taken = float64(degreesOf(out, rows.ids))
+	}
+	usual, other := layout.Cross(known, c.degrees(columns), taken)
+	if !forced && other >= usual {
+		return nil
+	}
+	if out != nil {
+		return out
+	}
+	if forced {
+		t.mu.Lock()
+	} else if !t.mu.TryLock() {
+		return nil
+	}
+	defer t.mu.Unlock()
+	if t.out.Load() == nil && !t.refused {
+		if t.lost += usual - other; forced || t.lost >= layout.Turn(known, edges) {
+			t.out.Store(c.turned())
+			t.refused = t.out.Load() == nil
+		}
+	}
+	return t.out.Load()
+}
+
+// degrees is how many in-edges the vertices of a list have.
+func (c *call[I]) degrees(columns *list[I]) float64 {
+	if len(columns.ids) == int(c.Graph.NumNodes) {
+		return float64(c.Graph.NumEdges())
+	}
+	sum := int64(0)
+	for _, v := range columns.ids {
+		sum += c.degree(int64(v))
+	}
+	return float64(sum)
+}
+
+// degreesOf is how many out-edges vertices have.
+func degreesOf[I csc.Index](out *outEdges, vertices []I) (sum int64) {
+	for _, u := range vertices {
+		sum += out.indptr[u+1] - out.indptr[u]
+	}
+	return sum
+}
+
+// turned finds the out-edges of the graph; nil: there is no memory for them.
+func (c *call[I]) turned() *outEdges {
+	g := c.Graph
+	// Without ids an edge is called by its place.
+	t := &csc.Transposition{Graph: &csc.Graph{Indptr: g.Indptr, Indices: g.Indices, NumNodes: g.NumNodes}}
+	done := make(chan struct{})
+	go func() {
+		ticks := time.NewTicker(10 * time.Millisecond)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticks.C:
+				if c.stop.Load() {
+					t.Halt()
+				}
+			}
+		}
+	}()
+	m, err := t.Run()
+	close(done)
+	switch {
+	case errors.Is(err, memory.ErrNoMemory):
+		return nil
+	case errors.Is(err, csc.ErrStopped):
+		panic(failure{request.ErrCancelled})
+	case err != nil:
+		panic(failure{err})
+	}
+	words := memory.At[int64](m, 0, csc.TransposedWords)
+	array := func(at, bits int64) csc.Array {
+		if bits == 32 {
+			return csc.ArrayOf(memory.At[int32](m, at, words[csc.TransposedNumEdges]))
+		}
+		return csc.ArrayOf(memory.At[int64](m, at, words[csc.TransposedNumEdges]))
+	}
+	out := &outEdges{
+		indptr: memory.At[int64](m, words[csc.TransposedIndptr], words[csc.TransposedNumRows]+1),
+		to:     array(words[csc.TransposedIndices], words[csc.TransposedIDBits]),
+		places: array(words[csc.TransposedEdgeIDs], words[csc.TransposedEdgeIDBits]),
+	}
+	runtime.AddCleanup(out, func(m memory.Memory) { m.Release() }, m)
+	return out
+}
+
+// found is an edge of A[R, S]: where it is in the CSC, and where its row is in R.
+type found struct{ place, row int64 }
+
+// crossByRows is cross by the out-edges of the rows, which are put in the order of columns and places.
+func (c *call[I]) crossByRows(out *outEdges, rows, columns *list[I]) *edges[I] {
+	most := degreesOf(out, rows.ids)
+	places, inRow, inColumn := take[int64](&c.arena, most), take[I](&c.arena, most), take[I](&c.arena, most)
+	n := int64(0)
+	isColumn := func(I) uint64 { return 1 }
+	whole := len(columns.ids) == int(c.Graph.NumNodes) && slices.IsSorted(columns.ids)
+	if !whole {
+		c.claim(slices.Clone(columns.ids), c.numbering(int64(len(columns.ids))), 0)
+		members := c.membersOf(c.Graph.NumNodes)
+		for _, v := range columns.ids {
+			members[v>>6] |= 1 << (v & 63)
+		}
+		defer func() {
+			for _, v := range columns.ids {
+				members[v>>6] = 0
+			}
+		}()
+		isColumn = func(v I) uint64 { return members[v>>6] >> (v & 63) & 1 }
+	}
+	to := csc.Of[I](out.to)
+	for k, u := range rows.ids {
+		if k%claimed == 0 {
+			c.check()
+		}
+		for at := out.indptr[u]; at < out.indptr[u+1]; at++ {
+			places[n], inRow[n], inColumn[n] = out.places.At(at), I(k), to[at]
+			n += int64(isColumn(to[at]))
+		}
+	}
+	runtime.KeepAlive(out)
+	places, inRow, inColumn = places[:n], inRow[:n], inColumn[:n]
+	if !whole {
+		cpu.Find(&c.numbers, inColumn)
+	}
+	count := int64(len(columns.ids))
+	e := &edges[I]{columns: columns, indptr: take[int64](&c.arena, count+1), places: places, inRow: inRow}
+	clear(e.indptr)
+	for _, column := range inColumn {
+		e.indptr[column+1]++
+	}
+	for column := range count {
+		e.indptr[column+1] += e.indptr[column]
+	}
+	next, all := take[int64](&c.arena, count), take[found](&c.arena, n)
+	copy(next, e.indptr)
+	for k, column := range inColumn {
+		all[next[column]] = found{places[k], int64(inRow[k])}
+		next[column]++
+	}
+	c.columnsIn(e, func(_ *worker, _, first, end int64) {
+		for column := first; column < end; column++ {
+			of := all[e.indptr[column]:e.indptr[column+1]]
+			slices.SortFunc(of, func(a, b found) int { return cmp.Compare(a.place, b.place) })
+		}
+		for k := e.indptr[first]; k < e.indptr[end]; k++ {
+			places[k], inRow[k] = all[k].place, I(all[k].row)
+		}
+	})
+	return e
+}
