@@ -50,7 +50,7 @@ func (c *call[I]) makeEdges(i int) {
 	case program.Slice:
 		e = c.slice(c.distinct(n.In[0]))
 	case program.Cross:
-		e = c.between(n)
+		e = c.between(i)
 	case program.Individual:
 		if len(n.In) == 1 {
 			e = c.uniform(n)

@@ -27,6 +27,14 @@ func (c *call[I]) known() (costs.Costs, []layout.Work) {
 	return c.costs, c.works
 }
 
+// layoutOf is how a node is to be made. What a layout is chosen by is not here where rows lie elsewhere.
+func (c *call[I]) layoutOf(i int) program.Layout {
+	if c.near != nil {
+		return program.Usual
+	}
+	return c.Nodes[i].Layout
+}
+
 // settle stores the vectors of all vertices of which a node asks for elements edge by edge, where that costs less.
 func (c *call[I]) settle(i int) {
 	n := &c.Nodes[i]
@@ -53,7 +61,7 @@ func (c *call[I]) settleValues(i int, count int64) {
 		switch of := &c.Nodes[in]; {
 		case of.Type.Kind == program.Matrix && (n.Maps() && n.Op != program.Spread && n.Op != program.Random || n.Chooses() && k == 0):
 			c.settleValues(in, count)
-		case of.Layout == program.Cheaper && of.Type.Kind == program.Vector && !c.values[in].made:
+		case c.layoutOf(in) == program.Cheaper && of.Type.Kind == program.Vector && !c.values[in].made:
 			known, works := c.known()
 			if usual, other := works[in].Elements(known, float64(count), float64(c.Graph.NumNodes)); other < usual {
 				c.values[in].vector, c.values[in].made = c.vectorOf(in), true
@@ -65,19 +73,21 @@ func (c *call[I]) settleValues(i int, count int64) {
 // wide says that all vertices are the rows of a slice: by what costs less for as many edges as it has, or where forced.
 func (c *call[I]) wide(e *edges[I]) bool {
 	n := &c.Nodes[e.node]
-	if n.Op != program.Slice || n.Layout == program.Usual {
+	way := c.layoutOf(e.node)
+	if n.Op != program.Slice || way == program.Usual {
 		return false
 	}
 	known, _ := c.known()
 	usual, other := layout.AsRows(known, float64(e.count()), float64(c.Graph.NumNodes))
-	return n.Layout == program.Other || other < usual
+	return way == program.Other || other < usual
 }
 
 // between is the edges from a list's vertices to another's, by either way.
-func (c *call[I]) between(n *program.Node) *edges[I] {
+func (c *call[I]) between(i int) *edges[I] {
+	n, way := &c.Nodes[i], c.layoutOf(i)
 	rows, columns := c.values[n.In[0]].list, c.values[n.In[1]].list
-	if n.Layout != program.Usual {
-		if out := c.outEdges(n.Layout == program.Other, rows, columns); out != nil {
+	if way != program.Usual {
+		if out := c.outEdges(way == program.Other, rows, columns); out != nil {
 			return c.crossByRows(out, rows, columns)
 		}
 	}

@@ -395,7 +395,7 @@ func (c *call[I]) makeVector(i int) {
 			c.listAlong(n.Type.Along) // by one worker, before several ask for it
 			return
 		}
-		if n.Type.Along.Space == program.All && !n.Once && n.Layout != program.Other && c.work(i) < mostWork {
+		if n.Type.Along.Space == program.All && !n.Once && c.layoutOf(i) != program.Other && c.work(i) < mostWork {
 			return
 		}
 		v.vector = c.vectorOf(i)
