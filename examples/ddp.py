@@ -2,11 +2,14 @@
 
 With a GPU for each process they sample and train on GPUs, over NCCL; without any, on the CPU over
 gloo. The seeds are dealt out exactly: each belongs to one rank, and all ranks have as many batches.
-With --parts each process has a part of the graph alone, and of the features, and asks the others.
+With --parts each process has a part of the graph alone, and of the features, and asks the others;
+with a folder, too, the parts are written there, for torchrun.
 
     python examples/ddp.py --processes 2
     python examples/ddp.py --processes 2 --parts
     torchrun --nproc-per-node 4 examples/ddp.py
+    python examples/ddp.py --processes 3 --parts debian.parts
+    torchrun --nproc-per-node 3 examples/ddp.py --parts debian.parts
 """
 
 from __future__ import annotations
@@ -105,21 +108,22 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--parts", nargs="?", const="", metavar="FOLDER")
     arguments = parser.parse_args()
     if "RANK" in os.environ:
         # torchrun has started the processes.
-        if arguments.parts:
-            parser.error("--parts: expected without torchrun; pygsampler partition writes parts")
+        if arguments.parts == "":
+            parser.error("--parts: expected the folder that this example has written")
         ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        train(*ranks, arguments.epochs, arguments.seed, None)
+        train(*ranks, arguments.epochs, arguments.seed, arguments.parts)
         return
     with tempfile.TemporaryDirectory() as folder:
-        parts = None
-        if arguments.parts:
+        parts = arguments.parts
+        if parts is not None:
             data = datasets.debian()
             graph = data.graph().with_data(node_data={"x": data.features()})
-            made = pgs.distributed.partition(graph, f"{folder}/debian", arguments.processes)
+            where = parts or f"{folder}/debian"
+            made = pgs.distributed.partition(graph, where, arguments.processes, replace=True)
             parts = str(made.folder)
         spawn(arguments.processes, arguments.epochs, arguments.seed, parts)
 

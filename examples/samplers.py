@@ -1,10 +1,11 @@
 """Published samplers on the Debian graph: the same model, trained on the batches of each.
 
 GraphSAGE with two layers learns the sections of packages from batches of uniform neighbours, of
-KGCN, VR-GCN, LADIES, FastGCN, LABOR, GNNSampler's locality, GCN-BS, Thanos, GraphSAINT and ShaDow,
-and is tested on uniform neighbours each time. What a batch's edges are worth comes with it: a
-destination hears the mean of its in-neighbours by ``block.edge_data["w"]``. VR-GCN has a history of
-what all vertices sent, and GCN-BS and Thanos learn from what was sent by the edges they drew.
+KGCN, VR-GCN, LADIES, FastGCN, AS-GCN, LABOR, GNNSampler's locality, GCN-BS, Thanos, GraphSAINT and
+ShaDow, and is tested on uniform neighbours each time. What a batch's edges are worth comes with it:
+a destination hears the mean of its in-neighbours by ``block.edge_data["w"]``. VR-GCN has a history
+of what all vertices sent, GCN-BS and Thanos learn from what was sent by the edges they drew, and
+AS-GCN's scores learn from the loss. The norms of GraphSAINT's walks are estimated before.
 
     python examples/samplers.py [--epochs 4] [--only ladies --only labor] [--device cuda]
 """
@@ -12,6 +13,7 @@ what all vertices sent, and GCN-BS and Thanos learn from what was sent by the ed
 from __future__ import annotations
 
 import argparse
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +28,8 @@ from pygsampler.quickstart.model import DROPOUT, HIDDEN, Bags, WordSum, linear
 from pygsampler.torch import DataLoader
 
 BATCH_SIZE = 1024
+# Numbers that stand for a package's words where AS-GCN scores it.
+CODE = 32
 # Each with the sizes that make about as many edges a batch.
 ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "graphsage": lambda graph: samplers.graphsage(fanouts=[10, 10], seed=0),
@@ -38,13 +42,71 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "labor": lambda graph: samplers.labor(fanouts=[10, 10], seed=0),
     "ladies": lambda graph: samplers.ladies(nodes=[2048, 2048], seed=0),
     "fastgcn": lambda graph: samplers.fastgcn(nodes=[4096, 4096], seed=0),
+    "asgcn": lambda graph: samplers.asgcn_trained(
+        graph, features=code(), w=scores(), nodes=[4096, 4096], seed=0
+    ),
     "locality_layers": lambda graph: samplers.locality_layers(nodes=[4096, 4096], beta=3.0, seed=0),
     "saint_node": lambda graph: samplers.saint_node(budget=6000, seed=0),
     "saint_edge": lambda graph: samplers.saint_edge(budget=4000, seed=0),
+    "saint_walk": lambda graph: samplers.saint_walk(roots=3000, length=2, seed=0),
+    "locality_saint": lambda graph: samplers.locality_saint(budget=20000, beta=3.0, seed=0),
     "shadow": lambda graph: samplers.shadow(fanouts=[2, 3], seed=0),
     "shadow_disjoint": lambda graph: samplers.shadow_disjoint(fanouts=[5, 10], seed=0),
     "ppr_shadow": lambda graph: samplers.ppr_shadow(k=20, epsilon=1e-4, seed=0),
 }
+
+
+@functools.cache
+def code() -> Tensor:
+    """[num_nodes, CODE]: words of packages, each in a fixed random direction."""
+    data = datasets.debian()
+    random = torch.Generator().manual_seed(0)
+    words = torch.randn(data.num_features, CODE, generator=random) / CODE**0.5
+    return functional.normalize(torch.from_numpy(data.features()).float() @ words)
+
+
+def scores() -> Tensor:
+    """[CODE, 2]: the w that AS-GCN begins with."""
+    return 0.1 * torch.randn(CODE, 2, generator=torch.Generator().manual_seed(1))
+
+
+class Factor(nn.Module):
+    """What the weights of a block's edges are to be multiplied with: nothing."""
+
+    def forward(self, block: Any) -> Tensor | None:
+        """[num_edges], or None."""
+        return None
+
+
+class Norms(Factor):
+    """GraphSAINT's, where they are estimated: 1 / the chance of an edge beside its target."""
+
+    def __init__(self, norms: Any) -> None:
+        super().__init__()
+        self.register_buffer("node", torch.from_numpy(norms.node))
+        self.register_buffer("edge", torch.from_numpy(norms.edge))
+
+    def forward(self, block: Any) -> Tensor:
+        return 1 / self.edge[block.edge_ids]
+
+
+class Attention(Factor):
+    """AS-GCN's scores, which are in the weights of edges already: by them the loss tells w.
+
+    The paper adds the variance of the sampler to the loss.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(scores())
+        self.register_buffer("code", code())
+
+    def forward(self, block: Any) -> Tensor:
+        """Ones [num_edges], with the gradient of relu(h_u + h_v) + 1."""
+        h = self.code[block.src_nodes] @ self.w
+        src, dst = block.coo()
+        score = functional.relu(h[src, 0] + h[dst, 1]) + 1
+        return score / score.detach()
 
 
 class Layer(nn.Module):
@@ -58,9 +120,11 @@ class Layer(nn.Module):
         self.sent: Tensor | None = None
         self.history: samplers.History | None = None
 
-    def forward(self, block: Any, x: Any) -> Tensor:
-        """x: [num_src_nodes, ...] -> [num_dst_nodes, size]."""
+    def forward(self, block: Any, x: Any, factor: Tensor | None = None) -> Tensor:
+        """x: [num_src_nodes, ...] -> [num_dst_nodes, size]; ``factor`` is of the edges' weights."""
         rows, weights = self.heard(x), block.edge_data.get("w")
+        if factor is not None:
+            weights = factor if weights is None else weights * factor
         self.sent = rows.detach()
         if weights is None:
             heard = block.mean(rows)
@@ -83,17 +147,19 @@ class Model(nn.Module):
         self.first = Layer(WordSum(num_words), WordSum(num_words), HIDDEN)
         self.second = Layer(linear(num_classes), linear(num_classes), num_classes)
 
-    def forward(self, batch: Any) -> Tensor:
+    def forward(self, batch: Any, factor: Factor) -> Tensor:
         """Scores [destinations of the last block, num_classes]."""
-        x = functional.relu(self.first(batch.blocks[0], Bags.of(batch.words, self.num_words)))
+        first, last = batch.blocks[0], batch.blocks[-1]
+        x = functional.relu(self.first(first, Bags.of(batch.words, self.num_words), factor(first)))
         x = functional.dropout(x, DROPOUT, self.training)
-        scores: Tensor = self.second(batch.blocks[-1], x)
+        scores: Tensor = self.second(last, x, factor(last))
         return scores
 
 
-def loss_of(scores: Tensor, batch: Any, labels: Tensor, training: Tensor) -> Tensor:
+def loss_of(scores: Tensor, batch: Any, labels: Tensor, training: Tensor, factor: Factor) -> Tensor:
     """Over the seeds; of GraphSAINT's subgraphs over their training vertices, by their norms."""
-    norm = batch.extra.get("node_norm")
+    known = factor.node[batch.nodes] if isinstance(factor, Norms) else None
+    norm = batch.extra.get("node_norm", known)
     if norm is None:
         return functional.cross_entropy(scores[batch.output_index], labels[batch.output_nodes])
     ours = training[batch.nodes]
@@ -124,23 +190,31 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
     if name == "vrgcn":
         for layer in layers:
             layer.history = samplers.History(loader.graph, [len(layer.bias)])
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    factor = Factor()
+    if name == "asgcn":
+        factor = Attention()
+    elif name == "saint_walk":
+        factor = Norms(samplers.saint_norms(graph, sampler))
+    factor.to(loader.device)
+    optimizer = torch.optim.Adam([*model.parameters(), *factor.parameters()], lr=5e-3)
     edges, begin = 0, time.perf_counter()
     for _ in range(epochs):
         for batch in loader:
-            loss = loss_of(model(batch), batch, labels, training)
+            loss = loss_of(model(batch, factor), batch, labels, training, factor)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             if isinstance(sampler, samplers.Bandit):
                 learn(sampler, batch, layers)
+            if isinstance(factor, Attention):
+                sampler.update(factor.w.detach().cpu())
             edges += batch.num_edges
     seconds = time.perf_counter() - begin
     model.eval()
     right = 0
     with torch.no_grad():
         for batch in DataLoader(graph, data.val, [10, 10], batch_size=4096, seed=0, **options):
-            scores = model(batch)[batch.output_index]
+            scores = model(batch, Factor())[batch.output_index]
             right += int((scores.argmax(1) == labels[batch.output_nodes]).sum())
     return {
         "accuracy": right / len(data.val),

@@ -21,6 +21,7 @@ from pygsampler._core.notes import log_waits
 from pygsampler._program import inputs
 from pygsampler._program.drawing import drawing
 from pygsampler._program.forms import function_of
+from pygsampler._program.frozen import refuse_frozen, states
 from pygsampler._program.graph import Graph, Induced
 from pygsampler._program.inputs import Content
 from pygsampler._program.symbols import (
@@ -34,7 +35,7 @@ from pygsampler._program.symbols import (
     stack,
 )
 from pygsampler._program.texts import arrays, extras, follows, named
-from pygsampler._program.trace import Trace, constant
+from pygsampler._program.trace import Trace, constant, place_of
 from pygsampler._sampling.base import Launcher, Sampler, check_graph
 from pygsampler._sampling.device_job import sample_many
 from pygsampler._sampling.engine_sampler import EngineSampler
@@ -158,6 +159,8 @@ class ProgramFunction:
         # A functools.partial is called as what it calls, and another object as its class.
         called = getattr(function, "func", function)
         self._name = str(getattr(called, "__name__", type(called).__name__))
+        code = getattr(called, "__code__", None) or getattr(type(called).__call__, "__code__", None)
+        self._place = None if code is None else place_of(code.co_filename, code.co_firstlineno)
 
     def __call__(
         self,
@@ -201,7 +204,11 @@ class ProgramFunction:
         fixed = {
             key: constant(value, key) for key, value in constants.items() if key not in tensors
         }
+        before = states()
         trace, last, lists = self._traced(weight, fixed, tensors, ())
+        if states() != before:
+            # Another thread may have drawn them.
+            refuse_frozen(trace, self._traced(weight, fixed, tensors, ())[0])
         if trace.relations:
             # What a relation's matrix is depends on those that are named after it.
             relations = tuple(trace.relations)
@@ -230,8 +237,17 @@ class ProgramFunction:
         own = {key: constant(value, key) for key, value in fixed.items()}
         own |= {key: Input(trace, key, content) for key, content in tensors.items()}
         made = self._function(Graph(trace, weight), seeds, **own)
+        trace.ended = self._place
         # It may add a node: the whole matrix, where that is returned.
         return trace, *_returned(trace, made)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and hasattr(Program, name):
+            known = ", ".join(f"{each}=" for each in [*self._known, *_OWN])
+            raise AttributeError(
+                f"{self._name}: {name}: expected a sampler, which {self._name}({known}) makes"
+            )
+        raise AttributeError(name)
 
     def __repr__(self) -> str:
         return f"<program {self._name}{inspect.signature(self._function)}>"

@@ -42,6 +42,26 @@ def test_a_graph_with_types(
     assert (len(again.out), [list(of.times) for of in again.relations]) == (2, [["age"], []])
     refused = run("partition", path, "--parts", "2", "--replace", "--reorder", "rcm", ends_with=2)
     assert "expected none of a graph with types" in refused.stderr
+    refused = run("partition", path, "--parts", "2", "--replace", "--node-data", "x", ends_with=2)
+    assert "whose arrays all go along" in refused.stderr
+
+
+def test_arrays_beside_the_graph(
+    ask: Callable[..., Any], run: Callable[..., Any], tmp_path: Path, graph: Graph
+) -> None:
+    """convert puts labels and features there."""
+    path = tmp_path / "labelled.pgs"
+    labels = [7 * v for v in range(graph.num_nodes)]
+    graph.save(path, arrays={"labels": labels, "train": [1, 2]})
+    ask("partition", path, "--parts", "3", "--node-data", "labels")
+    made = Partition.open(path.with_suffix(".parts"))
+    shards = [made.shard(rank) for rank in range(3)]
+    assert [x for shard in shards for x in shard.ndata["labels"].tolist()] == labels
+    again = ["partition", path, "--parts", "2", "--replace", "--node-data"]
+    refused = run(*again, "y", ends_with=2)
+    assert "expected an array beside the graph, one of labels, train, got y" in refused.stderr
+    assert "'train'" in run(*again, "train", ends_with=1).stderr
+    assert made.num_parts == Partition.open(path.with_suffix(".parts")).num_parts == 3
 
 
 def test_another_order(ask: Callable[..., Any], file: Path, tmp_path: Path) -> None:

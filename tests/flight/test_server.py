@@ -112,6 +112,8 @@ def test_tls(certificate: tuple[Path, Path]) -> None:
         with Client(server.location, token=TOKEN, root_cert=cert) as client:
             expected = content(UNIFORM.sample(untyped(), [5, 3], batch=0))
             assert content(client.sample(UNIFORM, [5, 3], batch=0)) == expected
+        with Client(server.location, token=TOKEN, root_cert=cert.read_bytes()) as client:
+            assert content(client.sample(UNIFORM, [5, 3], batch=0)) == expected
         for location in (server.location, server.location.replace("+tls", "")):
             refused = pytest.raises((ConnectionError, TimeoutError), match=r"expected an answer")
             with Client(location, token=TOKEN, timeout=5) as client, refused:
@@ -187,6 +189,16 @@ def test_what_a_client_refuses(client: Client) -> None:
         client.sample(UNIFORM, [0.5])
     with pytest.raises(ValueError, match=r"location: expected 'grpc://host:port'"):
         Client("http://127.0.0.1:1")
+    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+        ({"root_cert": 5}, TypeError, "root_cert: expected a path or bytes of PEM, got int 5"),
+        ({"token": b"secret"}, TypeError, r"token: expected a str, got bytes$"),
+        ({"token": "\N{BULLET}" * 16}, ValueError, "token: expected characters of ASCII"),
+        ({"timeout": "60"}, TypeError, "timeout: expected seconds, got str '60'"),
+        ({"timeout": 0}, ValueError, "timeout: expected seconds > 0, got 0"),
+    ]
+    for options, kind, text in wrong:
+        with pytest.raises(kind, match=text):
+            Client("grpc://127.0.0.1:1", **options)
     refused = pytest.raises(ConnectionError, match=r"grpc://127.0.0.1:1: expected an answer")
     with Client("grpc://127.0.0.1:1", timeout=5) as nobody, refused:
         nobody.about()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import random
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,43 @@ def assigned(A: Any, seeds: Any) -> Any:
     A[:, seeds].edata["w"] = 1
 
 
+def changed(A: Any, seeds: Any) -> Any:
+    A[:, seeds][0] = 1
+
+
+def compared(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].where(A[:, seeds] > A.degree())
+
+
+def too_few(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(-2)
+
+
+def largest(A: Any, seeds: Any) -> Any:
+    return {"x": A[:, seeds].max()}
+
+
+def elsewhere(A: Any, seeds: Any) -> Any:
+    C = A[:, seeds]
+    return {"x": C.sum(axis=1)[C.collective_sample(3).row()]}
+
+
+def columns(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].compact(axis=0)
+
+
+def frozen(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].where(A[:, seeds] > random.random())
+
+
+def numpys(A: Any, seeds: Any) -> Any:
+    return A[:, seeds].individual_sample(1 + int(np.random.randint(2**30)))
+
+
+def torchs(A: Any, seeds: Any) -> Any:
+    return A[:, seeds] * float(torch.rand(()))
+
+
 def too_large(A: Any, seeds: Any) -> Any:
     return A[:, seeds] * 10**400
 
@@ -260,10 +298,6 @@ def surrogate(A: Any, seeds: Any) -> Any:
 
 def symbolic(A: Any, seeds: Any) -> Any:
     return A[:, seeds].individual_sample(A.degree().sum())
-
-
-def negative(A: Any, seeds: Any) -> Any:
-    return A[:, seeds].individual_sample(-2)
 
 
 def unraced(A: Any, seeds: Any) -> Any:
@@ -293,7 +327,7 @@ def sites(A: Any, seeds: Any) -> Any:
         (index, TypeError, r"expected A\[:, S\], A\[R, :\] or A\[R, S\]"),
         (other_edges, ValueError, r"expected matrices of the same edges"),
         (other_rows, ValueError, r"expected a vector along the matrix's columns"),
-        (no_axis, ValueError, r"axis: expected 0 .* got None"),
+        (no_axis, TypeError, r"\* of a vector and a matrix: expected C\.mul\(v, axis=0\)"),
         (reduced, TypeError, r"sum: axis=None of a matrix: expected 0 \(columns\)"),
         (wrong_axis, TypeError, r"mul: axis=2 of a matrix: expected 0 \(columns\)"),
         (vectors_axis, TypeError, r"sum: axis=0 of a vector: expected None"),
@@ -304,10 +338,18 @@ def sites(A: Any, seeds: Any) -> Any:
         (comparison, TypeError, r"a comparison of a list of vertices"),
         (difference, TypeError, r"- of a list of vertices: expected V\[mask\]"),
         (assigned, TypeError, r"'w' as an array of a matrix"),
+        (changed, TypeError, r"an assignment to a matrix: expected where\(mask\)"),
+        (compared, TypeError, r"a comparison of a vector and a matrix: expected C\.spread"),
+        (too_few, ValueError, r"individual_sample: k: expected an integer from -1"),
+        (largest, TypeError, r"max: axis=None of a matrix: expected 0 \(columns\)"),
+        (elsewhere, ValueError, r"v\[list\]: expected a vector of all vertices .* B\.div"),
+        (columns, TypeError, r"compact: axis=0 of a matrix: expected 1, since columns stay"),
+        (frozen, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
+        (numpys, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
+        (torchs, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
         (too_large, TypeError, r"expected a number of double precision"),
         (surrogate, TypeError, r"expected the name of an array"),
         (symbolic, TypeError, r"K: a scalar for a matrix: expected a constant"),
-        (negative, ValueError, r"k: expected an integer from -1"),
         (unraced, TypeError, r"race of.*: expected what collective_sample without replace"),
         (vector, TypeError, r"expected matrices, A\.induce"),
         (sites, ValueError, r"expected at most 256 sampling calls"),
@@ -322,8 +364,55 @@ def test_what_cannot_be_is_told_with_its_line(
     text = str(found.value)
     assert text.startswith(f"program {function.__name__}, test_trace.py:")
     line = int(text.partition("test_trace.py:")[2].partition(":")[0])
-    # A result is refused where the sampler is made.
-    assert first < line < first + 6 or function is vector
+    # A result is refused when the function has ended: its first line is told.
+    assert first < line < first + 6 or (function is vector and line == first)
+
+
+def test_what_others_draw_while_it_is_traced_is_no_matter() -> None:
+    def made(A: Any, seeds: Any) -> Any:
+        random.random()
+        return A[:, seeds].individual_sample(2)
+
+    assert body(made)[-1] == "return blocks %2"
+
+
+def test_slices_that_are_written_twice_are_of_the_same_edges() -> None:
+    def twice(A: Any, seeds: Any) -> Any:
+        return A[:, seeds].individual_sample(2, A[:, seeds] ** 2), A[seeds, :].compact()
+
+    def once(A: Any, seeds: Any) -> Any:
+        C = A[:, seeds]
+        return C.individual_sample(2, C**2), A[seeds, :]
+
+    assert body(twice) == body(once)
+
+    def draws(A: Any, seeds: Any) -> Any:
+        return A[:, seeds].individual_sample(2), A[:, seeds].individual_sample(2)
+
+    assert [x for x in body(draws) if "individual" in x] == [
+        f"individual %1 k=2 replace=false site={site}" for site in range(2)
+    ]
+
+
+def test_a_vector_stands_along_columns_unless_told() -> None:
+    """gSampler's Table 4: op(V, axis = 0)."""
+
+    def made(A: Any, seeds: Any, **axis: int) -> Any:
+        C = A[:, seeds]
+        v = C.sum(axis=0)
+        for name in ("add", "sub", "mul", "div", "pow", "minimum", "maximum"):
+            C = getattr(C, name)(v, **axis)
+        return C.neg(), -C
+
+    def without(A: Any, seeds: Any) -> Any:
+        return made(A, seeds)
+
+    def along(A: Any, seeds: Any) -> Any:
+        return made(A, seeds, axis=0)
+
+    assert body(without) == body(along)
+    assert sum(" axis=0" in line for line in body(along)) == 8
+    assert [line[:3] for line in body(along)[-3:-1]] == ["neg", "neg"]
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -418,6 +507,9 @@ def test_arguments() -> None:
         pgs.program(lambda A: A)
     with pytest.raises((TypeError, ValueError), match="weight"):
         one(K=3, weight=7)
+    with pytest.raises(AttributeError, match=r"one: sample: expected a sampler, which one\(K=, "):
+        one.sample  # noqa: B018
+    assert not hasattr(one, "no_such_name")
     with pytest.raises(ValueError, match="passes"):
         one(K=3, passes=["no such pass"])
     with pytest.raises(TypeError, match="passes: expected a list of names, got str 'cse'"):

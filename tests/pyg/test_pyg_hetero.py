@@ -328,6 +328,20 @@ def test_a_model_trains() -> None:
     assert sum(losses[-3:]) < 0.5 * sum(losses[:3])
 
 
+def test_relations_without_a_name() -> None:
+    """PyG calls them "to", and takes pairs of types for them."""
+    data = HeteroData()
+    data["a"].num_nodes, data["b"].num_nodes = 6, 4
+    data["a", "b"].edge_index = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 0, 0, 0, 1, 1]])
+    data["b", "of", "a"].edge_index = torch.tensor([[0, 1, 2], [1, 1, 1]])
+    for kind in (("a", "b"), ("a", "to", "b"), "a__to__b"):
+        counts = {kind: [3, 1], ("b", "of", "a"): [0, 2]}
+        (batch,) = NeighborLoader(data, counts, "b", batch_size=4, seed=1)
+        assert batch["a", "to", "b"].num_sampled_edges == [5, 0]
+    with pytest.raises(ValueError, match=r"got \('b', 'to', 'a'\)"):
+        NeighborLoader(data, {("a", "b"): [2], ("b", "a"): [2]}, "b")
+
+
 def test_trimmed_layers() -> None:
     """With ``trim_to_layer`` the seeds get the same vectors, of fewer rows."""
     torch.manual_seed(0)

@@ -14,6 +14,7 @@ import torch
 from pyg_reference import content
 from torch_geometric.data import Data, HeteroData
 from torch_geometric.data.lightning import datamodule
+from torch_geometric.testing import MyFeatureStore, MyGraphStore
 
 from pygsampler.pyg import HeteroSampler, PGSampler
 from pygsampler.pyg import lightning as ours
@@ -135,6 +136,44 @@ def test_links(hetero: bool) -> None:
         assert links.edge_label_index.shape[1] == 2 * positive.shape[1]
     assert count == 5
     assert len(list(made.val_dataloader())) == 2
+
+
+@pytest.mark.parametrize("hetero", [False, True])
+def test_stores(hetero: bool) -> None:
+    """PyG's own stores: those with types get the sampler of types."""
+    kind = CITES if hetero else None
+    group = "paper" if hetero else None
+    features, graph = MyFeatureStore(), MyGraphStore()
+    features.put_tensor(torch.arange(150), group_name=group, attr_name="x", index=None)
+    index = ends(150, 150, 700)
+    graph.put_edge_index(
+        edge_index=(index[0], index[1]), edge_type=kind, layout="coo", size=(150, 150)
+    )
+    seeds = torch.arange(40)
+    nodes = ours.LightningNodeData(
+        (features, graph),
+        input_train_nodes=("paper", seeds) if hetero else seeds,
+        loader="neighbor",
+        num_neighbors=[5, 5],
+        **OPTIONS,
+    )
+    assert isinstance(nodes.graph_sampler, HeteroSampler if hetero else PGSampler)
+    (batch,) = nodes.train_dataloader()
+    papers = batch["paper"] if hetero else batch
+    assert papers.x.equal(papers.n_id)
+    assert papers.batch_size == 40
+    if not hetero:
+        return  # Links of stores have types in PyG.
+    links = ours.LightningLinkData(
+        (features, graph),
+        input_train_edges=(CITES, index[:, :30]),
+        loader="neighbor",
+        num_neighbors=[5],
+        **OPTIONS,
+    )
+    (batch,) = links.train_dataloader()
+    found = batch["paper"].n_id[batch[CITES].edge_label_index]
+    assert sorted(found.T.tolist()) == sorted(index[:, :30].T.tolist())
 
 
 def test_samplers_in_their_modules() -> None:

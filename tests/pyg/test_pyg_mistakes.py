@@ -101,7 +101,7 @@ def test_a_sampler_of_another_kind(make: Any) -> None:
         make(random_data(), [5, 5], neighbor_sampler=pgs.PGSampler([5, 5]))
     assert str(caught.value) == (
         "neighbor_sampler: expected a pygsampler.pyg.PGSampler, got a pygsampler.PGSampler; "
-        "pygsampler.pyg.PGSampler(data, fanouts) makes one"
+        "pygsampler.pyg.PGSampler(data, fanouts) makes one, and Sampler(data, sampler) of any other"
     )
     # Its module is all that is known of it: DGL need not be there.
     known = "pygsampler.dgl" in sys.modules

@@ -208,7 +208,7 @@ def test_backward_around_links_by_time(data: Data) -> None:
 def test_wrong_arguments(data: Data) -> None:
     with pytest.raises(ValueError, match="input_time"):
         NeighborLoader(data, [2], input_time=torch.arange(NODES))
-    with pytest.raises(ValueError, match="strategy: expected"):
+    with pytest.raises(ValueError, match="temporal_strategy: expected 'uniform' or 'last'"):
         NeighborLoader(data, [2], time_attr="time", temporal_strategy="first")
     with pytest.raises(TypeError, match="time_attr: expected the name of an attribute, got int"):
         NeighborLoader(data, [2], time_attr=3)  # type: ignore[arg-type]

@@ -489,3 +489,30 @@ def test_pass_draws_by_its_attention() -> None:
             p[u] = w
     assert math.isclose(p[1], 0.6127, abs_tol=5e-5) and math.isclose(p[3], 0.3873, abs_tol=5e-5)
     plausible(counts, {1: p[1], 3: 1 - p[1]})
+
+
+# ---- mistakes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["graphsage", "kgcn", "labor", "locality", "seal", "shadow"])
+def test_fanouts_that_are_none(name: str) -> None:
+    make = getattr(samplers, name)
+    with pytest.raises(TypeError, match=r"fanouts: expected a list of int, .* got int 5"):
+        make(fanouts=5)
+    with pytest.raises(TypeError, match=r"fanouts\[1\]: expected an integer .* got str 'a'"):
+        make(fanouts=[5, "a"])
+    with pytest.raises(ValueError, match=r"fanouts\[0\]: expected an integer .* got -2"):
+        make(fanouts=[-2, 5])
+
+
+@pytest.mark.parametrize("name", ["ladies", "fastgcn", "locality_layers", "asgcn"])
+def test_layers_that_are_none(name: str) -> None:
+    with pytest.raises(TypeError, match=r"nodes: expected a list of int, .* got int 5"):
+        getattr(samplers, name)(nodes=5)
+
+
+def test_a_graph_with_types() -> None:
+    typed = pgs.HeteroGraph.from_coo({("a", "to", "a"): ([0], [1])}, {"a": 2})
+    remedy = r"expected a pygsampler.Graph, got HeteroGraph.*; graph\.to_homogeneous\(\)"
+    with pytest.raises(TypeError, match=remedy):
+        samplers.graphsage(fanouts=[2]).sample(typed, [1])

@@ -123,7 +123,7 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		if in[0].Along.Space == All || in[0].Along == in[1].Along {
 			return Type{Kind: Vector, Along: in[1].Along}, nil
 		}
-		return t, fmt.Errorf("gather: expected a vector of all vertices, got one along a list")
+		return t, fmt.Errorf("gather: expected a vector of all vertices or along that list, got one along another; B.div(v, axis=1) takes one along the rows of what B was chosen from")
 	case Features, Take, Project, Dot, Item, Multiply, Entry:
 		return p.denseType(n, in)
 	}

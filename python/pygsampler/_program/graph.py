@@ -44,17 +44,17 @@ class Graph(Matrix):
             )
         rows, columns = key
         if isinstance(rows, Vertices) and isinstance(columns, slice) and columns == slice(None):
-            every = trace.add("column", trace.add("whole"))
-            return Matrix(trace, trace.add("cross", rows.unique()._node, every))
+            every = trace.once("column", trace.once("whole"))
+            return Matrix(trace, trace.once("cross", trace.once("unique", rows._node), every))
         if not isinstance(columns, Vertices):
             raise trace.refuse(
                 f"A[..., {describe(columns)}]", "expected a list of vertices for columns"
             )
         if isinstance(rows, slice) and rows == slice(None):
-            return Matrix(trace, trace.add("slice", columns._node))
+            return Matrix(trace, trace.once("slice", columns._node))
         if not isinstance(rows, Vertices):
             raise trace.refuse(f"A[{describe(rows)}, ...]", "expected : or a list of vertices")
-        return Matrix(trace, trace.add("cross", rows._node, columns._node))
+        return Matrix(trace, trace.once("cross", rows._node, columns._node))
 
     def induce(self, vertices: Vertices) -> Induced:
         """``A[V, V]``: the edges among distinct vertices."""

@@ -11,7 +11,7 @@ import operator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pygsampler._core.checks import describe, index
-from pygsampler._program.trace import Trace, number
+from pygsampler._program.trace import Trace, number, written
 from pygsampler.hetero_graph import TYPE
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ _LEFT = {
     "bitwise_and": operator.and_,
     "bitwise_or": operator.or_,
 }
+
+
+# Operators that stand between a matrix and a vector only by a method's name.
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 
 
 class Symbol:
@@ -117,6 +121,11 @@ class Symbol:
         if found:
             found[0]._refuse(f"torch's {name} of", "expected operators of the program")
         raise TypeError(f"torch's {name}: expected operators of the program")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._refuse(
+            "an assignment to", "expected where(mask) or mask.select(a, b), which make another"
+        )
 
     def __contains__(self, item: Any) -> bool:
         self._refuse("a search in", "expected operators of the program")
@@ -231,6 +240,13 @@ class Values(Symbol):
         kind = self._joined(other)
         if axis is not None:
             axis = self._along(op, axis)
+        elif isinstance(other, Values) and {self._rank, other._rank} == {1, 2}:
+            self._refuse(
+                f"{_SIGNS.get(op, 'a comparison')} of {other._what} and",
+                f"expected C.{op}(v, axis=0), v along its columns, or axis=1, along its rows"
+                if op in _SIGNS
+                else "expected C.spread(v, axis=), a matrix of the vector's values",
+            )
         mine, theirs = self._node, self._other(other)
         nodes = (theirs, mine) if swapped else (mine, theirs)
         return kind(self._trace, self._trace.add(op, *nodes, axis=axis))
@@ -242,8 +258,14 @@ class Values(Symbol):
         except TypeError:
             along = -1
         if along not in (0, 1):
-            self._refuse(f"{op}: axis={axis!r} of", "expected 0 (columns) or 1 (rows)")
+            self._refuse(f"{written(op)}: axis={axis!r} of", "expected 0 (columns) or 1 (rows)")
         return along
+
+    def _beside(self, op: str, other: Any, axis: int | None) -> Any:
+        """A method's map: a vector beside a matrix stands along its columns unless told."""
+        if axis is None and self._rank == 2 and isinstance(other, Vector):
+            axis = 0
+        return self._map(op, other, axis)
 
     def _alone(self, op: str) -> Any:
         return self._make(self._joined(), op)
@@ -335,6 +357,9 @@ class Values(Symbol):
     def abs(self) -> Any:
         return self._alone("abs")
 
+    def neg(self) -> Any:
+        return self._alone("neg")
+
     def sqrt(self) -> Any:
         return self._alone("sqrt")
 
@@ -349,32 +374,35 @@ class Values(Symbol):
         return self._alone("relu")
 
     def add(self, other: Any, axis: int | None = None) -> Any:
-        """The sum; ``axis`` says along what a vector stands to a matrix: 0 columns, 1 rows."""
-        return self._map("add", other, axis)
+        """The sum; ``axis`` says along what a vector stands to a matrix: 0 columns, 1 rows.
+
+        0 unless it is given.
+        """
+        return self._beside("add", other, axis)
 
     def sub(self, other: Any, axis: int | None = None) -> Any:
         """The difference: see ``add``."""
-        return self._map("sub", other, axis)
+        return self._beside("sub", other, axis)
 
     def mul(self, other: Any, axis: int | None = None) -> Any:
         """The product: see ``add``."""
-        return self._map("mul", other, axis)
+        return self._beside("mul", other, axis)
 
     def div(self, other: Any, axis: int | None = None) -> Any:
         """The quotient: see ``add``."""
-        return self._map("div", other, axis)
+        return self._beside("div", other, axis)
 
     def pow(self, other: Any, axis: int | None = None) -> Any:
         """The power: see ``add``."""
-        return self._map("pow", other, axis)
+        return self._beside("pow", other, axis)
 
     def minimum(self, other: Any, axis: int | None = None) -> Any:
         """The smaller: see ``add``."""
-        return self._map("min", other, axis)
+        return self._beside("min", other, axis)
 
     def maximum(self, other: Any, axis: int | None = None) -> Any:
         """The larger: see ``add``."""
-        return self._map("max", other, axis)
+        return self._beside("max", other, axis)
 
     def select(self, a: Any, b: Any) -> Any:
         """``a`` where this is not 0, else ``b``."""
@@ -449,7 +477,7 @@ class Vector(Values):
 
     def _total(self, op: str, axis: Any) -> Scalar:
         if axis is not None:
-            self._refuse(f"{op}: axis={axis!r} of", "expected None")
+            self._refuse(f"{written(op)}: axis={axis!r} of", "expected None")
         made: Scalar = self._make(Scalar, op)
         return made
 
@@ -756,6 +784,15 @@ class Matrix(Values):
                 self._refuse(f"dot: {name}: {describe(given)} for", "expected dense rows")
         made: Matrix = self._make(Matrix, "dot", P, Q)
         return made
+
+    def compact(self, axis: int = 1) -> Matrix:
+        """Without its empty rows, which it has none of: itself. Columns stay."""
+        if self._along("compact", axis) == 0:
+            self._refuse(
+                "compact: axis=0 of",
+                "expected 1, since columns stay; C.column()[C.count(axis=0)] are those with edges",
+            )
+        return self
 
     def where(self, mask: Matrix) -> Matrix:
         """The edges whose value in ``mask``, a matrix of the same edges, is not 0."""

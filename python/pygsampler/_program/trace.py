@@ -22,6 +22,27 @@ _OURS = {
     str(_HERE.parent.with_name("programs.py")),
 }
 _NODE = re.compile(r"(?:\w+: )?%(\d+): ")
+# What programs write for the engine's operators, where that is another name.
+_WRITTEN = {
+    "individual": "individual_sample",
+    "collective": "collective_sample",
+    "dependent": "dependent_sample",
+    "filter": "where",
+    "where": "select",
+    "largest": "max",
+    "smallest": "min",
+    "max": "maximum",
+    "min": "minimum",
+    "gather": "v[list]",
+    "pick": "list[v]",
+    "take": "X[list]",
+    "union": "|",
+}
+
+
+def written(op: str) -> str:
+    """An operator as programs write it."""
+    return _WRITTEN.get(op, op)
 
 
 class Trace:
@@ -38,6 +59,9 @@ class Trace:
         self.node_names: dict[str, None] = {}
         # The sites of races, by the nodes of what they chose.
         self.races: dict[int, int] = {}
+        # Where a function's result is refused; it has ended by then.
+        self.ended: str | None = None
+        self._made: dict[tuple[str, tuple[int, ...]], int] = {}
         self._sites = 0
 
     def add(self, op: str, *inputs: int, **attributes: Any) -> int:
@@ -51,6 +75,16 @@ class Trace:
         self.lines.append(text)
         self.places.append(_place())
         return len(self.lines) - 1
+
+    def once(self, op: str, *inputs: int) -> int:
+        """The node that the same operator made of the same before, or another.
+
+        Of slices: the edges of two would be the same, and yet not known to be.
+        """
+        key = op, inputs
+        if key not in self._made:
+            self._made[key] = self.add(op, *inputs)
+        return self._made[key]
 
     def relation(self, kind: tuple[str, str, str]) -> int:
         """The place of a relation among those that the function names."""
@@ -79,7 +113,7 @@ class Trace:
 
     def where(self) -> str:
         """The program, and the line of the user's that runs."""
-        return f"program {self.name}, {_place()}"
+        return f"program {self.name}, {self.ended or _place()}"
 
     def named(self, name: Any, what: str) -> str:
         """``name`` where it is one that the engine can have; ``what`` is to have it."""
@@ -102,7 +136,8 @@ class Trace:
         if match is None or int(match[1]) >= len(self.places):
             return type(error)(f"program {self.name}: {error}")
         place = self.places[int(match[1])]
-        return type(error)(f"program {self.name}, {place}: {str(error)[match.end() :]}")
+        op, colon, text = str(error)[match.end() :].partition(": ")
+        return type(error)(f"program {self.name}, {place}: {written(op)}{colon}{text}")
 
 
 def constant(value: Any, name: str) -> Any:
@@ -138,6 +173,11 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     return repr(value)
+
+
+def place_of(file: str, line: int) -> str | None:
+    """A line of the user's, as errors name it; None where the file is ours."""
+    return None if file in _OURS else f"{Path(file).name}:{line}"
 
 
 def _place() -> str:

@@ -432,6 +432,8 @@ def check_graph(graph: Any, with_types: bool = False) -> None:
             "dgl": "Graph.from_dgl makes one, and pygsampler.dgl.PGSampler is for DGL's loaders",
             "torch_geometric": "Graph.from_pyg makes one, and pygsampler.pyg has PyG's loaders",
         }.get(library, "Graph.from_csc, from_coo, from_dgl, from_pyg and from_scipy make one")
+        if isinstance(graph, HeteroGraph):
+            remedy = "graph.to_homogeneous() is the one without types"
         raise TypeError(f"graph: expected a pygsampler.Graph, got {describe(graph)}; {remedy}")
 
 

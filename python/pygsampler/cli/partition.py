@@ -33,6 +33,12 @@ from pygsampler.cli import options
     metavar="NAME",
     help="A vertex array that is the time of edges; may be given again.",
 )
+@click.option(
+    "--node-data",
+    multiple=True,
+    metavar="NAME",
+    help="An array beside the graph with a row for each vertex, to go along; may be given again.",
+)
 @click.option("--replace", is_flag=True, help="Replace parts that are there.")
 @options.as_json
 def command(
@@ -42,6 +48,7 @@ def command(
     by: str | None,
     out_edges: bool,
     times: tuple[str, ...],
+    node_data: tuple[str, ...],
     replace: bool,
     as_json: bool,
 ) -> None:
@@ -50,7 +57,8 @@ def command(
     FILE is what convert or HeteroGraph.save wrote, or "debian". FOLDER has a graph file for each
     part, and partition.json; pygsampler.distributed.open gives each process of torchrun its part.
     Vertices keep their ids, unless --reorder numbers them anew: the array node_ids says what they
-    were.
+    were. Arrays of vertices and of edges go along; those that convert has put beside the graph do
+    where --node-data names them.
     """
     from pygsampler.cli import output
     from pygsampler.cli.progress import Progress
@@ -68,12 +76,17 @@ def command(
     if isinstance(opened, HeteroGraph):
         if by is not None:
             raise click.UsageError("--reorder: expected none of a graph with types")
+        if node_data:
+            raise click.UsageError(
+                "--node-data: expected none of a graph with types, whose arrays all go along"
+            )
         more = {"out_edges": out_edges, "times": times, "replace": replace}
         with opened as types:
             _types(types, file, folder, parts, more, as_json, start)
         return
     with opened as graph, Progress("partitioning", "edges") as progress:
-        given = graph if by is None else reorder(graph, by, parts=parts)
+        given = _with_arrays(graph, node_data)
+        given = given if by is None else reorder(given, by, parts=parts)
         options_: dict[str, Any] = {"replace": replace, "progress": progress}
         made = partition(given, folder, parts, out_edges=out_edges, times=times, **options_)
         shares = [_inside(made.shard(rank)) for rank in range(parts)]
@@ -149,6 +162,17 @@ def _types(
     facts = [(name, f"{output.count(count)} vertices") for name, count in made.num_nodes.items()]
     facts += [(name, f"{output.count(count)} edges") for name, count in edges.items()]
     output.facts(shown, [*facts, ("parts", str(parts)), ("time", f"{found['seconds']:.1f} s")])
+
+
+def _with_arrays(graph: Any, names: tuple[str, ...]) -> Any:
+    """The graph with arrays that stand beside it as arrays of its vertices."""
+    for name in names:
+        if name not in graph.arrays:
+            known = ", ".join(sorted(graph.arrays)) or "none"
+            raise click.UsageError(
+                f"--node-data: expected an array beside the graph, one of {known}, got {name}"
+            )
+    return graph.with_data(node_data={name: graph.arrays[name] for name in names})
 
 
 def _inside(shard: Any) -> int:

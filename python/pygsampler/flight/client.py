@@ -47,9 +47,9 @@ class Client:
         ``"grpc://host:port"``, or ``"grpc+tls://host:port"``.
     token : str, optional
         The server's.
-    root_cert : path, optional
-        A PEM file of the certificates that are trusted, where the server's is not signed by one of
-        the system's.
+    root_cert : path or bytes, optional
+        A PEM file of the certificates that are trusted, or what is in one, where the server's is
+        not signed by one of the system's.
     timeout : float
         Seconds for an answer, waiting for a busy server included.
 
@@ -64,7 +64,7 @@ class Client:
         location: str,
         *,
         token: str | None = None,
-        root_cert: str | PathLike[str] | None = None,
+        root_cert: str | PathLike[str] | bytes | None = None,
         timeout: float = 60.0,
     ) -> None:
         if not isinstance(location, str) or not location.startswith(("grpc://", "grpc+tls://")):
@@ -72,16 +72,28 @@ class Client:
                 f"location: expected 'grpc://host:port' or 'grpc+tls://host:port', got "
                 f"{describe(location)}"
             )
+        if not isinstance(timeout, (int, float)):
+            raise TypeError(f"timeout: expected seconds, got {describe(timeout)}")
         if not timeout > 0:
             raise ValueError(f"timeout: expected seconds > 0, got {timeout!r}")
         self.location = location
         self._timeout = float(timeout)
         self._headers = []
         if token is not None:
+            if not isinstance(token, str):
+                # Not what it is: it is a secret.
+                raise TypeError(f"token: expected a str, got {type(token).__name__}")
+            if not token.isascii():
+                raise ValueError("token: expected characters of ASCII, got others")
             self._headers.append((b"authorization", b"Bearer " + token.encode("ascii")))
         options: dict[str, Any] = {}
         if root_cert is not None:
-            options["tls_root_certs"] = Path(root_cert).read_bytes()
+            if not isinstance(root_cert, (str, PathLike, bytes)):
+                raise TypeError(
+                    f"root_cert: expected a path or bytes of PEM, got {describe(root_cert)}"
+                )
+            known = root_cert if isinstance(root_cert, bytes) else Path(root_cert).read_bytes()
+            options["tls_root_certs"] = known
         try:
             self._flight: Any = flight.FlightClient(location, **options)
         except pyarrow.ArrowException as error:

@@ -18,6 +18,7 @@ from torch_geometric.sampler import (
 )
 from torch_geometric.sampler.base import SubgraphType
 from torch_geometric.sampler.neighbor_sampler import edge_sample
+from torch_geometric.typing import DEFAULT_REL
 
 from pygsampler import sampler as _core
 from pygsampler._batch.induced import induced
@@ -431,6 +432,9 @@ def _fanouts(given: Any, edge_types: Sequence[Any]) -> tuple[NumNeighbors, list[
     for key, counts in values.items():
         kind = key.to_tuple() if hasattr(key, "to_tuple") else key
         kind = tuple(kind.split("__")) if isinstance(kind, str) else kind
+        if isinstance(kind, tuple) and len(kind) == 2:
+            # PyG's name of a relation that has none.
+            kind = kind[0], DEFAULT_REL, kind[1]
         if kind not in edge_types:
             raise ValueError(
                 f"num_neighbors: expected edge types of data ({_listed(edge_types)}), got {kind!r}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from torch_geometric.data import HeteroData
 from torch_geometric.data import lightning as of_pyg
 
 from pygsampler.pyg.hetero import HeteroSampler
+from pygsampler.pyg.hetero_stores import has_types
 from pygsampler.pyg.sampler import PGSampler
 
 __all__ = ["LightningLinkData", "LightningNodeData"]
@@ -19,10 +19,10 @@ class LightningNodeData(of_pyg.LightningNodeData):  # type: ignore[misc]
 
     Takes PyG's arguments, needs neither pyg-lib nor torch-sparse, and gives PyG's batches. With the
     default ``loader="neighbor"`` and no ``node_sampler`` it makes a ``PGSampler``, of a
-    ``HeteroData`` a ``HeteroSampler``, of those arguments that it has; ``seed`` and ``device`` are
-    among them. ``graph_sampler`` has it, for ``set_epoch``. ``input_train_edges`` and such, and
-    all that Lightning needs, is PyG's: ``torch_geometric.data.LightningDataset`` samples no
-    graph, and needs nothing of ours.
+    ``HeteroData`` or of stores with types a ``HeteroSampler``, of those arguments that it has;
+    ``seed`` and ``device`` are among them. ``graph_sampler`` has it, for ``set_epoch``.
+    ``input_train_edges`` and such, and all that Lightning needs, is PyG's:
+    ``torch_geometric.data.LightningDataset`` samples no graph, and needs nothing of ours.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def _sampled(data: Any, given: inspect.BoundArguments, name: str) -> dict[str, A
     more = plain.pop("kwargs", {})
     loader = plain.get("loader", "neighbor")
     if plain.get(name) is None and loader in ("neighbor", "link_neighbor"):
-        kind = HeteroSampler if isinstance(data, HeteroData) else PGSampler
+        kind = HeteroSampler if has_types(data) else PGSampler
         known = inspect.signature(kind).parameters
         chosen = {key: value for key, value in more.items() if key in known}
         more = {key: value for key, value in more.items() if key not in known}

@@ -497,7 +497,8 @@ def _sampler(
         module = kind.__module__.removesuffix(".sampler")
         raise TypeError(
             f"neighbor_sampler: expected a pygsampler.pyg.PGSampler, got a "
-            f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one"
+            f"{module}.{kind.__qualname__}; pygsampler.pyg.PGSampler(data, fanouts) makes one, and "
+            "Sampler(data, sampler) of any other"
         )
     if isinstance(given, HeteroSampler) and kind is not HeteroSampler:
         raise TypeError(

@@ -134,12 +134,11 @@ def kind(subgraph_type: Any) -> SubgraphType:
 
 def times(time_attr: Any, temporal_strategy: Any) -> dict[str, Any]:
     """What the core's sampler is told of times."""
+    if temporal_strategy not in ("uniform", "last"):
+        raise ValueError(
+            f"temporal_strategy: expected 'uniform' or 'last', got {describe(temporal_strategy)}"
+        )
     if time_attr is None:
-        if temporal_strategy not in ("uniform", "last"):
-            raise ValueError(
-                "temporal_strategy: expected 'uniform' or 'last', got "
-                f"{describe(temporal_strategy)}"
-            )
         return {}
     if not isinstance(time_attr, str):
         raise TypeError(f"time_attr: expected the name of an attribute, got {describe(time_attr)}")

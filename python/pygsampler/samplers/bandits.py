@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._core.checks import describe, integer
 from pygsampler.graph import Graph as Stored
 from pygsampler.programs import program
+from pygsampler.samplers.backwards import backwards
 from pygsampler.samplers.learned import Learned, values_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def exp3(
     it are unbiased.
     """
     blocks: list[Any] = []
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         C = A[:, seeds]
         d = C.count(axis=0)
         if K < 0:
@@ -85,7 +86,7 @@ def exp3m(
     are unbiased. EXP3.M: Uchiya, Nakamura, Kudo, 2010; DepRound: Gandhi et al., 2006.
     """
     blocks: list[Any] = []
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         C = A[:, seeds]
         d = C.count(axis=0)
         if K < 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import integer
 from pygsampler.programs import program
+from pygsampler.samplers.backwards import backwards
 
 if TYPE_CHECKING:
     from pygsampler.programs import Graph, Matrix, Vector, Vertices
@@ -76,7 +77,7 @@ def ladies(
             f"method: expected 'race', 'iid', 'poisson' or 'conditioned', got {method!r}"
         )
     blocks: list[Any] = []
-    for K in reversed(nodes):
+    for K in backwards(nodes, "nodes"):
         C = normalized(A, seeds)
         p = (C * C).sum(axis=1)
         if method == "iid":
@@ -124,7 +125,7 @@ def fastgcn(A: Graph, seeds: Vertices, *, nodes: Sequence[int]) -> list[Matrix]:
     """
     q = squared_norms(A)
     blocks: list[Any] = []
-    for K in reversed(nodes):
+    for K in backwards(nodes, "nodes"):
         C = normalized(A, seeds)
         B = drawn_rows(C, K, q[C.row()])
         blocks.insert(0, B)
@@ -157,7 +158,7 @@ def asgcn(
     """
     blocks: list[Any] = []
     of, to = A.ndata[source], A.ndata[target]
-    for K in reversed(nodes):
+    for K in backwards(nodes, "nodes"):
         C = normalized(A, seeds)
         h = of[C.row()]
         p = (C * C).sum(axis=1).sqrt()
@@ -278,7 +279,7 @@ def labor(
     integer(batch_dependency, "batch_dependency", 1, 2**31 - 1)
     r = A.random(batches=batch_dependency)
     blocks: list[Any] = []
-    for hop, K in enumerate(reversed(fanouts)):
+    for hop, K in enumerate(backwards(fanouts, "fanouts")):
         if hop and not layer_dependency:
             r = A.random(batches=batch_dependency)
         C = A[:, seeds]

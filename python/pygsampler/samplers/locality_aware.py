@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe, integer
 from pygsampler.programs import program
+from pygsampler.samplers.backwards import backwards
 from pygsampler.samplers.layer_wise import drawn_rows, normalized, squared_norms
 from pygsampler.samplers.saint import drawn_by
 
@@ -51,7 +52,7 @@ def locality(
     """
     bias = _biased(A, score, beta, hard)
     blocks: list[Any] = []
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         C = A[:, seeds]
         B = C.individual_sample(K, C.spread(bias, axis=1))
         blocks.insert(0, B)
@@ -123,7 +124,7 @@ def locality_layers(
     bias = _biased(A, score, beta, hard)
     q = squared_norms(A) if by == "graph" else None
     blocks: list[Any] = []
-    for K in reversed(nodes):
+    for K in backwards(nodes, "nodes"):
         C = normalized(A, seeds)
         p = (C * C).sum(axis=1) if q is None else q[C.row()]
         B = drawn_rows(C, K, p * bias[C.row()])

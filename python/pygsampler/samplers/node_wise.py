@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler.programs import program
+from pygsampler.samplers.backwards import backwards
 
 if TYPE_CHECKING:
     from pygsampler.programs import Graph, Matrix, Vertices
@@ -27,7 +28,7 @@ def graphsage(
         Draw with replacement.
     """
     blocks: list[Any] = []
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         B = A[:, seeds].individual_sample(K, replace=replace)
         blocks.insert(0, B)
         seeds = seeds | B.row()
@@ -45,7 +46,7 @@ def kgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
         fewer edges draws with replacement, one without any has none.
     """
     blocks: list[Any] = []
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         C = A[:, seeds]
         # The two kinds of columns draw at sites of their own, and one block has both.
         few = C.spread(C.count(axis=0) < K, axis=0)
@@ -71,7 +72,7 @@ def vrgcn(A: Graph, seeds: Vertices, *, fanouts: Sequence[int]) -> list[Matrix]:
     of what is aggregated of the difference to the history.
     """
     blocks: list[Any] = []
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         C = A[:, seeds]
         B = C.individual_sample(K)
         blocks.insert(0, B.spread(C.count(axis=0) / B.count(axis=0), axis=0))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pygsampler._core.checks import describe
 from pygsampler.programs import program
+from pygsampler.samplers.backwards import backwards
 from pygsampler.subgraph import Subgraph, TorchSubgraph
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def seal(A: Graph, seeds: Vertices, *, fanouts: Sequence[int] = (-1,)) -> Any:
         last; -1 takes all. The paper takes all of one or two hops.
     """
     V = seeds.unique()
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         V = V | A[:, V].individual_sample(K).row()
     G = A.induce(V)
     ends = A.number()[seeds]

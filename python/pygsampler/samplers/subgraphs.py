@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler.programs import program
+from pygsampler.samplers.backwards import backwards
 
 if TYPE_CHECKING:
     from pygsampler.programs import Graph, Vertices
@@ -38,7 +39,7 @@ def shadow(
         The name of an edge array with weights to draw by.
     """
     V = seeds.unique()
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         C = A[:, V]
         p = None if prob is None else C.edata[prob]
         V = V | C.individual_sample(K, p, replace=replace).row()

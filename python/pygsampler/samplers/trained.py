@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pygsampler.programs import program
+from pygsampler.samplers.backwards import backwards
 
 if TYPE_CHECKING:
     from pygsampler.programs import Graph, Input, Matrix, Vertices
@@ -57,7 +58,7 @@ def pass_sampler(
     exps = [(W3[i] - top).exp() for i in range(3)]
     total = exps[0] + exps[1] + exps[2]
     blocks: list[Any] = []
-    for K in reversed(fanouts):
+    for K in backwards(fanouts, "fanouts"):
         C = A[:, seeds]
         if scope >= 0:
             C = C.individual_sample(scope)

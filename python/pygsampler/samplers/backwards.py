@@ -1,0 +1,20 @@
+"""Numbers of hops, which are told outermost first and drawn innermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pygsampler._core.checks import describe, integer
+
+# Of which K may be: the largest int32.
+_MOST = 2**31 - 1
+
+
+def backwards(numbers: Sequence[int], name: str) -> Iterator[int]:
+    """The numbers from the last to the first; TypeError, ValueError for what are none of hops."""
+    if isinstance(numbers, (str, bytes)) or not isinstance(numbers, Sequence):
+        raise TypeError(
+            f"{name}: expected a list of int, outermost hop first, got {describe(numbers)}"
+        )
+    checked = [integer(K, f"{name}[{i}]", -1, _MOST) for i, K in enumerate(numbers)]
+    return reversed(checked)
