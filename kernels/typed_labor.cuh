@@ -342,7 +342,7 @@ struct TypedLabor : Typed<TypedLabor<I>, true> {
       for (u32 r = threadIdx.x; r < relations; r += THREADS) {
         if (done[r]) continue;
         double x = (double)load_relaxed(now + r);
-        done[r] = !(x < __dmul_rn(of_bits(before[r]), 1 - 1e-4));
+        done[r] = !(x < __dmul_rn(of_bits(before[r]), 0.9999));
         before[r] = bits_of(x);
         open += !done[r];
       }

@@ -5,8 +5,8 @@ package labor
 //
 // CUDA twin: kernels/typed_labor.cuh.
 
-// leastFall is that part.
-const leastFall = 1e-4
+// most is the part of it that may be left for another round.
+const most = 0.9999
 
 // Expect is what a vertex adds to the expected number: the chance that it is there, at most 1.
 func Expect(chance float64) uint64 { return uint64(min(chance, 1) * 0x1p32) }
@@ -20,7 +20,7 @@ type Falls struct {
 // On is whether another round follows one after which so many are expected.
 func (f *Falls) On(expected uint64) bool {
 	now := float64(expected)
-	on := !f.some || now < f.before*(1-leastFall)
+	on := !f.some || now < f.before*most
 	f.before, f.some = now, true
 	return on
 }
