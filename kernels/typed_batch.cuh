@@ -107,7 +107,7 @@ struct Typed {
   __device__ long long& tile_bound(u32 row) const { return ((TypedAllShared&)s).bounds[row]; }
   __device__ u32* tile_trees() const { return ((TypedAllShared&)s).trees; }
   __device__ u64& length(u32 row) const { return ((TypedAllShared&)s).lengths[row]; }
-  __device__ bool factors() const { return ALL && a.factors; }
+  __device__ bool factors() const { return (ALL || OWN_ROWS) && a.factors; }
   __device__ TypedAllShared& all_shared() const { return (TypedAllShared&)s; }
   // Type of the vertices that a relation's edges, or a type's seeds, lead from.
   __device__ u32 source(bool seeds, u32 of) const { return seeds ? of : a.relations[of].src; }

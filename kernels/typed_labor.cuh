@@ -79,8 +79,8 @@ struct TypedOf<TypedLabor<I>> {
 };
 
 template <typename I>
-struct TypedLabor : Typed<TypedLabor<I>, true> {
-  typedef Typed<TypedLabor<I>, true> Batch;
+struct TypedLabor : Typed<TypedLabor<I>, false> {
+  typedef Typed<TypedLabor<I>, false> Batch;
   using Batch::a;
   using Batch::s;
   using Batch::edge_at;

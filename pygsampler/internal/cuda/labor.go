@@ -175,6 +175,8 @@ func (p *Labor) Launch(f *Flight) error {
 			return err
 		}
 	}
-	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(together))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
+	// All edges of rows are looked at, of which a part stays.
+	looked := int64(float64(f.need.Work) / p.perCandidate(g))
+	shape := gpu.Shape{Grid: [3]uint32{uint32(f.gridFor(together, max(looked, f.need.Edges)))}, Block: [3]uint32{threads}, Shared: uint32(shared), Cooperative: true}
 	return kernel.Launch(f.stream, shape, &args)
 }
