@@ -10,6 +10,7 @@
 // sum, program_dense.cuh dense rows, program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
 #pragma once
 #include "choose.cuh"
+#include "gradual.cuh"
 #include "grid.cuh"
 #include "program_numbers.cuh"
 
@@ -315,18 +316,10 @@ struct Machine {
   __device__ __forceinline__ double random(u32 site, u32 purpose, u64 of) const {
     return uniform(draw_bits(state_of(stream(site, purpose), of), 0));
   }
-  // That of a batch in periods of so many. Go twin: rng.Gradual.
+  // That of a batch in periods of so many.
   __device__ __noinline__ double random(u32 site, u32 purpose, u64 of, u32 batches) const {
-    u64 number = (u64)(a.batch1 & 0xFF) << 32 | a.batch0, period = number / batches, j = number % batches;
-    double u = of_batch(site, purpose, of, period);
-    if (!j) return u;
-    double v = of_batch(site, purpose, of, period + 1), cos, sin;
-    real_quarter(j, batches, cos, sin);
-    return real_normal_below(__dadd_rn(__dmul_rn(cos, real_normal_quantile(u)), __dmul_rn(sin, real_normal_quantile(v))));
-  }
-  __device__ __forceinline__ double of_batch(u32 site, u32 purpose, u64 of, u64 batch) const {
-    Stream other = stream_of(a.key0, a.key1, site, (u32)batch, (u32)(batch >> 32) | (a.batch1 & ~0xFFu), purpose);
-    return uniform(draw_bits(state_of(other, of), 0));
+    Gradual numbers(a.key0, a.key1, site, a.batch0, a.batch1, batches, purpose);
+    return numbers([&](const Stream& stream) { return uniform(draw_bits(state_of(stream, of), 0)); });
   }
   // That of one, where it is asked for so many edges that a call would count.
   __device__ __forceinline__ double random_here(u32 site, u32 purpose, u64 of) const {

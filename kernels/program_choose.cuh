@@ -220,8 +220,9 @@ __device__ __noinline__ void column_bound(Team team, const u64* keys, u32 lo, u3
   }
 }
 
-// Of each column the bound of its k smallest keys: by a warp, or by a block where it is long. With four counters.
-__device__ __noinline__ bool column_bounds(Machine& m, const Edges& c, const u64* keys, long long k, u64* bounds, u32* last) {
+// Of each column the bound of its k(column) smallest keys: by a warp, or by a block where it is long. With four counters.
+template <class K>
+__device__ __noinline__ bool column_bounds(Machine& m, const Edges& c, const u64* keys, K k, u64* bounds, u32* last) {
   const u32 shared = 2048;
   u32 *longs = m.counters(4), most = c.n / shared, *columns = m.take<u32>(most), lane = threadIdx.x & 31;
   if (!m.well()) return false;
@@ -233,7 +234,7 @@ __device__ __noinline__ bool column_bounds(Machine& m, const Edges& c, const u64
     }
     u64 bound;
     u32 upto;
-    column_bound(WarpTeam{m.s.digits[threadIdx.x >> 5]}, keys, lo, hi, k, bound, upto);
+    column_bound(WarpTeam{m.s.digits[threadIdx.x >> 5]}, keys, lo, hi, k(column), bound, upto);
     if (lane == 0) bounds[column] = bound, last[column] = upto;
   });
   m.barrier();
@@ -243,7 +244,7 @@ __device__ __noinline__ bool column_bounds(Machine& m, const Edges& c, const u64
   for (u32 i = blockIdx.x; i < n; i += gridDim.x) {
     u32 column = columns[i], upto;
     u64 bound;
-    column_bound(BlockTeam{m.s.digits[0]}, keys, c.begins[column], c.begins[column + 1], k, bound, upto);
+    column_bound(BlockTeam{m.s.digits[0]}, keys, c.begins[column], c.begins[column + 1], k(column), bound, upto);
     if (threadIdx.x == 0) bounds[column] = bound, last[column] = upto;
   }
   m.barrier();
@@ -259,7 +260,7 @@ __device__ __forceinline__ bool choose_columns(Machine& m, Edges& e, const Edges
   m.each(c.n, [&](u32 i) { keys[i] = key(i); });
   m.barrier();
   if (!met()) return false;
-  if (!column_bounds(m, c, keys, k, bounds, last)) return false;
+  if (!column_bounds(m, c, keys, [k](u32) { return k; }, bounds, last)) return false;
   return filter(m, e, c, [&](u32 i) -> u32 {
     u32 column = c.column[i];
     u64 bound = bounds[column];

@@ -26,7 +26,7 @@
 // one for all types, whose vertices it counts one type behind another as the map does. Of a tree's rows, which
 // are in the order of their edges' times, there is what the bound of the row's vertex leaves (Go: internal/times).
 //
-// What one row gives: typed_rows.cuh. Kernels: typed.cu, static_typed.cu. Go twin: internal/cpu/typed.go.
+// What one row gives: typed_rows.cuh. Kernels: typed.cu, static_typed.cu, typed_labor.cu. Go twin: internal/cpu/typed.go.
 #pragma once
 #include "trees.cuh"
 #include "typed_rows.cuh"
@@ -40,8 +40,19 @@ struct TypedSharedOf<true> {
   typedef TypedAllShared type;
 };
 
-template <typename I, bool ALL, class Args = TypedArgs>
+// A batch is told by its ids, or by a struct of this one's kind that says itself what the rows of a hop give
+// (typed_labor.cuh): choose() says how many edges there are, emit() writes them down and claims their vertices, and
+// after() comes once all blocks have.
+template <typename T>
+struct TypedOf {
+  typedef T Id;
+  enum { OWN_ROWS = false };
+};
+
+template <typename T, bool ALL, class Args = TypedArgs>
 struct Typed {
+  typedef typename TypedOf<T>::Id I;
+  enum { OWN_ROWS = TypedOf<T>::OWN_ROWS };
   // Whether a hop expands vertices that were chosen, hgt.cuh says how, and not those that were numbered.
   static constexpr bool CHOOSES = Args::CHOOSES;
   const Args& a;
@@ -96,7 +107,7 @@ struct Typed {
   __device__ long long& tile_bound(u32 row) const { return ((TypedAllShared&)s).bounds[row]; }
   __device__ u32* tile_trees() const { return ((TypedAllShared&)s).trees; }
   __device__ u64& length(u32 row) const { return ((TypedAllShared&)s).lengths[row]; }
-  __device__ bool factors() const { return ALL && a.factors; }
+  __device__ bool factors() const { return (ALL || OWN_ROWS) && a.factors; }
   __device__ TypedAllShared& all_shared() const { return (TypedAllShared&)s; }
   // Type of the vertices that a relation's edges, or a type's seeds, lead from.
   __device__ u32 source(bool seeds, u32 of) const { return seeds ? of : a.relations[of].src; }
@@ -174,19 +185,22 @@ struct Typed {
 
   // ---- rows ----------------------------------------------------------------------------------
 
-  // The relation that the block works on, in the terms of the kernels without types.
+  // A relation in the terms of the kernels without types.
+  __device__ __forceinline__ void view(TypedRows& g, const TypedRelation& r) const {
+    g.alias = r.alias, g.sums = r.sums, g.keys = r.keys;
+    g.indptr = r.indptr, g.indices = r.indices, g.edge_ids = r.edge_ids;
+    g.excluded = a.excluded + r.excluded_at, g.num_excluded = r.num_excluded;
+    g.map = map_of(r.src);
+    g.num_rows = r.num_rows, g.num_nodes = nodes_of(r.src), g.num_edges = r.num_edges;
+    g.indptr_bits = r.indptr_bits, g.edge_id_bits = r.edge_id_bits, g.out_edge_bits = r.out_edge_bits;
+    g.replace = a.replace, g.key0 = a.key0, g.key1 = a.key1, g.batch0 = a.batch0, g.batch1 = a.batch1, g.tag = a.tag;
+  }
+  // The one that the block works on.
   __device__ void open(u32 relation) {
     __syncthreads();
     if (threadIdx.x == 0) {
       const TypedRelation& r = a.relations[relation];
-      TypedRows& g = s.graph;
-      g.alias = r.alias, g.sums = r.sums, g.keys = r.keys;
-      g.indptr = r.indptr, g.indices = r.indices, g.edge_ids = r.edge_ids;
-      g.excluded = a.excluded + r.excluded_at, g.num_excluded = r.num_excluded;
-      g.map = map_of(r.src);
-      g.num_rows = r.num_rows, g.num_nodes = nodes_of(r.src), g.num_edges = r.num_edges;
-      g.indptr_bits = r.indptr_bits, g.edge_id_bits = r.edge_id_bits, g.out_edge_bits = r.out_edge_bits;
-      g.replace = a.replace, g.key0 = a.key0, g.key1 = a.key1, g.batch0 = a.batch0, g.batch1 = a.batch1, g.tag = a.tag;
+      view(s.graph, r);
       s.salt = r.salt, s.src = r.src, s.dst = r.dst;
     }
     __syncthreads();
@@ -533,7 +547,11 @@ struct Typed {
     u32 relations = a.num_relations;
     u64 items = sums_to(row_at, relations, 0, [&](u32 r) { return rows[a.relations[r].dst]; }), at, edges;
     if (items > a.row_capacity) return end(STATUS_TOO_SMALL, used), false;
-    exchange(count(items, hop), at, edges);
+    if constexpr (OWN_ROWS) {
+      if (!((T*)this)->choose((u32)items, hop, edges)) return false;
+    } else {
+      exchange(count(items, hop), at, edges);
+    }
     const u64* taken = counts(hop + 1);
     sums_to(edge_at, relations, 0, [&](u32 r) { return load_relaxed(taken + r); });
     used = sums_to(ids_at, relations, align64(used), [&](u32 r) {
@@ -556,8 +574,10 @@ struct Typed {
         ((I*)(a.out + indptr_at(r)))[rows[dst]] = (I)own;
       }
     }
-    draw(items, at, hop);
+    if constexpr (OWN_ROWS) ((T*)this)->emit((u32)items, hop);
+    else draw(items, at, hop);
     grid_barrier(s.meeting);
+    if constexpr (OWN_ROWS) ((T*)this)->after((u32)items, hop);
     if (CHOOSES && hop + 1 == a.hops) return true;
     if (!number(false, relations, edges, counts(hop + 1) + max(a.types, relations), hop))
       return end(STATUS_TOO_SMALL, used), false;
@@ -596,7 +616,8 @@ struct Typed {
       for (u32 t = threadIdx.x; t < a.types && disjoint(); t += THREADS) header[type_word(t) + TYPE_TREES] = edge_at[t];
       sign(header, a.hops);
     }
-    end(STATUS_OK, used);
+    if constexpr (OWN_ROWS) end(STATUS_OK, ((T*)this)->most_work);
+    else end(STATUS_OK, used);
   }
   // By one block, as the last words: what a batch of so many hops has beside those of types and blocks.
   __device__ void sign(u64* header, u32 hops) const {

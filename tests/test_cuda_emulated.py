@@ -26,6 +26,7 @@ MODULES = (
         "transit",
         "khop",
         "typed",
+        "hetero_labor",
         "time",
         "part_rows",
     ),

@@ -10,12 +10,13 @@ authors, institutions and fields; 1024 papers a batch, (10, 10) for each type of
 - weights      the whole graph, by weights of the edges
 - trees        the whole graph, a tree for each seed
 - times        the same, along edges that are not later than the seed, which none is
+- LABOR-...    the whole graph by LABOR, which looks at all edges of its rows
 - plain trees, plain times   likewise of the citations as a graph without types
 - hgt          the whole graph by ``HGTSampler``, which chooses 1024 of each type, and as many again
 
 Batches of the GPU are compared with the CPU engine's before a clock starts, every array and every
-word that describes them. ``us`` are calls of ``PGSampler.sample`` one by one, with the seeds on the
-host; the batch is complete when a call returns. The CPU makes a batch of ``hgt`` on one core.
+word that describes them. ``us`` are calls of ``sample`` one by one, with the seeds on the host; the
+batch is complete when a call returns. The CPU makes a batch of ``hgt`` and of LABOR on one core.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ _CHECKED = 3
 _PIECES = 16
 _LATEST = 1000
 _CHOSEN = [1024, 1024]
+# Of the CPU's LABOR, a batch of which takes one core a hundred times as long.
+_FEW_ROUNDS = 6
 
 
 def pieces(of: mag.Typed, count: int) -> tuple[dict[Any, Any], dict[str, int]]:
@@ -73,6 +76,8 @@ def _arrays(batch: Any) -> Any:
     for hop in batch.blocks:
         for block in hop.values() if typed else [hop]:
             yield from (block.indptr, block.indices, block.edge_ids)
+            if block.edge_weights is not None:
+                yield block.edge_weights
 
 
 def timed(
@@ -121,19 +126,25 @@ def rows(scale: int, rounds: int) -> Any:
         "weights": (with_data, by_type, {"prob": "w"}, {}),
         "trees": (whole, by_type, tree, {}),
         "times": (with_data, by_type, {"time": "t"}, times),
+        "LABOR-0": (whole, by_type, {"importance": 0}, {}),
+        "LABOR-1": (whole, by_type, {"importance": 1}, {}),
+        "LABOR, exact": (whole, by_type, {"exact": True}, {}),
+        "LABOR-0, weights": (with_data, by_type, {"prob": "w"}, {}),
         "plain trees": (plain, sets, tree, {}),
         "plain times": (plain_times, sets, {"time": "t"}, times),
     }
     for kind, (here, seeds, options, more) in cases.items():
-        sampler: Any = pgs.PGSampler(FANOUTS, seed=7, **options)
+        labor = kind.startswith("LABOR")
+        sampler: Any = (pgs.HeteroLabor if labor else pgs.PGSampler)(FANOUTS, seed=7, **options)
         if kind == "hgt":
             sampler = pgs.HGTSampler(_CHOSEN, seed=7)
         there = here.to("cuda")
         edges = [prove(sampler, here, there, seeds[i], i, more) for i in range(_CHECKED)]
         relations = len(here.edge_types) if isinstance(here, pgs.HeteroGraph) else 0
+        few = min(rounds, _FEW_ROUNDS) if labor else rounds
         us = {
-            name: timed(sampler, graph, seeds, rounds, more)
-            for name, graph in (("gpu", there), ("cpu", here))
+            name: timed(sampler, graph, seeds, calls, more)
+            for name, graph, calls in (("gpu", there, rounds), ("cpu", here, few))
         }
         yield {
             "kind": kind,
@@ -147,7 +158,7 @@ def rows(scale: int, rounds: int) -> Any:
 def line(row: dict[str, Any]) -> str:
     """One line for a row."""
     gpu, cpu = (row["us"][name]["median"] for name in ("gpu", "cpu"))
-    about = f"{row['kind']:11} {row['relations']:4} relations {row['edges']:9,} edges"
+    about = f"{row['kind']:16} {row['relations']:4} relations {row['edges']:9,} edges"
     return f"{about}: GPU {gpu:.0f} us, CPU {cpu:.0f} us, {cpu / gpu:.1f}x"
 
 

@@ -86,8 +86,9 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
 
     Notes
     -----
-    ``sample`` takes a ``HeteroGraph`` and a mapping of vertex types to seeds. Of a graph on a GPU
-    the CPU samples the one that it was made of, and the batch is copied to the GPU.
+    ``sample`` takes a ``HeteroGraph`` and a mapping of vertex types to seeds. Of a graph on a GPU,
+    or page-locked for one, the GPU makes the same batches, byte for byte, in one launch each;
+    there the edges that a hop looks at are fewer than ``2**31``, of all types together.
     ``exclude`` is a mapping of edge types to edge ids: chances are made without these edges.
 
     Source: M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
@@ -95,8 +96,8 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
     here two types with the same ids have numbers of their own. A sample is a pure function of
     (graph, options, seed, epoch, batch, seeds). A type that is added changes no other's numbers,
     and no other relation's sample of the same vertices. A graph of one type of vertices and one of
-    edges is sampled as ``pygsampler.samplers.labor`` samples it without types. A batch is made by
-    one core.
+    edges is sampled as ``pygsampler.samplers.labor`` samples it without types. On the CPU a batch
+    is made by one core.
 
     One sampler may be used from many threads at once.
     """
@@ -188,10 +189,8 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
         return self._plan.drawn_by
 
     def graph_of(self, graph: Any) -> Any:
-        """The graph of the edges that have weights, or that the mask leaves, on the CPU."""
+        """The graph of the edges that have weights, or that the mask leaves, where ``graph`` is."""
         drawn_by = self._plan.drawn_by
-        if isinstance(graph, HeteroGraph) and graph._host is not None:
-            graph = graph._host
         return graph if drawn_by is None else graph._drawn_by(*drawn_by)
 
     def launch(
@@ -223,9 +222,6 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
                 exclude=exclude,
                 rows=Plan(family="rows", prob=self.prob, mask=self.mask),
             )
-        onto = graph._device
-        if graph._host is not None:
-            graph = graph._host
         return self.start(
             self.graph_of(graph),
             seeds,
@@ -234,8 +230,13 @@ class HeteroLabor(TypedSampler, Sampler[HeteroBatch]):
             exclude=exclude,
             threads=threads,
             prompt=not beside,
-            onto=onto,
         )
+
+    def within(self, share: float) -> HeteroLabor:
+        """As ``Sampler.within``."""
+        other = self._with()
+        other._keep_within(share)
+        return other
 
     def with_seed(self, seed: int | None) -> HeteroLabor:
         """Another sampler of this plan, with that seed, that begins with batch 0 of epoch 0."""

@@ -72,7 +72,7 @@ def test_walks(graph: pgs.HeteroGraph, put: str) -> None:
 
 
 @pytest.mark.parametrize("put", ["to", "pin"])
-def test_batches_that_the_cpu_makes(graph: pgs.HeteroGraph, put: str) -> None:
+def test_labor_and_hgt(graph: pgs.HeteroGraph, put: str) -> None:
     there = getattr(graph, put)("cuda")
     on_gpu = {kind: torch.tensor(ids, device="cuda") for kind, ids in SEEDS.items()}
     for sampler in [pgs.HeteroLabor([3, 2], prob="w", seed=3)]:

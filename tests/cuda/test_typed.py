@@ -11,37 +11,9 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import scaled
-from tests.support.typed_parity import same
+from tests.support.typed_parity import make, same, seeds_of
 
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
-
-
-def make(seed: int, types: int, relations: int, dtype: str, size: int = 40) -> Any:
-    """Random types and relations, some without edges; the first type has a vertex of many edges."""
-    random = np.random.default_rng(seed)
-    nodes = {f"t{i}": int(random.integers(1, size)) for i in range(types)}
-    names, edges, data = list(nodes), {}, {}
-    for i in range(relations):
-        src, dst = (names[random.integers(types)] for _ in range(2))
-        count = int(random.choice([0, 1, 5 * size]))
-        ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
-        ends[1][: count // 3] = 0
-        kind = src, f"r{i}", dst
-        edges[kind] = ends
-        data[kind] = {
-            "odd": np.arange(count) % 2 == 1,
-            "w": (np.arange(count) % 7).astype(np.float32),
-        }
-    del data[kind]["odd"]
-    return pgs.HeteroGraph.from_coo(edges, nodes, edge_data=data)
-
-
-def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
-    return {
-        kind: random.integers(0, count, random.integers(0, 2 * count)).astype(graph.dtype)
-        for kind, count in graph.num_nodes.items()
-        if random.integers(3)
-    }
 
 
 @pytest.mark.parametrize("types", [1, 3, 40])

@@ -113,3 +113,21 @@ def test_a_model_trains_on_both(graph: pgs.HeteroGraph) -> None:
 
     here, there = loaders(graph)
     assert losses(there, "cuda") == pytest.approx(losses(here, "cpu"), rel=1e-4)
+
+
+@pytest.mark.parametrize("labor", ["exact", "poisson"])
+def test_labor(graph: pgs.HeteroGraph, labor: str) -> None:
+    about: dict[str, Any] = {"batch_size": 16, "seed": 3, "labor": labor, "edge_weights": "ht"}
+    seeds = {"a": torch.arange(60), "b": torch.arange(50)}
+    want = list(DataLoader(graph, seeds, [4, 3], **about))
+    for batch, other in zip(
+        DataLoader(graph, seeds, [4, 3], device="cuda", **about), want, strict=True
+    ):
+        assert {ids.device.type for ids in batch.nodes.values()} == {"cuda"}
+        assert {k: v.tolist() for k, v in batch.nodes.items()} == {
+            k: v.tolist() for k, v in other.nodes.items()
+        }
+        for mine, theirs in zip(batch.blocks, other.blocks, strict=True):
+            for kind, block in theirs.items():
+                assert mine[kind].edge_ids.tolist() == block.edge_ids.tolist()
+                assert mine[kind].edge_weights.tolist() == block.edge_weights.tolist()

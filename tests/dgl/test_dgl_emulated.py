@@ -207,8 +207,6 @@ for dtype in (torch.int64, torch.int32):
         devices.clear()
         def there(g, drawn_by, place):
             own = on_cpu(g, drawn_by)
-            if place is None:
-                return own
             return own.pin("cuda") if pinned else own.to("cuda")
         hetero.graph_of_types, hetero.place_of = there, lambda g, seeds: "cuda"
         assert batches() == expected

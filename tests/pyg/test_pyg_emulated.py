@@ -43,6 +43,9 @@ for dtype in (torch.int64, torch.int32):
         compare(NeighborLoader, data, dict(input_nodes=seeds, batch_size=32, **options),
                 device="cuda")
     compare(LinkNeighborLoader, data, dict(neg_sampling="binary", batch_size=100), device="cuda")
+    for options in (dict(labor="exact"), dict(labor="poisson", subgraph_type="induced")):
+        compare(NeighborLoader, data, dict(input_nodes=seeds, batch_size=32, **options),
+                device="cuda")
 data.edge_time = torch.arange(data.num_edges) % 50
 for strategy in ("uniform", "last"):
     times = dict(time_attr="edge_time", input_time=seeds % 45, temporal_strategy=strategy)
@@ -130,7 +133,8 @@ for dtype in (torch.int64, torch.int32):
     for options in ({}, {"replace": True}, {"num_neighbors": fanouts},
                     {"disjoint": True}, {"weight_attr": "w"}, {"edge_weights": "ht"},
                     {"subgraph_type": "induced", "weight_attr": "w"},
-                    {"subgraph_type": "induced", "disjoint": True}):
+                    {"subgraph_type": "induced", "disjoint": True},
+                    {"labor": "exact", "edge_weights": "ht"}, {"labor": "poisson"}):
         options = {"num_neighbors": [4, 3], "input_nodes": seeds, "batch_size": 16, **options}
         compare(NeighborLoader, data, options)
         options["input_nodes"] = "author"

@@ -1,10 +1,40 @@
-"""Whether two batches of graphs with types are one; without pytest, for short programs."""
+"""Random graphs with types, and whether two batches are one; without pytest, for short programs."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 import pygsampler as pgs
+
+
+def make(seed: int, types: int, relations: int, dtype: str, size: int = 40) -> Any:
+    """Random types and relations, some without edges; the first type has a vertex of many edges."""
+    random = np.random.default_rng(seed)
+    nodes = {f"t{i}": int(random.integers(1, size)) for i in range(types)}
+    names, edges, data = list(nodes), {}, {}
+    for i in range(relations):
+        src, dst = (names[random.integers(types)] for _ in range(2))
+        count = int(random.choice([0, 1, 5 * size]))
+        ends = [random.integers(0, nodes[end], count).astype(dtype) for end in (src, dst)]
+        ends[1][: count // 3] = 0
+        kind = src, f"r{i}", dst
+        edges[kind] = ends
+        data[kind] = {
+            "odd": np.arange(count) % 2 == 1,
+            "w": (np.arange(count) % 7).astype(np.float32),
+        }
+    del data[kind]["odd"]
+    return pgs.HeteroGraph.from_coo(edges, nodes, edge_data=data)
+
+
+def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
+    return {
+        kind: random.integers(0, count, random.integers(0, 2 * count)).astype(graph.dtype)
+        for kind, count in graph.num_nodes.items()
+        if random.integers(3)
+    }
 
 
 def same(got: pgs.HeteroBatch, want: pgs.HeteroBatch, what: object) -> None:

@@ -10,12 +10,15 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/labor"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/real"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // Labor says which edges stay (M. F. Balin, U. V. Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion
 // in GNNs", NeurIPS 2023). A vertex has one number for all relations of a hop.
+//
+// CUDA twin: kernels/typed_labor.cuh.
 type Labor struct {
 	Rounds     int64  // of LABOR-i; -1: until the expected number of vertices hardly falls
 	Exact      bool   // the edges of the smallest numbers over weights, as many as the fanout says
@@ -33,9 +36,6 @@ type LaborRequest struct {
 
 // laborLarge is what factors are at most, so that a product with a weight is a number.
 const laborLarge = 0x1p1000
-
-// laborFalls is by which part the expected number of vertices falls in a round that another one follows.
-const laborFalls = 1e-4
 
 // laborBatch is a batch in the making, by one goroutine: which edges a row has depends on its hop's other rows.
 type laborBatch[I csc.Index] struct {
@@ -259,10 +259,15 @@ func (s *laborBatch[I]) keep(kept *laborKept, e int64) {
 
 // scale makes the sum of weights their number.
 func scale(weights []float32) {
-	sum := 0.0
-	for _, w := range weights {
-		sum += float64(w)
+	var of real.Sum
+	var part [32]float64
+	for some := range slices.Chunk(weights, len(part)) {
+		for i, w := range some {
+			part[i] = float64(w)
+		}
+		of.Take(part[:len(some)])
 	}
+	sum := of.End()
 	for i, w := range weights {
 		weights[i] = float32(float64(w) * float64(len(weights)) / sum)
 	}
@@ -372,15 +377,7 @@ func (s *laborBatch[I]) weigh(r *relation[I], fanout int64) error {
 func (rows *laborRows[I]) solve(q []float64, fanout int64) {
 	lo := int64(0)
 	for row, hi := range rows.ends {
-		a, q := rows.weights[lo:hi], q[lo:hi]
-		c := labor.Factor(a, q, fanout, func(c float64, term func(a, q float64) float64) (sum float64) {
-			for i := range a {
-				if c*q[i] < 1 {
-					sum += term(a[i], q[i])
-				}
-			}
-			return sum
-		})
+		c := labor.Factor(rows.weights[lo:hi], q[lo:hi], fanout)
 		rows.factors[row] = min(c, laborLarge)
 		lo = hi
 	}
@@ -407,7 +404,7 @@ func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 	rows.most = slices.Grow(rows.most[:0], int(count))[:count]
 	clear(rows.pi)
 	rows.largest(rows.pi, rows.weights)
-	before := math.Inf(1)
+	var falls labor.Falls
 	for round := int64(0); s.Rounds < 0 || round < s.Rounds; round++ {
 		if s.stop.Load() {
 			return request.ErrCancelled
@@ -426,14 +423,16 @@ func (s *laborBatch[I]) importance(r *relation[I], fanout int64) error {
 		rows.solve(rows.q, fanout)
 		clear(rows.most)
 		rows.largest(rows.most, nil)
-		expected := 0.0
-		for u, most := range rows.most {
-			expected += min(rows.pi[u]*most, 1)
+		if s.Rounds >= 0 {
+			continue
 		}
-		if s.Rounds < 0 && expected >= before*(1-laborFalls) {
+		expected := uint64(0)
+		for u, most := range rows.most {
+			expected += labor.Expect(rows.pi[u] * most)
+		}
+		if !falls.On(expected) {
 			break
 		}
-		before = expected
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func loadHGT(e *Engine) (k *hgtKernels, err error) {
 			return nil, err
 		}
 	}
-	k.room, k.together, err = roomOf(e, []gpu.Function{k.of[0].Function, k.of[1].Function})
+	k.room, k.together, err = roomOf(e, []gpu.Function{k.of[0].Function, k.of[1].Function}, drawBytes(direct))
 	return k, err
 }
 
@@ -86,11 +86,7 @@ func (p *HGT) Check(g *Graph, c *Call) error {
 	if err != nil {
 		return err
 	}
-	if need := p.tables() + drawBytes(0); need > k.room {
-		return fmt.Errorf("%w: graph: expected fewer types on this GPU, whose blocks have %d bytes of shared memory, got %d and %d, which take %d",
-			request.ErrValue, k.room, len(p.hops.Seeds), len(p.hops.Fanouts), need)
-	}
-	return nil
+	return g.typesFit(k.room, 8*len(g.schema.Nodes)+drawBytes(0))
 }
 
 // Words is what describes a batch.

@@ -304,17 +304,20 @@ func (p *Neighbors) kind(k *rowKernels, g *Graph, c *Call, n Needs) int {
 // it is bound by memory; fewer where batches in flight share the device, since then
 // their exchanges hide behind one another. A multiprocessor runs so many together, of
 // which a call may have but a share.
-func (f *Flight) grid(together int) int {
+func (f *Flight) grid(together int) int { return f.gridFor(together, f.need.Edges) }
+
+// gridFor is that of a launch whose largest hop looks at so many edges.
+func (f *Flight) gridFor(together int, most int64) int {
 	if f.call.Grid > 0 {
 		return f.call.Grid
 	}
 	n := f.engine.context.Properties().Multiprocessors
 	several := f.call.Own && f.engine.inFlight() > 1
 	good := n * min(2, together)
-	switch edges := f.need.Edges; {
-	case several && edges < smallHop:
+	switch {
+	case several && most < smallHop:
 		good = max(n/4, 1)
-	case edges < smallHop, several && edges < largeHop:
+	case most < smallHop, several && most < largeHop:
 		good = n
 	}
 	return f.call.within(good, n*together)

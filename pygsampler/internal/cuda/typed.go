@@ -155,13 +155,13 @@ func loadTyped(e *Engine) (k *typedKernels, err error) {
 			all = append(all, k.of[i][j].Function)
 		}
 	}
-	k.room, k.together, err = roomOf(e, all)
+	k.room, k.together, err = roomOf(e, all, drawBytes(direct))
 	return k, err
 }
 
 // roomOf is the dynamic shared memory that a block of kernels of graphs with types may have, which they are allowed to ask
-// for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables.
-func roomOf(e *Engine, kernels []gpu.Function) (room, together int, err error) {
+// for, and how many blocks of any of them a multiprocessor runs at a time, of usualTables and so much beside them.
+func roomOf(e *Engine, kernels []gpu.Function, beside int) (room, together int, err error) {
 	static := 0
 	for _, f := range kernels {
 		bytes, err := f.Attribute(gpu.SharedBytes)
@@ -176,7 +176,7 @@ func roomOf(e *Engine, kernels []gpu.Function) (room, together int, err error) {
 	}
 	together = 2
 	for _, f := range kernels {
-		blocks, err := f.Occupancy(threads, min(drawBytes(direct)+usualTables, room))
+		blocks, err := f.Occupancy(threads, min(beside+usualTables, room))
 		if err != nil {
 			return 0, 0, err
 		}
@@ -206,20 +206,32 @@ func (p *Typed) layout() batch.TypedLayout {
 
 // Check refuses what no kernel does.
 func (p *Typed) Check(g *Graph, c *Call) error {
-	s := g.schema
-	if s == nil {
-		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
-	}
-	if hops := p.hops(); hops > mostHops {
-		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
+	if err := p.checkTypes(g); err != nil {
+		return err
 	}
 	k, err := g.typedKernels()
 	if err != nil {
 		return err
 	}
-	if need := tablesOf(len(s.Nodes), len(s.Relations)) + drawBytes(0); need > k.room {
+	return g.typesFit(k.room, drawBytes(0))
+}
+
+func (p *Typed) checkTypes(g *Graph) error {
+	if g.schema == nil {
+		return fmt.Errorf("%w: graph: expected one with types, got one without", request.ErrValue)
+	}
+	if hops := p.hops(); hops > mostHops {
+		return fmt.Errorf("%w: fanouts: expected at most %d hops on a GPU, got %d", request.ErrValue, mostHops, hops)
+	}
+	return nil
+}
+
+// typesFit refuses graphs of more types than blocks with so much room have tables for, and for so much beside them.
+func (g *Graph) typesFit(room, beside int) error {
+	types, relations := len(g.schema.Nodes), len(g.schema.Relations)
+	if need := tablesOf(types, relations) + beside; need > room {
 		return fmt.Errorf("%w: graph: expected fewer types on this GPU, whose blocks have %d bytes of shared memory, got %d and %d, which take %d",
-			request.ErrValue, k.room, len(s.Nodes), len(s.Relations), need)
+			request.ErrValue, room, types, relations, need)
 	}
 	return nil
 }

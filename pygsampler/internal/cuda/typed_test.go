@@ -87,20 +87,26 @@ func typedPlan(d *Graph, r *cpu.TypedRequest) (p *Typed, positions []int64, err 
 
 // typedAlike compares batches of the GPU, by several grids, with the CPU's: every word and every array.
 func typedAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.TypedRequest, grids ...int) error {
-	l := batch.TypedLayout{Hops: r.Hops(), Types: len(r.Graph.Kinds), Relations: len(r.Graph.Relations)}
 	var stop atomic.Bool
 	m, err := cpu.SampleTyped(r, alone{}, &stop)
 	if err != nil {
 		return err
 	}
-	words, arrays := typedParts(m, l)
-	m.Release()
 	plan, positions, err := typedPlan(d, r)
 	if err != nil {
+		m.Release()
 		return err
 	}
+	return madeAlike(e, s, d, m, Call{Plan: plan, Batch: r.Batch, Exclude: positions}, plan.layout(), grids...)
+}
+
+// madeAlike compares batches of a call by several grids with one of the CPU's, which it releases.
+func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l batch.TypedLayout, grids ...int) error {
+	words, arrays := typedParts(m, l)
+	m.Release()
 	for _, grid := range grids {
-		b, err := sample(e, d, Call{Plan: plan, Batch: r.Batch, Exclude: positions, Stream: s.Handle(), Grid: grid})
+		c.Stream, c.Grid = s.Handle(), grid
+		b, err := sample(e, d, c)
 		if err != nil {
 			return fmt.Errorf("grid %d: %w", grid, err)
 		}
@@ -130,7 +136,7 @@ func typedAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.TypedRequest, grids ..
 func randomTypes(random *rand.Rand, types, bits int) *csc.Typed {
 	g := new(csc.Typed)
 	for t := range types {
-		g.Kinds = append(g.Kinds, csc.Kind{Name: fmt.Sprint("t", t), Nodes: 1 + random.Int64N(90)})
+		g.Kinds = append(g.Kinds, csc.Kind{Name: fmt.Sprint("t", t), Nodes: 1 + random.Int64N(90), Salt: rng.Mix(uint64(t) + 99)})
 	}
 	for i := range max(2*types-1, 1) {
 		src, dst := random.IntN(types), random.IntN(types)

@@ -45,26 +45,19 @@ class TypedSampler(EngineSampler):
         exclude: Any,
         threads: int,
         prompt: bool,
-        onto: int = devices.CPU,
     ) -> Job:
         """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
-        stream. With ``onto`` a batch of a graph on the CPU is copied to that GPU."""
+        stream."""
         device, name, timed = graph._device, self._plan.get("time"), None
         if name is not None:
             timed = graph._timed(name, self._plan["mask"], self._plan["prob"])
             graph = timed.graph
         kind: Any = _TypedJob if device < 0 else _TypedDeviceJob
-        if onto >= 0:
-            kind = _CopiedJob
         job: _TypedJob | _TypedDeviceJob = kind(graph, self, epoch, batch)
-        if isinstance(job, _CopiedJob):
-            job._onto = onto
         node_types, edge_types = graph._schema
         if type(seeds) is not dict and not isinstance(seeds, Mapping) and len(node_types) == 1:
             seeds = {node_types[0]: seeds}
-        ids, counts = _joined(seeds, node_types, "seeds", max(device, onto))
-        if onto >= 0:
-            ids = on_host(ids)
+        ids, counts = _joined(seeds, node_types, "seeds", device)
         times = (0, 0)
         if timed is not None:
             bounds = _times_of(seed_time, seeds, counts, node_types, timed)
@@ -134,18 +127,6 @@ class _TypedJob(Job):
     __slots__ = ("_rows",)
 
     _rows: TypedTimed
-
-
-class _CopiedJob(_TypedJob):
-    """A batch that the CPU makes, and a GPU gets when its result is asked for."""
-
-    __slots__ = ("_onto",)
-
-    _onto: int
-
-    def _taken(self, given: Any) -> Any:
-        made: HeteroBatch = super()._taken(given)
-        return made._on(self._onto)
 
 
 class _TypedDeviceJob(DeviceJob):

@@ -94,20 +94,16 @@ def sample_typed(
     epoch, batch = identity.of(
         torch.cat([ids.cpu().long() for ids in seeds.values()]), (b"types", others)
     )
-    # LABOR is the CPU's, and a GPU needs its batches alone.
-    sampled_at = place if isinstance(sampler, _core.PGSampler) else None
-    graph = graph_of_types(g, sampler.prob or sampler.mask, sampled_at)
+    graph = graph_of_types(g, sampler.prob or sampler.mask, place)
     job = sampler.launch(
         graph,  # type: ignore[arg-type]
-        {kind: ids if sampled_at else ids.cpu() for kind, ids in seeds.items() if len(ids)},
+        {kind: ids for kind, ids in seeds.items() if len(ids)},
         epoch=epoch,
         batch=batch,
         exclude={kind: ids for kind, ids in exclude.items() if len(ids)} or None,
         threads=0 if get_worker_info() is None else 1,
     )
     made: Any = job.result()
-    if sampled_at is None:
-        made = made.to(str(place))
     sources, blocks = _blocks(g, made, seeds)
     input_nodes = sources if len(g.ntypes) > 1 else next(iter(sources.values()))
     return input_nodes, seed_nodes, blocks

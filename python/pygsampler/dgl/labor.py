@@ -80,8 +80,7 @@ class LaborSampler(Optioned):
     (``pygsampler.HeteroLabor``). Edge types without ``prob`` are sampled uniformly. Blocks have all
     types, and ``edge_weights`` of the edge types that have weights. Excluded edges are a dict.
 
-    Batches of heterographs, with excluded edges and of negative ``importance_sampling`` are made by
-    the CPU, and copied to the GPU where the seeds are there.
+    Batches are made where the seeds are, of a ``g`` there or in page-locked memory.
 
     ``Sampler(pygsampler.samplers.labor(fanouts=...))`` gives each edge one over its chance as
     ``block.edata["w"]``, by which sums are unbiased.

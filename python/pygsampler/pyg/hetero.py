@@ -124,7 +124,7 @@ class HeteroSampler(PGSampler):
         self.keep_orig_edges = False
         # Backward it is the graph of the reversed edges, each type (dst, relation, src).
         types, place = _graph(data, weight_attr, backward, time_attr)
-        self._put(types, place if device is None else str(torch.device(device)))
+        self._types = types.to(place if device is None else str(torch.device(device)))
         given, fanouts = self._of_data(num_neighbors)
         self._num_neighbors = given
         self._sampler = _core.PGSampler(
@@ -144,14 +144,6 @@ class HeteroSampler(PGSampler):
         self._sampler.graph_of(self._types)
         if time_attr is not None:
             self._types._timed(time_attr, None, weight_attr)
-
-    def _put(self, types: HeteroGraph, place: str) -> None:
-        """Takes the graph that batches there are sampled of."""
-        self._types = types.to(place)
-
-    def _there(self, made: Any) -> Any:
-        """A batch where the sampler is."""
-        return made
 
     @property
     def graph(self) -> HeteroGraph:  # type: ignore[override]
@@ -355,7 +347,7 @@ class HeteroSampler(PGSampler):
             batch=batch,
             threads=threads,
         )
-        made: Any = self._there(job.result())
+        made: Any = job.result()
         hops = self._num_neighbors.num_hops
         return typed_output(made, next(iter(seeds)), self._relations, hops)
 

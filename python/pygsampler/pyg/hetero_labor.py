@@ -9,13 +9,11 @@ from torch_geometric.data import HeteroData
 from torch_geometric.sampler import NumNeighbors
 from torch_geometric.sampler.base import SubgraphType
 
-from pygsampler._arrays import devices
 from pygsampler.hetero_labor import HeteroLabor
-from pygsampler.pyg import options
 from pygsampler.pyg.hetero import HeteroSampler
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_graph import EdgeType, HeteroGraph
+    from pygsampler.hetero_graph import EdgeType
 
 __all__ = ["HeteroLaborSampler"]
 
@@ -53,8 +51,8 @@ class HeteroLaborSampler(HeteroSampler):
 
     Notes
     -----
-    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. The CPU samples;
-    batches for a GPU are copied there.
+    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. A GPU samples
+    where the data, or ``device``, is one.
     """
 
     def __init__(
@@ -92,18 +90,6 @@ class HeteroLaborSampler(HeteroSampler):
         )
         self.subgraph_type = subgraph_type
         self._check_factors()
-
-    def _put(self, types: HeteroGraph, place: str) -> None:
-        # The CPU samples it: a GPU needs the batches alone.
-        self._types, self._place = types.to("cpu"), options.place(place)
-
-    def _there(self, made: Any) -> Any:
-        return made._on(self._place)
-
-    @property
-    def device(self) -> str:
-        """Where its batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
-        return devices.name(self._place)
 
     @property  # type: ignore[misc]
     def replace(self) -> bool:

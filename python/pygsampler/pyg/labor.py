@@ -62,10 +62,8 @@ class LaborSampler(Sampler):
 
     Notes
     -----
-    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. The CPU
-    samples; batches for a GPU are copied there. A GPU itself samples by
-    ``Sampler(data, pygsampler.samplers.labor(...), device="cuda")``, whose hops expand all nodes,
-    and not the new ones alone.
+    ``set_seed``, ``set_epoch`` and random numbers are as ``PGSampler`` has them. A GPU samples
+    where ``device``, or the data, is one.
     """
 
     _options_names = MappingProxyType({"prob": "weight_attr"})
@@ -105,7 +103,7 @@ class LaborSampler(Sampler):
             data,
             sampler,
             subgraph_type=subgraph_type,
-            # A GPU needs the batches alone.
+            # The graph of types is put there.
             device="cpu",
             is_sorted=is_sorted,
             sample_direction=sample_direction,
@@ -114,13 +112,13 @@ class LaborSampler(Sampler):
 
     @property
     def device(self) -> str:
-        """Where its batches are: ``"cpu"`` or, for one, ``"cuda:0"``."""
+        """Where it samples: ``"cpu"`` or, for one, ``"cuda:0"``."""
         return devices.name(self._place)
 
     def _typed(self) -> HeteroGraph:
         if self._types is None:
             if self._graph._service is None:
-                self._types = HeteroGraph({_EDGE: self._graph})
+                self._types = HeteroGraph({_EDGE: self._graph}).to(self.device)
             else:
                 from pygsampler.distributed.typed_graph import of_one_type
 
@@ -147,6 +145,7 @@ class LaborSampler(Sampler):
             threads=0 if get_worker_info() is None else 1,
         )
         made: Any = job.result()
+        # A graph in parts is sampled on the CPU.
         found = typed_output(made._on(self._place), _NODE, (_EDGE,), self._num_hops)
         node = found.node[_NODE]
         if self.subgraph_type == SubgraphType.induced:

@@ -1,12 +1,13 @@
-// Package labor is the family of LABOR on graphs with types, on the CPU: destinations share the uniform numbers of
-// their sources.
+// Package labor is the family of LABOR on graphs with types: destinations share the uniform numbers of their sources.
 package labor
 
 import (
 	"fmt"
 	"math"
 
+	"github.com/pygsampler/pygsampler/gpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cuda"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/family/typed"
@@ -84,13 +85,27 @@ func (p *Plan) CPU(w *family.Work) (memory.Memory, error) {
 	return cpu.SampleLabor(r, w.Crew, w.Stop)
 }
 
-// CUDA refuses to make batches on a device.
-func (p *Plan) CUDA() cuda.Plan { return refused{new(cuda.Neighbors)} }
+// CUDA is the plan of a call without seeds, which refuses graphs without types. Calls have plans of their own: Device
+// makes them.
+func (p *Plan) CUDA() cuda.Plan { return &cuda.Labor{} }
 
-// refused is a plan that no device has a kernel for.
-type refused struct{ *cuda.Neighbors }
-
-// Check refuses all graphs.
-func (refused) Check(*cuda.Graph, *cuda.Call) error {
-	return fmt.Errorf("%w: graph: expected one on the CPU with types, got one on a GPU", request.ErrValue)
+// Device is how a device makes the batches of a call, as that of graphs with types has it.
+func (p *Plan) Device(g *csc.Typed, seeds, excluded []int64, t *family.Times, _ []gpu.Address) (cuda.Plan, error) {
+	if t != nil {
+		return nil, fmt.Errorf("%w: seed_time: expected none for a plan without time", request.ErrValue)
+	}
+	fanouts, err := p.Of(g)
+	if err != nil {
+		return nil, err
+	}
+	salts := make([]uint64, len(g.Kinds))
+	for i, k := range g.Kinds {
+		salts[i] = k.Salt
+	}
+	return cuda.NewLabor(cuda.Labor{
+		Typed: cuda.Typed{
+			Fanouts: fanouts, OnlyNew: p.onlyNew, EdgeWeights: p.weights, Seeds: seeds, Excluded: excluded,
+		},
+		Salts: salts, Rounds: p.about.Rounds, Exact: p.about.Exact, SameLayers: p.about.SameLayers, Batches: p.about.Batches, Scaled: p.about.Scaled,
+	}), nil
 }

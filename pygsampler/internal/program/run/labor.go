@@ -21,28 +21,8 @@ func (c *call[I]) labor(n *program.Node) []float64 {
 				checkChance("labor", x, int64(e.columns.ids[col]))
 				checkChance("labor", q[lo+int64(k)], int64(e.columns.ids[col]))
 			}
-			to[col] = laborFactor(a[lo:hi], q[lo:hi], n.K)
+			to[col] = labor.Factor(a[lo:hi], q[lo:hi], n.K)
 		}
 	})
 	return to
-}
-
-// laborFactor is that of one column, by sums as all columns have them.
-func laborFactor(a, q []float64, most int64) float64 {
-	return labor.Factor(a, q, most, func(c float64, term func(a, q float64) float64) float64 {
-		var of running
-		var part [32]float64
-		of.begin(program.Sum)
-		for lo := 0; lo < len(a); lo += len(part) {
-			m := min(len(part), len(a)-lo)
-			for i := range part[:m] {
-				part[i] = 0
-				if a, q := a[lo+i], q[lo+i]; a > 0 && q > 0 && c*q < 1 {
-					part[i] = term(a, q)
-				}
-			}
-			of.take(part[:m])
-		}
-		return of.end()
-	})
 }

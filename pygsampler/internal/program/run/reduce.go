@@ -7,6 +7,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/real"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -51,45 +52,32 @@ func (c *call[I]) reduceColumns(n *program.Node) []float64 {
 
 // running is the reduction of one column, whose values come in parts.
 type running struct {
-	op    program.Op
-	sum   float64
-	count int64
-	few   float64     // of a sum: what the last 32s add up to, of which 32 are added to it at a time
-	part  [32]float64 // likewise: the elements behind the last 32 that were added
+	op      program.Op
+	count   int64
+	of      real.Sum
+	extreme float64
 }
 
-func (r *running) begin(op program.Op) { r.op, r.sum, r.few, r.count = op, 0, 0, 0 }
+func (r *running) begin(op program.Op) { r.op = op }
 
 func (r *running) take(values []float64) {
 	if r.op == program.Largest || r.op == program.Smallest {
-		r.extreme(values)
-		return
-	}
-	at := r.count & 31
-	for len(values) > 0 {
-		n := copy(r.part[at:], values)
-		values = values[n:]
-		r.count += int64(n)
-		if at += int64(n); at == 32 {
-			r.few += tree(&r.part, 32)
-			at = 0
-			if r.count%(32*32) == 0 {
-				r.sum, r.few = r.sum+r.few, 0
-			}
-		}
-	}
-}
-
-func (r *running) extreme(values []float64) {
-	if r.count == 0 {
-		r.sum = values[0]
+		r.furthest(values)
+	} else {
+		r.of.Take(values)
 	}
 	r.count += int64(len(values))
+}
+
+func (r *running) furthest(values []float64) {
+	if r.count == 0 {
+		r.extreme = values[0]
+	}
 	for _, x := range values {
-		if r.op == program.Largest && x > r.sum || r.op == program.Smallest && x < r.sum || x != x {
-			r.sum = x
+		if r.op == program.Largest && x > r.extreme || r.op == program.Smallest && x < r.extreme || x != x {
+			r.extreme = x
 		}
-		if r.sum != r.sum {
+		if r.extreme != r.extreme {
 			return
 		}
 	}
@@ -97,31 +85,14 @@ func (r *running) extreme(values []float64) {
 
 // end is the value, and begins the next column.
 func (r *running) end() float64 {
+	value := r.extreme
 	if r.op == program.Sum || r.op == program.Mean {
-		if left := int(r.count & 31); left > 0 {
-			r.few += tree(&r.part, left)
-		}
-		r.sum += r.few
-		if r.op == program.Mean && r.count > 0 {
-			r.sum /= float64(r.count)
+		if value = r.of.End(); r.op == program.Mean && r.count > 0 {
+			value /= float64(r.count)
 		}
 	}
-	sum := r.sum
-	r.sum, r.few, r.count = 0, 0, 0
-	return sum
-}
-
-// tree adds the first n of 32 elements, with zeros behind them: element i takes i + 16, then i + 8 and so
-// on. Zeros that are not there would change the sign of a zero alone, which the sum of all 32s, that
-// begins with 0, has not.
-func tree(a *[32]float64, n int) float64 {
-	for half := 16; half > 0; half /= 2 {
-		for i := half; i < n; i++ {
-			a[(i-half)&31] += a[i&31]
-		}
-		n = min(n, half)
-	}
-	return a[0]
+	r.extreme, r.count = 0, 0
+	return value
 }
 
 // reduceRows is a value for each row of a matrix.

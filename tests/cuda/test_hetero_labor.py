@@ -1,0 +1,84 @@
+"""LABOR on graphs with types on a GPU: the batches of the CPU, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pygsampler as pgs
+from tests.support.parity import scaled
+from tests.support.typed_parity import make, same, seeds_of
+
+NUMBERS = {"epoch": 3, "batch": 1 << 33}
+KINDS: tuple[dict[str, Any], ...] = (
+    {},
+    {"exact": True},
+    {"importance": 2},
+    {"importance": -1, "frontier": "new"},
+    {"exact": True, "edge_weights": "mean", "layer_dependency": True},
+    {"importance": 1, "edge_weights": None, "batch_dependency": 3},
+    {"edge_weights": "mean", "batch_dependency": 4, "frontier": "new"},
+)
+
+
+@pytest.mark.parametrize("types", [1, 3, 40])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_random_schemas(types: int, dtype: str) -> None:
+    random = np.random.default_rng(types)
+    graph = make(types, types, 2 * types, dtype, scaled(4000, 40))
+    there = graph.to("cuda")
+    some = graph.edge_types[0]
+    for place, options in enumerate(KINDS):
+        fanouts: Any = ([3, 2], [{some: 1}, 40], [-1, 2], [5, {some: 0}, 3])[place % 4]
+        by: tuple[dict[str, Any], ...] = ({}, {"prob": "w"}, {"mask": "odd"})
+        weights = by[place % (3 if types > 1 else 2)]
+        sampler = pgs.HeteroLabor(fanouts, seed=place, default=2, **options, **weights)
+        seeds = seeds_of(graph, random)
+        without = {
+            kind: np.flatnonzero(random.integers(0, 2, count))
+            for kind, count in graph.num_edges.items()
+            if place % 2
+        }
+        want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
+        same(sampler.sample(there, seeds, exclude=without, **NUMBERS), want, sampler)
+        job = sampler.submit(there, seeds, exclude=without, **NUMBERS)
+        same(job.result(), want, (sampler, "submitted"))
+
+
+@pytest.mark.parametrize("options", KINDS[:5])
+def test_rows_of_every_size(options: dict[str, Any]) -> None:
+    """0 to 70 edges, one of more than a warp looks at, parallel edges and self loops."""
+    random = np.random.default_rng(1)
+    dst = np.repeat(np.arange(72), [*range(71), scaled(300_000, 4200)])
+    src = random.integers(0, 500, len(dst))
+    weights = {"w": np.where(random.random(len(dst)) < 0.1, 1e-6, random.random(len(dst)))}
+    kinds = ("v", "to", "v"), ("u", "to", "v")
+    graph = pgs.HeteroGraph.from_coo(
+        {kinds[0]: (src, dst), kinds[1]: (src // 2, dst)},
+        {"v": 500, "u": 250},
+        edge_data={kinds[0]: weights},
+    )
+    for put, fanout in ((graph.to, 1), (graph.pin, 7), (graph.to, 64)):
+        there = put("cuda")
+        for prob in (None, "w"):
+            sampler = pgs.HeteroLabor([fanout], seed=fanout, prob=prob, **options)
+            want = sampler.sample(graph, {"v": range(72)}, **NUMBERS)
+            same(sampler.sample(there, {"v": range(72)}, **NUMBERS), want, sampler)
+
+
+def test_nothing_and_what_is_wrong() -> None:
+    graph = make(7, 3, 5, "int64")
+    there = graph.to("cuda")
+    sampler = pgs.HeteroLabor([4, 3], seed=1, importance=1)
+    sets: list[dict[str, Any]] = [{"t0": [0]}, {}, {"t1": [0, 0], "t2": [0]}]
+    want = sampler.sample_many(graph, sets, epoch=2, batch=7)
+    for one in (sampler, sampler.within(0.3)):
+        for mine, other in zip(one.sample_many(there, sets, epoch=2, batch=7), want, strict=True):
+            same(mine, other, one)
+    with pytest.raises(IndexError, match=r'seeds\["t1"\]\[1\]: expected an id in \[0, '):
+        sampler.sample(there, {"t1": [0, 100_000]}, **NUMBERS)
+    same(sampler.sample(there, sets[2], epoch=2, batch=9), want[2], "after an error")
+    with pytest.raises(ValueError, match=r"fanouts\[0\]: expected a number for each edge type"):
+        pgs.HeteroLabor([{graph.edge_types[0]: 2}], seed=1).sample(there, {"t0": [0]})
