@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -119,6 +120,13 @@ func (v Values) Range(to []float64, lo int64) {
 		widenRange(to, elements[float32](v)[lo:])
 	default:
 		copy(to, elements[float64](v)[lo:lo+int64(len(to))])
+	}
+}
+
+// Fetch asks the memory for so many elements from lo on.
+func (v Values) Fetch(lo, n int64) {
+	if size := dtypes[v.DType].size; n > 0 && lo >= 0 && lo+n <= v.length {
+		fetch.All(unsafe.Slice((*byte)(unsafe.Add(v.data, lo*size)), n*size))
 	}
 }
 

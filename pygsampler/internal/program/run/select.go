@@ -18,6 +18,7 @@ type selection struct {
 	chooser rng.Chooser
 	values  [tileEdges]float64
 	states  [tileEdges]uint64
+	places  [tileEdges]int64
 	p       []float64
 	keys    []uint64
 	order   []uint64

@@ -231,6 +231,13 @@ func (ev *evaluator[I]) edgeIDs() []int64 {
 func (ev *evaluator[I]) sourceVertices() []I {
 	if ev.source == nil {
 		ev.source = ev.numbers.take(ev.root.n)
+		if t := &ev.root; t.set.ranged && t.n > 0 {
+			ev.guess = t.set.runs(ev.firstColumn(), t.lo, t.lo+t.n, func(at, n, place int64) {
+				copy(ev.source[at-t.lo:][:n], ev.indices[place:place+n])
+			})
+			fetchNext(ev.indices, t.set, ev.guess, t.lo+t.n)
+			return ev.source
+		}
 		for i, p := range ev.places() {
 			ev.source[i] = ev.indices[p]
 		}
@@ -268,6 +275,9 @@ func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	v := array(ev.Graph.EdgeData, "an edge", what, name)
 	if lo, e := ev.root.lo, ev.root.set; e.ranged && (ev.Graph.EdgeIDs.Bits == 0 || ev.near != nil) && v.Len() >= ev.Graph.NumEdges() && t.n > 0 {
 		ev.guess = e.runs(ev.firstColumn(), lo, lo+t.n, func(at, n, place int64) { v.Range(to[at-lo:at-lo+n], place) })
+		if hi := min(lo+t.n+tileEdges, e.count()); e.shift != nil && lo+t.n < hi {
+			e.runs(ev.guess, lo+t.n, hi, func(_, n, place int64) { v.Fetch(place, n) })
+		}
 		return
 	}
 	ids, wrong := ev.places(), int64(0)
