@@ -67,6 +67,14 @@ func (r *running) take(values []float64) {
 	}
 	at := r.count & 31
 	for len(values) > 0 {
+		if at == 0 && len(values) >= 32 {
+			r.few += treeOf((*[32]float64)(values))
+			values = values[32:]
+			if r.count += 32; r.count%(32*32) == 0 {
+				r.sum, r.few = r.sum+r.few, 0
+			}
+			continue
+		}
 		n := copy(r.part[at:], values)
 		values = values[n:]
 		r.count += int64(n)
@@ -124,6 +132,15 @@ func tree(a *[32]float64, n int) float64 {
 	return a[0]
 }
 
+// treeOf is tree of 32 elements, which it leaves as they are.
+func treeOf(a *[32]float64) float64 {
+	var s [8]float64
+	for i := range s {
+		s[i] = (a[i] + a[i+16]) + (a[i+8] + a[i+24])
+	}
+	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
+}
+
 // reduceRows is a value for each row of a matrix.
 func (c *call[I]) reduceRows(n *program.Node) []float64 {
 	e, values := c.edgesOf(n.In[0]), c.values[n.In[0]].matrix
@@ -159,14 +176,22 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 				addTo(&b, parts, values[lo:hi], e.local[lo:hi])
 			}
 		}
-		c.ranges(rows, func(_ *worker, lo, hi int64) {
-			parts := parts[2*lo : 2*hi]
-			for k, count := range to[lo:hi] {
-				sum := b.value(parts[2*k], parts[2*k+1])
-				if n.Op == program.Mean && count > 0 {
-					sum /= count
+		c.ranges(rows, func(w *worker, lo, hi int64) {
+			for ; lo < hi; lo += tileEdges {
+				to := to[lo:min(lo+tileEdges, hi)]
+				sums := to
+				if n.Op == program.Mean {
+					sums = w.values[:len(to)]
 				}
-				to[lo+int64(k)] = sum
+				b.valuesOf(parts[2*lo:][:2*len(to)], sums)
+				if n.Op == program.Sum {
+					continue
+				}
+				for k, count := range to {
+					if to[k] = sums[k]; count > 0 {
+						to[k] /= count
+					}
+				}
 			}
 		})
 		return to
@@ -314,9 +339,34 @@ func (b *bins) value(q1, q2 int64) float64 {
 	return math.Ldexp(float64(q1), b.e-b.b) + math.Ldexp(float64(q2), b.e-2*b.b)
 }
 
+// valuesOf is value of the parts of many sums, each time both of one.
+func (b *bins) valuesOf(parts []int64, to []float64) {
+	if !b.plain {
+		for k := range to {
+			to[k] = b.value(parts[2*k], parts[2*k+1])
+		}
+		return
+	}
+	down, last := b.down, b.last
+	for k := range to {
+		part := parts[2*k:][:2]
+		to[k] = float64(float64(part[0])*down) + float64(float64(part[1])*last)
+	}
+}
+
 // addTo adds the parts of values to those of their rows.
 func addTo[I csc.Index](b *bins, parts []int64, values []float64, rows []I) {
 	rows = rows[:len(values)]
+	if b.plain { // parts, written out: the compiler keeps what it reads
+		up, down, second := b.up, b.down, b.second
+		for k, x := range values {
+			q1 := int64(x * up)
+			row := parts[2*rows[k]:][:2]
+			row[0] += q1
+			row[1] += int64((x - float64(float64(q1)*down)) * second)
+		}
+		return
+	}
 	for k, x := range values {
 		q1, q2 := b.parts(x)
 		row := parts[2*rows[k]:][:2]
