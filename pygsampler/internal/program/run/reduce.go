@@ -242,14 +242,9 @@ func (c *call[I]) sumOf(op program.Op, values []float64) float64 {
 	}
 	var upper, lower atomic.Int64
 	c.ranges(int64(len(values)), func(_ *worker, lo, hi int64) {
-		var parts [2]int64
-		for _, x := range values[lo:hi] {
-			q1, q2 := b.parts(x)
-			parts[0] += q1
-			parts[1] += q2
-		}
-		upper.Add(parts[0])
-		lower.Add(parts[1])
+		q1, q2 := b.sums(values[lo:hi])
+		upper.Add(q1)
+		lower.Add(q2)
 	})
 	return b.value(upper.Load(), lower.Load())
 }
@@ -352,6 +347,25 @@ func (b *bins) valuesOf(parts []int64, to []float64) {
 		part := parts[2*k:][:2]
 		to[k] = float64(float64(part[0])*down) + float64(float64(part[1])*last)
 	}
+}
+
+// sums are those of the parts of values.
+func (b *bins) sums(values []float64) (first, second int64) {
+	if b.plain { // parts, written out
+		up, down, below := b.up, b.down, b.second
+		for _, x := range values {
+			q := int64(x * up)
+			first += q
+			second += int64((x - float64(float64(q)*down)) * below)
+		}
+		return first, second
+	}
+	for _, x := range values {
+		q1, q2 := b.parts(x)
+		first += q1
+		second += q2
+	}
+	return first, second
 }
 
 // addTo adds the parts of values to those of their rows.

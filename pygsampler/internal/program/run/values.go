@@ -371,13 +371,10 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 
 // uniforms are the uniform numbers of so many vertices or edges.
 func uniforms[I csc.Index](numbers rng.Gradual, of span[I], to []float64) {
-	// A state takes the place of its vertex, and a number that of its state.
+	// A number takes the place of its vertex.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
 	of.numbers(0, words)
-	numbers.States(words)
-	for k, state := range words {
-		to[k] = rng.Uniform(rng.Draw(state, 0))
-	}
+	numbers.Uniforms(words)
 	next, ok := numbers.Next()
 	if !ok {
 		return
@@ -386,9 +383,9 @@ func uniforms[I csc.Index](numbers rng.Gradual, of span[I], to []float64) {
 	for lo := 0; lo < len(to); lo += len(others) {
 		part := others[:min(len(others), len(to)-lo)]
 		of.numbers(lo, part)
-		next.States(part)
-		for k, state := range part {
-			to[lo+k] = numbers.Between(to[lo+k], rng.Uniform(rng.Draw(state, 0)))
+		next.Uniforms(part)
+		for k, u := range part {
+			to[lo+k] = numbers.Between(to[lo+k], math.Float64frombits(u))
 		}
 	}
 }
