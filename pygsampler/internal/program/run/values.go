@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -456,6 +457,7 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 			copy(to, v.vector[s.lo:s.lo+s.n])
 			return
 		}
+		fetch.At(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v.vector))), len(v.vector)), s.ids)
 		for k, u := range s.ids {
 			to[k] = v.vector[u]
 		}
