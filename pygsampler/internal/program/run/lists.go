@@ -72,10 +72,11 @@ func (c *call[I]) draw(n *program.Node) *list[I] {
 	if by := &c.Nodes[n.In[0]]; by.Once || by.Op == program.Degree {
 		text = "draws of\n" + c.textOf(n.In[0])
 	}
+	positive := false
 	if text == "" || c.Graph.Kept.Get(text) == nil {
-		c.chances("draw", by, func(i int) I { return of[i] })
+		positive = c.chances("draw", by, func(i int) I { return of[i] })
 	}
-	chosen := c.chosen(n, by, of, text)
+	chosen := c.chosen(n, by, of, text, positive)
 	ids := take[I](&c.arena, int64(len(chosen)))
 	for k, place := range chosen {
 		ids[k] = of[place]

@@ -130,14 +130,22 @@ func (c *call[I]) reduceRows(n *program.Node) []float64 {
 				addTo(&b, parts, values[lo:hi], e.local[lo:hi])
 			}
 		}
-		c.ranges(rows, func(_ *worker, lo, hi int64) {
-			parts := parts[2*lo : 2*hi]
-			for k, count := range to[lo:hi] {
-				sum := b.value(parts[2*k], parts[2*k+1])
-				if n.Op == program.Mean && count > 0 {
-					sum /= count
+		c.ranges(rows, func(w *worker, lo, hi int64) {
+			for ; lo < hi; lo += tileEdges {
+				to := to[lo:min(lo+tileEdges, hi)]
+				sums := to
+				if n.Op == program.Mean {
+					sums = w.values[:len(to)]
 				}
-				to[lo+int64(k)] = sum
+				b.valuesOf(parts[2*lo:][:2*len(to)], sums)
+				if n.Op == program.Sum {
+					continue
+				}
+				for k, count := range to {
+					if to[k] = sums[k]; count > 0 {
+						to[k] /= count
+					}
+				}
 			}
 		})
 		return to
@@ -188,14 +196,9 @@ func (c *call[I]) sumOf(op program.Op, values []float64) float64 {
 	}
 	var upper, lower atomic.Int64
 	c.ranges(int64(len(values)), func(_ *worker, lo, hi int64) {
-		var parts [2]int64
-		for _, x := range values[lo:hi] {
-			q1, q2 := b.parts(x)
-			parts[0] += q1
-			parts[1] += q2
-		}
-		upper.Add(parts[0])
-		lower.Add(parts[1])
+		q1, q2 := b.sums(values[lo:hi])
+		upper.Add(q1)
+		lower.Add(q2)
 	})
 	return b.value(upper.Load(), lower.Load())
 }
@@ -285,9 +288,53 @@ func (b *bins) value(q1, q2 int64) float64 {
 	return math.Ldexp(float64(q1), b.e-b.b) + math.Ldexp(float64(q2), b.e-2*b.b)
 }
 
+// valuesOf is value of the parts of many sums, each time both of one.
+func (b *bins) valuesOf(parts []int64, to []float64) {
+	if !b.plain {
+		for k := range to {
+			to[k] = b.value(parts[2*k], parts[2*k+1])
+		}
+		return
+	}
+	down, last := b.down, b.last
+	for k := range to {
+		part := parts[2*k:][:2]
+		to[k] = float64(float64(part[0])*down) + float64(float64(part[1])*last)
+	}
+}
+
+// sums are those of the parts of values.
+func (b *bins) sums(values []float64) (first, second int64) {
+	if b.plain { // parts, written out
+		up, down, below := b.up, b.down, b.second
+		for _, x := range values {
+			q := int64(x * up)
+			first += q
+			second += int64((x - float64(float64(q)*down)) * below)
+		}
+		return first, second
+	}
+	for _, x := range values {
+		q1, q2 := b.parts(x)
+		first += q1
+		second += q2
+	}
+	return first, second
+}
+
 // addTo adds the parts of values to those of their rows.
 func addTo[I csc.Index](b *bins, parts []int64, values []float64, rows []I) {
 	rows = rows[:len(values)]
+	if b.plain { // parts, written out: the compiler keeps what it reads
+		up, down, second := b.up, b.down, b.second
+		for k, x := range values {
+			q1 := int64(x * up)
+			row := parts[2*rows[k]:][:2]
+			row[0] += q1
+			row[1] += int64((x - float64(float64(q1)*down)) * second)
+		}
+		return
+	}
 	for k, x := range values {
 		q1, q2 := b.parts(x)
 		row := parts[2*rows[k]:][:2]

@@ -80,6 +80,7 @@ type call[I csc.Index] struct {
 	*Request
 	*scratch
 	crew    csc.Crew
+	team    *team
 	stop    *atomic.Bool
 	indices []I
 	near    *cpu.Near[I] // rows that lie elsewhere; nil: they are here
@@ -101,10 +102,11 @@ func (c *call[I]) mark(i int) {
 
 func sample[I csc.Index](r *Request, crew csc.Crew, stop *atomic.Bool) (memory.Memory, error) {
 	c := &call[I]{
-		Request: r, scratch: takeScratch(), crew: crew, stop: stop,
+		Request: r, scratch: takeScratch(), crew: crew, team: new(team), stop: stop,
 		indices: csc.Of[I](r.Graph.Indices), values: make([]value[I], len(r.Nodes)),
 	}
 	defer c.scratch.put()
+	defer c.team.dismiss()
 	if r.Parts != nil {
 		if err := c.apart(); err != nil {
 			return memory.Memory{}, err
@@ -273,35 +275,25 @@ func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Gradual {
 }
 
 // unitEdges is about how many edges a worker takes at a time.
-const unitEdges = 1 << 14
+const unitEdges = 1 << 12
 
 // units runs work for each of so many units, by several workers where the crew has some. What they make
 // may not depend on which worker made which unit, nor on when.
 func (c *call[I]) units(n int64, work func(w *worker, unit int64)) {
-	extra := 0
+	own := c.worker(0)
 	if n > 1 && c.crew != nil {
-		extra = c.crew.Borrow(int(min(n-1, 256)))
-		defer c.crew.Return(extra)
+		c.team.muster(c.crew, n, c.worker)
 	}
-	if extra == 0 {
+	if n <= 1 || c.team.size == 0 {
 		for u := range n {
 			c.check()
-			work(c.worker(0), u)
+			work(own, u)
 		}
 		return
 	}
-	c.together(extra+1, n, work)
-}
-
-// together is units by several workers.
-func (c *call[I]) together(workers int, n int64, work func(w *worker, unit int64)) {
-	c.worker(workers - 1)
-	var next atomic.Int64
-	csc.Together(int64(workers), func(k int64) {
-		for u := next.Add(1) - 1; u < n && !c.stop.Load(); u = next.Add(1) - 1 {
-			work(c.workers[k], u)
-		}
-	})
+	if p := c.team.run(own, n, c.stop, work); p != nil {
+		panic(p)
+	}
 	c.check()
 }
 

@@ -18,6 +18,7 @@ type selection struct {
 	chooser rng.Chooser
 	values  [tileEdges]float64
 	states  [tileEdges]uint64
+	places  [tileEdges]int64
 	p       []float64
 	keys    []uint64
 	order   []uint64
@@ -474,14 +475,17 @@ func (c *call[I]) collective(i int) *edges[I] {
 			by[row]++
 		}
 	}
-	if p.all && c.anyWrong(by) {
+	wrong, positive := c.signs(by)
+	if wrong && p.all {
 		// The first that edges meet is told, as where they number the rows.
 		for _, row := range p.local {
 			checkChance("collective_sample", by[row], int64(row))
 		}
 	}
-	c.chances("collective_sample", by, func(i int) I { return rows[i] })
-	c.values[i].drawn = c.chosen(n, by, rows, "")
+	if wrong {
+		c.refuse("collective_sample", by, func(i int) I { return rows[i] })
+	}
+	c.values[i].drawn = c.chosen(n, by, rows, "", positive)
 	keep := take[uint8](&c.arena, int64(len(rows)))
 	clear(keep)
 	for _, row := range c.values[i].drawn {
@@ -521,25 +525,43 @@ func (c *call[I]) times(n *program.Node) []float64 {
 	return to
 }
 
-// chances refuses elements that nothing can be drawn by, each of the vertex that of gives.
-func (c *call[I]) chances(op string, by []float64, of func(i int) I) {
-	if !c.anyWrong(by) {
-		return
+// chances refuses elements that nothing can be drawn by, each of the vertex that of gives, and says whether all are
+// positive.
+func (c *call[I]) chances(op string, by []float64, of func(i int) I) bool {
+	wrong, positive := c.signs(by)
+	if wrong {
+		c.refuse(op, by, of)
 	}
+	return positive
+}
+
+// refuse tells the first element that nothing can be drawn by.
+func (c *call[I]) refuse(op string, by []float64, of func(i int) I) {
 	for i, x := range by {
 		checkChance(op, x, int64(of(i)))
 	}
 }
 
-// anyWrong says that there are such elements.
-func (c *call[I]) anyWrong(by []float64) bool {
-	var wrong atomic.Uint64
+// signs says whether there are such elements, and whether all are positive.
+func (c *call[I]) signs(by []float64) (wrong, positive bool) {
+	var bad, none atomic.Bool
 	c.ranges(int64(len(by)), func(_ *worker, lo, hi int64) {
+		// The bits of numbers above 0 are those from 1 to those of the largest: one comparison without a branch.
+		outside := uint64(0)
+		for _, x := range by[lo:hi] {
+			outside |= mask(math.Float64bits(x)-1 > math.Float64bits(math.MaxFloat64)-1)
+		}
+		if outside == 0 {
+			return
+		}
+		none.Store(true)
 		here := uint64(0)
 		for _, x := range by[lo:hi] {
 			here |= mask(!(x >= 0 && x <= math.MaxFloat64))
 		}
-		wrong.Or(here)
+		if here != 0 {
+			bad.Store(true)
+		}
 	})
-	return wrong.Load() != 0
+	return bad.Load(), !none.Load()
 }

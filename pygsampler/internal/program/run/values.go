@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
@@ -231,6 +232,13 @@ func (ev *evaluator[I]) edgeIDs() []int64 {
 func (ev *evaluator[I]) sourceVertices() []I {
 	if ev.source == nil {
 		ev.source = ev.numbers.take(ev.root.n)
+		if t := &ev.root; t.set.ranged && t.n > 0 {
+			ev.guess = t.set.runs(ev.firstColumn(), t.lo, t.lo+t.n, func(at, n, place int64) {
+				copy(ev.source[at-t.lo:][:n], ev.indices[place:place+n])
+			})
+			fetchNext(ev.indices, t.set, ev.guess, t.lo+t.n)
+			return ev.source
+		}
 		for i, p := range ev.places() {
 			ev.source[i] = ev.indices[p]
 		}
@@ -268,6 +276,9 @@ func (ev *evaluator[I]) edgeArray(what, name string, t *tile[I], to []float64) {
 	v := array(ev.Graph.EdgeData, "an edge", what, name)
 	if lo, e := ev.root.lo, ev.root.set; e.ranged && (ev.Graph.EdgeIDs.Bits == 0 || ev.near != nil) && v.Len() >= ev.Graph.NumEdges() && t.n > 0 {
 		ev.guess = e.runs(ev.firstColumn(), lo, lo+t.n, func(at, n, place int64) { v.Range(to[at-lo:at-lo+n], place) })
+		if hi := min(lo+t.n+tileEdges, e.count()); e.shift != nil && lo+t.n < hi {
+			e.runs(ev.guess, lo+t.n, hi, func(_, n, place int64) { v.Fetch(place, n) })
+		}
 		return
 	}
 	ids, wrong := ev.places(), int64(0)
@@ -361,13 +372,10 @@ func (ev *evaluator[I]) fill(i int, t *tile[I], to []float64) {
 
 // uniforms are the uniform numbers of so many vertices or edges.
 func uniforms[I csc.Index](numbers rng.Gradual, of span[I], to []float64) {
-	// A state takes the place of its vertex, and a number that of its state.
+	// A number takes the place of its vertex.
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(to))), len(to))
 	of.numbers(0, words)
-	numbers.States(words)
-	for k, state := range words {
-		to[k] = rng.Uniform(rng.Draw(state, 0))
-	}
+	numbers.Uniforms(words)
 	next, ok := numbers.Next()
 	if !ok {
 		return
@@ -376,9 +384,9 @@ func uniforms[I csc.Index](numbers rng.Gradual, of span[I], to []float64) {
 	for lo := 0; lo < len(to); lo += len(others) {
 		part := others[:min(len(others), len(to)-lo)]
 		of.numbers(lo, part)
-		next.States(part)
-		for k, state := range part {
-			to[lo+k] = numbers.Between(to[lo+k], rng.Uniform(rng.Draw(state, 0)))
+		next.Uniforms(part)
+		for k, u := range part {
+			to[lo+k] = numbers.Between(to[lo+k], math.Float64frombits(u))
 		}
 	}
 }
@@ -449,6 +457,7 @@ func (ev *evaluator[I]) vector(i int, s span[I], to []float64) {
 			copy(to, v.vector[s.lo:s.lo+s.n])
 			return
 		}
+		fetch.At(unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v.vector))), len(v.vector)), s.ids)
 		for k, u := range s.ids {
 			to[k] = v.vector[u]
 		}

@@ -17,25 +17,31 @@ type drawn struct {
 }
 
 // chosen is which elements of a list a site chooses by chances: in their order, or with replacement in that
-// of the draws. What the sums of such draws are kept by, where the chances are the graph's, is text.
-func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text string) []int64 {
+// of the draws. What the sums of such draws are kept by, where the chances are the graph's, is text. It is known of some
+// chances that all are positive.
+func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text string, positive bool) []int64 {
 	if n.Replace && n.K >= 0 {
-		return c.repeatedly(n, by, text)
+		return c.repeatedly(n, by, text, positive)
 	}
-	candidates := take[int64](&c.arena, int64(len(by)))[:0]
-	for i, x := range by {
-		if x > 0 {
-			candidates = append(candidates, int64(i))
+	// Nil: all elements are candidates.
+	var candidates []int64
+	count := int64(len(by))
+	if !positive || n.K < 0 || count <= n.K {
+		candidates = take[int64](&c.arena, count)[:0]
+		for i, x := range by {
+			if x > 0 {
+				candidates = append(candidates, int64(i))
+			}
 		}
+		count = int64(len(candidates))
 	}
-	if n.K < 0 || int64(len(candidates)) <= n.K {
+	if n.K < 0 || count <= n.K {
 		return candidates
 	}
 	if n.K == 0 {
 		return nil
 	}
 	stream := c.stream(n.Site, rng.Candidates)
-	count := int64(len(candidates))
 	keys, places := take[uint64](&c.arena, count), take[int64](&c.arena, count)
 	// race makes the keys of every so many candidates, and packs those up to a limit with their places.
 	race := func(step int64, limit uint64) int64 {
@@ -47,13 +53,16 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 		c.ranges(count, func(w *worker, lo, hi int64) {
 			to := lo
 			for lo := lo; lo < hi; lo += tileEdges {
-				states := w.states[:min(hi-lo, tileEdges)]
-				for k := range states {
-					states[k] = uint64(vertices[candidates[(lo+int64(k))*step]])
+				states, of := w.states[:min(hi-lo, tileEdges)], w.places[:min(hi-lo, tileEdges)]
+				for k := range of {
+					if of[k] = (lo + int64(k)) * step; candidates != nil {
+						of[k] = candidates[of[k]]
+					}
+					states[k] = uint64(vertices[of[k]])
 				}
 				stream.States(states)
 				for k, state := range states {
-					at := candidates[(lo+int64(k))*step]
+					at := of[k]
 					x, weight := rng.Draw(state, 0), by[at]
 					if tooLate(x, weight, bound) {
 						continue
@@ -105,8 +114,8 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 // sampledKeys is how many keys are made to guess by.
 const sampledKeys = 4096
 
-func (c *call[I]) repeatedly(n *program.Node, by []float64, text string) []int64 {
-	if text == "" && len(by) > 0 && allPositive(by) {
+func (c *call[I]) repeatedly(n *program.Node, by []float64, text string, positive bool) []int64 {
+	if text == "" && len(by) > 0 && positive {
 		sums := take[uint64](&c.arena, int64(len(by)))
 		weights.Sums(by, sums)
 		return c.drawnBy(n, sums, nil)
@@ -140,14 +149,6 @@ func (c *call[I]) repeatedly(n *program.Node, by []float64, text string) []int64
 		return nil
 	}
 	return c.drawnBy(n, of.sums, of.candidates)
-}
-
-func allPositive(by []float64) bool {
-	not := uint64(0)
-	for _, x := range by {
-		not |= mask(!(x > 0))
-	}
-	return not == 0
 }
 
 // drawnBy is so many draws by sums of weights, of candidates; nil: all elements are.
