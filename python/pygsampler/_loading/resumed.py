@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 from pygsampler._core.checks import describe, integer
 from pygsampler._core.limits import MAX_EPOCH
 from pygsampler._loading.epochs import Epochs
 from pygsampler._loading.shards import DEALS, Part, Shards
+from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.seed import SEED_MASK
 
 __all__ = ["Resumed", "checked_deal"]
@@ -21,6 +23,12 @@ def checked_deal(deal: Any) -> str:
     if deal not in DEALS:
         raise ValueError(f"deal: expected one of {DEALS}, got {describe(deal)}")
     return str(deal)
+
+
+def _digest(plan: Any) -> str:
+    """Of what is sampled, and how; of a plan that is not the engine's by its type alone."""
+    text = plan.document if isinstance(plan, Plan) else type(plan).__qualname__
+    return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 class Pass:
@@ -90,6 +98,8 @@ class Resumed(Epochs):
         if self._shards.deal == "seeds":
             own["world_size"] = self.world_size
         for name, value in own.items():
+            if state[name] != value and name == "plan":
+                raise ValueError(f"state: expected one of {self.sampler!r}, got another sampler's")
             if state[name] != value:
                 raise ValueError(f"state: expected {name}={value!r}, got {state[name]!r}")
         epoch = integer(state["epoch"], "state['epoch']", 0, MAX_EPOCH)
@@ -115,8 +125,9 @@ class Resumed(Epochs):
         return start if of in (None, epoch) else 0
 
     def _about(self) -> dict[str, Any]:
-        """What must be the same where a pass goes on, beside the sampler and the graph."""
+        """What must be the same where a pass goes on, beside the graph."""
         return {
+            "plan": _digest(self.sampler.plan),
             "deal": self._shards.deal,
             "num_seeds": self._shards.num_seeds,
             "batch_size": self.batch_size,
