@@ -62,7 +62,8 @@ struct List {
 struct ProgramShared {
   Meeting meeting;
   SumSpace sums[2];
-  u32 digits[PROGRAM_WARPS][256];
+  // Read by fours, wherever a kernel has this struct.
+  alignas(16) u32 digits[PROGRAM_WARPS][256];
 };
 
 // A program is long, and each part of it runs once, so the time to fetch code counts: what is large and has

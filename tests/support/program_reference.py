@@ -392,8 +392,9 @@ class Machine:
             case "merge":
                 return merged(*given)
             case "spread":
-                axis = attrs["axis"]
-                return self.map(lambda _, y: y, given, axis)
+                # Whose values do not count, and so no error of theirs.
+                bare = Matrix(given[0].edges, [0.0] * len(given[0].edges.ids), given[0].times)
+                return self.map(lambda _, y: y, [bare, given[1]], attrs["axis"])
             case "cap":
                 return Vector(given[0].along, capped(given[0].values, int(attrs["k"])))
             case "labor":
