@@ -179,7 +179,7 @@ def test_mistakes() -> None:
         with pytest.raises(ValueError, match=f"state: expected {name}="):
             of.load_state_dict(state)
     another = DataLoader(GRAPH, np.arange(99), [3, 3], batch_size=8, shuffle=True, seed=3)
-    with pytest.raises(ValueError, match="expected one of PGSampler.*, got another sampler's"):
+    with pytest.raises(ValueError, match=r"expected one of PGSampler.*, got another sampler's"):
         another.load_state_dict(loader().state_dict())
     with pytest.raises(ValueError, match="version 1, got 2"):
         loader(2, 0).load_state_dict({**state, "version": 2})
