@@ -219,8 +219,7 @@ class NeighborLoader(_Sampled, loader.NeighborLoader):  # type: ignore[misc]
         share the numbers of their sources. ``"poisson"``: ``num_neighbors`` edges in the mean, as
         DGL's ``LaborSampler``, ``"exact"``: so many, as GraphBolt's. ``LaborSampler``, and
         ``HeteroLaborSampler`` with types, have more options. Without ``replace``, ``disjoint``
-        and times, and by the CPU, which copies batches to a GPU. ``edge_weights="ht"`` gives the
-        factors of its edges.
+        and times. ``edge_weights="ht"`` gives the factors of its edges.
     prefetch : int
         Batches that are sampled ahead, in a thread of this process, while those before are looked
         up and used; for ``num_workers=0``. They are the same batches; what is assigned to the
