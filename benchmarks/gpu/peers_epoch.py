@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 import pygsampler as pgs
@@ -28,6 +27,7 @@ from pygsampler.torch import DataLoader, capture
 from .. import models
 from . import check
 from .graphs import make
+from .steps import stepping
 
 _WIDTH = 128
 # Of ogbn-papers100M: the vertices that are trained on, of all.
@@ -85,15 +85,7 @@ def trained(loader: DataLoader, device: int, *, captured: bool) -> Callable[[], 
         # Its nodes of autograd belong to the stream that they are made in.
         model = DistributedDataParallel(net, device_ids=[device], gradient_as_bucket_view=True)
     torch.cuda.current_stream().wait_stream(stream)
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, capturable=True, fused=True)
-
-    def step(batch: Any) -> torch.Tensor:
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(batch), batch.y)
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
+    step = stepping(model)
     if captured:
         # DistributedDataParallel has its buckets after eleven steps.
         return capture(step, loader, warmup=11, stream=stream).run

@@ -55,7 +55,11 @@ class Task:
 def training(make: Callable[[], torch.nn.Module]) -> Callable[[Any], torch.Tensor]:
     """A step of training of a model, made with the same numbers each time."""
     torch.manual_seed(0)
-    model = make().cuda()
+    return stepping(make().cuda())
+
+
+def stepping(model: torch.nn.Module) -> Callable[[Any], torch.Tensor]:
+    """A step of training of a model that is there."""
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, capturable=True, fused=True)
 
     def step(batch: Any) -> torch.Tensor:

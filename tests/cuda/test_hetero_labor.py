@@ -9,7 +9,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import scaled
-from tests.support.typed_parity import make, same, seeds_of
+from tests.support.typed_parity import half_of, make, same, seeds_of
 
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
 KINDS: tuple[dict[str, Any], ...] = (
@@ -36,11 +36,7 @@ def test_random_schemas(types: int, dtype: str) -> None:
         weights = by[place % (3 if types > 1 else 2)]
         sampler = pgs.HeteroLabor(fanouts, seed=place, default=2, **options, **weights)
         seeds = seeds_of(graph, random)
-        without = {
-            kind: np.flatnonzero(random.integers(0, 2, count))
-            for kind, count in graph.num_edges.items()
-            if place % 2
-        }
+        without = half_of(graph, random) if place % 2 else {}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
         same(sampler.sample(there, seeds, exclude=without, **NUMBERS), want, sampler)
         job = sampler.submit(there, seeds, exclude=without, **NUMBERS)

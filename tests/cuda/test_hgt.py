@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from tests.cuda.test_typed import NUMBERS, make, seeds_of
+from tests.cuda.test_typed import NUMBERS
 from tests.support.parity import emulated, scaled
-from tests.support.typed_parity import same
+from tests.support.typed_parity import half_of, make, same, seeds_of
 
 
 @pytest.mark.parametrize("types", [1, 3, 40])
@@ -28,11 +28,7 @@ def test_random_schemas(types: int, dtype: str) -> None:
         }
         sampler = pgs.HGTSampler(counts, max_neighbors=most, seed=place)
         seeds = seeds_of(graph, random)
-        without = {
-            kind: np.flatnonzero(random.integers(0, 2, count))
-            for kind, count in graph.num_edges.items()
-            if place % 2
-        }
+        without = half_of(graph, random) if place % 2 else {}
         want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
         got = sampler.sample(there, seeds, exclude=without, **NUMBERS)
         same(got, want, counts)

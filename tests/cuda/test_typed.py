@@ -11,7 +11,7 @@ import pytest
 
 import pygsampler as pgs
 from tests.support.parity import scaled
-from tests.support.typed_parity import make, same, seeds_of
+from tests.support.typed_parity import half_of, make, same, seeds_of
 
 NUMBERS = {"epoch": 3, "batch": 1 << 33}
 
@@ -31,11 +31,7 @@ def test_random_schemas(types: int, dtype: str) -> None:
                 continue
             sampler = pgs.PGSampler(fanouts, seed=place, default=2, **options)
             seeds = seeds_of(graph, random)
-            without = {
-                kind: np.flatnonzero(random.integers(0, 2, count))
-                for kind, count in graph.num_edges.items()
-                if place % 2
-            }
+            without = half_of(graph, random) if place % 2 else {}
             want = sampler.sample(graph, seeds, exclude=without, **NUMBERS)
             got = sampler.sample(there, seeds, exclude=without, **NUMBERS)
             same(got, want, (fanouts, options))

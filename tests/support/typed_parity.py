@@ -37,6 +37,14 @@ def seeds_of(graph: pgs.HeteroGraph, random: Any) -> dict[str, Any]:
     }
 
 
+def half_of(graph: pgs.HeteroGraph, random: Any) -> dict[Any, Any]:
+    """Half of the edges of each type, for ``exclude``."""
+    return {
+        kind: np.flatnonzero(random.integers(0, 2, count))
+        for kind, count in graph.num_edges.items()
+    }
+
+
 def same(got: pgs.HeteroBatch, want: pgs.HeteroBatch, what: object) -> None:
     """All arrays, and all numbers that describe them."""
     assert got.device == "cuda:0"

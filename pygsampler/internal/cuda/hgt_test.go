@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,33 +44,8 @@ func hgtAlike(e *Engine, s gpu.Stream, d *Graph, r *cpu.HGTRequest, grids ...int
 	if err != nil {
 		return err
 	}
-	words, arrays := typedParts(m, l)
-	m.Release()
 	plan, positions := hgtPlan(r)
-	for _, grid := range grids {
-		b, err := sample(e, d, Call{Plan: plan, Batch: r.Batch, Exclude: positions, Stream: s.Handle(), Grid: grid})
-		if err != nil {
-			return fmt.Errorf("grid %d: %w", grid, err)
-		}
-		m, err := b.Download(s)
-		if err != nil {
-			return err
-		}
-		gotWords, got := typedParts(m, l)
-		m.Release()
-		if err := b.Memory.Free(s); err != nil {
-			return err
-		}
-		if !slices.Equal(gotWords, words) {
-			return fmt.Errorf("grid %d: words\n got %v\nwant %v", grid, gotWords, words)
-		}
-		for i := range arrays {
-			if !slices.Equal(got[i], arrays[i]) {
-				return fmt.Errorf("grid %d: array %d of %d:\n got %.300s\nwant %.300s", grid, i, len(arrays), fmt.Sprint(got[i]), fmt.Sprint(arrays[i]))
-			}
-		}
-	}
-	return nil
+	return madeAlike(e, s, d, m, Call{Plan: plan, Batch: r.Batch, Exclude: positions}, l, grids...)
 }
 
 // Random schemas of 1 to 40 types: seeds of several types, some repeated; numbers of vertices of every kind by type
@@ -105,16 +79,7 @@ func TestHGT(t *testing.T) {
 				}
 				r.Batch.Seeds = csctest.Array(seeds, bits)
 				for _, rel := range g.Relations {
-					var ids []int64
-					for id := range rel.Graph.NumEdges() {
-						if random.IntN(4) == 0 {
-							ids = append(ids, id)
-						}
-					}
-					x, err := rel.Graph.Exclude(ids)
-					if err != nil {
-						t.Fatal(err)
-					}
+					x := someExcluded(t, rel.Graph, random, 4)
 					if variant >= 4 {
 						r.Exclude = append(r.Exclude, x)
 					}

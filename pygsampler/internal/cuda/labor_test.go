@@ -82,17 +82,7 @@ func testLabor(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Grap
 			}
 			r.Fanouts = append(r.Fanouts, fanouts)
 			if i%2 == 0 {
-				var ids []int64
-				for id := range rel.Graph.NumEdges() {
-					if random.IntN(4) == 0 {
-						ids = append(ids, id)
-					}
-				}
-				x, err := rel.Graph.Exclude(ids)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Exclude = append(r.Exclude, x)
+				r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 4))
 			}
 		}
 		if err := laborAlike(e, s, d, r, []int{0, 1, 3}[random.IntN(3)]); err != nil {

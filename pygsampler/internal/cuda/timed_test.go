@@ -214,17 +214,7 @@ func TestTypedTimes(t *testing.T) {
 				}
 				r.Fanouts = append(r.Fanouts, fanouts)
 				if variant >= 16 {
-					var ids []int64
-					for id := range rel.Graph.NumEdges() {
-						if random.IntN(3) == 0 {
-							ids = append(ids, id)
-						}
-					}
-					x, err := rel.Graph.Exclude(ids)
-					if err != nil {
-						t.Fatal(err)
-					}
-					r.Exclude = append(r.Exclude, x)
+					r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 3))
 				}
 			}
 			if err := typedAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {

@@ -131,6 +131,22 @@ func madeAlike(e *Engine, s gpu.Stream, d *Graph, m memory.Memory, c Call, l bat
 	return nil
 }
 
+// someExcluded leaves out one edge in so many, at random.
+func someExcluded(t *testing.T, g *csc.Graph, random *rand.Rand, in int) *csc.Exclusions {
+	t.Helper()
+	var ids []int64
+	for id := range g.NumEdges() {
+		if random.IntN(in) == 0 {
+			ids = append(ids, id)
+		}
+	}
+	x, err := g.Exclude(ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // randomTypes is a graph of so many types and twice as many relations, some of them empty, with self loops and
 // parallel edges; rows have 0 to 70 edges.
 func randomTypes(random *rand.Rand, types, bits int) *csc.Typed {
@@ -214,17 +230,7 @@ func testTyped(t *testing.T, e *Engine, s gpu.Stream, random *rand.Rand, d *Grap
 		}
 		if variant%4 == 3 || variant%4 == 0 {
 			for _, rel := range g.Relations {
-				var ids []int64
-				for id := range rel.Graph.NumEdges() {
-					if random.IntN(4) == 0 {
-						ids = append(ids, id)
-					}
-				}
-				x, err := rel.Graph.Exclude(ids)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.Exclude = append(r.Exclude, x)
+				r.Exclude = append(r.Exclude, someExcluded(t, rel.Graph, random, 4))
 			}
 		}
 		if err := typedAlike(e, s, d, r, 0, 1+random.IntN(3)); err != nil {

@@ -27,7 +27,7 @@ func (s *Sum) Take(values []float64) {
 		values = values[n:]
 		s.count += int64(n)
 		if at += int64(n); at == 32 {
-			s.few += tree(&s.part, 32)
+			s.few += treeOf(&s.part)
 			at = 0
 			if s.count%(32*32) == 0 {
 				s.total, s.few = s.total+s.few, 0
