@@ -266,6 +266,30 @@ def test_columns_that_are_filtered(fanouts: list[int]) -> None:
             assert labor.sample(cpu, seeds).num_edges
 
 
+def test_labor_has_a_kernel() -> None:
+    # Every degree and fanout; values of no kind, by chances and by means; all rows; one number for all hops.
+    degrees = [*range(71), scaled(9000, 800), 0, 0]
+    cases = {"degrees": with_degrees(degrees, 700, 3), **awkward()}
+    kinds: list[dict[str, Any]] = [{}, {"weights": False}, {"normalize": "mean"}]
+    for i, (name, csc) in enumerate(cases.items()):
+        cpu, there = both(csc, 32 if i % 2 else 64)
+        some = min(cpu.num_nodes, len(degrees))
+        rng = np.random.default_rng(2)
+        for k in range(1, 41) if name == "degrees" else (1, 4):
+            kind = kinds[k % 3] | {"layer_dependency": k % 2 == 0}
+            for fanouts in ([k], [3, -1, k] if k % 10 == 4 else [2, k]):
+                sampler = samplers.labor(fanouts=fanouts, seed=k, **kind)
+                seeds = rng.integers(0, some, 40) if k % 2 else np.arange(some)
+                want = sampler.sample(cpu, seeds, epoch=1, batch=k)
+                same(sampler.sample(there, seeds, epoch=1, batch=k), want)
+        nothing = samplers.labor(fanouts=[2, 2], seed=1)
+        same(nothing.sample(there, seeds[:0], epoch=0, batch=1), nothing.sample(cpu, seeds[:0]))
+        with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in"):
+            nothing.sample(there, [0, cpu.num_nodes])
+    assert "kernel of LABOR-0" in str(nothing.explain(there))
+    assert "kernel of LABOR-0" not in str(samplers.labor(fanouts=[2], importance=1).explain(there))
+
+
 @pgs.program
 def never_compiled(A: Any, seeds: Any, *, number: float) -> Any:
     return A[:, seeds] * number

@@ -25,6 +25,9 @@ type programArgs struct {
 	NumRows, NumNodes, NumEdges, NumExcluded            uint64
 	SeedBits, Tag, Key0, Key1, Batch0, Batch1, NumCells uint32
 	Arrays                                              [programArrays]gpu.Address
+	Hops                                                uint32
+	Sites                                               [mostHops]uint32
+	Fanouts                                             [mostHops]int64
 }
 
 // Programs is batches of a program: one kernel, generated and compiled at the first batch on a device, and one
@@ -36,13 +39,20 @@ type Programs struct {
 	making  making
 	shape   string
 	err     error // why there is no kernel
+	hops    *program.Poisson
 }
 
 // NewProgram is the plan of a checked program. Where an operator has no kernel yet the plan says so when it
 // is asked to make a batch.
 func NewProgram(p *program.Program) *Programs {
 	text, err := source.Of(p)
-	return &Programs{p, text, hashed(text.Source), makingOf(p, &text), p.Weight + "\n" + p.String(), err}
+	return &Programs{p, text, hashed(text.Source), makingOf(p, &text), p.Weight + "\n" + p.String(), err, nil}
+}
+
+// NewPoisson is the plan of a program that was recognised as hops by chances, whose kernel is theirs.
+func NewPoisson(p *program.Program, hops *program.Poisson) *Programs {
+	text := source.OfPoisson(hops.Values)
+	return &Programs{p, text, hashed(text.Source), makingOf(p, &text), p.String(), nil, hops}
 }
 
 // hashed is a short key of a long text.
@@ -256,6 +266,12 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []
 	args.Excluded, args.NumExcluded = w.excluded.Address, uint64(len(c.Exclude))
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
 	args.NumCells, args.Arrays = uint32(text.Cells), found
+	if p.hops != nil {
+		args.Hops = uint32(copy(args.Fanouts[:], p.hops.K))
+		for i, site := range p.hops.Sites {
+			args.Sites[i] = uint32(site)
+		}
+	}
 	shape := gpu.Shape{Grid: [3]uint32{uint32(f.grid(k.together))}, Block: [3]uint32{programThreads}, Cooperative: true}
 	return k.Launch(f.stream, shape, args)
 }

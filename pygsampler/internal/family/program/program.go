@@ -28,8 +28,9 @@ type Plan struct {
 	Program         *program.Program // after all passes
 	traced          *program.Program // before them
 	steps           []passes.Step
-	edges, vertices []string    // the arrays that it reads
-	known           family.Plan // what it was recognised as; nil: nothing
+	edges, vertices []string         // the arrays that it reads
+	known           family.Plan      // what it was recognised as; nil: nothing
+	poisson         *program.Poisson // likewise, of what has a kernel of its own
 	onDevice        func() cuda.Plan
 	excluding       func() (excluding, error)
 }
@@ -74,7 +75,16 @@ func Parse(d *family.Document) family.Plan {
 		d.Refuse(request.ErrValue, "%v", err)
 		return p
 	}
-	p.onDevice = sync.OnceValue(func() cuda.Plan { return cuda.NewProgram(p.Program) })
+	recognises := !timed && !slices.Contains(off, passes.Recognise)
+	if recognises {
+		p.poisson = passes.Poisson(p.Program)
+	}
+	p.onDevice = sync.OnceValue(func() cuda.Plan {
+		if p.poisson != nil {
+			return cuda.NewPoisson(p.Program, p.poisson)
+		}
+		return cuda.NewProgram(p.Program)
+	})
 	p.excluding = sync.OnceValues(func() (made excluding, err error) {
 		if made.program, err = traced.Excluding(); err == nil {
 			made.program, _, err = passes.Run(made.program, off)
@@ -87,7 +97,7 @@ func Parse(d *family.Document) family.Plan {
 		return made, nil
 	})
 	p.edges, p.vertices = p.Program.Arrays()
-	if hops, is := passes.Neighbors(p.Program); is && !timed && !slices.Contains(off, passes.Recognise) {
+	if hops, is := passes.Neighbors(p.Program); is && recognises {
 		p.known = neighbors(hops)
 	}
 	return p
@@ -207,6 +217,9 @@ func (p *Plan) Explain(g explain.Graph, seeds int64) string {
 	where := "the executor of programs on the CPU"
 	if g.Device {
 		where = "one kernel that is written for it, in one launch a batch"
+		if p.poisson != nil {
+			where = fmt.Sprintf("the kernel of LABOR-0, in one launch a batch: fanouts %v from the seeds on", p.poisson.K)
+		}
 	}
 	if p.known != nil {
 		hops, _ := passes.Neighbors(p.Program)
