@@ -20,6 +20,15 @@
 // What is written beside the edges that stay: nothing, one over their chance, or that over its mean in a column.
 enum PoissonValues { NO_VALUES, OF_CHANCES, OF_MEANS };
 
+__device__ __forceinline__ u32 warp_or(u32 x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_or_sync(~0u, x);
+#else
+  for (int d = 16; d; d >>= 1) x |= __shfl_xor_sync(~0u, x, d);
+  return x;
+#endif
+}
+
 template <PoissonValues VALUES>
 struct Poisson {
   Machine& m;
@@ -29,13 +38,12 @@ struct Poisson {
   u32 n = 0, edges = 0;  // and how many edges they have
   Id* vertices = nullptr;
   u32* begins = nullptr;   // of each its first edge, and all
-  Place* from = nullptr;   // its first place, less that
-  u64* most = nullptr;     // what the numbers of sources that stay are at most; ALL: any
+  ulonglong2* looks = nullptr;  // its first place, less that; and what the numbers of sources that stay are at most; ALL: any
   // The edges that stay.
   u32 base = 0, kept = 0;  // the rank of the first; how many
   Id* ids = nullptr;       // their sources' ids, then numbers
-  u32 *bits = nullptr, *ranks = nullptr, *of_word = nullptr;  // of 32 edges: those that stay, how many do before them, a column
-  u32* firsts = nullptr;   // of 32 that stay: first occurrences
+  uint2* words = nullptr;  // of 32 edges: those that stay, and the first one's column
+  u32* ranks = nullptr;    // how many stay before them
 
   static constexpr u64 ALL = ~0ull;
   static constexpr u32 AHEAD = 4;  // words of edges that a warp has on their way
@@ -52,9 +60,10 @@ struct Poisson {
   }
   // What stands for the number of a source that is not new with its edge: the number, or -1 - e where edge e has it.
   __device__ __forceinline__ Id ask(u32 rank) const { return rank < base ? (Id)rank : (Id)(-1 - (long long)(rank - base)); }
+  __device__ __forceinline__ void claim(u32 rank, Id v) { atomicMin(m.a.map + (u64)v, (u64)(m.a.tag - m.numberings) << 32 | rank); }
   __device__ __forceinline__ void give(Id v, u32 number) { m.a.map[(u64)v] = (u64)(m.a.tag - m.numberings) << 32 | number; }
   // How many edges stay before edge i.
-  __device__ __forceinline__ u32 rank(u32 i) const { return i == edges ? kept : ranks[i / 32] + __popc(bits[i / 32] & ((1u << (i & 31)) - 1)); }
+  __device__ __forceinline__ u32 rank(u32 i) const { return i == edges ? kept : ranks[i / 32] + __popc(words[i / 32].x & ((1u << (i & 31)) - 1)); }
 
   // ---- seeds -----------------------------------------------------------------------------------
 
@@ -71,7 +80,7 @@ struct Poisson {
         v = 0;  // any vertex: the batch will be refused
       }
       ids[i] = given[i] = (Id)v;
-      m.claim_one(i, (Id)v);
+      claim(i, (Id)v);
     });
     m.barrier();
     u64 bad = load_relaxed(m.a.bad_seed);
@@ -92,22 +101,29 @@ struct Poisson {
     }
     // The column of the lane's edge, i0 + lane; edges beyond the last one have any.
     __device__ __forceinline__ u32 at(u32 i0) {
-      u32 lane = threadIdx.x & 31, i = i0 + lane, ahead = 0;
-      if (__shfl_sync(~0u, next, 0) > i0 + 31) return column;
-#pragma unroll
-      for (u32 step = 16; step; step /= 2)
-        if (__shfl_sync(~0u, next, ahead + step - 1) <= i) ahead += step;
-      u32 c = min(column + ahead, n - 1);
-      // Many columns without edges.
-      if (__shfl_sync(~0u, next, 31) <= i && c + 1 < n) c = column_from(begins, n, c, i);
+      u32 lane = threadIdx.x & 31, ahead = next - i0;
+      u32 begun = __ballot_sync(~0u, ahead < 32);
+      if (!begun) return column;
+      // Where columns begin among the warp's edges; where several do, all but the last are empty.
+      u32 starts = warp_or(ahead < 32 ? 1u << ahead : 0), before = ~0u >> (31 - lane), c;
+      if (__popc(starts) == __popc(begun) && begun != ~0u) {
+        c = column + __popc(starts & before);
+      } else {
+        c = column_from(begins, n, column, min(i0 + lane, begins[n] - 1));
+      }
       stand(__shfl_sync(~0u, c, 31));
       return c;
     }
   };
 
+  // 2 x + 1 of a vertex.
+  __device__ __forceinline__ u64 number_of(const Stream& stream, Id v) const {
+    u64 of = sizeof(Id) == 4 ? (u32)v : (u64)v;
+    return draw_bits(row_state(stream, of, [&](u32 round, int word) { return m.a.round_keys[round][word]; }), 0) >> 12 << 1 | 1;
+  }
   // A bit for each edge, and the sum of those of all warps.
   __device__ __forceinline__ bool look(u32 site, Machine::Scan& scan) {
-    bits = m.take<u32>((u64)edges / 32 + 1), ranks = m.take<u32>((u64)edges / 32 + 1), of_word = m.take<u32>((u64)edges / 32 + 1);
+    words = m.take<uint2>((u64)edges / 32 + 1), ranks = m.take<u32>((u64)edges / 32 + 1);
     if (!m.well()) return false;
     const Id* indices = (const Id*)m.a.indices;
     Stream stream = m.stream(site, PURPOSE_CANDIDATES);
@@ -124,16 +140,17 @@ struct Poisson {
         for (u32 j = 0; j < AHEAD; j++) {
           c[j] = i0 + 32 * j < mine.hi ? cursor.at(i0 + 32 * j) : 0;
           u32 i = i0 + 32 * j + lane;
-          to[j] = i < mine.hi ? most[c[j]] : 0;
-          v[j] = i < mine.hi ? indices[from[c[j]] + (Place)i] : 0;
+          ulonglong2 own = i < mine.hi ? looks[c[j]] : make_ulonglong2(0, 0);
+          to[j] = own.y;
+          v[j] = i < mine.hi ? indices[own.x + i] : 0;
         }
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
           if (i0 + 32 * j >= mine.hi) break;
           bool stays = to[j] == ALL;
-          if (__any_sync(~0u, !stays && to[j])) stays = stays || (draw_bits(row_state(stream, (u64)v[j]), 0) >> 12 << 1 | 1) <= to[j];
+          if (__any_sync(~0u, !stays && to[j])) stays = stays || number_of(stream, v[j]) <= to[j];
           u32 word = __ballot_sync(~0u, stays);
-          if (lane == 0) bits[i0 / 32 + j] = word, of_word[i0 / 32 + j] = c[j];
+          if (lane == 0) words[i0 / 32 + j] = make_uint2(word, c[j]);
           own += __popc(word);
         }
       }
@@ -154,26 +171,36 @@ struct Poisson {
     return at;
   }
 
-  // f(e, i, c) of each edge that stays: its place among them, that among all, and its column. A warp takes 32 words at a time.
+  // f(is, e, i, c) of edges that stay: their places among them, those among all, and their columns. A warp takes 32 words at a time,
+  // and a lane AHEAD of their edges.
   template <class F>
   __device__ __forceinline__ void each_kept(u32 before, F f) {
     Machine::Span mine = m.span(edges);
-    u32 lane = threadIdx.x & 31, at = before, words = mine.lo < mine.hi ? (mine.hi + 31) / 32 : 0;
+    u32 lane = threadIdx.x & 31, at = before, end = mine.lo < mine.hi ? (mine.hi + 31) / 32 : 0;
 #pragma unroll 1
-    for (u32 w0 = mine.lo / 32; w0 < words; w0 += 32) {
-      u32 w = w0 + lane, word = w < words ? bits[w] : 0, column = w < words ? of_word[w] : 0, all;
-      u32 first = lanes_before(__popc(word), all);
-      if (w < words) ranks[w] = at + first;
+    for (u32 w0 = mine.lo / 32; w0 < end; w0 += 32) {
+      u32 w = w0 + lane, all;
+      uint2 word = w < end ? words[w] : make_uint2(0, 0);
+      u32 first = lanes_before(__popc(word.x), all);
+      if (w < end) ranks[w] = at + first;
 #pragma unroll 1
-      for (u32 t0 = 0; t0 < all; t0 += 32) {
-        u32 t = t0 + lane, of = 0;
+      for (u32 t0 = lane; t0 - lane < all; t0 += 32 * AHEAD) {
+        bool is[AHEAD];
+        u32 e[AHEAD], i[AHEAD], c[AHEAD];
 #pragma unroll
-        for (u32 step = 16; step; step /= 2)
-          if (__shfl_sync(~0u, first, of + step) <= t) of += step;
-        u32 r = t - __shfl_sync(~0u, first, of), own = __shfl_sync(~0u, word, of), c = __shfl_sync(~0u, column, of);
-        if (t >= all) continue;
-        u32 i = 32 * (w0 + of) + select(own, r);
-        f(at + t, i, column_from(begins, n, c, i));
+        for (u32 j = 0; j < AHEAD; j++) {
+          u32 t = t0 + 32 * j, of = 0;
+          is[j] = t < all, e[j] = at + t;
+#pragma unroll
+          for (u32 step = 16; step; step /= 2)
+            if (__shfl_sync(~0u, first, of + step) <= t) of += step;
+          u32 r = t - __shfl_sync(~0u, first, of), own = __shfl_sync(~0u, word.x, of);
+          c[j] = __shfl_sync(~0u, word.y, of), i[j] = 32 * (w0 + of) + select(own, r);
+        }
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++)
+          if (is[j]) c[j] = column_from(begins, n, c[j], i[j]);
+        f(is, e, i, c);
       }
       at += all;
     }
@@ -190,22 +217,25 @@ struct Poisson {
     u64 degrees = 0;
     Machine::Span mine = m.span(kept);
     auto degree = [&](Id v) { return m.start((u64)v + 1) - m.start((u64)v); };
-#pragma unroll 2
-    for (u32 e0 = mine.lo; e0 < mine.hi; e0 += 32) {
-      u32 e = e0 + lane;
-      bool is = e < mine.hi, first = false;
-      if (is) {
-        Id v = ids[e];
-        u32 rank = m.first(v);
-        first = rank == base + e;
-        if (!first) ids[e] = ask(rank);
-        else if (!last) degrees += degree(v);
+#pragma unroll 1
+    for (u32 e0 = mine.lo; e0 < mine.hi; e0 += 32 * AHEAD) {
+      Id v[AHEAD];
+      u32 rank[AHEAD];
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) v[j] = e0 + 32 * j + lane < mine.hi ? ids[e0 + 32 * j + lane] : 0;
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) rank[j] = e0 + 32 * j + lane < mine.hi ? m.first(v[j]) : ~0u;
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) {
+        u32 e = e0 + 32 * j + lane;
+        bool first = rank[j] == base + e;
+        if (e < mine.hi && !first) ids[e] = ask(rank[j]);
+        if (first && !last) degrees += degree(v[j]);
+        u32 word = __ballot_sync(~0u, first);
+        if (lane == 0 && e < mine.hi) marks[e / 32] = word;
+        found += __popc(word);
       }
-      u32 word = __ballot_sync(~0u, first);
-      if (lane == 0) marks[e0 / 32] = word;
-      found += __popc(word);
     }
-    firsts = marks;
     Sums all = m.sums(found, at_most(warp_sum(at_most(degrees))));
     Machine::Scan fresh, grown;
     if (!m.scanned(fresh, all, 0) || !m.scanned(grown, all, 1)) return false;
@@ -214,45 +244,66 @@ struct Poisson {
     u32 total = old + fresh.total;
     Id *list = last ? (Id*)b.put(WORD_NODES, total, sizeof(Id)) : m.take<Id>(total), *seen = vertices;
     u32 *to = last ? nullptr : m.take<u32>((u64)total + 1), *was = begins;
-    Place *place = last ? nullptr : m.take<Place>(total), *places = from;
-    u64* bounds = last ? nullptr : m.take<u64>(total);
+    ulonglong2 *look = last ? nullptr : m.take<ulonglong2>(total), *looked = looks;
     if (!b.fits()) return m.fail(STATUS_TOO_SMALL, b.size);
     if (!m.well()) return false;
     m.each(old, [&](u32 c) {
       list[c] = seen[c];
       if (last) return;
       u32 begin = was[c], end = c + 1 < old ? was[c + 1] : before;
-      to[c] = begin, place[c] = places[c], bounds[c] = bound(k, end - begin);
+      to[c] = begin, look[c] = make_ulonglong2(looked[c].x, bound(k, end - begin));
     });
     u32 number = old + fresh.before, at = before + grown.before;
 #pragma unroll 1
-    for (u32 e0 = mine.lo; e0 < mine.hi; e0 += 32) {
-      u32 word = marks[e0 / 32], own = 0, sum, id = number + __popc(word & ((1u << lane) - 1));
-      bool first = word >> lane & 1;
-      Id v = 0;
-      u64 start = 0;
-      if (first) {
-        v = ids[e0 + lane];
-        list[id] = v, ids[e0 + lane] = (Id)id;
-        if (!last) give(v, id), start = m.start((u64)v), own = (u32)(m.start((u64)v + 1) - start);
+    for (u32 e0 = mine.lo; e0 < mine.hi; e0 += 32 * AHEAD) {
+      u32 word[AHEAD], degree[AHEAD];
+      Id v[AHEAD];
+      u64 start[AHEAD];
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) word[j] = e0 + 32 * j < mine.hi ? marks[e0 / 32 + j] : 0;
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++)
+        if (word[j] >> lane & 1) v[j] = ids[e0 + 32 * j + lane];
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) {
+        degree[j] = 0;
+        if (!last && word[j] >> lane & 1) start[j] = m.start((u64)v[j]), degree[j] = (u32)(m.start((u64)v[j] + 1) - start[j]);
       }
-      number += __popc(word);
-      if (last) continue;
-      u32 begin = at + lanes_before(own, sum);
-      if (first) to[id] = begin, place[id] = (Place)start - (Place)begin, bounds[id] = bound(k, own);
-      at += sum;
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) {
+        u32 id = number + __popc(word[j] & ((1u << lane) - 1)), begin = at, sum = 0;
+        if (!last) begin += lanes_before(degree[j], sum);
+        number += __popc(word[j]), at += sum;
+        if (!(word[j] >> lane & 1)) continue;
+        list[id] = v[j], ids[e0 + 32 * j + lane] = (Id)id;
+        if (last) continue;
+        give(v[j], id);
+        to[id] = begin, look[id] = make_ulonglong2(start[j] - begin, bound(k, degree[j]));
+      }
     }
     if (!last && m.reporter()) to[total] = before + grown.total;
-    n = total, edges = before + grown.total, vertices = list, begins = to, from = place, most = bounds;
+    n = total, edges = before + grown.total, vertices = list, begins = to, looks = look;
     m.barrier();
     return true;
   }
   // Gives the edges that ask another edge its number.
   __device__ __forceinline__ void settle(Id* ids, u32 kept) {
-    m.each(kept, [&](u32 e) {
-      Id id = ids[e];
-      if (id < 0) ids[e] = ids[-1 - (long long)id];
-    });
+    Machine::Span mine = m.span(kept);
+#pragma unroll 1
+    for (u32 e0 = mine.lo + (threadIdx.x & 31); e0 < mine.hi; e0 += 32 * AHEAD) {
+      Id id[AHEAD];
+      bool is[AHEAD];
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) id[j] = e0 + 32 * j < mine.hi ? ids[e0 + 32 * j] : 0;
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++) {
+        is[j] = id[j] < 0;
+        if (is[j]) id[j] = ids[-1 - (long long)id[j]];
+      }
+#pragma unroll
+      for (u32 j = 0; j < AHEAD; j++)
+        if (is[j]) ids[e0 + 32 * j] = id[j];
+    }
   }
 
   // ---- all hops --------------------------------------------------------------------------------
@@ -267,32 +318,42 @@ struct Poisson {
 #pragma unroll 1
     for (u32 hop = 0; hop < hops; hop++) {
       const long long k = fanouts[hop];
-      u32 words = HEADER_WORDS + BLOCK_WORDS * (hops - 1 - hop), columns = n;
+      u32 about = HEADER_WORDS + BLOCK_WORDS * (hops - 1 - hop), columns = n;
       settle(asked, num_asked);
-      Id* indptr = (Id*)b.put(words + BLOCK_INDPTR, (u64)n + 1, sizeof(Id));
+      Id* indptr = (Id*)b.put(about + BLOCK_INDPTR, (u64)n + 1, sizeof(Id));
       Machine::Scan scan;
       if (!look(m.a.sites[hop], scan)) return;
-      ids = (Id*)b.put(words + BLOCK_INDICES, kept, sizeof(Id));
-      void* edge_ids = b.put(words + BLOCK_EDGE_IDS, kept, PROGRAM_OUT_EDGE_BITS / 8);
-      float* values = VALUES ? (float*)b.put(words + BLOCK_EDGE_WEIGHTS, kept, 4) : nullptr;
-      b.set(words + BLOCK_NUM_DST, n), b.set(words + BLOCK_NUM_EDGES, kept);
+      ids = (Id*)b.put(about + BLOCK_INDICES, kept, sizeof(Id));
+      void* edge_ids = b.put(about + BLOCK_EDGE_IDS, kept, PROGRAM_OUT_EDGE_BITS / 8);
+      float* values = VALUES ? (float*)b.put(about + BLOCK_EDGE_WEIGHTS, kept, 4) : nullptr;
+      b.set(about + BLOCK_NUM_DST, n), b.set(about + BLOCK_NUM_EDGES, kept);
       if (!b.fits()) return (void)m.fail(STATUS_TOO_SMALL, b.size);
       const Id* indices = (const Id*)m.a.indices;
-      each_kept(scan.before, [&](u32 e, u32 i, u32 c) {
-        Place p = from[c] + (Place)i;
-        Id v = indices[p];
-        ids[e] = v;
-        write(edge_ids, PROGRAM_OUT_EDGE_BITS, e, m.edge_id(p));
-        m.claim_one(base + e, v);
-        if (VALUES && most[c] == ALL) values[e] = 1;
-        else if (VALUES == OF_CHANCES) values[e] = single(op_div(1.0, chance(k, begins[c + 1] - begins[c])));
+      each_kept(scan.before, [&](const bool(&is)[AHEAD], const u32(&e)[AHEAD], const u32(&i)[AHEAD], const u32(&c)[AHEAD]) {
+        ulonglong2 own[AHEAD];
+        Id v[AHEAD];
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++)
+          if (is[j]) own[j] = looks[c[j]];
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++)
+          if (is[j]) v[j] = indices[own[j].x + i[j]];
+#pragma unroll
+        for (u32 j = 0; j < AHEAD; j++) {
+          if (!is[j]) continue;
+          ids[e[j]] = v[j];
+          write(edge_ids, PROGRAM_OUT_EDGE_BITS, e[j], m.edge_id((Place)(own[j].x + i[j])));
+          claim(base + e[j], v[j]);
+          if (VALUES && own[j].y == ALL) values[e[j]] = 1;
+          else if (VALUES == OF_CHANCES) values[e[j]] = single(op_div(1.0, chance(k, begins[c[j] + 1] - begins[c[j]])));
+        }
       });
       m.barrier();
       m.each(columns + 1, [&](u32 c) { indptr[c] = (Id)rank(begins[c]); });
       if (VALUES == OF_MEANS) {
         m.each_warp(columns, [&](u32 c) {
           u32 lo = rank(begins[c]), hi = rank(begins[c + 1]);
-          if (most[c] == ALL || lo == hi) return;
+          if (looks[c].y == ALL || lo == hi) return;
           double x = op_div(1.0, chance(k, begins[c + 1] - begins[c]));
           double sum = warp_sum_of(lo, hi, [&](u32) { return x; });
           for (u32 e = lo + (threadIdx.x & 31); e < hi; e += 32) values[e] = single(op_mul(x, op_div((double)(hi - lo), sum)));
@@ -300,7 +361,7 @@ struct Poisson {
       }
       bool last = hop + 1 == hops;
       if (!number(last, last ? 0 : fanouts[hop + 1])) return;
-      b.set(words + BLOCK_NUM_SRC, n);
+      b.set(about + BLOCK_NUM_SRC, n);
       asked = ids, num_asked = kept, base += kept;
     }
     settle(asked, num_asked);
