@@ -3,11 +3,13 @@
 // over all edges of a hop, and three over those that stay. Go: source.Poisson, passes.Poisson.
 //
 // The columns of a hop are the vertices numbered so far. What a hop looks at, all of their in-edges one behind another, is shared
-// out in equal parts, whatever columns they are of; a bit says which stay.
+// out to warps in equal parts, whatever columns they are of. How many edges of a part stay differs much: all of a short column, a
+// few of a hub's million. So a warp puts those that stay into pieces of one stage, and the pieces are shared out again.
 //
 // Phases of a hop:
-//   look     edges: the number of the source, a bit; how many stay                           sum
-//   emit     those that stay: ids, places, claims                                            barrier
+//   look     edges: the number of the source; a bit, and a place in a piece; how many stay   sum
+//   place    parts: how many stay before each 32 edges                                       barrier
+//   emit     pieces: ids, places, claims                                                     barrier
 //   check    those that stay: a first occurrence where the map still holds its rank; the
 //            degrees of the vertices that are new                                            sum
 //   number   first occurrences get their numbers, in order, and their columns are read       barrier
@@ -29,6 +31,19 @@ __device__ __forceinline__ u32 warp_or(u32 x) {
 #endif
 }
 
+// Edges that stay, in pieces: those of a warp, in their order, fill one after another.
+struct Pieces {
+  static constexpr u32 SIZE = 128;
+  struct Piece {
+    u32 warp, first, n, unused[13];  // the rank of its first edge among those of its warp; how many there are
+    u32 edge[SIZE], column[SIZE];
+    Id source[SIZE];
+  };
+  Piece* all;
+  u64 room;
+  u32* taken;  // how many there are beside the first one of each warp
+};
+
 template <PoissonValues VALUES>
 struct Poisson {
   Machine& m;
@@ -42,8 +57,10 @@ struct Poisson {
   // The edges that stay.
   u32 base = 0, kept = 0;  // the rank of the first; how many
   Id* ids = nullptr;       // their sources' ids, then numbers
-  uint2* words = nullptr;  // of 32 edges: those that stay, and the first one's column
-  u32* ranks = nullptr;    // how many stay before them
+  uint2* words = nullptr;  // of 32 edges: those that stay, and how many do before them
+  float* values = nullptr; // of each column what its edges have, of chances
+  u32* earlier = nullptr;  // of each warp how many stay before its edges
+  Pieces pieces;
 
   static constexpr u64 ALL = ~0ull;
   static constexpr u32 AHEAD = 4;  // words of edges that a warp has on their way
@@ -54,8 +71,7 @@ struct Poisson {
     return k < 0 ? 1 : op_min(op_div((double)k, (double)degree), 1.0);
   }
   // A number (2 x + 1) / 2^53 is at most the chance where 2 x + 1 is at most this.
-  __device__ __forceinline__ static u64 bound(long long k, u32 degree) {
-    double p = chance(k, degree);
+  __device__ __forceinline__ static u64 bound(double p) {
     return p >= 1 ? ALL : (u64)__dmul_rn(p, 0x1p53);
   }
   // What stands for the number of a source that is not new with its edge: the number, or -1 - e where edge e has it.
@@ -63,7 +79,7 @@ struct Poisson {
   __device__ __forceinline__ void claim(u32 rank, Id v) { atomicMin(m.a.map + (u64)v, (u64)(m.a.tag - m.numberings) << 32 | rank); }
   __device__ __forceinline__ void give(Id v, u32 number) { m.a.map[(u64)v] = (u64)(m.a.tag - m.numberings) << 32 | number; }
   // How many edges stay before edge i.
-  __device__ __forceinline__ u32 rank(u32 i) const { return i == edges ? kept : ranks[i / 32] + __popc(words[i / 32].x & ((1u << (i & 31)) - 1)); }
+  __device__ __forceinline__ u32 rank(u32 i) const { return i == edges ? kept : words[i / 32].y + __popc(words[i / 32].x & ((1u << (i & 31)) - 1)); }
 
   // ---- seeds -----------------------------------------------------------------------------------
 
@@ -73,6 +89,7 @@ struct Poisson {
     given = m.take<Id>(kept);
     if (!b.fits()) return m.fail(STATUS_TOO_SMALL, b.size);
     if (!m.well()) return false;
+    m.each(m.a.num_cells, [&](u32 i) { m.a.cells[i] = 0; });
     m.each(kept, [&](u32 i) {
       u64 v = read(m.a.seeds, m.a.seed_bits, i);
       if (v >= m.a.num_nodes) {
@@ -89,10 +106,10 @@ struct Poisson {
 
   // ---- edges -----------------------------------------------------------------------------------
 
-  // The columns of a warp's edges, 32 at a time.
+  // The columns of a warp's edges, 32 at a time: a lane has where one of the next 32 columns begins.
   struct Cursor {
     const u32* begins;
-    u32 n, column, next;  // the column of the first edge; of each lane the begin of a later one
+    u32 n, column, next;
 
     __device__ __forceinline__ Cursor(const u32* begins, u32 n, u32 edge) : begins(begins), n(n) { stand(column_of(begins, n, edge)); }
     __device__ __forceinline__ void stand(u32 at) {
@@ -101,18 +118,22 @@ struct Poisson {
     }
     // The column of the lane's edge, i0 + lane; edges beyond the last one have any.
     __device__ __forceinline__ u32 at(u32 i0) {
-      u32 lane = threadIdx.x & 31, ahead = next - i0;
-      u32 begun = __ballot_sync(~0u, ahead < 32);
-      if (!begun) return column;
-      // Where columns begin among the warp's edges; where several do, all but the last are empty.
-      u32 starts = warp_or(ahead < 32 ? 1u << ahead : 0), before = ~0u >> (31 - lane), c;
-      if (__popc(starts) == __popc(begun) && begun != ~0u) {
-        c = column + __popc(starts & before);
-      } else {
-        c = column_from(begins, n, column, min(i0 + lane, begins[n] - 1));
+      u32 lane = threadIdx.x & 31, end = i0 + 32;
+      u32 begun = __ballot_sync(~0u, next < end), past = __popc(__ballot_sync(~0u, next < i0));
+      if (begun == ~0u) {
+        stand(column + past);
+        begun = __ballot_sync(~0u, next < end), past = __popc(__ballot_sync(~0u, next < i0));
       }
-      stand(__shfl_sync(~0u, c, 31));
-      return c;
+      u32 here = __popc(begun) - past;
+      if (!here && begun != ~0u) return column + past;
+      u32 starts = warp_or(next >= i0 && next < end ? 1u << (next - i0) : 0);
+      // Columns without edges begin where the next one does.
+      if (__popc(starts) != here || begun == ~0u) {
+        u32 c = column_from(begins, n, column, min(i0 + lane, begins[n] - 1));
+        stand(__shfl_sync(~0u, c, 31));
+        return c;
+      }
+      return column + past + __popc(starts & ~0u >> (31 - lane));
     }
   };
 
@@ -123,12 +144,16 @@ struct Poisson {
   }
   // A bit for each edge, and the sum of those of all warps.
   __device__ __forceinline__ bool look(u32 site, Machine::Scan& scan) {
-    words = m.take<uint2>((u64)edges / 32 + 1), ranks = m.take<u32>((u64)edges / 32 + 1);
+    u32 warps = gridDim.x * PROGRAM_WARPS, warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31, own = 0;
+    words = m.take<uint2>((u64)edges / 32 + 1), earlier = m.take<u32>(warps);
     if (!m.well()) return false;
+    // How many pieces there will be nobody knows: they have all that is left.
+    pieces.all = (Pieces::Piece*)(m.a.work + m.used), pieces.room = (m.a.work_bytes - m.used) / sizeof(Pieces::Piece);
     const Id* indices = (const Id*)m.a.indices;
+    pieces.taken = m.counters(4);
     Stream stream = m.stream(site, PURPOSE_CANDIDATES);
     Machine::Span mine = m.span(edges);
-    u32 lane = threadIdx.x & 31, own = 0;
+    u32 piece = warp, filled = 0;
     if (mine.lo < mine.hi) {
       Cursor cursor(begins, n, mine.lo);
 #pragma unroll 1
@@ -137,73 +162,58 @@ struct Poisson {
         u64 to[AHEAD];
         Id v[AHEAD];
 #pragma unroll
+        for (u32 j = 0; j < AHEAD; j++) c[j] = i0 + 32 * j < mine.hi ? cursor.at(i0 + 32 * j) : 0;
+#pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
-          c[j] = i0 + 32 * j < mine.hi ? cursor.at(i0 + 32 * j) : 0;
           u32 i = i0 + 32 * j + lane;
-          ulonglong2 own = i < mine.hi ? looks[c[j]] : make_ulonglong2(0, 0);
-          to[j] = own.y;
-          v[j] = i < mine.hi ? indices[own.x + i] : 0;
+          ulonglong2 column = i < mine.hi ? looks[c[j]] : make_ulonglong2(0, 0);
+          to[j] = column.y;
+          v[j] = i < mine.hi ? indices[column.x + i] : 0;
         }
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
           if (i0 + 32 * j >= mine.hi) break;
           bool stays = to[j] == ALL;
           if (__any_sync(~0u, !stays && to[j])) stays = stays || number_of(stream, v[j]) <= to[j];
-          u32 word = __ballot_sync(~0u, stays);
-          if (lane == 0) words[i0 / 32 + j] = make_uint2(word, c[j]);
-          own += __popc(word);
+          u32 word = __ballot_sync(~0u, stays), count = __popc(word);
+          if (lane == 0) words[i0 / 32 + j] = make_uint2(word, own);
+          own += count;
+          if (!count) continue;
+          u32 slot = filled + __popc(word & ((1u << lane) - 1)), into = piece;
+          filled += count;
+          if (filled > Pieces::SIZE) {
+            close(piece, own - filled, Pieces::SIZE);
+            u32 fresh = lane == 0 ? warps + atomicAdd(pieces.taken, 1u) : 0;
+            piece = __shfl_sync(~0u, fresh, 0), filled -= Pieces::SIZE;
+            if (slot >= Pieces::SIZE) into = piece, slot -= Pieces::SIZE;
+          }
+          if (!stays || into >= pieces.room) continue;
+          Pieces::Piece& of = pieces.all[into];
+          of.edge[slot] = i0 + 32 * j + lane, of.column[slot] = c[j], of.source[slot] = v[j];
         }
       }
     }
+    close(piece, own - filled, filled);
     if (!m.scanned(scan, m.sum(own))) return false;
     kept = scan.total;
-    return (u64)base + kept < TOO_MUCH || m.fail(STATUS_TOO_MANY_EDGES, (u64)base + kept);
+    if ((u64)base + kept >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)base + kept);
+    m.take<Pieces::Piece>((u64)warps + load_relaxed(pieces.taken));
+    return m.well();
   }
-
-  // Where the r-th bit of a word is that is set.
-  __device__ __forceinline__ static u32 select(u32 word, u32 r) {
-    u32 at = 0;
-#pragma unroll
-    for (u32 width = 16; width; width /= 2) {
-      u32 low = __popc(word >> at & ((1u << width) - 1));
-      if (r >= low) r -= low, at += width;
-    }
-    return at;
+  __device__ __forceinline__ void close(u32 piece, u32 first, u32 n) {
+    if ((threadIdx.x & 31) || piece >= pieces.room) return;
+    Pieces::Piece& of = pieces.all[piece];
+    of.warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5), of.first = first, of.n = n;
   }
-
-  // f(is, e, i, c) of edges that stay: their places among them, those among all, and their columns. A warp takes 32 words at a time,
-  // and a lane AHEAD of their edges.
-  template <class F>
-  __device__ __forceinline__ void each_kept(u32 before, F f) {
+  // How many edges stay before a warp's, and before each 32 of them.
+  __device__ __forceinline__ void place(const Machine::Scan& scan) {
     Machine::Span mine = m.span(edges);
-    u32 lane = threadIdx.x & 31, at = before, end = mine.lo < mine.hi ? (mine.hi + 31) / 32 : 0;
-#pragma unroll 1
-    for (u32 w0 = mine.lo / 32; w0 < end; w0 += 32) {
-      u32 w = w0 + lane, all;
-      uint2 word = w < end ? words[w] : make_uint2(0, 0);
-      u32 first = lanes_before(__popc(word.x), all);
-      if (w < end) ranks[w] = at + first;
-#pragma unroll 1
-      for (u32 t0 = lane; t0 - lane < all; t0 += 32 * AHEAD) {
-        bool is[AHEAD];
-        u32 e[AHEAD], i[AHEAD], c[AHEAD];
-#pragma unroll
-        for (u32 j = 0; j < AHEAD; j++) {
-          u32 t = t0 + 32 * j, of = 0;
-          is[j] = t < all, e[j] = at + t;
-#pragma unroll
-          for (u32 step = 16; step; step /= 2)
-            if (__shfl_sync(~0u, first, of + step) <= t) of += step;
-          u32 r = t - __shfl_sync(~0u, first, of), own = __shfl_sync(~0u, word.x, of);
-          c[j] = __shfl_sync(~0u, word.y, of), i[j] = 32 * (w0 + of) + select(own, r);
-        }
-#pragma unroll
-        for (u32 j = 0; j < AHEAD; j++)
-          if (is[j]) c[j] = column_from(begins, n, c[j], i[j]);
-        f(is, e, i, c);
-      }
-      at += all;
-    }
+    u32 lane = threadIdx.x & 31;
+    if (lane == 0) earlier[blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5)] = scan.before;
+    u32 end = (mine.hi + 31) / 32;
+    if (mine.lo < mine.hi)
+      for (u32 w = mine.lo / 32 + lane; w < end; w += 32) words[w].y += scan.before;
+    m.barrier();
   }
 
   // ---- numbers ---------------------------------------------------------------------------------
@@ -245,13 +255,19 @@ struct Poisson {
     Id *list = last ? (Id*)b.put(WORD_NODES, total, sizeof(Id)) : m.take<Id>(total), *seen = vertices;
     u32 *to = last ? nullptr : m.take<u32>((u64)total + 1), *was = begins;
     ulonglong2 *look = last ? nullptr : m.take<ulonglong2>(total), *looked = looks;
+    float* value = last || VALUES != OF_CHANCES ? nullptr : m.take<float>(total);
+    auto about = [&](u32 c, u64 from, u32 degree) {
+      double p = chance(k, degree);
+      look[c] = make_ulonglong2(from, bound(p));
+      if (VALUES == OF_CHANCES) value[c] = single(op_div(1.0, p));
+    };
     if (!b.fits()) return m.fail(STATUS_TOO_SMALL, b.size);
     if (!m.well()) return false;
     m.each(old, [&](u32 c) {
       list[c] = seen[c];
       if (last) return;
       u32 begin = was[c], end = c + 1 < old ? was[c + 1] : before;
-      to[c] = begin, look[c] = make_ulonglong2(looked[c].x, bound(k, end - begin));
+      to[c] = begin, about(c, looked[c].x, end - begin);
     });
     u32 number = old + fresh.before, at = before + grown.before;
 #pragma unroll 1
@@ -278,11 +294,11 @@ struct Poisson {
         list[id] = v[j], ids[e0 + 32 * j + lane] = (Id)id;
         if (last) continue;
         give(v[j], id);
-        to[id] = begin, look[id] = make_ulonglong2(start[j] - begin, bound(k, degree[j]));
+        to[id] = begin, about(id, start[j] - begin, degree[j]);
       }
     }
     if (!last && m.reporter()) to[total] = before + grown.total;
-    n = total, edges = before + grown.total, vertices = list, begins = to, looks = look;
+    n = total, edges = before + grown.total, vertices = list, begins = to, looks = look, values = value;
     m.barrier();
     return true;
   }
@@ -325,27 +341,25 @@ struct Poisson {
       if (!look(m.a.sites[hop], scan)) return;
       ids = (Id*)b.put(about + BLOCK_INDICES, kept, sizeof(Id));
       void* edge_ids = b.put(about + BLOCK_EDGE_IDS, kept, PROGRAM_OUT_EDGE_BITS / 8);
-      float* values = VALUES ? (float*)b.put(about + BLOCK_EDGE_WEIGHTS, kept, 4) : nullptr;
+      float* weights = VALUES ? (float*)b.put(about + BLOCK_EDGE_WEIGHTS, kept, 4) : nullptr;
       b.set(about + BLOCK_NUM_DST, n), b.set(about + BLOCK_NUM_EDGES, kept);
       if (!b.fits()) return (void)m.fail(STATUS_TOO_SMALL, b.size);
-      const Id* indices = (const Id*)m.a.indices;
-      each_kept(scan.before, [&](const bool(&is)[AHEAD], const u32(&e)[AHEAD], const u32(&i)[AHEAD], const u32(&c)[AHEAD]) {
-        ulonglong2 own[AHEAD];
-        Id v[AHEAD];
+      place(scan);
+      m.each_warp(gridDim.x * PROGRAM_WARPS + load_relaxed(pieces.taken), [&](u32 piece) {
+        const Pieces::Piece& of = pieces.all[piece];
+        u32 count = of.n, e0 = earlier[of.warp] + of.first, lane = threadIdx.x & 31;
 #pragma unroll
-        for (u32 j = 0; j < AHEAD; j++)
-          if (is[j]) own[j] = looks[c[j]];
-#pragma unroll
-        for (u32 j = 0; j < AHEAD; j++)
-          if (is[j]) v[j] = indices[own[j].x + i[j]];
-#pragma unroll
-        for (u32 j = 0; j < AHEAD; j++) {
-          if (!is[j]) continue;
-          ids[e[j]] = v[j];
-          write(edge_ids, PROGRAM_OUT_EDGE_BITS, e[j], m.edge_id((Place)(own[j].x + i[j])));
-          claim(base + e[j], v[j]);
-          if (VALUES && own[j].y == ALL) values[e[j]] = 1;
-          else if (VALUES == OF_CHANCES) values[e[j]] = single(op_div(1.0, chance(k, begins[c[j] + 1] - begins[c[j]])));
+        for (u32 j = 0; j < Pieces::SIZE / 32; j++) {
+          u32 t = 32 * j + lane, e = e0 + t;
+          if (t >= count) continue;
+          u32 c = of.column[t];
+          Id v = of.source[t];
+          ulonglong2 own = looks[c];
+          ids[e] = v;
+          write(edge_ids, PROGRAM_OUT_EDGE_BITS, e, m.edge_id((Place)(own.x + of.edge[t])));
+          claim(base + e, v);
+          if (VALUES == OF_CHANCES) weights[e] = values[c];
+          else if (VALUES && own.y == ALL) weights[e] = 1;
         }
       });
       m.barrier();
@@ -356,7 +370,7 @@ struct Poisson {
           if (looks[c].y == ALL || lo == hi) return;
           double x = op_div(1.0, chance(k, begins[c + 1] - begins[c]));
           double sum = warp_sum_of(lo, hi, [&](u32) { return x; });
-          for (u32 e = lo + (threadIdx.x & 31); e < hi; e += 32) values[e] = single(op_mul(x, op_div((double)(hi - lo), sum)));
+          for (u32 e = lo + (threadIdx.x & 31); e < hi; e += 32) weights[e] = single(op_mul(x, op_div((double)(hi - lo), sum)));
         });
       }
       bool last = hop + 1 == hops;
