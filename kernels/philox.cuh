@@ -17,22 +17,20 @@ __device__ __forceinline__ Stream stream_of(u32 key0, u32 key1, u32 hop, u32 bat
   return Stream{key0, key1, hop << HOP_SHIFT | purpose << PURPOSE_SHIFT, batch0, batch1};
 }
 
-// With the keys of a round from key(round, word), since who has them at hand need not add.
-template <class Key>
-__device__ __forceinline__ u64 row_state(const Stream& s, u64 v, Key key) {
+__device__ __forceinline__ u64 row_state(const Stream& s, u64 v) {
   u32 c0 = (u32)v, c1 = s.c1 | ((u32)(v >> 32) & 0xFFFF), c2 = s.c2, c3 = s.c3;
+  u32 k0 = s.k0, k1 = s.k1;
 #pragma unroll
   for (int round = 0; round < PHILOX_ROUNDS; round++) {
     u64 p0 = (u64)c0 * PHILOX_M0, p1 = (u64)c2 * PHILOX_M1;
-    c0 = (u32)(p1 >> 32) ^ c1 ^ key(round, 0);
+    c0 = (u32)(p1 >> 32) ^ c1 ^ k0;
     c1 = (u32)p1;
-    c2 = (u32)(p0 >> 32) ^ c3 ^ key(round, 1);
+    c2 = (u32)(p0 >> 32) ^ c3 ^ k1;
     c3 = (u32)p0;
+    k0 += PHILOX_W0;
+    k1 += PHILOX_W1;
   }
   return c0 | (u64)c1 << 32;
-}
-__device__ __forceinline__ u64 row_state(const Stream& s, u64 v) {
-  return row_state(s, v, [&](u32 round, int word) { return word ? s.k1 + round * PHILOX_W1 : s.k0 + round * PHILOX_W0; });
 }
 
 __device__ __forceinline__ u64 mix(u64 z) {

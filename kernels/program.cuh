@@ -50,9 +50,8 @@ struct ProgramArgs {
   u64 work_bytes, out_bytes, num_seeds, num_rows, num_nodes, num_edges, num_excluded;
   u32 seed_bits, tag, key0, key1, batch0, batch1, num_cells;  // tag: of the first numbering; those after it have lower ones
   const void* arrays[PROGRAM_ARRAYS];
-  // Of hops by chances, the seeds' first: how many, the edges of a column in the mean, and whose numbers sources have. With the
-  // keys of Philox's rounds.
-  u32 hops, sites[MOST_HOPS], round_keys[PHILOX_ROUNDS][2];
+  // Of hops by chances, the seeds' first: how many, the edges of a column in the mean, and whose numbers sources have.
+  u32 hops, sites[MOST_HOPS];
   long long fanouts[MOST_HOPS];
 };
 

@@ -140,7 +140,7 @@ struct Poisson {
   // 2 x + 1 of a vertex.
   __device__ __forceinline__ u64 number_of(const Stream& stream, Id v) const {
     u64 of = sizeof(Id) == 4 ? (u32)v : (u64)v;
-    return draw_bits(row_state(stream, of, [&](u32 round, int word) { return m.a.round_keys[round][word]; }), 0) >> 12 << 1 | 1;
+    return draw_bits(row_state(stream, of), 0) >> 12 << 1 | 1;
   }
   // A bit for each edge, and the sum of those of all warps.
   __device__ __forceinline__ bool look(u32 site, Machine::Scan& scan) {

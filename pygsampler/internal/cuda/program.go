@@ -13,7 +13,6 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program/source"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
-	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
 // programArgs mirrors ProgramArgs.
@@ -28,7 +27,6 @@ type programArgs struct {
 	Arrays                                              [programArrays]gpu.Address
 	Hops                                                uint32
 	Sites                                               [mostHops]uint32
-	RoundKeys                                           rng.Keys
 	Fanouts                                             [mostHops]int64
 }
 
@@ -269,7 +267,7 @@ func (p *Programs) run(f *Flight, text *source.Text, key string, once, inputs []
 	args.Key0, args.Key1, args.Batch0, args.Batch1 = random[0], random[1], random[2], random[3]
 	args.NumCells, args.Arrays = uint32(text.Cells), found
 	if p.hops != nil {
-		args.Hops, args.RoundKeys = uint32(copy(args.Fanouts[:], p.hops.K)), rng.KeysOf(random[0], random[1])
+		args.Hops = uint32(copy(args.Fanouts[:], p.hops.K))
 		for i, site := range p.hops.Sites {
 			args.Sites[i] = uint32(site)
 		}

@@ -46,18 +46,6 @@ func NewStream(seed uint64, epoch uint32, batch uint64, hop uint8, purpose Purpo
 // kernel makes each hop's stream of them.
 func (s Stream) Words() [4]uint32 { return [4]uint32{s.k0, s.k1, s.c2, s.c3} }
 
-// Keys are the key's words in each round.
-type Keys [philoxRounds][2]uint32
-
-// KeysOf are those of a stream's key, for a kernel that reads them.
-func KeysOf(k0, k1 uint32) (keys Keys) {
-	for i := range keys {
-		keys[i] = [2]uint32{k0, k1}
-		k0, k1 = k0+philoxW0, k1+philoxW1
-	}
-	return keys
-}
-
 // State is the 64-bit state of vertex v's row: the first two words of the block.
 // It is Philox4x32 written out, since a row pays for it once and the compiler does
 // not unroll the loop.
