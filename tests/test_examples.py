@@ -65,6 +65,14 @@ def test_links_are_told_from_others() -> None:
     assert hits > 3 * 10
 
 
+def test_subgraphs_tell_links_from_others() -> None:
+    partner("torch")
+    told = run("seal.py", "--epochs", "1", "--links", "2000", "--tested", "1000")
+    found = re.search(r"AUC: ([\d.]+)%", told)
+    assert found is not None
+    assert float(found[1]) > 75
+
+
 def test_times_help_on_what_arrives() -> None:
     partner("torch")
     told = run("temporal.py", "--epochs", "1")
