@@ -121,7 +121,7 @@ def main() -> None:
     # As in examples/links.py.
     pair = torch.minimum(src, dst) * len(x) + torch.maximum(src, dst)
     kinds, kind = torch.unique(pair, return_inverse=True)
-    hidden = (torch.rand(len(kinds)) < 0.1)[kind] & (src != dst)
+    hidden = (torch.rand(len(kinds)) < 0.1)[kind]
     seen_src, seen_dst = src[~hidden], dst[~hidden]
     graph = pgs.Graph.from_coo(
         torch.cat([seen_src, seen_dst]), torch.cat([seen_dst, seen_src]), num_nodes=len(x)

@@ -91,6 +91,9 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
     def walks(sampler: Any) -> Callable[[Any], Sample]:
         return lambda seeds: of_walks(sampler.sample(graph, seeds, epoch=0, batch=0))
 
+    def link(v: int) -> Sequence[int]:
+        return [v, graph.indices.tolist()[graph.indptr.tolist()[v]]]
+
     hops: dict[str, Any] = {"fanouts": [3, 3], "seed": 1}
     # Those in the direction of the seed from the middle.
     attention: dict[str, Any] = {
@@ -113,7 +116,7 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
         "mvs(size=2)": blocks(samplers.mvs(size=2, seed=1)),
         "shadow(fanouts=[3, 3])": subgraph(samplers.shadow(**hops)),
         "ppr_shadow(k=8)": subgraph(samplers.ppr_shadow(k=8)),
-        "seal(fanouts=[-1])": lambda seeds: subgraph(samplers.seal(seed=1))(seeds[:2]),
+        "seal(fanouts=[-1])": lambda seeds: subgraph(samplers.seal(seed=1))(link(seeds[0])),
         "saint_node(budget=25)": subgraph(samplers.saint_node(budget=25, seed=1)),
         "saint_edge(budget=15)": subgraph(samplers.saint_edge(budget=15, seed=1)),
         "saint_walk(roots=4, length=5)": subgraph(samplers.saint_walk(roots=4, length=5, seed=1)),
