@@ -58,7 +58,9 @@ class GradientBounds(Learned):
         """
         import numpy as np
 
-        ids = np.asarray(Array._of_view(as_ids(nodes, "nodes")).cpu().numpy(), np.int64)
+        # Those of a batch on a GPU are there.
+        given = nodes.cpu() if hasattr(nodes, "cpu") else nodes
+        ids = np.asarray(Array._of_view(as_ids(given, "nodes")).cpu().numpy(), np.int64)
         values = values_of(norms, "norms", ids.shape)
         if isinstance(least, bool) or not isinstance(least, (int, float)):
             raise TypeError(f"least: expected a number, got {describe(least)}")
