@@ -68,6 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--edges", type=int, help="edges of an epoch, all by default")
+    parser.add_argument("--batch-size", type=int, default=2048)
     arguments = parser.parse_args()
 
     torch.manual_seed(0)
@@ -90,7 +91,7 @@ def main() -> None:
         graph,
         torch.randperm(count)[: arguments.edges],
         FANOUTS,
-        batch_size=2048,
+        batch_size=arguments.batch_size,
         shuffle=True,
         negatives=Negatives("structural"),
         exclude="reverse_id",

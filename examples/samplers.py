@@ -1,11 +1,13 @@
 """Published samplers on the Debian graph: the same model, trained on the batches of each.
 
 GraphSAGE with two layers learns the sections of packages from batches of uniform neighbours, of
-KGCN, VR-GCN, LADIES, FastGCN, AS-GCN, LABOR, GNNSampler's locality, GCN-BS, Thanos, GraphSAINT and
-ShaDow, and is tested on uniform neighbours each time. What a batch's edges are worth comes with it:
-a destination hears the mean of its in-neighbours by ``block.edge_data["w"]``. VR-GCN has a history
-of what all vertices sent, GCN-BS and Thanos learn from what was sent by the edges they drew, and
-AS-GCN's scores learn from the loss. The norms of GraphSAINT's walks are estimated before.
+KGCN, VR-GCN, LADIES, FastGCN, AS-GCN, LABOR, GNNSampler's locality, GCN-BS, Thanos, PASS, MVS,
+GraphSAINT, Cluster-GCN and ShaDow, and is tested on uniform neighbours each time. What a batch's
+edges are worth comes with it: a destination hears the mean of its in-neighbours by
+``block.edge_data["w"]``. VR-GCN has a history of what all vertices sent, GCN-BS and Thanos learn
+from what was sent by the edges they drew, AS-GCN's scores and PASS' attention learn from the loss,
+and MVS from the gradients of its seeds. The norms of GraphSAINT's walks are estimated before.
+Clusters are METIS', which needs pymetis; without it the example goes on without them.
 
     python examples/samplers.py [--epochs 4] [--only ladies --only labor] [--device cuda]
 """
@@ -16,7 +18,8 @@ import argparse
 import functools
 import time
 from collections.abc import Callable
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -28,8 +31,10 @@ from pygsampler.quickstart.model import DROPOUT, HIDDEN, Bags, WordSum, linear
 from pygsampler.torch import DataLoader
 
 BATCH_SIZE = 1024
-# Numbers that stand for a package's words where AS-GCN scores it.
-CODE = 32
+# Numbers that stand for a package's words where AS-GCN and PASS look at them, and PASS' width.
+CODE, WIDTH = 32, 16
+# Clusters, and how many of them are a batch.
+PARTS, JOINED = 200, 10
 # Each with the sizes that make about as many edges a batch.
 ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "graphsage": lambda graph: samplers.graphsage(fanouts=[10, 10], seed=0),
@@ -38,6 +43,10 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "gcn_bs": lambda graph: samplers.gcn_bs(graph, fanouts=[10, 10], seed=0),
     "thanos": lambda graph: samplers.thanos(graph, fanouts=[10, 10], seed=0),
     "thanos_m": lambda graph: samplers.thanos(graph, fanouts=[10, 10], method="exp3m", seed=0),
+    "pass": lambda graph: samplers.pass_sampler(
+        fanouts=[10, 10], features="code", **attention(), seed=0
+    ),
+    "mvs": lambda graph: samplers.mvs_trained(graph, size=512, fanouts=[10, -1], seed=0),
     "locality": lambda graph: samplers.locality(fanouts=[10, 10], beta=3.0, seed=0),
     "labor": lambda graph: samplers.labor(fanouts=[10, 10], seed=0),
     "ladies": lambda graph: samplers.ladies(nodes=[2048, 2048], seed=0),
@@ -50,6 +59,9 @@ ALGORITHMS: dict[str, Callable[[pgs.Graph], Any]] = {
     "saint_edge": lambda graph: samplers.saint_edge(budget=4000, seed=0),
     "saint_walk": lambda graph: samplers.saint_walk(roots=3000, length=2, seed=0),
     "locality_saint": lambda graph: samplers.locality_saint(budget=20000, beta=3.0, seed=0),
+    "cluster_gcn": lambda graph: samplers.cluster_gcn_parts(
+        samplers.clusters(graph, PARTS), seed=0
+    ),
     "shadow": lambda graph: samplers.shadow(fanouts=[2, 3], seed=0),
     "shadow_disjoint": lambda graph: samplers.shadow_disjoint(fanouts=[5, 10], seed=0),
     "ppr_shadow": lambda graph: samplers.ppr_shadow(k=20, epsilon=1e-4, seed=0),
@@ -70,12 +82,20 @@ def scores() -> Tensor:
     return 0.1 * torch.randn(CODE, 2, generator=torch.Generator().manual_seed(1))
 
 
+def attention() -> dict[str, Tensor]:
+    """The tensors that PASS begins with."""
+    random = torch.Generator().manual_seed(1)
+    W1, W2 = 0.1 * torch.randn(2, CODE, WIDTH, generator=random)
+    return {"W1": W1, "W2": W2, "W3": torch.tensor([0.01, 0.01, 1.0])}
+
+
 class Factor(nn.Module):
-    """What the weights of a block's edges are to be multiplied with: nothing."""
+    """The weights of a block's edges: what the sampler says they are."""
 
     def forward(self, block: Any) -> Tensor | None:
-        """[num_edges], or None."""
-        return None
+        """[num_edges], or None where all are alike."""
+        weights: Tensor | None = block.edge_data.get("w")
+        return weights
 
 
 class Norms(Factor):
@@ -102,11 +122,24 @@ class Attention(Factor):
         self.register_buffer("code", code())
 
     def forward(self, block: Any) -> Tensor:
-        """Ones [num_edges], with the gradient of relu(h_u + h_v) + 1."""
+        """The sampler's [num_edges], with the gradient of relu(h_u + h_v) + 1."""
         h = self.code[block.src_nodes] @ self.w
         src, dst = block.coo()
         score = functional.relu(h[src, 0] + h[dst, 1]) + 1
-        return score / score.detach()
+        return block.edge_data["w"] * score / score.detach()
+
+
+class Drawn(Factor):
+    """PASS' attention, by which edges are drawn: by the ratio the loss tells W1, W2 and W3."""
+
+    def __init__(self, graph: pgs.Graph) -> None:
+        super().__init__()
+        self.graph = graph
+        self.attention = nn.ParameterDict(attention())
+        self.register_buffer("code", code())
+
+    def forward(self, block: Any) -> Tensor:
+        return samplers.pass_ratio(self.graph, block, self.code, **self.attention)
 
 
 class Layer(nn.Module):
@@ -120,11 +153,9 @@ class Layer(nn.Module):
         self.sent: Tensor | None = None
         self.history: samplers.History | None = None
 
-    def forward(self, block: Any, x: Any, factor: Tensor | None = None) -> Tensor:
-        """x: [num_src_nodes, ...] -> [num_dst_nodes, size]; ``factor`` is of the edges' weights."""
-        rows, weights = self.heard(x), block.edge_data.get("w")
-        if factor is not None:
-            weights = factor if weights is None else weights * factor
+    def forward(self, block: Any, x: Any, weights: Tensor | None) -> Tensor:
+        """x: [num_src_nodes, ...] -> [num_dst_nodes, size]; ``weights`` are of the edges."""
+        rows = self.heard(x)
         self.sent = rows.detach()
         if weights is None:
             heard = block.mean(rows)
@@ -132,7 +163,7 @@ class Layer(nn.Module):
             heard = self.history.aggregate(0, block, rows)
             self.history.update(0, block.src_nodes, rows)
         else:
-            total = block.weighted_sum(torch.ones_like(rows[:, :1]), weights)
+            total = block.weighted_sum(torch.ones_like(rows[:, :1]), weights.detach())
             heard = block.weighted_sum(rows, weights) / total.clamp(min=1e-9)
         own: Tensor = self.own(x[: block.num_dst_nodes])
         return own + heard + self.bias
@@ -156,16 +187,42 @@ class Model(nn.Module):
         return scores
 
 
-def loss_of(scores: Tensor, batch: Any, labels: Tensor, training: Tensor, factor: Factor) -> Tensor:
-    """Over the seeds; of GraphSAINT's subgraphs over their training vertices, by their norms."""
-    known = factor.node[batch.nodes] if isinstance(factor, Norms) else None
-    norm = batch.extra.get("node_norm", known)
-    if norm is None:
-        return functional.cross_entropy(scores[batch.output_index], labels[batch.output_nodes])
-    ours = training[batch.nodes]
-    losses = functional.cross_entropy(scores[ours], labels[batch.nodes[ours]], reduction="none")
-    share = 1 / norm[ours]
-    return (losses * share).sum() / share.sum()
+class Losses(NamedTuple):
+    """Of the vertices of a batch that are trained on: what the loss is made of."""
+
+    nodes: Tensor
+    scores: Tensor
+    each: Tensor
+    share: Tensor
+
+    def sum(self) -> Tensor:
+        """The loss."""
+        return (self.each * self.share).sum()
+
+
+def losses_of(
+    scores: Tensor, batch: Any, labels: Tensor, training: Tensor, factor: Factor
+) -> Losses:
+    """Of the seeds that are trained on, all alike, and of MVS' by the chances that they had; of
+    GraphSAINT's subgraphs those of their vertices that are, by their norms."""
+    norm = factor.node[batch.nodes] if isinstance(factor, Norms) else batch.extra.get("node_norm")
+    share = batch.extra.get("loss_weight")
+    if share is not None:
+        # Of each seed once; 0 of those that did not stay.
+        nodes, ours = batch.blocks[-1].dst_nodes, share > 0
+    elif norm is not None:
+        nodes, ours = batch.nodes, training[batch.nodes]
+        share = 1 / norm
+    else:
+        nodes, scores = batch.output_nodes, scores[batch.output_index]
+        # A cluster has others too.
+        ours = training[nodes]
+        share = torch.ones(len(nodes), device=scores.device)
+    nodes, scores, share = nodes[ours], scores[ours], share[ours]
+    if "loss_weight" not in batch.extra:
+        share = share / share.sum()
+    each = functional.cross_entropy(scores, labels[nodes], reduction="none")
+    return Losses(nodes, scores, each, share)
 
 
 def learn(sampler: samplers.Bandit, batch: Any, layers: list[Layer]) -> None:
@@ -180,7 +237,10 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
     sampler = ALGORITHMS[name](graph)
     options: dict[str, Any] = {"features": {"words": torch.from_numpy(data.words())}}
     options["device"] = device
-    loader = DataLoader(graph, data.train, sampler, batch_size=BATCH_SIZE, shuffle=True, **options)
+    seeds, size = data.train, BATCH_SIZE
+    if isinstance(sampler, samplers.ClusterGCN):
+        seeds, size = range(sampler.num_parts), JOINED
+    loader = DataLoader(graph, seeds, sampler, batch_size=size, shuffle=True, **options)
     labels = torch.from_numpy(data.labels).to(loader.device)
     training = torch.zeros(graph.num_nodes, dtype=torch.bool)
     training[torch.from_numpy(data.train)] = True
@@ -193,6 +253,8 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
     factor = Factor()
     if name == "asgcn":
         factor = Attention()
+    elif name == "pass":
+        factor = Drawn(loader.graph)
     elif name == "saint_walk":
         factor = Norms(samplers.saint_norms(graph, sampler))
     factor.to(loader.device)
@@ -200,14 +262,18 @@ def train(data: Any, graph: pgs.Graph, name: str, epochs: int, device: str) -> d
     edges, begin = 0, time.perf_counter()
     for _ in range(epochs):
         for batch in loader:
-            loss = loss_of(model(batch, factor), batch, labels, training, factor)
+            losses = losses_of(model(batch, factor), batch, labels, training, factor)
+            if isinstance(sampler, samplers.GradientBounds):
+                sampler.update(losses.nodes, samplers.gradient_norms(losses.each, losses.scores))
             optimizer.zero_grad()
-            loss.backward()
+            losses.sum().backward()
             optimizer.step()
             if isinstance(sampler, samplers.Bandit):
                 learn(sampler, batch, layers)
             if isinstance(factor, Attention):
                 sampler.update(factor.w.detach().cpu())
+            if isinstance(factor, Drawn):
+                sampler.update(**factor.attention)
             edges += batch.num_edges
     seconds = time.perf_counter() - begin
     model.eval()
@@ -231,8 +297,13 @@ def main() -> None:
     options = parser.parse_args()
     data = datasets.debian()
     graph = data.graph()
-    graph = graph.with_data(node_data={"locality": samplers.locality_scores(graph)})
+    graph = graph.with_data(
+        node_data={"locality": samplers.locality_scores(graph), "code": code().numpy()}
+    )
     for name in options.only or ALGORITHMS:
+        if name == "cluster_gcn" and not find_spec("pymetis"):
+            print(f"{name:15} left out: METIS needs pymetis, pip install 'pygsampler[metis]'")
+            continue
         found = train(data, graph, name, options.epochs, options.device)
         print(
             f"{name:15} validation accuracy: {found['accuracy']:.1%}, "

@@ -31,7 +31,7 @@ PAGES = tuple(
             f"docs/{name}.md"
             for name in (
                 *("performance", "features", "cuda-graphs", "turbognn", "nextdoor"),
-                *("pipeline", "pyg", "gnnsampler", "parts", "peers", "several-gpus"),
+                *("pipeline", "pyg", "gnnsampler", "parts", "peers", "several-gpus", "samplers"),
             )
         ),
     )
@@ -698,6 +698,24 @@ def gpu_programs() -> str:
     return f"{source(record)}\n{table(head, rows, 10)}"
 
 
+def gpu_program_times() -> str:
+    """Algorithms on a GPU: microseconds a batch alone, and of 64 together, by graph."""
+    record = kept("gpu/programs.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu programs --out FOLDER")
+    shapes = list(dict.fromkeys(row["shape"] for row in record["rows"]))
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in record["rows"]:
+        both = [f"{row['us']['median']:.0f}", f"{row['many_us']:.0f}"]
+        found.setdefault(row["setting"], {})[row["shape"]] = both
+    rows = [
+        [setting, *(cell for shape in shapes for cell in of.get(shape, ["", ""]))]
+        for setting, of in found.items()
+    ]
+    head = ["", *(name for shape in shapes for name in (f"{shape}, us", "of 64"))]
+    return f"{source(record)}\n{table(head, rows, 2 * len(shapes))}"
+
+
 def gpu_passes() -> str:
     """Programs with more and more of the passes: microseconds a batch."""
     record = kept("gpu/passes.json")
@@ -927,6 +945,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_walks,
             gpu_walks_roofline,
             gpu_programs,
+            gpu_program_times,
             gpu_labor,
             gpu_passes,
             gpu_typed,

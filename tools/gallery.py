@@ -43,6 +43,7 @@ def plane() -> tuple[np.ndarray[Any, Any], pgs.Graph]:
     graph = pgs.Graph.from_coo(src, dst, num_nodes=POINTS)
     middle = np.linalg.norm(points - 0.5, axis=1)
     data = {
+        "x": (points - 0.5).astype(np.float32),
         "h_source": 1 - middle,
         "h_target": middle,
         "gradient_norm": 1 / (0.05 + middle),
@@ -72,6 +73,12 @@ def of_walks(walks: Any) -> Sample:
     return Sample(np.unique(nodes[nodes >= 0]).tolist(), edges)
 
 
+def of_visits(visits: Any, seeds: Sequence[int]) -> Sample:
+    found = visits.nodes.numpy()
+    pairs = [(int(u), int(v)) for row, v in zip(found, seeds, strict=True) for u in row if u >= 0]
+    return Sample(np.unique([*seeds, *(u for u, _ in pairs)]).tolist(), pairs)
+
+
 def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callable[[Any], Sample]]:
     """Of each title what samples around the seeds."""
 
@@ -84,7 +91,17 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
     def walks(sampler: Any) -> Callable[[Any], Sample]:
         return lambda seeds: of_walks(sampler.sample(graph, seeds, epoch=0, batch=0))
 
+    def link(v: int) -> Sequence[int]:
+        return [v, graph.indices.tolist()[graph.indptr.tolist()[v]]]
+
     hops: dict[str, Any] = {"fanouts": [3, 3], "seed": 1}
+    # Those in the direction of the seed from the middle.
+    attention: dict[str, Any] = {
+        "W1": np.eye(2, dtype=np.float32),
+        "W2": np.eye(2, dtype=np.float32),
+        "W3": np.array([4.0, 0, 0], np.float32),
+    }
+    pinsage = pgs.PinSAGE(3, num_neighbors=4, seed=1)
     quarter = np.flatnonzero((points > 0.5).all(axis=1))
     return {
         "graphsage(fanouts=[3, 3])": blocks(samplers.graphsage(**hops)),
@@ -94,13 +111,18 @@ def gallery(points: np.ndarray[Any, Any], graph: pgs.Graph) -> dict[str, Callabl
         "ladies(nodes=[8, 8])": blocks(samplers.ladies(nodes=[8, 8], seed=1)),
         "fastgcn(nodes=[8, 8])": blocks(samplers.fastgcn(nodes=[8, 8], seed=1)),
         "asgcn(nodes=[8, 8])": blocks(samplers.asgcn(nodes=[8, 8], seed=1)),
+        "gcn_bs(graph, fanouts=[3, 3])": blocks(samplers.gcn_bs(graph, **hops)),
+        "pass_sampler(fanouts=[3, 3])": blocks(samplers.pass_sampler(**attention, **hops)),
         "mvs(size=2)": blocks(samplers.mvs(size=2, seed=1)),
         "shadow(fanouts=[3, 3])": subgraph(samplers.shadow(**hops)),
         "ppr_shadow(k=8)": subgraph(samplers.ppr_shadow(k=8)),
+        "seal(fanouts=[-1])": lambda seeds: subgraph(samplers.seal(seed=1))(link(seeds[0])),
         "saint_node(budget=25)": subgraph(samplers.saint_node(budget=25, seed=1)),
         "saint_edge(budget=15)": subgraph(samplers.saint_edge(budget=15, seed=1)),
         "saint_walk(roots=4, length=5)": subgraph(samplers.saint_walk(roots=4, length=5, seed=1)),
+        "locality_saint(budget=25)": subgraph(samplers.locality_saint(budget=25, seed=1)),
         "cluster_gcn()": lambda _: subgraph(samplers.cluster_gcn(seed=1))(quarter),
+        "PinSAGE(3, num_neighbors=4)": lambda seeds: of_visits(pinsage.sample(graph, seeds), seeds),
         "RandomWalk(12, p=1, q=4)": walks(pgs.RandomWalk(12, p=1.0, q=4.0, seed=1)),
     }
 

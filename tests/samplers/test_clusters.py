@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -57,3 +59,54 @@ def test_mistakes() -> None:
         samplers.clusters(graph, 2, vertex_weights=np.full(6, -1))
     with pytest.raises(TypeError, match="recursive"):
         samplers.clusters(graph, 2, recursive="yes")  # type: ignore[arg-type]
+
+
+def test_batches_are_of_clusters() -> None:
+    graph, part = cliques(4, 3), np.arange(12) // 3
+    sampler = samplers.cluster_gcn_parts(part, seed=5)
+    assert sampler.num_parts == 4
+    made = sampler.sample(graph, [2, 1], batch=0).numpy()
+    assert made.nodes.tolist() == [6, 7, 8, 3, 4, 5]
+    same = samplers.cluster_gcn(seed=5).sample(graph, made.nodes, batch=0).numpy()
+    assert made.indices.tolist() == same.indices.tolist() and made.num_edges == 2 * 9 + 1
+    assert made.edge_data["w"].tolist() == same.edge_data["w"].tolist()
+    other = pickle.loads(pickle.dumps(sampler))
+    assert other.plan == sampler.plan != samplers.cluster_gcn_parts(part[::-1]).plan
+    assert other.with_seed(6).sample(graph, [0]).nodes.tolist() == [0, 1, 2]
+    assert sampler.sample(graph, []).nodes.tolist() == []
+
+
+def test_loaders_deal_clusters() -> None:
+    torch = pytest.importorskip("torch")
+    from pygsampler.torch import DataLoader
+
+    # Cluster 3 has no vertices.
+    graph, part = cliques(5, 3), torch.tensor([0, 1, 2, 4, 5]).repeat_interleave(3)
+    sampler = samplers.cluster_gcn_parts(part, seed=5)
+    labels = torch.arange(15)
+    loader = DataLoader(
+        graph, range(6), sampler, batch_size=2, shuffle=True, features={"x": part}, labels=labels
+    )
+    for _ in range(2):
+        dealt = []
+        for batch in loader:
+            assert batch.y.equal(batch.nodes) and batch.x.equal(part[batch.nodes])
+            dealt.append(batch.nodes)
+        assert torch.cat(dealt).sort().values.equal(labels)
+
+
+def test_clusters_that_are_none() -> None:
+    graph = cliques(2, 3)
+    for part, wrong in (
+        ([0.5] * 6, TypeError),
+        ([[0]] * 6, TypeError),
+        ([0, 1, -1], ValueError),
+        ([0, 3, 1], ValueError),
+    ):
+        with pytest.raises(wrong, match="part: expected"):
+            samplers.cluster_gcn_parts(np.array(part))
+    sampler = samplers.cluster_gcn_parts(np.arange(6) // 3)
+    with pytest.raises(IndexError, match="seeds: expected numbers of clusters below 2, got 2"):
+        sampler.sample(graph, [0, 2])
+    with pytest.raises(ValueError, match="graph: expected the one that was cut, of 6 vertices"):
+        sampler.sample(cliques(3, 3), [0])

@@ -65,13 +65,25 @@ def cluster_gcn(A: Graph, seeds: Vertices) -> Any:
 
 
 @program
-def mvs(A: Graph, seeds: Vertices, *, size: int, bound: str = "gradient_norm") -> Any:
+def mvs(
+    A: Graph,
+    seeds: Vertices,
+    *,
+    size: int,
+    fanouts: Sequence[int] = (-1,),
+    bound: str = "gradient_norm",
+) -> Any:
     """MVS (Cong et al., 2020): seeds by the size of their gradients, with all of their neighbours.
+
+    ``mvs_trained`` has the bounds of gradients as a state of its own.
 
     Parameters
     ----------
     size : int
         Seeds in the mean; the paper has 512. The seeds of a call are the candidates.
+    fanouts : sequence of int
+        Neighbours of each vertex, drawn uniformly without replacement, outermost hop first, a block
+        each; -1 takes all. The paper takes all of one hop.
     bound : str
         The name of a vertex array [V] with bounds of the norms of gradients, all positive.
 
@@ -85,4 +97,12 @@ def mvs(A: Graph, seeds: Vertices, *, size: int, bound: str = "gradient_norm") -
     S = seeds.unique()
     p = A.ndata[bound][S].cap(size)
     stays = A.random()[S] < p
-    return A[:, S[stays]], {"loss_weight": stays / (p * p.count())}
+    V = S[stays]
+    blocks: list[Any] = []
+    for K in backwards(fanouts, "fanouts"):
+        C = A[:, V]
+        if K >= 0:
+            C = C.individual_sample(K)
+        blocks.insert(0, C)
+        V = V | C.row()
+    return blocks, {"loss_weight": stays / (p * p.count())}

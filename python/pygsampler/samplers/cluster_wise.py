@@ -1,0 +1,149 @@
+"""Cluster-GCN whose seeds are numbers of clusters, so that loaders deal those."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays.ids import as_ids
+from pygsampler._core.checks import describe
+from pygsampler._sampling.base import Pending, Sampler
+from pygsampler.array import Array
+from pygsampler.samplers.subgraphs import cluster_gcn
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from pygsampler.graph import Graph
+
+__all__ = ["ClusterGCN", "cluster_gcn_parts"]
+
+
+class ClusterGCN(Sampler[Any]):
+    """Cluster-GCN by numbers of clusters; ``cluster_gcn_parts`` makes it."""
+
+    edge_values = "w"
+
+    def __init__(self, part: Any, seed: int | None) -> None:
+        import numpy as np
+
+        super().__init__(seed)
+        self._program = cluster_gcn(seed=self.seed)
+        # By cluster, in ascending order within each.
+        self._nodes = np.argsort(part, kind="stable")
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(part))])
+        self._digest = hashlib.blake2b(part.tobytes(), digest_size=16).hexdigest()
+
+    @property
+    def num_parts(self) -> int:
+        """How many clusters there are: one more than the largest number."""
+        return len(self._starts) - 1
+
+    @property
+    def plan(self) -> Hashable:
+        """The program's, and a digest of the clusters."""
+        return "clusters", self._program.plan, self._digest
+
+    @property
+    def result(self) -> str:
+        """``"subgraph"``."""
+        return "subgraph"
+
+    def with_seed(self, seed: int | None) -> ClusterGCN:
+        """As ``Sampler.with_seed``."""
+        other = super().with_seed(seed)
+        other._program = self._program.with_seed(other.seed)
+        return other
+
+    def within(self, share: float) -> ClusterGCN:
+        """As ``Sampler.within``."""
+        other = copy.copy(self)
+        other._program = self._program.within(share)
+        return other
+
+    def launch(
+        self,
+        graph: Graph,
+        seeds: Any,
+        *,
+        epoch: int,
+        batch: int,
+        exclude: Any = None,
+        threads: int = 0,
+        into: str | None = None,
+        beside: bool = False,
+    ) -> Pending[Any]:
+        """As ``Sampler.launch``: the seeds are numbers of clusters."""
+        import numpy as np
+
+        if graph.num_nodes != len(self._nodes):
+            raise ValueError(
+                f"graph: expected the one that was cut, of {len(self._nodes)} vertices, got one of "
+                f"{graph.num_nodes}"
+            )
+        given = Array._of_view(as_ids(seeds, "seeds", graph._device)).cpu()
+        parts = np.asarray(given.numpy(), np.int64)
+        if len(parts) and not 0 <= parts.min() <= parts.max() < self.num_parts:
+            wrong = parts[(parts < 0) | (parts >= self.num_parts)][0]
+            raise IndexError(
+                f"seeds: expected numbers of clusters below {self.num_parts}, got {wrong}"
+            )
+        starts = self._starts
+        nodes = np.concatenate(
+            [self._nodes[:0], *(self._nodes[starts[i] : starts[i + 1]] for i in parts)]
+        )
+        return self._program.launch(
+            graph,
+            nodes,
+            epoch=epoch,
+            batch=batch,
+            exclude=exclude,
+            threads=threads,
+            into=into,
+            beside=beside,
+        )
+
+    def __repr__(self) -> str:
+        return f"cluster_gcn_parts({self.num_parts} clusters, seed={self.seed})"
+
+
+def cluster_gcn_parts(part: Any, *, seed: int | None = None) -> ClusterGCN:
+    """Cluster-GCN (Chiang et al., 2019) for loaders: the seeds of a call are clusters.
+
+    A batch is that of ``cluster_gcn`` of all vertices of these clusters, one cluster behind the
+    other, with the edges between them too. A loader deals the clusters:
+
+        part = samplers.clusters(graph, 200)
+        sampler = samplers.cluster_gcn_parts(part)
+        DataLoader(graph, range(sampler.num_parts), sampler, batch_size=10, shuffle=True)
+
+    Parameters
+    ----------
+    part : array or tensor of integers >= 0, shape [V]
+        The cluster of each vertex: of ``clusters``, or of another cut of your own.
+    seed : int, optional
+        As ``PGSampler`` has it; a batch does not depend on it, what a loader shuffles does.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what are no such numbers.
+    """
+    import numpy as np
+
+    if hasattr(part, "detach"):
+        part = part.detach().cpu().numpy()
+    cut = np.asarray(part)
+    if cut.dtype.kind not in "iu" or cut.ndim != 1:
+        raise TypeError(
+            f"part: expected a vector of integers, one for each vertex, got {describe(part)} of "
+            f"{cut.dtype} and shape {list(cut.shape)}"
+        )
+    if len(cut) and cut.min() < 0:
+        raise ValueError(f"part: expected numbers >= 0, got {cut.min()}")
+    if len(cut) and cut.max() >= len(cut):
+        raise ValueError(
+            f"part: expected at most a cluster for each of {len(cut)} vertices, got {cut.max()}"
+        )
+    return ClusterGCN(np.ascontiguousarray(cut, np.int64), seed)
