@@ -126,9 +126,25 @@ const longRow = 1024
 func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I]) {
 	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
-	// The states of all rows that draw, at once: independent chains of
-	// multiplications overlap, one after the other they do not.
 	chosen := w.rows[:len(degrees)]
+	if s.plain(rule) {
+		k, at := 0, first
+		indptr := b.indptr[lo:hi]
+		for i, degree := range degrees {
+			indptr[i] = I(at)
+			at += min(degree, rule.Fanout)
+			chosen[k] = int32(i)
+			if degree > rule.Fanout {
+				k++
+			}
+		}
+		positions := w.positions[:0]
+		row := grow(&positions, at-first+rng.Slack)
+		rng.DistinctRows(row, starts, degrees, s.states(w, stream, frontier, lo, chosen[:k]), rule.Fanout)
+		gather(s.Graph, row[:at-first], first, b)
+		w.positions = positions[:0]
+		return
+	}
 	k := 0
 	for i, degree := range degrees {
 		chosen[k] = int32(i)
@@ -136,18 +152,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 			k++
 		}
 	}
-	states := w.states[:k]
-	for j, i := range chosen[:k] {
-		states[j] = stream.State(uint64(frontier[lo+int64(i)]))
-	}
-	if s.mixed {
-		for j := range states {
-			states[j] = rng.OfType(states[j], s.salt)
-		}
-	}
-	if s.trees != nil {
-		s.trees.part(states, chosen[:k], lo)
-	}
+	states := s.states(w, stream, frontier, lo, chosen[:k])
 	next := 0
 	flushed, at := first, first
 	positions := w.positions[:0]
@@ -198,6 +203,30 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 	s.settleWeighted(w, positions, rule, b)
 	gather(s.Graph, positions, flushed, b)
 	w.positions = positions[:0]
+}
+
+// plain says whether rows are drawn uniformly, without replacement, of all their edges, and few of each.
+func (s *tiled[I]) plain(rule request.Rule) bool {
+	return s.Graph.Alias == nil && s.Exclude == nil && !s.Replace && !s.Reservoir && !s.EdgeWeights &&
+		0 < rule.Fanout && rule.Fanout <= rng.DistinctMost
+}
+
+// states is those of the rows, counted from lo, that draw.
+func (s *tiled[I]) states(w *worker, stream rng.Stream, frontier []I, lo int64, rows []int32) []uint64 {
+	states := w.states[:len(rows)]
+	for j, i := range rows {
+		states[j] = uint64(frontier[lo+int64(i)])
+	}
+	stream.States(states)
+	if s.mixed {
+		for j := range states {
+			states[j] = rng.OfType(states[j], s.salt)
+		}
+	}
+	if s.trees != nil {
+		s.trees.part(states, rows, lo)
+	}
+	return states
 }
 
 // choose fills row with the CSC positions of the edges that row v gives; state is
