@@ -138,10 +138,17 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 				k++
 			}
 		}
+		states := s.states(w, stream, frontier, lo, chosen[:k])
+		if s.Graph.EdgeIDs.Bits == 0 && b.ids64 != nil {
+			// The positions are the ids.
+			rng.DistinctRows(b.ids64[first:at], starts, degrees, states, rule.Fanout)
+			gatherSources(s.Graph, b.ids64[first:at], first, b)
+			return
+		}
 		positions := w.positions[:0]
-		row := grow(&positions, at-first+rng.Slack)
-		rng.DistinctRows(row, starts, degrees, s.states(w, stream, frontier, lo, chosen[:k]), rule.Fanout)
-		gather(s.Graph, row[:at-first], first, b)
+		row := grow(&positions, at-first)
+		rng.DistinctRows(row, starts, degrees, states, rule.Fanout)
+		gather(s.Graph, row, first, b)
 		w.positions = positions[:0]
 		return
 	}
@@ -312,21 +319,16 @@ func grow(a *[]int64, n int64) []int64 {
 }
 
 // gather fetches the neighbours and edge ids at CSC positions into the block from
-// edge at on. Its loads are independent, so their cache misses overlap.
+// edge at on.
 func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
 	to := at + int64(len(positions))
-	source := csc.Of[I](g.Indices)
-	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
-	fetch.At(source, positions)
 	switch g.EdgeIDs.Bits {
 	case 32:
 		fetch.At(g.EdgeIDs.I32, positions)
 	case 64:
 		fetch.At(g.EdgeIDs.I64, positions)
 	}
-	for k, dst := 0, b.indices[at:to]; k < len(dst) && k < len(positions); k++ {
-		dst[k] = source[positions[k]]
-	}
+	gatherSources(g, positions, at, b)
 	switch {
 	case g.EdgeIDs.Bits == 32:
 		for k, dst := 0, b.ids32[at:to]; k < len(dst) && k < len(positions); k++ {
@@ -342,6 +344,16 @@ func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) 
 		}
 	default:
 		copy(b.ids64[at:to], positions)
+	}
+}
+
+// gatherSources is gather of the neighbours alone. Its loads are independent, so their cache misses overlap.
+func gatherSources[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
+	source := csc.Of[I](g.Indices)
+	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
+	fetch.At(source, positions)
+	for k, dst := 0, b.indices[at:at+int64(len(positions))]; k < len(dst) && k < len(positions); k++ {
+		dst[k] = source[positions[k]]
 	}
 }
 

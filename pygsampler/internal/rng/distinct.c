@@ -16,17 +16,18 @@ struct drawn {
 };
 
 // Writes all positions of the short rows, and what room the others take; returns how many these are.
-static int64_t whole(struct drawn *d, int64_t **to, const int64_t *starts, const int64_t *degrees, int64_t n, int64_t fanout) {
+static int64_t whole(struct drawn *d, int64_t **to, const int64_t *end, const int64_t *starts, const int64_t *degrees, int64_t n, int64_t fanout) {
   int64_t *at = *to, k = 0;
   for (int64_t i = 0; i < n; i++) {
     const int64_t take = degrees[i] < fanout ? degrees[i] : fanout;
-    // What is written beyond the row the next one writes again: a store for each edge would have its branch be
-    // mispredicted at most rows' ends.
-    int64_t j = 0;
-    do {
-      for (int64_t l = 0; l < LANES; l++) at[j + l] = starts[i] + j + l;
-      j += LANES;
-    } while (j < take);
+    if (end - at >= LANES) {
+      // What is written beyond the row the next one writes again: a store for each edge would have its branch be
+      // mispredicted at most rows' ends.
+      for (int64_t l = 0; l < LANES; l++) at[l] = starts[i] + l;
+      for (int64_t j = LANES; j < take; j++) at[j] = starts[i] + j;
+    } else {
+      for (int64_t j = 0; j < take; j++) at[j] = starts[i] + j;
+    }
     d->to[k] = at, d->starts[k] = (uint64_t)starts[i], d->degrees[k] = (uint64_t)degrees[i];
     k += degrees[i] > fanout;
     at += take;
@@ -121,7 +122,8 @@ __attribute__((target("avx512f,avx512dq"))) static void side_by_side(const struc
 }
 #endif
 
-void pgs_distinct(int64_t *to, const int64_t *starts, const int64_t *degrees, int64_t n, const uint64_t *states, int64_t fanout, int widest) {
+void pgs_distinct(int64_t *to, int64_t room, const int64_t *starts, const int64_t *degrees, int64_t n, const uint64_t *states, int64_t fanout, int widest) {
+  const int64_t *end = to + room;
   struct drawn d;
   uint64_t own[ROWS + LANES];
   int vectors = 0;
@@ -129,7 +131,7 @@ void pgs_distinct(int64_t *to, const int64_t *starts, const int64_t *degrees, in
   vectors = widest >= 512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
 #endif
   for (; n > 0; starts += ROWS, degrees += ROWS, n -= ROWS) {
-    const int64_t k = whole(&d, &to, starts, degrees, n < ROWS ? n : ROWS, fanout);
+    const int64_t k = whole(&d, &to, end, starts, degrees, n < ROWS ? n : ROWS, fanout);
     uint64_t all = 0;
     for (int64_t i = 0; i < k; i++) all |= d.degrees[i];
 #ifdef __x86_64__

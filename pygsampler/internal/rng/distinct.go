@@ -7,15 +7,12 @@ import "C"
 
 import "unsafe"
 
-// Slack is how many positions behind those of the rows DistinctRows may write.
-const Slack = C.PGS_SLACK
-
 // DistinctMost is the largest fanout of DistinctRows.
 const DistinctMost = C.PGS_MOST
 
 // DistinctRows writes the CSC positions that rows give, those of each behind those of the one before: all of a row that
 // has at most fanout edges, else those of Distinct, by the next of the states. Row i has degrees[i] positions from
-// starts[i] on. to has room for all of them and Slack more; 0 < fanout <= DistinctMost.
+// starts[i] on. to is as long as all of them; 0 < fanout <= DistinctMost.
 //
 // A row that draws 10 of its edges takes 22 ns by itself, and here 12 where the processor has vectors of 512 bits; one that
 // draws none saves most: batches of a graph like ogbn-mag take 0.7 of the time that they took a row at a time.
@@ -28,6 +25,6 @@ func distinctRows(to, starts, degrees []int64, states []uint64, fanout int64, wi
 		return
 	}
 	_ = degrees[len(starts)-1]
-	C.pgs_distinct((*C.int64_t)(unsafe.SliceData(to)), (*C.int64_t)(unsafe.SliceData(starts)), (*C.int64_t)(unsafe.SliceData(degrees)),
+	C.pgs_distinct((*C.int64_t)(unsafe.SliceData(to)), C.int64_t(len(to)), (*C.int64_t)(unsafe.SliceData(starts)), (*C.int64_t)(unsafe.SliceData(degrees)),
 		C.int64_t(len(starts)), (*C.uint64_t)(unsafe.SliceData(states)), C.int64_t(fanout), C.int(widest))
 }
