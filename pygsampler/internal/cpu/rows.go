@@ -126,32 +126,11 @@ const longRow = 1024
 func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I]) {
 	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
-	chosen := w.rows[:len(degrees)]
 	if s.plain(rule) {
-		k, at := 0, first
-		indptr := b.indptr[lo:hi]
-		for i, degree := range degrees {
-			indptr[i] = I(at)
-			at += min(degree, rule.Fanout)
-			chosen[k] = int32(i)
-			if degree > rule.Fanout {
-				k++
-			}
-		}
-		states := s.states(w, stream, frontier, lo, chosen[:k])
-		if s.Graph.EdgeIDs.Bits == 0 && b.ids64 != nil {
-			// The positions are the ids.
-			rng.DistinctRows(b.ids64[first:at], starts, degrees, states, rule.Fanout)
-			gatherSources(s.Graph, b.ids64[first:at], first, b)
-			return
-		}
-		positions := w.positions[:0]
-		row := grow(&positions, at-first)
-		rng.DistinctRows(row, starts, degrees, states, rule.Fanout)
-		gather(s.Graph, row, first, b)
-		w.positions = positions[:0]
+		s.drawPlain(w, stream, frontier, lo, hi, first, rule, b)
 		return
 	}
+	chosen := w.rows[:len(degrees)]
 	k := 0
 	for i, degree := range degrees {
 		chosen[k] = int32(i)
@@ -212,10 +191,57 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 	w.positions = positions[:0]
 }
 
-// plain says whether rows are drawn uniformly, without replacement, of all their edges, and few of each.
+// plain says whether rows are drawn without replacement, of all their edges, and few of each.
 func (s *tiled[I]) plain(rule request.Rule) bool {
-	return s.Graph.Alias == nil && s.Exclude == nil && !s.Replace && !s.Reservoir && !s.EdgeWeights &&
+	return s.Exclude == nil && !s.Replace && !s.Reservoir && (s.Graph.Alias == nil || s.Times == nil) &&
 		0 < rule.Fanout && rule.Fanout <= rng.DistinctMost
+}
+
+// drawPlain is draw of such rows, all of a tile's at a time.
+func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, rule request.Rule, b block[I]) {
+	starts, degrees, indptr := s.starts[lo:hi], s.degrees[lo:hi], b.indptr[lo:hi]
+	rows := w.rows[:len(degrees)]
+	k, at := 0, first
+	for i, degree := range degrees {
+		indptr[i] = I(at)
+		at += min(degree, rule.Fanout)
+		rows[k] = int32(i)
+		if degree > rule.Fanout {
+			k++
+		}
+	}
+	rows = rows[:k]
+	states := s.states(w, stream, frontier, lo, rows)
+	// Where the positions are the ids they are written once.
+	inPlace := s.Graph.EdgeIDs.Bits == 0 && b.ids64 != nil
+	var positions []int64
+	if inPlace {
+		positions = b.ids64[first:at:at]
+	} else {
+		w.positions = w.positions[:0]
+		positions = grow(&w.positions, at-first)
+	}
+	if b.edgeWeights != nil {
+		for i, degree := range degrees {
+			fill(b.weightsOf(int64(indptr[i]), int(min(degree, rule.Fanout))), rule.Factor(degree))
+		}
+	}
+	if s.Graph.Alias == nil {
+		rng.DistinctRows(positions, starts, degrees, states, rule.Fanout)
+	} else {
+		rng.WholeRows(positions, starts, degrees, rule.Fanout)
+		for j, i := range rows {
+			edge := int64(indptr[i])
+			place := edge - first
+			s.beginWeighted(w, positions[:place+rule.Fanout], int(place), int64(frontier[lo+int64(i)])-s.First, starts[i], degrees[i], edge, states[j])
+		}
+		s.settleWeighted(w, positions, rule, b)
+	}
+	if inPlace {
+		gatherSources(s.Graph, positions, first, b)
+	} else {
+		gather(s.Graph, positions, first, b)
+	}
 }
 
 // states is those of the rows, counted from lo, that draw.

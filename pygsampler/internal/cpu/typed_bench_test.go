@@ -87,27 +87,35 @@ func mag(b *testing.B) *csc.Typed {
 	return g
 }
 
-// BenchmarkTyped is batches of 1024 papers of a graph like ogbn-mag, on one core and on two: the time that the
-// processor has spent on the fastest batch of the turns, and the median of all.
+// BenchmarkTyped is batches of 1024 papers of a graph like ogbn-mag, uniform and by weight, on one core and on two: of the
+// batches the least time that the processor has spent and that has passed, and the medians.
 func BenchmarkTyped(b *testing.B) {
-	g := mag(b)
-	r := TypedRequest{Graph: g, Seeds: []int64{1024, 0, 0, 0}}
-	for range g.Relations {
+	uniform := mag(b)
+	weighted := &csc.Typed{Kinds: uniform.Kinds, Relations: slices.Clone(uniform.Relations)}
+	pareto := some(func(u float64) float64 { return math.Pow(u, -1/1.2) })
+	r := TypedRequest{Seeds: []int64{1024, 0, 0, 0}}
+	for i := range weighted.Relations {
+		weighted.Relations[i].Graph = byWeight(b, weighted.Relations[i].Graph, pareto)
 		r.Fanouts = append(r.Fanouts, []int64{10, 10})
 	}
-	for name, extra := range map[string]int{"one core": 0, "two cores": 1} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		graph *csc.Typed
+		extra int
+	}{{"one", uniform, 0}, {"two", uniform, 1}, {"weighted one", weighted, 0}, {"weighted two", weighted, 1}} {
+		b.Run(c.name, func(b *testing.B) {
 			var stop atomic.Bool
 			draw := rand.New(rand.NewPCG(3, 4))
 			seeds := make([]int64, 1024)
 			var spent, passed []float64
+			r.Graph = c.graph
 			for b.Loop() {
 				for i := range seeds {
-					seeds[i] = draw.Int64N(g.Kinds[0].Nodes)
+					seeds[i] = draw.Int64N(c.graph.Kinds[0].Nodes)
 				}
 				r.Batch = request.Batch{Seeds: csc.Array{Bits: 64, I64: seeds}, Number: r.Number + 1}
 				start, begun := processTime(), time.Now()
-				m, err := SampleTyped(&r, idle(extra), &stop)
+				m, err := SampleTyped(&r, idle(c.extra), &stop)
 				spent = append(spent, float64((processTime() - start).Microseconds()))
 				passed = append(passed, float64(time.Since(begun).Microseconds()))
 				if err != nil {

@@ -132,6 +132,7 @@ void pgs_distinct(int64_t *to, int64_t room, const int64_t *starts, const int64_
 #endif
   for (; n > 0; starts += ROWS, degrees += ROWS, n -= ROWS) {
     const int64_t k = whole(&d, &to, end, starts, degrees, n < ROWS ? n : ROWS, fanout);
+    if (!states) continue;
     uint64_t all = 0;
     for (int64_t i = 0; i < k; i++) all |= d.degrees[i];
 #ifdef __x86_64__
