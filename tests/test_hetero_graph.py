@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pygsampler as pgs
-from pygsampler._sampling.typed import _joined
+from pygsampler._sampling.by_type import joined
 
 
 def make(seed: int, types: int, relations: int, dtype: str) -> tuple[Any, Any, Any]:
@@ -225,7 +225,7 @@ def test_wrong_arguments() -> None:
     # A neighbour that only the larger type has.
     with pytest.raises((ValueError, IndexError), match=r"a x b.*\[0, 1\), got 2"):
         pgs.HeteroGraph({("a", "x", "b"): ([0, 1, 1, 1], [2])}, {"a": 1})
-    assert _joined({"b": [1]}, ("a", "b"), "seeds")[1] == [0, 1]
+    assert joined({"b": [1]}, ("a", "b"), "seeds")[1] == [0, 1]
     graph.close()
     with pytest.raises(pgs.ClosedError):
         pgs.PGSampler([1]).sample(graph, {"b": [0]})

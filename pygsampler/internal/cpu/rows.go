@@ -126,8 +126,10 @@ const longRow = 1024
 func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, hop int, b block[I]) {
 	rule := s.Rule(hop)
 	starts, degrees := s.starts[lo:hi], s.degrees[lo:hi]
-	// The states of all rows that draw, at once: independent chains of
-	// multiplications overlap, one after the other they do not.
+	if s.plain(rule) {
+		s.drawPlain(w, stream, frontier, lo, hi, first, rule, b)
+		return
+	}
 	chosen := w.rows[:len(degrees)]
 	k := 0
 	for i, degree := range degrees {
@@ -136,18 +138,7 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 			k++
 		}
 	}
-	states := w.states[:k]
-	for j, i := range chosen[:k] {
-		states[j] = stream.State(uint64(frontier[lo+int64(i)]))
-	}
-	if s.mixed {
-		for j := range states {
-			states[j] = rng.OfType(states[j], s.salt)
-		}
-	}
-	if s.trees != nil {
-		s.trees.part(states, chosen[:k], lo)
-	}
+	states := s.states(w, stream, frontier, lo, chosen[:k])
 	next := 0
 	flushed, at := first, first
 	positions := w.positions[:0]
@@ -198,6 +189,77 @@ func (s *tiled[I]) draw(w *worker, stream rng.Stream, frontier []I, lo, hi, firs
 	s.settleWeighted(w, positions, rule, b)
 	gather(s.Graph, positions, flushed, b)
 	w.positions = positions[:0]
+}
+
+// plain says whether rows are drawn without replacement, of all their edges, and few of each.
+func (s *tiled[I]) plain(rule request.Rule) bool {
+	return s.Exclude == nil && !s.Replace && !s.Reservoir && (s.Graph.Alias == nil || s.Times == nil) &&
+		0 < rule.Fanout && rule.Fanout <= rng.DistinctMost
+}
+
+// drawPlain is draw of such rows, all of a tile's at a time.
+func (s *tiled[I]) drawPlain(w *worker, stream rng.Stream, frontier []I, lo, hi, first int64, rule request.Rule, b block[I]) {
+	starts, degrees, indptr := s.starts[lo:hi], s.degrees[lo:hi], b.indptr[lo:hi]
+	rows := w.rows[:len(degrees)]
+	k, at := 0, first
+	for i, degree := range degrees {
+		indptr[i] = I(at)
+		at += min(degree, rule.Fanout)
+		rows[k] = int32(i)
+		if degree > rule.Fanout {
+			k++
+		}
+	}
+	rows = rows[:k]
+	states := s.states(w, stream, frontier, lo, rows)
+	// Where the positions are the ids they are written once.
+	inPlace := s.Graph.EdgeIDs.Bits == 0 && b.ids64 != nil
+	var positions []int64
+	if inPlace {
+		positions = b.ids64[first:at:at]
+	} else {
+		w.positions = w.positions[:0]
+		positions = grow(&w.positions, at-first)
+	}
+	if b.edgeWeights != nil {
+		for i, degree := range degrees {
+			fill(b.weightsOf(int64(indptr[i]), int(min(degree, rule.Fanout))), rule.Factor(degree))
+		}
+	}
+	if s.Graph.Alias == nil {
+		rng.DistinctRows(positions, starts, degrees, states, rule.Fanout)
+	} else {
+		rng.WholeRows(positions, starts, degrees, rule.Fanout)
+		for j, i := range rows {
+			edge := int64(indptr[i])
+			place := edge - first
+			s.beginWeighted(w, positions[:place+rule.Fanout], int(place), int64(frontier[lo+int64(i)])-s.First, starts[i], degrees[i], edge, states[j])
+		}
+		s.settleWeighted(w, positions, rule, b)
+	}
+	if inPlace {
+		gatherSources(s.Graph, positions, first, b)
+	} else {
+		gather(s.Graph, positions, first, b)
+	}
+}
+
+// states is those of the rows, counted from lo, that draw.
+func (s *tiled[I]) states(w *worker, stream rng.Stream, frontier []I, lo int64, rows []int32) []uint64 {
+	states := w.states[:len(rows)]
+	for j, i := range rows {
+		states[j] = uint64(frontier[lo+int64(i)])
+	}
+	stream.States(states)
+	if s.mixed {
+		for j := range states {
+			states[j] = rng.OfType(states[j], s.salt)
+		}
+	}
+	if s.trees != nil {
+		s.trees.part(states, rows, lo)
+	}
+	return states
 }
 
 // choose fills row with the CSC positions of the edges that row v gives; state is
@@ -283,21 +345,16 @@ func grow(a *[]int64, n int64) []int64 {
 }
 
 // gather fetches the neighbours and edge ids at CSC positions into the block from
-// edge at on. Its loads are independent, so their cache misses overlap.
+// edge at on.
 func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
 	to := at + int64(len(positions))
-	source := csc.Of[I](g.Indices)
-	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
-	fetch.At(source, positions)
 	switch g.EdgeIDs.Bits {
 	case 32:
 		fetch.At(g.EdgeIDs.I32, positions)
 	case 64:
 		fetch.At(g.EdgeIDs.I64, positions)
 	}
-	for k, dst := 0, b.indices[at:to]; k < len(dst) && k < len(positions); k++ {
-		dst[k] = source[positions[k]]
-	}
+	gatherSources(g, positions, at, b)
 	switch {
 	case g.EdgeIDs.Bits == 32:
 		for k, dst := 0, b.ids32[at:to]; k < len(dst) && k < len(positions); k++ {
@@ -313,6 +370,16 @@ func gather[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) 
 		}
 	default:
 		copy(b.ids64[at:to], positions)
+	}
+}
+
+// gatherSources is gather of the neighbours alone. Its loads are independent, so their cache misses overlap.
+func gatherSources[I csc.Index](g *csc.Graph, positions []int64, at int64, b block[I]) {
+	source := csc.Of[I](g.Indices)
+	// A quarter of a uniform batch's time went by waiting for these, on a graph that no cache has room for.
+	fetch.At(source, positions)
+	for k, dst := 0, b.indices[at:at+int64(len(positions))]; k < len(dst) && k < len(positions); k++ {
+		dst[k] = source[positions[k]]
 	}
 }
 

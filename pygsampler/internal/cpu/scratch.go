@@ -112,7 +112,9 @@ type worker struct {
 	rows      []int32
 	states    []uint64
 	weighted  []weightedRow
-	open      []int32  // of weighted: rows that take a further step
+	open      []int32 // of weighted: rows that take a further step
+	short     []int32 // likewise: those of few edges, which take it together
+	left      []rng.Left
 	coins     []uint32 // by place among the positions
 	chosen    []uint64 // likewise: weights of the edges
 }

@@ -49,7 +49,8 @@ func (s *tiled[I]) beginWeighted(w *worker, positions []int64, at int, v, start,
 
 // settleWeighted takes the other steps of all rows of a tile that have begun.
 func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rule, b block[I]) {
-	open := w.open[:0]
+	open, short := w.open[:0], w.short[:0]
+	w.left = w.left[:0]
 	for i := range w.weighted {
 		r := &w.weighted[i]
 		pos, coins := positions[r.at:r.at+r.take], w.coins[r.at:r.at+r.take]
@@ -70,9 +71,18 @@ func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rul
 				open = append(open, int32(i))
 				continue
 			}
-			w.chooser.Again(pos, weights, r.state, r.refused)
+			w.left = append(w.left, rng.Left{
+				At: int64(r.at), Fanout: int64(r.take), Start: r.start, Edges: r.edges, State: r.state, Refused: uint64(r.refused),
+			})
+			short = append(short, int32(i))
+			continue
 		}
 		s.place(r, pos)
+	}
+	rng.DrawLeft(positions, s.Graph.Sums, w.left)
+	for _, i := range short {
+		r := &w.weighted[i]
+		s.place(r, positions[r.at:r.at+r.take])
 	}
 	for _, i := range open {
 		r := &w.weighted[i]
@@ -89,7 +99,7 @@ func (s *tiled[I]) settleWeighted(w *worker, positions []int64, rule request.Rul
 	}
 	// Excluded edges are another call's next time.
 	clear(w.weighted)
-	w.weighted, w.open = w.weighted[:0], open[:0]
+	w.weighted, w.open, w.short = w.weighted[:0], open[:0], short[:0]
 }
 
 // place makes the positions in a row those in the CSC.

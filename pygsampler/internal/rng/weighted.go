@@ -122,7 +122,7 @@ func (w Weights) FetchSpare(refused int, state uint64, fanout int64) {
 func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
 	fanout := int64(len(pos))
 	if len(w.Sums) <= short {
-		drawLeft(pos, w.Sums, state, refused)
+		DrawLeft(pos, w.Sums, []Left{{Fanout: fanout, Edges: int64(len(w.Sums)), State: state, Refused: uint64(refused)}})
 		return
 	}
 	s := set{taken: pos}
@@ -134,43 +134,6 @@ func (c *Chooser) Again(pos []int64, w Weights, state uint64, refused uint32) {
 		c.refused = append(c.refused, int32(bits.TrailingZeros32(refused)))
 	}
 	c.again(pos, w, state, &s, false, fanout, 0)
-}
-
-// drawLeft is againShort where nothing is excluded and no draw stays twice. Nothing but
-// the number of edges decides how its loops go: branches that depend on draws are
-// mispredicted, which took as long as all else.
-func drawLeft(pos []int64, sums []uint64, state uint64, refused uint32) {
-	taken := uint32(0)
-	for _, p := range pos {
-		taken |= 1 << (p & (short - 1))
-	}
-	var buffer [short]uint64
-	upTo := buffer[:len(sums)]
-	total, before := uint64(0), uint64(0)
-	for i, sum := range sums {
-		total += (sum - before) & (uint64(taken>>(i&(short-1))&1) - 1)
-		before = sum
-		upTo[i] = total
-	}
-	// What was drawn last, and what it takes from the sums at and after it.
-	fanout, last, weight := len(pos), uint64(len(upTo)), uint64(0)
-	for ; refused != 0; refused &= refused - 1 {
-		j := bits.TrailingZeros32(refused)
-		x := Below(Draw(state, fanout*(1+spare)+j), total)
-		p := uint64(0)
-		for i := range upTo {
-			sum := upTo[i] - weight&^uint64(int64(uint64(i)-last)>>63)
-			upTo[i] = sum
-			// The edge of x is behind those whose sums are not above it.
-			p += (sum - x - 1) >> 63
-		}
-		pos[j&(Scanned-1)] = int64(p)
-		last, weight = p, sums[p]
-		if p > 0 {
-			weight -= sums[p-1]
-		}
-		total -= weight
-	}
 }
 
 // filterBits is those of the filter of few draws, which is exact for so many edges.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from pygsampler._arrays.ids import as_ids, as_int64
 from pygsampler._core import memories
 from pygsampler._core.checks import describe
+from pygsampler._sampling.by_type import joined, times_of
 from pygsampler._sampling.job import Job
 from pygsampler._sampling.plan import Plan
 from pygsampler._sampling.timed import seed_times
-from pygsampler._sampling.typed import _joined, _times_of
 
 if TYPE_CHECKING:
     from pygsampler._sampling.engine_sampler import EngineSampler
@@ -48,15 +48,15 @@ class PartsJob(Job):
         node_types, edge_types = graph.node_types, graph.edge_types
         if not isinstance(seeds, Mapping) and len(node_types) == 1:
             seeds = {node_types[0]: seeds}
-        ids, counts = _joined(seeds, node_types, "seeds")
+        ids, counts = joined(seeds, node_types, "seeds")
         times, floats, timed = array("q"), False, array("q")
         if plan.get("time") is not None:
             about = service.times(plan["time"])
-            times, floats = _times_of(seed_time, seeds, counts, node_types, about), about.float
+            times, floats = times_of(seed_time, seeds, counts, node_types, about), about.float
             timed = array("q", about.of)
         left_out = [b""] * len(edge_types)
         if exclude:
-            without, excluded = _joined(exclude, edge_types, "exclude")
+            without, excluded = joined(exclude, edge_types, "exclude")
             without, at = as_int64(without), 0
             for place, count in enumerate(excluded):
                 if count:

@@ -1,18 +1,9 @@
 package passes
 
 import (
-	"os"
 	"testing"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/costs/coststest"
 )
 
-// Without the costs that this machine's user has measured, which plans depend on.
-func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "costs")
-	if err != nil {
-		panic(err)
-	}
-	_ = os.Setenv("PYGSAMPLER_CACHE", folder)
-	code := m.Run()
-	_ = os.RemoveAll(folder)
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { coststest.Main(m) }

@@ -1,0 +1,85 @@
+"""What a batch of a graph with types is asked for by type, as the engine takes it: one list."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from pygsampler._arrays import devices
+from pygsampler._arrays.ids import View, as_ids, as_int64, on_host
+from pygsampler._core import memories
+from pygsampler._core.checks import describe
+from pygsampler._sampling.timed import seed_times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler._graph.timed import TypedTimed
+
+
+def times_of(
+    given: Any, seeds: Any, counts: Sequence[int], types: Sequence[str], timed: TypedTimed
+) -> array[Any]:
+    """The times of all seeds, as they are joined.
+
+    ``given`` is a mapping of types, what one type's seeds have, or a number for all.
+    """
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if given is None or number:
+        return seed_times(given, sum(counts), timed)
+    if not isinstance(given, Mapping):
+        if len(seeds) != 1:
+            raise TypeError(
+                "seed_time: expected a mapping of types to times, or a number, got "
+                f"{describe(given)}"
+            )
+        given = {next(iter(seeds)): given}
+    for kind in given:
+        if kind not in types:
+            raise ValueError(f"seed_time: expected types of the graph, got {kind!r}")
+    times = array("d" if timed.float else "q")
+    for kind, count in zip(types, counts, strict=True):
+        if count or kind in given:
+            times += seed_times(given.get(kind), count, timed, f"seed_time[{kind!r}]")
+    return times
+
+
+@lru_cache(maxsize=1024)
+def _called(where: str, kind: Any) -> str:
+    """What errors call the ids of a type; kept, since every batch asks."""
+    return f"{where}[{kind!r}]"
+
+
+def joined(
+    given: Any, types: Sequence[Any], where: str, device: int = devices.CPU
+) -> tuple[View, list[int]]:
+    """Ids by type as one list, in the order of the types, and how many there are of each.
+
+    Those of one type may stay on the device, others are copied from there.
+    """
+    near = None if device < 0 else device
+    if type(given) is dict and len(given) == 1:
+        # First: most batches have seeds of one type.
+        ((kind, ids),) = given.items()
+        if kind in types:
+            counts = [0] * len(types)
+            view = as_ids(ids, _called(where, kind), near)
+            counts[types.index(kind)] = view.length
+            return view, counts
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: expected a mapping of types to ids, got {describe(given)}")
+    for kind in given:
+        if kind not in types:
+            raise ValueError(f"{where}: expected types of the graph, got {kind!r}")
+    views = {kind: as_ids(ids, f"{where}[{kind!r}]", near) for kind, ids in given.items()}
+    counts = [views[kind].length if kind in views else 0 for kind in types]
+    if len(views) == 1:
+        return next(iter(views.values())), counts
+    ids = array("q")
+    for kind in types:
+        if kind in views:
+            view = as_int64(on_host(views[kind]))
+            ids.frombytes(memories.integer_view(view.address, view.length, 64).cast("B"))
+    return as_ids(ids, where), counts
