@@ -328,7 +328,9 @@ func Sums(weights []float64, sums []uint64) {
 	n := len(weights)
 	largest := 0.0
 	for _, w := range weights {
-		largest = max(largest, w)
+		if w > largest { // a branch that is foreseen: max of doubles has more to ask
+			largest = w
+		}
 	}
 	_, top := math.Frexp(largest)
 	shift := room - bits.Len(uint(n)) - top

@@ -226,6 +226,9 @@ func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 	return nodes[:n]
 }
 
+// numberedBeside is from how many edges on numbering them, and the work beside it, takes long enough to call a worker.
+const numberedBeside = 1 << 16
+
 // rowsBeside is rowsOf, and ranges of the edges for work that takes no memory and has no use for the rows: numbering
 // is one worker's, who need not be waited for.
 func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *edges[I] {
@@ -243,13 +246,18 @@ func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *e
 		return c.rowsOf(e)
 	}
 	local, nodes := take[I](&c.arena, count), c.numbering(count)
-	c.units((count+unitEdges-1)/unitEdges+1, func(w *worker, unit int64) {
-		if unit == 0 {
-			nodes = c.numberedSources(e, local, nodes)
-			return
-		}
-		work(w, (unit-1)*unitEdges, min(unit*unitEdges, count))
-	})
+	if count >= numberedBeside || worthwhile == 0 {
+		c.together(0, (count+unitEdges-1)/unitEdges+1, func(w *worker, unit int64) {
+			if unit == 0 {
+				nodes = c.numberedSources(e, local, nodes)
+				return
+			}
+			work(w, (unit-1)*unitEdges, min(unit*unitEdges, count))
+		})
+	} else {
+		nodes = c.numberedSources(e, local, nodes)
+		c.ranges(count, work)
+	}
 	e.rows, e.local = &list[I]{nodes}, local
 	return e
 }
