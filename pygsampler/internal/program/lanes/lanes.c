@@ -3,9 +3,17 @@
 #include "lanes.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <immintrin.h>
+#else
+#include <math.h>
+#endif
 
 // A product of doubles is rounded before it is added.
 #pragma STDC FP_CONTRACT OFF
+
+// The bits of sqrt(1/2).
+#define ROOT_BITS 0x3FE6A09E667F3BCD
 
 #define EVERY static inline __attribute__((always_inline))
 
@@ -43,6 +51,41 @@ EVERY int64_t race(const uint64_t *states, const double *weights, int64_t n, dou
     at += !((double)(int64_t)(((uint64_t)1 << 53) - (x >> 12 << 1 | 1)) * 0x1p-53 > bound * weights[i]);
   }
   return at;
+}
+
+EVERY double of_bits(uint64_t b) {
+  double x;
+  memcpy(&x, &b, sizeof x);
+  return x;
+}
+
+// Go twins real.Log, of a number of at least 2^-53, and raceKey.
+EVERY double log_of(double x) {
+  const int64_t bits = (int64_t)bits_of(x), e = (bits - ROOT_BITS) >> 52;
+  const double m = of_bits((uint64_t)(bits - (int64_t)((uint64_t)e << 52)));
+  const double s = (m - 1) / (m + 1), z = s * s, twice = s + s;
+  double series = 1.0 / 21;
+  series = series * z + 1.0 / 19;
+  series = series * z + 1.0 / 17;
+  series = series * z + 1.0 / 15;
+  series = series * z + 1.0 / 13;
+  series = series * z + 1.0 / 11;
+  series = series * z + 1.0 / 9;
+  series = series * z + 1.0 / 7;
+  series = series * z + 1.0 / 5;
+  series = series * z + 1.0 / 3;
+  return (double)e * 0x1.62e42fefa39efp-1 + (twice + twice * (z * series));
+}
+
+EVERY void keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *to) {
+  const uint64_t one = (uint64_t)1023 << 52, fraction = ((uint64_t)1 << 52) - 1;
+  for (int64_t i = 0; i < n; i++) {
+    const uint64_t a = bits_of(-log_of((double)(int64_t)(draws[i] >> 12 << 1 | 1) * 0x1p-53));
+    const double weight = weights[places[i]];
+    const uint64_t small = bits_of(weight) <= fraction, b = bits_of(small ? weight * 0x1p54 : weight);
+    const double r = of_bits((a & fraction) | one) / of_bits((b & fraction) | one);
+    to[i] = bits_of(r) + (((a >> 52) - (b >> 52) + 1025 + (small ? 54 : 0)) << 52);
+  }
 }
 
 // How many numbers are looked for at a time: one hides the latency of the others' reads.
@@ -91,6 +134,15 @@ EVERY int outside(const double *values, int64_t n) {
   return found != 0;
 }
 
+// The library's sqrt would set errno, which a loop of vectors cannot.
+EVERY double root(double x) {
+#ifdef __x86_64__
+  return _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x)));
+#else
+  return sqrt(x);
+#endif
+}
+
 // Elements of arrays that are one, or apart, do not depend on others.
 #define EACH(expression)                   \
   _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) { \
@@ -109,11 +161,11 @@ EVERY void map(int op, double *to, const double *x, const double *y, int64_t n) 
   case PGS_MIN: EACH(b < a ? b : a);
   case PGS_MAX: EACH(b > a ? b : a);
   case PGS_RELU: EACH(a > 0 ? a : 0);
+  case PGS_SQRT: EACH(root(a));
   }
 }
 
 #ifdef __x86_64__
-#include <immintrin.h>
 #define WIDE __attribute__((target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")))
 
 WIDE static int64_t sift_wide(const void *ids, int bits, int64_t n, const uint64_t *members, int64_t size, int64_t base, int64_t *places, void *kept) {
@@ -185,11 +237,19 @@ WIDE static void above_wide(const uint64_t *sums, int64_t n, uint64_t *numbers, 
   }
 }
 
+WIDE static void keys_wide(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *to) {
+  keys(draws, weights, places, n, to);
+}
 WIDE static uint64_t largest_wide(const double *values, int64_t n) { return largest(values, n); }
 WIDE static void sums_of_wide(const double *values, int64_t n, const double powers[3], int64_t sums[2]) { sums_of(values, n, powers, sums); }
 WIDE static void values_of_wide(const int64_t *parts, int64_t n, const double powers[2], double *to) { values_of(parts, n, powers, to); }
 WIDE static int outside_wide(const double *values, int64_t n) { return outside(values, n); }
-WIDE static void map_wide(int op, double *to, const double *x, const double *y, int64_t n) { map(op, to, x, y, n); }
+WIDE static void map_wide(int op, double *to, const double *x, const double *y, int64_t n) {
+  int64_t i = 0;
+  if (op == PGS_SQRT)
+    for (; i + 8 <= n; i += 8) _mm512_storeu_pd(to + i, _mm512_sqrt_pd(_mm512_loadu_pd(x + i)));
+  map(op, to + i, x + i, y + i, n - i);
+}
 
 static int wide(int widest) {
   return widest >= 512 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -205,6 +265,10 @@ int64_t pgs_sift(const void *ids, int bits, int64_t n, const uint64_t *members, 
 
 int64_t pgs_race(const uint64_t *states, const double *weights, int64_t n, double bound, int64_t base, uint64_t *draws, int64_t *places, int widest) {
   return PICK(race, states, weights, n, bound, base, draws, places);
+}
+
+void pgs_keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *to, int widest) {
+  PICK(keys, draws, weights, places, n, to);
 }
 
 void pgs_above(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m, int widest) { PICK(above, sums, n, numbers, m); }

@@ -4,10 +4,13 @@
 package lanes
 
 // #cgo CFLAGS: -O3 -std=c11
+// #cgo LDFLAGS: -lm
 // #cgo noescape pgs_sift
 // #cgo nocallback pgs_sift
 // #cgo noescape pgs_race
 // #cgo nocallback pgs_race
+// #cgo noescape pgs_keys
+// #cgo nocallback pgs_keys
 // #cgo noescape pgs_above
 // #cgo nocallback pgs_above
 // #cgo noescape pgs_largest
@@ -62,6 +65,18 @@ func Race(states []uint64, weights []float64, bound float64, base int64, draws [
 		at[C.uint64_t](draws), at[C.int64_t](places), C.int(widest)))
 }
 
+// Keys writes the keys of draws for the weights at places: an exponential variate over a weight, whose scale does not
+// overflow.
+func Keys(draws []uint64, weights []float64, places []int64, keys []uint64) {
+	if len(places) != len(draws) || len(keys) < len(draws) {
+		panic("lanes: no room")
+	}
+	for _, p := range places {
+		_ = weights[p]
+	}
+	C.pgs_keys(at[C.uint64_t](draws), at[C.double](weights), at[C.int64_t](places), C.int64_t(len(draws)), at[C.uint64_t](keys), C.int(widest))
+}
+
 // Draw puts, in the place of each draw, which of the elements it falls on whose sums these are: the first above it, once it
 // is reduced to the last sum.
 func Draw(sums, draws []uint64) {
@@ -103,7 +118,7 @@ func Outside(values []float64) bool {
 // Op is a map of one or two numbers.
 type Op int
 
-// Min is y where that is less than x, else x; Max likewise. Relu is of x alone.
+// Min is y where that is less than x, else x; Max likewise. Relu and Sqrt are of x alone.
 const (
 	Add  Op = C.PGS_ADD
 	Sub  Op = C.PGS_SUB
@@ -112,6 +127,7 @@ const (
 	Min  Op = C.PGS_MIN
 	Max  Op = C.PGS_MAX
 	Relu Op = C.PGS_RELU
+	Sqrt Op = C.PGS_SQRT
 )
 
 // Map writes op of each two elements; to may be one of the others. 512 of them take 0.1 us, where Go's loop takes 0.25.

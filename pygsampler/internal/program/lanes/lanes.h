@@ -11,6 +11,9 @@ int64_t pgs_sift(const void *ids, int bits, int64_t n, const uint64_t *members, 
 // room for n. Gives how many they are.
 int64_t pgs_race(const uint64_t *states, const double *weights, int64_t n, double bound, int64_t base, uint64_t *draws, int64_t *places, int widest);
 
+// The keys of n draws, for the weights at their places: run.raceKey of many.
+void pgs_keys(const uint64_t *draws, const double *weights, const int64_t *places, int64_t n, uint64_t *keys, int widest);
+
 // Of n ascending sums, n > 0, the first above each of m numbers, which are below the last sum, in the number's place.
 void pgs_above(const uint64_t *sums, int64_t n, uint64_t *numbers, int64_t m, int widest);
 
@@ -25,5 +28,5 @@ void pgs_values(const int64_t *parts, int64_t n, const double powers[2], double 
 int pgs_outside(const double *values, int64_t n, int widest);
 
 // x op y of n elements each; to may be one of them.
-enum { PGS_ADD, PGS_SUB, PGS_MUL, PGS_DIV, PGS_MIN, PGS_MAX, PGS_RELU };
+enum { PGS_ADD, PGS_SUB, PGS_MUL, PGS_DIV, PGS_MIN, PGS_MAX, PGS_RELU, PGS_SQRT };
 void pgs_map(int op, double *to, const double *x, const double *y, int64_t n, int widest);

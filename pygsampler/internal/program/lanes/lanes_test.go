@@ -146,6 +146,7 @@ func TestMap(t *testing.T) {
 	want := map[Op]func(a, b float64) float64{
 		Add: func(a, b float64) float64 { return a + b }, Sub: func(a, b float64) float64 { return a - b },
 		Mul: func(a, b float64) float64 { return a * b }, Div: func(a, b float64) float64 { return a / b },
+		Sqrt: func(a, _ float64) float64 { return math.Sqrt(a) },
 		Min: func(a, b float64) float64 {
 			if b < a {
 				return b

@@ -30,6 +30,10 @@ func unary(op program.Op, to, x []float64) {
 			to[i] = math.Abs(a)
 		}
 	case program.Sqrt:
+		if len(to) >= leastLanes {
+			lanes.Map(lanes.Sqrt, to, x, x)
+			return
+		}
 		for i, a := range x {
 			to[i] = math.Sqrt(a)
 		}

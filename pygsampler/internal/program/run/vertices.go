@@ -54,36 +54,33 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 		c.ranges(count, func(w *worker, lo, hi int64) {
 			to := lo
 			for lo := lo; lo < hi; lo += tileEdges {
+				states, of := w.states[:min(hi-lo, tileEdges)], w.places[:min(hi-lo, tileEdges)]
+				n := int64(len(states))
 				if candidates == nil && step == 1 {
-					states := w.states[:min(hi-lo, tileEdges)]
-					for k, v := range vertices[lo : lo+int64(len(states))] {
+					for k, v := range vertices[lo : lo+n] {
 						states[k] = uint64(v)
 					}
 					stream.States(states)
-					n := lanes.Race(states, by[lo:], bound, lo, w.draws[:], w.places[:])
-					for k, at := range w.places[:n] {
-						key := raceKey(w.draws[k], by[at])
-						keys[to], places[to] = key, at
-						to += int64(mask(key <= limit) & 1)
+					n = lanes.Race(states, by[lo:], bound, lo, w.draws[:], of)
+				} else {
+					for k := range of {
+						if of[k] = (lo + int64(k)) * step; candidates != nil {
+							of[k] = candidates[of[k]]
+						}
+						states[k] = uint64(vertices[of[k]])
 					}
-					continue
+					stream.States(states)
+					n = 0
+					for k, state := range states {
+						at := of[k]
+						w.draws[n], of[n] = rng.Draw(state, 0), at
+						n += int64(mask(!tooLate(w.draws[n], by[at], bound)) & 1)
+					}
 				}
-				states, of := w.states[:min(hi-lo, tileEdges)], w.places[:min(hi-lo, tileEdges)]
-				for k := range of {
-					if of[k] = (lo + int64(k)) * step; candidates != nil {
-						of[k] = candidates[of[k]]
-					}
-					states[k] = uint64(vertices[of[k]])
-				}
-				stream.States(states)
-				for k, state := range states {
-					at := of[k]
-					x, weight := rng.Draw(state, 0), by[at]
-					if tooLate(x, weight, bound) {
-						continue
-					}
-					key := raceKey(x, weight)
-					keys[to], places[to] = key, at
+				found := states[:n]
+				lanes.Keys(w.draws[:n], by, of[:n], found)
+				for k, key := range found {
+					keys[to], places[to] = key, of[k]
 					to += int64(mask(key <= limit) & 1)
 				}
 			}
