@@ -13,7 +13,7 @@ const leastLanes = 64
 
 // inLanes are the maps that there is C for, from Add on.
 var inLanes = [...]lanes.Op{
-	program.Add - program.Add: lanes.Add, program.Sub - program.Add: lanes.Sub, program.Mul - program.Add: lanes.Mul,
+	0: lanes.Add, program.Sub - program.Add: lanes.Sub, program.Mul - program.Add: lanes.Mul,
 	program.Div - program.Add: lanes.Div, program.Min - program.Add: lanes.Min, program.Max - program.Add: lanes.Max,
 }
 
