@@ -278,7 +278,7 @@ func (c *call[I]) numbersOf(n *program.Node, purpose rng.Purpose) rng.Gradual {
 const unitEdges = 1 << 12
 
 // worthwhile is how long work must be for other workers to be called: one comes some 50 us later, and calling it costs 10.
-// LADIES of 80,000 edges took 1.3 times as long as alone, where another program had a core, when all work of two units had
+// LADIES 512 x 2 took 1.3 times as long as alone, where another program had a core, when all work of two units had
 // them called. A test sets it.
 var worthwhile = 150 * time.Microsecond
 
