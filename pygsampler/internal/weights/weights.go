@@ -326,11 +326,11 @@ func (s *Scratch) Row(weights []float64, alias, sums []uint64) {
 // two are the same integers.
 func Sums(weights []float64, sums []uint64) {
 	n := len(weights)
-	largest := 0.0
+	largest := uint64(0) // bits of positive numbers are in their order
 	for _, w := range weights {
-		largest = max(largest, w)
+		largest = max(largest, math.Float64bits(w))
 	}
-	_, top := math.Frexp(largest)
+	_, top := math.Frexp(math.Float64frombits(largest))
 	shift := room - bits.Len(uint(n)) - top
 	total := uint64(0)
 	if -1000 < shift && shift < 1000 {

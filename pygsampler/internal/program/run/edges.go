@@ -1,13 +1,13 @@
 package run
 
 import (
-	"slices"
 	"sort"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/cpu"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/fetch"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
 
@@ -32,6 +32,7 @@ type edges[I csc.Index] struct {
 	// What rowsOf makes: the rows, and of each edge which one it has.
 	rows  *list[I]
 	local []I
+	was   []I // of chosen edges whose parent has rows: which of those each row is; nil: not known
 }
 
 func (e *edges[I]) count() int64 { return e.indptr[len(e.indptr)-1] }
@@ -195,10 +196,10 @@ func (c *call[I]) rowsOf(e *edges[I]) *edges[I] {
 	switch p := e.parent; {
 	case e.inRow != nil:
 		lists := c.values[c.Nodes[e.node].In[0]].list
-		e.rows = c.renumbered(local, lists.ids, func(lo, hi int64) { copy(local[lo:hi], e.inRow[lo:hi]) })
+		e.rows, _ = c.renumbered(local, lists.ids, func(lo, hi int64) { copy(local[lo:hi], e.inRow[lo:hi]) })
 	case p != nil && !p.whole && !p.all && p.rows != nil:
 		ev := evaluatorOf[I](c.worker(0), c)
-		e.rows = c.renumbered(local, p.rows.ids, func(lo, hi int64) {
+		e.rows, e.was = c.renumbered(local, p.rows.ids, func(lo, hi int64) {
 			for ; lo < hi; lo += tileEdges {
 				t := ev.begin(e, lo, min(tileEdges, hi-lo))
 				for k, from := range ev.from(t) {
@@ -225,6 +226,9 @@ func (c *call[I]) numberedSources(e *edges[I], local, nodes []I) []I {
 	return nodes[:n]
 }
 
+// numberedBeside is from how many edges on numbering them, and the work beside it, takes long enough to call a worker.
+const numberedBeside = 1 << 16
+
 // rowsBeside is rowsOf, and ranges of the edges for work that takes no memory and has no use for the rows: numbering
 // is one worker's, who need not be waited for.
 func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *edges[I] {
@@ -242,24 +246,31 @@ func (c *call[I]) rowsBeside(e *edges[I], work func(w *worker, lo, hi int64)) *e
 		return c.rowsOf(e)
 	}
 	local, nodes := take[I](&c.arena, count), c.numbering(count)
-	c.units((count+unitEdges-1)/unitEdges+1, func(w *worker, unit int64) {
-		if unit == 0 {
-			nodes = c.numberedSources(e, local, nodes)
-			return
-		}
-		work(w, (unit-1)*unitEdges, min(unit*unitEdges, count))
-	})
+	if count >= numberedBeside || worthwhile == 0 {
+		c.together(0, (count+unitEdges-1)/unitEdges+1, func(w *worker, unit int64) {
+			if unit == 0 {
+				nodes = c.numberedSources(e, local, nodes)
+				return
+			}
+			work(w, (unit-1)*unitEdges, min(unit*unitEdges, count))
+		})
+	} else {
+		nodes = c.numberedSources(e, local, nodes)
+		c.ranges(count, work)
+	}
 	e.rows, e.local = &list[I]{nodes}, local
 	return e
 }
 
 // renumbered gives new numbers, by first occurrence, to those that fill writes of other rows.
-func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) *list[I] {
+// It says which of the others each row is.
+func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) (of *list[I], was []I) {
 	numbers := take[I](&c.arena, int64(len(rows)))
 	for i := range numbers {
 		numbers[i] = -1
 	}
-	nodes := take[I](&c.arena, int64(min(len(rows), len(local)))+1)
+	most := int64(min(len(rows), len(local)))
+	nodes, was := take[I](&c.arena, most), take[I](&c.arena, most)
 	n := I(0)
 	for lo := int64(0); lo < int64(len(local)); lo += claimed {
 		hi := min(lo+claimed, int64(len(local)))
@@ -267,13 +278,13 @@ func (c *call[I]) renumbered(local, rows []I, fill func(lo, hi int64)) *list[I] 
 		for k, r := range local[lo:hi] {
 			if numbers[r] < 0 {
 				numbers[r] = n
-				nodes[n] = rows[r]
+				nodes[n], was[n] = rows[r], r
 				n++
 			}
 			local[lo+int64(k)] = numbers[r]
 		}
 	}
-	return &list[I]{nodes[:n]}
+	return &list[I]{nodes[:n]}, was[:n]
 }
 
 // sources writes the vertices that edges come from.
@@ -321,12 +332,12 @@ func (e *edges[I]) runs(column, lo, hi int64, run func(at, n, place int64)) int6
 	}
 }
 
-// cross is the edges between the vertices of two lists. Most edges of the columns lead elsewhere: a bit of their
+// cross is those of whole columns that come from a list's vertices. Most edges of the columns lead elsewhere: a bit of their
 // row says so, which the cache has, and the map is asked for the others alone.
-func (c *call[I]) cross(rows, columns *list[I]) *edges[I] {
-	all := c.slice(columns)
-	nodes := c.numbering(int64(len(rows.ids)))
-	c.claim(slices.Clone(rows.ids), nodes, 0)
+func (c *call[I]) cross(all *edges[I], rows *list[I]) *edges[I] {
+	nodes, own := c.numbering(int64(len(rows.ids))), take[I](&c.arena, int64(len(rows.ids)))
+	copy(own, rows.ids)
+	c.claim(own, nodes, 0)
 	members := c.membersOf(c.Graph.NumNodes)
 	for _, v := range rows.ids {
 		members[v>>6] |= 1 << (v & 63)
@@ -338,24 +349,28 @@ func (c *call[I]) cross(rows, columns *list[I]) *edges[I] {
 	}()
 	count := all.count()
 	places, inRow := take[int64](&c.arena, count), take[I](&c.arena, count)
-	e := &edges[I]{columns: columns, indptr: take[int64](&c.arena, int64(len(all.indptr)))}
+	e := &edges[I]{columns: all.columns, indptr: take[int64](&c.arena, int64(len(all.indptr)))}
 	// Each unit's edges are put where those of its columns begin, and moved together then.
 	type part struct{ from, n int64 }
 	parts := make([]part, c.columnUnits(all))
-	c.columnsIn(all, func(_ *worker, unit, first, end int64) {
-		begin, next := all.indptr[first], first
+	c.columnsIn(all, func(w *worker, unit, first, end int64) {
+		begin, stop, ev := all.indptr[first], all.indptr[end], evaluatorOf[I](w, c)
 		at := begin
+		for lo := begin; lo < stop; lo += tileEdges {
+			ev.begin(all, lo, min(stop-lo, tileEdges))
+			n, ok := lanes.Sift(ev.sourceVertices(), members, c.Graph.NumNodes, lo, places[at:], inRow[at:])
+			if !ok {
+				panic("an edge from a vertex that the graph does not have")
+			}
+			at += n
+		}
+		k := begin
 		for col := first; col < end; col++ {
-			for ; next < end && all.indptr[next] < all.indptr[col]+tileEdges; next++ {
-				fetch.All(c.indices[all.indptr[next]+all.shift[next]:][:min(all.indptr[next+1]-all.indptr[next], tileEdges)])
+			before, next, shift := k, all.indptr[col+1], all.shift[col]
+			for ; k < at && places[k] < next; k++ {
+				places[k] += shift
 			}
-			before := at
-			place := all.indptr[col] + all.shift[col]
-			for k, row := range c.indices[place : place+all.indptr[col+1]-all.indptr[col]] {
-				places[at], inRow[at] = place+int64(k), row
-				at += int64(members[row>>6] >> (row & 63) & 1)
-			}
-			e.indptr[col+1] = at - before
+			e.indptr[col+1] = k - before
 		}
 		cpu.Find(&c.numbers, inRow[begin:at])
 		parts[unit] = part{begin, at - begin}

@@ -86,12 +86,21 @@ func (c *call[I]) wide(e *edges[I]) bool {
 func (c *call[I]) between(i int) *edges[I] {
 	n, way := &c.Nodes[i], c.layoutOf(i)
 	rows, columns := c.values[n.In[0]].list, c.values[n.In[1]].list
+	var all *edges[I]
 	if way != program.Usual {
-		if out := c.outEdges(way == program.Other, rows, columns); out != nil {
+		in := c.Graph.NumEdges()
+		if len(columns.ids) < int(c.Graph.NumNodes) {
+			all = c.slice(columns)
+			in = all.count()
+		}
+		if out := c.outEdges(way == program.Other, rows, in); out != nil {
 			return c.crossByRows(out, rows, columns)
 		}
 	}
-	return c.cross(rows, columns)
+	if all == nil {
+		all = c.slice(columns)
+	}
+	return c.cross(all, rows)
 }
 
 // outEdges is a graph by the other end of its edges: those from vertex u are at indptr[u] to indptr[u+1], where to
@@ -111,8 +120,9 @@ type turning struct {
 }
 
 // outEdges is a graph's out-edges if A[R, S] is to be found among those of its rows: where forced, or where that costs
-// less, and they are there or have become worth it. One batch finds them; others do without meanwhile.
-func (c *call[I]) outEdges(forced bool, rows, columns *list[I]) *outEdges {
+// less than among so many in-edges of its columns, and they are there or have become worth it. One batch finds them; others
+// do without meanwhile.
+func (c *call[I]) outEdges(forced bool, rows *list[I], in int64) *outEdges {
 	t := c.Graph.Kept.Put("out-edges", new(turning)).(*turning)
 	out, edges := t.out.Load(), float64(c.Graph.NumEdges())
 	if out != nil && forced {
@@ -123,7 +133,7 @@ func (c *call[I]) outEdges(forced bool, rows, columns *list[I]) *outEdges {
 	if out != nil {
 		taken = float64(degreesOf(out, rows.ids))
 	}
-	usual, other := layout.Cross(known, c.degrees(columns), taken)
+	usual, other := layout.Cross(known, float64(in), taken)
 	if !forced && other >= usual {
 		return nil
 	}
@@ -143,18 +153,6 @@ func (c *call[I]) outEdges(forced bool, rows, columns *list[I]) *outEdges {
 		}
 	}
 	return t.out.Load()
-}
-
-// degrees is how many in-edges the vertices of a list have.
-func (c *call[I]) degrees(columns *list[I]) float64 {
-	if len(columns.ids) == int(c.Graph.NumNodes) {
-		return float64(c.Graph.NumEdges())
-	}
-	sum := int64(0)
-	for _, v := range columns.ids {
-		sum += c.degree(int64(v))
-	}
-	return float64(sum)
 }
 
 // degreesOf is how many out-edges vertices have.

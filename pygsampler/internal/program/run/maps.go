@@ -4,8 +4,18 @@ import (
 	"math"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/real"
 )
+
+// leastLanes is from how many elements on a call of C is worth its price.
+const leastLanes = 64
+
+// inLanes are the maps that there is C for, from Add on.
+var inLanes = [...]lanes.Op{
+	0: lanes.Add, program.Sub - program.Add: lanes.Sub, program.Mul - program.Add: lanes.Mul,
+	program.Div - program.Add: lanes.Div, program.Min - program.Add: lanes.Min, program.Max - program.Add: lanes.Max,
+}
 
 // unary writes op of each element; to and x may be one array.
 func unary(op program.Op, to, x []float64) {
@@ -20,6 +30,10 @@ func unary(op program.Op, to, x []float64) {
 			to[i] = math.Abs(a)
 		}
 	case program.Sqrt:
+		if len(to) >= leastLanes {
+			lanes.Map(lanes.Sqrt, to, x, x)
+			return
+		}
 		for i, a := range x {
 			to[i] = math.Sqrt(a)
 		}
@@ -32,6 +46,10 @@ func unary(op program.Op, to, x []float64) {
 			to[i] = real.FullLog(a)
 		}
 	case program.Relu:
+		if len(to) >= leastLanes {
+			lanes.Map(lanes.Relu, to, x, x)
+			return
+		}
 		for i, a := range x {
 			to[i] = choose(a > 0, a, 0)
 		}
@@ -47,6 +65,10 @@ func unary(op program.Op, to, x []float64) {
 // binary writes op of each two elements; to may be one of the others.
 func binary(op program.Op, to, x, y []float64) {
 	x, y = x[:len(to)], y[:len(to)]
+	if len(to) >= leastLanes && op >= program.Add && op <= program.Max && op != program.Pow {
+		lanes.Map(inLanes[op-program.Add], to, x, y)
+		return
+	}
 	switch op {
 	case program.Add:
 		for i, a := range x {

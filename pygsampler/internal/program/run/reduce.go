@@ -7,6 +7,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/real"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 )
@@ -236,10 +237,7 @@ func (c *call[I]) measured(i int) ([]float64, bins) {
 }
 
 func raise(largest *atomic.Uint64, values []float64) {
-	most := uint64(0)
-	for _, x := range values {
-		most = max(most, math.Float64bits(x)&^(1<<63))
-	}
+	most := lanes.Largest(values)
 	for old := largest.Load(); most > old && !largest.CompareAndSwap(old, most); old = largest.Load() {
 	}
 }
@@ -296,23 +294,13 @@ func (b *bins) valuesOf(parts []int64, to []float64) {
 		}
 		return
 	}
-	down, last := b.down, b.last
-	for k := range to {
-		part := parts[2*k:][:2]
-		to[k] = float64(float64(part[0])*down) + float64(float64(part[1])*last)
-	}
+	lanes.Values(parts, [2]float64{b.down, b.last}, to)
 }
 
 // sums are those of the parts of values.
 func (b *bins) sums(values []float64) (first, second int64) {
-	if b.plain { // parts, written out
-		up, down, below := b.up, b.down, b.second
-		for _, x := range values {
-			q := int64(x * up)
-			first += q
-			second += int64((x - float64(float64(q)*down)) * below)
-		}
-		return first, second
+	if b.plain {
+		return lanes.Sums(values, [3]float64{b.up, b.down, b.second})
 	}
 	for _, x := range values {
 		q1, q2 := b.parts(x)

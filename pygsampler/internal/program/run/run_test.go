@@ -20,6 +20,9 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
+// All work of several units is several workers' here.
+func init() { worthwhile = 0 }
+
 // lender is a crew that always has so many workers.
 type lender int
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/memory"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/request"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
@@ -18,6 +19,7 @@ type selection struct {
 	chooser rng.Chooser
 	values  [tileEdges]float64
 	states  [tileEdges]uint64
+	draws   [tileEdges]uint64
 	places  [tileEdges]int64
 	p       []float64
 	keys    []uint64
@@ -486,22 +488,26 @@ func (c *call[I]) collective(i int) *edges[I] {
 		c.refuse("collective_sample", by, func(i int) I { return rows[i] })
 	}
 	c.values[i].drawn = c.chosen(n, by, rows, "", positive)
-	keep := take[uint8](&c.arena, int64(len(rows)))
+	keep := take[uint64](&c.arena, int64(len(rows)+63)/64)
 	clear(keep)
 	for _, row := range c.values[i].drawn {
-		keep[row] = 1
+		keep[row>>6] |= 1 << (row & 63)
 	}
-	return c.packed(p, p.indptr, func(_ *worker, first, end int64, from, counts []int64) (at int64) {
+	return c.packed(p, p.indptr, func(_ *worker, first, end int64, from, counts []int64) int64 {
+		lo, hi := p.indptr[first], p.indptr[end]
+		n, ok := lanes.Sift(p.local[lo:hi], keep, int64(len(rows)), lo, from, nil)
+		if !ok {
+			panic("an edge from a row that the matrix does not have")
+		}
+		at := int64(0)
 		for col := first; col < end; col++ {
-			before := at
-			lo, hi := p.indptr[col], p.indptr[col+1]
-			for k, row := range p.local[lo:hi] {
-				from[at] = lo + int64(k)
-				at += int64(keep[row])
+			before, next := at, p.indptr[col+1]
+			for at < n && from[at] < next {
+				at++
 			}
 			counts[col-first] = at - before
 		}
-		return at
+		return n
 	})
 }
 
@@ -515,6 +521,12 @@ func (c *call[I]) times(n *program.Node) []float64 {
 		of[row]++
 	}
 	to := take[float64](&c.arena, int64(len(e.rows.ids)))
+	if e.was != nil {
+		for row, before := range e.was {
+			to[row] = of[before]
+		}
+		return to
+	}
 	ev := evaluatorOf[I](c.worker(0), c)
 	for lo, count := int64(0), e.count(); lo < count; lo += tileEdges {
 		t := ev.begin(e, lo, min(tileEdges, count-lo))
@@ -546,12 +558,7 @@ func (c *call[I]) refuse(op string, by []float64, of func(i int) I) {
 func (c *call[I]) signs(by []float64) (wrong, positive bool) {
 	var bad, none atomic.Bool
 	c.ranges(int64(len(by)), func(_ *worker, lo, hi int64) {
-		// The bits of numbers above 0 are those from 1 to those of the largest: one comparison without a branch.
-		outside := uint64(0)
-		for _, x := range by[lo:hi] {
-			outside |= mask(math.Float64bits(x)-1 > math.Float64bits(math.MaxFloat64)-1)
-		}
-		if outside == 0 {
+		if !lanes.Outside(by[lo:hi]) {
 			return
 		}
 		none.Store(true)

@@ -11,6 +11,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/chance"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc/csctest"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 )
 
@@ -83,6 +84,32 @@ func naiveDraws(p []float64, k int, state uint64) []int64 {
 }
 
 // Of every small degree and fanout, with weights of 0, equal, tiny and huge ones, and of a row of thousands.
+// The keys of C are those of Go, of every scale of weights.
+func TestKeys(t *testing.T) {
+	draws, weights, places := []uint64{}, []float64{}, []int64{}
+	for i := range 3000 {
+		x := rng.Mix(uint64(i))
+		switch i {
+		case 0:
+			x = 0
+		case 1:
+			x = math.MaxUint64
+		}
+		draws, places = append(draws, x), append(places, int64(2999-i))
+		weights = append(weights, math.Ldexp(1+rng.Uniform(rng.Mix(x)), i*2097/3000-1074))
+	}
+	weights[7], weights[8] = math.SmallestNonzeroFloat64, math.MaxFloat64
+	for _, n := range []int{0, 1, 7, 3000} {
+		keys := make([]uint64, n)
+		lanes.Keys(draws[:n], weights, places[:n], keys)
+		for k, key := range keys {
+			if want := raceKey(draws[k], weights[places[k]]); key != want {
+				t.Fatalf("draw %#x, weight %v: expected key %#x, got %#x", draws[k], weights[places[k]], want, key)
+			}
+		}
+	}
+}
+
 func TestIndividualByWeight(t *testing.T) {
 	rows, seeds := csctest.EveryDegree()
 	rows = append(rows, csctest.Steps(5000, 0))

@@ -97,11 +97,12 @@ func (t *team) sleep() {
 	}
 }
 
-// run has the units done by worker w and the team, and gives the panic of the first that had one.
-func (t *team) run(w *worker, units int64, stop *atomic.Bool, work func(w *worker, unit int64)) any {
+// run has the units from the first on done by worker w and the team, and gives the panic of the first that had one.
+func (t *team) run(w *worker, first, units int64, stop *atomic.Bool, work func(w *worker, unit int64)) any {
 	p := &phase{units: units, work: work, stop: stop}
+	p.next.Store(first)
 	t.phase.Store(p)
-	for n := min(int64(t.asleep.Load()), units-1); n > 0; n-- {
+	for n := min(int64(t.asleep.Load()), units-first-1); n > 0; n-- {
 		select {
 		case t.wake <- struct{}{}:
 		default:

@@ -527,7 +527,10 @@ func (ev *evaluator[I]) mapped(n *program.Node, to []float64, operand func(in in
 		powers(to, x, ev.values[n.In[1]].scalar)
 		return
 	}
-	y := operand(n.In[1], ev.floats.take(int64(len(to))))
+	y := x
+	if n.In[1] != n.In[0] {
+		y = operand(n.In[1], ev.floats.take(int64(len(to))))
+	}
 	if n.Op == program.Where {
 		where(to, x, y, operand(n.In[2], ev.floats.take(int64(len(to)))))
 	} else {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/lanes"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/rng"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/weights"
 )
@@ -54,21 +55,32 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 			to := lo
 			for lo := lo; lo < hi; lo += tileEdges {
 				states, of := w.states[:min(hi-lo, tileEdges)], w.places[:min(hi-lo, tileEdges)]
-				for k := range of {
-					if of[k] = (lo + int64(k)) * step; candidates != nil {
-						of[k] = candidates[of[k]]
+				n := int64(len(states))
+				if candidates == nil && step == 1 {
+					for k, v := range vertices[lo : lo+n] {
+						states[k] = uint64(v)
 					}
-					states[k] = uint64(vertices[of[k]])
+					stream.States(states)
+					n = lanes.Race(states, by[lo:], bound, lo, w.draws[:], of)
+				} else {
+					for k := range of {
+						if of[k] = (lo + int64(k)) * step; candidates != nil {
+							of[k] = candidates[of[k]]
+						}
+						states[k] = uint64(vertices[of[k]])
+					}
+					stream.States(states)
+					n = 0
+					for k, state := range states {
+						at := of[k]
+						w.draws[n], of[n] = rng.Draw(state, 0), at
+						n += int64(mask(!tooLate(w.draws[n], by[at], bound)) & 1)
+					}
 				}
-				stream.States(states)
-				for k, state := range states {
-					at := of[k]
-					x, weight := rng.Draw(state, 0), by[at]
-					if tooLate(x, weight, bound) {
-						continue
-					}
-					key := raceKey(x, weight)
-					keys[to], places[to] = key, at
+				found := states[:n]
+				lanes.Keys(w.draws[:n], by, of[:n], found)
+				for k, key := range found {
+					keys[to], places[to] = key, of[k]
 					to += int64(mask(key <= limit) & 1)
 				}
 			}
@@ -87,7 +99,9 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 	order, packed := take[uint64](&c.arena, count), int64(0)
 	if step := count / sampledKeys; step > 1 {
 		some := order[:copy(order, keys[:race(step, math.MaxUint64)])]
-		if guess := n.K/step + n.K/step/4 + 40; guess < int64(len(some)) {
+		// Four deviations above the mean.
+		mean := float64(n.K) / float64(step)
+		if guess := int64(mean + 4*math.Sqrt(mean) + 10); guess < int64(len(some)) {
 			packed = race(1, kth(some, int(guess)))
 		}
 	}
@@ -112,7 +126,7 @@ func (c *call[I]) chosen(n *program.Node, by []float64, vertices []I, text strin
 }
 
 // sampledKeys is how many keys are made to guess by.
-const sampledKeys = 4096
+const sampledKeys = 2048
 
 func (c *call[I]) repeatedly(n *program.Node, by []float64, text string, positive bool) []int64 {
 	if text == "" && len(by) > 0 && positive {
@@ -154,14 +168,18 @@ func (c *call[I]) repeatedly(n *program.Node, by []float64, text string, positiv
 // drawnBy is so many draws by sums of weights, of candidates; nil: all elements are.
 func (c *call[I]) drawnBy(n *program.Node, sums []uint64, candidates []int64) []int64 {
 	to, stream := take[int64](&c.arena, n.K), c.stream(n.Site, rng.Negatives)
-	c.ranges(n.K, func(_ *worker, lo, hi int64) {
-		for k := lo; k < hi; k++ {
-			at := int64(partOf(sums, rng.Draw(stream.State(uint64(k)), 0)))
-			if candidates != nil {
-				at = candidates[at]
+	c.ranges(n.K, func(w *worker, lo, hi int64) {
+		numbered(stream, w, lo, hi, func(states []uint64, lo int64) {
+			for k, state := range states {
+				states[k] = rng.Draw(state, 0)
 			}
-			to[k] = at
-		}
+			lanes.Draw(sums, states)
+			for k, at := range states {
+				if to[lo+int64(k)] = int64(at); candidates != nil {
+					to[lo+int64(k)] = candidates[at]
+				}
+			}
+		})
 	})
 	return to
 }

@@ -1,0 +1,139 @@
+// Package lanes is the loops of programs on the CPU whose elements do not wait for each other, in C, several elements side
+// by side where the processor has vectors of 512 bits. They read and write arrays of the batch alone: a file behind the
+// graph's may have lost its end, which Go's loops survive.
+package lanes
+
+// #cgo CFLAGS: -O3 -std=c11
+// #cgo LDFLAGS: -lm
+// #cgo noescape pgs_sift
+// #cgo nocallback pgs_sift
+// #cgo noescape pgs_race
+// #cgo nocallback pgs_race
+// #cgo noescape pgs_keys
+// #cgo nocallback pgs_keys
+// #cgo noescape pgs_above
+// #cgo nocallback pgs_above
+// #cgo noescape pgs_largest
+// #cgo nocallback pgs_largest
+// #cgo noescape pgs_sums
+// #cgo nocallback pgs_sums
+// #cgo noescape pgs_values
+// #cgo nocallback pgs_values
+// #cgo noescape pgs_outside
+// #cgo nocallback pgs_outside
+// #cgo noescape pgs_map
+// #cgo nocallback pgs_map
+// #include "lanes.h"
+import "C"
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+// widest is the bits of the widest vectors that there is code for; those that the processor has not are not used. A test
+// sets it.
+var widest = 512
+
+func at[E, T any](a []T) *E { return (*E)(unsafe.Pointer(unsafe.SliceData(a))) }
+
+// Sift writes the places, from base on, of those ids whose bit is set among those of so many, and the ids themselves unless
+// kept is nil; it says how many they are, and false where an id has no bit. Places and kept have room for all. A loop in Go
+// takes 1.6 ns an id where one of 60 stays, this one 0.6.
+func Sift[I int32 | int64](ids []I, members []uint64, size, base int64, places []int64, kept []I) (n int64, ok bool) {
+	if len(ids) == 0 {
+		return 0, true
+	}
+	if size > int64(len(members))*64 || len(places) < len(ids) || kept != nil && len(kept) < len(ids) {
+		panic("lanes: no room")
+	}
+	n = int64(C.pgs_sift(unsafe.Pointer(&ids[0]), C.int(unsafe.Sizeof(ids[0])*8), C.int64_t(len(ids)), at[C.uint64_t](members), C.int64_t(size),
+		C.int64_t(base), at[C.int64_t](places), unsafe.Pointer(unsafe.SliceData(kept)), C.int(widest)))
+	return n, n >= 0
+}
+
+// Race writes the first draws of states, and their places from base on, but for those that are surely later than a bound for
+// their weights: -log(u) is at least 1 - u. It says how many they are; draws and places have room for all.
+func Race(states []uint64, weights []float64, bound float64, base int64, draws []uint64, places []int64) int64 {
+	if len(states) == 0 {
+		return 0
+	}
+	if len(weights) < len(states) || len(draws) < len(states) || len(places) < len(states) {
+		panic("lanes: no room")
+	}
+	return int64(C.pgs_race(at[C.uint64_t](states), at[C.double](weights), C.int64_t(len(states)), C.double(bound), C.int64_t(base),
+		at[C.uint64_t](draws), at[C.int64_t](places), C.int(widest)))
+}
+
+// Keys writes the keys of draws for the weights at places: an exponential variate over a weight, whose scale does not
+// overflow.
+func Keys(draws []uint64, weights []float64, places []int64, keys []uint64) {
+	if len(places) != len(draws) || len(keys) < len(draws) {
+		panic("lanes: no room")
+	}
+	for _, p := range places {
+		_ = weights[p]
+	}
+	C.pgs_keys(at[C.uint64_t](draws), at[C.double](weights), at[C.int64_t](places), C.int64_t(len(draws)), at[C.uint64_t](keys), C.int(widest))
+}
+
+// Draw puts, in the place of each draw, which of the elements it falls on whose sums these are: the first above it, once it
+// is reduced to the last sum.
+func Draw(sums, draws []uint64) {
+	total := sums[len(sums)-1]
+	for k, x := range draws {
+		draws[k], _ = bits.Mul64(x, total)
+	}
+	if len(draws) > 0 {
+		C.pgs_above(at[C.uint64_t](sums), C.int64_t(len(sums)), at[C.uint64_t](draws), C.int64_t(len(draws)), C.int(widest))
+	}
+}
+
+// Largest is the bits of the largest size of values.
+func Largest(values []float64) uint64 {
+	return uint64(C.pgs_largest(at[C.double](values), C.int64_t(len(values)), C.int(widest)))
+}
+
+// Sums adds up both integers of each value: the integer part of its product with the first power, and that of what is left
+// in units of the second, times the third.
+func Sums(values []float64, powers [3]float64) (first, second int64) {
+	var sums [2]int64
+	C.pgs_sums(at[C.double](values), C.int64_t(len(values)), (*C.double)(&powers[0]), (*C.int64_t)(&sums[0]), C.int(widest))
+	return sums[0], sums[1]
+}
+
+// Values is what pairs of sums stand for, in units of two powers.
+func Values(parts []int64, powers [2]float64, to []float64) {
+	if len(parts) < 2*len(to) {
+		panic("lanes: no room")
+	}
+	C.pgs_values(at[C.int64_t](parts), C.int64_t(len(to)), (*C.double)(&powers[0]), at[C.double](to), C.int(widest))
+}
+
+// Outside says that a value is not positive and finite.
+func Outside(values []float64) bool {
+	return C.pgs_outside(at[C.double](values), C.int64_t(len(values)), C.int(widest)) != 0
+}
+
+// Op is a map of one or two numbers.
+type Op int
+
+// Min is y where that is less than x, else x; Max likewise. Relu and Sqrt are of x alone.
+const (
+	Add  Op = C.PGS_ADD
+	Sub  Op = C.PGS_SUB
+	Mul  Op = C.PGS_MUL
+	Div  Op = C.PGS_DIV
+	Min  Op = C.PGS_MIN
+	Max  Op = C.PGS_MAX
+	Relu Op = C.PGS_RELU
+	Sqrt Op = C.PGS_SQRT
+)
+
+// Map writes op of each two elements; to may be one of the others. 512 of them take 0.1 us, where Go's loop takes 0.25.
+func Map(op Op, to, x, y []float64) {
+	if len(x) < len(to) || len(y) < len(to) {
+		panic("lanes: no room")
+	}
+	C.pgs_map(C.int(op), at[C.double](to), at[C.double](x), at[C.double](y), C.int64_t(len(to)), C.int(widest))
+}
