@@ -225,6 +225,10 @@ class HeteroBatch:
             for kind in self._schema.edge_types
         }
 
+    def _whole(self) -> Array:
+        """All of its memory, as int32."""
+        return Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
+
     def torch(self) -> TorchHeteroBatch:
         """The batch in torch's tensors, on the same memory; ImportError without torch."""
         from pygsampler.hetero_converted import TorchHeteroBatch
@@ -235,8 +239,7 @@ class HeteroBatch:
         """This batch on the CPU: itself, or a copy of a batch on a device."""
         if self._device < 0:
             return self
-        values = Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
-        memory = values.cpu()._owner
+        memory = self._whole().cpu()._owner
         assert isinstance(memory, memories.Memory)
         words, room = self._words, self._room()
         if 8 * len(words) > room:
@@ -279,8 +282,7 @@ class HeteroBatch:
             )
         devices.require(index)
         # Its words are read here: they stay on the host.
-        size, words_at = self._words[at.SIZE], self._words_at
-        there = _on_device(Array._of(self._data, size // 4, 32, self._memory), index)
+        words_at, there = self._words_at, _on_device(self._whole(), index)
         memory = there._owner
         assert isinstance(memory, memories.Memory)
         about = self._schema, self.epoch, self.batch, words_at, index
