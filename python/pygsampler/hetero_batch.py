@@ -50,10 +50,14 @@ class HeteroBlock(Block):
 # What a batch has once its words were read.
 _READ = frozenset(
     (
-        *("_counts", "_output_index", "_output_nodes", "_size", "_trees", "_words"),
+        *("_counts", "_size", "_words"),
         *("blocks", "nodes", "num_edges"),
     )
 )
+# Of these a loop that needs edges alone asks for none.
+_BESIDE = {"_output_index": "output_index", "_output_nodes": "output_nodes", "_trees": "trees"}
+_TYPE_ROWS = {row.name: row for row in at.TYPE_ROWS}
+_PLACE = frozenset(("_data", "_words_at"))
 
 
 class HeteroBatch:
@@ -129,17 +133,33 @@ class HeteroBatch:
         made._words_at = data if words_at is None else words_at
         return made
 
+    @classmethod
+    def _of_engine(
+        cls, memory: Memory, schema: Schema, epoch: int, batch: int, device: int
+    ) -> HeteroBatch:
+        """Of a batch of the engine's, of whose memory nothing is read before it is asked for."""
+        made = object.__new__(cls)
+        made._memory, made._schema, made._device = memory, schema, device
+        made.epoch, made.batch = epoch, batch
+        return made
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             # Read when something of it is first asked for: a graph has up to a hundred types.
-            if name not in _READ:
+            if name in _READ:
+                self._read()
+            elif name in _BESIDE:
+                setattr(self, name, self._of_types(_BESIDE[name]))
+            elif name in _PLACE:
+                memory = self._memory
+                self._data, self._words_at = memory.data, memory.header
+            else:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self._read()
             return getattr(self, name)
 
     def _read(self) -> None:
-        data, memory, device, words_at = self._data, self._memory, self._device, self._words_at
+        data, memory, words_at = self._data, self._memory, self._words_at
         header = memories.read_int64(words_at, at.HEADER_WORDS)
         assert header[0] == at.TYPED_MAGIC
         hops, types, relations = (
@@ -153,33 +173,38 @@ class HeteroBatch:
         words = memories.read_int64(words_at, first + hops * relations * at.WORDS)
         self._words = words
         self._size = words[at.SIZE]
-        of: dict[str, dict[str, Any]] = {row.name: {} for row in at.TYPE_ROWS}
         self._counts = {}
         for place, kind in enumerate(self._schema.node_types):
-            start = at.HEADER_WORDS + at.TYPE_WORDS * place
-            about = words[start : start + at.TYPE_WORDS]
-            for row in at.TYPE_ROWS:
-                of[row.name][kind] = Array._of_row(row, about, words, data, memory, device)
             start = counts + place * (hops + 1)
             self._counts[kind] = words[start : start + hops + 1]
-        self.nodes = MappingProxyType(of["input_nodes"])
-        self._output_nodes, self._output_index = of["output_nodes"], of["output_index"]
-        self._trees = of["trees"]
+        nodes = self._of_types("input_nodes")
+        self.nodes = MappingProxyType(nodes)
         blocks: list[Mapping[EdgeType, HeteroBlock]] = []
-        for hop in range(hops):
+        edges, start = 0, first
+        for _ in range(hops):
             by_type: dict[EdgeType, HeteroBlock] = {}
             for place, edge_type in enumerate(self._schema.edge_types):
-                start = first + (hop * relations + place) * at.WORDS
                 about = words[start : start + at.WORDS]
+                start += at.WORDS
+                edges += about[at.NUM_EDGES]
                 widths = [0, words[at.ID_BITS], words[bits + place]]
-                src, dst = self._schema.ends(place)
-                block = HeteroBlock._of(memory, data, self.nodes[src], about, widths, 0, [])
+                src, _, dst = edge_type
+                block = HeteroBlock._of(memory, data, nodes[src], about, widths, 0, [])
                 assert isinstance(block, HeteroBlock)
-                block._dst_nodes = self.nodes[dst]
+                block._dst_nodes = nodes[dst]
                 by_type[edge_type] = block
             blocks.append(MappingProxyType(by_type))
-        self.blocks = tuple(blocks)
-        self.num_edges = sum(block.num_edges for hop in blocks for block in hop.values())
+        self.blocks, self.num_edges = tuple(blocks), edges
+
+    def _of_types(self, name: str) -> dict[str, Any]:
+        """An array of each type of vertices, or None, by its name among the words."""
+        row, words, found = _TYPE_ROWS[name], self._words, {}
+        start = at.HEADER_WORDS
+        for kind in self._schema.node_types:
+            about = words[start : start + at.TYPE_WORDS]
+            found[kind] = Array._of_row(row, about, words, self._data, self._memory, self._device)
+            start += at.TYPE_WORDS
+        return found
 
     @property
     def device(self) -> str:
@@ -225,6 +250,10 @@ class HeteroBatch:
             for kind in self._schema.edge_types
         }
 
+    def _whole(self) -> Array:
+        """All of its memory, as int32."""
+        return Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
+
     def torch(self) -> TorchHeteroBatch:
         """The batch in torch's tensors, on the same memory; ImportError without torch."""
         from pygsampler.hetero_converted import TorchHeteroBatch
@@ -235,8 +264,7 @@ class HeteroBatch:
         """This batch on the CPU: itself, or a copy of a batch on a device."""
         if self._device < 0:
             return self
-        values = Array._of(self._data, self._size // 4, 32, self._memory, device=self._device)
-        memory = values.cpu()._owner
+        memory = self._whole().cpu()._owner
         assert isinstance(memory, memories.Memory)
         words, room = self._words, self._room()
         if 8 * len(words) > room:
@@ -279,8 +307,7 @@ class HeteroBatch:
             )
         devices.require(index)
         # Its words are read here: they stay on the host.
-        size, words_at = self._words[at.SIZE], self._words_at
-        there = _on_device(Array._of(self._data, size // 4, 32, self._memory), index)
+        words_at, there = self._words_at, _on_device(self._whole(), index)
         memory = there._owner
         assert isinstance(memory, memories.Memory)
         about = self._schema, self.epoch, self.batch, words_at, index

@@ -392,7 +392,7 @@ class PGSampler(EngineSampler, Sampler["MiniBatch"]):
         """As ``Sampler.launch``; it is what all other ways to a batch come down to."""
         if isinstance(graph, HeteroGraph):
             sampler = self._of_types()
-            timed = sampler._plan.get("time") is not None
+            timed = sampler._by_time is not None
             if seed_time is not None and not timed:
                 raise ValueError("seed_time: expected None for a sampler without time=, got some")
             if graph._service is not None:

@@ -39,7 +39,11 @@ def of_edges(src: Any, dst: Any, num_nodes: int | None) -> tuple[Array, Array, A
 
 def moved(parts: Parts) -> bool:
     """Whether torch has put one of the arrays elsewhere meanwhile."""
-    return any(part is not None and has_moved(part._owner, part._address) for part in parts)
+    # No generator: every batch asks, and one costs as much as all that it would look at.
+    for part in parts:  # noqa: SIM110
+        if part is not None and has_moved(part._owner, part._address):
+            return True
+    return False
 
 
 def where_it_is(part: Array, where: str) -> Array:

@@ -19,6 +19,7 @@ from pygsampler.hetero_batch import HeteroBatch
 if TYPE_CHECKING:
     from pygsampler._core.memories import Memory
     from pygsampler._graph.timed import TypedTimed
+    from pygsampler._sampling.plan import Plan
     from pygsampler.hetero_graph import HeteroGraph
 
 
@@ -28,7 +29,14 @@ _EMPTY = as_ids(array("q"), "exclude")
 class TypedSampler(EngineSampler):
     """A plan of the family of graphs with types, and its handle in the engine."""
 
-    __slots__ = ()
+    __slots__ = ("_by_time",)
+
+    # The name of the times; None: edges have none.
+    _by_time: str | None
+
+    def __init__(self, plan: Plan, seed: int) -> None:
+        super().__init__(plan, seed)
+        self._by_time = plan.get("time")
 
     def start(
         self,
@@ -44,7 +52,7 @@ class TypedSampler(EngineSampler):
     ) -> Job:
         """Hands a batch to the engine; one on a GPU that is not prompt is made beside its caller's
         stream."""
-        device, name, timed = graph._device, self._plan.get("time"), None
+        device, name, timed = graph._device, self._by_time, None
         if name is not None:
             timed = graph._timed(name, self._plan["mask"], self._plan["prob"])
             graph = timed.graph
@@ -111,10 +119,7 @@ class TypedSampler(EngineSampler):
         return job
 
     def _view(self, graph: Any, memory: Memory, epoch: int, batch: int) -> HeteroBatch:
-        about = memory.data, graph._schema, epoch, batch
-        if graph._device < 0:
-            return HeteroBatch._of(memory, *about)
-        return HeteroBatch._of(memory, *about, memory.header, graph._device)
+        return HeteroBatch._of_engine(memory, graph._schema, epoch, batch, graph._device)
 
 
 class _TypedJob(Job):

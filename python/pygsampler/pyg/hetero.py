@@ -27,15 +27,15 @@ from pygsampler._loading.batch_number import BatchNumber
 from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.pyg import options
+from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.hetero_stores import graph_of_stores, has_types
 from pygsampler.pyg.negatives import negatives_of
 from pygsampler.pyg.sampler import PGSampler, bits, on
 
 if TYPE_CHECKING:
-    from pygsampler.hetero_batch import HeteroBatch
     from pygsampler.hetero_graph import EdgeType
 
-__all__ = ["HeteroSampler", "typed_output"]
+__all__ = ["HeteroSampler"]
 
 
 class HeteroSampler(PGSampler):
@@ -562,89 +562,3 @@ def _values(what: str, values: Any, count: int, where: str) -> torch.Tensor:
             f"{tuple(values.shape)}"
         )
     return values.detach().to("cpu", copy=True).reshape(count)
-
-
-def typed_output(
-    batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
-) -> HeteroSamplerOutput:
-    """A batch, whose seeds are of the type ``kind``, as PyG has it.
-
-    The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
-    that were sampled for it; edges out of it come from its first occurrence.
-    """
-    seeds, seed_row = batch.output_nodes[kind].torch(), batch.output_index[kind].torch().long()
-    counts = batch.num_sampled_nodes
-    distinct = counts[kind][0]
-    more = len(seeds) - distinct
-    # Copies: a batch's arrays are views of one memory, which a part of them would keep.
-    node = {of: ids.torch().clone() for of, ids in batch.nodes.items()}
-    place = torch.empty(0, dtype=torch.int64)
-    if more:
-        found, where = node[kind], seeds.device
-        node[kind] = torch.cat([seeds.to(found.dtype), found[distinct:]])
-        place = torch.arange(len(found), device=where) + more
-        order = torch.arange(len(seeds), device=where)
-        place.scatter_reduce_(0, seed_row, order, "amin", include_self=False)
-        counts[kind][0] = len(seeds)
-    row, col, edge, numbers = {}, {}, {}, {}
-    weights: dict[EdgeType, torch.Tensor] = {}
-    for edge_type in edge_types:
-        src, _, dst = edge_type
-        rows, cols, ids, of_hops, factors = [], [], [], [], []
-        for by_type in reversed(batch.blocks):
-            block = by_type[edge_type]
-            from_, into, e = block.indices.torch(), block.indptr.torch().diff(), block.edge_ids
-            found_ids = e.torch()
-            found_factors = None if block.edge_weights is None else block.edge_weights.torch()
-            to = torch.repeat_interleave(into.long(), output_size=block.num_edges)
-            to += block.dst_offset
-            if more and dst == kind:
-                if block.dst_offset or not block.num_dst_nodes:
-                    to += more
-                else:
-                    # HGT's only block has rows of other nodes, too.
-                    others = torch.arange(distinct, block.num_dst_nodes, device=seed_row.device)
-                    rows_of = torch.cat([seed_row, others])
-                    drawn, to = _each(block.indptr.torch().long(), rows_of)
-                    from_, found_ids = from_[drawn], found_ids[drawn]
-                    found_factors = None if found_factors is None else found_factors[drawn]
-            if more and src == kind:
-                from_ = place[from_.long()]
-            rows.append(from_)
-            cols.append(to)
-            ids.append(found_ids)
-            of_hops.append(len(to))
-            if found_factors is not None:
-                factors.append(found_factors)
-        dtype = node[src].dtype
-        row[edge_type] = torch.cat(rows).to(dtype)
-        col[edge_type] = torch.cat(cols).to(dtype)
-        edge[edge_type] = torch.cat(ids)
-        numbers[edge_type] = of_hops[:hops]
-        if factors:
-            weights[edge_type] = torch.cat(factors)
-    trees = batch.trees
-    out = HeteroSamplerOutput(
-        node,
-        row,
-        col,
-        edge,
-        batch=None
-        if trees is None
-        else {of: trees[of].torch().to(ids.dtype, copy=True) for of, ids in node.items()},
-        num_sampled_nodes={of: numbers_[: hops + 1] for of, numbers_ in counts.items()},
-        num_sampled_edges=numbers,
-    )
-    if weights:
-        # PyG's class has no place for these; our loaders look for them.
-        out.edge_weights = weights
-    return out
-
-
-def _each(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The edges of some rows, row after row, and which of these each is of."""
-    starts = indptr[rows]
-    degrees = indptr[rows + 1] - starts
-    of = torch.repeat_interleave(degrees)
-    before = degrees.cumsum(0) - degrees
-    return torch.arange(len(of), device=of.device) + (starts - before)[of], of

@@ -19,8 +19,8 @@ from pygsampler.graph import Graph
 from pygsampler.hetero_graph import HeteroGraph
 from pygsampler.hetero_labor import HeteroLabor
 from pygsampler.pyg import options
-from pygsampler.pyg.hetero import typed_output
 from pygsampler.pyg.hetero_labor import HeteroLaborSampler
+from pygsampler.pyg.hetero_output import typed_output
 from pygsampler.pyg.sampler import Sampler
 
 __all__ = ["LaborSampler", "labor_sampler"]

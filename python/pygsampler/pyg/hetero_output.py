@@ -1,0 +1,182 @@
+"""Sampled batches of graphs with types as PyG writes a subgraph."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch_geometric.sampler import HeteroSamplerOutput
+
+from pygsampler._batch.induced import joined, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pygsampler.array import Array
+    from pygsampler.hetero_batch import HeteroBatch, HeteroBlock
+    from pygsampler.hetero_graph import EdgeType
+
+__all__ = ["typed_output"]
+
+
+def typed_output(
+    batch: HeteroBatch, kind: str, edge_types: Sequence[EdgeType], hops: int
+) -> HeteroSamplerOutput:
+    """A batch, whose seeds are of the type ``kind``, as PyG has it.
+
+    The batch knows a node that is among the seeds twice once. PyG has it twice, each with the edges
+    that were sampled for it; edges out of it come from its first occurrence.
+    """
+    cut = _Cut(batch)
+    seeds, seed_row = cut(batch.output_nodes[kind]), cut(batch.output_index[kind]).long()
+    counts = batch.num_sampled_nodes
+    distinct = counts[kind][0]
+    more = len(seeds) - distinct
+    # Copies: a batch's arrays are views of one memory, which a part of them would keep.
+    node = {of: cut(ids).clone() for of, ids in batch.nodes.items()}
+    place = torch.empty(0, dtype=torch.int64)
+    if more:
+        found, where = node[kind], seeds.device
+        node[kind] = torch.cat([seeds.to(found.dtype), found[distinct:]])
+        place = torch.arange(len(found), device=where) + more
+        order = torch.arange(len(seeds), device=where)
+        place.scatter_reduce_(0, seed_row, order, "amin", include_self=False)
+        counts[kind][0] = len(seeds)
+    row, col, edge, numbers = {}, {}, {}, {}
+    weights: dict[EdgeType, torch.Tensor] = {}
+    for edge_type in edge_types:
+        src, _, dst = edge_type
+        blocks = [by_type[edge_type] for by_type in reversed(batch.blocks)]
+        ends = accumulate((block.num_dst_nodes for block in blocks), initial=0)
+        if not (more and dst == kind) and all(
+            block.dst_offset == end for block, end in zip(blocks, ends, strict=False)
+        ):
+            found_edges = _as_one(blocks, cut)
+        else:
+            repeated = _Repeated(seed_row, distinct, more) if more and dst == kind else None
+            found_edges = _by_hop(blocks, cut, repeated)
+        from_ = found_edges.source
+        if more and src == kind:
+            from_ = place[from_.long()]
+        dtype = node[src].dtype
+        row[edge_type] = from_.to(dtype)
+        col[edge_type] = found_edges.target.to(dtype)
+        edge[edge_type] = found_edges.ids
+        numbers[edge_type] = found_edges.of_hops[:hops]
+        if found_edges.factors is not None:
+            weights[edge_type] = found_edges.factors
+    trees = batch.trees
+    out = HeteroSamplerOutput(
+        node,
+        row,
+        col,
+        edge,
+        batch=None
+        if trees is None
+        else {of: cut(trees[of]).to(ids.dtype, copy=True) for of, ids in node.items()},
+        num_sampled_nodes={of: numbers_[: hops + 1] for of, numbers_ in counts.items()},
+        num_sampled_edges=numbers,
+    )
+    if weights:
+        # PyG's class has no place for these; our loaders look for them.
+        out.edge_weights = weights
+    return out
+
+
+class _Cut:
+    """Tensors of a batch's arrays of integers, cut out of one tensor that all of it is.
+
+    A tensor by DLPack costs several times as much as a slice, and a batch has three for each hop
+    and type of edges.
+    """
+
+    __slots__ = ("_data", "_of_width")
+
+    def __init__(self, batch: HeteroBatch) -> None:
+        whole = batch._whole().torch()
+        self._data = batch._data
+        self._of_width = {32: whole, 64: whole[: len(whole) // 2 * 2].view(torch.int64)}
+
+    def __call__(self, values: Array) -> torch.Tensor:
+        bits, length = values._bits, values._length
+        # An empty array may begin behind the end.
+        start = (values._address - self._data) * 8 // bits if length else 0
+        return self._of_width[bits].narrow(0, start, length)
+
+
+class _Edges(NamedTuple):
+    """The edges of one type: of all hops, the seeds' first, and how many each hop has."""
+
+    source: torch.Tensor
+    target: torch.Tensor
+    ids: torch.Tensor
+    factors: torch.Tensor | None
+    of_hops: list[int]
+
+
+class _Repeated(NamedTuple):
+    """Seeds of which some are there twice: each one's row, how many rows, how many seeds more."""
+
+    row: torch.Tensor
+    distinct: int
+    more: int
+
+
+def _factors(block: HeteroBlock) -> torch.Tensor | None:
+    return None if block.edge_weights is None else block.edge_weights.torch()
+
+
+def _as_one(blocks: Sequence[HeteroBlock], cut: _Cut) -> _Edges:
+    """Where the destinations of the hops follow each other, all rows together are one CSC."""
+    of_hops = [block.num_edges for block in blocks]
+    factors = [each for each in map(_factors, blocks) if each is not None]
+    degrees = joined([cut(block.indptr).diff() for block in blocks])
+    return _Edges(
+        torch.cat([cut(block.indices) for block in blocks]),
+        rows_of(degrees, sum(of_hops)),
+        torch.cat([cut(block.edge_ids) for block in blocks]),
+        torch.cat(factors) if factors else None,
+        of_hops,
+    )
+
+
+def _by_hop(blocks: Sequence[HeteroBlock], cut: _Cut, repeated: _Repeated | None) -> _Edges:
+    """Hop by hop, where destinations do not follow each other, or some are seeds twice."""
+    sources, targets, ids, factors, of_hops = [], [], [], [], []
+    for block in blocks:
+        from_, edge_ids, weights = cut(block.indices), cut(block.edge_ids), _factors(block)
+        indptr = cut(block.indptr)
+        to = rows_of(indptr.diff(), block.num_edges)
+        to += block.dst_offset
+        if repeated is not None:
+            if block.dst_offset or not block.num_dst_nodes:
+                to += repeated.more
+            else:
+                # HGT's only block has rows of other nodes, too.
+                others = torch.arange(repeated.distinct, block.num_dst_nodes, device=to.device)
+                drawn, to = _each(indptr.long(), torch.cat([repeated.row, others]))
+                from_, edge_ids = from_[drawn], edge_ids[drawn]
+                weights = None if weights is None else weights[drawn]
+        sources.append(from_)
+        targets.append(to)
+        ids.append(edge_ids)
+        of_hops.append(len(to))
+        if weights is not None:
+            factors.append(weights)
+    return _Edges(
+        torch.cat(sources),
+        torch.cat(targets),
+        torch.cat(ids),
+        torch.cat(factors) if factors else None,
+        of_hops,
+    )
+
+
+def _each(indptr: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The edges of some rows, row after row, and which of these each is of."""
+    starts = indptr[rows]
+    degrees = indptr[rows + 1] - starts
+    of = torch.repeat_interleave(degrees)
+    before = degrees.cumsum(0) - degrees
+    return torch.arange(len(of), device=of.device) + (starts - before)[of], of
