@@ -56,8 +56,8 @@ type Layout uint8
 
 const (
 	Usual   Layout = iota // the way of both engines
-	Cheaper               // on the CPU the one that costs less, by the sizes that a batch turns out to have
-	Other                 // on the CPU the other one
+	Cheaper               // the one that costs less, by the sizes that a batch turns out to have, where the engine has both
+	Other                 // the other one, where the engine has it
 )
 
 // Node is an operator, what it takes, and what follows from that.

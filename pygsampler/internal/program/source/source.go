@@ -79,13 +79,13 @@ const selectCells = 3 * 7 * 1024
 // writer is a text in the making.
 type writer struct {
 	strings.Builder
-	p     *program.Program
-	wants []program.Want
-	uses  []int  // how many nodes take a node's values
-	rows  []bool // of a matrix of edges: its rows are numbered
-	once  bool   // what is made once for a graph is read, and not made
-	// Of A[R, S]: which way it is found is chosen, or given.
-	between []bool
+	p       *program.Program
+	wants   []program.Want
+	uses    []int  // how many nodes take a node's values
+	rows    []bool // of a matrix of edges: its rows are numbered
+	once    bool   // what is made once for a graph is read, and not made
+	between []bool // of A[R, S]: which way it is found is chosen, or given
+	named   []bool // of the whole graph: its columns alone are taken, and its edges are not written down
 	drawn   []bool // of a slice: nothing but uniform draws takes it, and it is not written down
 	sieve   []bool // of a slice: what takes it is a filter and its test, and its edges are not written down
 	cost    []int  // of an element, as far as it is made where it is taken
@@ -140,7 +140,7 @@ func Making(p *program.Program, nodes []int) (Text, error) {
 func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 	n := len(p.Nodes)
 	w := &writer{
-		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), sieve: make([]bool, n), cost: make([]int, n),
+		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), sieve: make([]bool, n), named: make([]bool, n), cost: make([]int, n),
 		reads: make([]marks, n), loose: marks{}, between: make([]bool, n),
 	}
 	w.survey()
@@ -249,6 +249,7 @@ func (w *writer) survey() {
 	}
 	for i := range w.p.Nodes {
 		w.sieve[i] = w.sieved(i)
+		w.named[i] = w.p.Nodes[i].Op == program.Whole && !w.listed(i)
 	}
 	for i := range w.p.Nodes {
 		// The edges that stay have their values from the graph.
@@ -256,6 +257,17 @@ func (w *writer) survey() {
 			w.uses[n.In[0]]--
 		}
 	}
+}
+
+// listed says that somebody takes edges of the whole graph, and not its columns alone, as A[R, :] does.
+func (w *writer) listed(whole int) bool {
+	of := func(i int) bool { t := w.typeOf(i); return t.Kind == program.Matrix && t.Edges == whole }
+	for i := range w.p.Nodes {
+		if n := &w.p.Nodes[i]; w.wants[i] != 0 && !w.recalls(n) && n.Op != program.Column && slices.ContainsFunc(n.In, of) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.p.Matrices, of) || slices.ContainsFunc(w.p.Extras, func(e program.Extra) bool { return of(e.Node) })
 }
 
 // sieved says that a slice is taken by one filter and by what that asks of each edge alone, once; what is of columns
@@ -424,7 +436,11 @@ func (w *writer) list(i int, n *program.Node) {
 	case program.Seeds:
 		w.line("%s = seeds;", l)
 	case program.Column:
-		w.line("%s = %s.columns;", l, w.edges(n.In[0]))
+		of := w.edges(n.In[0]) + ".columns"
+		if n.Type.Along.Space == program.All {
+			of = "m.all"
+		}
+		w.line("%s = %s;", l, of)
 	case program.Row:
 		w.line("%s = %s;", l, list(n.Type.Along))
 	case program.Unique:
@@ -455,7 +471,7 @@ func (w *writer) list(i int, n *program.Node) {
 // matrix writes the edges of a matrix that has its own, and its values.
 func (w *writer) matrix(i int, n *program.Node) {
 	if n.Chooses() {
-		if w.drawn[i] {
+		if w.drawn[i] || w.named[i] {
 			return
 		}
 		if w.sieve[i] {
