@@ -209,6 +209,15 @@ func (n *Node) Chooses() bool {
 	return n.Op == Whole || n.Op == Slice || n.Op == Cross || n.Op >= Individual && n.Op <= Merge
 }
 
+// Inherits says that a node takes, for the rows of a matrix, elements along the rows of what that was chosen from.
+func (p *Program) Inherits(n *Node) bool {
+	if n.Op != Gather {
+		return false
+	}
+	of := p.Nodes[n.In[0]].Type.Along
+	return of.Space != All && of != n.Type.Along
+}
+
 // Parent is the matrix of whose edges a chosen matrix has some; -1: the graph's.
 func (p *Program) Parent(edges int) int {
 	if n := &p.Nodes[edges]; n.Op >= Individual && n.Op <= TopK {
