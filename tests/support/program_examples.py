@@ -107,7 +107,7 @@ SHADOW = """%0 = seeds
 %12 = gather %11, %9
 return subgraph %9, %10 "degree"=%12 "roots"=%1"""
 
-# What rows have among those of what theirs were chosen from: one step back and two, and along a list.
+# What rows have among those of what theirs were chosen from: a step back, two, and along a list.
 INHERITED = """%0 = seeds
 %1 = slice %0
 %2 = sum %1 axis=1
