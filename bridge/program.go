@@ -34,3 +34,9 @@ func ProgramCalibrate() (text string, err error) {
 	defer finish(&err)
 	return core.Calibrate()
 }
+
+// ProgramCalibrateDevice measures what of it has a choice on a GPU, likewise, of all of the GPU.
+func ProgramCalibrateDevice(device int64) (text string, err error) {
+	defer finish(&err)
+	return core.CalibrateDevice(device)
+}

@@ -5,8 +5,8 @@
 //
 // A step is a template, and what is of the program (which values, which edges) comes as functors that
 // the generator prints (Go: internal/program/source). Parts: program_numbers.cuh has the values,
-// program_edges.cuh matrices and lists, program_sieve.cuh columns that are filtered, program_choose.cuh samples,
-// program_dependent.cuh those by dependent rounding, program_sums.cuh reductions, program_labor.cuh chances of LABOR and with a
+// program_edges.cuh matrices and lists, program_between.cuh edges by their rows, program_sieve.cuh columns that are
+// filtered, program_choose.cuh samples, program_dependent.cuh those by dependent rounding, program_sums.cuh reductions, program_labor.cuh chances of LABOR and with a
 // sum, program_dense.cuh dense rows, program_result.cuh the batch. Go caller: internal/cuda/program.go. Go twin: internal/program/run.
 #pragma once
 #include "choose.cuh"
@@ -48,6 +48,9 @@ struct ProgramArgs {
   u64 *report, *bad_seed;
   const u64* excluded;  // places in the CSC, ascending
   u64 work_bytes, out_bytes, num_seeds, num_rows, num_nodes, num_edges, num_excluded;
+  const void *out_starts, *out_edges;  // of the graph, by vertices; null: they are not there
+  // Nanoseconds of A[R, S] by both ways: an in-edge looked at, a bit for it, an out-edge, and what that way takes more.
+  float cost_in, cost_bit, cost_out, cost_more;
   u32 seed_bits, tag, key0, key1, batch0, batch1, num_cells;  // tag: of the first numbering; those after it have lower ones
   const void* arrays[PROGRAM_ARRAYS];
   // Of hops by chances, the seeds' first: how many, the edges of a column in the mean, and whose numbers sources have.

@@ -175,13 +175,10 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
   return true;
 }
 
-// The edges from vertices of distinct rows to those of distinct columns. `number` is their place among the rows.
+// The edges from vertices of distinct rows to those of distinct columns, whose ranges are known. `number` is their place
+// among the rows.
 // The edges of the columns are not written down: a first look notes which are kept, a bit each.
-__device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns) {
-  u32 n;
-  const u32* all;
-  const Place* from;
-  if (!ranges(m, n, all, from, columns)) return false;
+__device__ __noinline__ bool crossed(Machine& m, Edges& e, const u32*& number, List rows, List columns, u32 n, const u32* all, const Place* from) {
   u32* kept = m.take<u32>((u64)n / 32 + 1);
   if (!m.well()) return false;
   m.claim(rows.n, rows);
@@ -223,6 +220,12 @@ __device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, Lis
   m.barrier();
   e.begins = begins, number = of;
   return true;
+}
+__device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns) {
+  u32 n;
+  const u32* all;
+  const Place* from;
+  return ranges(m, n, all, from, columns) && crossed(m, e, number, rows, columns, n, all, from);
 }
 
 // In each column the edges of c, then those of d, which has the same columns. A parent from c.n on is of d.

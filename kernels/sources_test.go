@@ -32,7 +32,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	// What programs are generated upon: their texts include it (internal/program/source).
-	for _, f := range Headers("#include \"program_result.cuh\"\n#include \"program_dense.cuh\"") {
+	for _, f := range Headers("#include \"program_result.cuh\"\n#include \"program_dense.cuh\"\n#include \"program_between.cuh\"\n#include \"program_poisson.cuh\"") {
 		used[f.Name] = true
 	}
 	headers, _ := filepath.Glob("*.cuh")

@@ -113,6 +113,24 @@ func Calibrate() (string, error) {
 	return string(text), err
 }
 
+// CalibrateDevice is Calibrate of a GPU, and of what programs have there to choose.
+func CalibrateDevice(device int64) (string, error) {
+	e, err := openDevice(device)
+	if err != nil {
+		return "", err
+	}
+	found, err := calibrate.MeasureDevice(e, calibrate.Large)
+	if err != nil {
+		return "", onDevice(err)
+	}
+	path, err := found.Keep()
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]any{"path": path, "nanoseconds": found})
+	return string(text), err
+}
+
 // Explain says what a program does on a graph, and what a batch of so many seeds costs
 // there: text for people.
 func (p *Sampler) Explain(g *Graph, seeds int64) (string, error) {

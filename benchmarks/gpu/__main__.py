@@ -20,6 +20,7 @@ Parts, in the order in which they run when none is named:
 - programs    algorithms as programs, beside gSampler's and torch's
 - labor       LABOR, beside DGL's
 - passes      programs with more and more of the passes: gSampler's figure 10
+- layouts     edges of programs by their columns, by their rows, and by costs
 - typed       a graph with types of ogbn-mag's counts, and what types cost
 - rgcn        whole training steps of R-GCN on it
 - peers       graphs and features in the memory of several GPUs, and threads for several
@@ -42,7 +43,7 @@ PARTS = (
     *("latency", "calls", "throughput", "grid", "ablation", "training", "steps"),
     "pyg_steps",
     *("weights", "gather", "turbo", "cache", "walks", "transit", "khop", "programs"),
-    *("labor", "passes", "typed", "rgcn", "peers", "roofline"),
+    *("labor", "passes", "layouts", "typed", "rgcn", "peers", "roofline"),
 )
 # Of the budget, where all parts share it.
 _SHARES = {
@@ -64,6 +65,7 @@ _SHARES = {
     "khop": 2,
     "labor": 2,
     "passes": 3,
+    "layouts": 1,
     "typed": 2,
     "rgcn": 1,
     "peers": 3,

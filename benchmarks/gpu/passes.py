@@ -2,8 +2,8 @@
 
 One batch at a time by plans with more and more of the passes (``benchmarks.programs``: plain,
 fusion, pre-processing, layout, all), and last 64 batches given together. The batches must be the
-same. Layouts are the CPU's: on a GPU that stage is the same kernel as the one before.
-``passes.png`` has times as fast as the plain plan.
+same. On a GPU layouts are a choice for A[R, S] alone: without it that stage is the same kernel as
+the one before. ``passes.png`` has times as fast as the plain plan.
 """
 
 from __future__ import annotations

@@ -76,8 +76,10 @@ __all__ = [
 _OWN = ("passes", "seed", "weight")
 # Passes that choose where edges and values are stored, and who makes them.
 _LAYOUT = ("extract_select", "edge_map", "edge_map_reduce", "vector_map", "recognise")
-# Layouts of the CPU's engine that are the other ones than usual, whatever they cost by the model.
+# Layouts that are the other ones than usual, whatever they cost by the model: of the CPU's engine,
+# and of GPUs.
 _OTHERS = ("vertices", "all_rows", "out_edges")
+_OTHERS_ON_DEVICE = ("out_edges",)
 # After so many batches nobody waits for a compiler any more.
 _TOLD = 4
 # What a timed batch calls its times: no name that a program can give.
@@ -466,8 +468,8 @@ class Program(EngineSampler, Sampler[Any]):
         """The same sampler by the passes that pay on a graph, as the time of batches tells.
 
         Each pass that chooses how values and edges are laid out is left out in turn, and stays out
-        where batches take less time then, by 3 % at least; on the CPU so are the choices by costs,
-        each of which is also made the other way. The batches are the same.
+        where batches take less time then, by 3 % at least; so are the choices by costs, each of
+        which is also made the other way, on a GPU that of A[R, S]. The batches are the same.
 
         Parameters
         ----------
@@ -502,9 +504,9 @@ class Program(EngineSampler, Sampler[Any]):
 
         for name in _LAYOUT:
             tried("passes", name)
-        if graph._device < 0:
-            tried("passes", "layout")
-            for name in _OTHERS if "layout" not in best._plan["passes"] else ():
+        tried("passes", "layout")
+        if "layout" not in best._plan["passes"]:
+            for name in _OTHERS if graph._device < 0 else _OTHERS_ON_DEVICE:
                 tried("layouts", name)
         return best
 

@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.support.partners import partner
+
 EXPLAIN = """
 import pygsampler as pgs
 graph = pgs.Graph.from_coo([0, 1, 2], [1, 2, 0])
@@ -41,3 +45,27 @@ def test_costs_are_kept_and_found(tmp_path: Path) -> None:
     assert min(kept.values()) > 0
     told = python(EXPLAIN)
     assert "another machine" not in told and " us of one core of the CPU" in told
+
+
+def test_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    partner("click")
+    partner("rich")
+    from click.testing import CliRunner
+
+    from pygsampler.__main__ import main
+    from pygsampler._arrays import devices
+    from pygsampler._core import library
+
+    asked = []
+
+    def answered(name: str, *arguments: int) -> str:
+        asked.append((name, *arguments))
+        return '{"path": "there", "nanoseconds": {"in": 0.0123456, "more": 5000}}'
+
+    monkeypatch.setattr(library, "call", answered)
+    monkeypatch.setattr(devices, "require", lambda index: asked.append(index))
+    result = CliRunner().invoke(main, ["calibrate", "--device", "cuda:1"])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert asked == [1, ("ProgramCalibrateDevice", 1)]
+    for told in ("nanoseconds of cuda:1", "0.01235", "5000", "kept in there"):
+        assert told in result.output

@@ -15,6 +15,7 @@ from random_programs import program
 import pygsampler as pgs
 from pygsampler import samplers
 from pygsampler._core import library
+from pygsampler.programs import Program
 from tests.support.parity import Csc, awkward, random_graph, scaled, with_degrees
 
 
@@ -338,6 +339,21 @@ def test_once_a_graph() -> None:
                 assert np.array_equal(mine.edge_data["w"], theirs.edge_data["w"], equal_nan=True)
 
 
+def test_edges_by_rows_and_by_columns() -> None:
+    cpu, there = both(random_graph(scaled(20000, 400), 5), 32)
+    seeds = np.random.default_rng(1).integers(0, cpu.num_nodes, 40)
+    want = SAMPLERS["products"].sample(cpu, seeds, epoch=0, batch=0)
+    for options in ({"passes": ["layout"]}, {"layouts": ["out_edges"]}, {}):
+        sampler = Program({**SAMPLERS["products"]._fields(), **options}, 1, "products", {})
+        same(sampler.sample(there, seeds, epoch=0, batch=0), want)
+    told = SAMPLERS["products"].explain(there, 40)
+    assert "layouts by the costs of another GPU" in told or "layouts, of which" in told
+    assert "in-edges of columns" in told and "rows of its edges" not in told
+    # By the clock: the batches are the same.
+    tuned = SAMPLERS["products"].tuned(there, seeds, batches=1)
+    same(tuned.sample(there, seeds, epoch=0, batch=0), want)
+
+
 def test_errors() -> None:
     cpu, there = both(random_graph(scaled(2000, 50), 4), 64)
     with pytest.raises(IndexError, match=r"seeds\[1\]: expected an id in \[0, "):
@@ -359,7 +375,8 @@ def test_random_programs() -> None:
         code, case = program(rng), cases[rng.choice(list(cases))]
         weight, width = rng.choice([None, "w", "w", "t", "m"]), rng.choice([32, 64])
         without = rng.choice([(), PASSES])
-        sampler = TextProgram(code, weight, number, without)
+        # Each second one with the edges of A[R, S] by its rows.
+        sampler = TextProgram(code, weight, number, without, ("out_edges",) * (number % 2))
         here = case.graph(width)
         there = here.to("cuda")
         for batch, ids in enumerate((seeds_of(case, rng), [])):

@@ -269,7 +269,7 @@ def largest(A: Any, seeds: Any) -> Any:
 
 def elsewhere(A: Any, seeds: Any) -> Any:
     C = A[:, seeds]
-    return {"x": C.sum(axis=1)[C.collective_sample(3).row()]}
+    return {"x": C.collective_sample(3).sum(axis=1)[C.row()]}
 
 
 def columns(A: Any, seeds: Any) -> Any:
@@ -342,7 +342,11 @@ def sites(A: Any, seeds: Any) -> Any:
         (compared, TypeError, r"a comparison of a vector and a matrix: expected C\.spread"),
         (too_few, ValueError, r"individual_sample: k: expected an integer from -1"),
         (largest, TypeError, r"max: axis=None of a matrix: expected 0 \(columns\)"),
-        (elsewhere, ValueError, r"v\[list\]: expected a vector of all vertices .* B\.div"),
+        (
+            elsewhere,
+            ValueError,
+            r"v\[list\]: expected a vector of all .* v\[B\.row\(\)\] .* B\.div",
+        ),
         (columns, TypeError, r"compact: axis=0 of a matrix: expected 1, since columns stay"),
         (frozen, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),
         (numpys, TypeError, r"a random number that is drawn while .*: expected A\.random\(\)"),

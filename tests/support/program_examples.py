@@ -107,6 +107,28 @@ SHADOW = """%0 = seeds
 %12 = gather %11, %9
 return subgraph %9, %10 "degree"=%12 "roots"=%1"""
 
+# What rows have among those of what theirs were chosen from: a step back, two, and along a list.
+INHERITED = """%0 = seeds
+%1 = slice %0
+%2 = sum %1 axis=1
+%3 = individual %1 k=3 replace=false site=0
+%4 = row %3
+%5 = gather %2, %4
+%6 = collective %3, %5 k=4 replace=true site=1
+%7 = row %6
+%8 = gather %2, %7
+%9 = div %6, %8 axis=1
+%10 = unique %0
+%11 = cross %4, %10
+%12 = individual %11 k=2 replace=false site=2
+%13 = row %12
+%14 = vertices name="y"
+%15 = gather %14, %4
+%16 = gather %15, %13
+%17 = gather %5, %13
+%18 = add %16, %17
+return blocks %9, %12 "p"=%5 "q"=%8 "x"=%18"""
+
 WEIGHTED = """%0 = seeds
 %1 = slice %0
 %2 = individual %1, %1 k=2 replace={} site=0
@@ -147,4 +169,5 @@ EXAMPLES = {
     "fastgcn": Example(FASTGCN),
     "asgcn": Example(ASGCN, "m"),
     "shadow": Example(SHADOW, "t"),
+    "inherited": Example(INHERITED, "w"),
 }

@@ -166,10 +166,12 @@ class Vector:
         return dict(zip(self.along.of, self.values, strict=True))
 
     def taken(self, vertices: Vertices) -> list[float]:
-        """Its elements along a list: its own, or any for a vector of all vertices."""
+        """Its elements along a list: its own, or of vertices that are among those of its list."""
         if self.along.every:
             return [self.values[v] for v in vertices.of]
-        return self.values
+        if self.along.of == vertices.of:
+            return self.values
+        return [self.at[v] for v in vertices.of]
 
 
 @dataclass

@@ -407,7 +407,16 @@ class Writer:
         s = self.of(LIST)
         assert s is not None
         along = self.nodes[s].along
-        v = self.pick(lambda n: n.kind == VECTOR and n.along in (EVERY, along))
+        # Of the rows of B also what lies along those of what B was chosen from.
+        rows = along[1] if along[0] == "rows" else None
+        v = self.pick(
+            lambda n: (
+                n.kind == VECTOR
+                and (
+                    n.along in (EVERY, along) or (rows is not None and self.fits(n.along, rows, 1))
+                )
+            )
+        )
         if v is None:
             return None
         chance = self.nodes[v].chance

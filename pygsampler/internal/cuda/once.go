@@ -16,7 +16,15 @@ import (
 // until the graph is closed.
 type made struct {
 	sync.Mutex
-	of map[string]gpu.Memory
+	of      map[string]gpu.Memory
+	turning turning
+}
+
+func (m *made) keep(key string, memory gpu.Memory) {
+	if m.of == nil {
+		m.of = make(map[string]gpu.Memory)
+	}
+	m.of[key] = memory
 }
 
 func (m *made) free(s gpu.Stream) error {
@@ -82,10 +90,7 @@ func (p *Programs) once(f *Flight) ([]gpu.Address, error) {
 		if err := p.make(f, m); err != nil {
 			return nil, errors.Join(err, m.Free(f.stream))
 		}
-		if g.made.of == nil {
-			g.made.of = make(map[string]gpu.Memory)
-		}
-		g.made.of[p.making.key] = m
+		g.made.keep(p.making.key, m)
 	}
 	found := make([]gpu.Address, len(offsets))
 	for i, at := range offsets {
@@ -111,7 +116,7 @@ func (p *Programs) make(f *Flight, m gpu.Memory) error {
 	text, g, words := &p.making.text, f.graph, f.space.words()
 	work := onceAnEdge*uint64(g.Edges) + onceAVertex*uint64(g.Nodes) + leastWork
 	for range mostTries {
-		if err := p.tried(f, text, m, work); err != nil {
+		if err := p.tried(f, text, p.making.key, m, work); err != nil {
 			return err
 		}
 		detail := words[reportDetail]
@@ -130,7 +135,7 @@ func (p *Programs) make(f *Flight, m gpu.Memory) error {
 }
 
 // tried is one launch, and the wait for it.
-func (p *Programs) tried(f *Flight, text *source.Text, m gpu.Memory, bytes uint64) error {
+func (p *Programs) tried(f *Flight, text *source.Text, key string, m gpu.Memory, bytes uint64) error {
 	var work, cells gpu.Memory
 	pool, s := f.engine.pool, f.stream
 	work, err := pool.Alloc(s, bytes)
@@ -138,7 +143,7 @@ func (p *Programs) tried(f *Flight, text *source.Text, m gpu.Memory, bytes uint6
 		cells, err = pool.Alloc(s, max(uint64(text.Cells)*4, 4))
 	}
 	if err == nil {
-		err = p.run(f, text, p.making.key, nil, nil, &programArgs{Work: work.Address, WorkBytes: work.Size, Out: m.Address, OutBytes: m.Size, Cells: cells.Address})
+		err = p.run(f, text, key, nil, nil, &programArgs{Work: work.Address, WorkBytes: work.Size, Out: m.Address, OutBytes: m.Size, Cells: cells.Address})
 	}
 	errs := []error{err, s.Synchronize()}
 	for _, each := range []*gpu.Memory{&work, &cells} {

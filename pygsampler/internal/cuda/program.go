@@ -23,6 +23,8 @@ type programArgs struct {
 	Excluded                                            gpu.Address
 	WorkBytes, OutBytes, NumSeeds                       uint64
 	NumRows, NumNodes, NumEdges, NumExcluded            uint64
+	OutStarts, OutEdges                                 gpu.Address
+	CostIn, CostBit, CostOut, CostMore                  float32
 	SeedBits, Tag, Key0, Key1, Batch0, Batch1, NumCells uint32
 	Arrays                                              [programArrays]gpu.Address
 	Hops                                                uint32
@@ -159,6 +161,7 @@ func (p *Programs) Fit(f *Flight) error {
 
 // Used is what the batch and its making took, and a quarter more.
 func (p *Programs) Used(f *Flight) Needs {
+	p.lost(f)
 	n := Needs{
 		Out: uint64(f.batch.Header[batch.WordSize]) * 5 / 4, Work: uint64(f.space.words()[reportDetail]) * 5 / 4, Arrived: true,
 	}
@@ -239,10 +242,14 @@ func (p *Programs) Launch(f *Flight) error {
 		return err
 	}
 	out, bytes := f.Region()
-	return p.run(f, &p.text, p.key, once, inputs, &programArgs{
+	args := programArgs{
 		Work: s.work.Address, WorkBytes: s.work.Size, Out: out, OutBytes: bytes, Cells: s.cells.Address,
 		Seeds: f.call.Seeds, NumSeeds: uint64(f.call.NumSeeds), SeedBits: uint32(f.call.SeedBits),
-	})
+	}
+	if err := p.between(f, &args); err != nil {
+		return err
+	}
+	return p.run(f, &p.text, p.key, once, inputs, &args)
 }
 
 // run launches the kernel of a text; the rest of its arguments is the graph's and the batch's.

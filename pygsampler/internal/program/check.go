@@ -120,10 +120,10 @@ func (p *Program) typeOf(n *Node, i int) (t Type, err error) {
 		}
 		return Type{Kind: Vector, Along: p.rows(in[0].Edges)}, nil
 	case Gather:
-		if in[0].Along.Space == All || in[0].Along == in[1].Along {
+		if in[0].Along.Space == All || in[0].Along == in[1].Along || in[1].Along.Space == Rows && p.fits(in[0].Along, in[1].Along.Node, 1) {
 			return Type{Kind: Vector, Along: in[1].Along}, nil
 		}
-		return t, fmt.Errorf("gather: expected a vector of all vertices or along that list, got one along another; B.div(v, axis=1) takes one along the rows of what B was chosen from")
+		return t, fmt.Errorf("gather: expected a vector of all vertices or along that list, got one along another; v[B.row()] takes one along the rows of what B was chosen from, and so does B.div(v, axis=1)")
 	case Features, Take, Project, Dot, Item, Multiply, Entry:
 		return p.denseType(n, in)
 	}

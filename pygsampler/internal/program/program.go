@@ -56,8 +56,8 @@ type Layout uint8
 
 const (
 	Usual   Layout = iota // the way of both engines
-	Cheaper               // on the CPU the one that costs less, by the sizes that a batch turns out to have
-	Other                 // on the CPU the other one
+	Cheaper               // the one that costs less, by the sizes that a batch turns out to have, where the engine has both
+	Other                 // the other one, where the engine has it
 )
 
 // Node is an operator, what it takes, and what follows from that.
@@ -207,6 +207,15 @@ func (n *Node) Maps() bool { return n.Op >= Const && n.Op <= Spread }
 // Chooses says that the node makes a matrix of edges of its own.
 func (n *Node) Chooses() bool {
 	return n.Op == Whole || n.Op == Slice || n.Op == Cross || n.Op >= Individual && n.Op <= Merge
+}
+
+// Inherits says that a node takes, for the rows of a matrix, elements along the rows of what that was chosen from.
+func (p *Program) Inherits(n *Node) bool {
+	if n.Op != Gather {
+		return false
+	}
+	of := p.Nodes[n.In[0]].Type.Along
+	return of.Space != All && of != n.Type.Along
 }
 
 // Parent is the matrix of whose edges a chosen matrix has some; -1: the graph's.

@@ -424,7 +424,10 @@ class Vector(Values):
     _rank = 1
 
     def __getitem__(self, vertices: Vertices) -> Vector:
-        """Of a vector of all vertices: its values along a list."""
+        """Of a vector of all vertices: its values along a list.
+
+        Of one along the rows of a matrix: those of the rows of a matrix that was chosen from it.
+        """
         if not isinstance(vertices, Vertices):
             self._refuse(f"{describe(vertices)} as an index of", "expected a list of vertices")
         made: Vector = self._make(Vector, "gather", vertices)

@@ -71,7 +71,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// The choices with what both ways cost, which is taken, and what is asked for; a device has none.
+// The choices with what both ways cost, which is taken, and what is asked for; a device has those of A[R, S].
 func TestExplainsLayouts(t *testing.T) {
 	lines := []string{"%0 = seeds", "%1 = unique %0", "%2 = whole", "%3 = column %2", "%4 = cross %1, %3", "%5 = random site=0", "%6 = mul %4, %5 axis=1", "return blocks %6"}
 	about := explain.Graph{Nodes: 1000, Edges: 1000_000}
@@ -96,8 +96,16 @@ func TestExplainsLayouts(t *testing.T) {
 	if got := text(map[string]any{"passes": []string{"layout"}}); strings.Count(got, ", without the pass layout\n") != 2 || !strings.Contains(got, "-> each edge,") {
 		t.Errorf("got\n%s", got)
 	}
-	if about.Device = true; strings.Contains(text(nil), "layouts, of which") {
+	const onDevice = `layouts by the costs of another GPU: 'pygsampler calibrate --device cuda' measures those of this one
+layouts, of which batches choose by the sizes that they turn out to have:
+  %4 = cross %1, %3  in-edges of columns 8.0 us  out-edges of rows 5.4 us  -> out-edges of rows
+  out-edges are found once a graph, when batches have lost the 100 us that it takes, and kept: about 8.0M bytes
+`
+	if about.Device = true; !strings.HasSuffix(text(nil), onDevice) {
 		t.Errorf("got\n%s of a device", text(nil))
+	}
+	if lines[4] = "%4 = cross %1, %1"; strings.Contains(text(nil), "layouts, of which") {
+		t.Errorf("got\n%s of a device, and of rows that are the columns", text(nil))
 	}
 }
 

@@ -40,40 +40,51 @@ type Costs struct {
 var Elsewhere = Costs{Map: 0.6, Exp: 7, Store: 2.4, Column: 1.5, Row: 6, Draw: 2.8, Race: 47, Write: 10,
 	Random: 6.5, Gather: 2, Wide: 4.5, Vertex: 4, Look: 1.1, Out: 22, Turn: 10}
 
-// name is the file's, in the folder of what was compiled.
-const name = "costs.json"
-
-var known struct {
+// of is the costs of the CPU, or of a GPU, in a file of the folder of what was compiled.
+type of[C any] struct {
+	name    string
+	numbers func(C) []float64
 	sync.Mutex
 	read bool
-	here *Costs
+	here *C
 }
+
+var known = of[Costs]{name: "costs.json", numbers: func(c Costs) []float64 {
+	return []float64{
+		c.Map, c.Exp, c.Store, c.Column, c.Row, c.Draw, c.Race, c.Write, c.Random, c.Gather, c.Wide, c.Vertex, c.Look, c.Out, c.Turn,
+	}
+}}
 
 // Known are those that were measured on this machine; else, and here is false, those of another.
-func Known() (c Costs, here bool) {
-	known.Lock()
-	defer known.Unlock()
-	if !known.read {
-		known.read = true
+func Known() (c Costs, here bool) { return known.orElse(Elsewhere) }
+
+// Keep writes the costs where Known finds them, and says where that is.
+func (c Costs) Keep() (path string, err error) { return known.keep(c) }
+
+func (k *of[C]) orElse(elsewhere C) (c C, here bool) {
+	k.Lock()
+	defer k.Unlock()
+	if !k.read {
+		k.read = true
 		if folder, err := compiler.Folder(); err == nil {
 			// A file that is not one of ours is no reason to make no batches.
-			known.here, _ = read(filepath.Join(folder, name))
+			k.here, _ = k.readFrom(filepath.Join(folder, k.name))
 		}
 	}
-	if known.here == nil {
-		return Elsewhere, false
+	if k.here == nil {
+		return elsewhere, false
 	}
-	return *known.here, true
+	return *k.here, true
 }
 
-func read(path string) (*Costs, error) {
+func (k *of[C]) readFrom(path string) (*C, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	c := new(Costs)
+	c := new(C)
 	if err = json.Unmarshal(text, c); err == nil {
-		err = c.check()
+		err = k.check(*c)
 	}
 	if err != nil {
 		return nil, err
@@ -82,20 +93,17 @@ func read(path string) (*Costs, error) {
 }
 
 // check refuses what no measurement gives.
-func (c *Costs) check() error {
-	for _, x := range []float64{
-		c.Map, c.Exp, c.Store, c.Column, c.Row, c.Draw, c.Race, c.Write, c.Random, c.Gather, c.Wide, c.Vertex, c.Look, c.Out, c.Turn,
-	} {
+func (k *of[C]) check(c C) error {
+	for _, x := range k.numbers(c) {
 		if !(x > 0) || math.IsInf(x, 0) {
-			return fmt.Errorf("costs: expected numbers above 0, got %v", *c)
+			return fmt.Errorf("costs: expected numbers above 0, got %v", c)
 		}
 	}
 	return nil
 }
 
-// Keep writes the costs where Known finds them, and says where that is.
-func (c Costs) Keep() (path string, err error) {
-	if err := c.check(); err != nil {
+func (k *of[C]) keep(c C) (path string, err error) {
+	if err := k.check(c); err != nil {
 		return "", err
 	}
 	folder, err := compiler.Folder()
@@ -109,7 +117,7 @@ func (c Costs) Keep() (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(folder, name)
+	path = filepath.Join(folder, k.name)
 	file, err := os.CreateTemp(folder, "new-*")
 	if err != nil {
 		return "", err
@@ -124,9 +132,9 @@ func (c Costs) Keep() (path string, err error) {
 		}
 		return "", err
 	}
-	known.Lock()
-	defer known.Unlock()
-	known.read, known.here = true, &c
+	k.Lock()
+	defer k.Unlock()
+	k.read, k.here = true, &c
 	return path, nil
 }
 

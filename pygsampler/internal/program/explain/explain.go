@@ -31,9 +31,7 @@ func Text(traced *program.Program, steps []passes.Step, runs *program.Program, w
 	}
 	fmt.Fprintf(&b, "a batch of %d seeds on a graph of %d vertices and %d edges, if all had the mean degree:\n", seeds, g.Nodes, g.Edges)
 	writeCosts(&b, runs, g, seeds, costs)
-	if !g.Device {
-		writeLayouts(&b, runs, g, seeds, costs)
-	}
+	writeLayouts(&b, runs, g, seeds, costs)
 	return b.String()
 }
 

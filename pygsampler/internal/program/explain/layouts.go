@@ -52,9 +52,41 @@ func choices(p *program.Program, found []size, g Graph, c costs.Costs) (all []ch
 	return all
 }
 
+// onDevice are those of a GPU.
+func onDevice(p *program.Program, found []size, g Graph, d costs.Device) (all []choice) {
+	degree := float64(g.Edges) / max(float64(g.Nodes), 1)
+	for i, ways := range layout.OnDevice(p) {
+		n := &p.Nodes[i]
+		if ways == (layout.Ways{}) {
+			continue
+		}
+		made := choice{node: i, ways: ways}
+		made.times[0], made.times[1] = layout.CrossOnDevice(d, found[n.In[1]].elements*degree, found[n.In[0]].elements*degree)
+		if n.Layout == program.Other || n.Layout == program.Cheaper && made.times[1] < made.times[0] {
+			made.taken = 1
+		}
+		all = append(all, made)
+	}
+	return all
+}
+
 // writeLayouts writes the choices, and what finding all out-edges takes.
 func writeLayouts(b *strings.Builder, p *program.Program, g Graph, seeds int64, c costs.Costs) {
-	all := choices(p, sizes(p, g, seeds), g, c)
+	found := sizes(p, g, seeds)
+	if !g.Device {
+		writeChoices(b, p, choices(p, found, g, c), layout.Turn(c, float64(g.Edges)), outBytes*float64(g.Edges)+idBytes*float64(g.Nodes))
+		return
+	}
+	d, here := costs.KnownDevice()
+	all := onDevice(p, found, g, d)
+	if len(all) > 0 && !here {
+		b.WriteString("layouts by the costs of another GPU: 'pygsampler calibrate --device cuda' measures those of this one\n")
+	}
+	writeChoices(b, p, all, d.Turn*float64(g.Edges), outBytes*float64(g.Edges)+numberBytes*float64(g.Nodes))
+}
+
+// writeChoices writes what was chosen, and what it takes to find all out-edges and to keep them.
+func writeChoices(b *strings.Builder, p *program.Program, all []choice, turn, bytes float64) {
 	if len(all) == 0 {
 		return
 	}
@@ -71,11 +103,11 @@ func writeLayouts(b *strings.Builder, p *program.Program, g Graph, seeds int64, 
 	_ = w.Flush()
 	if turns {
 		fmt.Fprintf(b, "  out-edges are found once a graph, when batches have lost the %s us that it takes, and kept: about %s bytes\n",
-			microseconds(layout.Turn(c, float64(g.Edges))/1e3), short(outBytes*float64(g.Edges)+idBytes*float64(g.Nodes)))
+			microseconds(turn/1e3), short(bytes))
 	}
 }
 
-// outBytes are those of an out-edge, if ids have 32 bits.
+// outBytes are those of an out-edge: on the CPU if ids have 32 bits.
 const outBytes = 8
 
 // given says why a layout is taken where that is not for what it costs.

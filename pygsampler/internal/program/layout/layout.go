@@ -48,6 +48,18 @@ func Of(p *program.Program) []Ways {
 	return ways
 }
 
+// OnDevice are the choices that kernels for a GPU have too: A[R, S], but where R is S, since they have about as many
+// out-edges as in-edges then, and one that is found by its row costs as much as several that are looked at.
+func OnDevice(p *program.Program) []Ways {
+	ways := Of(p)
+	for i := range p.Nodes {
+		if n := &p.Nodes[i]; ways[i] != Between || n.In[0] == n.In[1] && n.Layout != program.Other {
+			ways[i] = Ways{}
+		}
+	}
+	return ways
+}
+
 // unseen finds the slices whose rows may be all vertices.
 func unseen(p *program.Program, ways []Ways) {
 	seen := make([]bool, len(p.Nodes))
@@ -157,3 +169,8 @@ func Cross(c costs.Costs, in, out float64) (usual, other float64) { return c.Loo
 
 // Turn is nanoseconds of finding the out-edges of all vertices of a graph, once.
 func Turn(c costs.Costs, edges float64) float64 { return c.Turn * edges }
+
+// CrossOnDevice is Cross of a GPU.
+func CrossOnDevice(d costs.Device, in, out float64) (usual, other float64) {
+	return d.In * in, d.Bit*in + d.Out*out + d.More
+}

@@ -123,7 +123,7 @@ func checkMarks(p *program.Program) error {
 			return fmt.Errorf("%%%d: expected a value to be made once, or anew, got both", i)
 		case n.Inline && takers[i].returned:
 			return fmt.Errorf("%%%d: expected what is returned to be stored", i)
-		case n.Inline && elements(n):
+		case n.Inline && elements(p, n):
 			if !taken(p, n, takers[i]) {
 				return fmt.Errorf("%%%d: expected one map to take elements that are made there", i)
 			}

@@ -8,13 +8,14 @@ import "github.com/pygsampler/pygsampler/pygsampler/internal/program"
 func vectorMap(p *program.Program) (*program.Program, error) {
 	takers := takersOf(p)
 	return p.Marked(func(i int, n *program.Node) {
-		n.Inline = n.Inline || !n.Once && elements(n) && taken(p, n, takers[i])
+		n.Inline = n.Inline || !n.Once && elements(p, n) && taken(p, n, takers[i])
 	}), nil
 }
 
-// elements says that a node makes elements of a vector along a list, each of its own inputs' alone.
-func elements(n *program.Node) bool {
-	return n.Type.Kind == program.Vector && n.Type.Along.Space != program.All && (n.Maps() && !n.Draws() || n.Op == program.Gather)
+// elements says that a node makes elements of a vector along a list, each of its own inputs' alone, at the same place of
+// the list, or of all vertices.
+func elements(p *program.Program, n *program.Node) bool {
+	return n.Type.Kind == program.Vector && n.Type.Along.Space != program.All && (n.Maps() && !n.Draws() || n.Op == program.Gather && !p.Inherits(n))
 }
 
 // taken says that one map takes the elements of a vector, each once or seldom.

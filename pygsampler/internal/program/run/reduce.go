@@ -390,6 +390,12 @@ func (c *call[I]) makeVector(i int) {
 		}
 	case program.Times:
 		v.vector = c.times(n)
+	case program.Gather:
+		if !c.Inherits(n) {
+			c.makeElements(i)
+			return
+		}
+		v.vector = c.inherited(n)
 	case program.Cap:
 		v.vector = c.capped(n)
 	case program.Labor:
@@ -397,16 +403,44 @@ func (c *call[I]) makeVector(i int) {
 	case program.Level:
 		v.vector = c.level(n)
 	default:
-		if n.Inline {
-			c.listAlong(n.Type.Along) // by one worker, before several ask for it
-			return
-		}
-		if n.Type.Along.Space == program.All && !n.Once && c.layoutOf(i) != program.Other && c.work(i) < mostWork {
-			return
-		}
-		v.vector = c.vectorOf(i)
+		c.makeElements(i)
+		return
 	}
 	v.made = true
+}
+
+// makeElements is makeVector of what is made element by element.
+func (c *call[I]) makeElements(i int) {
+	n, v := &c.Nodes[i], &c.values[i]
+	if n.Inline {
+		c.listAlong(n.Type.Along) // by one worker, before several ask for it
+		return
+	}
+	if n.Type.Along.Space == program.All && !n.Once && c.layoutOf(i) != program.Other && c.work(i) < mostWork {
+		return
+	}
+	v.vector, v.made = c.vectorOf(i), true
+}
+
+// inherited is what rows have among those of the edges that theirs were chosen from: each by its first edge.
+func (c *call[I]) inherited(n *program.Node) []float64 {
+	along, e := c.Nodes[n.In[0]].Type.Along, c.rowsOf(c.values[n.Type.Along.Node].edges)
+	c.listAlong(along)
+	of, to, next := c.vectorOf(n.In[0]), take[float64](&c.arena, int64(len(e.rows.ids))), 0
+	ev := evaluatorOf[I](c.worker(0), c)
+	for lo := int64(0); lo < e.count() && next < len(to); lo += tileEdges {
+		if lo%claimed == 0 {
+			c.check()
+		}
+		t := ev.begin(e, lo, min(tileEdges, e.count()-lo))
+		for k, at := range ev.rowsAlong(t, along) {
+			if int(e.local[lo+int64(k)]) == next {
+				to[next] = of[at]
+				next++
+			}
+		}
+	}
+	return to
 }
 
 // mostWork is how many operators one that is not stored may stand for: a value that is taken twice is made twice.

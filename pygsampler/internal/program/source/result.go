@@ -37,6 +37,10 @@ func (w *writer) result() {
 		w.mark(len(w.p.Nodes))
 		w.step("extra_times(m, b, %d, %d, %d)", blocks, len(w.p.Extras), len(w.p.Nodes)+1)
 	}
+	if w.text.Between {
+		// On its way the word has what the batch lost by its layouts.
+		w.line("b.set(WORD_CAPACITY, (u64)lost);")
+	}
 	w.step("b.end()")
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/pygsampler/pygsampler/pygsampler/internal/compiler"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/csc"
 	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program/layout"
 )
 
 // Array is an array that a kernel reads, by its place in the list: one of the graph's, what was made of the
@@ -32,6 +33,8 @@ type Text struct {
 	Arrays     []Array
 	Cells      int   // counters, 0 at first
 	Numberings int   // tags of the vertex map
+	Between    bool  // A[R, S] may be found by the out-edges of R
+	ByRows     bool  // and is in any case, at one node at least
 	Once       []int // nodes that are made once for a graph, doubles of all vertices or one, or rows of them
 }
 
@@ -76,22 +79,42 @@ const selectCells = 3 * 7 * 1024
 // writer is a text in the making.
 type writer struct {
 	strings.Builder
-	p     *program.Program
-	wants []program.Want
-	uses  []int  // how many nodes take a node's values
-	rows  []bool // of a matrix of edges: its rows are numbered
-	once  bool   // what is made once for a graph is read, and not made
-	drawn []bool // of a slice: nothing but uniform draws takes it, and it is not written down
-	sieve []bool // of a slice: what takes it is a filter and its test, and its edges are not written down
-	cost  []int  // of an element, as far as it is made where it is taken
-	reads []marks
-	loose marks // what was written since all threads have surely met
-	text  Text
-	err   error
+	p       *program.Program
+	wants   []program.Want
+	uses    []int  // how many nodes take a node's values
+	rows    []bool // of a matrix of edges: its rows are numbered
+	once    bool   // what is made once for a graph is read, and not made
+	between []bool // of A[R, S]: which way it is found is chosen, or given
+	named   []bool // of the whole graph: its columns alone are taken, and its edges are not written down
+	drawn   []bool // of a slice: nothing but uniform draws takes it, and it is not written down
+	sieve   []bool // of a slice: what takes it is a filter and its test, and its edges are not written down
+	cost    []int  // of an element, as far as it is made where it is taken
+	reads   []marks
+	loose   marks // what was written since all threads have surely met
+	text    Text
+	err     error
 }
 
 // marks are nodes whose values, or whose numbers of rows, are in memory.
 type marks map[string]bool
+
+// What is before and behind a kernel's steps.
+const (
+	opening = "__device__ __forceinline__ void steps(Machine& m) {\n"
+	closing = `}
+extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
+  __shared__ ProgramShared shared;
+  Machine m(a, shared);
+  steps(m);
+  m.end();
+}
+`
+)
+
+// Turning is the text that finds the out-edges of a graph.
+func Turning() Text {
+	return Text{Source: "#include \"program_result.cuh\"\n#include \"program_between.cuh\"\n" + opening + "  if (!turn(m)) return;\n" + closing}
+}
 
 // Of is the program's text, or says what is wrong with it. What is made once for a graph it reads.
 func Of(p *program.Program) (Text, error) {
@@ -117,17 +140,25 @@ func Making(p *program.Program, nodes []int) (Text, error) {
 func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 	n := len(p.Nodes)
 	w := &writer{
-		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), sieve: make([]bool, n), cost: make([]int, n),
-		reads: make([]marks, n), loose: marks{},
+		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), sieve: make([]bool, n), named: make([]bool, n), cost: make([]int, n),
+		reads: make([]marks, n), loose: marks{}, between: make([]bool, n),
 	}
 	w.survey()
+	for i, ways := range layout.OnDevice(p) {
+		w.between[i] = ways == layout.Between && p.Nodes[i].Layout != program.Usual
+		w.text.Between = w.text.Between || w.between[i] && w.wants[i] != 0
+	}
 	w.WriteString("#include \"program_result.cuh\"\n")
 	if slices.ContainsFunc(p.Nodes, func(n program.Node) bool { return n.Type.Kind == program.Dense }) {
 		w.WriteString("#include \"program_dense.cuh\"\n")
 	}
-	w.WriteString(`__device__ __forceinline__ void steps(Machine& m) {
-  List seeds;
-`)
+	if w.text.Between {
+		w.WriteString("#include \"program_between.cuh\"\n")
+	}
+	w.WriteString(opening + "  List seeds;\n")
+	if w.text.Between {
+		w.line("float lost = 0;")
+	}
 	if p.Timed {
 		w.step("m.time(%d)", len(p.Nodes)+1)
 	}
@@ -146,14 +177,7 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 			w.keep(e.Node)
 		}
 	}
-	w.WriteString(`}
-extern "C" __global__ void __launch_bounds__(PROGRAM_THREADS, 2) ` + Kernel + `(const __grid_constant__ ProgramArgs a) {
-  __shared__ ProgramShared shared;
-  Machine m(a, shared);
-  steps(m);
-  m.end();
-}
-`)
+	w.WriteString(closing)
 	w.text.Source = w.String()
 	return w.text, w.err
 }
@@ -225,6 +249,7 @@ func (w *writer) survey() {
 	}
 	for i := range w.p.Nodes {
 		w.sieve[i] = w.sieved(i)
+		w.named[i] = w.p.Nodes[i].Op == program.Whole && !w.listed(i)
 	}
 	for i := range w.p.Nodes {
 		// The edges that stay have their values from the graph.
@@ -232,6 +257,17 @@ func (w *writer) survey() {
 			w.uses[n.In[0]]--
 		}
 	}
+}
+
+// listed says that somebody takes edges of the whole graph, and not its columns alone, as A[R, :] does.
+func (w *writer) listed(whole int) bool {
+	of := func(i int) bool { t := w.typeOf(i); return t.Kind == program.Matrix && t.Edges == whole }
+	for i := range w.p.Nodes {
+		if n := &w.p.Nodes[i]; w.wants[i] != 0 && !w.recalls(n) && n.Op != program.Column && slices.ContainsFunc(n.In, of) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.p.Matrices, of) || slices.ContainsFunc(w.p.Extras, func(e program.Extra) bool { return of(e.Node) })
 }
 
 // sieved says that a slice is taken by one filter and by what that asks of each edge alone, once; what is of columns
@@ -400,7 +436,11 @@ func (w *writer) list(i int, n *program.Node) {
 	case program.Seeds:
 		w.line("%s = seeds;", l)
 	case program.Column:
-		w.line("%s = %s.columns;", l, w.edges(n.In[0]))
+		of := w.edges(n.In[0]) + ".columns"
+		if n.Type.Along.Space == program.All {
+			of = "m.all"
+		}
+		w.line("%s = %s;", l, of)
 	case program.Row:
 		w.line("%s = %s;", l, list(n.Type.Along))
 	case program.Unique:
@@ -431,7 +471,7 @@ func (w *writer) list(i int, n *program.Node) {
 // matrix writes the edges of a matrix that has its own, and its values.
 func (w *writer) matrix(i int, n *program.Node) {
 	if n.Chooses() {
-		if w.drawn[i] {
+		if w.drawn[i] || w.named[i] {
 			return
 		}
 		if w.sieve[i] {
@@ -493,7 +533,13 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	case program.Cross:
 		w.text.Numberings++
 		w.line("const u32* c%d;", i)
-		w.step("cross(m, e%d, c%d, l%d, l%d)", i, i, n.In[0], n.In[1])
+		if !w.between[i] {
+			w.step("cross(m, e%d, c%d, l%d, l%d)", i, i, n.In[0], n.In[1])
+			break
+		}
+		w.text.Numberings++
+		w.text.ByRows = w.text.ByRows || n.Layout == program.Other
+		w.step("between(m, e%d, c%d, lost, l%d, l%d, %t)", i, i, n.In[0], n.In[1], n.Layout == program.Other)
 	case program.Dependent:
 		w.text.Cells += 4
 		w.step("dependent(m, e%d, %s, %d, %d, v%d)", i, c, i, n.Site, n.In[1])

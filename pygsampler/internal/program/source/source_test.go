@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,6 +79,12 @@ return subgraph %4, %5`,
 %23 = gather %2, %22
 %24 = pick %22, %23
 return blocks %21, %14 "picked"=%24 "mean"=%9`,
+	"between": `%0 = seeds
+%1 = unique %0
+%2 = whole
+%3 = column %2
+%4 = cross %1, %3
+return blocks %4`,
 	"named": `%0 = seeds
 %1 = unique %0
 %2 = slice %1
@@ -120,17 +127,27 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Layouts are the CPU's: the text is the same whatever they are.
-func TestLayoutsAreNoCode(t *testing.T) {
+// Layouts are the CPU's but for A[R, S], of lists that are not the same, or where out-edges are asked for: of others the
+// text is the same whatever they are.
+func TestLayouts(t *testing.T) {
 	for name, lines := range programs {
 		p, err := program.Parse(lines, "w")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, way := range []program.Layout{program.Cheaper, program.Other} {
+		for way, want := range map[program.Layout]string{program.Cheaper: "false)", program.Other: "true)"} {
 			got, err := Of(p.Marked(func(_ int, n *program.Node) { n.Layout = way }))
-			if err != nil || got.Source != textOf(t, name).Source {
-				t.Errorf("%s, layout %d: %v, got\n%s", name, way, err, got.Source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			chosen := name == "between" || name == "subgraph" && way == program.Other
+			switch is := strings.Contains(got.Source, "if (!between(m, "); {
+			case is != chosen || is != got.Between || got.ByRows != (is && way == program.Other):
+				t.Errorf("%s, layout %d: got %+v", name, way, got)
+			case is && !regexp.MustCompile(`between\(.*, `+regexp.QuoteMeta(want)).MatchString(got.Source):
+				t.Errorf("%s, layout %d: expected %s in\n%s", name, way, want, got.Source)
+			case !is && got.Source != textOf(t, name).Source:
+				t.Errorf("%s, layout %d: got another text\n%s", name, way, got.Source)
 			}
 		}
 	}
@@ -215,9 +232,20 @@ func TestCompiled(t *testing.T) {
 	}
 	t.Setenv("PYGSAMPLER_CACHE", t.TempDir())
 	t.Setenv("PYGSAMPLER_NVRTC", files[0])
-	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32, "dependent": 64, "named": 32} {
+	for name, bits := range map[string]int{"many": 32, "subgraph": 64, "labor": 32, "dependent": 64, "named": 32, "between": 32, "by rows": 64, "turning": 64} {
 		var c compiler.Compiler
-		text := textOf(t, name)
+		text := Turning()
+		if name == "by rows" {
+			p, err := program.Parse(programs["subgraph"], "w")
+			if err == nil {
+				text, err = Of(p.Marked(func(_ int, n *program.Node) { n.Layout = program.Other }))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else if name != "turning" {
+			text = textOf(t, name)
+		}
 		widths := Widths{ID: bits, Place: bits, Indptr: bits, OutEdge: bits}
 		image, err := c.Compile(text.Program(widths, make([]Type, len(text.Arrays))), 7, 5)
 		if err != nil || image.Log != "" {

@@ -116,15 +116,18 @@ func (w *writer) along(vector, edges, axis int) string {
 }
 
 // place is which element of a vector, or which of dense rows, edge i knows.
-func (w *writer) place(node, edges, axis int) string {
-	a, e, at := w.typeOf(node).Along, edges, "i"
+func (w *writer) place(node, edges, axis int) string { return w.placeOfEdge(node, edges, axis, "i") }
+
+// placeOfEdge is place of the edge at `at`.
+func (w *writer) placeOfEdge(node, edges, axis int, at string) string {
+	a, e := w.typeOf(node).Along, edges
 	switch {
 	case axis == 0 && a.Space == program.All:
-		return fmt.Sprintf("(u32)e%d.columns(e%d.column[i])", e, e)
+		return fmt.Sprintf("(u32)e%d.columns(e%d.column[%s])", e, e, at)
 	case axis == 0:
-		return fmt.Sprintf("e%d.column[i]", e)
+		return fmt.Sprintf("e%d.column[%s]", e, at)
 	case a.Space == program.All:
-		return fmt.Sprintf("(u32)e%d.row[i]", e)
+		return fmt.Sprintf("(u32)e%d.row[%s]", e, at)
 	}
 	for ; e >= 0; e = w.p.Parent(e) {
 		if a == w.p.RowsOf(e) {
@@ -212,6 +215,12 @@ func (w *writer) vector(i int, n *program.Node) {
 	if n.Op == program.Entry {
 		w.takes(i, n.In[0])
 		expression, cost = fmt.Sprintf("(double)r%d(i, %d)", n.In[0], n.K), 2
+	} else if w.p.Inherits(n) {
+		// By the row's first edge.
+		edges := n.Type.Along.Node
+		w.takes(i, n.In[0])
+		w.reads[i][fmt.Sprintf("e%d", edges)] = true
+		expression, cost = fmt.Sprintf("v%d(%s)", n.In[0], w.placeOfEdge(n.In[0], edges, 1, fmt.Sprintf("e%d.first[i]", edges))), w.cost[n.In[0]]+3
 	} else if n.Op == program.Gather {
 		expression, cost = element(n.In[0]), w.cost[n.In[0]]+1
 	} else {
