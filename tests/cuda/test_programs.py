@@ -268,7 +268,7 @@ def test_columns_that_are_filtered(fanouts: list[int]) -> None:
 
 
 def test_labor_has_a_kernel() -> None:
-    # Every degree and fanout; no values, those of chances and of means; all rows; one number for all hops.
+    # Every degree and fanout; no values, of chances and of means; all rows; one number a vertex.
     degrees = [*range(71), scaled(9000, 800), 0, 0]
     cases = {"degrees": with_degrees(degrees, 700, 3), **awkward()}
     kinds: list[dict[str, Any]] = [{}, {"weights": False}, {"normalize": "mean"}]
