@@ -141,12 +141,12 @@ __device__ __forceinline__ bool vertex_keys(Machine& m, Keys& keys, u32 n, u32 n
 // The edges of k rows. p(r) is that of row r; a row has vertex(r), and an edge the row row_of(i).
 template <class Vertex, class RowOf, class P>
 __device__ __forceinline__ bool collective(Machine& m, Edges& e, const Edges& c, u32 rows, long long k, u32 node, u32 site,
-                                           bool numbered, Vertex vertex, RowOf row_of, P p) {
+                                           bool numbered, Claims claims, Vertex vertex, RowOf row_of, P p) {
   Keys keys;
   if (!vertex_keys(m, keys, rows, node, site, vertex, p)) return false;
   Bound bound;
   race(m, bound, rows, keys, k, [&](u32 r) { return keys.of[r]; }, [&](u32 r) { return (u64)vertex(r); });
-  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return bound.has(keys.of[r], r, [&] { return (u64)vertex(r); }); });
+  return edges_of_rows(m, e, c, numbered, claims, row_of, [&](u32 r) -> u32 { return bound.has(keys.of[r], r, [&] { return (u64)vertex(r); }); });
 }
 
 // k vertices of a list by p, in the list's order.
@@ -394,7 +394,8 @@ const long long FEW_DRAWS = 32;
 
 // k in-edges of each of distinct vertices. Where it is asked for, what is to be numbered next is claimed: the vertices
 // of a list, then the rows of the edges.
-__device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const Draws& of, bool claims, List before) {
+__device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const Draws& of, Claims claims) {
+  List before = claims.before;
   Uniform uniform = of.uniform;
   if (!edges_of(m, e, columns, of.n)) return false;
   const u32 *begins = e.begins = of.begins, *degrees = of.degrees;
@@ -402,8 +403,8 @@ __device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const
   bool few = uniform.k <= FEW_DRAWS;
   u32 *column = (u32*)e.column, *draws = few ? nullptr : m.take<u32>(e.n);
   if (!m.well()) return false;
-  if (claims && (u64)before.n + e.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)before.n + e.n);
-  if (claims) {
+  if (claims.asked && (u64)before.n + e.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)before.n + e.n);
+  if (claims.asked) {
     m.numberings++;
     m.each(before.n, [&](u32 i) { m.claim_one(i, before(i)); });
   }
@@ -422,7 +423,7 @@ __device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const
     Place p = of.starts[c] + (Place)at;
     Id row = ((const Id*)m.a.indices)[p];
     column[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = row;
-    if (claims) m.claim_one(before.n + i, row);
+    if (claims.asked) m.claim_one(before.n + i, row);
   });
   m.barrier();
   return true;

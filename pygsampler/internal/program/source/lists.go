@@ -32,12 +32,12 @@ func (w *writer) united(list int) bool {
 	return w.p.Result != program.Subgraph || w.p.List != list
 }
 
-// next says whether the next step that makes a list or edges, or that numbers vertices, is one that a test names; lists of rows
-// as they stand are no step.
+// next says whether the next step that makes a list or edges, or that numbers vertices, is one that a test names; lists that
+// are there already are no step.
 func (w *writer) next(i int, is func(next int) bool) bool {
 	for i++; i < len(w.p.Nodes); i++ {
 		n := &w.p.Nodes[i]
-		if w.wants[i] == 0 || w.recalls(n) || w.raw[i] || n.Op == program.Column || w.drawn[i] || n.Type.Kind == program.Matrix && !n.Chooses() {
+		if w.wants[i] == 0 || w.recalls(n) || n.Op == program.Row || n.Op == program.Column || w.drawn[i] || n.Type.Kind == program.Matrix && !n.Chooses() {
 			continue
 		}
 		if k := n.Type.Kind; k == program.List || k == program.Matrix {
@@ -145,8 +145,14 @@ func (w *writer) neighbors(i int, n *program.Node) {
 		w.where(i, false)
 		w.step("draws(m, w%d, %s)", i, columns)
 	}
+	w.step("neighbors(m, e%[1]d, %[2]s, w%[1]d, %[3]s)", i, columns, w.claims(i, !w.rows[i], columns))
+}
+
+// claims is what the step that makes the edges of node i may claim of what is numbered next: a list and the rows of those
+// edges, or the vertices of the batch.
+func (w *writer) claims(i int, may bool, columns string) string {
 	before := ""
-	if !w.rows[i] && w.next(i, func(next int) bool {
+	if may && w.next(i, func(next int) bool {
 		n := &w.p.Nodes[next]
 		if n.Op != program.Union || w.p.Nodes[n.In[1]].Op != program.Row || w.typeOf(n.In[1]).Along.Node != i || n.In[0] > i {
 			return false
@@ -154,8 +160,12 @@ func (w *writer) neighbors(i int, n *program.Node) {
 		before, w.claimed = fmt.Sprintf("l%d", n.In[0]), next
 		return true
 	}) {
-		w.step("neighbors(m, e%[1]d, %[2]s, w%[1]d, true, %[3]s)", i, columns, before)
-		return
+		return fmt.Sprintf("Claims{true, %s}", before)
 	}
-	w.step("neighbors(m, e%[1]d, %[2]s, w%[1]d, false, List{})", i, columns)
+	last := !w.next(i, func(int) bool { return true })
+	if may && last && w.once && w.p.Result == program.Blocks && len(w.p.Matrices) > 0 && w.typeOf(w.p.Matrices[0]).Edges == i && w.nested() {
+		w.nests = true
+		return fmt.Sprintf("Claims{true, %s}", columns)
+	}
+	return "Claims{false}"
 }

@@ -159,7 +159,7 @@ func (w *writer) nest() {
 	}
 	w.line("Nested o;")
 	w.line("u32 numbered;")
-	w.step("nest(m, o, %s.columns, %s, numbered)", outer, rows)
+	w.step("nest(m, o, %s.columns, %s, numbered, %t)", outer, rows, w.nests)
 	sources := "numbered"
 	for k, m := range w.p.Matrices {
 		e := w.edges(m)

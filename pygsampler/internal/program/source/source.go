@@ -92,6 +92,7 @@ type writer struct {
 	raw     []bool       // a list of rows: those of all edges, one behind another, as who takes it has each once in any case
 	made    map[int]bool // what chooses edges of a list's vertices finds where those are, since it was made with the list
 	claimed int          // the node whose vertices are claimed where they are written, all numberings before it being done; -1: none
+	nests   bool         // the vertices of a batch have been claimed
 	crossed marked       // the last A[list, list], whose rows are claimed by their places until the next numbering
 }
 
@@ -589,11 +590,11 @@ func (w *writer) collective(i int, n *program.Node, c string) (numbered bool) {
 	if n.Replace && n.K >= 0 {
 		w.text.Cells += 8
 		w.line("const u32* t%d;", i)
-		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %t, %s, %s)", i, i, c, rows, n.K, i, n.Site, numbered, row, p)
+		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %t, %s, %s, %s)", i, i, c, rows, n.K, i, n.Site, numbered, w.claims(i, numbered, c+".columns"), row, p)
 		return numbered
 	}
 	w.text.Cells += selectCells + 8
-	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %t, %s, %s, %s)", i, c, rows, n.K, i, n.Site, numbered, rows, row, p)
+	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %t, %s, %s, %s, %s)", i, c, rows, n.K, i, n.Site, numbered, w.claims(i, numbered, c+".columns"), rows, row, p)
 	return numbered
 }
 

@@ -32,7 +32,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   Nested o;
   u32 numbered;
   m.sync();
-  if (!nest(m, o, e7.columns, List{e7.n, e7.row}, numbered)) return;
+  if (!nest(m, o, e7.columns, List{e7.n, e7.row}, numbered, false)) return;
   m.sync();
   if (!block_in_place(m, b, 0, numbered, e7, [&](u32 i) { return o.number(m, e7.row[i]); }, true, v7)) return;
   m.sync();

@@ -20,7 +20,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   auto v4 = [&](u32 i) -> double { return group_sum(g4, i); };
   Edges e5;
   m.sync();
-  if (!collective(m, e5, e1, e1.rows.n, 64, 5, 0, true, e1.rows, [&](u32 i) -> u32 { return e1.number[i]; }, v4)) return;
+  if (!collective(m, e5, e1, e1.rows.n, 64, 5, 0, true, Claims{true, e1.columns}, e1.rows, [&](u32 i) -> u32 { return e1.number[i]; }, v4)) return;
   auto v5 = [&](u32 i) -> double { return v1(e5.parent[i]); };
   const double* s6;
   if (!store(m, s6, e5.n, [&](u32 i) -> double { return op_div(v5(i), v4(e1.number[e5.parent[i]])); })) return;
@@ -36,7 +36,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   Nested o;
   u32 numbered;
   m.sync();
-  if (!nest(m, o, e5.columns, e5.rows, numbered)) return;
+  if (!nest(m, o, e5.columns, e5.rows, numbered, true)) return;
   m.sync();
   if (!block_in_place(m, b, 0, numbered, e5, [&](u32 i) { return o.number(m, e5.row[i]); }, true, v8)) return;
   m.sync();

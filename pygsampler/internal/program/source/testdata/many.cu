@@ -68,7 +68,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!count_groups(m, p15, e14.rows.n, e14.n, [&](u32 i) -> u32 { return e14.number[i]; })) return;
   const u32* t15;
   m.sync();
-  if (!collective_again(m, e15, t15, e14, e14.rows, 5, 15, 4, true, [&](u32 i) -> u32 { return e14.number[i]; }, [&](u32 r) -> double { return p15[r]; })) return;
+  if (!collective_again(m, e15, t15, e14, e14.rows, 5, 15, 4, true, Claims{false}, [&](u32 i) -> u32 { return e14.number[i]; }, [&](u32 r) -> double { return p15[r]; })) return;
   auto v15 = [&](u32 i) -> double { return v14(e15.parent[i]); };
   auto v16 = [&](u32 i) -> double { return (double)t15[e14.number[e15.parent[e15.first[i]]]]; };
   auto v17 = [&](u32 i) -> double { return m.random(5, PURPOSE_EDGES, m.edge_id(e15.place[i])); };

@@ -25,7 +25,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   Nested o;
   u32 numbered;
   m.sync();
-  if (!nest(m, o, e8.columns, List{e8.n, e8.row}, numbered)) return;
+  if (!nest(m, o, e8.columns, List{e8.n, e8.row}, numbered, false)) return;
   m.sync();
   if (!block_in_place(m, b, 0, numbered, e8, [&](u32 i) { return o.number(m, e8.row[i]); }, true, v8)) return;
   m.sync();

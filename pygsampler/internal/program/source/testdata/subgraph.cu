@@ -11,7 +11,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   m.sync();
   if (!unique(m, d2, l0, true, w2)) return;
   m.sync();
-  if (!neighbors(m, e2, d2, w2, true, l0)) return;
+  if (!neighbors(m, e2, d2, w2, Claims{true, l0})) return;
   List l3;
   l3 = List{e2.n, e2.row};
   List l4;
