@@ -227,26 +227,52 @@ struct Machine {
     u64 word = (u64)(a.tag - numberings) << 32 | i, *at = a.map + (u64)v;
     if (load_relaxed(at) > word) atomicMin(at, word);
   }
+  // Likewise, of one that few others are claiming: without a look first, which would be waited for.
+  __device__ __forceinline__ void claim_unseen(u32 i, Id v) { atomicMin(a.map + (u64)v, (u64)(a.tag - numberings) << 32 | i); }
   __device__ __forceinline__ u32 first(Id v) const { return (u32)load_relaxed(a.map + (u64)v); }
   __device__ __forceinline__ bool claimed(Id v) const { return load_relaxed(a.map + (u64)v) >> 32 == a.tag - numberings; }
 
   // The distinct vertices of n places that have been claimed; the list that they are, where it is given and has no others.
-  template <class Vertex>
-  __device__ __forceinline__ bool distinct(u32 n, List& list, Vertex vertex, const List* whole) {
-    auto is_first = [&](u32 i) -> u32 { return first(vertex(i)) == i; };
-    Scan scan;
-    if (!counted(n, scan, is_first)) return false;
-    if (whole && scan.total == n) {
-      list = *whole;
-      return true;
-    }
-    Id* of = take<Id>(scan.total);
+  // `of_each` is what else is made of each of them at the same meetings: things are counted, and it is told where they begin.
+  // Which places are first is noted, a bit each, so that the map is free once all have been counted.
+  template <class Vertex, class OfEach>
+  __device__ __forceinline__ bool distinct(u32 n, List& list, Vertex vertex, const List* whole, OfEach& of_each) {
+    u32 *firsts = take<u32>(n / 32 + 1), lane = threadIdx.x & 31, own = 0;
     if (!well()) return false;
-    placed(n, scan, is_first, [&](u32 i, u32 at, u32 is) {
-      if (is) of[at] = vertex(i);
-    });
+    Span mine = span(n);
+    u64 things = 0;
+#pragma unroll 1
+    for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
+      u32 i = i0 + lane;
+      Id v = i < mine.hi ? vertex(i) : 0;
+      bool is = i < mine.hi && first(v) == i;
+      if (is) things += of_each.count(*this, v);
+      u32 word = __ballot_sync(~0u, is);
+      if (lane == 0) firsts[i0 / 32] = word;
+      own += __popc(word);
+    }
+    Sums all = sums(own, at_most(warp_sum(at_most(things))));
+    Scan vertices, begins;
+    if (!scanned(vertices, all, 0) || !scanned(begins, all, 1)) return false;
+    bool same = whole && vertices.total == n;
+    if (same) list = *whole;
+    if (same && !OfEach::MAKES) return true;
+    Id* of = same ? nullptr : take<Id>(vertices.total);
+    if (!of_each.room(*this, vertices.total, begins.total)) return false;
+    u32 at = vertices.before, begin = begins.before;
+#pragma unroll 1
+    for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
+      u32 word = firsts[i0 / 32], to = at + __popc(word & ((1u << lane) - 1)), many = 0, all;
+      bool is = word >> lane & 1;
+      Id v = is ? vertex(i0 + lane) : 0;
+      if (is) many = of_each.count(*this, v);
+      u32 from = begin + lanes_before(many, all);
+      if (is && !same) of[to] = v;
+      if (is) of_each.put(*this, to, v, from);
+      at += __popc(word), begin += all;
+    }
     barrier();
-    list = List{scan.total, of};
+    if (!same) list = List{vertices.total, of};
     return true;
   }
 
@@ -266,14 +292,16 @@ struct Machine {
     times[i] += now - last, last = now;
   }
 
-  // The seeds; and the counters begin.
-  __device__ __forceinline__ bool seeds(List& list) {
+  // The seeds, which are claimed where that is asked for; and the counters begin.
+  __device__ __forceinline__ bool seeds(List& list, bool claims) {
     Id* of = take<Id>(a.num_seeds);
     if (!well()) return false;
+    if (claims) numberings++;
     each(a.num_cells, [&](u32 i) { a.cells[i] = 0; });
     each((u32)a.num_seeds, [&](u32 i) {
       u64 v = read(a.seeds, a.seed_bits, i);
       if (v >= a.num_nodes) atomicMin(a.bad_seed, (u64)i);
+      else if (claims) claim_one(i, (Id)v);
       of[i] = (Id)v;
     });
     barrier();

@@ -72,13 +72,12 @@ __device__ __forceinline__ float lost_by(const Machine& m, float in, float out) 
 // cross() by the way that costs less; by the rows where `forced`.
 __device__ __noinline__ bool between(Machine& m, Edges& e, const u32*& number, float& lost, List rows, List columns, bool forced) {
   auto by_columns = [&](bool asks) {
-    u32 n;
-    const u32* begins;
-    const Place* from;
-    if (!ranges(m, n, begins, from, columns)) return false;
+    Ranges in{false};
+    if (!ranges(m, in, columns)) return false;
     // By the mean degree.
-    if (asks) lost += fmaxf(0, lost_by(m, (float)n, (float)rows.n * (float)m.a.num_edges / (float)m.a.num_nodes));
-    return crossed(m, e, number, rows, columns, n, begins, from);
+    if (asks) lost += fmaxf(0, lost_by(m, (float)in.n, (float)rows.n * (float)m.a.num_edges / (float)m.a.num_nodes));
+    m.sync();
+    return cross(m, e, number, rows, columns, in);
   };
   const u32* starts = (const u32*)m.a.out_starts;
   if (!starts) return by_columns(true);

@@ -141,12 +141,12 @@ __device__ __forceinline__ bool vertex_keys(Machine& m, Keys& keys, u32 n, u32 n
 // The edges of k rows. p(r) is that of row r; a row has vertex(r), and an edge the row row_of(i).
 template <class Vertex, class RowOf, class P>
 __device__ __forceinline__ bool collective(Machine& m, Edges& e, const Edges& c, u32 rows, long long k, u32 node, u32 site,
-                                           bool numbered, Vertex vertex, RowOf row_of, P p) {
+                                           bool numbered, Claims claims, Vertex vertex, RowOf row_of, P p) {
   Keys keys;
   if (!vertex_keys(m, keys, rows, node, site, vertex, p)) return false;
   Bound bound;
   race(m, bound, rows, keys, k, [&](u32 r) { return keys.of[r]; }, [&](u32 r) { return (u64)vertex(r); });
-  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return bound.has(keys.of[r], r, [&] { return (u64)vertex(r); }); });
+  return edges_of_rows(m, e, c, numbered, claims, row_of, [&](u32 r) -> u32 { return bound.has(keys.of[r], r, [&] { return (u64)vertex(r); }); });
 }
 
 // k vertices of a list by p, in the list's order.
@@ -320,6 +320,21 @@ struct Uniform {
   __device__ __forceinline__ u32 edge(const u32* draws, u32 j, u32 degree) const {
     return whole(degree) || replace ? draws[j] : floyd(draws, j, degree - (u32)k);
   }
+  // Likewise, of draws that are made where they are asked for.
+  template <class Draw>
+  __device__ __forceinline__ u32 edge_by(Draw draw, u32 j, u32 degree) const {
+    u32 own = draw(j), top = degree - (u32)k;
+    if (whole(degree) || replace) return own;
+    // As floyd() has it.
+    for (u32 n = j, t = own;;) {
+      bool met = false;
+#pragma unroll 1
+      for (u32 i = 0; i < n; i++) met |= draw(i) == t;
+      if (met) return top + j;
+      if (t < top || t - top >= n) return own;
+      n = t - top, t = draw(n);
+    }
+  }
 };
 
 // k edges of each column of c.
@@ -345,37 +360,70 @@ __device__ __noinline__ bool individual(Machine& m, Edges& e, const Edges& c, lo
   });
 }
 
-// k in-edges of each of distinct vertices.
-__device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, long long k, bool replace, u32 site) {
-  Uniform uniform{k, replace};
-  u64* states = column_states(m, columns, site);
-  u32* degrees = m.take<u32>(columns.n);
-  Place* starts = m.take<Place>(columns.n);
+// What draws of the in-edges of distinct vertices need.
+struct Draws {
+  static const bool MAKES = true;
+  Uniform uniform;
+  u32 site;
+  u32 n;         // draws
+  u32* begins;   // of each vertex its first one, and n
+  u32* degrees;
+  Place* starts;  // where its edges begin
+  u64* states;
+  __device__ __forceinline__ u32 count(Machine& m, Id v) const {
+    return uniform.count(at_most(m.start((u64)v + 1) - m.start((u64)v)));
+  }
+  __device__ __forceinline__ bool room(Machine& m, u32 vertices, u32 edges) {
+    n = edges, begins = m.take<u32>(vertices + 1), degrees = m.take<u32>(vertices);
+    starts = m.take<Place>(vertices), states = m.take<u64>(vertices);
+    if (!m.well()) return false;
+    if (m.reporter()) begins[vertices] = edges;
+    return true;
+  }
+  __device__ __forceinline__ void put(Machine& m, u32 at, Id v, u32 begin) const {
+    u64 start = m.start((u64)v);
+    begins[at] = begin, starts[at] = (Place)start, degrees[at] = at_most(m.start((u64)v + 1) - start);
+    states[at] = state_of(m.stream(site, PURPOSE_NEIGHBORS), (u64)v);
+  }
+};
+__device__ __noinline__ bool draws(Machine& m, Draws& d, List list) { return of_list(m, d, list); }
+
+// What a row of few draws chooses is found by each thread from the draws before its own, which it makes again; of more
+// they are written down, for another meeting.
+const long long FEW_DRAWS = 32;
+
+// k in-edges of each of distinct vertices. Where it is asked for, what is to be numbered next is claimed: the vertices
+// of a list, then the rows of the edges.
+__device__ __noinline__ bool neighbors(Machine& m, Edges& e, List columns, const Draws& of, Claims claims) {
+  List before = claims.before;
+  Uniform uniform = of.uniform;
+  if (!edges_of(m, e, columns, of.n)) return false;
+  const u32 *begins = e.begins = of.begins, *degrees = of.degrees;
+  const u64* states = of.states;
+  bool few = uniform.k <= FEW_DRAWS;
+  u32 *column = (u32*)e.column, *draws = few ? nullptr : m.take<u32>(e.n);
   if (!m.well()) return false;
-  Machine::Scan scan;
-  auto count = [&](u32 c) -> u32 {
-    u64 v = (u64)columns(c), start = m.start(v);
-    starts[c] = (Place)start, degrees[c] = at_most(m.start(v + 1) - start);
-    return uniform.count(degrees[c]);
-  };
-  if (!m.counted(columns.n, scan, count)) return false;
-  u32 *begins = m.take<u32>(columns.n + 1), *draws = m.take<u32>(scan.total);
-  if (!edges_of(m, e, columns, scan.total)) return false;
-  // By the thread that counted them.
-  m.placed(columns.n, scan, [&](u32 c) { return uniform.count(degrees[c]); }, [&](u32 c, u32 begin, u32) { begins[c] = begin; });
-  if (m.reporter()) begins[columns.n] = e.n;
-  m.barrier();
-  e.begins = begins;
-  u32* of = (u32*)e.column;
+  if (claims.asked && (u64)before.n + e.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)before.n + e.n);
+  if (claims.asked) {
+    m.numberings++;
+    m.each(before.n, [&](u32 i) { m.claim_one(i, before(i)); });
+  }
+  if (!few) {
+    each_edge(m, begins, columns.n, e.n, [&](u32 i, u32 c) { draws[i] = uniform.draw(states[c], i - begins[c], degrees[c]); });
+    m.barrier();
+  }
   each_edge(m, begins, columns.n, e.n, [&](u32 i, u32 c) {
-    of[i] = c;
-    draws[i] = uniform.draw(states[c], i - begins[c], degrees[c]);
-  });
-  m.barrier();
-  m.each(e.n, [&](u32 i) {
-    u32 c = of[i], begin = begins[c];
-    Place p = starts[c] + (Place)uniform.edge(draws + begin, i - begin, degrees[c]);
-    ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = ((const Id*)m.a.indices)[p];
+    u32 begin = begins[c], degree = degrees[c], j = i - begin, at;
+    if (few) {
+      u64 state = states[c];
+      at = uniform.edge_by([&](u32 k) { return uniform.draw(state, k, degree); }, j, degree);
+    } else {
+      at = uniform.edge(draws + begin, j, degree);
+    }
+    Place p = of.starts[c] + (Place)at;
+    Id row = ((const Id*)m.a.indices)[p];
+    column[i] = c, ((Place*)e.place)[i] = p, ((Id*)e.row)[i] = row;
+    if (claims.asked) m.claim_one(before.n + i, row);
   });
   m.barrier();
   return true;

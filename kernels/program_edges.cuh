@@ -27,6 +27,18 @@ __device__ __noinline__ u32 column_of(const u32* begins, u32 n, u32 e) {
   return lo;
 }
 
+// Likewise, by a whole warp: reads that wait for one another are a fifth as many.
+__device__ __noinline__ u32 column_by_warp(const u32* begins, u32 n, u32 e) {
+  u32 lo = 0, lane = threadIdx.x & 31;
+#pragma unroll 1
+  while (n - lo > 1) {
+    u32 step = (n - lo + 31) / 32, at = lo + lane * step;
+    lo += step * (__popc(__ballot_sync(~0u, at < n && begins[at] <= e)) - 1);
+    n = min(lo + step, n);
+  }
+  return lo;
+}
+
 // Likewise, of a column that is not before column c, where an edge not after e is: mostly a few on.
 __device__ __forceinline__ u32 column_from(const u32* begins, u32 n, u32 c, u32 e) {
 #pragma unroll 1
@@ -40,7 +52,7 @@ template <class F>
 __device__ __forceinline__ void each_edge(Machine& m, const u32* begins, u32 columns, u32 n, F f) {
   Machine::Span mine = m.span(n);
   if (mine.lo >= mine.hi) return;
-  u32 c = column_of(begins, columns, mine.lo);
+  u32 c = column_by_warp(begins, columns, mine.lo);
 #pragma unroll 1
   for (u32 i = mine.lo + (threadIdx.x & 31); i < mine.hi; i += 32) {
     c = column_from(begins, columns, c, i);
@@ -55,7 +67,7 @@ __device__ __forceinline__ void each_row(Machine& m, const u32* begins, const Pl
   Machine::Span mine = m.span(n);
   if (mine.lo >= mine.hi) return;
   const Id* indices = (const Id*)m.a.indices;
-  u32 lane = threadIdx.x & 31, at = column_of(begins, columns, mine.lo);
+  u32 lane = threadIdx.x & 31, at = column_by_warp(begins, columns, mine.lo);
 #pragma unroll 1
   for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 128) {
     u32 c[4];
@@ -83,34 +95,53 @@ __device__ __forceinline__ bool edges_of(Machine& m, Edges& e, List columns, u32
 
 __device__ bool number_claimed(Machine& m, Edges& e);
 
-// Where the edges of distinct vertices stand: of each its first one among them all, and its first place less that. All
-// meet before they are read.
-__device__ __noinline__ bool ranges(Machine& m, u32& n, const u32*& begins, const Place*& from, List columns) {
-  auto degree = [&](u32 c) -> u32 {
-    u64 v = (u64)columns(c);
-    return at_most(m.start(v + 1) - m.start(v));
-  };
+// What is made of each vertex of a list when the list is (Machine::distinct): nothing.
+struct Alone {
+  static const bool MAKES = false;
+  __device__ __forceinline__ u32 count(Machine&, Id) const { return 0; }
+  __device__ __forceinline__ bool room(Machine& m, u32, u32) { return m.well(); }
+  __device__ __forceinline__ void put(Machine&, u32, Id, u32) const {}
+};
+
+// Where the edges of distinct vertices stand.
+struct Ranges {
+  static const bool MAKES = true;
+  bool claims;  // the vertices are claimed anew, each by its place in the list
+  u32 n;        // edges
+  u32* begins;  // of each vertex its first one among them all, and n
+  Place* from;  // of each its first place less that
+  u64 word;     // of a claim
+  __device__ __forceinline__ u32 count(Machine& m, Id v) const { return at_most(m.start((u64)v + 1) - m.start((u64)v)); }
+  __device__ __forceinline__ bool room(Machine& m, u32 vertices, u32 edges) {
+    n = edges, begins = m.take<u32>(vertices + 1), from = m.take<Place>(vertices);
+    if (!m.well()) return false;
+    if (claims) word = (u64)(m.a.tag - ++m.numberings) << 32;
+    if (m.reporter()) begins[vertices] = edges;
+    return true;
+  }
+  __device__ __forceinline__ void put(Machine& m, u32 at, Id v, u32 begin) const {
+    begins[at] = begin, from[at] = (Place)m.start((u64)v) - (Place)begin;
+    if (claims) m.a.map[(u64)v] = word | at;
+  }
+};
+
+// What is made of each vertex of a list of distinct ones.
+template <class OfEach>
+__device__ __forceinline__ bool of_list(Machine& m, OfEach& of_each, List list) {
+  auto count = [&](u32 i) -> u32 { return of_each.count(m, list(i)); };
   Machine::Scan scan;
-  if (!m.counted(columns.n, scan, degree)) return false;
-  u32* to = m.take<u32>(columns.n + 1);
-  Place* of = m.take<Place>(columns.n);
-  if (!m.well()) return false;
-  m.placed(columns.n, scan, degree, [&](u32 c, u32 begin, u32) {
-    to[c] = begin, of[c] = (Place)m.start((u64)columns(c)) - (Place)begin;
-  });
-  if (m.reporter()) to[columns.n] = scan.total;
-  n = scan.total, begins = to, from = of;
+  if (!m.counted(list.n, scan, count) || !of_each.room(m, list.n, scan.total)) return false;
+  m.placed(list.n, scan, count, [&](u32 i, u32 begin, u32) { of_each.put(m, i, list(i), begin); });
+  m.loose = true;
   return true;
 }
+__device__ __noinline__ bool ranges(Machine& m, Ranges& r, List list) { return of_list(m, r, list); }
 
 // All in-edges of distinct vertices; their rows are claimed where they are to be numbered.
-__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, bool numbered) {
-  u32 n;
-  const u32* begins;
-  const Place* from;
-  if (!ranges(m, n, begins, from, columns) || !edges_of(m, e, columns, n)) return false;
-  m.barrier();
-  e.begins = begins;
+__device__ __noinline__ bool slice(Machine& m, Edges& e, List columns, const Ranges& r, bool numbered) {
+  if (!edges_of(m, e, columns, r.n)) return false;
+  const u32* begins = e.begins = r.begins;
+  const Place* from = r.from;
   if (numbered) m.numberings++;
   each_row(m, begins, from, columns.n, e.n, [&](u32 i, u32 c, Place p, Id row) {
     if (i >= e.n) return;
@@ -175,13 +206,15 @@ __device__ __forceinline__ bool pick(Machine& m, Edges& e, const Edges& c, Count
   return true;
 }
 
-// The edges from vertices of distinct rows to those of distinct columns, whose ranges are known. `number` is their place
-// among the rows.
-// The edges of the columns are not written down: a first look notes which are kept, a bit each.
-__device__ __noinline__ bool crossed(Machine& m, Edges& e, const u32*& number, List rows, List columns, u32 n, const u32* all, const Place* from) {
+// The edges from vertices of distinct rows to those of distinct columns. `number` is their place among the rows, which may
+// have been claimed by it. The edges of the columns are not written down: a first look notes which are kept, a bit each.
+__device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns, const Ranges& r) {
+  u32 n = r.n;
+  const u32* all = r.begins;
+  const Place* from = r.from;
   u32* kept = m.take<u32>((u64)n / 32 + 1);
   if (!m.well()) return false;
-  m.claim(rows.n, rows);
+  if (!r.claims) m.claim(rows.n, rows);
   // The spans of warps are whole words of bits.
   u32 lane = threadIdx.x & 31, own = 0;
   each_row(m, all, from, columns.n, n, [&](u32 i, u32, Place, Id row) {
@@ -195,7 +228,7 @@ __device__ __noinline__ bool crossed(Machine& m, Edges& e, const u32*& number, L
   if (!edges_of(m, e, columns, scan.total)) return false;
   const Id* indices = (const Id*)m.a.indices;
   Machine::Span mine = m.span(n);
-  u32 at = scan.before, c = mine.lo < mine.hi ? column_of(all, columns.n, mine.lo) : 0;
+  u32 at = scan.before, c = mine.lo < mine.hi ? column_by_warp(all, columns.n, mine.lo) : 0;
 #pragma unroll 2
   for (u32 i0 = mine.lo; i0 < mine.hi; i0 += 32) {
     u32 i = i0 + lane, word = kept[i0 / 32], to = at + __popc(word & ((1u << lane) - 1));
@@ -220,12 +253,6 @@ __device__ __noinline__ bool crossed(Machine& m, Edges& e, const u32*& number, L
   m.barrier();
   e.begins = begins, number = of;
   return true;
-}
-__device__ __noinline__ bool cross(Machine& m, Edges& e, const u32*& number, List rows, List columns) {
-  u32 n;
-  const u32* all;
-  const Place* from;
-  return ranges(m, n, all, from, columns) && crossed(m, e, number, rows, columns, n, all, from);
 }
 
 // In each column the edges of c, then those of d, which has the same columns. A parent from c.n on is of d.
@@ -276,9 +303,14 @@ __device__ __noinline__ bool number_claimed(Machine& m, Edges& e) {
 }
 
 // All edges of c of the rows r that has(r); an edge is of the row row_of(i). Where `numbered`, c's rows are, and these
-// are some of them, in their order: since a row keeps all of its edges, no map is asked.
+// are some of them, in their order: since a row keeps all of its edges, no map is asked. What is to be numbered next may be
+// claimed here: the vertices of a list, then the rows.
+struct Claims {
+  bool asked;
+  List before;
+};
 template <class RowOf, class Has>
-__device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges& c, bool numbered, RowOf row_of, Has has) {
+__device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges& c, bool numbered, Claims claims, RowOf row_of, Has has) {
   auto kept = [&](u32 i) -> u32 { return has(row_of(i)); };
   auto chosen = [&](u32 r) -> u32 { return has(r); };
   u32 rows = numbered ? c.rows.n : 0;
@@ -288,9 +320,15 @@ __device__ __forceinline__ bool edges_of_rows(Machine& m, Edges& e, const Edges&
   u32* place = m.take<u32>(rows);
   Id* vertices = m.take<Id>(some.total);
   if (!filtered(m, e, c, edges, kept, [&] {
+        if (claims.asked) {
+          m.numberings++;
+          m.each(claims.before.n, [&](u32 i) { m.claim_one(i, claims.before(i)); });
+        }
         m.placed(rows, some, chosen, [&](u32 r, u32 at, u32 is) {
           place[r] = at;
-          if (is) vertices[at] = c.rows(r);
+          if (!is) return;
+          Id v = vertices[at] = c.rows(r);
+          if (claims.asked) m.claim_one(claims.before.n + at, v);
         });
       }))
     return false;
@@ -333,20 +371,26 @@ __device__ __forceinline__ bool store(Machine& m, const double*& values, u32 n, 
   return true;
 }
 
-// The distinct vertices of a list.
-__device__ __noinline__ bool unique(Machine& m, List& list, List of) {
-  m.claim(of.n, of);
-  return m.distinct(of.n, list, of, &of);
+// The distinct vertices of a list, which may have been claimed.
+template <class OfEach>
+__device__ __noinline__ bool unique(Machine& m, List& list, List of, bool claimed, OfEach& of_each) {
+  if (!claimed) m.claim(of.n, of);
+  return m.distinct(of.n, list, of, &of, of_each);
 }
 
-// One list behind another; of distinct vertices, where it is asked for.
-__device__ __noinline__ bool join(Machine& m, List& list, List x, List y, bool distinct) {
+// Likewise of two, one behind another. Those that have been claimed are as many as can be.
+template <class OfEach>
+__device__ __noinline__ bool unite(Machine& m, List& list, List x, List y, bool claimed, OfEach& of_each) {
   auto vertex = [&](u32 i) { return i < x.n ? x(i) : y(i - x.n); };
   if ((u64)x.n + y.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)x.n + y.n);
-  if (distinct) {
-    m.claim(x.n + y.n, vertex);
-    return m.distinct(x.n + y.n, list, vertex, nullptr);
-  }
+  if (!claimed) m.claim(x.n + y.n, vertex);
+  return m.distinct(x.n + y.n, list, vertex, nullptr, of_each);
+}
+
+// One list behind another.
+__device__ __noinline__ bool join(Machine& m, List& list, List x, List y) {
+  if ((u64)x.n + y.n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, (u64)x.n + y.n);
+  auto vertex = [&](u32 i) { return i < x.n ? x(i) : y(i - x.n); };
   Id* to = m.take<Id>(x.n + y.n);
   if (!m.well()) return false;
   m.each(x.n + y.n, [&](u32 i) { to[i] = vertex(i); });

@@ -23,6 +23,19 @@ __device__ __noinline__ u32 part_of(const u64* sums, u32 n, u64 x) {
   return lo;
 }
 
+// Likewise, by a whole warp, of sums that end above x.
+__device__ __noinline__ u32 part_by_warp(const u64* sums, u32 n, u64 x) {
+  u32 lo = 0, lane = threadIdx.x & 31, step;
+#pragma unroll 1
+  do {
+    step = (n - lo + 31) / 32;
+    u32 end = min(lo + (lane + 1) * step, n);
+    lo += step * (__ffs((int)__ballot_sync(~0u, sums[end - 1] > x)) - 1);
+    n = min(lo + step, n);
+  } while (step > 1);
+  return lo;
+}
+
 // The sums of a warp's values up to and with each lane's.
 __device__ __forceinline__ u64 lanes_upto(u64 x) {
   u32 lane = threadIdx.x & 31;
@@ -38,8 +51,8 @@ template <class P>
 __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total, List list, u32 node, P p) {
   u32 n = list.n, *worst = m.counters(2);
   u64* most = (u64*)m.counters(2);
-  u32 warps = gridDim.x * PROGRAM_WARPS, warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31;
-  u64* parts = m.take<u64>(warps);
+  u32 warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+  u64 *parts = m.take<u64>(gridDim.x), *of_warps = (u64*)m.s.digits[0];
   u64* to = sums = m.take<u64>(n);
   if (!m.well()) return false;
   u32 own = 0;
@@ -61,13 +74,18 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
 #pragma unroll 1
   for (u32 i = mine.lo + lane; i < mine.hi; i += 32) sum += integer(p(i), e, there);
   sum = __shfl_sync(~0u, lanes_upto(sum), 31);
-  if (lane == 0) parts[warp] = sum;
+  if (lane == 0) of_warps[warp] = sum;
+  __syncthreads();
+  if (warp == 0) {
+    u64 block = lanes_upto(lane < PROGRAM_WARPS ? of_warps[lane] : 0);
+    if (lane == 31) parts[blockIdx.x] = block;
+  }
   m.barrier();
-  u64 before = 0, all = 0;
-  for (u32 k = lane; k < warps; k += 32) {
-    u64 part = parts[k];
+  u64 before = lane < warp ? of_warps[lane] : 0, all = 0;
+  for (u32 b = lane; b < gridDim.x; b += 32) {
+    u64 part = parts[b];
     all += part;
-    if (k < warp) before += part;
+    if (b < blockIdx.x) before += part;
   }
   total = __shfl_sync(~0u, lanes_upto(all), 31);
   before = __shfl_sync(~0u, lanes_upto(before), 31);
@@ -82,24 +100,33 @@ __device__ __forceinline__ bool integer_sums(Machine& m, u64*& sums, u64& total,
   return true;
 }
 
-// Which element draw k of a site takes.
-__device__ __forceinline__ u32 drawn(const Stream& stream, u32 k, const u64* sums, u32 n, u64 total) {
-  return part_of(sums, n, below(draw_bits(state_of(stream, k), 0), total));
+// put(i, which of n elements draw i of a site takes), of k draws: a warp each while there are warps for them.
+template <class Put>
+__device__ __forceinline__ void drawn(Machine& m, u32 k, u32 site, const u64* sums, u32 n, u64 total, Put put) {
+  Stream stream = m.stream(site, PURPOSE_NEGATIVES);
+  auto at = [&](u32 i) { return below(draw_bits(state_of(stream, i), 0), total); };
+  if (k > 4 * gridDim.x * PROGRAM_WARPS) {
+    m.each(k, [&](u32 i) { put(i, part_of(sums, n, at(i))); });
+    return;
+  }
+  m.each_warp(k, [&](u32 i) {
+    u32 which = part_by_warp(sums, n, at(i));
+    if ((threadIdx.x & 31) == 0) put(i, which);
+  });
 }
 
 // The edges of the rows that k draws choose; `times` is how often each row was.
 template <class RowOf, class P>
 __device__ __forceinline__ bool collective_again(Machine& m, Edges& e, const u32*& times, const Edges& c, List list, u32 k, u32 node,
-                                                 u32 site, bool numbered, RowOf row_of, P p) {
+                                                 u32 site, bool numbered, Claims claims, RowOf row_of, P p) {
   u32 rows = list.n;
   u64 *sums, total;
   u32* to = m.zeros<u32>(rows);
   if (!m.well() || !integer_sums(m, sums, total, list, node, p)) return false;
-  Stream stream = m.stream(site, PURPOSE_NEGATIVES);
-  if (total) m.each(k, [&](u32 i) { atomicAdd(to + drawn(stream, i, sums, rows, total), 1u); });
+  if (total) drawn(m, k, site, sums, rows, total, [&](u32, u32 row) { atomicAdd(to + row, 1u); });
   m.barrier();
   times = to;
-  return edges_of_rows(m, e, c, numbered, row_of, [&](u32 r) -> u32 { return to[r] != 0; });
+  return edges_of_rows(m, e, c, numbered, claims, row_of, [&](u32 r) -> u32 { return to[r] != 0; });
 }
 
 // The vertices of a list that k draws choose, in the order of the draws.
@@ -110,8 +137,7 @@ __device__ __forceinline__ bool draw_again(Machine& m, List& list, List of, u32 
   if (!total) k = 0;
   Id* to = m.take<Id>(k);
   if (!m.well()) return false;
-  Stream stream = m.stream(site, PURPOSE_NEGATIVES);
-  m.each(k, [&](u32 i) { to[i] = of(drawn(stream, i, sums, of.n, total)); });
+  if (total) drawn(m, k, site, sums, of.n, total, [&](u32 i, u32 which) { to[i] = of(which); });
   m.barrier();
   list = List{k, to};
   return true;

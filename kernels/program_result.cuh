@@ -70,8 +70,8 @@ __device__ __forceinline__ void occur(Machine& m, Occurrences& o, u32 n, Vertex 
 }
 
 template <class Of>
-__device__ __forceinline__ bool number_all(Machine& m, Of& o, u32& total) {
-  m.claim(o.n, o);
+__device__ __forceinline__ bool number_all(Machine& m, Of& o, u32& total, bool claimed) {
+  if (!claimed) m.claim(o.n, o);
   auto is_first = [&](u32 i) -> u32 { return m.first(o(i)) == i; };
   Machine::Scan scan;
   if (!m.counted(o.n, scan, is_first)) return false;
@@ -83,13 +83,14 @@ __device__ __forceinline__ bool number_all(Machine& m, Of& o, u32& total) {
 }
 __device__ __noinline__ bool number(Machine& m, Occurrences& o, u32& total) {
   m.barrier();
-  return number_all(m, o, total);
+  return number_all(m, o, total, false);
 }
-__device__ __noinline__ bool nest(Machine& m, Nested& o, List x, List y, u32& total) {
+// They may have been claimed.
+__device__ __noinline__ bool nest(Machine& m, Nested& o, List x, List y, u32& total, bool claimed) {
   u64 n = (u64)x.n + y.n;
   if (n >= TOO_MUCH) return m.fail(STATUS_TOO_MANY_EDGES, n);
   o = Nested{x, y, m.take<u32>(n + 1), (u32)n};
-  return m.well() && number_all(m, o, total);
+  return m.well() && number_all(m, o, total, claimed);
 }
 
 // Of each destination of a block its first edge. Those of all blocks are found at the same meetings: degrees are zeros

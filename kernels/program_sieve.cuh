@@ -22,14 +22,8 @@ struct Sieve {
 };
 
 // Through values, as the address of a Sieve would keep it from being registers.
-__device__ __forceinline__ bool sieve(Machine& m, Sieve& s, List columns) {
-  u32 n = 0;
-  const u32* begins = nullptr;
-  const Place* from = nullptr;
-  if (!ranges(m, n, begins, from, columns)) return false;
-  m.barrier();
-  s.n = n, s.columns = columns, s.begins = begins, s.from = from;
-  return true;
+__device__ __forceinline__ void sieve(Sieve& s, List columns, const Ranges& r) {
+  s.n = r.n, s.columns = columns, s.begins = r.begins, s.from = r.from;
 }
 
 // The edges for which kept(i) is 1, in their order; it reads the edge in s. It is asked once an edge, since it may be a

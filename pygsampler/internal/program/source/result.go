@@ -10,9 +10,10 @@ import (
 func (w *writer) result() {
 	blocks := len(w.p.Matrices)
 	w.line("Batching b(m, %d, %d);", blocks, w.p.Beside())
+	before := w.text.Numberings
 	w.text.Numberings++
 	if w.p.Result == program.Subgraph {
-		w.subgraph()
+		w.subgraph(w.crossed.numberings == before)
 	} else {
 		w.blocks()
 	}
@@ -57,9 +58,7 @@ func (w *writer) edgeValues(extra int, x program.Extra) {
 	blocks, k := len(w.p.Matrices), x.Block-1
 	e := w.edges(x.Node)
 	switch {
-	case w.p.Result == program.Subgraph:
-		w.step("extra_edges(m, b, %d, %d, dst0, %s, [](u32 c) { return c; }, v%d)", blocks, extra, e, x.Node)
-	case w.nested():
+	case w.p.Result == program.Subgraph || w.nested():
 		w.step("extra_values(m, b, %d, %d, %s.n, v%d)", blocks, extra, e, x.Node)
 	default:
 		w.step("extra_edges(m, b, %d, %d, dst%d, %s, %s, v%d)", blocks, extra, k, e, w.destination(k), x.Node)
@@ -164,7 +163,7 @@ func (w *writer) nest() {
 	}
 	w.line("Nested o;")
 	w.line("u32 numbered;")
-	w.step("nest(m, o, %s.columns, %s, numbered)", outer, rows)
+	w.step("nest(m, o, %s.columns, %s, numbered, %t)", outer, rows, w.nests)
 	sources := "numbered"
 	for k, m := range w.p.Matrices {
 		e := w.edges(m)
@@ -189,15 +188,25 @@ func (w *writer) destinations(blocks int) {
 	}
 }
 
-// subgraph has the vertices of a list, in order.
-func (w *writer) subgraph() {
+// subgraph has the vertices of a list, in order: they are the columns of the matrix, and claimed by their numbers.
+func (w *writer) subgraph(claimed bool) {
 	m := w.p.Matrices[0]
 	e, of := w.edges(m), fmt.Sprintf("l%d", w.p.List)
-	w.line("Destinations dst0;")
-	w.step("dst0.room(m, %s.n)", of)
-	w.line("m.claim(%s.n, %s);", of, of)
-	w.line("dst0.count(m, %s.n, %s, [](u32 c) { return c; });", of, e)
-	w.destinations(1)
-	w.step("block(m, b, 0, %s.n, dst0, %s, [](u32 c) { return c; }, [&](u32 i) { return m.first(%s.row[i]); }, %t, %s)", of, e, e, w.p.Valued(0), w.valuesOf(0))
+	// They still are where nothing was numbered since their edges were found.
+	if !claimed || w.crossed.node != w.chosenFrom(m) {
+		w.line("m.sync();")
+		w.line("m.claim(%s.n, %s);", of, of)
+		clear(w.loose)
+	}
+	w.step("block_in_place(m, b, 0, %s.n, %s, [&](u32 i) { return m.first(%s.row[i]); }, %t, %s)", of, e, e, w.p.Valued(0), w.valuesOf(0))
 	w.step("subgraph_vertices(m, b, %s, seeds)", of)
+}
+
+// chosenFrom is the node of which a matrix has some of the edges.
+func (w *writer) chosenFrom(matrix int) int {
+	e := w.typeOf(matrix).Edges
+	for w.p.Parent(e) >= 0 {
+		e = w.p.Parent(e)
+	}
+	return e
 }

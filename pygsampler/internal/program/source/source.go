@@ -93,7 +93,16 @@ type writer struct {
 	loose   marks // what was written since all threads have surely met
 	text    Text
 	err     error
+
+	raw     []bool       // a list of rows: those of all edges, one behind another, as who takes it has each once in any case
+	made    map[int]bool // what chooses edges of a list's vertices finds where those are, since it was made with the list
+	claimed int          // the node whose vertices are claimed where they are written, all numberings before it being done; -1: none
+	nests   bool         // the vertices of a batch have been claimed
+	crossed marked       // the last A[list, list], whose rows are claimed by their places until the next numbering
 }
+
+// marked is a node, and how many numberings there had been.
+type marked struct{ node, numberings int }
 
 // marks are nodes whose values, or whose numbers of rows, are in memory.
 type marks map[string]bool
@@ -141,7 +150,7 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 	n := len(p.Nodes)
 	w := &writer{
 		p: p, wants: wants, once: once, uses: make([]int, n), rows: make([]bool, n), drawn: make([]bool, n), sieve: make([]bool, n), named: make([]bool, n), cost: make([]int, n),
-		reads: make([]marks, n), loose: marks{}, between: make([]bool, n),
+		reads: make([]marks, n), loose: marks{}, between: make([]bool, n), raw: make([]bool, n), made: map[int]bool{}, claimed: -1,
 	}
 	w.survey()
 	for i, ways := range layout.OnDevice(p) {
@@ -162,7 +171,8 @@ func write(p *program.Program, wants []program.Want, once bool) (Text, error) {
 	if p.Timed {
 		w.step("m.time(%d)", len(p.Nodes)+1)
 	}
-	w.step("m.seeds(seeds)")
+	w.claimed = w.ofSeeds()
+	w.step("m.seeds(seeds, %t)", w.claimed >= 0)
 	for i := range p.Nodes {
 		if w.wants[i] != 0 {
 			w.node(i)
@@ -206,12 +216,15 @@ func (w *writer) survey() {
 				w.uses[in]++
 			}
 		}
-		if n.Type.Kind != program.Matrix && n.Type.Kind != program.Scalar {
+		if n.Type.Kind != program.Matrix && n.Type.Kind != program.Scalar && !w.united(i) {
 			number(n.Type.Along)
 		}
 		if n.Op == program.Collective {
 			number(w.p.RowsOf(w.p.Nodes[n.In[0]].Type.Edges))
 		}
+	}
+	for i := range w.p.Nodes {
+		w.raw[i] = w.united(i) && !w.rows[w.typeOf(i).Along.Node]
 	}
 	for k, m := range w.p.Matrices {
 		if !w.p.Bare[k] {
@@ -442,15 +455,17 @@ func (w *writer) list(i int, n *program.Node) {
 		}
 		w.line("%s = %s;", l, of)
 	case program.Row:
+		if w.raw[i] {
+			w.line("%[1]s = List{e%[2]d.n, e%[2]d.row};", l, n.Type.Along.Node)
+			break
+		}
 		w.line("%s = %s;", l, list(n.Type.Along))
 	case program.Unique:
-		w.text.Numberings++
-		w.step("unique(m, %s, l%d)", l, n.In[0])
+		w.distinctOf(i, i, l, "unique", fmt.Sprintf("l%d", n.In[0]))
 	case program.Union:
-		w.text.Numberings++
-		w.step("join(m, %s, l%d, l%d, true)", l, n.In[0], n.In[1])
+		w.distinctOf(i, i, l, "unite", fmt.Sprintf("l%d, l%d", n.In[0], n.In[1]))
 	case program.Concat:
-		w.step("join(m, %s, l%d, l%d, false)", l, n.In[0], n.In[1])
+		w.step("join(m, %s, l%d, l%d)", l, n.In[0], n.In[1])
 	case program.Pick:
 		w.step("some(m, %s, l%d, [&](u32 i) -> u32 { return v%d(i) != 0; })", l, n.In[0], n.In[1])
 	case program.Draw:
@@ -463,8 +478,24 @@ func (w *writer) list(i int, n *program.Node) {
 		w.step("draw(m, %s, %s, %d, %d, %d, v%d)", l, list(w.typeOf(n.In[0]).Along), n.K, i, n.Site, n.In[0])
 	case program.Roots:
 		w.step("roots(m, %s, %d, %d)", l, n.K, n.Site)
+		if !w.next(i, func(next int) bool { n := &w.p.Nodes[next]; return n.Op == program.Walk && n.In[0] == i }) {
+			w.line("m.sync();")
+		}
 	case program.Walk:
-		w.step("walk(m, %s, l%d, %d, %d)", l, n.In[0], n.K, n.Site)
+		// A root is read by the thread that makes it.
+		step := w.step
+		if w.p.Nodes[n.In[0]].Op == program.Roots && n.In[0] == i-1 {
+			step = w.apart
+		}
+		claims := w.next(i, func(next int) bool {
+			n := &w.p.Nodes[next]
+			if n.Op != program.Unique || n.In[0] != i {
+				return false
+			}
+			w.claimed = next
+			return true
+		})
+		step("walk(m, %s, l%d, %d, %d, %t)", l, n.In[0], n.K, n.Site, claims)
 	}
 }
 
@@ -506,10 +537,10 @@ func (w *writer) distinct(i, l int) string {
 	if w.typeOf(l).Distinct {
 		return fmt.Sprintf("l%d", l)
 	}
-	w.text.Numberings++
-	w.line("List d%d;", i)
-	w.step("unique(m, d%d, l%d)", i, l)
-	return fmt.Sprintf("d%d", i)
+	d := fmt.Sprintf("d%d", i)
+	w.line("List %s;", d)
+	w.distinctOf(i, -1, d, "unique", fmt.Sprintf("l%d", l))
+	return d
 }
 
 // choose writes the edges of a matrix, and says whether their rows are numbered where that is asked for.
@@ -520,26 +551,34 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	}
 	switch n.Op {
 	case program.Whole:
-		w.step("slice(m, e%d, m.all, %t)", i, w.rows[i])
+		w.ranges(i, "m.all")
+		w.step("slice(m, e%[1]d, m.all, w%[1]d, %[2]t)", i, w.rows[i])
 		return w.rows[i]
 	case program.Slice:
 		columns := w.distinct(i, n.In[0])
+		w.ranges(i, columns)
 		if w.sieve[i] {
-			w.step("sieve(m, e%d, %s)", i, columns)
+			w.line("m.sync();")
+			w.line("sieve(e%[1]d, %[2]s, w%[1]d);", i, columns)
 			return false
 		}
-		w.step("slice(m, e%d, %s, %t)", i, columns, w.rows[i])
+		w.step("slice(m, e%[1]d, %[2]s, w%[1]d, %[3]t)", i, columns, w.rows[i])
 		return w.rows[i]
 	case program.Cross:
 		w.text.Numberings++
-		w.line("const u32* c%d;", i)
-		if !w.between[i] {
-			w.step("cross(m, e%d, c%d, l%d, l%d)", i, i, n.In[0], n.In[1])
+		if w.between[i] {
+			w.text.Numberings++
+			w.text.ByRows = w.text.ByRows || n.Layout == program.Other
+			w.line("const u32* c%d;", i)
+			w.step("between(m, e%d, c%d, lost, l%d, l%d, %t)", i, i, n.In[0], n.In[1], n.Layout == program.Other)
 			break
 		}
-		w.text.Numberings++
-		w.text.ByRows = w.text.ByRows || n.Layout == program.Other
-		w.step("between(m, e%d, c%d, lost, l%d, l%d, %t)", i, i, n.In[0], n.In[1], n.Layout == program.Other)
+		if !w.rows[i] {
+			w.crossed = marked{i, w.text.Numberings}
+		}
+		w.ranges(i, fmt.Sprintf("l%d", n.In[1]))
+		w.line("const u32* c%d;", i)
+		w.apart("cross(m, e%[1]d, c%[1]d, l%[2]d, l%[3]d, w%[1]d)", i, n.In[0], n.In[1])
 	case program.Dependent:
 		w.text.Cells += 4
 		w.step("dependent(m, e%d, %s, %d, %d, v%d)", i, c, i, n.Site, n.In[1])
@@ -557,7 +596,7 @@ func (w *writer) choose(i int, n *program.Node) (numbered bool) {
 	case program.Individual:
 		switch {
 		case w.drawn[n.In[0]]:
-			w.step("neighbors(m, e%d, %s, %d, %t, %d)", i, w.distinct(i, w.p.Nodes[n.In[0]].In[0]), n.K, n.Replace, n.Site)
+			w.neighbors(i, n)
 		case len(n.In) == 1:
 			w.step("individual(m, e%d, %s, %d, %t, %d)", i, c, n.K, n.Replace, n.Site)
 		case n.Replace && n.K >= 0:
@@ -598,11 +637,11 @@ func (w *writer) collective(i int, n *program.Node, c string) (numbered bool) {
 	if n.Replace && n.K >= 0 {
 		w.text.Cells += 8
 		w.line("const u32* t%d;", i)
-		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %t, %s, %s)", i, i, c, rows, n.K, i, n.Site, numbered, row, p)
+		w.step("collective_again(m, e%d, t%d, %s, %s, %d, %d, %d, %t, %s, %s, %s)", i, i, c, rows, n.K, i, n.Site, numbered, w.claims(i, numbered, c+".columns"), row, p)
 		return numbered
 	}
 	w.text.Cells += selectCells + 8
-	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %t, %s, %s, %s)", i, c, rows, n.K, i, n.Site, numbered, rows, row, p)
+	w.step("collective(m, e%d, %s, %s.n, %d, %d, %d, %t, %s, %s, %s, %s)", i, c, rows, n.K, i, n.Site, numbered, w.claims(i, numbered, c+".columns"), rows, row, p)
 	return numbered
 }
 

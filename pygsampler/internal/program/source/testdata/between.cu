@@ -2,18 +2,21 @@
 __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
-  if (!m.seeds(seeds)) return;
+  if (!m.seeds(seeds, true)) return;
   List l0;
   l0 = seeds;
   List l1;
+  Alone w1;
   m.sync();
-  if (!unique(m, l1, l0)) return;
+  if (!unique(m, l1, l0, true, w1)) return;
   List l3;
   l3 = m.all;
   Edges e4;
-  const u32* c4;
+  Ranges w4{false};
   m.sync();
-  if (!cross(m, e4, c4, l1, l3)) return;
+  if (!ranges(m, w4, l3)) return;
+  const u32* c4;
+  if (!cross(m, e4, c4, l1, l3, w4)) return;
   auto v4 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e4.place[i])); };
   Batching b(m, 1, 0);
   Occurrences o;

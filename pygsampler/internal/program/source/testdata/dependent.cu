@@ -2,15 +2,16 @@
 __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
-  if (!m.seeds(seeds)) return;
+  if (!m.seeds(seeds, true)) return;
   List l0;
   l0 = seeds;
   Edges e1;
   List d1;
+  Ranges w1{false};
   m.sync();
-  if (!unique(m, d1, l0)) return;
+  if (!unique(m, d1, l0, true, w1)) return;
   m.sync();
-  if (!slice(m, e1, d1, false)) return;
+  if (!slice(m, e1, d1, w1, false)) return;
   auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };
   auto v2 = [&](u32 i) -> double { return (double)(m.start((u64)i + 1) - m.start(i)); };
   const double* s3;
@@ -31,7 +32,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   Nested o;
   u32 numbered;
   m.sync();
-  if (!nest(m, o, e7.columns, List{e7.n, e7.row}, numbered)) return;
+  if (!nest(m, o, e7.columns, List{e7.n, e7.row}, numbered, false)) return;
   m.sync();
   if (!block_in_place(m, b, 0, numbered, e7, [&](u32 i) { return o.number(m, e7.row[i]); }, true, v7)) return;
   m.sync();

@@ -2,15 +2,16 @@
 __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
-  if (!m.seeds(seeds)) return;
+  if (!m.seeds(seeds, true)) return;
   List l0;
   l0 = seeds;
   Edges e1;
   List d1;
+  Ranges w1{false};
   m.sync();
-  if (!unique(m, d1, l0)) return;
+  if (!unique(m, d1, l0, true, w1)) return;
   m.sync();
-  if (!slice(m, e1, d1, true)) return;
+  if (!slice(m, e1, d1, w1, true)) return;
   auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };
   const double* s2;
   m.sync();

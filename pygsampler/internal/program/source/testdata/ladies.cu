@@ -2,15 +2,16 @@
 __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
-  if (!m.seeds(seeds)) return;
+  if (!m.seeds(seeds, true)) return;
   List l0;
   l0 = seeds;
   Edges e1;
   List d1;
+  Ranges w1{false};
   m.sync();
-  if (!unique(m, d1, l0)) return;
+  if (!unique(m, d1, l0, true, w1)) return;
   m.sync();
-  if (!slice(m, e1, d1, true)) return;
+  if (!slice(m, e1, d1, w1, true)) return;
   auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };
   const double x2 = 0x1p+01;
   auto v3 = [&](u32 i) -> double { return op_pow(v1(i), x2); };
@@ -19,7 +20,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   auto v4 = [&](u32 i) -> double { return group_sum(g4, i); };
   Edges e5;
   m.sync();
-  if (!collective(m, e5, e1, e1.rows.n, 64, 5, 0, true, e1.rows, [&](u32 i) -> u32 { return e1.number[i]; }, v4)) return;
+  if (!collective(m, e5, e1, e1.rows.n, 64, 5, 0, true, Claims{true, e1.columns}, e1.rows, [&](u32 i) -> u32 { return e1.number[i]; }, v4)) return;
   auto v5 = [&](u32 i) -> double { return v1(e5.parent[i]); };
   const double* s6;
   if (!store(m, s6, e5.n, [&](u32 i) -> double { return op_div(v5(i), v4(e1.number[e5.parent[i]])); })) return;
@@ -35,7 +36,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   Nested o;
   u32 numbered;
   m.sync();
-  if (!nest(m, o, e5.columns, e5.rows, numbered)) return;
+  if (!nest(m, o, e5.columns, e5.rows, numbered, true)) return;
   m.sync();
   if (!block_in_place(m, b, 0, numbered, e5, [&](u32 i) { return o.number(m, e5.row[i]); }, true, v8)) return;
   m.sync();

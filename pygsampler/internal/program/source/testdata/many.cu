@@ -2,10 +2,13 @@
 __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
-  if (!m.seeds(seeds)) return;
+  if (!m.seeds(seeds, false)) return;
   Edges e1;
+  Ranges w1{false};
   m.sync();
-  if (!slice(m, e1, m.all, false)) return;
+  if (!ranges(m, w1, m.all)) return;
+  m.sync();
+  if (!slice(m, e1, m.all, w1, false)) return;
   auto v1 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e1.place[i])); };
   GroupSums g2;
   if (!sum_groups(m, g2, m.all.n, e1.n, 2, false, [&](u32 i) -> u32 { return (u32)e1.row[i]; }, v1)) return;
@@ -22,13 +25,14 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!draw(m, l5, m.all, 9, 5, 1, v3)) return;
   List l6;
   m.sync();
-  if (!join(m, l6, l4, l5, false)) return;
+  if (!join(m, l6, l4, l5)) return;
   Edges e7;
   List d7;
+  Ranges w7{false};
   m.sync();
-  if (!unique(m, d7, l6)) return;
+  if (!unique(m, d7, l6, false, w7)) return;
   m.sync();
-  if (!slice(m, e7, d7, true)) return;
+  if (!slice(m, e7, d7, w7, true)) return;
   auto v7 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e7.place[i])); };
   const double* s8;
   m.sync();
@@ -64,7 +68,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   if (!count_groups(m, p15, e14.rows.n, e14.n, [&](u32 i) -> u32 { return e14.number[i]; })) return;
   const u32* t15;
   m.sync();
-  if (!collective_again(m, e15, t15, e14, e14.rows, 5, 15, 4, true, [&](u32 i) -> u32 { return e14.number[i]; }, [&](u32 r) -> double { return p15[r]; })) return;
+  if (!collective_again(m, e15, t15, e14, e14.rows, 5, 15, 4, true, Claims{false}, [&](u32 i) -> u32 { return e14.number[i]; }, [&](u32 r) -> double { return p15[r]; })) return;
   auto v15 = [&](u32 i) -> double { return v14(e15.parent[i]); };
   auto v16 = [&](u32 i) -> double { return (double)t15[e14.number[e15.parent[e15.first[i]]]]; };
   auto v17 = [&](u32 i) -> double { return m.random(5, PURPOSE_EDGES, m.edge_id(e15.place[i])); };

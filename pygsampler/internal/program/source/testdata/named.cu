@@ -2,15 +2,16 @@
 __device__ __forceinline__ void steps(Machine& m) {
   List seeds;
   m.sync();
-  if (!m.seeds(seeds)) return;
+  if (!m.seeds(seeds, true)) return;
   List l0;
   l0 = seeds;
   List l1;
+  Ranges w2{false};
   m.sync();
-  if (!unique(m, l1, l0)) return;
+  if (!unique(m, l1, l0, true, w2)) return;
   Sieve e2;
   m.sync();
-  if (!sieve(m, e2, l1)) return;
+  sieve(e2, l1, w2);
   auto v3 = [&](u32 i) -> double { return m.named<ARRAY_0>(0, m.edge_id(e2.place[i])); };
   auto v4 = [&](u32 i) -> double { return m.named<ARRAY_1>(1, i); };
   auto v5 = [&](u32 i) -> double { return op_add(v3(i), v4((u32)e2.row[i])); };
@@ -24,7 +25,7 @@ __device__ __forceinline__ void steps(Machine& m) {
   Nested o;
   u32 numbered;
   m.sync();
-  if (!nest(m, o, e8.columns, List{e8.n, e8.row}, numbered)) return;
+  if (!nest(m, o, e8.columns, List{e8.n, e8.row}, numbered, false)) return;
   m.sync();
   if (!block_in_place(m, b, 0, numbered, e8, [&](u32 i) { return o.number(m, e8.row[i]); }, true, v8)) return;
   m.sync();

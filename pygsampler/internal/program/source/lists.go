@@ -1,0 +1,171 @@
+package source
+
+import (
+	"fmt"
+
+	"github.com/pygsampler/pygsampler/pygsampler/internal/program"
+)
+
+// What is known of a list's vertices when the list is made saves meetings later: where their edges stand, or their
+// draws, is counted where the vertices are; and what is numbered next is claimed where it is written.
+
+// united says that a list is the rows of edges, which unions take and nothing else: they need not be distinct. Rows that
+// are chosen are, and few.
+func (w *writer) united(list int) bool {
+	n := &w.p.Nodes[list]
+	if n.Op != program.Row || n.Type.Along.Space != program.Rows || w.p.Nodes[n.Type.Along.Node].Op == program.Collective {
+		return false
+	}
+	for i := range w.p.Nodes {
+		taker := &w.p.Nodes[i]
+		for k, in := range taker.In {
+			if in == list && w.wants[i] != 0 && !(taker.Op == program.Union && k == 1) {
+				return false
+			}
+		}
+	}
+	for _, e := range w.p.Extras {
+		if e.Node == list {
+			return false
+		}
+	}
+	return w.p.Result != program.Subgraph || w.p.List != list
+}
+
+// next says whether the next step that makes a list or edges, or that numbers vertices, is one that a test names; lists that
+// are there already are no step.
+func (w *writer) next(i int, is func(next int) bool) bool {
+	for i++; i < len(w.p.Nodes); i++ {
+		n := &w.p.Nodes[i]
+		if w.wants[i] == 0 || w.recalls(n) || n.Op == program.Row || n.Op == program.Column || w.drawn[i] || n.Type.Kind == program.Matrix && !n.Chooses() {
+			continue
+		}
+		if k := n.Type.Kind; k == program.List || k == program.Matrix {
+			return is(i)
+		}
+	}
+	return false
+}
+
+// ofSeeds is the first node that numbers vertices, where those are the seeds: they are claimed as they are read.
+func (w *writer) ofSeeds() int {
+	for i := range w.p.Nodes {
+		n, of := &w.p.Nodes[i], -1
+		if w.wants[i] == 0 || w.recalls(n) {
+			continue
+		}
+		switch {
+		case n.Op == program.Unique || n.Op == program.Slice && !w.drawn[i]:
+			of = n.In[0]
+		case n.Op == program.Individual && w.drawn[n.In[0]]:
+			of = w.p.Nodes[n.In[0]].In[0]
+		case n.Op == program.Union || n.Op == program.Cross || n.Op == program.Walk || n.Op == program.Whole && w.rows[i]:
+			return -1
+		case w.rows[i]:
+			return -1
+		default:
+			continue
+		}
+		if n.Op == program.Unique || !w.typeOf(of).Distinct {
+			if w.p.Nodes[of].Op == program.Seeds {
+				return i
+			}
+			return -1
+		}
+		if w.rows[i] {
+			return -1
+		}
+	}
+	return -1
+}
+
+// chooser is what first takes the columns of a list, whose edges or draws are then counted with the list; -1: nothing does.
+func (w *writer) chooser(list int) int {
+	for i := list + 1; i < len(w.p.Nodes); i++ {
+		n := &w.p.Nodes[i]
+		if w.wants[i] == 0 || w.recalls(n) {
+			continue
+		}
+		switch {
+		case n.Op == program.Slice && !w.drawn[i] && n.In[0] == list, n.Op == program.Cross && n.In[1] == list && !w.between[i],
+			n.Op == program.Individual && w.drawn[n.In[0]] && w.p.Nodes[n.In[0]].In[0] == list:
+			return i
+		}
+	}
+	return -1
+}
+
+// where declares where the edges, or the draws, of a chooser's columns are; a cross of a list that has just been made may have it
+// claimed.
+func (w *writer) where(chooser int, claims bool) {
+	if n := &w.p.Nodes[chooser]; n.Op == program.Individual {
+		w.line("Draws w%d{Uniform{%d, %t}, %d};", chooser, n.K, n.Replace, n.Site)
+		return
+	}
+	w.line("Ranges w%d{%t};", chooser, claims)
+}
+
+// distinctOf writes the distinct vertices of lists, for node i; as a list of the program's where list is not negative, else for
+// what node i chooses.
+func (w *writer) distinctOf(i, list int, name, step, lists string) {
+	w.text.Numberings++
+	claimed := w.claimed == i
+	if claimed {
+		w.claimed = -1
+	}
+	chooser := i
+	if list >= 0 {
+		chooser = w.chooser(list)
+	}
+	if chooser < 0 {
+		w.line("Alone w%d;", i)
+		w.step("%s(m, %s, %s, %t, w%d)", step, name, lists, claimed, i)
+		return
+	}
+	n := &w.p.Nodes[chooser]
+	w.where(chooser, list >= 0 && n.Op == program.Cross && n.In[0] == list && w.next(list, func(next int) bool { return next == chooser }))
+	w.step("%s(m, %s, %s, %t, w%d)", step, name, lists, claimed, chooser)
+	w.made[chooser] = true
+}
+
+// ranges writes where the edges of a chooser's columns are, unless that is known.
+func (w *writer) ranges(chooser int, columns string) {
+	if w.made[chooser] {
+		return
+	}
+	w.where(chooser, false)
+	w.step("ranges(m, w%d, %s)", chooser, columns)
+}
+
+// neighbors writes draws from the edges of a list's vertices.
+func (w *writer) neighbors(i int, n *program.Node) {
+	of := w.p.Nodes[n.In[0]].In[0]
+	columns := w.distinct(i, of)
+	if !w.made[i] {
+		w.where(i, false)
+		w.step("draws(m, w%d, %s)", i, columns)
+	}
+	w.step("neighbors(m, e%[1]d, %[2]s, w%[1]d, %[3]s)", i, columns, w.claims(i, !w.rows[i], columns))
+}
+
+// claims is what the step that makes the edges of node i may claim of what is numbered next: a list and the rows of those
+// edges, or the vertices of the batch.
+func (w *writer) claims(i int, may bool, columns string) string {
+	before := ""
+	if may && w.next(i, func(next int) bool {
+		n := &w.p.Nodes[next]
+		if n.Op != program.Union || w.p.Nodes[n.In[1]].Op != program.Row || w.typeOf(n.In[1]).Along.Node != i || n.In[0] > i {
+			return false
+		}
+		before, w.claimed = fmt.Sprintf("l%d", n.In[0]), next
+		return true
+	}) {
+		return fmt.Sprintf("Claims{true, %s}", before)
+	}
+	last := !w.next(i, func(int) bool { return true })
+	if may && last && w.once && w.p.Result == program.Blocks && len(w.p.Matrices) > 0 && w.typeOf(w.p.Matrices[0]).Edges == i && w.nested() {
+		w.nests = true
+		return fmt.Sprintf("Claims{true, %s}", columns)
+	}
+	return "Claims{false}"
+}
