@@ -19,17 +19,23 @@ struct Candidates {
   u32 n;
   u64 least;  // the bits of the least ratio
 };
-// LABOR's: the sum of a^2 / min(1, c q) is to be above that of a^2 by a goal.
-template <class A, class Q>
+// LABOR's: the sum of a^2 / min(1, c q) is to be above that of a^2 by a goal. Of each edge its ratio, 0 where it is no candidate,
+// and a^2 / q have been written down: a search goes over them again and again, and to divide takes longer than to read.
+__device__ __forceinline__ double2 labor_term(double a, double q) {
+  return a > 0 && q > 0 ? make_double2(q, op_div(__dmul_rn(a, a), q)) : make_double2(0, 0);
+}
+template <class A>
 struct LaborSearch {
   long long k;
   A a;
-  Q q;
-  __device__ __forceinline__ bool candidate(u32 i) const { return a(i) > 0 && q(i) > 0; }
-  __device__ __forceinline__ double ratio(u32 i) const { return q(i); }
+  const double2* terms;
+  __device__ __forceinline__ bool candidate(u32 i) const { return terms[i].x > 0; }
+  __device__ __forceinline__ double ratio(u32 i) const { return terms[i].x; }
   __device__ __forceinline__ double value(u32 i) const { return candidate(i) ? a(i) : 0.0; }
-  __device__ __forceinline__ double above(u32 i, bool open) const { return open ? op_div(__dmul_rn(a(i), a(i)), q(i)) : 0.0; }
-  __device__ __forceinline__ double below(u32 i, bool open) const { return open ? __dmul_rn(a(i), a(i)) : 0.0; }
+  __device__ __forceinline__ double2 sums(u32 i, double c) const {
+    double2 own = terms[i];
+    return own.x > 0 && __dmul_rn(c, own.x) < 1 ? make_double2(own.y, __dmul_rn(a(i), a(i))) : make_double2(0, 0);
+  }
   // Whether a column has its factor without a search.
   __device__ __forceinline__ bool known(u32, Candidates all, double& c) const {
     c = !all.n || (k >= 0 && all.n > (u64)k) ? 0 : op_div(1.0, of_bits(all.least));
@@ -48,8 +54,11 @@ struct LevelSearch {
   __device__ __forceinline__ bool candidate(u32 i) const { return v(i) > 0; }
   __device__ __forceinline__ double ratio(u32 i) const { return v(i); }
   __device__ __forceinline__ double value(u32) const { return 0; }
-  __device__ __forceinline__ double above(u32 i, bool open) const { return !open && v(i) > 0 ? 1.0 : 0.0; }
-  __device__ __forceinline__ double below(u32 i, bool open) const { return open ? v(i) : 0.0; }
+  __device__ __forceinline__ double2 sums(u32 i, double c) const {
+    double own = v(i);
+    bool open = own > 0 && __dmul_rn(c, own) < 1;
+    return make_double2(!open && own > 0 ? 1.0 : 0.0, open ? own : 0.0);
+  }
   __device__ __forceinline__ bool known(u32 column, Candidates all, double& c) const {
     double to = sum(column);
     bool none = !all.n || !(to > 0), every = (double)all.n <= to;
@@ -61,22 +70,14 @@ struct LevelSearch {
   __device__ __forceinline__ double next(double goal, double above, double below) const { return op_div(op_sub(goal, above), below); }
 };
 
-// What a search adds up of a column's edges.
+// The next c of a column; false: this one is the last.
 template <class Search>
-struct Terms {
-  const Search& of;
-  double c;
-  __device__ __forceinline__ bool open(u32 i) const { return of.candidate(i) && __dmul_rn(c, of.ratio(i)) < 1; }
-  __device__ __forceinline__ double above(u32 i) const { return of.above(i, open(i)); }
-  __device__ __forceinline__ double below(u32 i) const { return of.below(i, open(i)); }
-  // The next c of a column; false: this one is the last.
-  __device__ __forceinline__ bool next(double goal, double above, double below) {
-    double next = of.next(goal, above, below);
-    if (!(next > c)) return false;
-    c = next;
-    return true;
-  }
-};
+__device__ __forceinline__ bool next_factor(const Search& search, double& c, double goal, double2 sums) {
+  double next = search.next(goal, sums.x, sums.y);
+  if (!(next > c)) return false;
+  c = next;
+  return true;
+}
 
 template <class Search>
 __device__ __forceinline__ Candidates candidates_of(u32 lo, u32 hi, const Search& of) {
@@ -130,19 +131,15 @@ __device__ __forceinline__ bool long_factors(Machine& m, double* to, const Edges
       LongColumn column = columns[pieces[i].y];
       if (column.done) return;
       u32 lo = pieces[i].x, hi = min(lo + SUMMED, e.begins[column.column + 1]);
-      Terms<Search> terms{search, column.c};
-      double above = sum_from(lo, hi, [&](u32 i) { return terms.above(i); });
-      double below = sum_from(lo, hi, [&](u32 i) { return terms.below(i); });
-      if (lane == 0) parts[i] = above, second[i] = below;
+      double2 sums = sums_from(lo, hi, [&](u32 i) { return search.sums(i, column.c); });
+      if (lane == 0) parts[i] = sums.x, second[i] = sums.y;
     });
     m.barrier();
     m.each_warp(num_columns, [&](u32 i) {
       LongColumn column = columns[i];
       if (column.done) return;
       double above = sum_in_order(parts + column.first, column.pieces), below = sum_in_order(second + column.first, column.pieces);
-      Terms<Search> terms{search, column.c};
-      column.done = !terms.next(column.goal, above, below);
-      column.c = terms.c;
+      column.done = !next_factor(search, column.c, column.goal, make_double2(above, below));
       if (lane) return;
       columns[i] = column, to[column.column] = column.c;
       if (!column.done) atomicMax(going, step);
@@ -175,15 +172,16 @@ __device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, c
       return;
     }
     Candidates all = candidates_of(lo, hi, search);
-    Terms<Search> terms{search, 0};
-    if (!search.known(column, all, terms.c)) {
-      double goal = search.goal(column, all.n, warp_sum_of(lo, hi, [&](u32 i) { return search.value(i); })), above, below;
+    double c = 0;
+    if (!search.known(column, all, c)) {
+      double goal = search.goal(column, all.n, warp_sum_of(lo, hi, [&](u32 i) { return search.value(i); }));
+      double2 sums;
       do {
-        above = warp_sum_of(lo, hi, [&](u32 i) { return terms.above(i); });
-        below = warp_sum_of(lo, hi, [&](u32 i) { return terms.below(i); });
-      } while (terms.next(goal, above, below));
+        sums = sums_from(lo, hi, [&](u32 i) { return search.sums(i, c); });
+        sums = make_double2(__shfl_sync(~0u, sums.x, 0), __shfl_sync(~0u, sums.y, 0));
+      } while (next_factor(search, c, goal, sums));
     }
-    if (lane == 0) to[column] = terms.c;
+    if (lane == 0) to[column] = c;
   });
   m.barrier();
   if (most && !long_factors(m, to, e, cells, pieces, columns, parts, search)) return false;
@@ -191,13 +189,38 @@ __device__ __forceinline__ bool factors_of(Machine& m, const double*& factors, c
   return true;
 }
 
-// With four counters beside those of the search, as `level`.
+// With two counters beside those of the search, as `level`.
 template <class A, class Q>
 __device__ __forceinline__ bool labor(Machine& m, const double*& factors, const Edges& e, long long k, u32 node, A a, Q q) {
   auto wrong = [](double x) { return !(x >= 0 && finite(x)); };
-  if (!m.chances(e.n, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); }))
+  double2* terms = m.take<double2>(e.n);
+  u32* worst = m.counters(2);
+  if (!m.well()) return false;
+  m.each(e.n, [&](u32 i) {
+    double own = a(i), ratio = q(i);
+    if (wrong(own) || wrong(ratio)) atomicMax(worst, ~i);
+    else terms[i] = labor_term(own, ratio);
+  });
+  m.barrier();
+  if (!m.looked(worst, node, [&](u32 i) { return e.columns(e.column[i]); }, [&](u32 i) -> double { return wrong(a(i)) ? a(i) : q(i); }))
     return false;
-  return factors_of(m, factors, e, LaborSearch<A, Q>{k, a, q});
+  return factors_of(m, factors, e, LaborSearch<A>{k, a, terms});
+}
+
+// Likewise where all weights and ratios are 1: the search ends after one step, whose sums are known.
+__device__ __noinline__ bool labor_of_ones(Machine& m, const double*& factors, const Edges& e, long long k) {
+  double* to = m.take<double>(e.columns.n);
+  if (!m.well()) return false;
+  m.each(e.columns.n, [&](u32 column) {
+    u32 n = e.begins[column + 1] - e.begins[column];
+    LaborSearch<double (*)(u32)> search{k, nullptr, nullptr};
+    double c = 0;
+    if (!search.known(column, Candidates{n, ONE_BITS}, c)) next_factor(search, c, search.goal(column, n, n), make_double2(n, n));
+    to[column] = c;
+  });
+  m.barrier();
+  factors = to;
+  return true;
 }
 
 template <class V, class Sum>

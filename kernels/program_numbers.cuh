@@ -88,6 +88,8 @@ __device__ __forceinline__ u64 ascending(double x) {
   return word & SIGN ? ~word : word | SIGN;
 }
 
+__device__ __forceinline__ double of_ascending(u64 word) { return of_bits(word & SIGN ? word & ~SIGN : ~word); }
+
 // Sums of n terms that no order changes: integers of the parts of each above and below 2^(e - b).
 struct Bins {
   int e, b;

@@ -112,7 +112,6 @@ __device__ __forceinline__ bool sum_all(Machine& m, u32* counters, double& sum, 
 template <class Group, class Of>
 __device__ __forceinline__ bool extreme_groups(Machine& m, const double*& found, u32 groups, u32 n, bool largest, Group group, Of of) {
   u64* best = m.zeros<u64>(groups);
-  u32* first = m.zeros<u32>(groups);
   double* to = m.take<double>(groups);
   if (!m.well()) return false;
   m.barrier();
@@ -120,15 +119,33 @@ __device__ __forceinline__ bool extreme_groups(Machine& m, const double*& found,
     double x = of(i);
     return x != x ? ~0ull : largest ? ascending(x) : ~ascending(x);
   };
-  m.each(n, [&](u32 i) { atomicMax(best + group(i), key(i)); });
-  m.barrier();
   m.each(n, [&](u32 i) {
-    if (load_relaxed(best + group(i)) == key(i)) atomicMax(first + group(i), ~i);
+    u64 own = key(i), *at = best + group(i);
+    if (load_relaxed(at) < own) atomicMax(at, own);
   });
   m.barrier();
-  m.each(groups, [&](u32 g) { to[g] = !best[g] ? 0 : best[g] == ~0ull ? nan_value() : of(~first[g]); });
-  m.barrier();
+  // Elements of one key are one number, but for the two zeros.
+  const u64 zero = largest ? ascending(0.0) : ~ascending(0.0);
+  u32 own = 0;
+  m.each(groups, [&](u32 g) {
+    u64 word = best[g];
+    own += word == zero;
+    to[g] = !word ? 0 : word == ~0ull ? nan_value() : of_ascending(largest ? word : ~word);
+  });
+  u32 zeros = m.sum(at_most(warp_sum(own))).total;
   found = to;
+  if (!zeros) return true;
+  u32* first = m.zeros<u32>(groups);
+  if (!m.well()) return false;
+  m.barrier();
+  m.each(n, [&](u32 i) {
+    if (best[group(i)] == zero && key(i) == zero) atomicMax(first + group(i), ~i);
+  });
+  m.barrier();
+  m.each(groups, [&](u32 g) {
+    if (best[g] == zero) to[g] = of(~first[g]);
+  });
+  m.barrier();
   return true;
 }
 
@@ -179,6 +196,33 @@ __device__ __forceinline__ double sum_from(u32 lo, u32 hi, Of of) {
 #pragma unroll
     for (u32 j = 0; j < 4; j++) part = __dadd_rn(part, own.x[j]);
     if ((i0 - lo + 128) % SUMMED == 0 || i0 + 128 >= hi) total = __dadd_rn(total, part), part = 0;
+  }
+  return total;
+}
+// Two such sums at once, of(i) being an edge's terms.
+template <class Of>
+__device__ __forceinline__ double2 sums_from(u32 lo, u32 hi, Of of) {
+  double2 total = make_double2(0, 0), part = total;
+#pragma unroll 1
+  for (u32 i0 = lo; i0 < hi; i0 += 128) {
+    double2 x[4];
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) {
+      u32 i = i0 + 32 * j + (threadIdx.x & 31);
+      x[j] = i < hi ? of(i) : make_double2(0, 0);
+    }
+#pragma unroll 1
+    for (int d = 16; d; d >>= 1) {
+#pragma unroll
+      for (u32 j = 0; j < 4; j++) {
+        x[j].x = __dadd_rn(x[j].x, __shfl_down_sync(~0u, x[j].x, d));
+        x[j].y = __dadd_rn(x[j].y, __shfl_down_sync(~0u, x[j].y, d));
+      }
+    }
+#pragma unroll
+    for (u32 j = 0; j < 4; j++) part.x = __dadd_rn(part.x, x[j].x), part.y = __dadd_rn(part.y, x[j].y);
+    if ((i0 - lo + 128) % SUMMED == 0 || i0 + 128 >= hi)
+      total.x = __dadd_rn(total.x, part.x), total.y = __dadd_rn(total.y, part.y), part = make_double2(0, 0);
   }
   return total;
 }

@@ -41,17 +41,17 @@ struct RowFactor {
   double c;
 };
 // LABOR's search in columns that row(column) tells apart.
-template <class A, class Q, class Row>
+template <class A, class Row>
 struct RowSearch {
   A a;
-  Q q;
+  const double2* terms;
   Row row;
-  __device__ __forceinline__ LaborSearch<A, Q> with(long long k) const { return LaborSearch<A, Q>{k, a, q}; }
+  __device__ __forceinline__ LaborSearch<A> with(long long k) const { return LaborSearch<A>{k, a, terms}; }
   __device__ __forceinline__ bool candidate(u32 i) const { return with(0).candidate(i); }
   __device__ __forceinline__ double ratio(u32 i) const { return with(0).ratio(i); }
   __device__ __forceinline__ double value(u32 i) const { return with(0).value(i); }
-  __device__ __forceinline__ double above(u32 i, bool open) const { return with(0).above(i, open); }
-  __device__ __forceinline__ double below(u32 i, bool open) const { return with(0).below(i, open); }
+  __device__ __forceinline__ double2 sums(u32 i, double c) const { return with(0).sums(i, c); }
+  // Whether a column has its factor without a search.
   __device__ __forceinline__ bool known(u32 column, Candidates all, double& c) const {
     RowFactor own = row(column);
     if (!own.known) return with(own.k).known(column, all, c);
@@ -61,8 +61,8 @@ struct RowSearch {
   __device__ __forceinline__ double goal(u32 column, u32 candidates, double d) const { return with(row(column).k).goal(column, candidates, d); }
   __device__ __forceinline__ double next(double goal, double above, double below) const { return with(0).next(goal, above, below); }
 };
-template <class A, class Q, class Row>
-__device__ __forceinline__ RowSearch<A, Q, Row> row_search(A a, Q q, Row row) { return RowSearch<A, Q, Row>{a, q, row}; }
+template <class A, class Row>
+__device__ __forceinline__ RowSearch<A, Row> row_search(A a, const double2* terms, Row row) { return RowSearch<A, Row>{a, terms, row}; }
 
 // A table of pairs of relation and vertex, as slot_of takes one.
 struct SourceTable {
@@ -247,7 +247,11 @@ struct TypedLabor : Typed<TypedLabor<I>, false> {
   // The factors of all rows whose relation is not done; q are the ratios of candidates.
   template <class Q, class Row>
   __device__ bool solve(Q q, Row row) {
-    return factors_of(m, factors, all, row_search([&](u32 i) { return weight(i); }, q, row));
+    double2* terms = m.take<double2>(all.n);
+    if (!m.well()) return false;
+    m.each(all.n, [&](u32 i) { terms[i] = labor_term(weight(i), q(i)); });
+    m.barrier();
+    return factors_of(m, factors, all, row_search([&](u32 i) { return weight(i); }, terms, row));
   }
   // By weight; rows without weights have theirs.
   __device__ bool solve_by_weight(u32 hop) {

@@ -750,6 +750,26 @@ def gpu_labor() -> str:
     return f"{source(record)}\n{table(head, rows, 4)}"
 
 
+def gpu_layouts() -> str:
+    """`A[R, S]` on a GPU by in-edges of S, by out-edges of R and by costs: microseconds a batch."""
+    record = kept("gpu/layouts.json")
+    if record is None:
+        return unmeasured("python -m benchmarks.gpu layouts --out FOLDER")
+    ways = list(record["rows"][0]["us"])
+    rows = [
+        [
+            row["shape"],
+            row["program"],
+            f"{row['rows']:,}",
+            *(f"{row['us'][way]['median']:,.0f}" for way in ways),
+            f"{row['us'][ways[0]]['median'] / row['us'][ways[-1]]['median']:.1f}x",
+        ]
+        for row in record["rows"]
+    ]
+    head = ["graph", "program", "rows", *ways, "gain"]
+    return f"{source(record)}\n{table(head, rows, len(ways) + 2)}"
+
+
 def gpu_typed() -> str:
     """Graphs with types on a GPU: microseconds a batch, beside the CPU engine."""
     record = kept("gpu/typed.json")
@@ -947,6 +967,7 @@ FIGURES: dict[str, Callable[[], str]] = {
             gpu_programs,
             gpu_program_times,
             gpu_labor,
+            gpu_layouts,
             gpu_passes,
             gpu_typed,
             gpu_rgcn,

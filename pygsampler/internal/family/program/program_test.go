@@ -98,8 +98,8 @@ func TestExplainsLayouts(t *testing.T) {
 	}
 	const onDevice = `layouts by the costs of another GPU: 'pygsampler calibrate --device cuda' measures those of this one
 layouts, of which batches choose by the sizes that they turn out to have:
-  %4 = cross %1, %3  in-edges of columns 8.0 us  out-edges of rows 5.4 us  -> out-edges of rows
-  out-edges are found once a graph, when batches have lost the 100 us that it takes, and kept: about 8.0M bytes
+  %4 = cross %1, %3  in-edges of columns 17 us  out-edges of rows 1.5 us  -> out-edges of rows
+  out-edges are found once a graph, when batches have lost the 85 us that it takes, and kept: about 8.0M bytes
 `
 	if about.Device = true; !strings.HasSuffix(text(nil), onDevice) {
 		t.Errorf("got\n%s of a device", text(nil))

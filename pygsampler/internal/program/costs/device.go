@@ -9,9 +9,8 @@ type Device struct {
 	Turn float64 `json:"turn"` // of an edge, to find all out-edges of a graph
 }
 
-// DeviceElsewhere is for machines whose GPU nobody has measured. It is an estimate, by the bytes that an H200 moves: 8 to
-// 36 for an edge that is looked at, in whole lines of its caches, and 3 to 4 words for 32 bits.
-var DeviceElsewhere = Device{In: 0.008, Bit: 0.0003, Out: 0.05, More: 5000, Turn: 0.1}
+// DeviceElsewhere is for machines whose GPU nobody has measured: what an H200 takes.
+var DeviceElsewhere = Device{In: 0.017, Bit: 0.0007, Out: 0.11, More: 600, Turn: 0.085}
 
 var knownDevice = of[Device]{name: "costs-gpu.json", numbers: func(d Device) []float64 { return []float64{d.In, d.Bit, d.Out, d.More, d.Turn} }}
 

@@ -187,9 +187,13 @@ func (w *writer) vector(i int, n *program.Node) {
 		return
 	}
 	if n.Op == program.Labor {
-		w.text.Cells += 8
 		w.line("const double* %s;", s)
-		w.step("labor(m, %s, %s, %d, %d, v%d, v%d)", s, w.edges(n.In[0]), n.K, i, n.In[0], n.In[1])
+		if w.p.Ones(n.In[0]) && w.p.Ones(n.In[1]) {
+			w.step("labor_of_ones(m, %s, %s, %d)", s, w.edges(n.In[0]), n.K)
+		} else {
+			w.text.Cells += 8
+			w.step("labor(m, %s, %s, %d, %d, v%d, v%d)", s, w.edges(n.In[0]), n.K, i, n.In[0], n.In[1])
+		}
 		w.stored(i)
 		return
 	}
