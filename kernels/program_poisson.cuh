@@ -146,8 +146,6 @@ struct Poisson {
   __device__ __forceinline__ bool look(u32 site, Machine::Scan& scan) {
     u32 warps = gridDim.x * PROGRAM_WARPS, warp = blockIdx.x * PROGRAM_WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31, own = 0;
     words = m.take<uint2>((u64)edges / 32 + 1), earlier = m.take<u32>(warps);
-    // Where there are many edges to a vertex, its number is made once.
-    u32* upper = m.a.num_nodes * 4 <= edges ? m.take<u32>(m.a.num_nodes) : nullptr;
     if (!m.well()) return false;
     // How many pieces there will be nobody knows: they have all that is left.
     pieces.all = (Pieces::Piece*)(m.a.work + m.used), pieces.room = (m.a.work_bytes - m.used) / sizeof(Pieces::Piece);
@@ -156,10 +154,6 @@ struct Poisson {
     Stream stream = m.stream(site, PURPOSE_CANDIDATES);
     Machine::Span mine = m.span(edges);
     u32 piece = warp, filled = 0;
-    if (upper) {
-      m.each((u32)m.a.num_nodes, [&](u32 v) { upper[v] = (u32)(number_of(stream, (Id)v) >> 21); });
-      m.barrier();
-    }
     if (mine.lo < mine.hi) {
       Cursor cursor(begins, n, mine.lo);
 #pragma unroll 1
@@ -167,7 +161,6 @@ struct Poisson {
         u32 c[AHEAD];
         u64 to[AHEAD];
         Id v[AHEAD];
-        u32 known[AHEAD];
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) c[j] = i0 + 32 * j < mine.hi ? cursor.at(i0 + 32 * j) : 0;
 #pragma unroll
@@ -177,19 +170,11 @@ struct Poisson {
           to[j] = column.y;
           v[j] = i < mine.hi ? indices[column.x + i] : 0;
         }
-        if (upper) {
-#pragma unroll
-          for (u32 j = 0; j < AHEAD; j++) known[j] = upper[(u64)v[j]];
-        }
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
           if (i0 + 32 * j >= mine.hi) break;
-          bool stays = to[j] == ALL, open = !stays && to[j];
-          if (upper) {
-            u32 bound = (u32)(to[j] >> 21);
-            stays = stays || (open && known[j] < bound), open = open && known[j] == bound;
-          }
-          if (__any_sync(~0u, open)) stays = stays || (open && number_of(stream, v[j]) <= to[j]);
+          bool stays = to[j] == ALL;
+          if (__any_sync(~0u, !stays && to[j])) stays = stays || number_of(stream, v[j]) <= to[j];
           u32 word = __ballot_sync(~0u, stays), count = __popc(word);
           if (lane == 0) words[i0 / 32 + j] = make_uint2(word, own);
           own += count;
@@ -362,31 +347,19 @@ struct Poisson {
       place(scan);
       m.each_warp(gridDim.x * PROGRAM_WARPS + load_relaxed(pieces.taken), [&](u32 piece) {
         const Pieces::Piece& of = pieces.all[piece];
-        const u32 EACH = Pieces::SIZE / 32;
-        u32 count = of.n, e0 = earlier[of.warp] + of.first, lane = threadIdx.x & 31, c[EACH], i[EACH];
-        Id v[EACH];
-        ulonglong2 own[EACH];
-        float x[EACH];
+        u32 count = of.n, e0 = earlier[of.warp] + of.first, lane = threadIdx.x & 31;
 #pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-          u32 t = 32 * j + lane;
-          if (t < count) c[j] = of.column[t], i[j] = of.edge[t], v[j] = of.source[t];
-        }
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
-          if (32 * j + lane >= count) continue;
-          claim(base + e0 + 32 * j + lane, v[j]);
-          own[j] = looks[c[j]];
-          if (VALUES == OF_CHANCES) x[j] = values[c[j]];
-        }
-#pragma unroll
-        for (u32 j = 0; j < EACH; j++) {
+        for (u32 j = 0; j < Pieces::SIZE / 32; j++) {
           u32 t = 32 * j + lane, e = e0 + t;
           if (t >= count) continue;
-          ids[e] = v[j];
-          write(edge_ids, PROGRAM_OUT_EDGE_BITS, e, m.edge_id((Place)(own[j].x + i[j])));
-          if (VALUES == OF_CHANCES) weights[e] = x[j];
-          else if (VALUES && own[j].y == ALL) weights[e] = 1;
+          u32 c = of.column[t];
+          Id v = of.source[t];
+          ulonglong2 own = looks[c];
+          ids[e] = v;
+          write(edge_ids, PROGRAM_OUT_EDGE_BITS, e, m.edge_id((Place)(own.x + of.edge[t])));
+          claim(base + e, v);
+          if (VALUES == OF_CHANCES) weights[e] = values[c];
+          else if (VALUES && own.y == ALL) weights[e] = 1;
         }
       });
       m.barrier();
